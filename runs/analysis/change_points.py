@@ -81,7 +81,8 @@ def find(
     if len(history.logs) < 2 * history.shortest:
         return ()
     found: tuple[ChangePoint, ...] = ()
-    while len(more := _searched(history)) > len(found):
+    # What stands out of the history's noise.
+    while len(more := _pruned(history, _refined(history, _candidates(history)))) > len(found):
         found, history = more, history.without(more)
     return _with_others(history, found, moves) if moves else found
 
@@ -127,11 +128,6 @@ class _History:
         """The same, with the noise that is left between these changes."""
         places = [change.position for change in found]
         return replace(self, noise=estimate(self.calm, self.shortest, places))
-
-
-def _searched(history: _History) -> tuple[ChangePoint, ...]:
-    """The changes that stand out of the history's noise."""
-    return _pruned(history, _refined(history, _candidates(history)))
 
 
 def _candidates(history: _History) -> list[int]:

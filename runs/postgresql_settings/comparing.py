@@ -1,7 +1,7 @@
 """Settings side by side: the same amount is the same, however it is written."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from runs.postgresql_settings import units, values
 from runs.postgresql_settings.catalogue import canonical, catalogue, setting
@@ -71,17 +71,17 @@ def of_settings(settings: Mapping[str, str], major: str) -> dict[str, Shown]:
     """All settings of a version: those given, and the built-in defaults of the others."""
     given = {canonical(name): value for name, value in settings.items()}
     found = {
-        each.name: _written(values.default(each), each.name, major, is_default=True)
+        each.name: replace(_written(values.default(each), each.name, major), is_default=True)
         for each in catalogue(major).values()
         if not each.is_preset and each.name not in _OF_THE_CLUSTER
     }
     for name, value in given.items():
         facts = known(name, major)
         known_name = facts.name if facts else name
-        shown = _written(value, known_name, major, is_default=False)
+        shown = _written(value, known_name, major)
         default = found.get(known_name)
         same = default is not None and default.amount == shown.amount
-        found[known_name] = Shown(shown.text, same, shown.amount)
+        found[known_name] = replace(shown, is_default=same)
     return found
 
 
@@ -102,52 +102,49 @@ def chosen(
     return {
         name: shown
         for name, shown in printed.items()
-        if name in given or not all(_is_unchosen(name, each) for each in shown)
+        if name in given
+        or not (
+            name in _BY_THE_LOCALE
+            or all(each.is_default or each.text == _BY_INITDB.get(name) for each in shown)
+        )
     }
-
-
-def _is_unchosen(name: str, shown: Shown) -> bool:
-    return shown.is_default or name in _BY_THE_LOCALE or _BY_INITDB.get(name) == shown.text
 
 
 def _printed(name: str, each: Mapping[str, str], major: str | None) -> Shown:
     text, unit = str(each.get("setting") or ""), str(each.get("unit") or "")
     source = str(each.get("source") or "")
     if major is None:
-        return Shown(f"{text} {unit}".strip(), source in _UNCHOSEN, f"{text} {unit}".strip())
+        whole = f"{text} {unit}".strip()
+        return Shown(whole, source in _UNCHOSEN, whole)
     facts = setting(name, major)
     if unit and facts is not None and facts.is_number:
         number = _number(text)
         if number is not None:
-            shown = units.spelled(number, unit, major)
-            return _marked(Shown(shown, False, _amount(number, unit)), name, major, source)
-    return _marked(_written(text, name, major, is_default=False), name, major, source)
+            spelled = units.spelled(number, unit, major)
+            return _marked(Shown(spelled, False, _amount(number, unit)), name, major, source)
+    return _marked(_written(text, name, major), name, major, source)
 
 
 def _marked(shown: Shown, name: str, major: str, source: str) -> Shown:
     """With the mark of a default: nobody chose it, or it is what the version has anyway."""
     facts = setting(name, major)
-    same = (
-        facts is not None
-        and _written(values.default(facts), name, major, is_default=True).amount == shown.amount
-    )
-    unchosen = source in _UNCHOSEN - {""}
-    return Shown(shown.text, same or unchosen, shown.amount)
+    same = facts is not None and _written(values.default(facts), name, major).amount == shown.amount
+    return replace(shown, is_default=same or source in _UNCHOSEN - {""})
 
 
-def _written(text: str, name: str, major: str, *, is_default: bool) -> Shown:
+def _written(text: str, name: str, major: str) -> Shown:
     facts = setting(name, major)
     if facts is None:
-        return Shown(text, is_default, text)
+        return Shown(text, False, text)
     try:
         value = values.parse(text, facts)
     except values.BadValue:
-        return Shown(text, is_default, text)
+        return Shown(text, False, text)
     if isinstance(value, bool | str):
         # Servers show these words in their own case.
         amount = str(value).lower() if name in _BY_THE_LOCALE else str(value)
-        return Shown(values.spelled(value, facts), is_default, amount)
-    return Shown(values.spelled(value, facts), is_default, _amount(value, facts.unit))
+        return Shown(values.spelled(value, facts), False, amount)
+    return Shown(values.spelled(value, facts), False, _amount(value, facts.unit))
 
 
 def _amount(number: float, unit: str) -> str:

@@ -112,11 +112,6 @@ class Arrangement:
         name = f"{step}-{member.name}"
         return await self.bench.sql(name, READ_SETTINGS, database="postgres", at=member.name)
 
-    def _keep_settings(self) -> None:
-        for name, found in self._settings.items():
-            text = json.dumps(found, indent=1, sort_keys=True)
-            self.bench.keep(f"settings-{name}.json", text, is_json=True)
-
     async def look_once(self) -> None:
         """As one look of `watch`, for what happened since its last one."""
         if self.members:
@@ -136,7 +131,9 @@ class Arrangement:
 
     async def keep_logs(self) -> None:
         """Store the servers' logs and settings as files of the run, as far as they are known."""
-        self._keep_settings()
+        for name, found in self._settings.items():
+            text = json.dumps(found, indent=1, sort_keys=True)
+            self.bench.keep(f"settings-{name}.json", text, is_json=True)
         for member in self.members:
             if member.node.line.open_host() is None:
                 continue  # its machine may be gone for good, and the log with it

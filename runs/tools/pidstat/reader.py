@@ -10,9 +10,9 @@ from runs.tools.host_reading import HostReading, device_column
 
 NAME = "pidstat"
 _COLUMNS = {
-    "process_cpu": ("%CPU", 1.0),
-    "process_read": ("kB_rd/s", 1.0),
-    "process_write": ("kB_wr/s", 1.0),
+    "process_cpu": "%CPU",
+    "process_read": "kB_rd/s",
+    "process_write": "kB_wr/s",
 }
 
 
@@ -28,12 +28,9 @@ def _values(cells: sysstat_tables.Cells) -> Iterator[tuple[str, float]]:
     command = cells.get("Command")
     if not command or command.startswith("|__"):  # a thread, which its process counts
         return
-    for name, (key, factor) in _COLUMNS.items():
+    # `postgres: app shop [local] idle` is of postgres.
+    program = command.split(maxsplit=1)[0].rpartition("/")[2].rstrip(":")
+    for name, key in _COLUMNS.items():
         value = sysstat_tables.number(cells, key)
         if value is not None:
-            yield device_column(name, _program(command)), value * factor
-
-
-def _program(command: str) -> str:
-    """The program of a command line: `postgres: app shop [local] idle` is of postgres."""
-    return command.split(maxsplit=1)[0].rpartition("/")[2].rstrip(":")
+            yield device_column(name, program), value

@@ -5,6 +5,7 @@ Source: sysstat's sadf(1), sar(1) and json.c; samples of 12.6.1 in tests/samples
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from statistics import fmean
 from typing import Any
 
 from runs import foreign_json
@@ -132,7 +133,9 @@ def _samples(
 
 def _values(sample: Mapping[str, Any], cpus: Collection[str]) -> Iterator[tuple[str, float]]:
     loads = rows(sample, "cpu-load")
-    yield from _mean([dict(processor(each)) for each in loads if str(each.get("cpu")) in cpus])
+    wanted = [dict(processor(each)) for each in loads if str(each.get("cpu")) in cpus]
+    for name in wanted[0] if wanted else ():
+        yield name, round(fmean(each[name] for each in wanted if name in each), 2)
     memory = part(sample, "memory")
     yield from _named(
         memory, (("memory_free", "memfree"), ("memory_cached", "cached")), KIB_PER_MIB
@@ -148,9 +151,3 @@ def _named(
     for name, key in names:
         if (value := number(given.get(key))) is not None:
             yield name, value / divisor
-
-
-def _mean(loads: Sequence[Row]) -> Iterator[tuple[str, float]]:
-    for name in loads[0] if loads else ():
-        values = [each[name] for each in loads if name in each]
-        yield name, round(sum(values) / len(values), 2)
