@@ -12,14 +12,13 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from runs.postgresql_settings import units, values
+from runs.postgresql_settings import units, unlisted, values
 from runs.postgresql_settings.catalogue import Setting, setting
 from runs.wording import gettext_noop as _
 
 _PRIORITY = re.compile(
     r"\A\s*(?:(?P<method>first|any)\s+)?(?P<count>\d+)\s*\((?P<names>[^()]*)\)\s*", re.IGNORECASE
 )
-_ON = ("on", "true", "yes", "1")
 
 
 def prefetch_distance(concurrency: int) -> int:
@@ -65,7 +64,7 @@ def log_destination_before_15(value: str) -> str | None:
 
 def log_connections_before_18(value: str) -> str | None:
     """On where any stage of a connection was logged."""
-    return "off" if value.strip().lower() in {"", "off", "false", "no", "0"} else "on"
+    return "off" if value.strip().lower() in {"", *unlisted.OFF} else "on"
 
 
 def log_min_messages_before_19(value: str) -> str | None:
@@ -237,7 +236,7 @@ RULES: tuple[Rule, ...] = (
         "pause_at_recovery_target",
         "recovery_target_action",
         _("recovery_target_action took the place of pause_at_recovery_target in 9.5."),
-        lambda value, _context: "pause" if value.lower() in _ON else "promote",
+        lambda value, _context: "pause" if value.lower() in unlisted.ON else "promote",
         lambda value, _context: {"pause": "on", "promote": "off"}.get(value.lower()),
         _("Shutting down at the recovery target came with 9.5."),
     ),
@@ -301,7 +300,7 @@ RULES: tuple[Rule, ...] = (
         "password_encryption",
         "password_encryption",
         _("Since 14, on no longer means md5."),
-        _one_word(dict.fromkeys(_ON, "md5")),
+        _one_word(dict.fromkeys(unlisted.ON, "md5")),
     ),
     _narrowed(
         "15",

@@ -61,23 +61,18 @@ REASONS_BACK: Mapping[str, str] = {
 # recovery.conf was a separate file until 11 (manual of 11, chapter Recovery Configuration).
 # Each with the first version that had it.
 RECOVERY_CONF: Mapping[str, str] = {
-    "archive_cleanup_command": "9.2",
-    "pause_at_recovery_target": "9.2",
-    "primary_conninfo": "9.2",
-    "primary_slot_name": "9.4",
-    "recovery_end_command": "9.2",
-    "recovery_min_apply_delay": "9.4",
-    "recovery_target": "9.4",
+    **dict.fromkeys(
+        (
+            *("archive_cleanup_command", "pause_at_recovery_target", "primary_conninfo"),
+            *("recovery_end_command", "recovery_target_inclusive", "recovery_target_name"),
+            *("recovery_target_time", "recovery_target_timeline", "recovery_target_xid"),
+            *("restore_command", "standby_mode", "trigger_file"),
+        ),
+        "9.2",
+    ),
+    **dict.fromkeys(("primary_slot_name", "recovery_min_apply_delay", "recovery_target"), "9.4"),
     "recovery_target_action": "9.5",
-    "recovery_target_inclusive": "9.2",
     "recovery_target_lsn": "10",
-    "recovery_target_name": "9.2",
-    "recovery_target_time": "9.2",
-    "recovery_target_timeline": "9.2",
-    "recovery_target_xid": "9.2",
-    "restore_command": "9.2",
-    "standby_mode": "9.2",
-    "trigger_file": "9.2",
 }
 
 # New settings that change how fast a server is without anybody setting them.
