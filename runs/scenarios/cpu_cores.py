@@ -19,15 +19,14 @@ from runs.tools import known_metrics
 from runs.wording import gettext_noop as _
 
 READ = fixed_point_read.SCENARIO
-# Parallel plans would put several processes on the work of one client.
-PARALLEL_SINCE = 90600
 
 
 def cluster(version_num: int, _levels: Values) -> ClusterOptions:
-    """No parallel plans: with other cores the planner must not choose another way."""
-    if version_num >= PARALLEL_SINCE:
-        return ClusterOptions(settings={"max_parallel_workers_per_gather": "0"})
-    return ClusterOptions()
+    """No parallel plans: with other cores the planner must not choose another way.
+
+    They would also put several processes on the work of one client.
+    """
+    return ClusterOptions(settings=design.serial(version_num))
 
 
 SCENARIO = Scenario(

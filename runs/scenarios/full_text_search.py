@@ -9,6 +9,8 @@ and `bigram` (all pieces of two characters, in plain SQL). pg_bigm and PGroonga 
 installation has them. A search whose plan does not use the index gives no result.
 """
 
+from dataclasses import replace
+
 from runs.execution.bench import Bench, Entrance
 from runs.execution.errors import TargetProblem
 from runs.execution.machine.monitors import GRACE_SECONDS
@@ -319,16 +321,6 @@ PARAMETERS = (
     Parameter("clients", _("Clients"), "", default=1, minimum=1, maximum=1000),
     Parameter("duration", _("Duration"), "s", default=10, minimum=1, maximum=604_800),
 )  # fmt: skip
-REQUIRES = (
-    Requirement(JSONB_SINCE, _("jsonb came with PostgreSQL 9.4.")),
-    Requirement(
-        arrangements.LOGICAL_SINCE,
-        _("logical replication came with PostgreSQL 10."),
-        REPLICATION,
-        LOGICAL,
-    ),
-)
-NEEDS = tuple(ExtensionRequirement(name, "index", level) for level, name in EXTENSIONS.items())
 BESIDE = pgbench_design.switch("background_load", _("Concurrent inserts"), "off", "on")
 RATE = Parameter(
     "insert_rate", _("Inserts a second during the searches"), "inserts/s", default=300, minimum=1,
@@ -360,26 +352,31 @@ SEARCH = Scenario(
     cluster=cluster,
     arrangement=arrangement,
     kind="logical",
-    requires=REQUIRES,
-    extensions=NEEDS,
+    requires=(
+        Requirement(JSONB_SINCE, _("jsonb came with PostgreSQL 9.4.")),
+        Requirement(
+            arrangements.LOGICAL_SINCE,
+            _("logical replication came with PostgreSQL 10."),
+            REPLICATION,
+            LOGICAL,
+        ),
+    ),
+    extensions=tuple(
+        ExtensionRequirement(name, "index", level) for level, name in EXTENSIONS.items()
+    ),
     quick=Quick({"duration": 6}, {"index": ("none", "bigram")}),
 )
-INSERTING = Scenario(
+INSERTING = replace(
+    SEARCH,
     slug="full-text-inserts",
     title=_("Full-text search: inserts"),
     description=_("How many records a second are inserted by kind of index on their text."),
-    source="PGECons WG1 2017",
     factors=FACTORS,
     parameters=PARAMETERS,
     metrics=(known_metrics.INSERTS, *PGBENCH, known_metrics.INDEX_BYTES, known_metrics.BEHIND),
-    writes=True,
+    primary="",
+    only_reads=lambda _levels: False,
     procedure=Inserts(),
-    cluster=cluster,
-    arrangement=arrangement,
-    kind="logical",
-    requires=REQUIRES,
-    extensions=NEEDS,
     places={"wg1-2017-7-7": Place(), "wg1-2017-7-10": Place()},
-    quick=Quick({"duration": 6}, {"index": ("none", "bigram")}),
 )
 SCENARIOS = (SEARCH, INSERTING)

@@ -6,9 +6,11 @@ into the buffer pool, so the cost shows if the data do not all fit into shared_b
 other compiler flags (2.5) are other installations.
 """
 
+from dataclasses import replace
+
 from runs.scenarios import fixed_point_read
 from runs.scenarios import pgbench_design as design
-from runs.scenarios.definition import ClusterOptions, Quick, Requirement, Scenario, Values
+from runs.scenarios.definition import ClusterOptions, Quick, Requirement, Values
 from runs.wording import gettext_noop as _
 
 CHECKSUMS_SINCE = 90300
@@ -21,7 +23,8 @@ def cluster(_version_num: int, levels: Values) -> ClusterOptions:
     return ClusterOptions(initdb_options=("--data-checksums" if on else "--no-data-checksums",))
 
 
-SCENARIO = Scenario(
+SCENARIO = replace(
+    READ,
     slug="page-checksums",
     title=_("Page checksums"),
     description=_(
@@ -34,12 +37,7 @@ SCENARIO = Scenario(
         design.switch("checksums", _("Page checksums"), "off", "on"),
         design.clients_factor(1, 2, 4),
     ),
-    parameters=READ.parameters,
-    metrics=READ.metrics,
-    writes=False,
-    procedure=READ.procedure,
-    has_pgbench_tables=True,
-    by_hand=READ.by_hand,
+    places={},
     quick=Quick({"scale": 10, "duration": 6}, {"clients": (1, 4)}, repeats=3),
     cluster=cluster,
     requires=(

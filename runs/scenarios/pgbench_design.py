@@ -47,14 +47,14 @@ NO_PARALLEL_SINCE = 90600
 NO_JIT_SINCE = 110000
 
 
+def serial(version_num: int) -> dict[str, str]:
+    """No parallel plans."""
+    return {"max_parallel_workers_per_gather": "0"} if version_num >= NO_PARALLEL_SINCE else {}
+
+
 def comparable(version_num: int) -> dict[str, str]:
     """Serial plans without JIT, for queries that were measured before either existed."""
-    settings = {}
-    if version_num >= NO_PARALLEL_SINCE:
-        settings["max_parallel_workers_per_gather"] = "0"
-    if version_num >= NO_JIT_SINCE:
-        settings["jit"] = "off"
-    return settings
+    return serial(version_num) | ({"jit": "off"} if version_num >= NO_JIT_SINCE else {})
 
 
 # A row of pgbench_accounts with its index entry, and WAL while loading; bytes per unit of scale.
