@@ -321,11 +321,9 @@ def acknowledge(*, project: str, spans: Sequence[tuple[int, int]], reason: str) 
         if not found:
             message = _("No amendments of %(project)s: %(numbers)s.")
             numbers = "-".join(map(str, dict.fromkeys(span)))
-            raise ServiceError(
-                "not_amended",
-                message % {"project": project, "numbers": numbers},
-                remedy=_("`manage.py verify` names the entries that wait for it."),
-            )
+            message %= {"project": project, "numbers": numbers}
+            remedy = _("`manage.py verify` names the entries that wait for it.")
+            raise ServiceError("not_amended", message, remedy=remedy)
         amended |= found
     signer, known = Signer(), acknowledged()
     by, at = audit.present().name, timezone.now().isoformat()

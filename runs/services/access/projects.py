@@ -84,11 +84,9 @@ def opened_invitation(*, secret: str) -> Invitation:
         or not invitation.is_open
         or not permissions.may(invitation.invited_by, Right.PEOPLE, invitation.project_id)
     ):
-        raise ServiceError(
-            "invitation_invalid",
-            _("This invitation is not valid: it was used, has expired or was revoked."),
-            remedy=_("Ask for another one."),
-        )
+        message = _("This invitation is not valid: it was used, has expired or was revoked.")
+        remedy = _("Ask for another one.")
+        raise ServiceError("invitation_invalid", message, remedy=remedy)
     return invitation
 
 

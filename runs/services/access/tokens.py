@@ -85,11 +85,9 @@ def authenticate(*, text: str) -> Token:
             "owner_inactive", _("The owner of this token may not log in."), remedy=_renewal()
         )
     if _has_lost_its_project(token):
-        raise ServiceError(
-            "owner_not_member",
-            _("The owner of this token is no member of its project any more."),
-            remedy=_("Let a member make a token, or join the project again."),
-        )
+        message = _("The owner of this token is no member of its project any more.")
+        remedy = _("Let a member make a token, or join the project again.")
+        raise ServiceError("owner_not_member", message, remedy=remedy)
     _note_use(token, now)
     return token
 

@@ -28,12 +28,9 @@ def add(
     `not_a_note` (a cell can only have notes).
     """
     if kind not in Annotation.Kind.values:
-        raise ServiceError(
-            "unknown_kind",
-            _("There is no kind %(kind)s; known are %(known)s.")
-            % {"kind": kind, "known": ", ".join(Annotation.Kind.values)},
-            field="kind",
-        )
+        message = _("There is no kind %(kind)s; known are %(known)s.")
+        message %= {"kind": kind, "known": ", ".join(Annotation.Kind.values)}
+        raise ServiceError("unknown_kind", message, field="kind")
     if cell is not None and cell.campaign_id != campaign.pk:
         raise ServiceError(
             "cell_of_another_campaign", _("This cell is not one of the campaign."), field="cell"
@@ -85,11 +82,9 @@ def may_change(annotation: Annotation, user: User) -> bool:
 
 def _require_author(annotation: Annotation, user: User) -> None:
     if not may_change(annotation, user):
-        raise ServiceError(
-            "not_the_author",
-            _("Only its author or a maintainer of the project can change this."),
-            remedy=_("Write your own note next to it."),
-        )
+        message = _("Only its author or a maintainer of the project can change this.")
+        remedy = _("Write your own note next to it.")
+        raise ServiceError("not_the_author", message, remedy=remedy)
 
 
 def _checked(text: str) -> str:
@@ -98,10 +93,7 @@ def _checked(text: str) -> str:
     if not text:
         raise ServiceError("empty_text", _("There is no text."), field="text")
     if len(text) > MOST_CHARACTERS:
-        raise ServiceError(
-            "text_too_long",
-            _("The text has %(count)d characters; at most %(most)d can be kept.")
-            % {"count": len(text), "most": MOST_CHARACTERS},
-            field="text",
-        )
+        message = _("The text has %(count)d characters; at most %(most)d can be kept.")
+        message %= {"count": len(text), "most": MOST_CHARACTERS}
+        raise ServiceError("text_too_long", message, field="text")
     return text

@@ -93,11 +93,9 @@ def question(wish: Wish, *, reader: Reader) -> Question:
     verdict = _verdict(wish, reader)
     permissions.require(reader, Right.QUEUE, verdict.head.campaign.project)
     if verdict.exit_code not in (1, 2):
-        raise ServiceError(
-            "nothing_to_decide",
-            _("The verdict is “%(verdict)s”: there is nothing to settle.")
-            % {"verdict": verdict.overall},
-        )
+        message = _("The verdict is “%(verdict)s”: there is nothing to settle.")
+        message %= {"verdict": verdict.overall}
+        raise ServiceError("nothing_to_decide", message)
     scenario = _scenario(wish, verdict)
     levels = _levels(verdict, scenario) if wish.levels is None else wish.levels
     return Question(wish, verdict, scenario, _installations(wish, verdict), levels)

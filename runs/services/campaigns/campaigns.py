@@ -122,11 +122,8 @@ def prioritise(*, campaign: Campaign, priority: int) -> Campaign:
     Raises `out_of_range`. A run in progress is never interrupted.
     """
     if abs(priority) > drafts.HIGHEST_PRIORITY:
-        raise ServiceError(
-            "out_of_range",
-            _("A priority is from -%(most)d to %(most)d.") % {"most": drafts.HIGHEST_PRIORITY},
-            field="priority",
-        )
+        message = _("A priority is from -%(most)d to %(most)d.") % {"most": drafts.HIGHEST_PRIORITY}
+        raise ServiceError("out_of_range", message, field="priority")
     before = campaign.priority
     Campaign.objects.filter(pk=campaign.pk).update(priority=priority)
     campaign.refresh_from_db()

@@ -99,11 +99,9 @@ def _unmark(server: Server, marked_at: datetime) -> None:
 @transaction.atomic
 def _failures(server: Server, programs: Programs, content: WorkloadContent) -> list[Failure]:
     if leases.idle_lease(server.pk) is None:
-        raise ServiceError(
-            SERVER_BUSY,
-            _("%(server)s is measuring, or not ready.") % {"server": server.name},
-            remedy=_("Try again when its run has ended, or choose another server."),
-        )
+        message = _("%(server)s is measuring, or not ready.") % {"server": server.name}
+        remedy = _("Try again when its run has ended, or choose another server.")
+        raise ServiceError(SERVER_BUSY, message, remedy=remedy)
     base = BaseDir(server.base_dir, logins.instance_name())
     try:
         way = logins.way_to(server)

@@ -202,12 +202,8 @@ def rounds_within(plan: Plan) -> int:
     if room < one or rounds < LEAST_ROUNDS:
         message = _("Two rounds take %(hours).1f hours, which is more than there are.")
         remedy = _("Allow more time, or measure fewer versions, levels or seconds.")
-        raise ServiceError(
-            "budget_too_small",
-            message % {"hours": two / SECONDS_AN_HOUR},
-            remedy=remedy,
-            field="hours",
-        )
+        message %= {"hours": two / SECONDS_AN_HOUR}
+        raise ServiceError("budget_too_small", message, remedy=remedy, field="hours")
     return rounds
 
 

@@ -151,12 +151,10 @@ def _opened(path: Path, passphrase: str, *, trusts_plain: bool) -> IO[bytes] | P
         if not zipfile.is_zipfile(path):
             raise
     if not trusts_plain:
-        raise ServiceError(
-            "backup_not_authentic",
-            _("%(path)s is a plain backup of 0.2 or before: anybody may have changed it.")
-            % {"path": path},
-            remedy=_("If you know that nobody did, restore it with --trust-plain."),
-        )
+        message = _("%(path)s is a plain backup of 0.2 or before: anybody may have changed it.")
+        message %= {"path": path}
+        remedy = _("If you know that nobody did, restore it with --trust-plain.")
+        raise ServiceError("backup_not_authentic", message, remedy=remedy)
     return path
 
 
@@ -170,11 +168,9 @@ def _secrets_of_plain(stored: dict[str, str], passphrase: str) -> dict[str, Any]
 
 
 def _wrong_passphrase() -> ServiceError:
-    return ServiceError(
-        "wrong_passphrase",
-        _("The passphrase does not fit this backup."),
-        remedy=_("Give the one that BENCHLAB_BACKUP_PASSPHRASE was when it was made."),
-    )
+    message = _("The passphrase does not fit this backup.")
+    remedy = _("Give the one that BENCHLAB_BACKUP_PASSPHRASE was when it was made.")
+    return ServiceError("wrong_passphrase", message, remedy=remedy)
 
 
 def _unreadable(message: str) -> ServiceError:

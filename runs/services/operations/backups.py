@@ -54,23 +54,19 @@ def make(*, folder: Path, passphrase: str, keep: int | None = None) -> Path:
     Raises ServiceError `backup_failed`, `no_passphrase`.
     """
     if not passphrase:
-        raise ServiceError(
-            "no_passphrase",
-            _("No backup is made without a passphrase to encrypt it with."),
-            remedy=_("Set BENCHLAB_BACKUP_PASSPHRASE, and keep it elsewhere."),
-        )
+        message = _("No backup is made without a passphrase to encrypt it with.")
+        remedy = _("Set BENCHLAB_BACKUP_PASSPHRASE, and keep it elsewhere.")
+        raise ServiceError("no_passphrase", message, remedy=remedy)
     made = folder / f"benchlab-{datetime.now(UTC):%Y%m%dT%H%M%SZ}{SUFFIX}"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with Writer(made, passphrase) as writer, health_checks.connected() as database:
             _write(writer, database)
     except (OSError, psycopg.Error) as error:
-        raise ServiceError(
-            "backup_failed",
-            _("No backup was made: %(reason)s.") % {"reason": health_checks.one_line(error)},
-            remedy=_("Free space in %(folder)s, or fix the problem reported above.")
-            % {"folder": folder},
-        ) from error
+        message = _("No backup was made: %(reason)s.") % {"reason": health_checks.one_line(error)}
+        remedy = _("Free space in %(folder)s, or fix the problem reported above.")
+        remedy %= {"folder": folder}
+        raise ServiceError("backup_failed", message, remedy=remedy) from error
     audit.record("backup_made", made.name, after={"bytes": made.stat().st_size})
     if keep is not None:
         for old in sorted(folder.glob(f"benchlab-*{SUFFIX}"))[: -max(1, keep)]:
@@ -159,17 +155,13 @@ def _restored(backup: Reader) -> dict[str, int]:
         if "runs_auditlink" in backup.manifest["tables"]:
             seals.take_over(also=secrets["encryption_key"])
     except (OSError, DatabaseError, psycopg.Error) as error:
-        raise ServiceError(
-            "restore_failed",
-            _("Nothing was restored: %(reason)s.") % {"reason": health_checks.one_line(error)},
-            remedy=_("Stop web, control and workers, free space, and try again."),
-        ) from error
+        message = _("Nothing was restored: %(reason)s.") % {"reason": health_checks.one_line(error)}
+        remedy = _("Stop web, control and workers, free space, and try again.")
+        raise ServiceError("restore_failed", message, remedy=remedy) from error
     if unreadable:
-        raise ServiceError(
-            "secrets_unreadable",
-            _("Restored, but no key opens %(names)s.") % {"names": ", ".join(unreadable)},
-            remedy=_("They were lost before the backup: enter them again."),
-        )
+        message = _("Restored, but no key opens %(names)s.") % {"names": ", ".join(unreadable)}
+        remedy = _("They were lost before the backup: enter them again.")
+        raise ServiceError("secrets_unreadable", message, remedy=remedy)
     return {name: table["rows"] for name, table in backup.manifest["tables"].items()}
 
 
@@ -316,9 +308,7 @@ def _restore_seals(files: dict[str, str]) -> None:
 
 
 def _other_version(backup: Reader, why: str) -> ServiceError:
-    return ServiceError(
-        "other_version",
-        _("This database has other tables than the backup: %(why)s.") % {"why": why},
-        remedy=_("Restore with version %(version)s, or into a database without tables.")
-        % {"version": backup.manifest["version"]},
-    )
+    message = _("This database has other tables than the backup: %(why)s.") % {"why": why}
+    remedy = _("Restore with version %(version)s, or into a database without tables.")
+    remedy %= {"version": backup.manifest["version"]}
+    return ServiceError("other_version", message, remedy=remedy)

@@ -192,18 +192,14 @@ def _rearrange(table: str, act: Callable[[CursorWrapper], T]) -> T:
         except ProgrammingError as error:
             if not isinstance(error.__cause__, InsufficientPrivilege):
                 raise
-            raise ServiceError(
-                "not_owner",
-                _("The account of DATABASE_URL does not own %(table)s.") % {"table": table},
-                remedy=_("Give the command the account that migrates."),
-            ) from error
+            message = _("The account of DATABASE_URL does not own %(table)s.") % {"table": table}
+            remedy = _("Give the command the account that migrates.")
+            raise ServiceError("not_owner", message, remedy=remedy) from error
         time.sleep(LOCK_SECONDS)
-    raise ServiceError(
-        "table_in_use",
-        _("%(table)s is in use: no lock of it in %(tries)s tries.")
-        % {"table": table, "tries": TRIES},
-        remedy=_("Nothing has changed. Try again when long exports and backups have ended."),
-    )
+    message = _("%(table)s is in use: no lock of it in %(tries)s tries.")
+    message %= {"table": table, "tries": TRIES}
+    remedy = _("Nothing has changed. Try again when long exports and backups have ended.")
+    raise ServiceError("table_in_use", message, remedy=remedy)
 
 
 def _alone(cursor: CursorWrapper, table: str, act: Callable[[CursorWrapper], T]) -> T:

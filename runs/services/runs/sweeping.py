@@ -114,11 +114,9 @@ def sweep(*, server: Server, keeps_errored: bool = False) -> Swept:
     measurements on it would mean nothing.
     """
     if leases.idle_lease(server.pk) is None:
-        raise ServiceError(
-            "server_busy",
-            _("%(server)s is measuring, or not ready.") % {"server": server.name},
-            remedy=_("Clean it up when its run has ended and the server can be reached."),
-        )
+        message = _("%(server)s is measuring, or not ready.") % {"server": server.name}
+        remedy = _("Clean it up when its run has ended and the server can be reached.")
+        raise ServiceError("server_busy", message, remedy=remedy)
     sweep_after = Server.objects.values_list("sweep_after", flat=True).get(pk=server.pk)
     base = BaseDir(server.base_dir, logins.instance_name())
     way, kept = logins.way_to(server), live_folders(server.pk)

@@ -56,19 +56,13 @@ def check(weekdays: Sequence[int], hour: int, minute: int, time_zone: str) -> No
     }
     for field, is_wrong in faults.items():
         if is_wrong:
-            raise ServiceError(
-                "no_such_time",
-                _("That time does not exist."),
-                remedy=_("Give weekdays, an hour and a minute."),
-                field=field,
-            )
+            message = _("That time does not exist.")
+            remedy = _("Give weekdays, an hour and a minute.")
+            raise ServiceError("no_such_time", message, remedy=remedy, field=field)
     if time_zone not in available_timezones():
-        raise ServiceError(
-            "no_such_time",
-            _("There is no such time zone."),
-            remedy=_("Give one such as UTC or Asia/Tokyo."),
-            field="time_zone",
-        )
+        message = _("There is no such time zone.")
+        remedy = _("Give one such as UTC or Asia/Tokyo.")
+        raise ServiceError("no_such_time", message, remedy=remedy, field="time_zone")
 
 
 MOST_IN_A_ROW = 5

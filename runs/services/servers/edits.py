@@ -94,11 +94,9 @@ def check(*, server: Server, to: Edit) -> tuple[Server, Server]:
     Raises ServiceError as `servers.check`, `base_dir_in_use`, `server_busy`, `unknown_privilege`.
     """
     if unknown := set(to.privileges) - set(privileged.NAMES):
-        raise ServiceError(
-            "unknown_privilege",
-            _("There is no privileged action %(name)s.") % {"name": ", ".join(sorted(unknown))},
-            field="privileges",
-        )
+        message = _("There is no privileged action %(name)s.")
+        message %= {"name": ", ".join(sorted(unknown))}
+        raise ServiceError("unknown_privilege", message, field="privileges")
     before = Server.objects.select_related("ssh_key", "jump").get(pk=server.pk)
     changed = Server.objects.get(pk=server.pk)
     for name, value in vars(to).items():
@@ -115,19 +113,13 @@ def _check_runs(before: Server, changed: Server) -> None:
         open_runs.exists()
         or PreparedCluster.objects.filter(server=before, removed_at=None).exists()
     ):
-        raise ServiceError(
-            "base_dir_in_use",
-            _("Runs of this server still need %(base_dir)s.") % {"base_dir": before.base_dir},
-            remedy=_("Let its campaigns end or cancel them, then change the folder."),
-            field="base_dir",
-        )
+        message = _("Runs of this server still need %(base_dir)s.") % {"base_dir": before.base_dir}
+        remedy = _("Let its campaigns end or cancel them, then change the folder.")
+        raise ServiceError("base_dir_in_use", message, remedy=remedy, field="base_dir")
     if before.username != changed.username and open_runs.exclude(state=Run.State.QUEUED).exists():
-        raise ServiceError(
-            "server_busy",
-            _("A run is in progress as %(user)s.") % {"user": before.username},
-            remedy=_("Let it end or cancel it, then change the user."),
-            field="username",
-        )
+        message = _("A run is in progress as %(user)s.") % {"user": before.username}
+        remedy = _("Let it end or cancel it, then change the user.")
+        raise ServiceError("server_busy", message, remedy=remedy, field="username")
 
 
 def _release(server: Server) -> None:

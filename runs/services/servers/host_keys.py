@@ -21,11 +21,9 @@ def confirm(*, server: Server, fingerprint: str, by: object = None) -> Server:
     """
     server = Server.objects.select_for_update().get(pk=server.pk)
     if server.host_key:
-        raise ServiceError(
-            "host_key_pinned",
-            _("A host key is confirmed for this server already."),
-            remedy=_("To accept another one, type the end of its fingerprint."),
-        )
+        message = _("A host key is confirmed for this server already.")
+        remedy = _("To accept another one, type the end of its fingerprint.")
+        raise ServiceError("host_key_pinned", message, remedy=remedy)
     if not server.offered_host_key or hosts.fingerprint(server.offered_host_key) != fingerprint:
         raise _differs()
     return _pin(server, "host_key_confirmed", fingerprint, by)
@@ -40,11 +38,9 @@ def replace(*, server: Server, typed: str, by: object = None) -> Server:
     """
     server = Server.objects.select_for_update().get(pk=server.pk)
     if not server.host_key or not server.offered_host_key:
-        raise ServiceError(
-            "no_other_host_key",
-            _("This server has not shown another host key."),
-            remedy=_("Inspect it again if it was reinstalled."),
-        )
+        message = _("This server has not shown another host key.")
+        remedy = _("Inspect it again if it was reinstalled.")
+        raise ServiceError("no_other_host_key", message, remedy=remedy)
     old, new = hosts.fingerprint(server.host_key), hosts.fingerprint(server.offered_host_key)
     typed = typed.strip()
     if len(typed) < TYPED_CHARACTERS or not new.endswith(typed):
@@ -78,9 +74,6 @@ def _pin(server: Server, code: str, message: str, by: object) -> Server:
 
 
 def _differs() -> ServiceError:
-    return ServiceError(
-        "fingerprint_differs",
-        _("That is not the fingerprint which the server offers now."),
-        remedy=_("Reload the page and compare again on the server itself."),
-        field="typed",
-    )
+    message = _("That is not the fingerprint which the server offers now.")
+    remedy = _("Reload the page and compare again on the server itself.")
+    return ServiceError("fingerprint_differs", message, remedy=remedy, field="typed")

@@ -95,28 +95,19 @@ def check_jump(server: Server, jump: Server | None) -> None:
     if jump is None:
         return
     if not jump.host_key:
-        raise ServiceError(
-            "hop_not_confirmed",
-            _("The host key of %(hop)s is not confirmed yet.") % {"hop": jump.name},
-            remedy=_("Confirm it on its own page first."),
-            field="jump",
-        )
+        message = _("The host key of %(hop)s is not confirmed yet.") % {"hop": jump.name}
+        remedy = _("Confirm it on its own page first.")
+        raise ServiceError("hop_not_confirmed", message, remedy=remedy, field="jump")
     before = list(_chain(jump))
     if server in before:
-        raise ServiceError(
-            "hop_loop",
-            _("The way to %(hop)s passes through %(server)s itself.")
-            % {"hop": jump.name, "server": server.name},
-            remedy=_("Choose another hop."),
-            field="jump",
-        )
+        message = _("The way to %(hop)s passes through %(server)s itself.")
+        message %= {"hop": jump.name, "server": server.name}
+        remedy = _("Choose another hop.")
+        raise ServiceError("hop_loop", message, remedy=remedy, field="jump")
     if len(before) + _longest_behind(server) > MOST_HOPS:
-        raise ServiceError(
-            "too_many_hops",
-            _("The way would have more than %(most)d hops.") % {"most": MOST_HOPS},
-            remedy=_("Choose a hop that is reached more directly."),
-            field="jump",
-        )
+        message = _("The way would have more than %(most)d hops.") % {"most": MOST_HOPS}
+        remedy = _("Choose a hop that is reached more directly.")
+        raise ServiceError("too_many_hops", message, remedy=remedy, field="jump")
 
 
 def _chain(hop: Server | None) -> Iterator[Server]:

@@ -16,12 +16,9 @@ from runs.services.errors import ServiceError
 def begin(*, server: Server, reason: str, until: datetime | None = None) -> Server:
     """Start no run on a server until `end`, or until further notice. Raises `until_is_past`."""
     if until is not None and until <= timezone.now():
-        raise ServiceError(
-            "until_is_past",
-            _("The end time is in the past."),
-            remedy=_("Give a time in the future, or none."),
-            field="until",
-        )
+        message = _("The end time is in the past.")
+        remedy = _("Give a time in the future, or none.")
+        raise ServiceError("until_is_past", message, remedy=remedy, field="until")
     Server.objects.filter(pk=server.pk).update(
         maintenance_since=timezone.now(), maintenance_until=until, maintenance_reason=reason.strip()
     )

@@ -195,11 +195,9 @@ def _same(wanted: ServerCheck, machines: Sequence[Server]) -> ServerCheck:
         is_own = (found.asked_by, found.by_way_of) == (wanted.asked_by, wanted.by_way_of)
         if is_same and (is_own or found.kind not in {Kind.CAMPAIGN, Kind.EDIT, Kind.TRIAL}):
             return found
-    raise ServiceError(
-        "server_looked_at",
-        _("BenchLab is looking at this server already."),
-        remedy=_("Try again in a moment."),
-    )
+    message = _("BenchLab is looking at this server already.")
+    remedy = _("Try again in a moment.")
+    raise ServiceError("server_looked_at", message, remedy=remedy)
 
 
 @transaction.atomic

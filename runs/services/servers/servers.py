@@ -107,11 +107,9 @@ def delete(*, server: Server) -> None:
     """
     server = Server.objects.select_for_update().get(pk=server.pk)
     if server.host_key:
-        raise ServiceError(
-            "server_was_confirmed",
-            _("Only a server whose host key nobody has confirmed can be deleted."),
-            remedy=_("Put it under maintenance: then no run starts on it."),
-        )
+        message = _("Only a server whose host key nobody has confirmed can be deleted.")
+        remedy = _("Put it under maintenance: then no run starts on it.")
+        raise ServiceError("server_was_confirmed", message, remedy=remedy)
     details = described(server)
     try:
         if server.schedules.exists() or server.bisections.exists():
@@ -138,13 +136,10 @@ def check(server: Server) -> None:
         address=server.address, port=server.port, username=server.username, jump=server.jump
     )
     if same.exclude(pk=server.pk).exists():
-        raise ServiceError(
-            "server_exists",
-            _("%(address)s is registered already.")
-            % {"address": f"{server.username}@{server.address}:{server.port}"},
-            remedy=_("Open it in the list of servers."),
-            field="address",
-        )
+        message = _("%(address)s is registered already.")
+        message %= {"address": f"{server.username}@{server.address}:{server.port}"}
+        remedy = _("Open it in the list of servers.")
+        raise ServiceError("server_exists", message, remedy=remedy, field="address")
     logins.check_jump(server, server.jump)
 
 
@@ -192,11 +187,9 @@ def inspect(*, server: Server) -> Server:
 
 def not_confirmed() -> ServiceError:
     """The error of whoever wants to log in to a server whose host key no person has compared."""
-    return ServiceError(
-        "host_key_not_confirmed",
-        _("The host key of this server is not confirmed yet."),
-        remedy=_("Compare the fingerprint on the server and confirm it here."),
-    )
+    message = _("The host key of this server is not confirmed yet.")
+    remedy = _("Compare the fingerprint on the server and confirm it here.")
+    return ServiceError("host_key_not_confirmed", message, remedy=remedy)
 
 
 def not_ready(server: Server, field: str) -> Problem:
@@ -296,13 +289,10 @@ def _check_paths(base_dir: str, bindirs: list[str]) -> None:
                 field=field,
             )
     if len(base_dir.encode()) > LONGEST_BASE_DIR:
-        raise ServiceError(
-            "base_dir_too_long",
-            _("The base directory has %(length)d bytes; at most %(most)d are possible.")
-            % {"length": len(base_dir.encode()), "most": LONGEST_BASE_DIR},
-            remedy=_("PostgreSQL's Unix socket lies below it: choose a shorter path."),
-            field="base_dir",
-        )
+        message = _("The base directory has %(length)d bytes; at most %(most)d are possible.")
+        message %= {"length": len(base_dir.encode()), "most": LONGEST_BASE_DIR}
+        remedy = _("PostgreSQL's Unix socket lies below it: choose a shorter path.")
+        raise ServiceError("base_dir_too_long", message, remedy=remedy, field="base_dir")
 
 
 def offered_host_key(server: Server) -> str:

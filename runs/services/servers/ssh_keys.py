@@ -49,12 +49,9 @@ def upload(*, name: str, private_key: str, passphrase: str = "") -> SSHKey:
             refused.code, _(refused.message), remedy=_(refused.remedy), field=refused.field
         ) from refused
     if taken := SSHKey.objects.filter(public_key__startswith=" ".join(public.split()[:2])).first():
-        raise ServiceError(
-            "ssh_key_exists",
-            _("This key is already stored, as “%(name)s”.") % {"name": taken.name},
-            remedy=_("Choose it when you register a server."),
-            field="private_key",
-        )
+        message = _("This key is already stored, as “%(name)s”.") % {"name": taken.name}
+        remedy = _("Choose it when you register a server.")
+        raise ServiceError("ssh_key_exists", message, remedy=remedy, field="private_key")
     return _store(name, private, public)
 
 
@@ -87,12 +84,9 @@ def _generated() -> tuple[str, str]:
 
 def _check_name(name: str) -> None:
     if SSHKey.objects.filter(name=name).exists():
-        raise ServiceError(
-            "ssh_key_exists",
-            _("There is a key “%(name)s” already.") % {"name": name},
-            remedy=_("Give another name."),
-            field="name",
-        )
+        message = _("There is a key “%(name)s” already.") % {"name": name}
+        remedy = _("Give another name.")
+        raise ServiceError("ssh_key_exists", message, remedy=remedy, field="name")
 
 
 def _store(name: str, private: str, public: str) -> SSHKey:
