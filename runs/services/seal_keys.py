@@ -21,6 +21,9 @@ from django.conf import settings
 from runs.selectors.seals import DOMAIN
 
 RAW = (serialization.Encoding.Raw, serialization.PublicFormat.Raw)
+PEM = (serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+# What is stored of a chain.
+Entries = list[dict[str, Any]]
 
 
 class Signer:
@@ -45,7 +48,7 @@ def trusted() -> frozenset[bytes]:
     return frozenset(found)
 
 
-def heads() -> dict[str, list[dict[str, Any]]]:
+def heads() -> dict[str, Entries]:
     """The last entries that were signed, by project: number and hash.
 
     More than one if a chain did not continue from its end: then entries were cut off before.
@@ -65,34 +68,32 @@ class Extended:
 def keep_head(chain: Extended) -> None:
     """Store the end of a chain."""
 
-    def extend(ends: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def extend(ends: Entries) -> Entries:
         others = [each for each in ends if (each["number"], each["hash"]) != chain.before]
         return [*others, {"number": chain.now[0], "hash": chain.now[1]}]
 
     _update("heads", chain.project, extend)
 
 
-def acknowledged() -> dict[str, list[dict[str, Any]]]:
+def acknowledged() -> dict[str, Entries]:
     """What persons with the key acknowledged, by project, with their signatures."""
     return _stored("acknowledged")
 
 
-def keep_acknowledged(*, project: str, found: list[dict[str, Any]]) -> None:
+def keep_acknowledged(*, project: str, found: Entries) -> None:
     """Store signed acknowledgements of entries of a chain."""
     _update("acknowledged", project, lambda known: [*known, *found])
 
 
-def _stored(name: str) -> dict[str, list[dict[str, Any]]]:
+def _stored(name: str) -> dict[str, Entries]:
     path = _file(name)
     if not path.exists():
         return {}
-    found: dict[str, list[dict[str, Any]]] = json.loads(path.read_text())
+    found: dict[str, Entries] = json.loads(path.read_text())
     return found
 
 
-def _update(
-    name: str, project: str, change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]
-) -> None:
+def _update(name: str, project: str, change: Callable[[Entries], Entries]) -> None:
     path = _file(name).with_name(f".{name}.lock")
     with path.open("w") as lock:
         _hand_over(path)
@@ -114,7 +115,7 @@ def _private_key(path: Path) -> Ed25519PrivateKey:
         raise ValueError(f"{path} is no Ed25519 key")
     public = path.with_name(f"{key.public_key().public_bytes(*RAW).hex()[:16]}.pub")
     if not public.exists():
-        _write(public, _pem(key.public_key()))
+        _write(public, key.public_key().public_bytes(*PEM))
     return key
 
 
@@ -133,12 +134,6 @@ def _make(path: Path) -> None:
         pass
     finally:
         temporary.unlink()
-
-
-def _pem(key: Ed25519PublicKey) -> bytes:
-    return key.public_bytes(
-        serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
-    )
 
 
 def _write(path: Path, content: bytes) -> None:

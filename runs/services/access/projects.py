@@ -138,13 +138,9 @@ def remove_member(*, membership: Membership) -> None:
 
 
 def _record(action: str, membership: Membership, before: str | None) -> None:
-    audit.record(
-        action,
-        f"person {membership.user.username}",
-        project=membership.project_id,
-        before={"role": before},
-        after={"role": membership.role},
-    )
+    subject = f"person {membership.user.username}"
+    was, now = {"role": before}, {"role": membership.role}
+    audit.record(action, subject, project=membership.project_id, before=was, after=now)
 
 
 def _known_role(role: str) -> str:

@@ -53,14 +53,10 @@ def add(
 def change(*, annotation: Annotation, text: str, by: User) -> Annotation:
     """Change its text. Raises ServiceError `not_the_author`, and the errors of the text."""
     _require_author(annotation, by)
-    before, annotation.text = annotation.text, _checked(text)
+    was, annotation.text = {"text": annotation.text}, _checked(text)
     annotation.save(update_fields=["text"])
-    audit.record(
-        "note_changed",
-        annotation.campaign,
-        before={"text": before},
-        after={"text": annotation.text},
-    )
+    now = {"text": annotation.text}
+    audit.record("note_changed", annotation.campaign, before=was, after=now)
     return annotation
 
 

@@ -129,18 +129,13 @@ def renew_medians(*, cell_ids: Sequence[int]) -> None:
 
 
 def refresh_all(*, cell_ids: Sequence[int]) -> None:
-    """Summarise many cells at once; see `refreshing`."""
-    if cell_ids:
-        perform([refreshing(cell_ids=cell_ids)])
+    """Summarise many cells at once in the database, with the same formulas as `summarise`.
 
-
-def refreshing(*, cell_ids: Sequence[int]) -> Statement:
-    """Summarises cells in the database, with the same formulas as `summarise`.
-
-    For cells that only gained finished runs; nothing is removed. Execute it in a transaction that
-    has locked the cells.
+    For cells that only gained finished runs; nothing is removed. Call it in a transaction that has
+    locked the cells.
     """
-    return Statement(SUMMARISE, (list(cell_ids), Run.State.FINISHED.value))
+    if cell_ids:
+        perform([Statement(SUMMARISE, (list(cell_ids), Run.State.FINISHED.value))])
 
 
 def carrying(*, run_ids: Sequence[int]) -> Statement:

@@ -57,19 +57,15 @@ def note_changed(server: Server, offered: str) -> None:
 
 
 def _pin(server: Server, code: str, message: str, by: object) -> Server:
-    before = hosts.fingerprint(server.host_key) if server.host_key else None
+    was = {"fingerprint": hosts.fingerprint(server.host_key) if server.host_key else None}
     server.host_key, server.offered_host_key = server.offered_host_key, ""
     server.state = Server.State.UNREACHABLE
     server.problem_code = server.problem = server.problem_remedy = ""
     server.wording = {}
     server.save()
     ServerEvent.objects.create(server=server, code=code, message=message, by=str(by or ""))
-    audit.record(
-        code,
-        server,
-        before={"fingerprint": before},
-        after={"fingerprint": hosts.fingerprint(server.host_key)},
-    )
+    now = {"fingerprint": hosts.fingerprint(server.host_key)}
+    audit.record(code, server, before=was, after=now)
     return server
 
 

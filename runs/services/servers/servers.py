@@ -151,15 +151,10 @@ def add_bindirs(*, server: Server, bindirs: Sequence[str]) -> Server:
     """
     server = Server.objects.select_for_update().get(pk=server.pk)
     _check_paths(server.base_dir, list(bindirs))
-    before = server.bindirs
+    was = {"bindirs": server.bindirs}
     server.bindirs = list(dict.fromkeys([*server.bindirs, *bindirs]))
     server.save(update_fields=["bindirs"])
-    audit.record(
-        "server_changed",
-        server,
-        before={"bindirs": before},
-        after={"bindirs": server.bindirs},
-    )
+    audit.record("server_changed", server, before=was, after={"bindirs": server.bindirs})
     return server
 
 
