@@ -253,9 +253,7 @@ def _locked() -> bool:
     return bool(queries.rows("SELECT pg_try_advisory_xact_lock(%s)", [LOCK])[0][0])
 
 
-def _by_project(
-    waiting: Sequence[SealRequest],
-) -> list[tuple[Project, list[SealRequest]]]:
+def _by_project(waiting: Sequence[SealRequest]) -> list[tuple[Project, list[SealRequest]]]:
     """Requests of runs that still exist, by project; other requests are obsolete."""
     runs = Run.objects.filter(pk__in=[each.run for each in waiting]).order_by()
     owners = dict(runs.values_list("pk", "campaign__project"))

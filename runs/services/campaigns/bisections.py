@@ -20,15 +20,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from runs.analysis.inference import RULES
-from runs.models import (
-    Bisection,
-    BisectionStep,
-    Build,
-    Campaign,
-    Installation,
-    Run,
-    Token,
-)
+from runs.models import Bisection, BisectionStep, Build, Campaign, Installation, Run, Token
 from runs.selectors.access import permissions, projects
 from runs.selectors.access.permission_table import Right
 from runs.selectors.compare.judge import bisections as found_by

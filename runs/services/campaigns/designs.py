@@ -268,9 +268,7 @@ def _part(
     )
 
 
-def _parted(
-    cells: Sequence[DesignCell],
-) -> tuple[tuple[DesignCell, ...], tuple[DesignCell, ...]]:
+def _parted(cells: Sequence[DesignCell]) -> tuple[tuple[DesignCell, ...], tuple[DesignCell, ...]]:
     """The cells to measure, and those to leave out.
 
     A version without any cell, or a level without any version, stays: that is a mistake.

@@ -11,14 +11,7 @@ from django.db import connection, transaction
 from runs.models import Campaign, Project
 from runs.selectors import exchange
 from runs.selectors.exchange import Row
-from runs.services.exchange.reading import (
-    END,
-    FILE,
-    FORMAT,
-    FORMAT_VERSION,
-    IMPORTED,
-    PART_BYTES,
-)
+from runs.services.exchange.reading import END, FILE, FORMAT, FORMAT_VERSION, IMPORTED, PART_BYTES
 from runs.services.runs import artifacts
 
 
@@ -59,14 +52,8 @@ def _file(digest: str, packed: IO[bytes]) -> Iterator[tuple[str, Row]]:
         part = content.read(PART_BYTES)
         while part:
             following = content.read(PART_BYTES)
-            yield (
-                FILE,
-                {
-                    "sha256": digest,
-                    "gzip": base64.b64encode(part).decode(),
-                    "last": not following,
-                },
-            )
+            encoded = base64.b64encode(part).decode()
+            yield FILE, {"sha256": digest, "gzip": encoded, "last": not following}
             part = following
 
 

@@ -84,9 +84,7 @@ def _store(run: Run, findings: Findings) -> None:
     run.save(update_fields=["settings", "server_version", "tool_name", "tool_version", "quality"])
 
 
-def without_secrets(
-    settings: Mapping[str, Mapping[str, str]],
-) -> dict[str, dict[str, str]]:
+def without_secrets(settings: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, str]]:
     """Settings as a server reports them, without any password in a value."""
     return {
         name: {**setting, "setting": secrets.masked(name, str(setting.get("setting") or ""))}

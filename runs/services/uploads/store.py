@@ -19,13 +19,7 @@ from runs.services.changes import changes
 from runs.services.database import Statement, array, ask, copy, perform
 from runs.services.errors import Fault, Refused
 from runs.services.runs import artifacts
-from runs.services.uploads import (
-    campaigns,
-    cells,
-    same_run,
-    uploaded_conditions,
-    uploaded_metrics,
-)
+from runs.services.uploads import campaigns, cells, same_run, uploaded_conditions, uploaded_metrics
 from runs.services.uploads.campaigns import Known
 from runs.services.uploads.cells import Placed
 from runs.services.uploads.uploaded_conditions import Conditions
