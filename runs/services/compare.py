@@ -19,18 +19,12 @@ def save_comparison(*, state: CompareState, title: str, note: str, user: User) -
     """Store a state under a title. Raises ServiceError without a title or without series."""
     title, note = (text.replace("\0", "").strip() for text in (title, note))
     if not title:
-        raise ServiceError(
-            code="title_missing",
-            message=_("The comparison has no title."),
-            remedy=_("Give it a title that others can find it by."),
-            field="title",
-        )
+        message = _("The comparison has no title.")
+        remedy = _("Give it a title that others can find it by.")
+        raise ServiceError("title_missing", message, remedy=remedy, field="title")
     if not state.series:
-        raise ServiceError(
-            code="no_series",
-            message=_("Nothing is compared yet."),
-            remedy=_("Add at least one series before saving."),
-        )
+        message, remedy = _("Nothing is compared yet."), _("Add at least one series before saving.")
+        raise ServiceError("no_series", message, remedy=remedy)
     comparison = SavedComparison(title=title[:200], note=note, query=state.query, created_by=user)
     return slugs.store(comparison, called=title, otherwise="comparison")
 

@@ -32,18 +32,14 @@ def add(
         message %= {"kind": kind, "known": ", ".join(Annotation.Kind.values)}
         raise ServiceError("unknown_kind", message, field="kind")
     if cell is not None and cell.campaign_id != campaign.pk:
-        raise ServiceError(
-            "cell_of_another_campaign", _("This cell is not one of the campaign."), field="cell"
-        )
+        message = _("This cell is not one of the campaign.")
+        raise ServiceError("cell_of_another_campaign", message, field="cell")
     if cell is not None and kind != Annotation.Kind.NOTE:
-        raise ServiceError(
-            "not_a_note",
-            _(
-                "Conclusion and discussion belong to the whole campaign; only notes can belong "
-                "to a cell."
-            ),
-            field="cell",
+        message = _(
+            "Conclusion and discussion belong to the whole campaign; only notes can belong "
+            "to a cell."
         )
+        raise ServiceError("not_a_note", message, field="cell")
     return Annotation.objects.create(
         campaign=campaign, cell=cell, kind=kind, text=_checked(text), author=by
     )

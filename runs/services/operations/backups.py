@@ -205,14 +205,12 @@ def _check_empty() -> None:
     except DatabaseError:
         return
     if there:
-        raise ServiceError(
-            "not_empty",
-            _("This instance is not empty: %(what)s.") % {"what": there},
-            remedy=_(
-                "Restore into an empty database: its present content would be lost. Start "
-                "script/server without BENCHLAB_RESTORE, or with another folder in BENCHLAB_VAR."
-            ),
+        message = _("This instance is not empty: %(what)s.") % {"what": there}
+        remedy = _(
+            "Restore into an empty database: its present content would be lost. Start "
+            "script/server without BENCHLAB_RESTORE, or with another folder in BENCHLAB_VAR."
         )
+        raise ServiceError("not_empty", message, remedy=remedy)
 
 
 def _what_is_there() -> str:

@@ -95,11 +95,11 @@ def has_lost_too_many_workers(run: Run, claim: Claim) -> bool:
 def retry(*, run: Run, by: object = None) -> Run:
     """Queue a run that did not finish again, as its next attempt. Raises `run_not_failed`."""
     if not retry_all(runs=Run.objects.filter(pk=run.pk), by=by):
-        raise ServiceError(
-            "run_not_failed",
-            _("Only a run that BenchLab executed and that did not finish can be queued again."),
-            remedy=_("Wait for its end, or queue a new campaign for another kind of run."),
+        message = _(
+            "Only a run that BenchLab executed and that did not finish can be queued again."
         )
+        remedy = _("Wait for its end, or queue a new campaign for another kind of run.")
+        raise ServiceError("run_not_failed", message, remedy=remedy)
     transitions.refresh_campaign(campaign_id=run.campaign_id)
     transitions.record_act("run_queued_again", run)
     return run

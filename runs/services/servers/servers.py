@@ -122,11 +122,9 @@ def delete(*, server: Server) -> None:
 
 
 def _in_use(server: Server) -> ServiceError:
-    return ServiceError(
-        "server_in_use",
-        _("Runs, campaigns, schedules or bisections need %(server)s.") % {"server": server.name},
-        remedy=_("Edit it instead of deleting it."),
-    )
+    message = _("Runs, campaigns, schedules or bisections need %(server)s.")
+    remedy = _("Edit it instead of deleting it.")
+    return ServiceError("server_in_use", message % {"server": server.name}, remedy=remedy)
 
 
 def check(server: Server) -> None:
@@ -274,15 +272,12 @@ def _check_paths(base_dir: str, bindirs: list[str]) -> None:
     given = [("base_dir", base_dir)] if base_dir else []
     for field, path in (*given, *(("bindirs", bindir) for bindir in bindirs)):
         if not is_plain_path(path):
-            raise ServiceError(
-                "path_not_plain",
-                _("%(path)s is not a path that BenchLab can use.") % {"path": path},
-                remedy=_(
-                    "Give an absolute path in its shortest form, without quotes, commas or signs "
-                    "that a shell reads."
-                ),
-                field=field,
+            message = _("%(path)s is not a path that BenchLab can use.") % {"path": path}
+            remedy = _(
+                "Give an absolute path in its shortest form, without quotes, commas or signs "
+                "that a shell reads."
             )
+            raise ServiceError("path_not_plain", message, remedy=remedy, field=field)
     if len(base_dir.encode()) > LONGEST_BASE_DIR:
         message = _("The base directory has %(length)d bytes; at most %(most)d are possible.")
         message %= {"length": len(base_dir.encode()), "most": LONGEST_BASE_DIR}

@@ -63,11 +63,10 @@ def delete(*, key: SSHKey) -> None:
         key.delete()
     except ProtectedError as error:
         names = ", ".join(key.servers.order_by("name").values_list("name", flat=True))
-        raise ServiceError(
-            "ssh_key_in_use",
-            _("The key “%(name)s” is used for %(servers)s.") % {"name": key.name, "servers": names},
-            remedy=_("Choose another key for these servers first."),
-        ) from error
+        words = {"name": key.name, "servers": names}
+        message = _("The key “%(name)s” is used for %(servers)s.") % words
+        remedy = _("Choose another key for these servers first.")
+        raise ServiceError("ssh_key_in_use", message, remedy=remedy) from error
     audit.record("ssh_key_deleted", f"SSH key {key.name}", before=details)
 
 
