@@ -8,7 +8,7 @@ later goes where the run belongs.
 import re
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TypeVar
 
@@ -116,10 +116,9 @@ def _begin(newest: Partition, name: str) -> Partition | None:
         boundary = (cursor.fetchone()[0] or 0) + 1
         if boundary == (newest.first or 1):
             return None
-        begun = Partition(newest.table, name, boundary, None, 0, 0)
-        closed = Partition(newest.table, newest.name, newest.first, boundary, newest.rows, 0)
+        begun = replace(newest, name=name, first=boundary, rows=0, size=0)
         cursor.execute(f"ALTER TABLE {newest.table} DETACH PARTITION {newest.name}")
-        _attach(cursor, closed)
+        _attach(cursor, replace(newest, end=boundary))
         cursor.execute(f"CREATE TABLE {name} PARTITION OF {newest.table} {begun.bounds}")
         audit.record("partition_made", name, after={"from_run": boundary})
         return begun
@@ -154,10 +153,9 @@ def _give_up(name: str, table: str) -> bool:
         empty, after = here[place], here[place + 1]
         if _has_rows(empty):
             return False
-        wider = Partition(table, after.name, empty.first, after.end, after.rows, after.size)
         cursor.execute(f"DROP TABLE {name}")
         cursor.execute(f"ALTER TABLE {table} DETACH PARTITION {after.name}")
-        _attach(cursor, wider)
+        _attach(cursor, replace(after, first=empty.first))
         audit.record("partition_dropped", name, after={"to": after.name})
         return True
 
