@@ -48,18 +48,16 @@ def compare(left: Plan, right: Plan) -> list[Pair]:
     matcher = SequenceMatcher(None, list(_keys(left.root)), list(_keys(right.root)), autojunk=False)
     pairs: list[Pair] = []
     for tag, begin, end, other_begin, other_end in matcher.get_opcodes():
+        here, there = lefts[begin:end], rights[other_begin:other_end]
         if tag == "equal":
-            for one, other in zip(lefts[begin:end], rights[other_begin:other_end], strict=True):
-                pairs.append(_pair(one, other, left, right))
-            continue
-        pairs += [
-            Pair(node, None, depth, depth, (Difference.ONLY_LEFT,))
-            for depth, node in lefts[begin:end]
-        ]
-        pairs += [
-            Pair(None, node, depth, depth, (Difference.ONLY_RIGHT,))
-            for depth, node in rights[other_begin:other_end]
-        ]
+            pairs += [
+                Pair(a, b, depth, other_depth, tuple(_differences(a, b, left, right)))
+                for (depth, a), (other_depth, b) in zip(here, there, strict=True)
+            ]
+        else:
+            only_left, only_right = (Difference.ONLY_LEFT,), (Difference.ONLY_RIGHT,)
+            pairs += [Pair(node, None, depth, depth, only_left) for depth, node in here]
+            pairs += [Pair(None, node, depth, depth, only_right) for depth, node in there]
     return pairs
 
 
@@ -96,11 +94,6 @@ def _keys(node: Node, below: str = "") -> Iterator[tuple[str, str, str]]:
     yield kind, node.on, part
     for child in node.children:
         yield from _keys(child, part)
-
-
-def _pair(one: tuple[int, Node], other: tuple[int, Node], left: Plan, right: Plan) -> Pair:
-    (depth, a), (other_depth, b) = one, other
-    return Pair(a, b, depth, other_depth, tuple(_differences(a, b, left, right)))
 
 
 def _differences(a: Node, b: Node, left: Plan, right: Plan) -> Iterator[Difference]:
