@@ -175,7 +175,7 @@ def _matched(found: Sequence[ChangePoint], steps: Sequence[Known]) -> dict[int, 
             for each in steps
             for number, change in enumerate(found)
             if change.is_same(each.position, each.ratio)
-        ),
+        )
     )
     matched: dict[int, int] = {}
     for _refuted, _distance, key, number in pairs:

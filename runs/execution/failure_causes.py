@@ -107,8 +107,7 @@ async def _deeper(problem: TargetProblem, bench: Bench, *, taken_over: bool) -> 
         return _out_of_reach(problem, bench) if _is_cut_off(problem, bench, log) else problem
     if taken_over:
         return TargetRestarted(
-            _("The cluster is gone since the worker was: %(problem)s"),
-            problem=problem,
+            _("The cluster is gone since the worker was: %(problem)s"), problem=problem
         )
     end = "\n".join(log.splitlines()[-LAST_LINES:])
     return TargetProblem(

@@ -63,11 +63,7 @@ def _take(database: sqlite3.Connection, job: Row, found: Imported) -> None:
     fields = of_reading(reading)
     fields["series"] = _counter(database, name)
     found.take(
-        campaign="hammerdb-tproc-c",
-        scenario="tproc-c",
-        external_id=name,
-        started_at=at,
-        **fields,
+        campaign="hammerdb-tproc-c", scenario="tproc-c", external_id=name, started_at=at, **fields
     )
 
 

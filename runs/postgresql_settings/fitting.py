@@ -99,10 +99,7 @@ def home(settings: Mapping[str, str], major: str) -> str:
     given = tuple(settings.items())
     place = position(major)
     released = [each for each in MAJORS if each not in UNRELEASED or each == major]
-    return min(
-        released,
-        key=lambda each: (_objections(given, each), abs(position(each) - place)),
-    )
+    return min(released, key=lambda each: (_objections(given, each), abs(position(each) - place)))
 
 
 def across(fitted: Sequence[Fitted]) -> tuple[Finding, ...]:

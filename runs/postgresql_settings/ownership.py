@@ -14,15 +14,7 @@ from runs.postgresql_settings.findings import About, Finding
 from runs.wording import gettext_noop as _
 
 # Commands without effect; `(disabled)` is what SHOW prints without archiving.
-HARMLESS_COMMANDS = (
-    "",
-    "(disabled)",
-    "true",
-    "/bin/true",
-    "/usr/bin/true",
-    "exit 0",
-    "cd .",
-)
+HARMLESS_COMMANDS = ("", "(disabled)", "true", "/bin/true", "/usr/bin/true", "exit 0", "cd .")
 LIBRARIES = frozenset(
     {
         "archive_library",

@@ -36,7 +36,7 @@ _LISTS: Mapping[str, Mapping[str, str]] = {
 }  # fmt: skip
 # What stands alone in place of a list.
 _ALONE: Mapping[str, tuple[str, ...]] = {
-    "log_connections": ("on", "true", "yes", "1", "off", "false", "no", "0"),
+    "log_connections": (*unlisted.ON, *unlisted.OFF),
 }
 _PAGES = ("866", "874", "932", "936", "949", "950", *(str(number) for number in range(1250, 1259)))
 _ENCODINGS = frozenset(

@@ -270,10 +270,7 @@ def cluster(version_num: int, levels: Values) -> ClusterOptions:
         data = (LOGICAL,)  # the index is the subscriber's
         required = {"wal_level": "logical", "max_wal_senders": "10"}
     return ClusterOptions(
-        comparable(version_num),
-        initdb_options=("--locale=C.UTF-8",),
-        data=data,
-        required=required,
+        comparable(version_num), initdb_options=("--locale=C.UTF-8",), data=data, required=required
     )
 
 

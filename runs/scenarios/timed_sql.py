@@ -86,11 +86,7 @@ async def timed(
     the statement, which is a valid result. Raises TargetProblem `step_failed` for other errors.
     """
     limit = [f"SET statement_timeout = '{timeout_s}s'"] if timeout_s else []
-    lines = [
-        *(f"{each};" for each in (*before, *limit)),
-        "\\timing on",
-        f"{_bare(statement)};",
-    ]
+    lines = [*(f"{each};" for each in (*before, *limit)), "\\timing on", f"{_bare(statement)};"]
     result = await _executed(bench, name, lines)
     if _TIMED_OUT in result.stderr:
         text = _(

@@ -165,10 +165,7 @@ def _scatter(
 
 
 def judge_jobs(
-    base: Sequence[Point],
-    head: Point,
-    scatter: JobScatter | None,
-    rule: Rule,
+    base: Sequence[Point], head: Point, scatter: JobScatter | None, rule: Rule
 ) -> Inference:
     """Head compared with points of other jobs.
 

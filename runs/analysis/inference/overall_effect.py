@@ -21,10 +21,7 @@ from runs.grouping import by_key
 
 
 def judge_together(
-    model: Model,
-    pairs: Sequence[Pair],
-    machines: Sequence[Hashable],
-    rule: Rule,
+    model: Model, pairs: Sequence[Pair], machines: Sequence[Hashable], rule: Rule
 ) -> Inference | None:
     """The mean effect of pairs of one campaign, each measured on one of `machines`.
 

@@ -43,8 +43,7 @@ COLUMNS: Mapping[str, Mapping[str, int]] = {
     "checkpoints": dict.fromkeys(("timed", "requested", "buffers_written"), 0),
     "pg_stat_bgwriter": dict.fromkeys(("buffers_clean", "maxwritten_clean", "buffers_alloc"), 0),
     "pg_stat_wal": dict.fromkeys(
-        ("wal_records", "wal_fpi", "wal_bytes", "wal_buffers_full", "wal_write", "wal_sync"),
-        140000,
+        ("wal_records", "wal_fpi", "wal_bytes", "wal_buffers_full", "wal_write", "wal_sync"), 140000
     ),
     "pg_stat_io": dict.fromkeys(
         ("reads", "writes", "extends", "hits", "evictions", "reuses", "fsyncs"), 160000
@@ -115,9 +114,7 @@ def total(counted: Sequence[Mapping[Name, float]], view: str, *columns: str) -> 
 
 
 def moved(
-    a: Sequence[Mapping[Name, float]],
-    b: Sequence[Mapping[Name, float]],
-    versions: tuple[int, int],
+    a: Sequence[Mapping[Name, float]], b: Sequence[Mapping[Name, float]], versions: tuple[int, int]
 ) -> list[Moved]:
     """Counters of which all rounds of one side lie beyond all of the other, by more than 10 %.
 

@@ -210,9 +210,7 @@ class _Blocks:
         inner -= g * (error**2 - common**2 / of_whole**2)
         width = quantile / abs(whole) * math.sqrt(max(inner, 0.0))
         return Ratio(
-            share,
-            (share - g * between - width) / (1 - g),
-            (share - g * between + width) / (1 - g),
+            share, (share - g * between - width) / (1 - g), (share - g * between + width) / (1 - g)
         )
 
     def _interacts(self, suspects: Sequence[str]) -> bool:

@@ -122,11 +122,7 @@ class Arrangement:
         for member in reversed(self.members):
             node, cluster = member.node, member.cluster
             await self.bench.step(
-                f"stop-{member.name}",
-                cluster.stop(),
-                floor_bytes=0,
-                on=node,
-                serving=cluster,
+                f"stop-{member.name}", cluster.stop(), floor_bytes=0, on=node, serving=cluster
             )
 
     async def keep_logs(self) -> None:
@@ -308,11 +304,7 @@ class Arrangement:
     async def _start(self, member: Member) -> None:
         bench, cluster = self.bench, member.cluster
         result = await bench.step(
-            f"start-{member.name}",
-            cluster.start(),
-            check=False,
-            on=member.node,
-            serving=cluster,
+            f"start-{member.name}", cluster.start(), check=False, on=member.node, serving=cluster
         )
         if result.exit_status != 0:
             problem = did_not_start(result, await bench.server_log(LAST_LINES, member))

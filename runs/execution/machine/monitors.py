@@ -242,8 +242,7 @@ class Monitors:
         )
         if printed.exit_status != 0:
             raise TargetProblem(
-                "sadf: %(stderr)s",
-                stderr=(printed.stderr + recorded.stderr).strip()[-300:],
+                "sadf: %(stderr)s", stderr=(printed.stderr + recorded.stderr).strip()[-300:]
             )
         reading = sar.read(printed.stdout, cpus=of_cpus)
         self._bench.keep(f"sar-{name}.json", printed.stdout)

@@ -135,10 +135,7 @@ class SSHHost:
         return ConnectionLost(text, address=self.address, error=error)
 
     def _out_of_time(
-        self,
-        process: asyncssh.SSHClientProcess[bytes],
-        argv: Sequence[str],
-        timeout_s: float,
+        self, process: asyncssh.SSHClientProcess[bytes], argv: Sequence[str], timeout_s: float
     ) -> TargetProblem:
         """Abandon a command; it must not affect the next ones on this connection."""
         _let_go(process)
@@ -187,9 +184,7 @@ async def connect(
 
 
 @asynccontextmanager
-async def _tunnel(
-    through: Sequence[Login],
-) -> AsyncIterator[asyncssh.SSHClientConnection | None]:
+async def _tunnel(through: Sequence[Login]) -> AsyncIterator[asyncssh.SSHClientConnection | None]:
     """The connection to the last hop, each opened through the one before; None without hops."""
     opened: list[asyncssh.SSHClientConnection] = []
     try:
@@ -295,9 +290,7 @@ def _unreachable(
     reason = _reason(error).rstrip(".")
     if not through:
         return HostUnreachable(
-            _("%(address)s cannot be reached over SSH: %(reason)s."),
-            address=address,
-            reason=reason,
+            _("%(address)s cannot be reached over SSH: %(reason)s."), address=address, reason=reason
         )
     hop = through[-1].address
     return HostUnreachable(

@@ -171,17 +171,13 @@ async def perform(
     if condition:
         condition.raise_if_refused(answer)
     if answer.exit_status == STDIN_CUT_OFF:
-        raise ConnectionLost(
-            _("The input of step %(name)s did not arrive whole."),
-            name=name,
-        )
+        raise ConnectionLost(_("The input of step %(name)s did not arrive whole."), name=name)
     if answer.exit_status != 0:
         raise _cannot_write(folder, answer)
     result = _read(name, tuple(argv), stdin, answer, end)
     if result.exit_status is None:
         raise TargetRestarted(
-            _("Step %(name)s vanished from the target without an exit status."),
-            name=name,
+            _("Step %(name)s vanished from the target without an exit status."), name=name
         )
     return result
 

@@ -23,10 +23,7 @@ ROOT = Path(runs.__file__).parents[1]
 
 
 async def copied(
-    bench: Bench,
-    step: str,
-    tables: Sequence[str],
-    generate: Callable[[Path], Sequence[str]],
+    bench: Bench, step: str, tables: Sequence[str], generate: Callable[[Path], Sequence[str]]
 ) -> None:
     """Fill tables with `TABLE.csv` files that a command writes to a folder of the worker.
 
@@ -47,10 +44,7 @@ async def copied(
 
 
 async def placed(
-    bench: Bench,
-    step: str,
-    tables: Sequence[str],
-    generate: Callable[[Path], Sequence[str]],
+    bench: Bench, step: str, tables: Sequence[str], generate: Callable[[Path], Sequence[str]]
 ) -> None:
     """Send `TABLE.csv` files to a folder next to the cluster's own, so that its copies have them.
 
@@ -100,10 +94,7 @@ def module(name: str, *arguments: str) -> tuple[str, ...]:
 async def _generated(words: Sequence[str]) -> None:
     try:
         process = await asyncio.create_subprocess_exec(
-            *words,
-            cwd=ROOT,
-            stdout=asyncio.subprocess.DEVNULL,
-            stderr=asyncio.subprocess.PIPE,
+            *words, cwd=ROOT, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE
         )
         try:
             _out, answer = await process.communicate()

@@ -97,8 +97,7 @@ async def _check_rows(bench: Bench, way: str) -> None:
     """COPY does not report rows that a trigger takes: all must be there, none in the parent."""
     only = "ONLY access_log" if way not in KINDS else "(SELECT 1 WHERE false) nothing"
     counted = await bench.sql(
-        "count-rows",
-        f"SELECT (SELECT count(*) FROM access_log), (SELECT count(*) FROM {only});",
+        "count-rows", f"SELECT (SELECT count(*) FROM access_log), (SELECT count(*) FROM {only});"
     )
     found, in_parent = (int(each) for each in counted.split())
     wanted = layout.days(bench) * bench.parameters["rows_per_partition"]

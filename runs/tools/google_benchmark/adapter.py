@@ -25,10 +25,7 @@ from runs.tools.output import number, part, rows, slug, words
 from runs.wording import gettext_noop as _
 
 _MS = {"ns": 1e-6, "us": 1e-3, "ms": 1.0, "s": 1e3}
-_TIMES = {
-    "real_time": known_metrics.REAL_TIME,
-    "cpu_time": known_metrics.CPU_TIME,
-}
+_TIMES = {"real_time": known_metrics.REAL_TIME, "cpu_time": known_metrics.CPU_TIME}
 _AGGREGATES = frozenset({"mean", "median", "stddev", "cv", "BigO", "RMS", "min", "max"})
 # What the tool itself writes of an iteration; all else is the benchmark's own.
 _FIELDS = frozenset(

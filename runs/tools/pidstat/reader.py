@@ -9,11 +9,7 @@ from runs.tools import sysstat_tables
 from runs.tools.host_reading import HostReading, device_column
 
 NAME = "pidstat"
-_COLUMNS = {
-    "process_cpu": "%CPU",
-    "process_read": "kB_rd/s",
-    "process_write": "kB_wr/s",
-}
+_COLUMNS = {"process_cpu": "%CPU", "process_read": "kB_rd/s", "process_write": "kB_wr/s"}
 
 
 def read(text: str) -> HostReading:
