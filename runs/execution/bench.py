@@ -9,7 +9,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NoReturn, TypeVar
+from typing import Any, Literal, NoReturn
 
 from runs.execution.clusters.postgres import DATABASE, Cluster
 from runs.execution.errors import CommandTimeout, TargetProblem
@@ -18,7 +18,7 @@ from runs.execution.machine.clock_skew import Skew
 from runs.execution.nodes import Member, Node, members_of
 from runs.execution.plan import MAIN, RunPlan
 from runs.execution.reporter import ArtifactData, Findings, Note, Reporter
-from runs.execution.ssh.hosts import Answer, Host
+from runs.execution.ssh.hosts import Answer
 from runs.execution.steps.background import Background
 from runs.execution.steps.step_limits import (
     DISK_FLOOR_BYTES,
@@ -42,7 +42,6 @@ LIVE_SECONDS = 5.0
 NOT_A_PROGRAM = frozenset({126, 127})
 
 logger = logging.getLogger(__name__)
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -398,10 +397,6 @@ class Bench:
         """Add a note that a reader of the result should know; text and values as of a problem."""
         wording = wording_of(text, values)
         self.findings.notes.append(Note(code, put(wording), level, wording))
-
-    async def on_host(self, act: Callable[[Host], Awaitable[T]]) -> T:
-        """Do something idempotent on the database's machine, until it succeeds."""
-        return await self.database.on_host(act)
 
     async def _watch(
         self, node: Node, name: str, on_errors: Callable[[str], Awaitable[None]]

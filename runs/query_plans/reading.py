@@ -274,4 +274,4 @@ def _json(lines: list[Line]) -> Plan:
     plan = read_structured(whole)
     last = text.count("\n", 0, end)
     marked = tuple(each for each in lines[last + 1 :] if rest)[:MOST_MARKED]
-    return Plan(plan.root, plan.planning_ms, plan.execution_ms, plan.footer, marked)
+    return replace(plan, not_understood=marked)

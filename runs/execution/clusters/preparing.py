@@ -157,7 +157,7 @@ class Preparing:
             raise postgres.does_not_stop(directory)
 
     async def _check(self, directory: str) -> None:
-        await self.bench.on_host(partial(self.base.check, path=directory))
+        await self.bench.database.on_host(partial(self.base.check, path=directory))
 
     @property
     def needed_bytes(self) -> int:
