@@ -176,7 +176,7 @@ class BisectionStep(models.Model):
     """A campaign of a bisection: it measures the builds `low` and `high`, and one in the middle.
 
     Without a middle it decides whether the one is slower than the other. `table` has that answer as
-    it was given, row by row (`selectors.compare.stored_verdicts`): later runs do not change it.
+    it was given, row by row (`gate.as_json`): later runs do not change it.
     """
 
     bisection = models.ForeignKey("Bisection", models.CASCADE, related_name="steps")

@@ -62,7 +62,7 @@ class Waiting:
 
 
 def new_ids(table: str) -> Iterator[int]:
-    """This many keys for new rows."""
+    """Keys for new rows, without end."""
     query = "SELECT nextval(pg_get_serial_sequence(%s, 'id')) FROM generate_series(1, %s)"
     while True:
         yield from (key for (key,) in queries.rows(query, [table, IDS]))
@@ -100,7 +100,7 @@ class Results:
         self.is_new = False
         self.cell: int | None = None
         self.run: int | None = None
-        # The lowest key of a new run.
+        # When the runs of the present cell that are here already were started, by repeat.
         self.there: dict[int, datetime | None] = {}
         self.to_summarise: set[int] = set()
         self.to_seal: list[int] = []

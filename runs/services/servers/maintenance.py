@@ -14,7 +14,7 @@ from runs.services.errors import ServiceError
 
 @transaction.atomic
 def begin(*, server: Server, reason: str, until: datetime | None = None) -> Server:
-    """Start no run on a server until `end`, or until further notice. Raises `until_is_past`."""
+    """Start no run on a server until then, or until further notice. Raises `until_is_past`."""
     if until is not None and until <= timezone.now():
         message = _("The end time is in the past.")
         remedy = _("Give a time in the future, or none.")

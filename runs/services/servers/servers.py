@@ -76,10 +76,10 @@ def register(
 ) -> Server:
     """Ask the machine for its host key and store it for a person to confirm.
 
-    Unless it `asks`, the key is fetched later, by a check (`checks.look_at`). Without a base
+    Unless it `asks`, the key is fetched later, by a check (`server_checks.look_at`). Without a base
     directory it is only a hop. BenchLab does not log in or execute anything yet, except on the hops
     on the way. Raises ServiceError `host_unreachable`, `server_exists`, `base_dir_too_long`, and
-    those of `ways.check_jump`.
+    those of `logins.check_jump`.
     """
     server = Server(
         name=name,

@@ -148,7 +148,7 @@ class StoredRun:
 def store(*, runs: Sequence[GivenRun], project: Project) -> list[StoredRun]:
     """Store these runs, all or none; a run like an earlier one is a repeat and never replaces it.
 
-    One whose text was stored before is that run: see `same_text`.
+    One whose text was stored before is that run: see `same_run`.
 
     Raises Refused: `contradicts` if something stored differs (a metric's unit, a campaign's
     scenario), `conflict` for an external id that the campaign has already.
