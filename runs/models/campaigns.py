@@ -289,9 +289,7 @@ class Cell(models.Model):
 
     class Meta:
         ordering = ["campaign", "ordinal", "pk"]
-        constraints = [
-            models.UniqueConstraint(fields=["campaign", "key"], name="cell_once"),
-        ]
+        constraints = [models.UniqueConstraint(fields=["campaign", "key"], name="cell_once")]
         indexes = [
             models.Index(
                 fields=["campaign", "series_key", "ordinal"], name="cell_by_series_ordinal"
@@ -348,9 +346,7 @@ class CellSummary(models.Model):
 
     class Meta:
         ordering = ["cell", "metric"]
-        constraints = [
-            models.UniqueConstraint(fields=["cell", "metric"], name="cell_summary_once"),
-        ]
+        constraints = [models.UniqueConstraint(fields=["cell", "metric"], name="cell_summary_once")]
 
     def __str__(self) -> str:
         return f"{self.median} ({self.n})"

@@ -21,9 +21,7 @@ class Upload(models.Model):
 
     class Meta:
         ordering = ["-pk"]
-        constraints = [
-            models.UniqueConstraint(fields=["project", "key"], name="upload_once_a_key"),
-        ]
+        constraints = [models.UniqueConstraint(fields=["project", "key"], name="upload_once_a_key")]
 
     def __str__(self) -> str:
         return self.key

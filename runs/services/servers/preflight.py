@@ -294,11 +294,7 @@ def _of_needs(question: _Question, target: Target) -> Iterator[Finding]:
         )
     if target.free_bytes is not None and target.free_bytes < needed:
         message = _("%(needed).1f GB are needed below %(path)s; %(free).1f GB are free.")
-        words = {
-            "needed": needed / 1e9,
-            "free": target.free_bytes / 1e9,
-            "path": server.base_dir,
-        }
+        words = {"needed": needed / 1e9, "free": target.free_bytes / 1e9, "path": server.base_dir}
         remedy = _("Choose a smaller scale, free space, or use another base directory.")
         yield error(server, "disk_too_small", message % words, remedy)
 
