@@ -128,7 +128,8 @@ def _figure(campaign: Campaign, metric: Metric, grid: Grid, among: Measured) -> 
     x_title = designs.factor_title(campaign, grid.factor)
     rows = grids.rows(among.cells, designs.words(campaign))[:MOST_LINES]
     lines = campaigns.lines_of(rows, grid.factor, among.summaries)
-    axes = Axes(x_title, metric_title(metric), words=hover_words())
+    is_amount = not metric.is_ratio
+    axes = Axes(x_title, metric_title(metric), from_zero=is_amount, words=hover_words())
     if any(len(line.points) > 1 for line in lines):
         return scaling(lines, axes)
     single, title = of_single_points(lines, by_name=_("Version"), by_level=x_title)

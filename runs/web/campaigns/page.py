@@ -18,7 +18,7 @@ from runs.charts.scaling import Axes, scaling
 from runs.models import Campaign, Metric, Run
 from runs.selectors import caching, configurations
 from runs.selectors.access.projects import Reader
-from runs.selectors.archive.chart import as_printed, hover_words
+from runs.selectors.archive.chart import as_printed, hover_words, metric_title
 from runs.selectors.caching import NEVER, Versions
 from runs.selectors.campaigns import campaigns as campaign_selectors
 from runs.selectors.campaigns import waiting, workloads
@@ -306,9 +306,8 @@ def _figure(
     lines = campaign_selectors.lines_of(list(rows), factor, among.summaries)
     if factor is None or not any(line.points for line in lines):
         return as_printed(campaign, metric, factor or "version")
-    y_title = f"{_(metric.title)} ({metric.unit})" if metric.unit else _(metric.title)
     x_title = factor_title(campaign, factor)
-    axes = Axes(x_title, y_title, from_zero=not metric.is_ratio, words=hover_words())
+    axes = Axes(x_title, metric_title(metric), from_zero=not metric.is_ratio, words=hover_words())
     groups, title = of_single_points(lines, by_name=_("Version"), by_level=x_title)
     if groups:
         return bars(groups, replace(axes, x_title=title))
