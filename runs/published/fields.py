@@ -92,9 +92,7 @@ def _number(text: str) -> Any:
 T = TypeVar("T")
 
 
-@lru_cache
-def _hints(cls: Any) -> dict[str, Any]:
-    return get_type_hints(cls)
+_hints = lru_cache(get_type_hints)
 
 
 JAPANESE = re.compile(r"[぀-ヿ㐀-鿿]")

@@ -49,13 +49,13 @@ def order(version: str) -> tuple[int, ...]:
     return (int(first), STAGES[stage], int(second or 0), int(third or 0), int(number or 0))
 
 
-def matching(version: str, *, field: str) -> Q:
-    """The condition that the text in `field` is this version, or one of this major version."""
-    condition = Q(**{field: version})
+def matching(version: str) -> Q:
+    """The condition that a cell's version is this one, or one of this major version."""
+    condition = Q(version=version)
     for continued in (".", "devel", "alpha", "beta", "rc"):
-        condition |= Q(**{f"{field}__startswith": version + continued})
+        condition |= Q(version__startswith=version + continued)
     # All of them begin alike, which an index looks up; it does not look up alternatives.
-    return Q(**{f"{field}__startswith": version}) & condition
+    return Q(version__startswith=version) & condition
 
 
 def first_year(version: str) -> int | None:

@@ -95,13 +95,10 @@ def _printed(keys: Sequence[int]) -> dict[int, list[NodeRow]]:
         programs |= dict.fromkeys(filter(None, [software]))
     wanted = {hardware for each in found.values() for _role, _name, hardware in each}
     machines = HardwareProfile.objects.in_bulk(wanted - {None})
-    return defaultdict(
-        list,
-        {
-            topology: [
-                NodeRow(role, name, None, machines.get(hardware), tuple(programs))
-                for (role, _text, hardware), (name, programs) in each.items()
-            ]
-            for topology, each in found.items()
-        },
-    )
+    return {
+        topology: [
+            NodeRow(role, name, None, machines.get(hardware), tuple(programs))
+            for (role, _text, hardware), (name, programs) in found[topology].items()
+        ]
+        for topology in keys
+    }

@@ -51,7 +51,7 @@ def test_a_version_matches_itself_and_its_minor_versions_only(wanted, found):
         factories.cell(campaign, {"version": version})
     factories.cell(campaign, {"clients": 1}, version="19beta1", version_num=190000)
 
-    cells = campaign.cells.filter(versions.matching(wanted, field="version"))
+    cells = campaign.cells.filter(versions.matching(wanted))
 
     assert sorted(cells.values_list("version", flat=True)) == found
 

@@ -146,7 +146,7 @@ def _filtered(found: QuerySet[Campaign], filters: CandidateFilters) -> QuerySet[
 
 
 def _of_version(word: str) -> Q:
-    cells = Cell.objects.filter(versions.matching(word, field="version")).order_by()
+    cells = Cell.objects.filter(versions.matching(word)).order_by()
     return Q(pk__in=cells.values("campaign"))
 
 

@@ -202,13 +202,11 @@ def _rows(
     loaded: Loaded, names: Sequence[str], base: Series, judged: Judged
 ) -> tuple[ComparedRow, ...]:
     base_label = names[loaded.series.index(base)]
-    at = {level_text(cell.x): cell for cell in base.cells}
     found = [
-        (head, label, cell, at[level_text(cell.x)])
+        (head, label, cell, of_base)
         for head, label in zip(loaded.series, names, strict=True)
         if head is not base
-        for cell in head.cells
-        if level_text(cell.x) in at
+        for of_base, cell in _at_same_levels(base, head)
     ]
     pairs = [(of_base.id, cell.id) for _head, _label, cell, of_base in found]
     return tuple(
@@ -238,9 +236,7 @@ def _steps(
     pairs: dict[tuple[str, str], list[tuple[int, int]]] = {}
     for older, newer in pairwise(sorted(by_version, key=versions.order)):
         (base, base_label), (head, head_label) = by_version[older], by_version[newer]
-        at = {level_text(cell.x): cell.id for cell in base.cells}
-        shared = [(at[text], cell.id) for cell in head.cells if (text := level_text(cell.x)) in at]
-        if shared:
+        if shared := [(one.id, other.id) for one, other in _at_same_levels(base, head)]:
             pairs[head_label, base_label] = shared
     found = iter(judged([each for own in pairs.values() for each in own]))
     return tuple(
@@ -282,12 +278,16 @@ def _together(
     base: Series, head: Series, level: str, is_less_better: bool
 ) -> tuple[SeriesCell, SeriesCell] | None:
     """The cells of both at the level; without one, where both together do best."""
-    at = {level_text(cell.x): cell for cell in base.cells}
-    shared = [(at[text], cell) for cell in head.cells if (text := level_text(cell.x)) in at]
+    shared = _at_same_levels(base, head)
     if level:
         shared = [both for both in shared if level_text(both[1].x) == level]
     sign = -1 if is_less_better else 1
     return max(shared, key=lambda both: sign * _mean_of_both(*both), default=None)
+
+
+def _at_same_levels(base: Series, head: Series) -> list[tuple[SeriesCell, SeriesCell]]:
+    at = {level_text(cell.x): cell for cell in base.cells}
+    return [(at[text], cell) for cell in head.cells if (text := level_text(cell.x)) in at]
 
 
 def _mean_of_both(base: SeriesCell, head: SeriesCell) -> float:
