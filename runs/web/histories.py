@@ -22,6 +22,7 @@ from runs.models.campaigns import Origin
 from runs.selectors.access import projects
 from runs.selectors.campaigns import metrics as campaign_metrics
 from runs.selectors.campaigns.factor_names import constant
+from runs.selectors.campaigns.metrics import metric_title
 from runs.selectors.histories import histories
 from runs.selectors.histories.histories import Histories, History, HostChange
 from runs.selectors.histories.points import HistoryPoint
@@ -176,8 +177,6 @@ def _part(
 
 
 def _figure(each: History, found: Histories, hosts: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    metric = found.metric
-    title = f"{_(metric.title)} ({metric.unit})" if metric and metric.unit else ""
     words = Words(
         median=_("median"),
         range=_("min–max"),
@@ -188,7 +187,7 @@ def _figure(each: History, found: Histories, hosts: Sequence[dict[str, Any]]) ->
     return history(
         _points(each.points),
         _marks(each),
-        y_title=title or (_(metric.title) if metric else ""),
+        y_title=metric_title(found.metric) if found.metric else "",
         words=words,
         hosts=[Event(host["at"], host["label"], "\n".join(host["lines"])) for host in hosts],
         decisions=_decided(each),

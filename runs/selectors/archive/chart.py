@@ -16,7 +16,7 @@ from runs.models import Campaign, Cell, Metric, PublishedTable
 from runs.selectors.archive import provenance, versions
 from runs.selectors.archive.level_names import Factors, factors
 from runs.selectors.campaigns import metrics
-from runs.templatetags.formats import in_language
+from runs.selectors.campaigns.metrics import metric_label, metric_title
 
 # More cells than this make no chart of bars that can be read.
 MOST_BARS = 60
@@ -279,12 +279,6 @@ def hover_words(value: str = "", interval: str = "") -> Words:
     return Words(value or _("median"), interval or _("min–max"), _("runs"), _("unknown"))
 
 
-def metric_label(metric: Metric) -> str:
-    """The metric's title in the reader's language."""
-    title = in_language(metric, "title")
-    return _(title) if title else metric.name
-
-
 def ratios_of(wanted: Mapping[str, Any], drawn: Sequence[Plot]) -> Ratios | None:
     """The ratios that belong to a chart; none if its data file has `ratio: false`."""
     ratio = wanted.get("ratio")
@@ -326,12 +320,6 @@ def _varied(cells: Sequence[Cell]) -> list[str]:
 def _most_varied(cells: Sequence[Cell]) -> str:
     counts = {name: len({repr(cell.levels.get(name)) for cell in cells}) for name in _varied(cells)}
     return max(counts, key=lambda name: counts[name], default="")
-
-
-def metric_title(metric: Metric) -> str:
-    """The metric with its unit."""
-    label = metric_label(metric)
-    return f"{label} ({metric.unit})" if metric.unit and metric.unit != label else label
 
 
 def _ratio(base: float | None, head: float | None) -> float | None:

@@ -17,7 +17,7 @@ from runs.published.printing_errors import Operand
 from runs.selectors import validity
 from runs.selectors.archive import provenance, versions
 from runs.selectors.archive.reproduction import Change, of_campaign
-from runs.selectors.campaigns.metrics import summary_of
+from runs.selectors.campaigns.metrics import metric_label, summary_of
 from runs.templatetags.formats import change, factor, spoken
 
 VERSION = "version"
@@ -122,7 +122,7 @@ class SideBySide:
         own = [ratio for name, ratio in ratios if name == metric]
         values = {
             "number": len(own),
-            "metric": _(metric.title) if metric.title else metric.name,
+            "metric": metric_label(metric),
             "low": factor(min(own)),
             "high": factor(max(own)),
             "share": change(max(own) / min(own)).removeprefix("+"),

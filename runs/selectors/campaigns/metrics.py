@@ -5,6 +5,7 @@ from typing import Any
 
 from django.db.models import BooleanField, F, Func, Prefetch, Q, QuerySet
 from django.db.models.lookups import In
+from django.utils.translation import gettext as _
 
 from runs.analysis.summary import Summary
 from runs.models import (
@@ -23,6 +24,7 @@ from runs.models.runs import SUMMARY_REPEAT
 from runs.scenarios import registry
 from runs.selectors.access import permissions
 from runs.selectors.archive import provenance
+from runs.templatetags.formats import in_language
 
 COUNT_UNITS = frozenset(
     {"transactions", "retries", "deadlocks", "conflicts", "errors", "failures", "events", "count"}
@@ -261,3 +263,15 @@ def is_speed(metric: Metric) -> bool:
     return metric.unit in TIMES or (
         metric.direction == Metric.Direction.HIGHER and not is_count(metric)
     )
+
+
+def metric_label(metric: Metric) -> str:
+    """The metric's title in the reader's language."""
+    title = in_language(metric, "title")
+    return _(title) if title else metric.name
+
+
+def metric_title(metric: Metric) -> str:
+    """The metric with its unit."""
+    label = metric_label(metric)
+    return f"{label} ({metric.unit})" if metric.unit and metric.unit != label else label

@@ -18,6 +18,7 @@ from runs.grouping import by_key
 from runs.models import Campaign, CellSummary, Change
 from runs.selectors.access import projects
 from runs.selectors.access.projects import Reader
+from runs.selectors.campaigns.metrics import metric_label
 from runs.selectors.compare.describe import series_labels
 from runs.selectors.compare.describe.verdict_words import VERDICTS, printed_size
 from runs.selectors.histories import histories
@@ -125,7 +126,7 @@ class Cause:
     def _line(self, own: Sequence[Change]) -> str:
         metric = own[0].metric
         words = {
-            "metric": _(metric.title) if metric.title else metric.name,
+            "metric": metric_label(metric),
             "number": len({each.cell.series_key for each in own}),
             "of": max(self.measured.get(metric.pk, 0), len(own)),
             "size": _sized(own),

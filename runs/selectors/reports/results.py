@@ -17,10 +17,11 @@ from runs.charts.scaling import Axes, Line, Point, scaling
 from runs.models import Campaign, Cell, Metric
 from runs.reports.report import Block, Paragraph, Picture, Table
 from runs.selectors import validity
-from runs.selectors.archive.chart import hover_words, metric_label, metric_title
+from runs.selectors.archive.chart import hover_words
 from runs.selectors.campaigns import campaigns, grids, metrics
 from runs.selectors.campaigns import factor_names as designs
 from runs.selectors.campaigns.grids import Grid, GridCell, Measured
+from runs.selectors.campaigns.metrics import metric_label, metric_title
 from runs.selectors.compare.describe import summary
 from runs.selectors.compare.judge import ratios
 from runs.selectors.compare.judge.ratios import RatioRow

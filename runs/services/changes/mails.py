@@ -21,6 +21,7 @@ from django.utils.translation import ngettext
 
 from runs import celery_messages
 from runs.models import Campaign, Change, Project
+from runs.selectors.campaigns.metrics import metric_label
 from runs.selectors.compare.describe.verdict_words import VERDICTS
 from runs.selectors.histories import causes
 from runs.selectors.histories.causes import Cause
@@ -185,7 +186,7 @@ def _line(change: Change, since: str) -> str:
     cell = change.cell
     words = {
         "campaign": cell.campaign.slug,
-        "metric": _(change.metric.title) if change.metric.title else change.metric.name,
+        "metric": metric_label(change.metric),
         "levels": ", ".join(level(value, name) for name, value in cell.levels.items()),
         "effect": f"{(change.ratio - 1) * 100:+.1f} %",
         "verdict": VERDICTS[change.verdict],

@@ -18,12 +18,13 @@ from runs.charts.scaling import Axes, scaling
 from runs.models import Campaign, Metric, Run
 from runs.selectors import caching, configurations
 from runs.selectors.access.projects import Reader
-from runs.selectors.archive.chart import as_printed, hover_words, metric_title
+from runs.selectors.archive.chart import as_printed, hover_words
 from runs.selectors.caching import NEVER, Versions
 from runs.selectors.campaigns import campaigns as campaign_selectors
 from runs.selectors.campaigns import waiting, workloads
 from runs.selectors.campaigns.factor_names import constants, factor_title
 from runs.selectors.campaigns.grids import Grid, Measured
+from runs.selectors.campaigns.metrics import metric_title
 from runs.selectors.campaigns.waiting import Hindrance
 from runs.selectors.compare.address.series_cells import SERVER
 from runs.selectors.operations.health_checks import Outcome

@@ -19,8 +19,8 @@ from runs.selectors import caching, search
 from runs.selectors.access import permissions, projects
 from runs.selectors.access.projects import Reader
 from runs.selectors.archive import provenance
-from runs.selectors.archive.chart import metric_title
 from runs.selectors.archive.level_names import Factors
+from runs.selectors.campaigns.metrics import metric_title
 from runs.selectors.compare.address import candidates, series_cells
 from runs.selectors.compare.address import state as compare_state
 from runs.selectors.compare.address.candidates import Candidate, CandidateFilters

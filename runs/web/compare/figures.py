@@ -15,7 +15,8 @@ from runs.charts.forest import Words as ForestWords
 from runs.charts.scaling import Axes, Point
 from runs.selectors import validity
 from runs.selectors.archive import provenance, versions
-from runs.selectors.archive.chart import hover_words, metric_title
+from runs.selectors.archive.chart import hover_words
+from runs.selectors.campaigns.metrics import metric_title
 from runs.selectors.compare.address.series_cells import SeriesKey
 from runs.selectors.compare.describe.series_labels import Wording
 from runs.selectors.compare.describe.verdict_words import verdict_word

@@ -14,7 +14,7 @@ from runs.analysis.inference import Inference
 from runs.analysis.scalability import Fit
 from runs.models.campaigns import Origin
 from runs.selectors import validity
-from runs.selectors.archive.chart import metric_title
+from runs.selectors.campaigns.metrics import metric_title
 from runs.selectors.compare.address import state as compare_state
 from runs.selectors.compare.address.series_cells import level_text
 from runs.selectors.compare.describe import series_labels, summary

@@ -14,7 +14,7 @@ from runs.analysis.judged_runs import JUDGEMENTS
 from runs.reports import formats, tables
 from runs.reports.report import Block, Facts, Paragraph, Picture, Report, Section, Table
 from runs.selectors import validity
-from runs.selectors.archive.chart import metric_title
+from runs.selectors.campaigns.metrics import metric_title
 from runs.selectors.compare.address import state as compare_state
 from runs.selectors.compare.describe import series_labels, summary
 from runs.selectors.compare.describe.series_labels import Wording
