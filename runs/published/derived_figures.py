@@ -1,6 +1,5 @@
 """Recomputes every derived figure of a publication, and compares repeated rows."""
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -67,29 +66,23 @@ class _Table:
     def __init__(self, campaign: CampaignEntry) -> None:
         self.campaign = campaign
         self.figures = figures(campaign)
-        self.summaries: dict[tuple[str, str], Figure] = {}
-        self.repeats: dict[tuple[str, str], list[Figure]] = defaultdict(list)
-        for figure in self.figures:
-            key = (figure.metric, figure.key)
-            if figure.repeat is None:
-                self.summaries.setdefault(key, figure)
-            else:
-                self.repeats[key].append(figure)
+        # Of several statistics the first counts.
+        self._found = {(each.metric, each.key, each.repeat): each for each in self.figures[::-1]}
+        self.repeats = by_key(
+            ((each.metric, each.key), each) for each in self.figures if each.repeat is not None
+        )
 
-    def find(self, metric: str, levels: Mapping[str, Any]) -> Figure | None:
-        """The figure at these levels; None also if it was not measured."""
-        found = self.summaries.get((metric, key_of(levels)))
+    def find(
+        self, metric: str, levels: Mapping[str, Any], repeat: int | None = None
+    ) -> Figure | None:
+        """The figure at these levels, or that one of its repeats; None also if not measured."""
+        found = self._found.get((metric, key_of(levels), repeat))
         return found if found and found.is_measured else None
 
     def operand(self, metric: str, levels: Mapping[str, Any]) -> Operand | None:
         """The figure at these levels, to derive another one from."""
         found = self.find(metric, levels)
         return Operand(found.number, found.text) if found else None
-
-    def find_repeat(self, metric: str, levels: Mapping[str, Any], repeat: int) -> Figure | None:
-        """That one of the printed repeats."""
-        found = self.repeats.get((metric, key_of(levels)), ())
-        return next((figure for figure in found if figure.repeat == repeat), None)
 
 
 def check(campaigns: Sequence[CampaignEntry]) -> tuple[CheckedTable, ...]:
@@ -173,11 +166,7 @@ def _elsewhere(figure: Figure, reference: SameAs, tables: Mapping[str, _Table]) 
         return None
     metric = reference.metric or figure.metric
     levels = printing_errors.changed(figure.levels, reference.levels)
-    found = (
-        other.find(metric, levels)
-        if figure.repeat is None
-        else other.find_repeat(metric, levels, figure.repeat)
-    )
+    found = other.find(metric, levels, figure.repeat)
     if found is None:
         return None
     explanation = Text(

@@ -147,10 +147,12 @@ class Fields:
             return Text()
         return as_text(found, f"{self.place}: “{name}”", campaign=self.campaign)
 
-    def number(self, name: str) -> int | None:
+    def number(self, name: str, *, required: bool = False) -> int | None:
         """A whole number; None if there is none."""
         found = self.raw(name)
         if found is None:
+            if required:
+                raise self.fault(f"lacks “{name}”")
             return None
         if not (isinstance(found, str) and WHOLE.fullmatch(found.replace(",", ""))):
             message = f"needs a whole number in “{name}”, not “{found}”"
@@ -223,19 +225,17 @@ class Fields:
         self.close()
         return cls(**more)
 
-    def entries(self, name: str, cls: type[T], **more: str) -> dict[str, T]:
-        """A mapping of mappings as such entries; `more` names the field of their key."""
+    def entries(self, name: str, cls: type[T], *, key: str) -> dict[str, T]:
+        """A mapping of mappings as such entries; `key` is the field of their key."""
         return {
-            key: Fields(value, f"{name} {key}", campaign=self.campaign).entry(
-                cls, **dict.fromkeys(more.values(), key)
-            )
-            for key, value in self.mapping(name).items()
+            own: Fields(value, f"{name} {own}", campaign=self.campaign).entry(cls, **{key: own})
+            for own, value in self.mapping(name).items()
         }
 
     def _of_kind(self, name: str, kind: Any) -> Any:
         kind = get_args(kind)[0] if type(None) in get_args(kind) else kind
         readers: dict[Any, Callable[..., Any]]
-        readers = {str: self.text, Text: self.pair, Address: self.address}
+        readers = {str: self.text, Text: self.pair, Address: self.address, int: self.number}
         if kind in readers:
             return readers[kind](name, required=True)
         if kind == Levels:
@@ -249,7 +249,7 @@ class Fields:
         if origin in (tuple, frozenset):
             place = f"{self.place}: an entry of “{name}”"
             return origin(self._item(each, parts[0], place) for each in self.items(name))
-        return {int: self._whole, bool: self.flag, date: self.day}[kind](name)
+        return self.flag(name) if kind is bool else self.day(name)
 
     def _item(self, value: Any, kind: Any, place: str) -> Any:
         if kind is str:
@@ -259,12 +259,6 @@ class Fields:
         if kind == Levels:
             return typed(value)
         return Fields(value, place, campaign=self.campaign).entry(kind)
-
-    def _whole(self, name: str) -> int:
-        found = self.number(name)
-        if found is None:
-            raise self.fault(f"lacks “{name}”")
-        return found
 
 
 def as_text(value: Any, place: str, *, campaign: str = "") -> Text:
