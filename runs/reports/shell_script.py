@@ -238,22 +238,22 @@ def _steps(run: RecordedRun, folders: Folders) -> list[str]:
         if loads and not is_load:
             lines.append(load_machines.wait_for(loads))
             loads = []
-        if machine is None:
-            lines.append(_step(command, run.base_dir, folders))
-            continue
-        if _FOR_THE_LOAD not in lines:
+        if machine is not None and _FOR_THE_LOAD not in lines:
             lines += [_FOR_THE_LOAD, _password(run, folders)]
-        lines.append(_headed(command, folders))
-        lines.append(_there(command, machine))
-        if is_load:
-            loads.append((machine, command.step, command.exit_status or 0))
+        lines += [comment(_heading(command)), f"step {folders.word(command.step)}"]
+        if _CUT.search(command.stdin):
+            lines.append(_TOO_LONG)
+        elif machine is None:
+            lines.append(_here(command, run.base_dir, folders))
+        else:
+            lines.append(_there(command, machine))
+            if is_load:
+                loads.append((machine, command.step, command.exit_status or 0))
     return [*lines, *([load_machines.wait_for(loads)] if loads else [])]
 
 
 def _there(command: RecordedCommand, machine: RecordedGenerator) -> str:
     """A step as executed on another machine."""
-    if _CUT.search(command.stdin):
-        return _TOO_LONG
     given = machine.folders.here_document(command.stdin) if command.stdin else "</dev/null\n"
     script = f"{machine.folders.words(command.argv)} {given}"
     if load_machines.is_load(command.step):
@@ -285,22 +285,13 @@ def _is_there(run: RecordedRun, command: RecordedCommand) -> bool:
     return run.machine_of(command.step) is not None and not only_looks(command.step)
 
 
-def _headed(command: RecordedCommand, folders: Folders) -> str:
-    return "\n".join([comment(_heading(command)), f"step {folders.word(command.step)}"])
-
-
-def _step(command: RecordedCommand, base_dir: str, folders: Folders) -> str:
-    lines = [_headed(command, folders)]
-    if _CUT.search(command.stdin):
-        return "\n".join([*lines, _TOO_LONG])
+def _here(command: RecordedCommand, base_dir: str, folders: Folders) -> str:
     emptied = _emptied(command, base_dir)
-    if emptied:
-        lines.append(f"fresh {folders.word(emptied)}")
+    fresh = f"fresh {folders.word(emptied)}\n" if emptied else ""
     given = folders.here_document(command.stdin) if command.stdin else "</dev/null\n"
     redirection, _newline, document = given.partition("\n")
     expected = f" || recorded $? {command.exit_status}" if command.exit_status else ""
-    lines.append(f"{folders.words(command.argv)} {redirection}{expected}")
-    return "\n".join([*lines, document])
+    return f"{fresh}{folders.words(command.argv)} {redirection}{expected}\n{document}"
 
 
 def _heading(command: RecordedCommand) -> str:

@@ -164,12 +164,13 @@ def _results(together: Sequence[Campaign]) -> Iterator[tuple[str, Row]]:
     order = ("campaign__slug", "cell__ordinal", "cell_id")
     ended, of_cell = these & Q(state__in=Run.ENDED), these & Q(cell__isnull=False)
     notes = _following(Annotation, "campaign", ANNOTATION, these & Q(cell=None), order[:1])
-    cells = _following(Cell, "campaign", CELL, these, ("campaign__slug", "ordinal"), "cell")
+    by_ordinal = ("campaign__slug", "ordinal")
+    cells = _following(Cell, "campaign", ("pk", *CELL), these, by_ordinal, "cell")
     # The number of the last chain entry that has the content of a run.
     entries = Seal.objects.filter(run=OuterRef("pk")).exclude(content="").order_by("-number")
     sealed_as = Subquery(entries.values("number")[:1])
     in_order = (*order, "repeat")
-    runs = _following(Run, "cell", RUN, ended, in_order, "run", link_seal=sealed_as)
+    runs = _following(Run, "cell", ("pk", *RUN), ended, in_order, "run", link_seal=sealed_as)
     notes_of_cells = _following(Annotation, "cell", ANNOTATION, of_cell, order)
     outputs = _Outputs(together)
     for campaign in together:
@@ -200,7 +201,7 @@ def _following(
     **more: Subquery,
 ) -> Following:
     rows = model._default_manager.filter(which).order_by(*order, "pk")
-    found = rows.values("pk", f"{owner}_id", *fields, **named(kind), **more)
+    found = rows.values(f"{owner}_id", *fields, **named(kind), **more)
     # A few at a time: a series or an output may be megabytes.
     return Following(found.iterator(50), f"{owner}_id")
 
@@ -233,9 +234,9 @@ class _Outputs:
 
     def with_outputs(self, run: Row) -> Iterator[tuple[str, Row]]:
         """The run with its short rows inside, and its long ones after it."""
-        key = run["pk"]
+        key = run.pop("pk")
         for name, rows in self.within.items():
-            run[name] = [_without_key(row) for row in rows.of(key)]
+            run[name] = list(rows.of(key))
         yield "run", run
         for kind, following in self.after.items():
             for row in following.of(key):
@@ -273,8 +274,3 @@ def named(kind: str) -> dict[str, F]:
     """What a row of this kind refers to, by its name elsewhere."""
     # A field and its link share their name: the link has another one until it is written.
     return {f"link_{name}": F(path) for name, path in LINKS.get(kind, {}).items()}
-
-
-def _without_key(row: Row) -> Row:
-    row.pop("pk")
-    return row

@@ -58,8 +58,8 @@ def _file(digest: str, packed: IO[bytes]) -> Iterator[tuple[str, Row]]:
 
 
 def _resolved(row: Row) -> Row:
-    """The row with its references resolved, and without its key."""
-    return {name.removeprefix("link_"): value for name, value in row.items() if name != "pk"}
+    """The row with its references resolved."""
+    return {name.removeprefix("link_"): value for name, value in row.items()}
 
 
 def _resolved_campaign(row: Row) -> Row:
