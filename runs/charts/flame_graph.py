@@ -98,7 +98,6 @@ class _Box:
     zoom: Zoom
     left: int
     row: int
-    is_found: bool
 
 
 @dataclass(frozen=True)
@@ -161,7 +160,7 @@ def _stacked(
 def _boxes(drawing: _Drawing, before: Frame | None, zoom: Zoom) -> Iterator[_Box]:
     """Every box that is wide enough, with the functions of each in the order of their names."""
     narrowest = NARROWEST / (WIDTH - 2 * MARGIN) * drawing.top.samples
-    waiting = [_Box(drawing.top, before, zoom, 0, 0, _is_found(drawing.top, drawing.search))]
+    waiting = [_Box(drawing.top, before, zoom, 0, 0)]
     while waiting:
         box = waiting.pop()
         yield box
@@ -170,8 +169,7 @@ def _boxes(drawing: _Drawing, before: Frame | None, zoom: Zoom) -> Iterator[_Box
             frame = box.frame.called[name]
             if frame.samples >= narrowest:
                 then = box.before.called.get(name) if box.before else None
-                found = _is_found(frame, drawing.search)
-                waiting.append(_Box(frame, then, (*box.zoom, place), left, box.row + 1, found))
+                waiting.append(_Box(frame, then, (*box.zoom, place), left, box.row + 1))
             left += frame.samples
 
 
@@ -210,7 +208,7 @@ def _drawn(box: _Box, drawing: _Drawing, height: int) -> str:
     return (
         f"{begin}<title>{escape(sentence)}</title>"
         f'<rect x="{x:.1f}" y="{y}" width="{max(width - 0.4, 0.3):.1f}" height="{ROW - 1}" rx="1" '
-        f'fill="{_fill(box, changed)}"/>{label if room >= 3 else ""}{end}'
+        f'fill="{_fill(box, changed, drawing.search)}"/>{label if room >= 3 else ""}{end}'
     )
 
 
@@ -223,8 +221,8 @@ def _change(box: _Box, drawing: _Drawing) -> Change | None:
     )
 
 
-def _fill(box: _Box, changed: Change | None) -> str:
-    if box.is_found:
+def _fill(box: _Box, changed: Change | None, search: str) -> str:
+    if _is_found(box.frame, search):
         return FOUND
     if changed is None:
         return colour(box.frame.name)

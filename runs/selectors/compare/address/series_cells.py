@@ -3,7 +3,6 @@
 import json
 import math
 import re
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -180,11 +179,10 @@ def levels_of(cell: Cell) -> dict[str, Any]:
 
 def open_factors(cells: Iterable[Mapping[str, Any]]) -> dict[str, int]:
     """The factors that vary among cells with these levels, with the number of their levels."""
-    texts: dict[str, set[str]] = defaultdict(set)
     listed = list(cells)
-    for name in dict.fromkeys(name for levels in listed for name in levels):
-        texts[name] = {level_text(levels.get(name, "")) for levels in listed}
-    return {name: len(found) for name, found in texts.items() if len(found) > 1}
+    names = dict.fromkeys(name for levels in listed for name in levels)
+    counts = {name: len({level_text(each.get(name, "")) for each in listed}) for name in names}
+    return {name: count for name, count in counts.items() if count > 1}
 
 
 def best_axis(factors: Mapping[str, int]) -> str | None:
