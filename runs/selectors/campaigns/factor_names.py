@@ -194,11 +194,15 @@ def constants(campaign: Campaign) -> list[tuple[str, str]]:
         for name, level in levels.items()
         if name not in SUBJECT and name not in (SERVER, CONFIGURATION)
     ]
-    of_parameters = [
+    return of_factors + parameter_texts(campaign)
+
+
+def parameter_texts(campaign: Campaign) -> list[tuple[str, str]]:
+    """(title, value with its unit) of what the scenario keeps constant."""
+    return [
         (title, f"{quantity(value) if isinstance(value, int | float) else value} {unit}".strip())
         for title, value, unit in parameters(campaign)
     ]
-    return of_factors + of_parameters
 
 
 def parameters(campaign: Campaign) -> list[tuple[str, Any, str]]:

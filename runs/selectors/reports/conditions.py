@@ -12,7 +12,7 @@ from runs.selectors.archive import versions
 from runs.selectors.campaigns import factor_names as designs
 from runs.selectors.campaigns import workloads
 from runs.selectors.servers import builds
-from runs.templatetags.formats import memory, named, quantity, spoken, term
+from runs.templatetags.formats import memory, named, spoken, term
 
 
 def machines(campaign: Campaign) -> list[Block]:
@@ -89,11 +89,7 @@ def kept(campaign: Campaign) -> Facts:
         )
         for name, levels in campaign.factors.items()
     ]
-    rows += [
-        (title, f"{quantity(value) if isinstance(value, int | float) else value} {unit}".strip())
-        for title, value, unit in designs.parameters(campaign)
-    ]
-    rows += workloads.treatment_rows(campaign)
+    rows += [*designs.parameter_texts(campaign), *workloads.treatment_rows(campaign)]
     repeats = campaign.known_repeats
     rows.append((_("Repeats"), _("not printed") if repeats is None else str(repeats)))
     if campaign.topology:
