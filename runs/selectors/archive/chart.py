@@ -200,6 +200,13 @@ def charts_of(table: PublishedTable) -> list[Mapping[str, Any]]:
     return [table.chart] if table.chart else []
 
 
+def charts(campaign: Campaign, words: Factors) -> list[tuple[Mapping[str, Any], list[Plot]]]:
+    """The charts that a publication's data file asks for, with the plots of those with figures."""
+    cells = list(campaign.cells.order_by("ordinal"))
+    found = ((each, plots(campaign, each, cells, words)) for each in charts_of(campaign.published))
+    return [(wanted, shown) for wanted, shown in found if shown]
+
+
 def as_printed(campaign: Campaign, metric: Metric, x: str) -> Figure | None:
     """A campaign of one's own as bars over named levels; in the form of what it reproduces.
 
@@ -207,8 +214,8 @@ def as_printed(campaign: Campaign, metric: Metric, x: str) -> Figure | None:
     publication's chart has another one. Four queries.
     """
     found = PublishedTable.objects.filter(campaign__slug=campaign.reproduces).first()
-    charts = charts_of(found) if found else []
-    printed = next((each for each in charts if metric.name in _metrics_of(each)), {})
+    wanted_there = charts_of(found) if found else []
+    printed = next((each for each in wanted_there if metric.name in _metrics_of(each)), {})
     same = {"kind": printed.get("kind", "bars"), "log": printed.get("log", False)}
     if printed.get("x") in campaign.factors:
         x = printed["x"]

@@ -23,7 +23,7 @@ from runs.reports.report import (
 )
 from runs.reports.shell_script import shell_script
 from runs.selectors.archive import archive, conclusions, provenance
-from runs.selectors.archive.chart import Ratios, charts_of, draw, plots, ratio_title, ratios_of
+from runs.selectors.archive.chart import Ratios, charts, draw, ratio_title, ratios_of
 from runs.selectors.archive.level_names import citation, factors
 from runs.selectors.campaigns import annotations
 from runs.selectors.campaigns import factor_names as designs
@@ -60,10 +60,7 @@ def machines(table: PublishedTable) -> list[Block]:
 def results(campaign: Campaign) -> list[Block]:
     """Charts, ratios computed from the printed figures, and the table as printed."""
     table = campaign.published
-    words = factors(table.columns)
-    cells = list(campaign.cells.order_by("ordinal"))
-    wanted = charts_of(table)
-    drawn = [(each, shown) for each in wanted if (shown := plots(campaign, each, cells, words))]
+    drawn = charts(campaign, factors(table.columns))
     blocks: list[Block] = [
         Picture(f"chart-{number}", in_language(campaign, "title"), draw(each, shown))
         for number, (each, shown) in enumerate(drawn, start=1)

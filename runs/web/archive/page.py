@@ -37,11 +37,7 @@ def context(request: HttpRequest, campaign: Campaign) -> dict[str, Any]:
     """Everything that the template needs. The number of queries does not grow with the table."""
     table = campaign.published
     words = factors(table.columns)
-    cells = list(campaign.cells.order_by("ordinal"))
-    charts = [
-        (wanted, chart.plots(campaign, wanted, cells, words)) for wanted in chart.charts_of(table)
-    ]
-    drawn = [(wanted, chart.noted(shown)) for wanted, shown in charts if shown]
+    drawn = [(wanted, chart.noted(shown)) for wanted, shown in chart.charts(campaign, words)]
     nodes = list(table.nodes.select_related("hardware", "environment", "configuration"))
     return {
         "campaign": campaign,
