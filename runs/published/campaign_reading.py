@@ -8,7 +8,6 @@ from runs.published.document import ArtifactEntry, CampaignEntry, Column, Findin
 from runs.published.errors import PublishedFileError
 from runs.published.fields import Fields, as_text, typed
 
-CONCLUDES = ("publication", "benchlab", "disagree")
 TOPOLOGIES = ("single", "client", "streaming", "logical", "fdw", "sharded", "pooled")
 
 
@@ -123,12 +122,10 @@ def _same_as(fields: Fields) -> tuple[SameAs, ...]:
 
 def _finding(value: Any, slug: str) -> Finding:
     fields = Fields(value, "a finding", campaign=slug)
-    by: Any = fields.text("by", choices=CONCLUDES) or "publication"
     text = {"en": fields.text("en"), "ja": fields.text("ja")}
-    section, quote = fields.text("section"), fields.text("quote")
-    made = Finding(as_text(text, "a finding", campaign=slug), by, section, quote)
-    fields.close()
-    if (by == "benchlab") == bool(section or quote) or bool(section) != bool(quote):
+    made = fields.entry(Finding, text=as_text(text, "a finding", campaign=slug))
+    has_place = bool(made.section or made.quote)
+    if (made.by == "benchlab") == has_place or bool(made.section) != bool(made.quote):
         raise fields.fault(
             f"(“{made.text.en}”) needs the “section” and the “quote” in which the publication says "
             "it, or “by: benchlab” and neither where BenchLab computes it"
@@ -143,10 +140,5 @@ def _artifacts(campaign: Fields, slug: str) -> tuple[ArtifactEntry, ...]:
         made.append(ArtifactEntry(name, {}, script))
     for value in campaign.items("artifacts"):
         fields = Fields(value, "an artifact", campaign=slug)
-        made.append(
-            ArtifactEntry(
-                fields.text("name", required=True), fields.levels("levels"), fields.raw("text", "")
-            )
-        )
-        fields.close()
+        made.append(fields.entry(ArtifactEntry, text=fields.raw("text", "")))
     return tuple(made)

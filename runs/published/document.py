@@ -34,9 +34,9 @@ class Finding:
     """
 
     text: Text
-    by: Literal["publication", "benchlab", "disagree"]
-    section: str
-    quote: str
+    by: Literal["publication", "benchlab", "disagree"] = "publication"
+    section: str = ""
+    quote: str = ""
 
     def stored(self) -> dict[str, str]:
         """As stored: both texts, who says it, where, and in which words."""
