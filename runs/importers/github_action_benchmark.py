@@ -3,7 +3,6 @@
 Source: its README and src/write.ts. Each entry of a suite is a run, each of its benches a metric.
 """
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,7 @@ def read(path: Path) -> row.Imported:
     begin = text.find("{")
     try:
         document = foreign_json.loads(text[begin:].rstrip().rstrip(";")) if begin >= 0 else None
-    except (ValueError, json.JSONDecodeError) as error:
+    except ValueError as error:
         raise row.NotTheirs(
             _("No JSON behind window.BENCHMARK_DATA: %(error)s"), error=error
         ) from error

@@ -44,7 +44,7 @@ def read(text: str, passphrase: str = "") -> tuple[str, str]:
 def _imported(text: str, passphrase: str) -> asyncssh.SSHKey:
     try:
         return asyncssh.import_private_key(text, passphrase or None)
-    except (asyncssh.KeyEncryptionError, asyncssh.KeyImportError, ValueError) as error:
+    except ValueError as error:
         raise _refusal(str(error).lower(), passphrase) from error
 
 

@@ -69,7 +69,7 @@ async def offered_host_key(address: Address, through: Sequence[Login] = ()) -> s
                 ),
                 CONNECT_TIMEOUT_SECONDS,
             )
-        except (OSError, asyncssh.Error, TimeoutError) as error:
+        except (OSError, asyncssh.Error) as error:
             raise _unreachable(address, error, through) from error
     if key is None:
         raise HostUnreachable(_("%(address)s shows no host key."), address=address)
@@ -235,7 +235,7 @@ async def _log_in(
         ) from error
     except asyncssh.PermissionDenied as error:
         raise LoginRefused(_("%(address)s refuses BenchLab's key."), address=address) from error
-    except (OSError, asyncssh.Error, TimeoutError) as error:
+    except (OSError, asyncssh.Error) as error:
         raise _unreachable(address, error, through) from error
 
 
