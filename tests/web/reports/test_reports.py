@@ -12,7 +12,9 @@ from django.db import connection
 from django.db.models import Max
 from docutils.core import publish_doctree
 
-from runs.models import Annotation, Campaign, Command, Project, Run
+from runs.models import Annotation, Campaign, Command, Metric, Project, Run
+from runs.reports.report import Picture
+from runs.selectors.reports import results
 from tests import factories
 from tests.each import some
 
@@ -85,6 +87,13 @@ def test_the_report_has_the_verdicts_and_the_conditions(client, finished_campaig
     assert "faster" in text
     assert "Debian 13" in text
     assert "figures/results.svg" in text
+
+
+@pytest.mark.parametrize(("unit", "begins"), [("tps", "tozero"), ("ratio", None)])
+def test_the_chart_of_a_ratio_does_not_begin_at_zero(finished_campaign, unit, begins):
+    Metric.objects.update(unit=unit)
+    picture = next(each for each in results.results(finished_campaign) if isinstance(each, Picture))
+    assert picture.figure["layout"]["yaxis"].get("rangemode") == begins
 
 
 def test_the_rst_report_compiles_without_a_warning(client, finished_campaign, recorded_run):
