@@ -35,8 +35,9 @@ class Parts:
     """Seconds per transaction; None where a part cannot be told from `blocked`, which then has it.
 
     `cpu` is all processor time of the server, also that of processes that work beside the backends:
-    `workers` (parallel) and `others` (checkpointer, WAL writer). `server` is that of the backends.
-    `errors` are standard errors. `limits` say by codes what cannot be split.
+    `workers` (parallel) and `others` (checkpointer, WAL writer), and `overlap` the time for which
+    the client worked at the same time. `server` is that of the backends. `errors` are standard
+    errors. `limits` say by codes what cannot be split.
     """
 
     seconds: float
@@ -48,6 +49,7 @@ class Parts:
     blocked: float
     workers: float = 0.0
     others: float = 0.0
+    overlap: float = 0.0
     errors: Mapping[str, float] = None  # type: ignore[assignment]
     limits: tuple[str, ...] = ()
     round: int | None = None
@@ -93,6 +95,7 @@ def split(account: Account) -> Parts:
         blocked=account.seconds - math.fsum(each for each in known if each is not None),
         workers=_workers(account, server),
         others=account.others.run / n,
+        overlap=overlap,
         errors=errors,
         limits=tuple(limits),
         round=account.round,
@@ -244,7 +247,8 @@ def _mean(parts: Sequence[Parts]) -> Parts:
         values = [getattr(each, name) for each in parts]
         return None if None in values else statistics.fmean(values)
 
-    named = {name: mean(name) for name in ("seconds", "cpu", *PARTS, "workers", "others")}
+    beside = ("workers", "others", "overlap")
+    named = {name: mean(name) for name in ("seconds", "cpu", *PARTS, *beside)}
     errors = {
         name: math.sqrt(math.fsum(each.errors[name] ** 2 for each in parts)) / len(parts)
         for name in PARTS

@@ -92,6 +92,7 @@ def test_what_client_and_server_do_at_the_same_time_counts_once():
     found = parts.split(busy)
     left = 0.020 - found.server - found.server_queue
     assert found.client == pytest.approx(left)
+    assert found.overlap == pytest.approx(0.013 - left)
     assert (found.blocked, found.limits) == (pytest.approx(0.0), ("overlap",))
 
 
