@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any, Literal
 
 from runs.analysis import fact_readers as read
+from runs.postgresql_settings import version_notes
 
 Weight = Literal["forbids", "warns", "ignored"]
 Kind = Literal["hardware", "environment", "build", "settings", "workload"]
@@ -165,47 +166,28 @@ _DURABILITY = (
 )
 # Compiled in, and shown in pg_settings as well.
 _COMPILED = {"debug_assertions": "build", "block_size": "build", "wal_block_size": "build"}
+# Besides those whose defaults or newness are felt (`version_notes`).
 _FELT = (
     *("archive_mode", "autovacuum", "autovacuum_max_workers", "autovacuum_naptime"),
-    *("autovacuum_vacuum_cost_delay", "autovacuum_vacuum_cost_limit"),
-    *("autovacuum_vacuum_scale_factor", "autovacuum_analyze_scale_factor"),
-    *("backend_flush_after", "bgwriter_delay", "bgwriter_flush_after", "bgwriter_lru_maxpages"),
-    *("bgwriter_lru_multiplier", "checkpoint_completion_target", "checkpoint_flush_after"),
-    *("checkpoint_segments", "checkpoint_timeout", "commit_delay", "commit_siblings"),
-    *("cpu_index_tuple_cost", "cpu_operator_cost", "cpu_tuple_cost", "data_checksums"),
-    *("debug_discard_caches", "debug_parallel_query", "default_statistics_target"),
-    *("default_toast_compression", "default_transaction_isolation", "effective_cache_size"),
-    *("effective_io_concurrency", "enable_async_append", "enable_bitmapscan", "enable_gathermerge"),
-    *("enable_hashagg", "enable_hashjoin", "enable_incremental_sort", "enable_indexonlyscan"),
-    *("enable_indexscan", "enable_material", "enable_memoize", "enable_mergejoin"),
-    *("enable_nestloop", "enable_parallel_append", "enable_parallel_hash"),
-    *("enable_partition_pruning", "enable_partitionwise_aggregate", "enable_partitionwise_join"),
-    *("enable_seqscan", "enable_sort", "enable_tidscan", "force_parallel_mode"),
-    *(
-        "hash_mem_multiplier",
-        "hot_standby",
-        "hot_standby_feedback",
-        "huge_pages",
-        "io_combine_limit",
-    ),
-    *("io_max_concurrency", "io_method", "io_workers", "jit", "jit_above_cost", "lc_collate"),
+    *("autovacuum_vacuum_cost_limit", "autovacuum_vacuum_scale_factor"),
+    *("autovacuum_analyze_scale_factor", "bgwriter_delay", "bgwriter_lru_maxpages"),
+    *("bgwriter_lru_multiplier", "checkpoint_segments", "checkpoint_timeout", "commit_delay"),
+    *("commit_siblings", "cpu_index_tuple_cost", "cpu_operator_cost", "cpu_tuple_cost"),
+    *("data_checksums", "debug_discard_caches", "debug_parallel_query"),
+    *("default_statistics_target", "default_toast_compression", "default_transaction_isolation"),
+    *("enable_bitmapscan", "enable_hashagg", "enable_hashjoin", "enable_indexonlyscan"),
+    *("enable_indexscan", "enable_material", "enable_mergejoin", "enable_nestloop"),
+    *("enable_partitionwise_aggregate", "enable_partitionwise_join", "enable_seqscan"),
+    *("enable_sort", "enable_tidscan", "force_parallel_mode", "hot_standby"),
+    *("hot_standby_feedback", "io_max_concurrency", "jit_above_cost", "lc_collate"),
     *("log_duration", "log_min_duration_statement", "log_statement", "logging_collector"),
-    *("maintenance_io_concurrency", "maintenance_work_mem", "max_connections"),
-    *("max_parallel_workers", "max_parallel_workers_per_gather", "max_wal_size"),
-    *("max_worker_processes", "min_wal_size", "old_snapshot_threshold", "parallel_setup_cost"),
-    *("parallel_tuple_cost", "plan_cache_mode", "random_page_cost", "recovery_prefetch"),
+    *("max_connections", "max_worker_processes", "min_wal_size", "old_snapshot_threshold"),
+    *("parallel_setup_cost", "parallel_tuple_cost", "plan_cache_mode", "random_page_cost"),
     *("seq_page_cost", "server_encoding", "session_preload_libraries", "shared_buffers"),
-    *(
-        "shared_preload_libraries",
-        "ssl",
-        "temp_buffers",
-        "track_activities",
-        "track_commit_timestamp",
-    ),
-    *("track_counts", "track_functions", "track_io_timing", "track_wal_io_timing"),
-    *("vacuum_buffer_usage_limit", "vacuum_cost_delay", "vacuum_cost_limit", "wal_buffers"),
-    *("wal_compression", "wal_init_zero", "wal_recycle", "wal_sync_method", "wal_writer_delay"),
-    *("wal_writer_flush_after", "work_mem"),
+    *("shared_preload_libraries", "ssl", "temp_buffers", "track_activities"),
+    *("track_commit_timestamp", "track_counts", "track_functions", "track_io_timing"),
+    *("track_wal_io_timing", "vacuum_cost_delay", "vacuum_cost_limit", "wal_buffers"),
+    *("wal_compression", "wal_sync_method", "wal_writer_delay"),
 )
 
 
@@ -221,7 +203,10 @@ def _setting(name: str) -> Fact:
     )
 
 
-SETTINGS: Mapping[str, Fact] = {name: _setting(name) for name in (*_DURABILITY, *_COMPILED, *_FELT)}
+_ALL_FELT = {*_FELT, *version_notes.FELT_WHEN_NEW, *version_notes.FELT_DEFAULTS} - {*_DURABILITY}
+SETTINGS: Mapping[str, Fact] = {
+    name: _setting(name) for name in (*_DURABILITY, *_COMPILED, *sorted(_ALL_FELT))
+}
 """Those that are read from `pg_settings`, by the setting's name."""
 
 FACTS: tuple[Fact, ...] = (*_MACHINE, *_POSTGRESQL, *_WORK)

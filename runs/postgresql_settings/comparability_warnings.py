@@ -74,7 +74,7 @@ def findings(effective: Effective) -> Iterator[Finding]:
 def across(settings: Mapping[str, str], majors: Sequence[str]) -> Iterator[Finding]:
     """Defaults that differ between the versions of one comparison and are felt in its figures."""
     given = {name.lower() for name in settings}
-    for name in sorted(_FELT_DEFAULTS - given):
+    for name in sorted(version_notes.FELT_DEFAULTS - given):
         defaults: dict[str, list[str]] = {}
         for major in majors:
             found = setting(name, major)
@@ -82,18 +82,6 @@ def across(settings: Mapping[str, str], majors: Sequence[str]) -> Iterator[Findi
                 defaults.setdefault(values.default(found), []).append(major)
         if len(defaults) > 1:
             yield _differing(name, defaults)
-
-
-# Settings with defaults that changed in some version, and that change how fast a server is.
-_FELT_DEFAULTS = frozenset(
-    {
-        *("autovacuum_vacuum_cost_delay", "checkpoint_completion_target", "effective_cache_size"),
-        *("effective_io_concurrency", "hash_mem_multiplier", "jit", "log_checkpoints"),
-        *("maintenance_io_concurrency", "maintenance_work_mem", "max_parallel_workers_per_gather"),
-        *("max_wal_senders", "vacuum_buffer_usage_limit", "vacuum_cost_page_miss", "wal_level"),
-        "work_mem",
-    }
-)
 
 
 def _reason(effective: Effective, name: str) -> str:

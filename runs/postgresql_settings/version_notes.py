@@ -92,6 +92,17 @@ FELT_WHEN_NEW = frozenset(
     }
 )
 
+# Settings with defaults that changed in some version, and that change how fast a server is.
+FELT_DEFAULTS = frozenset(
+    {
+        *("autovacuum_vacuum_cost_delay", "checkpoint_completion_target", "effective_cache_size"),
+        *("effective_io_concurrency", "hash_mem_multiplier", "jit", "log_checkpoints"),
+        *("maintenance_io_concurrency", "maintenance_work_mem", "max_parallel_workers_per_gather"),
+        *("max_wal_senders", "vacuum_buffer_usage_limit", "vacuum_cost_page_miss", "wal_level"),
+        "work_mem",
+    }
+)
+
 # Defaults that differ between versions without any effect: initdb writes its own into
 # postgresql.conf, or only the spelling changed.
 NOT_FELT = frozenset(
