@@ -18,7 +18,7 @@ from runs.models.observations import Releases
 from runs.scenarios import registry
 from runs.selectors.access.permission_table import Right
 from runs.selectors.observations import editions
-from runs.services.campaigns.drafts import MOST_REPEATS, REPEATS
+from runs.services.campaigns.campaign_limits import MOST_REPEATS, REPEATS
 from runs.services.observations import observations
 from runs.services.observations.observations import Design, Plan
 

@@ -52,6 +52,11 @@ _PLACES = {
     for unit, size in units.items()
 }
 
+# Numbers of things: compared as counts, and not by their logarithms.
+COUNTS = frozenset(
+    {"transactions", "retries", "deadlocks", "conflicts", "errors", "failures", "events", "count"}
+)
+
 
 def quantity_of(unit: str) -> str:
     """The quantity that is measured in the unit. Raises KeyError for an unknown unit."""

@@ -27,7 +27,7 @@ from runs.selectors.campaigns.campaigns import CampaignRow
 from runs.selectors.compare.address.series_cells import CONFIGURATION
 from runs.services.campaigns import campaigns as campaign_service
 from runs.services.campaigns import kept_verdicts, repeats
-from runs.services.campaigns.drafts import HIGHEST_PRIORITY
+from runs.services.campaigns.campaign_limits import HIGHEST_PRIORITY
 from runs.services.campaigns.kept_verdicts import Verdicts
 
 

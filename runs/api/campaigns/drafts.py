@@ -22,15 +22,19 @@ from runs.selectors import configurations
 from runs.selectors.archive import versions
 from runs.selectors.campaigns import workloads
 from runs.services.campaigns import estimates
-from runs.services.campaigns.designs import Design, resolve
-from runs.services.campaigns.drafts import (
+from runs.services.campaigns.campaign_limits import (
     HIGHEST_PRIORITY,
     MOST_ATTEMPTS,
+    MOST_CHARACTERS,
+    MOST_LEVELS,
+    MOST_REMEASURES,
     MOST_REPEATS,
+    MOST_SERVERS,
+    MOST_SETTINGS,
     REPEATS,
-    Draft,
 )
-from runs.services.campaigns.repeats import MOST_REMEASURES
+from runs.services.campaigns.designs import Design, resolve
+from runs.services.campaigns.drafts import Draft
 from runs.services.campaigns.workloads import SCRIPT_FACTOR
 from runs.services.errors import Fault, Problem, Refused
 
@@ -78,13 +82,6 @@ class TreatmentSerializer(StrictSerializer):
 
 
 FIELDS = frozenset(Treatment.__dataclass_fields__)
-
-
-MOST_LEVELS = 100
-MOST_SERVERS = 50
-MOST_SETTINGS = 20
-# Of a value of a setting, which is part of the cells' keys.
-MOST_CHARACTERS = 60
 
 
 @extend_schema_field({"oneOf": [{"type": "integer"}, {"type": "string"}]})

@@ -27,7 +27,7 @@ from runs.selectors.compare.judge import bisections as found_by
 from runs.selectors.compare.judge.exit_codes import exit_code
 from runs.services.campaigns import bisection_questions, bisections
 from runs.services.campaigns.bisection_questions import MOST_BUILDS, Question, Wish
-from runs.services.campaigns.drafts import MOST_REPEATS
+from runs.services.campaigns.campaign_limits import MOST_REPEATS
 from runs.services.errors import Refused
 
 Shape = serializers.Serializer[Any]

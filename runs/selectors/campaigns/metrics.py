@@ -25,10 +25,7 @@ from runs.scenarios import registry
 from runs.selectors.access import permissions
 from runs.selectors.archive import provenance
 from runs.templatetags.formats import in_language
-
-COUNT_UNITS = frozenset(
-    {"transactions", "retries", "deadlocks", "conflicts", "errors", "failures", "events", "count"}
-)
+from runs.tools import units
 
 TIMES = frozenset({"ns", "us", "µs", "ms", "s", "min", "h"})
 
@@ -255,7 +252,7 @@ def among_others(rows: QuerySet[Measurement], metrics: Sequence[int]) -> QuerySe
 
 def is_count(metric: Metric) -> bool:
     """Whether a metric counts unwanted events."""
-    return metric.direction == Metric.Direction.LOWER and metric.unit in COUNT_UNITS
+    return metric.direction == Metric.Direction.LOWER and metric.unit in units.COUNTS
 
 
 def is_speed(metric: Metric) -> bool:

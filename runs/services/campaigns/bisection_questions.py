@@ -24,10 +24,10 @@ from runs.selectors.compare.address.head_and_base import BadSide, NoBaseline, Si
 from runs.selectors.compare.judge import baselines
 from runs.selectors.compare.judge import bisections as found_by
 from runs.selectors.compare.judge.gate import Criteria, SideVerdict, VerdictRow
+from runs.services.campaigns.campaign_limits import NARROWEST, REPEATS
 from runs.services.campaigns.designs import resolve
-from runs.services.campaigns.drafts import REPEATS, Draft
+from runs.services.campaigns.drafts import Draft
 from runs.services.campaigns.estimates import estimate
-from runs.services.campaigns.repeats import NARROWEST
 from runs.services.errors import Fault, Problem, Refused, ServiceError
 from runs.services.servers import builds
 

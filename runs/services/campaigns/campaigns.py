@@ -26,7 +26,8 @@ from runs.selectors.access import projects
 from runs.selectors.archive import reproduction
 from runs.services import slugs
 from runs.services.access import audit
-from runs.services.campaigns import drafts, random_order, topologies, workloads
+from runs.services.campaigns import random_order, topologies, workloads
+from runs.services.campaigns.campaign_limits import HIGHEST_PRIORITY
 from runs.services.campaigns.designs import Design, DesignCell, Part, resolve
 from runs.services.campaigns.drafts import RULES, Draft
 from runs.services.campaigns.estimates import estimate
@@ -121,8 +122,8 @@ def prioritise(*, campaign: Campaign, priority: int) -> Campaign:
 
     Raises `out_of_range`. A run in progress is never interrupted.
     """
-    if abs(priority) > drafts.HIGHEST_PRIORITY:
-        message = _("A priority is from -%(most)d to %(most)d.") % {"most": drafts.HIGHEST_PRIORITY}
+    if abs(priority) > HIGHEST_PRIORITY:
+        message = _("A priority is from -%(most)d to %(most)d.") % {"most": HIGHEST_PRIORITY}
         raise ServiceError("out_of_range", message, field="priority")
     before = campaign.priority
     Campaign.objects.filter(pk=campaign.pk).update(priority=priority)

@@ -19,6 +19,7 @@ from runs.scenarios import arrangements, registry
 from runs.scenarios.definition import ClusterOptions, Level, Requirement, Scenario
 from runs.selectors.compare.address.series_cells import CONFIGURATION, SERVER, SIDE, VERSION
 from runs.services.campaigns import builds
+from runs.services.campaigns.campaign_limits import MOST_CELLS, MOST_VARIANTS
 from runs.services.campaigns.drafts import SIDES, Draft
 from runs.services.configurations import fitted_configurations
 from runs.services.configurations.contents import Content, content
@@ -26,9 +27,6 @@ from runs.services.configurations.fitted_configurations import InstallationFit
 from runs.services.servers.tools import Tools, installed, tools_among
 
 # A draft with more cells is refused, and no more than this many are looked at.
-MOST_CELLS = 10_000
-# Configurations times settings; each one is fitted to each installation.
-MOST_VARIANTS = 200
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,8 @@ from runs.execution.machine.treatment import UNTREATED, Treatment
 from runs.models import Configuration, Installation, Server
 from runs.scenarios.definition import Level
 
-# How often each cell is measured: if nobody says it, and at most.
-REPEATS, MOST_REPEATS = 3, 100
-MOST_ATTEMPTS = 20
 # The two labels of an A/A campaign for the same thing.
 SIDES: tuple[Level, ...] = ("A", "B")
-HIGHEST_PRIORITY = 100
 # What a campaign and its draft have under the same names.
 RULES = ("repeats", "priority", "remeasures", "leaves_out_doubtful", "wanted_half_width")
 

@@ -11,8 +11,9 @@ from runs.postgresql_settings.catalogue import setting
 from runs.postgresql_settings.findings import Finding
 from runs.scenarios.definition import AnyFactor, Factor, Level, Parameter, Scenario
 from runs.services.campaigns import repeats, topologies, treatments, workloads
-from runs.services.campaigns.designs import MOST_VARIANTS, Design, Part, resolve
-from runs.services.campaigns.drafts import MOST_REPEATS, Draft
+from runs.services.campaigns.campaign_limits import MOST_REPEATS, MOST_RUNS, MOST_VARIANTS
+from runs.services.campaigns.designs import Design, Part, resolve
+from runs.services.campaigns.drafts import Draft
 from runs.services.configurations import fitted_configurations
 from runs.services.configurations.fitted_configurations import InstallationFit, major_of
 from runs.services.errors import Problem
@@ -67,9 +68,6 @@ def _value(name: str, level: str, major: str) -> object:
         except values.BadValue:
             found.append((own, text))
     return tuple(found) or level
-
-
-MOST_RUNS = 10_000
 
 
 def problems(design: Design, runs: int) -> Iterator[Problem]:

@@ -29,14 +29,13 @@ from runs.selectors.why import ablations
 from runs.services import seals
 from runs.services.access import audit
 from runs.services.campaigns import random_order, summaries
-from runs.services.campaigns.drafts import MOST_REPEATS, Draft
+from runs.services.campaigns.campaign_limits import MOST_REPEATS, NARROWEST, WIDEST
+from runs.services.campaigns.drafts import Draft
 from runs.services.errors import Problem, ServiceError
 from runs.services.runs import plans
 from runs.wording import gettext_noop
 
 logger = logging.getLogger(__name__)
-
-NARROWEST, WIDEST = 0.001, 0.5
 
 
 def problems(draft: Draft) -> Iterator[Problem]:
@@ -232,7 +231,6 @@ LEFT_OUT = gettext_noop("Doubtful: this campaign leaves such runs out, by its ow
 INVALID = gettext_noop(
     "Invalid: it is in no median and no verdict unless somebody lets it count, and says why."
 )
-MOST_REMEASURES = 10
 
 
 def add_remeasured(*, campaign: Campaign) -> int:

@@ -15,6 +15,7 @@ from runs.execution.plan import ClusterPlan, GeneratorPlan, MachinePlan
 from runs.models import Installation, Server, Topology
 from runs.models.servers import NodeRole
 from runs.scenarios import arrangements, full_text_search
+from runs.services.campaigns.campaign_limits import MOST_GENERATORS, MOST_MACHINES
 from runs.services.campaigns.designs import Design, Machine
 from runs.services.campaigns.drafts import Draft
 from runs.services.errors import Problem, ServiceError
@@ -22,7 +23,6 @@ from runs.services.servers.servers import not_ready, single_topology, stored_top
 from runs.services.servers.tools import having_pgbench
 from runs.tools.pgbench.versions import release_text
 
-MOST_GENERATORS = 16
 LONGEST_NAME = 200
 
 
@@ -144,9 +144,6 @@ def is_loopback(address: str) -> bool:
         return ipaddress.ip_address(address).is_loopback
     except ValueError:
         return False
-
-
-MOST_MACHINES = 16
 
 
 def machine_plans(server: Server, machines: Sequence[Machine]) -> tuple[MachinePlan, ...]:

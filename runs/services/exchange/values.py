@@ -7,6 +7,7 @@ and later read by its keys has a shape here. `wrong` says what a value is not, o
 import math
 import re
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
 from django.contrib.postgres.fields import ArrayField
@@ -69,6 +70,7 @@ def wrong(kind: str, name: str, value: Any) -> str:
     )
 
 
+@cache
 def _columns(model: type[models.Model]) -> Mapping[str, "models.Field[Any, Any]"]:
     return {field.name: field for field in model._meta.concrete_fields if not field.is_relation}
 

@@ -20,7 +20,8 @@ from runs.selectors.servers import builds
 from runs.services import slugs
 from runs.services.access import audit
 from runs.services.campaigns import campaigns
-from runs.services.campaigns.drafts import MOST_REPEATS, REPEATS, Draft
+from runs.services.campaigns.campaign_limits import MOST_REPEATS, REPEATS
+from runs.services.campaigns.drafts import Draft
 from runs.services.campaigns.estimates import Estimate, estimate
 from runs.services.errors import ServiceError
 from runs.services.servers.tools import installed

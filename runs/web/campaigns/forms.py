@@ -17,14 +17,16 @@ from runs.scenarios.themes import THEMES
 from runs.selectors.access import permissions, projects
 from runs.selectors.access.permission_table import Right
 from runs.selectors.campaigns import workloads
-from runs.services.campaigns.drafts import (
+from runs.services.campaigns.campaign_limits import (
     HIGHEST_PRIORITY,
     MOST_ATTEMPTS,
+    MOST_REMEASURES,
     MOST_REPEATS,
+    NARROWEST,
     REPEATS,
-    Draft,
+    WIDEST,
 )
-from runs.services.campaigns.repeats import MOST_REMEASURES, NARROWEST, WIDEST
+from runs.services.campaigns.drafts import Draft
 from runs.services.configurations import configurations
 from runs.web.campaigns import treatment_fields
 

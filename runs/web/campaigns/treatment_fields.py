@@ -15,6 +15,7 @@ from runs.postgresql_settings.catalogue import canonical
 from runs.scenarios.definition import Factor
 from runs.selectors.servers import builds
 from runs.services.campaigns import treatments
+from runs.services.campaigns.campaign_limits import MOST_CHARACTERS, MOST_SETTINGS
 from runs.services.servers.tools import installed
 from runs.templatetags.formats import named
 from runs.tools.pgbench import version_text
@@ -130,7 +131,6 @@ class TreatmentFields(forms.Form):
 
 
 # Of a campaign, and characters of a value, which is part of the cells' keys.
-MOST_SETTINGS, MOST_CHARACTERS = 20, 60
 # Nobody ticks more; a longer list does not come from our form.
 MOST_CHOSEN = 1000
 

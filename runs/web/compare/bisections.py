@@ -17,7 +17,7 @@ from runs.selectors.compare.describe.verdict_words import HEADLINES
 from runs.selectors.compare.judge import bisections as found_by
 from runs.services.campaigns import bisection_questions, bisections
 from runs.services.campaigns.bisection_questions import Question, Wish
-from runs.services.campaigns.drafts import MOST_REPEATS
+from runs.services.campaigns.campaign_limits import MOST_REPEATS
 from runs.services.errors import Refused, ServiceError
 from runs.templatetags.formats import sized
 from runs.web import pages

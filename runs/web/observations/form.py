@@ -13,7 +13,7 @@ from runs.models.observations import Releases
 from runs.scenarios import registry
 from runs.scenarios.definition import Factor, Scenario
 from runs.selectors.access import projects
-from runs.services.campaigns.drafts import MOST_REPEATS, REPEATS
+from runs.services.campaigns.campaign_limits import MOST_REPEATS, REPEATS
 from runs.services.observations import observations
 from runs.services.observations.observations import Design, Plan
 from runs.web.campaigns.treatment_fields import LevelsField

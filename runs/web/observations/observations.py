@@ -26,7 +26,7 @@ from runs.selectors.observations import anchors, editions, publication
 from runs.selectors.observations import report as reports
 from runs.selectors.observations.editions import Part
 from runs.selectors.servers import builds
-from runs.services.campaigns.drafts import REPEATS
+from runs.services.campaigns.campaign_limits import REPEATS
 from runs.services.errors import ServiceError
 from runs.services.observations import observations
 from runs.services.observations.observations import Design, Plan
