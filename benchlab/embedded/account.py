@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, NoReturn, Protocol
+from typing import IO, NoReturn, TypeAlias
 
 from benchlab.embedded.descendants import Process, descendants
 from benchlab.embedded.errors import StartError
@@ -22,30 +22,8 @@ Stream = int | IO[bytes] | None
 LONGEST_COMPLAINT = 10_000
 YES, NO, FAILED = range(3)
 
-
-class Child(Protocol):
-    """A process that was started here: what subprocess.Popen has, and others need of it."""
-
-    @property
-    def pid(self) -> int:
-        """Its number."""
-
-    @property
-    def returncode(self) -> int | None:
-        """Its exit status, once it has been asked for."""
-
-    @property
-    def stdin(self) -> IO[bytes] | None:
-        """Its input, if that is a pipe."""
-
-    def poll(self) -> int | None:
-        """Its exit status; None while it runs."""
-
-    def wait(self, timeout: float | None = None) -> int:
-        """Wait for its end. Raises subprocess.TimeoutExpired."""
-
-    def send_signal(self, sig: int, /) -> None:
-        """Send a signal to it, unless it has ended."""
+# A process that was started here.
+Child: TypeAlias = subprocess.Popen[bytes]
 
 
 @dataclass(frozen=True)
@@ -76,7 +54,7 @@ class Account:
         stdout: Stream = subprocess.DEVNULL,
         stderr: Stream = subprocess.DEVNULL,
         pass_fds: Sequence[int] = (),
-    ) -> "subprocess.Popen[bytes]":
+    ) -> Child:
         """Start argv as this account in a session of its own, so that Ctrl-C reaches only us."""
         words, variables = [os.fspath(word) for word in argv], dict(env)
         if self.by_sudo:
@@ -127,10 +105,24 @@ class Account:
         except OSError:
             return False
 
-    def succeeds(self, *argv: str | Path) -> bool:
+    def printed(
+        self, *argv: str | Path, env: Mapping[str, str] | None = None, cwd: Path = Path("/")
+    ) -> tuple[int, str]:
+        """The exit status of argv as this account, and what it prints. Raises OSError."""
+        env = self.environment(Path("/")) if env is None else env
+        with self.spawn(
+            argv, env=env, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        ) as process:
+            text = process.communicate()[0].decode(errors="replace").strip()
+        return process.returncode, text
+
+    def succeeds(
+        self, *argv: str | Path, env: Mapping[str, str] | None = None, cwd: Path = Path("/")
+    ) -> bool:
         """Whether this account can run argv to a good end; the kernel's answer, not a guess."""
+        env = self.environment(Path("/")) if env is None else env
         try:
-            with self.spawn(argv, env=self.environment(Path("/")), cwd=Path("/")) as process:
+            with self.spawn(argv, env=env, cwd=cwd) as process:
                 return process.wait() == 0
         except OSError:
             return False

@@ -3,8 +3,9 @@
 import socket
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from benchlab.embedded.account import Account, service_account
 from benchlab.embedded.processes import Pause, Program
@@ -69,13 +70,20 @@ class EmbeddedServer(ABC):
         self.pause = pause
         self._program: Program | None = None
 
-    @abstractmethod
     def prepare(self) -> None:
-        """Make what the server needs before its start; called at each start."""
+        """Make what the server needs before its start, first its folder; called at each start."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.folder.chmod(0o711)
 
     @abstractmethod
     def program(self) -> Program:
         """The server's program, for the port as it is now."""
+
+    def as_account(self, argv: Sequence[str | Path], **more: Any) -> Program:
+        """A program of the server's account that writes to its log, by default in its folder."""
+        env = self.account.environment(self.folder)
+        usual: dict[str, Any] = {"name": self.name, "env": env, "cwd": self.folder}
+        return Program(argv=argv, account=self.account, log=self.log, **usual | more)
 
     def answers(self) -> bool:
         """Whether it serves; False as well while it does not do so yet.

@@ -91,8 +91,7 @@ class EmbeddedPostgreSQL(EmbeddedServer):
 
     def prepare(self) -> None:
         """Make the cluster at first; at each start end the server that an unclean stop left."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        self.folder.chmod(0o711)
+        super().prepare()
         if not self.data.exists():
             self._initialise()
         self._check_version()
@@ -119,19 +118,12 @@ class EmbeddedPostgreSQL(EmbeddedServer):
     def program(self) -> Program:
         """The postmaster."""
         settings = {**SETTINGS, "port": str(self.port)}
-        return Program(
-            name=self.name,
-            argv=[
-                *(self.bindir / "postgres", "-D", self.data),
-                f"--hba_file={self._access_rules_file}",
-                *(f"--{name}={value}" for name, value in settings.items()),
-            ],
-            account=self.account,
-            log=self.log,
-            env=self.account.environment(self.folder),
-            cwd=self.folder,
-            stops=ENDS,
-        )
+        argv: list[str | Path] = [
+            *(self.bindir / "postgres", "-D", self.data),
+            f"--hba_file={self._access_rules_file}",
+            *(f"--{name}={value}" for name, value in settings.items()),
+        ]
+        return self.as_account(argv, stops=ENDS)
 
     def is_heard(self) -> bool:
         """Whether it lets us in. Raises StartError when it knows another password."""
@@ -170,19 +162,13 @@ class EmbeddedPostgreSQL(EmbeddedServer):
         draft.rename(self.data)
 
     def _initdb(self, draft: Path, password_file: Path) -> None:
-        program = Program(
-            name="initdb",
+        argv: list[str | Path] = [
+            *(self.bindir / "initdb", "-D", draft, "-U", SUPERUSER, "--encoding=UTF8"),
             # the builtin locale does not depend on the system and sorts the same everywhere
-            argv=[
-                *(self.bindir / "initdb", "-D", draft, "-U", SUPERUSER, "--encoding=UTF8"),
-                *("--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"),
-                *("--auth=scram-sha-256", f"--pwfile={password_file}", "--no-instructions"),
-            ],
-            account=self.account,
-            log=self.log,
-            env=self.account.environment(self.folder),
-            cwd=self.folder,
-        )
+            *("--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"),
+            *("--auth=scram-sha-256", f"--pwfile={password_file}", "--no-instructions"),
+        ]
+        program = self.as_account(argv, name="initdb")
         if wait_for_end(program, self.pause) != 0:
             raise program.failed()
 

@@ -2,7 +2,6 @@
 
 import re
 import secrets
-import subprocess
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -35,7 +34,7 @@ maxmemory-policy volatile-lru
 # What reaches the engines of scripts. Those of the wheels are old and have known holes.
 SCRIPTS = ("EVAL", "EVALSHA", "SCRIPT")
 SCRIPTS_SINCE_7 = ("EVAL_RO", "EVALSHA_RO", "FCALL", "FCALL_RO", "FUNCTION")
-_VERSION = re.compile(rb"\bv=(\d+)\.")
+_VERSION = re.compile(r"\bv=(\d+)\.")
 
 
 class EmbeddedRedis(EmbeddedServer):
@@ -60,8 +59,7 @@ class EmbeddedRedis(EmbeddedServer):
 
     def prepare(self) -> None:
         """Make the folders."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        self.folder.chmod(0o711)
+        super().prepare()
         self.data.mkdir(mode=0o700, exist_ok=True)
         self.account.take_over(self.data)
 
@@ -71,23 +69,11 @@ class EmbeddedRedis(EmbeddedServer):
         settings = CONFIGURATION.format(
             port=self.port, password=self._password, data=self.data, without=without
         )
-        return Program(
-            name=self.name,
-            argv=[self.binary, "-"],
-            account=self.account,
-            log=self.log,
-            env=self.account.environment(self.folder),
-            cwd=self.folder,
-            stdin=settings.encode(),
-        )
+        return self.as_account([self.binary, "-"], stdin=settings.encode())
 
     def _script_commands(self) -> tuple[str, ...]:
         """Those that this version has: it does not start if told to rename others."""
-        environment = self.account.environment(self.folder)
-        with self.account.spawn(
-            [self.binary, "--version"], env=environment, cwd=self.folder, stdout=subprocess.PIPE
-        ) as process:
-            found = _VERSION.search(process.communicate()[0])
+        found = _VERSION.search(self.account.printed(self.binary, "--version")[1])
         return SCRIPTS if found is None or int(found[1]) < 7 else SCRIPTS + SCRIPTS_SINCE_7
 
     def is_heard(self) -> bool:

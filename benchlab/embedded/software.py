@@ -89,21 +89,11 @@ def software_for(
 def _refused(software: Software, accounts: Sequence[Account]) -> Account | None:
     tried = TRIED
     for account in accounts:
-        if not _runs(software, account, tried):
+        environment = account.environment(Path("/")) | software.variables
+        if not account.succeeds(software.python, "-c", tried, env=environment, cwd=software.root):
             return account
         tried = TRIED_BY_OTHERS
     return None
-
-
-def _runs(software: Software, account: Account, tried: str) -> bool:
-    environment = account.environment(Path("/")) | software.variables
-    try:
-        with account.spawn(
-            [software.python, "-c", tried], env=environment, cwd=software.root
-        ) as process:
-            return process.wait() == 0
-    except OSError:
-        return False
 
 
 def _package_folders() -> list[Path]:

@@ -68,8 +68,7 @@ class EmbeddedTarget(EmbeddedServer):
     def prepare(self) -> None:
         """Make the folders."""
         self._host_key.parent.mkdir(parents=True, exist_ok=True)
-        self.folder.mkdir(parents=True, exist_ok=True)
-        self.folder.chmod(0o711)
+        super().prepare()
         self.authorized_keys.touch(mode=0o644)
         if self._keeper is not None:
             self._keeper.own(self.authorized_keys)
@@ -111,15 +110,12 @@ class EmbeddedTarget(EmbeddedServer):
         else:
             self._port_file.unlink(missing_ok=True)
         module = "benchlab.embedded.ssh_target"
-        return Program(
-            name=self.name,
-            argv=[
+        return self.as_account(
+            [
                 *(self.software.python, "-m", module, "--port", str(self.port)),
                 *("--home", self.home, "--authorized-key", self.authorized_keys),
                 *("--port-file", self._port_file),
             ],
-            account=self.account,
-            log=self.log,
             env=self._environment(),
             cwd=self.software.root,
             stdin=self._private_host_key().encode(),

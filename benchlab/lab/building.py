@@ -144,14 +144,7 @@ def _try(place: Path, size: int, account: Account) -> None:
     """The server itself must say the block size, or it would be measured under a wrong name."""
     given = dict.fromkeys(("config_file", "hba_file", "ident_file"), "/dev/null")
     words = [f"--{name}={value}" for name, value in {**given, "data_directory": "/"}.items()]
-    with account.spawn(
-        [place / "bin/postgres", *words, "-C", "block_size"],
-        env=account.environment(Path("/")),
-        cwd=Path("/"),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-    ) as process:
-        output = process.communicate()[0].decode(errors="replace").strip()
+    _status, output = account.printed(place / "bin/postgres", *words, "-C", "block_size")
     if output.splitlines()[-1:] != [str(size * 1024)]:
         shutil.rmtree(place)
         raise LabError(

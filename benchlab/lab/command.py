@@ -4,7 +4,6 @@ import argparse
 import fcntl
 import os
 import platform
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -39,16 +38,12 @@ def register(places: Places, account: Account, bindirs: Sequence[Path]) -> None:
     As the account of the service, which is not root.
     """
     software = software_for([account], places.services, is_in_use=True)
-    with account.spawn(
-        [software.python, software.root / "manage.py", "add_bindirs", SERVER, *bindirs],
-        env=_environment(places, software, account),
-        cwd=software.root,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-    ) as process:
-        output = process.communicate()[0].decode(errors="replace")
-    if process.returncode != 0:
-        last = "\n".join(output.strip().splitlines()[-5:])
+    manage, environment = software.root / "manage.py", _environment(places, software, account)
+    status, output = account.printed(
+        software.python, manage, "add_bindirs", SERVER, *bindirs, env=environment, cwd=software.root
+    )
+    if status != 0:
+        last = "\n".join(output.splitlines()[-5:])
         raise LabError(f"the running instance did not take the versions:\n{last}")
 
 
@@ -129,8 +124,8 @@ def _make(names: Sequence[str], *, register: bool | None) -> int:
     accounts, places = Accounts.from_environment(), Places(var_from_environment())
     places.prepare(accounts)
     made, failures = _make_each(chosen, places, accounts.target)
-    if made and register is not False:
-        _register(places, accounts, made, must_register=bool(register))
+    if made:
+        _register(places, accounts, made, wanted=register)
     for failure in failures:
         print(f"BenchLab: {failure}", file=sys.stderr, flush=True)
     return 1 if failures else 0
@@ -141,8 +136,7 @@ def _build(source: Path, block_sizes: Sequence[int], *, register: bool | None) -
     places.prepare(accounts)
     folder = folders.versions_folder(places, accounts.target)
     made = building.build(source, block_sizes, folder, accounts.target, say=say)
-    if register is not False:
-        _register(places, accounts, made, must_register=bool(register))
+    _register(places, accounts, made, wanted=register)
     return 0
 
 
@@ -178,12 +172,15 @@ def _make_each(
 
 
 def _register(
-    places: Places, accounts: Accounts, bindirs: Sequence[Path], *, must_register: bool
+    places: Places, accounts: Accounts, bindirs: Sequence[Path], *, wanted: bool | None
 ) -> None:
+    """As --register says; None: where an instance runs."""
+    if wanted is False:
+        return
     if is_running(places):
         register(places, accounts.web, bindirs)
         say(f"{len(bindirs)} versions are registered on the server this-machine")
-    elif must_register:
+    elif wanted:
         raise LabError(
             f"no BenchLab runs with its files in {places.var}: start script/server,"
             " or set BENCHLAB_VAR"

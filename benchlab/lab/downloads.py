@@ -4,7 +4,6 @@ import hashlib
 import http.client
 import os
 import shutil
-import subprocess
 import tarfile
 import time
 import urllib.error
@@ -96,14 +95,7 @@ def _try(release: Release, bindir: Path, account: Account) -> None:
 
 def _version(program: Path, account: Account) -> str:
     try:
-        with account.spawn(
-            [program, "--version"],
-            env=account.environment(Path("/")),
-            cwd=Path("/"),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-        ) as process:
-            return process.communicate()[0].decode(errors="replace").strip()
+        return account.printed(program, "--version")[1]
     except OSError as error:
         return str(error)
 
