@@ -32,6 +32,21 @@ def page(route: str, view: Callable[..., HttpResponseBase]) -> URLPattern:
     return path(route, view, name=view.__name__.replace("_", "-"))
 
 
+# Where the pages of what a button is about begin.
+ROWS = {
+    "bisection": "bisections/<int:bisection_id>",
+    "campaign": "campaigns/<slug:slug>",
+    "run": "runs/<int:run_id>",
+    "server": "servers/<slug:slug>",
+}
+
+
+def button(name: str) -> URLPattern:
+    """A button by its name: run-retry is runs/12/retry/."""
+    word, act = name.split("-")
+    return path(f"{ROWS[word]}/{act}/", queue.press, name=name)
+
+
 urlpatterns = [
     page("", home.home),
     path("search/", search.everywhere, name="search"),
@@ -52,7 +67,6 @@ urlpatterns = [
     page("campaigns/new/estimate/", campaigns.campaign_estimate),
     page("campaigns/new/preflight/", servers.campaign_preflight),
     page("campaigns/<slug:slug>/", campaigns.campaign_detail),
-    path("campaigns/<slug:slug>/cancel/", queue.press, name="campaign-cancel"),
     page("runs/<int:run_id>/series/", runs.run_series),
     page("runs/<int:run_id>/profile/", profiles.run_profile),
     page("plans/", query_plans.plan_viewer),
@@ -68,12 +82,6 @@ urlpatterns = [
     page("configurations/<slug:slug>/", configurations.configuration_detail),
     page("configurations/<slug:slug>/edit/", configurations.configuration_edit),
     page("configurations/<slug:slug>/postgresql.conf", configurations.configuration_file),
-    path("campaigns/<slug:slug>/pause/", queue.press, name="campaign-pause"),
-    path("campaigns/<slug:slug>/resume/", queue.press, name="campaign-resume"),
-    path("campaigns/<slug:slug>/rounds/", queue.press, name="campaign-rounds"),
-    path("campaigns/<slug:slug>/retry/", queue.press, name="campaign-retry"),
-    path("campaigns/<slug:slug>/priority/", queue.press, name="campaign-priority"),
-    path("runs/<int:run_id>/retry/", queue.press, name="run-retry"),
     page("campaigns/<slug:slug>/annotations/", annotations.annotation_add),
     page("annotations/<int:annotation_id>/change/", annotations.annotation_change),
     page("annotations/<int:annotation_id>/delete/", annotations.annotation_delete),
@@ -91,9 +99,6 @@ urlpatterns = [
     page("campaigns/<slug:slug>/export.json", reports.campaign_json),
     page("runs/<int:run_id>/", runs.run_detail),
     page("runs/<int:run_id>/script/", reports.run_script),
-    path("runs/<int:run_id>/cancel/", queue.press, name="run-cancel"),
-    path("runs/<int:run_id>/withdraw/", queue.press, name="run-withdraw"),
-    path("runs/<int:run_id>/restore/", queue.press, name="run-restore"),
     path("runs/<int:run_id>/artifacts/<path:name>/", runs.artifact_download, name="artifact"),
     page("servers/", servers.server_list),
     page("servers/new/", servers.server_new),
@@ -117,12 +122,9 @@ urlpatterns = [
     page("compare/why/", why.compare_why),
     page("bisections/new/", bisections.bisection_new),
     page("bisections/<int:bisection_id>/", bisections.bisection_detail),
-    page("bisections/<int:bisection_id>/cancel/", bisections.bisection_cancel),
     page("compare/save/", compare.compare_save),
     page("compare/saved/", compare.compare_saved),
     page("compare/saved/<slug:slug>/", compare.compare_open),
-    path("servers/<slug:slug>/maintain/", queue.press, name="server-maintain"),
-    path("servers/<slug:slug>/release/", queue.press, name="server-release"),
     page("schedules/", schedules.schedule_list),
     page("schedules/<int:schedule_id>/switch/", schedules.schedule_switch),
     page("schedules/<int:schedule_id>/delete/", schedules.schedule_delete),
@@ -155,4 +157,5 @@ urlpatterns = [
     page("tokens/", tokens.token_list),
     page("tokens/<int:token_id>/revoke/", tokens.token_revoke),
     page("styleguide/", styleguide.styleguide),
+    *map(button, queue.BUTTONS),
 ]

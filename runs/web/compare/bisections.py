@@ -29,11 +29,7 @@ class BisectionForm(forms.Form):
     """A verdict, as compare/ names it, and how it is settled."""
 
     campaign = forms.CharField(max_length=120, required=False, widget=forms.HiddenInput)
-    base = forms.CharField(
-        label=_("Base"),
-        max_length=300,
-        help_text=_("Such as commit:8de2d48."),
-    )
+    base = forms.CharField(label=_("Base"), max_length=300, help_text=_("Such as commit:8de2d48."))
     head = forms.CharField(label=_("Head"), max_length=300)
     metric = forms.CharField(max_length=100, required=False, widget=forms.HiddenInput)
     effect = forms.FloatField(
@@ -147,15 +143,6 @@ def bisection_detail(request: HttpRequest, bisection_id: int) -> HttpResponse:
         "made": found_by.made_for(found).values(),
     }
     return render(request, "compare/bisection.html", context)
-
-
-def bisection_cancel(request: HttpRequest, bisection_id: int) -> HttpResponse:
-    """Cancel it, with the step that is being measured."""
-    found = get_object_or_404(found_by.listed(to=request.user), pk=bisection_id)
-    with pages.refusals(request):
-        bisections.cancel(bisection=found, by=request.user)
-        messages.success(request, _("It is cancelled; finished runs stay."))
-    return redirect("bisection-detail", bisection_id=bisection_id)
 
 
 def _started(request: HttpRequest, form: BisectionForm) -> Bisection | None:

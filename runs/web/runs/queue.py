@@ -1,4 +1,4 @@
-"""Steering the queue: pause, resume, retry, priority, and maintenance of a server."""
+"""Steering the queue: pause, cancel, retry, priority, and maintenance of a server."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
-from runs.models import Campaign, Run, Server
+from runs.models import Bisection, Campaign, Run, Server
 from runs.selectors.access.projects import visible
-from runs.services.campaigns import campaigns, repeats
+from runs.services.campaigns import bisections, campaigns, repeats
 from runs.services.runs import attempts, transitions, withdrawals
 from runs.services.servers import maintenance
 from runs.web import pages
@@ -56,6 +56,7 @@ class Button:
 
 
 BUTTONS = {
+    "bisection-cancel": Button(bisections.cancel, _("It is cancelled; finished runs stay.")),
     "campaign-pause": Button(campaigns.pause, _("The campaign is paused.")),
     "campaign-resume": Button(campaigns.resume, _("The campaign goes on.")),
     "campaign-retry": Button(campaigns.retry, _("The runs that did not finish are queued again.")),
@@ -80,7 +81,7 @@ BUTTONS = {
     ),
     "server-release": Button(maintenance.end, _("Runs start on this server again.")),
 }
-KINDS = {"campaign": Campaign, "run": Run, "server": Server}
+KINDS = {"bisection": Bisection, "campaign": Campaign, "run": Run, "server": Server}
 
 
 def press(request: HttpRequest, **named: Any) -> HttpResponse:
