@@ -36,6 +36,8 @@ ARROW = "\N{RIGHTWARDS ARROW}"
 LONGEST_LABEL = 40
 LONGEST_LINE = 300
 GONE = (Change.Decision.DISMISSED, Change.Decision.REFUTED)
+# Those of people.
+DECISIONS = [(each.value, each.label) for each in Change.Decision if each != "refuted"]
 # What a reader of a chart looks for first, in this order.
 _TITLES = {
     "cpu_model": gettext_noop("CPU"),
@@ -131,9 +133,7 @@ def shown_histories(
         "parts": parts,
         "wall": wall,
         "headline": _headline(parts) if wall else "",
-        "decisions": [
-            (each.value, each.label) for each in Change.Decision if each != Change.Decision.REFUTED
-        ],
+        "decisions": DECISIONS,
     }
 
 
@@ -235,16 +235,13 @@ def _marks(each: History) -> list[Mark]:
     return marks
 
 
-D = Change.Decision
 LONGEST_HOURS = 8760
 
 
 class DecisionForm(forms.Form):
     """What somebody says of a change."""
 
-    decision = forms.ChoiceField(
-        choices=[(each.value, each.label) for each in (D.OPEN, D.CONFIRMED, D.DISMISSED)]
-    )
+    decision = forms.ChoiceField(choices=DECISIONS)
     note = forms.CharField(required=False, max_length=2000)
 
 
