@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any
 
 from django.http import HttpRequest
@@ -115,17 +116,13 @@ def heads(columns: Sequence[Mapping[str, Any]]) -> list[list[Head]]:
         return [own]
     upper: list[Head] = []
     lower: list[Head] = []
-    previous = ""
-    for group, head in zip(groups, own, strict=True):
-        if not group:
-            upper.append(replace(head, rows=2))
-        elif group == previous:
-            upper[-1] = Head(group, columns=upper[-1].columns + 1)
-            lower.append(head)
+    for group, pairs in groupby(zip(groups, own, strict=True), key=lambda pair: pair[0]):
+        below = [head for _group, head in pairs]
+        if group:
+            upper.append(Head(group, columns=len(below)))
+            lower += below
         else:
-            upper.append(Head(group))
-            lower.append(head)
-        previous = group
+            upper += [replace(head, rows=2) for head in below]
     return [upper, lower]
 
 

@@ -1,7 +1,6 @@
 """Annotations: added, changed and deleted in place; forms that work without JavaScript too."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any, cast
 
 from django.contrib.auth.models import User
@@ -59,31 +58,24 @@ def annotation_add(request: HttpRequest, slug: str) -> HttpResponse:
     """Add to a campaign, or to one of its cells."""
     seen = projects.visible(Campaign.objects.select_related("scenario"), to=request.user)
     campaign = get_object_or_404(seen, slug=slug)
-    given = request.POST.get("cell", "")
-    cell = get_object_or_404(campaign.cells, pk=int(given)) if given.isdecimal() else None
-    add = partial(
-        annotations.add,
-        campaign=campaign,
-        text=request.POST.get("text", ""),
-        kind=request.POST.get("kind", Annotation.Kind.NOTE),
-        cell=cell,
-    )
-    return _done(request, campaign, add)
+    key = request.POST.get("cell", "")
+    cell = get_object_or_404(campaign.cells, pk=int(key)) if key.isdecimal() else None
+    text, kind = request.POST.get("text", ""), request.POST.get("kind", Annotation.Kind.NOTE)
+    given = {"campaign": campaign, "text": text, "kind": kind, "cell": cell}
+    return _done(request, campaign, annotations.add, **given)
 
 
 def annotation_change(request: HttpRequest, annotation_id: int) -> HttpResponse:
     """Change its text."""
     annotation = _annotation(request, annotation_id)
-    text = request.POST.get("text", "")
-    change = partial(annotations.change, annotation=annotation, text=text)
-    return _done(request, annotation.campaign, change)
+    given = {"annotation": annotation, "text": request.POST.get("text", "")}
+    return _done(request, annotation.campaign, annotations.change, **given)
 
 
 def annotation_delete(request: HttpRequest, annotation_id: int) -> HttpResponse:
     """Take it away."""
     annotation = _annotation(request, annotation_id)
-    delete = partial(annotations.delete, annotation=annotation)
-    return _done(request, annotation.campaign, delete)
+    return _done(request, annotation.campaign, annotations.delete, annotation=annotation)
 
 
 def on_lines(figure: Figure, campaign: Campaign, metric_name: str, factor: str) -> Figure:
@@ -144,20 +136,22 @@ def _annotation(request: HttpRequest, annotation_id: int) -> Annotation:
     return get_object_or_404(listed.filter(campaign__in=seen), pk=annotation_id)
 
 
-def _done(request: HttpRequest, campaign: Campaign, act: Callable[..., object]) -> HttpResponse:
+def _done(
+    request: HttpRequest, subject: Campaign, act: Callable[..., object], **given: Any
+) -> HttpResponse:
     """Act; then the part of the page for htmx, without it a redirect to the page."""
     error = None
     try:
-        act(by=cast(User, request.user))
+        act(**given, by=cast(User, request.user))
     except ServiceError as refusal:
         error = refusal
     if getattr(request, "htmx", False):
-        shown = {"campaign": campaign, "user": request.user, **context(request, campaign)}
+        shown = {"campaign": subject, "user": request.user, **context(request, subject)}
         shown |= {"annotation_error": error, "typed": request.POST.get("text", "") if error else ""}
         return render(request, "campaigns/_parts.html#annotations", shown)
     if error:
         pages.refused(request, error)
-    address = reverse("campaign-detail", args=[campaign.slug])
+    address = reverse("campaign-detail", args=[subject.slug])
     return redirect(f"{address}#annotations")
 
 
