@@ -32,6 +32,9 @@ from runs.selectors.validity import Sentence, certificate_sentences
 from runs.services.runs import attempts, withdrawals
 from runs.wording import of_stored
 
+VALIDITY: dict[str, Any] = {"source": "judgement", "choices": JUDGEMENTS, "allow_blank": True}
+VALIDITY["help_text"] = "Empty without a result."
+
 
 class Translated(serializers.CharField):
     """An English text of BenchLab in the reader's language."""
@@ -77,12 +80,7 @@ class RunSerializer(serializers.Serializer[Run]):
     position = serializers.IntegerField()
     origin = serializers.ChoiceField(choices=Origin.choices)
     state = serializers.ChoiceField(choices=Run.State.choices)
-    validity = serializers.ChoiceField(
-        source="judgement",
-        choices=JUDGEMENTS,
-        allow_blank=True,
-        help_text="Empty without a result.",
-    )
+    validity = serializers.ChoiceField(**VALIDITY)
     code = serializers.CharField()
     message = computed(serializers.CharField, runs.beginning, "Its beginning.")
     remedy = Translated()
@@ -198,12 +196,7 @@ class CertificateFindingSerializer(serializers.Serializer[Sentence]):
 class CertificateSerializer(serializers.Serializer[Run]):
     """How far the run can be relied on, why, and who used the processors during it."""
 
-    validity = serializers.ChoiceField(
-        source="judgement",
-        choices=JUDGEMENTS,
-        allow_blank=True,
-        help_text="Empty without a result.",
-    )
+    validity = serializers.ChoiceField(**VALIDITY)
     rules = serializers.IntegerField(source="certificate.rules", allow_null=True, default=None)
     findings = serializers.SerializerMethodField()
     usage = serializers.DictField(source="certificate.usage", default=dict)

@@ -6,7 +6,6 @@ from typing import Any
 from django.http import HttpResponse, HttpResponseBase
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
-from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -38,10 +37,7 @@ class CompareDoor(QueryDoor):
 
     parameters = ("base", "head", "campaign", "effect", "ignore")
     repeatable = ("metric", "level")
-
-    def get_renderers(self) -> list[BaseRenderer]:
-        """Markdown besides JSON."""
-        return [*super().get_renderers(), MarkdownRenderer()]
+    renderer_classes = (JSONRenderer, MarkdownRenderer)
 
     @extend_schema(**compare_schema.COMPARE)
     def get(self, request: Request) -> HttpResponseBase:

@@ -10,7 +10,6 @@ from django.utils.translation import pgettext
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
 from rest_framework import serializers, status
-from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -22,6 +21,7 @@ from runs.api import doors
 from runs.api.authentication import person, reader
 from runs.api.compare.compare import MarkdownRenderer
 from runs.api.doors import QueryDoor
+from runs.api.rendering import JSONRenderer
 from runs.api.shapes import computed, shape
 from runs.models import Cell
 from runs.selectors.why import ablation_words as proof_words
@@ -135,14 +135,11 @@ class WhyDoor(QueryDoor):
     """Why one cell differs from another, and an ablation that puts suspects back."""
 
     parameters = ("a", "b", "count")
+    renderer_classes = (JSONRenderer, MarkdownRenderer)
     PARAMETERS = (
         OpenApiParameter("a", OpenApiTypes.INT64, required=True, description="Key of a cell."),
         OpenApiParameter("b", OpenApiTypes.INT64, required=True, description="Key of a cell."),
     )
-
-    def get_renderers(self) -> list[BaseRenderer]:
-        """Markdown besides JSON."""
-        return [*super().get_renderers(), MarkdownRenderer()]
 
     @extend_schema(
         operation_id="compare_why_retrieve",
