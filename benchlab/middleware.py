@@ -153,9 +153,7 @@ class Compress(GZipMiddleware):
 NOT_COUNTED = ("/healthz", "/readyz", "/metrics", "/api/")
 
 
-def limit_pages(
-    get_response: Callable[[HttpRequest], HttpResponseBase],
-) -> Callable[[HttpRequest], HttpResponseBase]:
+def limit_pages(get_response: Answer) -> Answer:
     """Middleware: 429 with `Retry-After` beyond the limits of settings."""
 
     def answer(request: HttpRequest) -> HttpResponseBase:

@@ -91,6 +91,10 @@ register.filter("lacks", missing)
 register.filter("build", builds.words)
 register.filter("is_slow_build", builds.is_slow)
 register.filter("shell", shlex.join)
+register.filter("limit_title", lambda name: str(LIMITS.get(name, name)))
+register.filter("unit", lambda name: str(UNITS.get(name, name)))
+register.filter("judgement", lambda code: str(validity.LABELS[code]))
+register.filter("judgement_tone", lambda code: validity.TONES[code])
 # Stored words by their titles.
 for _name, _kind in (
     ("scope", Token.Scope),
@@ -221,12 +225,6 @@ def kilobytes(value: int) -> str:
 
 
 @register.filter
-def limit_title(name: str) -> str:
-    """What a limit of the processes of a machine is of."""
-    return str(LIMITS.get(name, name))
-
-
-@register.filter
 def limit(value: int | None, name: str) -> str:
     """A limit of the processes of a machine: bytes in their units; None is no limit."""
     if value is None:
@@ -321,24 +319,6 @@ def sized(found: Inference) -> str:
     """
     parts = [size(found), sentence(found.reasons) if lacks_print(found) else ""]
     return " ".join(filter(None, ("; ".join(filter(None, parts)), validity.mark(found.judged))))
-
-
-@register.filter
-def unit(value: str) -> str:
-    """A unit in the reader's language, where it is a word."""
-    return str(UNITS.get(value, value))
-
-
-@register.filter
-def judgement(value: str) -> str:
-    """A judgement of a run in words."""
-    return str(validity.LABELS[value])
-
-
-@register.filter
-def judgement_tone(value: str) -> str:
-    """The tone of a judgement."""
-    return validity.TONES[value]
 
 
 @register.filter

@@ -64,12 +64,7 @@ def findings(rows: Sequence[RatioRow], words: Words) -> list[Finding]:
     """The verdicts of each pair that was compared, with the levels that they hold for."""
     words = words.among(row.levels for row in rows)
     return [
-        Finding(
-            of_pair(*names, own),
-            _doubt(own),
-            _verdicts(own, words),
-            _weight(own),
-        )
+        Finding(of_pair(*names, own), _doubt(own), _verdicts(own, words), _weight(own))
         for names, own in by_pair(rows, words).items()
     ]
 

@@ -11,9 +11,7 @@ from runs.postgresql_settings.catalogue import setting
 from runs.postgresql_settings.completion import versions
 from runs.postgresql_settings.findings import Finding
 from runs.postgresql_settings.fitting import Fitted, home
-from runs.services.configurations import (
-    check as configuration_check,
-)
+from runs.services.configurations import check as configuration_check
 from runs.services.configurations import fitted_configurations
 from runs.services.configurations.check import OFFERED_MAJORS
 from runs.services.configurations.contents import content
