@@ -11,7 +11,7 @@ it waits for a processor.
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from runs.analysis.trend import margin
@@ -218,6 +218,14 @@ class Difference:
             if abs(each.value) > least and (each.is_apart or self.rounds < 2)
         ]
         return tuple(sorted(found, key=lambda name: -abs(self.by_part[name].value)))
+
+    def rows(self) -> Iterator[tuple[str, float, float, Estimate, bool]]:
+        """Each part, `seconds`, and `cpu` if it is known: name, a, b, difference, whether moved."""
+        rows = {**self.by_part, "seconds": self.seconds, "cpu": self.cpu}
+        for name, estimate in rows.items():
+            if estimate is not None:
+                moved = name in self.moved if name in self.by_part else estimate.is_apart
+                yield name, getattr(self.a, name), getattr(self.b, name), estimate, moved
 
 
 def compare(a: Sequence[Parts], b: Sequence[Parts]) -> Difference:

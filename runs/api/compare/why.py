@@ -115,20 +115,10 @@ class WhySerializer(Shape):
 
 
 def _parts(found: Explanation) -> Iterator[dict[str, Any]]:
-    difference = found.difference
-    if difference is None:
-        return
-    whole = {"all": ("seconds", difference.seconds), "cpu": ("cpu", difference.cpu)}
-    own = {name: (name, each) for name, each in difference.by_part.items()}
-    for title, (name, estimate) in {**own, **whole}.items():
-        if estimate is not None:
-            yield {
-                "name": title,
-                "a": getattr(difference.a, name),
-                "b": getattr(difference.b, name),
-                "difference": estimate,
-                "moved": name in difference.moved or (title in whole and estimate.is_apart),
-            }
+    fields = ("name", "a", "b", "difference", "moved")
+    for name, *row in found.difference.rows() if found.difference else ():
+        title = "all" if name == "seconds" else name
+        yield dict(zip(fields, (title, *row), strict=True))
 
 
 class WhyDoor(QueryDoor):

@@ -242,25 +242,15 @@ def _suspect(found: Explanation, each: Suspect, by_name: list[dict[str, Any]]) -
 
 
 def _parts(difference: Difference) -> list[dict[str, Any]]:
-    sides = (difference.a, difference.b)
-
-    def part(title: Any, name: str, estimate: Estimate, *, is_moved: bool) -> dict[str, Any]:
-        a, b = (getattr(side, name) or 0.0 for side in sides)
-        return _row(title, a, b, estimate, is_moved=is_moved)
-
+    titles = words.PARTS | {"seconds": _("all"), "cpu": _("processor time of the server")}
     rows = [
-        part(words.PARTS[name], name, difference.by_part[name], is_moved=name in difference.moved)
-        for name in PARTS
-        if name in difference.by_part
+        _row(titles[name], a, b, estimate, is_moved=is_moved)
+        for name, a, b, estimate, is_moved in difference.rows()
     ]
-    whole = difference.seconds
-    rows.append(part(_("all"), "seconds", whole, is_moved=whole.is_apart))
-    if (cpu := difference.cpu) is not None:
-        rows.append(part(_("processor time of the server"), "cpu", cpu, is_moved=cpu.is_apart))
     return rows + [
         _row(title, a, b, Estimate(b - a), is_moved=False)
         for name, title in words.BESIDE.items()
-        if (a := getattr(sides[0], name)) + (b := getattr(sides[1], name)) > 0
+        if (a := getattr(difference.a, name)) + (b := getattr(difference.b, name)) > 0
     ]
 
 
