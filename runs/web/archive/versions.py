@@ -140,18 +140,8 @@ def _base(pairs: Sequence[Pair]) -> str:
 
 def figure(line: Line, base: str) -> Figure | None:
     """The chart of a line; None where it has no pair."""
-    notes = {name: provenance.hover(found) for name, found in line.records.items()}
-    pairs = line.pairs
     drawn = [
-        drawing.Origin(
-            f"{origin.label} · {machine}" if machine else str(origin.label),
-            line.trend(origin, base, machine=machine).chains,
-            _urls([each for each in pairs if each.base.machine == machine], origin),
-            dash,
-            doubtful=_doubtful([each for each in pairs if each.base.machine == machine], origin),
-            minors=_minors(line, origin, machine),
-            notes=notes if origin == Origin.PUBLISHED else _cautions(line.pairs, machine),
-        )
+        _drawn(line, base, origin, machine, dash)
         for origin, dash in ((Origin.PUBLISHED, "solid"), (Origin.EXECUTED, "dot"))
         for machine in line.machines(origin)
     ]
@@ -169,6 +159,26 @@ def figure(line: Line, base: str) -> Figure | None:
     )
 
 
+def _drawn(line: Line, base: str, origin: Origin, machine: str, dash: str) -> drawing.Origin:
+    """Of each version the newest campaign; in doubt where a run of its step is not valid."""
+    of_machine = [each for each in line.pairs if each.base.machine == machine]
+    pairs = [each for each in of_machine if each.campaign.origin == origin]
+    newest = {version: pair.campaign.slug for pair in pairs for version in pair.ends}
+    if origin == Origin.PUBLISHED:
+        notes = {name: provenance.hover(found) for name, found in line.records.items()}
+    else:  # what of the newest step to each version may be its build's doing
+        notes = {pair.ends[1]: pair.caution for pair in of_machine if pair.caution}
+    return drawing.Origin(
+        f"{origin.label} · {machine}" if machine else str(origin.label),
+        line.trend(origin, base, machine=machine).chains,
+        {version: reverse("campaign-detail", args=[slug]) for version, slug in newest.items()},
+        dash,
+        doubtful=frozenset(pair.ends[1] for pair in pairs if pair.comparison.judged.has_doubts),
+        minors=_minors(line, origin, machine),
+        notes=notes,
+    )
+
+
 def _minors(line: Line, origin: Origin, machine: str) -> tuple[drawing.Minor, ...]:
     return tuple(
         drawing.Minor(
@@ -180,29 +190,6 @@ def _minors(line: Line, origin: Origin, machine: str) -> tuple[drawing.Minor, ..
         for pair in line.minors
         if pair.campaign.origin == origin and pair.base.machine == machine and pair.comparison.ratio
     )
-
-
-def _cautions(pairs: Sequence[Pair], machine: str) -> dict[str, str]:
-    """What of the newest step to each version may be its build's doing."""
-    own = [pair for pair in pairs if pair.base.machine == machine]
-    return {pair.ends[1]: pair.caution for pair in own if pair.caution}
-
-
-def _doubtful(pairs: Sequence[Pair], origin: Origin) -> frozenset[str]:
-    """The newer versions of steps of which any run is not valid."""
-    of_origin = (pair for pair in pairs if pair.campaign.origin == origin)
-    return frozenset(pair.ends[1] for pair in of_origin if pair.comparison.judged.has_doubts)
-
-
-def _urls(pairs: Sequence[Pair], origin: Origin) -> dict[str, str]:
-    """For each version the newest campaign that measured it."""
-    newest = {
-        version: pair.campaign.slug
-        for pair in pairs
-        if pair.campaign.origin == origin
-        for version in pair.ends
-    }
-    return {version: reverse("campaign-detail", args=[slug]) for version, slug in newest.items()}
 
 
 def _steps(pairs: Sequence[Pair], pictures: Sequence[Undocumented]) -> list[Step]:
