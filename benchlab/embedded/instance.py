@@ -117,7 +117,6 @@ class Instance:
         self.environment |= self._target_variables(target)
         self._write_environment()
         self._set_up()
-        self._listen()
         self._start_programs()
         self._wait_for_web()
 
@@ -268,22 +267,20 @@ class Instance:
         print(output, end="", file=sys.stderr, flush=True)
 
     def _start_programs(self) -> None:
-        for program in (self._web(), self._control(), *self._workers()):
+        control = self._celery("control", queue="control", threads=8)
+        for program in (self._web(), control, *self._workers()):
             say(f"starting {program.name}")
             self._services.append(program)
             self._programs.append(program)
             program.start()
         self._note()
 
-    def _listen(self) -> None:
-        """Open a port that the account of the pages may not."""
-        if self.accounts.web.switch and self.options.port < FIRST_OPEN_PORT:
-            self._door = listening(self.options.port, self.options.bind)
-
     def _web(self) -> Program:
         bind = self.options.gunicorn_bind
         passed: tuple[int, ...] = ()
-        if self._door is not None:
+        if self.accounts.web.switch and self.options.port < FIRST_OPEN_PORT:
+            # The account of the pages may not open it.
+            self._door = listening(self.options.port, self.options.bind)
             bind, passed = f"fd://{self._door.fileno()}", (self._door.fileno(),)
         return self._program(
             "web",
@@ -292,9 +289,6 @@ class Instance:
             *("--graceful-timeout", "3"),
             pass_fds=passed,
         )
-
-    def _control(self) -> Program:
-        return self._celery("control", queue="control", threads=8)
 
     def _workers(self) -> list[Program]:
         names = ["worker", *(f"worker-{number}" for number in range(2, self.options.workers + 1))]
