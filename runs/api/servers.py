@@ -5,6 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.decorators import action
@@ -234,29 +235,37 @@ class AskedDoor(APIView):
     """What a worker is asked for: the answer comes later, at the address of the check."""
 
     schema = Schema()
-    shape: type[CheckSerializer]
+    serializer_class: type[CheckSerializer]
 
     def accepted(self, check: ServerCheck) -> Response:
         """202 for a check that a worker makes."""
-        content = self.shape(check, context={"request": self.request}).data
+        content = self.serializer_class(check, context={"request": self.request}).data
         headers = {"Location": content["url"], "Retry-After": str(SECONDS_BETWEEN_POLLS)}
         return Response(content, 202, headers=headers)
 
-    def so_far(self, check_id: UUID, kinds: Collection[str], missing: str) -> Response:
-        """What is known of the reader's own check; it says when to ask again while it is open."""
+
+class AskedCheckDoor(AskedDoor):
+    """What was asked for. It says when to ask again while it is open."""
+
+    kinds: Collection[str]
+    missing: Any
+
+    def get(self, request: Request, check_id: UUID) -> Response:
+        """How far it is. Only whoever asked for it finds it, for a day."""
         server_checks.give_up_the_overdue()
         actor = audit.present()
         check = servers.readable(check_id, name=actor.name, by_way_of=actor.by_way_of)
-        if check is None or check.kind not in kinds:
-            raise NotFound(missing)
+        if check is None or check.kind not in self.kinds:
+            raise NotFound(self.missing)
         headers = {"Retry-After": str(SECONDS_BETWEEN_POLLS)} if check.is_open else None
-        return Response(self.shape(check, context={"request": self.request}).data, headers=headers)
+        content = self.serializer_class(check, context={"request": request}).data
+        return Response(content, headers=headers)
 
 
 class PreflightDoor(AskedDoor):
     """Preflight of a campaign that is not queued yet."""
 
-    shape = PreflightCheckSerializer
+    serializer_class = PreflightCheckSerializer
 
     @extend_schema(request=CampaignDraftSerializer, responses={202: PreflightCheckSerializer})
     def post(self, request: Request, *args: Any, **kwargs: Any) -> Response:
@@ -268,13 +277,9 @@ class PreflightDoor(AskedDoor):
         return self.accepted(server_checks.of_draft(draft=given.unchecked_draft()))
 
 
-class PreflightCheckDoor(AskedDoor):
+class PreflightCheckDoor(AskedCheckDoor):
     """A preflight that was asked for."""
 
-    shape = PreflightCheckSerializer
-
-    @extend_schema(responses={200: PreflightCheckSerializer})
-    def get(self, request: Request, check_id: UUID) -> Response:
-        """How far it is. Only whoever asked for it finds it, for a day."""
-        kinds = {ServerCheck.Kind.PREFLIGHT, ServerCheck.Kind.CAMPAIGN}
-        return self.so_far(check_id, kinds, _("There is no such preflight of yours."))
+    serializer_class = PreflightCheckSerializer
+    kinds = {ServerCheck.Kind.PREFLIGHT, ServerCheck.Kind.CAMPAIGN}
+    missing = gettext_lazy("There is no such preflight of yours.")

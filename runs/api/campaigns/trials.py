@@ -1,9 +1,8 @@
 """Trials of own scripts over the API, before a version of a workload is stored."""
 
 from typing import Any
-from uuid import UUID
 
-from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as _
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -11,7 +10,7 @@ from rest_framework.response import Response
 
 from runs.api import doors
 from runs.api.parsing import StrictSerializer
-from runs.api.servers import AskedDoor, CheckSerializer
+from runs.api.servers import AskedCheckDoor, AskedDoor, CheckSerializer
 from runs.execution.plan import WorkloadContent
 from runs.models import Server, ServerCheck
 from runs.services.campaigns import workloads
@@ -65,7 +64,7 @@ class TrialCheckSerializer(CheckSerializer):
 class TrialDoor(AskedDoor):
     """Trial of own scripts that are not stored."""
 
-    shape = TrialCheckSerializer
+    serializer_class = TrialCheckSerializer
 
     @extend_schema(request=TrialSerializer, responses={202: TrialCheckSerializer})
     def post(self, request: Request, *args: Any, **kwargs: Any) -> Response:
@@ -81,13 +80,9 @@ class TrialDoor(AskedDoor):
         return self.accepted(server_checks.of_workload(server=server, content=content))
 
 
-class TrialCheckDoor(AskedDoor):
+class TrialCheckDoor(AskedCheckDoor):
     """A trial that was asked for."""
 
-    shape = TrialCheckSerializer
-
-    @extend_schema(responses={200: TrialCheckSerializer})
-    def get(self, request: Request, check_id: UUID) -> Response:
-        """How far it is. Only whoever asked for it finds it, for a day."""
-        missing = _("There is no such trial of yours.")
-        return self.so_far(check_id, {ServerCheck.Kind.TRIAL}, missing)
+    serializer_class = TrialCheckSerializer
+    kinds = {ServerCheck.Kind.TRIAL}
+    missing = _("There is no such trial of yours.")
