@@ -5,7 +5,6 @@ import json
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any
 
 from django.core.exceptions import RequestDataTooBig, SuspiciousOperation, TooManyFilesSent
@@ -245,18 +244,12 @@ def _stored(request: Request, given: Sequence[GivenRun]) -> list[dict[str, Any]]
     if any(run.server for run in given):
         permissions.require(reader(request), Right.UPLOAD_FOR_SERVER, project)
     stored = uploads.store(runs=given, project=project)
-    site = request.build_absolute_uri("/").removesuffix("/")
-    page, address = (f"{site}{path}" for path in _paths())
-    return [_described(run, page, address) for run in stored]
-
-
-@cache
-def _paths() -> tuple[str, str]:
-    """Where runs have their pages, and where the API has them; the number follows."""
+    # Looked up once: Django takes long of hundreds. The number follows.
     page, address = (
-        reverse(name, args=[0]).removesuffix("0/") for name in ("run-detail", "api:run-detail")
+        request.build_absolute_uri(reverse(name, args=[0])).removesuffix("0/")
+        for name in ("run-detail", "api:run-detail")
     )
-    return page, address
+    return [_described(run, page, address) for run in stored]
 
 
 def _described(run: StoredRun, page: str, address: str) -> dict[str, Any]:

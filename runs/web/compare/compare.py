@@ -183,7 +183,7 @@ def compare_cells(request: HttpRequest) -> HttpResponse:
             effect=state.effect / 100,
             wording=series_labels.wording(_slugs(a, b)),
         )
-    return render(request, "compare/cells.html", {**cells_shown(found, state)})
+    return render(request, "compare/cells.html", cells_shown(found, state))
 
 
 def compare_saved(request: HttpRequest) -> HttpResponse:

@@ -105,7 +105,11 @@ def content(page: ComparedPage) -> dict[str, Any]:
             _series_as_json(each, label, page)
             for each, label in zip(page.loaded.series, page.labels, strict=True)
         ],
-        "rows": [_row(row) for row in page.rows],
+        "rows": [
+            {"head": str(row.head.key), "base": str(row.base.key), "x": row.x}
+            | _comparison(row.comparison)
+            for row in page.rows
+        ],
         "averages": [
             {"head": each.head_label, "base": each.base_label, "rows": each.rows}
             | _comparison(each.comparison)
@@ -129,15 +133,6 @@ def _series_as_json(each: Series, label: str, page: ComparedPage) -> dict[str, A
             | ({"record": found[cell.id]} if cell.id in found else {})
             for cell in each.cells
         ],
-    }
-
-
-def _row(row: ComparedRow) -> dict[str, Any]:
-    return {
-        "head": str(row.head.key),
-        "base": str(row.base.key),
-        "x": row.x,
-        **_comparison(row.comparison),
     }
 
 
