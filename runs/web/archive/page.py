@@ -26,12 +26,11 @@ from runs.web.configurations.page import differences
 
 @dataclass(frozen=True)
 class Head:
-    """A head with the columns and rows that it spans; that of figures stands at their end."""
+    """A head with the columns and rows that it spans."""
 
     text: str
     columns: int = 1
     rows: int = 1
-    is_of_figures: bool = False
 
 
 def context(request: HttpRequest, campaign: Campaign) -> dict[str, Any]:
@@ -109,9 +108,7 @@ def side_by_side(campaign: Campaign) -> dict[str, Any]:
 def heads(columns: Sequence[Mapping[str, Any]]) -> list[list[Head]]:
     """One row of heads, or two if columns are in groups."""
     groups = [spoken(column.get("group")) for column in columns]
-    own = [
-        Head(spoken(column.get("label")), is_of_figures="metric" in column) for column in columns
-    ]
+    own = [Head(spoken(column.get("label"))) for column in columns]
     if not any(groups):
         return [own]
     upper: list[Head] = []
