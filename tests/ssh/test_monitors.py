@@ -14,7 +14,7 @@ import pytest
 from runs.analysis.certificate import Usage
 from runs.execution.clusters.postgres import Cluster
 from runs.execution.errors import Cancelled, Detached, TargetProblem
-from runs.execution.machine import monitors, usage
+from runs.execution.machine import monitors, saturation, usage
 from runs.execution.plan import RunPlan
 from runs.execution.steps.steps import StepResult
 from runs.scenarios.fixed_point_read import FixedPointRead
@@ -108,7 +108,7 @@ def test_the_idle_processors_are_a_measurement_of_the_run_and_a_busy_generator_i
     direct, monitored, monkeypatch
 ):
     # pgbench's one thread waits for the server: here it counts as saturated by much less.
-    monkeypatch.setattr(monitors, "SATURATED_THREADS", 0.0001)
+    monkeypatch.setattr(saturation, "SATURATED_THREADS", 0.0001)
     found = execute(direct(replace(monitored, parameters={"scale": 1, "duration": 2})))
     assert 0 <= found.measurements["cpu_idle"] <= 100
     assert 0 < found.measurements["generator_cpu"] < 64
