@@ -15,11 +15,11 @@ T = TypeVar("T")
 
 
 def examples(count: int) -> int:
-    """How many examples are tried: `count` by script/test --all, otherwise a third."""
-    return count if "BENCHLAB_TEST_ALL" in os.environ else math.ceil(count / 3)
+    """How many examples are tried: `count` by script/test --all, otherwise a fifth."""
+    return count if "BENCHLAB_TEST_ALL" in os.environ else math.ceil(count / 5)
 
 
-def some(samples: Iterable[T], each: int = 3) -> list[T]:
+def some(samples: Iterable[T], each: int = 4) -> list[T]:
     """All samples by script/test --all, otherwise the first one of so many that follow."""
     return list(samples)[:: 1 if "BENCHLAB_TEST_ALL" in os.environ else each]
 

@@ -118,7 +118,7 @@ def test_no_long_text_in_any_field_of_a_form_keeps_others_waiting(client, shown)
     assert len(fields) > 60
     slow = {}
     with Others().waiting() as somebody:
-        for number, (action, method, sent, name, most) in enumerate(some(fields, 2)):
+        for number, (action, method, sent, name, most) in enumerate(some(fields, 3)):
             send = client.post if method == "post" else client.get
             size = SIZE if method == "post" else 4000  # longer addresses are refused before
             for unit, text in texts(number, most):
@@ -138,7 +138,7 @@ def test_no_long_text_in_any_field_of_the_api_keeps_others_waiting(client, shown
     assert len(fields) > 80
     slow = {}
     with Others().waiting() as somebody:
-        for number, (address, method, body_of, name) in enumerate(some(fields, 2)):
+        for number, (address, method, body_of, name) in enumerate(some(fields, 3)):
             for unit, text in texts(number):
                 made = body_of(lambda each: text if each == name else "x")  # noqa: B023
                 content = json.dumps(made)
