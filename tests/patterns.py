@@ -539,8 +539,12 @@ def min_of(read: Callable[[], Any], most: float = SECONDS) -> float:
     if least < most:
         return least
     least = min(least, _seconds(read), _seconds(read))
-    known = min(_seconds(_known_work) for _try in range(5))
-    return least / max(1.0, known / KNOWN_SECONDS)
+    return least / slowness()
+
+
+def slowness() -> float:
+    """How many times as long known work takes as where the limits were written down; at least 1."""
+    return max(1.0, min(_seconds(_known_work) for _try in range(5)) / KNOWN_SECONDS)
 
 
 def _seconds(read: Callable[[], Any]) -> float:
