@@ -34,6 +34,8 @@ from django.forms import BaseForm
 from django.urls import URLResolver, get_resolver
 from rest_framework.serializers import BaseSerializer
 
+from tests.unit.timing import cpu_seconds
+
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("benchlab", "runs")
 SHEBANG = "#!/usr/bin/env python3\n"
@@ -535,22 +537,15 @@ def min_of(read: Callable[[], Any], most: float = SECONDS) -> float:
 
     Of these a machine that is slow at known work gets as much off.
     """
-    least = _seconds(read)
+    least = cpu_seconds(read, tries=1)
     if least < most:
         return least
-    least = min(least, _seconds(read), _seconds(read))
-    return least / slowness()
+    return min(least, cpu_seconds(read, tries=2)) / slowness()
 
 
 def slowness() -> float:
     """How many times as long known work takes as where the limits were written down; at least 1."""
-    return max(1.0, min(_seconds(_known_work) for _try in range(5)) / KNOWN_SECONDS)
-
-
-def _seconds(read: Callable[[], Any]) -> float:
-    began = time.process_time()
-    read()
-    return time.process_time() - began
+    return max(1.0, cpu_seconds(_known_work, tries=5) / KNOWN_SECONDS)
 
 
 def _known_work() -> int:

@@ -32,8 +32,12 @@ from runs.selectors.validity import Sentence, certificate_sentences
 from runs.services.runs import attempts, withdrawals
 from runs.wording import of_stored
 
-VALIDITY: dict[str, Any] = {"source": "judgement", "choices": JUDGEMENTS, "allow_blank": True}
-VALIDITY["help_text"] = "Empty without a result."
+VALIDITY: dict[str, Any] = {
+    "source": "judgement",
+    "choices": JUDGEMENTS,
+    "allow_blank": True,
+    "help_text": "Empty without a result.",
+}
 
 
 class Translated(serializers.CharField):
