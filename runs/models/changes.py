@@ -78,6 +78,8 @@ class Change(models.Model):
 
     # Changes of a level; an alarm is of a point.
     STEPS = (ChangeKind.STEP, ChangeKind.MACHINE)
+    # What a person, or later runs, took back.
+    GONE = (ChangeDecision.DISMISSED, ChangeDecision.REFUTED)
 
     # The cell's, for lists of a campaign; kept by a trigger (migration 0054).
     campaign = models.ForeignKey(

@@ -29,7 +29,7 @@ NEWEST = 5
 WHICH = (
     ("new", _("new"), (Change.Decision.OPEN,)),
     ("confirmed", _("confirmed"), (Change.Decision.CONFIRMED,)),
-    ("dismissed", _("dismissed"), (Change.Decision.DISMISSED, Change.Decision.REFUTED)),
+    ("dismissed", _("dismissed"), Change.GONE),
     ("all", _("all"), tuple(Change.Decision)),
 )
 DECISIONS = [(each.value, each.label) for each in Change.Decision if each != "refuted"]

@@ -35,7 +35,6 @@ from runs.web.pages import Page, beside, run_addresses
 ARROW = "\N{RIGHTWARDS ARROW}"
 LONGEST_LABEL = 40
 LONGEST_LINE = 300
-GONE = (Change.Decision.DISMISSED, Change.Decision.REFUTED)
 # Those of people.
 DECISIONS = [(each.value, each.label) for each in Change.Decision if each != "refuted"]
 # What a reader of a chart looks for first, in this order.
@@ -100,7 +99,7 @@ class SeriesPart:
     @property
     def standing(self) -> Change | None:
         """Its newest change that nobody and nothing took back."""
-        return next((each for each in self.changes if each.decision not in GONE), None)
+        return next((each for each in self.changes if each.decision not in Change.GONE), None)
 
     @property
     def sparkline(self) -> str:
@@ -229,7 +228,7 @@ def _marks(each: History) -> list[Mark]:
     marks = []
     for change in each.changes:
         place = histories.place(change, each.points)
-        if change.decision not in GONE and place is not None:
+        if change.decision not in Change.GONE and place is not None:
             is_step = change.kind in Change.STEPS
             marks.append(Mark(each.points[place].at, change.before, change.after, is_step))
     return marks

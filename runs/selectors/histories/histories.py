@@ -135,8 +135,7 @@ def all_changes() -> QuerySet[Change]:
 
 def standing(campaign: Campaign) -> QuerySet[Change]:
     """The changes of a campaign that nobody and nothing took back."""
-    gone = (Change.Decision.DISMISSED, Change.Decision.REFUTED)
-    return Change.objects.filter(campaign=campaign).exclude(decision__in=gone)
+    return Change.objects.filter(campaign=campaign).exclude(decision__in=Change.GONE)
 
 
 # Of the rows next to a change, what histories show of them: to read them whole takes longer.
