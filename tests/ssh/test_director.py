@@ -82,8 +82,10 @@ def test_the_load_is_the_one_of_the_reports(direct, plan):
 
 
 # By name, of the shells and their small programs. Each takes a millisecond of the machine or two.
-# Nine of them account for the time of the load (`runs.execution.evidence.accounting`).
-STARTED_IN_A_RUN = 47
+# A step makes its folder and starts a shell (`test_a_step_starts_few_programs_beyond_its_own`), and
+# reads what it is about by two more. Machines differ by one or two in a run: some kernels have more
+# files to read. A program more in each step would be 14 more.
+STARTED_IN_A_STEP = 4
 
 
 def test_the_second_run_shares_the_prepared_cluster_and_starts_few_programs(
@@ -104,7 +106,7 @@ def test_the_second_run_shares_the_prepared_cluster_and_starts_few_programs(
     del found["sleep"], found["ls"]
     # Steps within a minute ask for the time once, so slower ones ask more often.
     assert found.pop("date") < found["mkdir"], found
-    assert found.total() <= STARTED_IN_A_RUN, found
+    assert found.total() <= STARTED_IN_A_STEP * len(second.reporter.steps), found
     assert "initdb" not in second.reporter.steps
     assert "prewarm" in second.reporter.steps
     assert second.reporter.clusters == [(f"{base_dir}/clusters/shared", False)]
