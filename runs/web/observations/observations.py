@@ -50,13 +50,20 @@ def observation_list(request: HttpRequest) -> HttpResponse:
 
 
 def observation_new(request: HttpRequest) -> HttpResponse:
-    """The form with what it will take; posted, the first edition is queued at once."""
-    given = request.POST if request.method == "POST" else request.GET
+    """The form with what it will take; posted, the first edition is queued at once.
+
+    A form that was not sent yet is filled with proposals, and one that asks for them by `proposed`,
+    as the first page's button does. Nothing else that is missing is made up.
+    """
+    is_sent = request.method == "POST"
+    given = request.POST if is_sent else request.GET
     server, project = chosen_server(given), project_of(request)
     if server is None:
         return render(request, "observations/form.html")
-    form = ObservationForm(filled(given, server), server=server, project=project)
-    wanted = request.method == "POST" and "estimate" not in given
+    is_written = is_sent and "proposed" not in given
+    data = given if is_written else filled(given, server)
+    form = ObservationForm(data, server=server, project=project)
+    wanted = is_sent and "estimate" not in given
     if wanted and form.is_valid() and (made := _begun(request, form)):
         return redirect("observation-detail", slug=made.slug)
     return render(request, "observations/form.html", {"form": form, **_previewed(form)})
@@ -94,6 +101,9 @@ def observation_detail(request: HttpRequest, slug: str) -> HttpResponse:
 def observation_begin(request: HttpRequest, slug: str) -> HttpResponse:
     """Queue the next edition."""
     observation = _observation(request, slug)
+    if "label" not in request.POST:
+        messages.error(request, _("Nothing is queued: the edition has no name."))
+        return redirect("observation-detail", slug=slug)
     with pages.refusals(request):
         observations.begin(
             observation=observation,

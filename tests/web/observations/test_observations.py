@@ -88,7 +88,9 @@ def test_the_first_page_goes_on_to_all_versions_by_one_button(admin_client, clie
     asked = admin_client.get(reverse("home"))
     assert "Go on to all 3 versions" in asked.content.decode()
     assert "Go on to" not in client.get(reverse("home")).content.decode()
-    admin_client.post(reverse("observation-new"), {"duration": asked.context["run_seconds"]})
+    fields = {"proposed": "true", "duration": asked.context["run_seconds"]}
+    assert '<input type="hidden" name="proposed" value="true">' in asked.content.decode()
+    admin_client.post(reverse("observation-new"), fields)
     whole = Observation.objects.first()
     assert whole.versions == []
     assert [len(each.factors["version"]) for each in whole.editions.get().campaigns.all()] == [3, 3]
