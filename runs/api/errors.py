@@ -23,6 +23,7 @@ from runs.services.errors import Refused, ServiceError
 REMEDIES: dict[str, str | Promise] = {
     "ambiguous_revision": _("Write more digits of the commit."),
     "broken_off": _("Send the request again, complete."),
+    "campaign_name": _("Choose a name without two hyphens in a row."),
     "campaign_not_uploaded": _("Choose another name for the campaign of uploads."),
     "campaign_taken": _("Choose another name, or use a token of that project."),
     "campaign_missing": _("Add “campaign” with the name of the campaign."),

@@ -1,5 +1,11 @@
-"""Slugs: unique names of rows in addresses, made from typed text and cut to fit."""
+"""Slugs: unique names of rows in addresses, made from typed text and cut to fit.
 
+A slug exists once in the instance, and nobody may learn the names of private projects by trying
+which slugs are free. So what belongs to a private project has the project in its slug:
+`nightly--backend`. Typed text never makes two hyphens in a row.
+"""
+
+import hashlib
 from collections.abc import Collection, Iterator
 from itertools import chain, count, islice
 from typing import TypeVar
@@ -7,17 +13,50 @@ from typing import TypeVar
 from django.db import IntegrityError, models, transaction
 from django.utils.text import slugify
 
+from runs.models import Project
+
 T = TypeVar("T", bound=models.Model)
+# Between a name and its private project.
+OF = "--"
+_DIGEST = 8
 
 
-def store(row: T, *, called: str, otherwise: str, taken: Collection[str] = ()) -> T:
+def in_project(name: str, project: Project | None, *, of: type[models.Model]) -> str:
+    """The slug that a row of a model has by this name: with its project where that is private.
+
+    One that does not fit is cut, and gets a digest of the whole name.
+    """
+    if project is None or project.is_public:
+        return name
+    end = f"{OF}{project.slug}"
+    if name.endswith(end):
+        return name
+    longest = _longest(of)
+    if len(name) + len(end) > longest:
+        end = f"-{hashlib.sha256(name.encode()).hexdigest()[:_DIGEST]}{end}"
+        if len(end) >= longest:  # a long name of the project: both are in the digest
+            digest = hashlib.sha256(f"{project.slug} {name}".encode()).hexdigest()[:_DIGEST]
+            end = f"{OF}{digest}"
+    return name[: longest - len(end)].rstrip("-") + end
+
+
+def store(
+    row: T,
+    *,
+    called: str,
+    otherwise: str,
+    project: Project | None = None,
+    taken: Collection[str] = (),
+) -> T:
     """Store a new row under the first free slug of its name; call it in a transaction.
 
     `otherwise` is used if nothing of the name is left in a slug; `taken` are never free. If two
-    store the same name at once, one waits for the other and takes the next slug.
+    store the same name at once, one waits for the other and takes the next slug. `project` is what
+    the row belongs to, if to one.
     """
     slugs = type(row)._default_manager.values_list("slug", flat=True)
-    for slug in _numbered(slugify(called) or otherwise, _longest(type(row))):
+    for name in _numbered(slugify(called) or otherwise, _longest(type(row))):
+        slug = in_project(name, project, of=type(row))
         if slug in taken or slugs.filter(slug=slug).exists():
             continue
         row.slug = slug  # type: ignore[attr-defined]
@@ -32,13 +71,20 @@ def store(row: T, *, called: str, otherwise: str, taken: Collection[str] = ()) -
     raise AssertionError("numbers do not end")
 
 
-def free(model: type[models.Model], wanted: str, *, taken: Collection[str] = ()) -> str:
-    """The slug, or the first of it with numbers from 2 on, that no row has yet."""
+def free(
+    model: type[models.Model],
+    wanted: str,
+    *,
+    project: Project | None = None,
+    taken: Collection[str] = (),
+) -> str:
+    """The slug in this project, or the first of it with numbers from 2 on, that no row has yet."""
     slugs = model._default_manager.values_list("slug", flat=True)
-    numbered = chain([wanted], islice(_numbered(wanted, _longest(model)), 1, None))
-    return next(
-        each for each in numbered if each not in taken and not slugs.filter(slug=each).exists()
-    )
+    for name in chain([wanted], islice(_numbered(wanted, _longest(model)), 1, None)):
+        slug = in_project(name, project, of=model)
+        if slug not in taken and not slugs.filter(slug=slug).exists():
+            return slug
+    raise AssertionError("numbers do not end")
 
 
 def _numbered(wanted: str, longest: int) -> Iterator[str]:

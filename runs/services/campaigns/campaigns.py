@@ -181,7 +181,9 @@ def _campaign(design: Design, by: User | None, project: Project | None) -> Campa
         project=project,
         created_by=by,
     )
-    campaign = slugs.store(campaign, called=draft.title, otherwise="campaign", taken=NOT_SLUGS)
+    campaign = slugs.store(
+        campaign, called=draft.title, otherwise="campaign", project=project, taken=NOT_SLUGS
+    )
     if not is_one:
         CampaignConfiguration.objects.bulk_create(
             CampaignConfiguration(

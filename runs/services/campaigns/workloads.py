@@ -103,7 +103,8 @@ def create(
     check(content)
     project = project or default()
     workload = Workload(name=name.strip(), description=description, project=project, created_by=by)
-    slugs.store(workload, called=name, otherwise="workload", taken=(*NOT_SLUGS, *BUILT_IN))
+    taken = (*NOT_SLUGS, *BUILT_IN)
+    slugs.store(workload, called=name, otherwise="workload", project=project, taken=taken)
     details = {"name": workload.name}
     audit.record("workload_made", workload, after=details)
     return _version(workload, 1, content, by)

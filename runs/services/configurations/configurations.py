@@ -127,17 +127,18 @@ def create(
     """A configuration of a project; None is the default one.
 
     Raises ServiceError for a slug that another one has which the project may know of, Refused with
-    every fault of its settings. A slug that somebody's private one has gets a number.
+    every fault of its settings. In a private project its slug has the project's.
     """
     _require_name(name)
     project = project or default()
     known = projects.usable(Configuration.objects.all(), in_project=project.pk)
-    if slug and known.filter(slug=slug).exists():
+    own_slug = slugs.in_project(slug, project, of=Configuration)
+    if slug and known.filter(slug__in=[slug, own_slug]).exists():
         message = _("There is a configuration %(slug)s already.") % {"slug": slug}
         raise ServiceError("slug_taken", message, remedy=_("Choose another name."), field="slug")
     _require_startable(content)
     return store(
-        slug=free_slug(slug or name),
+        slug=free_slug(slug or name, project),
         name=name.strip(),
         description=description,
         content=content,
@@ -184,7 +185,7 @@ def _require_startable(content: Content) -> None:
         raise Refused("contradicts", faults)
 
 
-def free_slug(name: str) -> str:
-    """A slug of a name that nothing has yet."""
+def free_slug(name: str, project: Project | None) -> str:
+    """A slug of a name in a project that nothing has yet."""
     wanted = slugify(name)[:90] or "configuration"
-    return slugs.free(Configuration, wanted, taken=NOT_SLUGS)
+    return slugs.free(Configuration, wanted, project=project, taken=NOT_SLUGS)

@@ -37,8 +37,9 @@ from runs.services.runs import results
 class Known:
     """The keys of what a file has named so far, by kind and name."""
 
-    def __init__(self, project: Project) -> None:
+    def __init__(self, project: Project, *, exported_from: str) -> None:
         self.project = project
+        self.exported_from = exported_from
         self.keys: dict[tuple[str, Any], int] = {}
         self.makers: Mapping[str, Callable[[Row], tuple[Any, Model]]] = {
             "scenario": _scenario,
@@ -100,7 +101,8 @@ class Known:
         usable = projects.usable(Configuration.objects.all(), in_project=self.project.pk)
         if known := usable.filter(slug=row["slug"]).first():
             return known, False
-        slug = configurations.free_slug(row["slug"])
+        name = row["slug"].removesuffix(f"{slugs.OF}{self.exported_from}")
+        slug = slugs.free(Configuration, name, project=self.project, taken=configurations.NOT_SLUGS)
         if slug != row["slug"]:
             own = Configuration.objects.filter(
                 project=self.project, name=row["name"], content_hash=row["content_hash"]

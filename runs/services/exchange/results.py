@@ -14,7 +14,7 @@ from runs import queries
 from runs.models import Annotation, Campaign, CampaignConfiguration, Cell, Project, Run
 from runs.selectors import exchange
 from runs.selectors.exchange import Row
-from runs.services import seals
+from runs.services import seals, slugs
 from runs.services.access import audit
 from runs.services.campaigns import summaries
 from runs.services.database import array, copy, perform
@@ -87,11 +87,13 @@ class Results:
     """Stores lines of results; a line belongs to the last line of its parent kind before it.
 
     Existing campaigns, cells and runs are not written again. An existing run with a different time
-    is a different run, so the file is refused.
+    is a different run, so the file is refused. `exported_from` is the slug of the project that was
+    exported, which slugs of a private project's campaigns end with.
     """
 
-    def __init__(self, project: Project, known: Known, files: Files) -> None:
+    def __init__(self, project: Project, known: Known, files: Files, *, exported_from: str) -> None:
         self.project = project
+        self.exported_from = exported_from
         self.files = files
         self.known = known
         self.waiting = Waiting()
@@ -139,7 +141,7 @@ class Results:
         fields |= self._linked(number, row)
         every = fields["expected_every"]
         fields["expected_every"] = None if every is None else timedelta(seconds=every)
-        name = fields.pop("slug")
+        name = fields.pop("slug").removesuffix(f"{slugs.OF}{self.exported_from}")
         slug = own_slugs({name}, self.project).get(name, name)
         fields |= {"project": self.project, "uploaded_as": name if slug != name else ""}
         self.campaign, self.is_new = Campaign.objects.get_or_create(slug=slug, defaults=fields)
@@ -321,8 +323,8 @@ def _load(rows: Iterator[tuple[int, str, Row]], into: Project | None, files: Fil
     number = 1
     try:
         project = into or _project(described)
-        known = Known(project)
-        results = Results(project, known, files)
+        known = Known(project, exported_from=described["slug"])
+        results = Results(project, known, files, exported_from=described["slug"])
         for number, kind, row in rows:  # reported where it goes wrong
             _take(number, kind, row, known, files, results)
         files.finish(number)

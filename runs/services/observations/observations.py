@@ -123,7 +123,13 @@ def create(*, plan: Plan, by: User | None = None, project: Project | None = None
         time_zone=plan.time_zone,
         created_by=by,
     )
-    slugs.store(observation, called=observation.title, otherwise="observation", taken=NOT_SLUGS)
+    slugs.store(
+        observation,
+        called=observation.title,
+        otherwise="observation",
+        project=project,
+        taken=NOT_SLUGS,
+    )
     audit.record(
         "observation_made", observation, after={"versions": plan.versions, "anchor": found.anchor}
     )

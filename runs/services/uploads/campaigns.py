@@ -1,11 +1,13 @@
 """The campaigns of uploaded runs: created when first named, never in another project.
 
-Slugs are those of addresses, so that each is there once. One that a private campaign of others has
-is not refused, which would tell of it: the project's campaign gets a number, and later uploads of
-that name find it.
+Slugs are those of addresses, so that each is there once. A private project's campaign has the
+project in its slug (`runs.services.slugs`), whatever others have, and later uploads of the name
+find it. Private campaigns of earlier releases may have a plain slug. A public project's campaign of
+that name gets a number.
 """
 
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import replace
 from typing import NamedTuple
 
 from django.utils.translation import gettext as _
@@ -40,28 +42,56 @@ class Known(NamedTuple):
     configuration: str
 
 
+def addressed(run: GivenRun, project: Project) -> GivenRun:
+    """The run with the slug that a new campaign of its name has in this project."""
+    if run.uploaded_as:
+        return run
+    slug = slugs.in_project(run.campaign, project, of=Campaign)
+    if slug == run.campaign:
+        return run
+    return replace(run, campaign=slug, uploaded_as=run.campaign)
+
+
+def named(run: GivenRun, own: Mapping[str, str]) -> GivenRun:
+    """The run with the slug of the project's own campaign; `own` are the answers of `own_names`."""
+    name = run.uploaded_as or run.campaign
+    if name not in own:
+        return run
+    return replace(run, campaign=own[name], uploaded_as=name)
+
+
 def own_names(runs: Sequence[GivenRun], rows: Rows, project: Project) -> dict[str, str]:
-    """The slugs of the project's campaigns by the name given, where these are not the same.
+    """The slugs of the project's campaigns by the name given, where runs have another slug.
 
     No query where all campaigns are there and of the project.
     """
     known = _by_slug(rows)
-    names = {
-        run.campaign
+    slug_of = {
+        run.uploaded_as or run.campaign: run.campaign
         for run in runs
         if run.campaign not in known or known[run.campaign].project_id != project.pk
     }
-    return own_slugs(names, project) if names else {}
+    if not slug_of:
+        return {}
+    own = {name: name for name in slug_of} | own_slugs(slug_of.keys(), project)
+    return {name: slug for name, slug in own.items() if slug != slug_of[name]}
 
 
-def own_slugs(asked: Set[str], project: Project) -> dict[str, str]:
+def own_slugs(names: Set[str], project: Project) -> dict[str, str]:
     """Of these names those under which the project's campaign has another slug, with that."""
-    own = Campaign.objects.filter(project=project, uploaded_as__in=asked)
-    found = dict(own.values_list("uploaded_as", "slug"))
-    hidden = Campaign.objects.filter(slug__in=asked - found.keys(), project__is_public=False)
-    for slug in hidden.exclude(project=project).values_list("slug", flat=True):
-        found[slug] = slugs.free(Campaign, slug)
-    return found
+    own = Campaign.objects.filter(project=project)
+    slug_of = dict(own.filter(uploaded_as__in=names).values_list("uploaded_as", "slug"))
+    others = names - slug_of.keys()
+    if not project.is_public:
+        earlier = own.filter(slug__in=others).values_list("slug", flat=True)
+        for name in others - set(earlier):
+            slug_of[name] = slugs.in_project(name, project, of=Campaign)
+        return slug_of
+    hidden = Campaign.objects.filter(slug__in=others, project__is_public=False)
+    for slug in hidden.values_list("slug", flat=True):
+        if slugs.OF not in slug:  # of an earlier release
+            slug_of[slug] = slugs.free(Campaign, slug)
+    return slug_of
 
 
 def resolve(
@@ -72,6 +102,11 @@ def resolve(
     A contradiction becomes a fault.
     """
     known = _by_slug(rows)
+    reserved = [run for run in runs if _is_reserved(run, known, project)]
+    if reserved:
+        message = _("Two hyphens in a row are for names of private projects: use one.")
+        faults += [Fault(f"{run.at}/campaign", "campaign_name", message) for run in reserved]
+        return {}
     missing = [run for run in runs if run.campaign not in known]
     if missing:
         _make(missing, project, faults)
@@ -80,6 +115,14 @@ def resolve(
         if campaign := known.get(run.campaign):
             faults += _contradictions(run, campaign, project)
     return known
+
+
+def _is_reserved(run: GivenRun, known: Mapping[str, Known], project: Project) -> bool:
+    """Whether only a private project may have this slug, be it there or not."""
+    if not project.is_public or slugs.OF not in run.campaign:
+        return False
+    campaign = known.get(run.campaign)
+    return campaign is None or campaign.project_id != project.pk
 
 
 def _question(runs: Sequence[GivenRun]) -> Statement:

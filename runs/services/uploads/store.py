@@ -166,9 +166,10 @@ def store(*, runs: Sequence[GivenRun], project: Project) -> list[StoredRun]:
 
 def _store(runs: Sequence[GivenRun], project: Project) -> list[StoredRun]:
     faults: list[Fault] = []
+    runs = [campaigns.addressed(run, project) for run in runs]
     found = ask(_questions(runs, project))
     if names := campaigns.own_names(runs, found["cells"], project):
-        return _store([_named(run, names) for run in runs], project)
+        return _store([campaigns.named(run, names) for run in runs], project)
     if shas := uploaded_conditions.spelled(runs, found.get("revisions", []), project, faults):
         return _store([_spelled(run, shas) for run in runs], project)
     if faults:
@@ -235,12 +236,6 @@ def _questions(runs: Sequence[GivenRun], project: Project) -> dict[str, Statemen
         "cells": cells.question(runs),
         "ids": cells.numbering(runs),
     }
-
-
-def _named(run: GivenRun, slugs: Mapping[str, str]) -> GivenRun:
-    if run.campaign not in slugs:
-        return run
-    return replace(run, campaign=slugs[run.campaign], uploaded_as=run.campaign)
 
 
 def _spelled(run: GivenRun, shas: Mapping[str, str]) -> GivenRun:

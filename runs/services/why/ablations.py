@@ -163,7 +163,13 @@ def _campaign(
         project=explained.project,
         created_by=by,
     )
-    return slugs.store(campaign, called=campaign.title, otherwise="why", taken=("new",))
+    return slugs.store(
+        campaign,
+        called=campaign.title,
+        otherwise="why",
+        project=campaign.project,
+        taken=("new",),
+    )
 
 
 def _queue(

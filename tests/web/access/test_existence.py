@@ -13,6 +13,7 @@ from django.test import Client
 from runs.models import Campaign, Membership, Run
 from runs.selectors.access.permission_table import ADDRESSES, Role
 from runs.services.access import projects, tokens
+from runs.services.slugs import in_project
 from tests import factories
 from tests.api import upload_bodies
 from tests.web.access import test_permissions as table
@@ -161,27 +162,55 @@ def test_what_a_query_or_a_body_names_is_answered_alike(hidden, settings):
     assert not told
 
 
-def test_an_upload_to_a_name_that_others_hide_gets_one_of_its_own(hidden):
+def test_an_upload_is_answered_alike_whatever_names_others_hide(hidden):
     made = projects.create(slug="beta", is_public=False)
     header = table._header(tokens.create(name="t", scopes=["read", "upload"], project=made))
     client = Client(headers=header)
 
-    def upload(name, expect=201):
-        answer = client.post(
-            "/api/v1/uploads/", upload_bodies.run(campaign=name), "application/json"
-        )
+    def upload(name, expect=201, by=client):
+        answer = by.post("/api/v1/uploads/", upload_bodies.run(campaign=name), "application/json")
         assert answer.status_code == expect, answer.content
         return answer.json()
 
-    first, again, absent = (upload(name)["campaign"] for name in ("hidden", "hidden", "absent"))
-    assert (first, again, absent) == ("hidden-2", "hidden-2", "absent")
-    own = Campaign.objects.get(slug="hidden-2")
+    names = ("hidden", "hidden", "hidden--beta", "absent")
+    slugs = [upload(name)["campaign"] for name in names]
+    assert slugs == ["hidden--beta", "hidden--beta", "hidden--beta", "absent--beta"]
+    own = Campaign.objects.get(slug="hidden--beta")
     assert (own.project.slug, own.uploaded_as, own.title) == ("beta", "hidden", "hidden")
-    assert own.runs.count() == 2
+    assert own.runs.count() == 3
     history = client.get("/api/v1/history/?campaign=hidden").json()
-    assert history["campaign"] == "hidden-2"
+    assert history["campaign"] == "hidden--beta"
     Campaign.objects.filter(slug="hidden").update(project=projects.default())
-    assert upload("hidden")["campaign"] == "hidden-2"
+    assert upload("hidden")["campaign"] == "hidden--beta"
 
+    # A public project cannot try names of private ones either.
+    token = tokens.create(name="t", scopes=["upload"], project=projects.default())
+    public = Client(headers=table._header(token))
+    for name in ("hidden--beta", "none--beta"):
+        assert upload(name, expect=422, by=public)["errors"][0]["code"] == "campaign_name"
+
+
+def test_a_private_campaign_of_an_earlier_release_keeps_its_address(hidden):
+    secret = Campaign.objects.get(slug="hidden").project
+    Campaign.objects.filter(slug="hidden").update(origin="uploaded")
+    header = table._header(tokens.create(name="t", scopes=["upload"], project=secret))
+    body = upload_bodies.run(campaign="hidden", scenario="fixed-point-read")
+    answer = Client(headers=header).post("/api/v1/uploads/", body, "application/json")
+    assert answer.json()["campaign"] == "hidden", answer.content
+
+
+def test_the_name_of_a_private_campaign_is_cut_with_its_digest():
+    secret = projects.create(slug="s" * 70, is_public=False)
+    slugs_of = {in_project(f"{'n' * 110}{end}", secret, of=Campaign) for end in ("a", "b")}
+    assert len(slugs_of) == 2
+    assert {len(slug) for slug in slugs_of} == {120}
+
+
+def test_the_name_of_a_public_campaign_is_its_projects_alone(hidden):
+    made = projects.create(slug="gamma", is_public=False)
+    header = table._header(tokens.create(name="t", scopes=["upload"], project=made))
+    client = Client(headers=header)
     factories.campaign("open", project=projects.default(), origin="uploaded", repeats=0)
-    assert upload("open", expect=422)["code"] == "campaign_taken"
+    body = upload_bodies.run(campaign="open")
+    answer = client.post("/api/v1/uploads/", body, "application/json")
+    assert answer.json()["campaign"] == "open--gamma"

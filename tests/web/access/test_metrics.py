@@ -94,7 +94,7 @@ def test_projects_that_agree_are_compared_and_others_are_not(upload, admin_clien
         for _repeat in range(3):
             upload(slug, value, **said)
     agreeing = admin_client.get(
-        "/api/v1/compare/?base=campaign:of-beta&head=campaign:of-gamma&metric=qps_of_everyone"
+        "/api/v1/compare/?base=campaign:of-beta--beta&head=campaign:of-gamma--gamma&metric=qps_of_everyone"
     ).json()
     (row,) = agreeing["rows"]
     assert (row["metric"], row["base"]["median"], row["head"]["median"], row["verdict"]) == (
@@ -102,10 +102,10 @@ def test_projects_that_agree_are_compared_and_others_are_not(upload, admin_clien
         "faster",
     )
     differing = admin_client.get(
-        "/api/v1/compare/?base=campaign:of-beta&head=campaign:of-delta&metric=qps_of_everyone"
+        "/api/v1/compare/?base=campaign:of-beta--beta&head=campaign:of-delta--delta&metric=qps_of_everyone"
     ).json()
     assert not [row for row in differing["rows"] if row["base"] and row["head"]]
-    page = "/compare/?s=of-beta&s=of-{}&metric=qps_of_everyone"
+    page = "/compare/?s=of-beta--beta&s=of-{0}--{0}&metric=qps_of_everyone"
     assert "300" in admin_client.get(page.format("gamma")).content.decode()
     assert "another unit or direction" in admin_client.get(page.format("delta")).content.decode()
 

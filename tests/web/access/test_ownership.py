@@ -74,10 +74,10 @@ def test_what_is_of_a_private_project_is_nowhere_for_others(private, stranger):
     for path in (
         "/configurations/",
         "/configurations/?q=work_mem",
-        "/configurations/new/?from=nobody-elses",
-        "/configurations/diff/?a=configuration:nobody-elses",
+        "/configurations/new/?from=nobody-elses--secret",
+        "/configurations/diff/?a=configuration:nobody-elses--secret",
         "/workloads/",
-        "/workloads/new/?from=nobody-elses",
+        "/workloads/new/?from=nobody-elses--secret",
         "/api/v1/configurations/",
         "/api/v1/configurations/?setting=work_mem",
     ):
@@ -93,9 +93,9 @@ def test_a_campaign_uses_what_its_project_may_see(private, stranger, secret):
     assert MARKER not in page
     body = {"title": "t", "scenario": "pgbench", "server": "db1", "versions": ["18"]}
     for field, hidden, absent in (
-        ("configuration", "nobody-elses", "absent"),
-        ("configurations", ["nobody-elses"], ["absent"]),
-        ("levels", {"script": ["nobody-elses@1"]}, {"script": ["absent@1"]}),
+        ("configuration", "nobody-elses--secret", "absent--secret"),
+        ("configurations", ["nobody-elses--secret"], ["absent--secret"]),
+        ("levels", {"script": ["nobody-elses--secret@1"]}, {"script": ["absent--secret@1"]}),
     ):
         answers = [
             stranger.post("/api/v1/campaigns/", {**body, field: value}, "application/json")
@@ -117,7 +117,7 @@ def test_no_campaign_elsewhere_shows_what_is_private(private, secret):
     scripted = factories.draft(
         server,
         scenario="pgbench",
-        levels={**levels, "script": ["nobody-elses@1"]},
+        levels={**levels, "script": ["nobody-elses--secret@1"]},
         parameters={each.name: each.default for each in pgbench.parameters},
     )
     for each in (draft, scripted):
@@ -142,7 +142,7 @@ def test_what_is_public_is_copied_by_all_and_changed_by_its_project(stranger, dj
         assert own.post(edit, written(name="Changed")).status_code == 302
         assert model.objects.get(slug="theirs").name == "Changed"
         assert stranger.post(new, written()).status_code == 302
-        assert model.objects.get(slug="mine").project.slug == "beta"
+        assert model.objects.get(slug="mine--beta").project.slug == "beta"
 
 
 def test_what_is_of_the_instance_needs_an_administrator(stranger, admin_client):
@@ -160,17 +160,19 @@ def test_nothing_is_made_in_a_project_of_others(stranger, secret):
         assert not model.objects.exists()
 
 
-def test_a_slug_that_others_hide_gets_a_number(private, client):
+def test_a_slug_does_not_depend_on_what_others_hide(private, client):
     made = tokens.create(name="t", scopes=["queue"], project=projects.default())
-    body = {"name": "Mine", "slug": "nobody-elses", "settings": {}}
     header = {"Authorization": f"Bearer {made.text}"}
-    answers = [
-        client.post("/api/v1/configurations/", body, "application/json", headers=header)
-        for _time in range(2)
-    ]
-    assert [each.status_code for each in answers] == [201, 201]
-    assert answers[0].json()["slug"] == "nobody-elses-2"
-    assert answers[0].json()["project"] == "default"
+    for slug in ("nobody-elses", "absent"):
+        body = {"name": "Mine", "slug": slug, "settings": {}}
+        answers = [
+            client.post("/api/v1/configurations/", body, "application/json", headers=header)
+            for _time in range(2)
+        ]
+        assert [answer.status_code for answer in answers] == [201, 422]
+        assert answers[0].json()["slug"] == slug
+        assert answers[0].json()["project"] == "default"
+        assert answers[1].json()["code"] == "slug_taken"
 
 
 def test_what_was_there_gets_the_project_that_uses_it(secret, django_user_model):

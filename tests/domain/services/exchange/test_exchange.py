@@ -153,12 +153,12 @@ def project(files_of_the_project, settings, own_artifacts):
 def _project():
     made = projects.create(slug="lab", name="研究室", is_public=False)
     server = factories.server("db1", versions=["16.14", "18.4"])
-    configuration = factories.configuration("tuned", settings={"work_mem": "64MB"})
+    configuration = factories.configuration("tuned--lab", settings={"work_mem": "64MB"})
     revision = ConfigurationRevision.objects.create(
         configuration=configuration, number=1, settings={"work_mem": "64MB"}, content_hash="tuned"
     )
     campaign = factories.campaign(
-        "sixteen-against-eighteen",
+        "sixteen-against-eighteen--lab",
         project=made,
         on=server,
         title_ja="16と18",
@@ -182,12 +182,12 @@ def _project():
 
 def _varied(project, first):
     """A campaign of two configurations that repeats a published one."""
-    factors = {"version": ["16.14"], "configuration": ["tuned", "plain"]}
+    factors = {"version": ["16.14"], "configuration": ["tuned--lab", "plain--lab"]}
     made = factories.campaign(
-        "two-configurations", factors=factors, project=project, reproduces="wg1-2013-2-2"
+        "two-configurations--lab", factors=factors, project=project, reproduces="wg1-2013-2-2"
     )
     plain = ConfigurationRevision.objects.create(
-        configuration=factories.configuration("plain"), number=1, content_hash="plain"
+        configuration=factories.configuration("plain--lab"), number=1, content_hash="plain"
     )
     for ordinal, revision in enumerate((first, plain), start=1):
         made.configurations.create(
@@ -198,7 +198,7 @@ def _varied(project, first):
 
 def _uploaded(project):
     made = factories.campaign(
-        "nightly", factors={"version": []}, project=project, origin="uploaded"
+        "nightly--lab", factors={"version": []}, project=project, origin="uploaded"
     )
     for number in range(3):
         sha = f"abcdef{number}"
@@ -432,7 +432,7 @@ def test_a_metric_of_another_unit_is_refused(project):
 
 def test_a_campaign_of_another_project_is_not_taken(project):
     content = exported(project)
-    Campaign.objects.filter(slug="nightly").update(project=projects.default())
+    Campaign.objects.filter(slug="nightly--lab").update(project=projects.default())
 
     with pytest.raises(Refused) as refused:
         exchange.load(lines=io.BytesIO(content))
@@ -449,15 +449,18 @@ def test_an_import_neither_meets_nor_shows_what_others_hide(project):
     for _time in range(2):
         exchange.load(lines=io.BytesIO(content), into=own)
 
+    names = [
+        slug.removesuffix("--lab") for slug in project.campaigns.values_list("slug", flat=True)
+    ]
     assert set(own.campaigns.values_list("slug", "uploaded_as")) == {
-        (f"{slug}-2", slug) for slug in project.campaigns.values_list("slug", flat=True)
+        (f"{name}--beta", name) for name in names
     }
-    assert set(own.configurations.values_list("slug", flat=True)) == {"plain-2", "tuned-2"}
+    assert set(own.configurations.values_list("slug", flat=True)) == {"plain--beta", "tuned--beta"}
     assert not own.campaigns.filter(topology__name="Secret name").exists()
 
 
 def test_long_files_and_series_come_back(project, empty):
-    run = project.campaigns.get(slug="nightly").runs.first()
+    run = project.campaigns.get(slug="nightly--lab").runs.first()
     content = bytes(number * 7919 % 251 for number in range(3_000_000))
     factories.artifact(run=run, data=ArtifactData("log", gzip.compress(content)))
     values = [number / 7 if number % 5 else None for number in range(172_800)]
@@ -471,7 +474,7 @@ def test_long_files_and_series_come_back(project, empty):
 
 
 def _grow(project, number):
-    campaign = project.campaigns.get(slug="nightly")
+    campaign = project.campaigns.get(slug="nightly--lab")
     cell = campaign.cells.first()
     metric = factories.metric()
     runs = Run.objects.bulk_create(
@@ -493,7 +496,7 @@ def test_the_memory_does_not_grow_with_the_project(project):
 
     _grow(project, 200)
     few = most()
-    campaign = project.campaigns.get(slug="nightly")
+    campaign = project.campaigns.get(slug="nightly--lab")
     Run.objects.filter(campaign=campaign, repeat__gte=100).delete()
     _grow(project, 1600)
 
