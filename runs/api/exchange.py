@@ -15,10 +15,11 @@ from rest_framework.views import APIView
 from runs.api.authentication import reader
 from runs.api.doors import Schema
 from runs.api.shapes import shape
+from runs.export_reader import LONGEST_LINE
 from runs.models import Token
-from runs.selectors.access import projects
+from runs.selectors.access import permissions, projects
+from runs.selectors.access.permission_table import Right
 from runs.services import exchange
-from runs.services.exchange.reading import LONGEST_LINE
 from runs.services.exchange.results import Imported
 
 MEDIA_TYPE = "application/x-ndjson"
@@ -62,10 +63,11 @@ class ImportDoor(APIView):
         sent = request._request
         if sent.content_type != MEDIA_TYPE:
             raise UnsupportedMediaType(sent.content_type or "?")
+        may = permissions.may(reader(request), Right.IMPORT_EXECUTED, project.pk)
         # A line without an end must not fill the memory.
         lines = iter(lambda: sent.readline(LONGEST_LINE + 1), b"")
         try:
-            done = exchange.load(lines=lines, into=project)
+            done = exchange.load(lines=lines, into=project, may_bring_executed=may)
         except OSError as error:
             raise ParseError(_("The body broke off."), "broken_off") from error
         return Response(ImportedSerializer(done).data, status=status.HTTP_200_OK)

@@ -22,7 +22,17 @@ from runs.api.campaigns.measurements import levels_of
 from runs.api.doors import QueryDoor, ReadOnlyDoor
 from runs.api.shapes import computed
 from runs.filters import RunFilters
-from runs.models import Artifact, Command, Measurement, Revision, Run, RunEvent, Seal, Series
+from runs.models import (
+    Artifact,
+    Command,
+    Import,
+    Measurement,
+    Revision,
+    Run,
+    RunEvent,
+    Seal,
+    Series,
+)
 from runs.models.campaigns import Origin
 from runs.models.measurements import Statistic
 from runs.selectors import runs
@@ -104,6 +114,20 @@ class RunSerializer(serializers.Serializer[Run]):
         # Looked up once: hundreds take a seventh of a page's time.
         found = reverse("api:run-detail", args=[0], request=self.context["request"])
         return str(found).rsplit("0/", 1)
+
+
+class ImportSerializer(serializers.Serializer[Import]):
+    """The import that brought a run: from which instance, sealed by which key.
+
+    `is_verified`: the run was as that key had sealed it, by the file's chain; else `fault` says
+    what was not proved.
+    """
+
+    at = serializers.DateTimeField()
+    sender = serializers.CharField(source="instance")
+    key = serializers.CharField()
+    is_verified = serializers.BooleanField()
+    fault = serializers.CharField()
 
 
 class EventSerializer(serializers.Serializer[RunEvent]):
@@ -262,6 +286,7 @@ class RunDetailSerializer(RunSerializer):
     build = serializers.SerializerMethodField()
     seals = serializers.SerializerMethodField()
     revision = RevisionSerializer(source="cell.revision", allow_null=True, default=None)
+    imported = ImportSerializer(allow_null=True, default=None)
     external_id = serializers.CharField()
     labels = serializers.DictField(child=serializers.CharField())
     quality = Notes()

@@ -92,6 +92,8 @@ class Origin(models.TextChoices):
     EXECUTED = "executed", _("executed")
     PUBLISHED = "published", _("published")
     UPLOADED = "uploaded", _("uploaded")
+    # Executed elsewhere, by what an export says (`runs.models.runs.Import`).
+    IMPORTED = "imported", _("imported")
 
 
 class CampaignState(models.TextChoices):

@@ -30,6 +30,29 @@ class Instance(models.Model):
         return str(self.name)
 
 
+class Import(models.Model):
+    """An export that was stored here: where its runs came from, and what was proved of them.
+
+    `instance` is the name that the sending BenchLab gives itself, `key` the public key (64
+    hexadecimal digits) that signed the last entry of its chain; both are what the file says.
+    `is_verified`: each run was as that key had sealed it, by a complete chain; else `fault` says
+    what was not. Whether the key is whose it should be is for people to compare.
+    """
+
+    at = models.DateTimeField(auto_now_add=True)
+    by = models.CharField(max_length=200, blank=True)
+    instance = models.CharField(max_length=40, blank=True)
+    key = models.CharField(max_length=64, blank=True)
+    is_verified = models.BooleanField(default=False)
+    fault = models.TextField(blank=True)
+
+    class Meta:
+        ordering = ["pk"]
+
+    def __str__(self) -> str:
+        return f"{self.instance}: {self.at}"
+
+
 # The repeat of a published run with what is printed for a cell besides its repeats.
 SUMMARY_REPEAT = 0
 
@@ -114,7 +137,10 @@ class Run(models.Model):
 
     # Each is the first column of indexes below: another one would only make uploads slower.
     campaign = models.ForeignKey("Campaign", models.CASCADE, related_name="runs", db_index=False)
-    cell = models.ForeignKey("Cell", models.CASCADE, related_name="runs", db_index=False)
+    # The constraint is on both, so that a cell is the campaign's (migration 0082).
+    cell = models.ForeignKey(
+        "Cell", models.CASCADE, related_name="runs", db_index=False, db_constraint=False
+    )
     # Those of the cell, for lists by version; kept by triggers (migration 0018).
     cell_version = models.CharField(max_length=40, blank=True, db_default="", editable=False)
     cell_major = models.CharField(max_length=40, blank=True, db_default="", editable=False)
@@ -156,6 +182,16 @@ class Run(models.Model):
     # How far it can be relied on; empty if not judged. See runs.analysis.certificate.
     validity = models.CharField(max_length=10, choices=Validity, blank=True, db_default="")
     certificate = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
+    # The import that brought it; null for what was executed here or uploaded. Each constraint is
+    # work for every upload, and imports are never deleted.
+    imported = models.ForeignKey(
+        "Import",
+        models.PROTECT,
+        null=True,
+        related_name="runs",
+        db_index=False,
+        db_constraint=False,
+    )
     # An uploader's name for the run, and other information about it.
     external_id = models.CharField(max_length=200, blank=True)
     labels = models.JSONField(default=dict)

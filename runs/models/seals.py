@@ -14,6 +14,8 @@ class SealKind(models.TextChoices):
     AMENDED = "amended", _("amended")
     WITHDRAWN = "withdrawn", _("withdrawn")
     RESTORED = "restored", _("restored")
+    # By newer rules its certificate says something else.
+    JUDGED = "judged", _("judged again")
 
 
 class Seal(models.Model):

@@ -70,8 +70,10 @@ CELL = ("ordinal", "levels", "key", "series_key", "version", "version_num")
 RUN = (
     *("repeat", "position", "origin", "state", "code", "message", "remedy", "attempt", "plan"),
     *("server_version", "tool_name", "tool_version", "quality", "external_id", "round", "labels"),
-    *("wording", "queued_at", "started_at", "finished_at"),
+    *("wording", "queued_at", "started_at", "finished_at", "validity"),
 )
+# Where an imported run came from.
+IMPORTED = ("instance", "key", "is_verified", "at")
 MEASUREMENT = ("value", "n", "statistic")
 SERIES = ("name", "unit", "start", "interval", "values")
 ARTIFACT = ("name", "media_type", "size", "sha256", "created_at")
@@ -125,7 +127,9 @@ def shared(project: Project) -> Iterator[tuple[str, Row]]:
     yield from _rows(
         "scenario", Scenario.objects.filter(pk__in=campaign.values("scenario")), SCENARIO, "slug"
     )
-    yield from _rows("metric", _metrics(campaign), METRIC, "name")
+    for metric in _metrics(campaign).order_by("name").values(*METRIC, "project_id"):
+        is_shared = metric.pop("project_id") is None
+        yield "metric", {**metric, "shared": is_shared}
     for kind, model, fields, key in (
         ("hardware", HardwareProfile, HARDWARE, "fingerprint"),
         ("environment", Environment, ENVIRONMENT, "fingerprint"),
@@ -170,7 +174,9 @@ def _results(together: Sequence[Campaign]) -> Iterator[tuple[str, Row]]:
     entries = Seal.objects.filter(run=OuterRef("pk")).exclude(content="").order_by("-number")
     sealed_as = Subquery(entries.values("number")[:1])
     in_order = (*order, "repeat")
-    runs = _following(Run, "cell", ("pk", *RUN), ended, in_order, "run", link_seal=sealed_as)
+    origin = tuple(f"imported__{name}" for name in IMPORTED)
+    fields = ("pk", *RUN, "imported_id", *origin)
+    runs = _following(Run, "cell", fields, ended, in_order, "run", link_seal=sealed_as)
     notes_of_cells = _following(Annotation, "cell", ANNOTATION, of_cell, order)
     outputs = _Outputs(together)
     for campaign in together:
@@ -181,9 +187,16 @@ def _results(together: Sequence[Campaign]) -> Iterator[tuple[str, Row]]:
             key = cell.pop("pk")
             yield "cell", cell
             for run in runs.of(key):
+                run["imported"] = _provenance(run)
                 yield from outputs.with_outputs(run)
             for note in notes_of_cells.of(key):
                 yield "annotation", note
+
+
+def _provenance(run: Row) -> Row | None:
+    """Takes where a run came from out of its row; None for one of our own."""
+    told = {name: run.pop(f"imported__{name}") for name in IMPORTED}
+    return told if run.pop("imported_id") else None
 
 
 def seals(project: Project) -> Iterator[Row]:

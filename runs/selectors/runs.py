@@ -110,7 +110,15 @@ def _whole(series: QuerySet[Series]) -> QuerySet[Run]:
     return (
         Run.objects.select_related(
             *("campaign__scenario", "campaign__configuration", "cell__installation"),
-            *("cell__revision", "server", "hardware", "environment", "settings", "cluster"),
+            *(
+                "cell__revision",
+                "server",
+                "hardware",
+                "environment",
+                "settings",
+                "cluster",
+                "imported",
+            ),
         )
         .prefetch_related(
             "events",

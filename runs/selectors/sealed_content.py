@@ -3,8 +3,11 @@
 import hashlib
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
+from runs.export_reader import ARTIFACT, CAMPAIGN, CELL, REVISION, SEALED_CELL, SEALED_FORM
+from runs.export_reader import RUN as SEALED_RUN
 from runs.models import (
     Artifact,
     Campaign,
@@ -24,15 +27,18 @@ Row = dict[str, Any]
 Content = dict[str, Any]
 
 # Fields of the export's lines; those left out may change, or differ elsewhere.
-CAMPAIGN = ("slug", "origin", "parameters", "treatment", "scenario", "configuration")
-CELL = ("levels", "version", "version_num", "revision")
-RUN = (
-    *("repeat", "position", "origin", "attempt", "server_version", "tool_name", "tool_version"),
-    *("quality", "external_id", "round", "labels", "queued_at", "started_at", "finished_at"),
-)
+RUN = SEALED_RUN
 HARDWARE = tuple(name for name in exchange.HARDWARE if name not in {"slug", "name"})
 ENVIRONMENT = tuple(name for name in exchange.ENVIRONMENT if name != "slug")
-ARTIFACT = ("name", "media_type", "size", "sha256")
+OF_CELL = (
+    *CELL,
+    *(name for name in SEALED_CELL if name not in CELL),
+    "campaign__slug",
+    *(f"revision__{name}" for name in REVISION),
+)
+OF_METRIC = (
+    *("metric__name", "metric__unit", "metric__direction", "metric__title", "metric__project_id"),
+)
 
 
 class Shared:
@@ -50,8 +56,12 @@ class Shared:
         return self.known[mark]
 
 
-def contents_of(run_ids: Collection[int], shared: Shared | None = None) -> dict[int, Content]:
+def contents_of(
+    run_ids: Collection[int], shared: Shared | None = None, *, form: int = SEALED_FORM
+) -> dict[int, Content]:
     """The content to seal of these runs. A fixed number of queries, plus one for each profile.
+
+    Seals of an older release have the form 1: what is sealed in parts now was one digest then.
 
     Expensive for runs with long series: they are read completely, one after the other.
     """
@@ -59,9 +69,10 @@ def contents_of(run_ids: Collection[int], shared: Shared | None = None) -> dict[
     rows = Run.objects.filter(pk__in=run_ids).order_by()
     keys = ("pk", "plan", "campaign_id", "cell_id", "hardware_id", "environment_id", "settings_id")
     server = exchange.named("run")["link_server"]
-    runs = {row["pk"]: row for row in rows.values(*keys, *RUN, server_slug=server)}
+    more = ("validity", "imported_id", *(f"imported__{name}" for name in exchange.IMPORTED))
+    runs = {row["pk"]: row for row in rows.values(*keys, *RUN, *more, server_slug=server)}
     campaigns = _linked(Campaign, CAMPAIGN, {row["campaign_id"] for row in runs.values()})
-    cells = _linked(Cell, CELL, {row["cell_id"] for row in runs.values()})
+    cells = _linked(Cell, OF_CELL, {row["cell_id"] for row in runs.values()})
     figures, metrics = _figures(run_ids)
     parts = {
         "commands": _digests(Command, exchange.COMMAND, ("attempt", "ordinal"), run_ids),
@@ -77,7 +88,7 @@ def contents_of(run_ids: Collection[int], shared: Shared | None = None) -> dict[
             "run": _own_fields(row),
         }
         content = {
-            "run": digest_of(described),
+            **(_in_parts(row, described) if form == SEALED_FORM else _in_one(described)),
             "figures": figures.get(key, {}),
             "plan": digest_of(_plan(row)) if row["plan"] is not None else "",
             "hardware": shared.digest(HardwareProfile, row["hardware_id"], HARDWARE),
@@ -87,6 +98,39 @@ def contents_of(run_ids: Collection[int], shared: Shared | None = None) -> dict[
         }
         contents[key] = {name: value for name, value in content.items() if value}
     return contents
+
+
+def _in_one(described: Row) -> Content:
+    """As form 1 has it."""
+    cell = {name: described["cell"][name] for name in CELL}
+    metrics = {name: each[:2] for name, each in described["metrics"].items()}
+    return {"run": digest_of({**described, "cell": cell, "metrics": metrics})}
+
+
+def _in_parts(row: Row, described: Row) -> Content:
+    """As form 2 has it: the cell with the campaign that it is of, its commit, and more."""
+    cell = described["cell"]
+    revision = {name: _plain(cell[f"revision__{name}"]) for name in REVISION}
+    imported = {name: _plain(row[f"imported__{name}"]) for name in exchange.IMPORTED}
+    return {
+        "form": SEALED_FORM,
+        "campaign": digest_of(described["campaign"]),
+        "cell": digest_of(
+            {
+                **{name: cell[name] for name in SEALED_CELL},
+                "campaign": cell["campaign__slug"],
+            }
+        ),
+        "revision": {name: value for name, value in revision.items() if value},
+        "metrics": digest_of(described["metrics"]),
+        "validity": row["validity"],
+        "imported": imported if row["imported_id"] else None,
+        "run": digest_of(described["run"]),
+    }
+
+
+def _plain(value: Any) -> Any:
+    return value.isoformat() if isinstance(value, datetime) else value
 
 
 def _linked(model: Any, names: Sequence[str], keys: Collection[int]) -> dict[int, Row]:
@@ -115,15 +159,18 @@ def _plan(row: Row) -> Row:
 
 
 def _figures(run_ids: Collection[int]) -> tuple[dict[int, Row], dict[int, Row]]:
-    """For each run: value, n and statistic by metric, and unit and direction of the metrics."""
+    """For each run: value, n and statistic by metric, and unit, direction, title of the metrics.
+
+    The titles of BenchLab's own metrics change with its releases: they are not sealed.
+    """
     figures: dict[int, Row] = defaultdict(dict)
     metrics: dict[int, Row] = defaultdict(dict)
     rows = Measurement.objects.filter(run__in=run_ids).order_by()
-    for run, metric, unit, direction, value, n, statistic in rows.values_list(
-        *("run_id", "metric__name", "metric__unit", "metric__direction", "value", "n", "statistic")
-    ):
-        figures[run][f"{metric}:{statistic}"] = [value, n]
-        metrics[run][metric] = [unit, direction]
+    for row in rows.values("run_id", "value", "n", "statistic", *OF_METRIC):
+        name, run = row["metric__name"], row["run_id"]
+        title = row["metric__title"] if row["metric__project_id"] else ""
+        figures[run][f"{name}:{row['statistic']}"] = [row["value"], row["n"]]
+        metrics[run][name] = [row["metric__unit"], row["metric__direction"], title]
     return figures, metrics
 
 

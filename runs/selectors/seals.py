@@ -66,26 +66,6 @@ def digest_of(value: Any) -> str:
     return hashlib.sha256(canonical(value).encode()).hexdigest()
 
 
-def changed_parts(sealed: Mapping[str, Any], found: Mapping[str, Any]) -> list[str]:
-    """How a run differs now from its sealed content, in words."""
-    parts = sorted(
-        name
-        for name in (sealed.keys() | found.keys()) - {"figures"}
-        if sealed.get(name) != found.get(name)
-    )
-    was, now = sealed.get("figures", {}), found.get("figures", {})
-    figures = [
-        f"{name} is {_shown(now.get(name))}, sealed as {_shown(was.get(name))}"
-        for name in sorted(was.keys() | now.keys())
-        if was.get(name) != now.get(name)
-    ]
-    return [*figures, *parts]
-
-
-def _shown(figure: Any) -> str:
-    return "not there" if figure is None else str(figure[0])
-
-
 def _moment(value: Any) -> str:
     if isinstance(value, datetime):
         return value.isoformat()

@@ -9,6 +9,7 @@ from typing import Any
 from django.db.models import Exists, OuterRef, QuerySet
 
 from runs import queries
+from runs.export_reader import SEALED_FORM, changed_parts, figures_changed, form_of
 from runs.models import AuditLink, Project, Run, Seal, SealRequest
 from runs.selectors.access import macs
 from runs.selectors.sealed_content import Content, Shared, contents_of
@@ -16,14 +17,13 @@ from runs.selectors.seals import (
     AUDIT,
     BEGINNING,
     HEAD,
-    changed_parts,
     entry_hash,
     is_signed,
     is_updating,
 )
 
 CHUNK = 200
-CONTENTS = (Seal.Kind.SEALED, Seal.Kind.AMENDED)
+CONTENTS = (Seal.Kind.SEALED, Seal.Kind.AMENDED, Seal.Kind.JUDGED)
 COUNTED = (Run.State.FINISHED, Run.State.WITHDRAWN)
 Ends = Mapping[str, Sequence[Mapping[str, Any]]]
 
@@ -72,6 +72,7 @@ def findings(trusted: Trusted, tally: Tally) -> Iterator[Finding]:
         named.append(finding)
         yield finding
     yield from _summaries(trusted.published, named)
+    yield from _of_others()
 
 
 def _of_runs(trusted: Trusted, tally: Tally) -> Iterator[Finding]:
@@ -179,7 +180,10 @@ def _runs(
             last[entry.run] = entry
     here = {each.run: each for each in chunk if last.get(each.run) == each}
     tally.runs += len(here)
-    found = contents_of(here, shared)
+    old = {run for run, entry in here.items() if _form(entry) != SEALED_FORM}
+    found = contents_of(here.keys() - old, shared)
+    found |= contents_of(old, shared, form=1) if old else {}
+    yield from _between_entries(project, here)
     states = dict(Run.objects.filter(pk__in=here).order_by().values_list("pk", "state"))
     requests = SealRequest.objects.filter(run__in=here).exclude(pk__in=forged)
     waiting = set(requests.order_by().values_list("run", flat=True))
@@ -188,6 +192,32 @@ def _runs(
             yield Finding(project.slug, run, code, message)
         if run in states and run not in waiting:
             yield from _state(project, run, states[run], kinds[run])
+
+
+def _form(entry: Seal) -> int:
+    try:
+        return form_of(json.loads(entry.content))
+    except (ValueError, AttributeError):
+        return SEALED_FORM  # reported as a changed entry
+
+
+def _between_entries(project: Project, here: Mapping[int, Seal]) -> Iterator[Finding]:
+    """Figures that differ from entry to entry: no entry makes them right."""
+    again = {run for run, entry in here.items() if entry.kind != Seal.Kind.SEALED}
+    entries = Seal.objects.filter(project=project, run__in=again).exclude(content="")
+    before: dict[int, Mapping[str, Any]] = {}
+    for entry in entries.order_by("number").iterator(CHUNK):
+        try:
+            sealed = json.loads(entry.content)
+        except ValueError:
+            continue  # reported as a changed entry
+        if figures := figures_changed(before.get(entry.run, sealed), sealed):
+            message = (
+                f"Run {entry.run} has other figures in entry {entry.number} than in the one before:"
+                f" {'; '.join(figures)}."
+            )
+            yield Finding(project.slug, entry.run, "run_changed", message)
+        before[entry.run] = sealed
 
 
 def _run(
@@ -222,6 +252,35 @@ def _never_sealed(published: Collection[str], forged: Collection[int]) -> Iterat
     for run, project in unknown.values_list("pk", "campaign__project__slug").iterator(CHUNK):
         message = f"Run {run} was never sealed: it was not stored by BenchLab, or its row was."
         yield Finding(project or "default", run, "never_sealed", message)
+
+
+# Rows whose own links and copies contradict one another. Pages read either.
+COPIES = """
+SELECT run.id, project.slug, campaign.slug, other.slug
+  FROM runs_run run JOIN runs_cell cell ON cell.id = run.cell_id
+  JOIN runs_campaign campaign ON campaign.id = run.campaign_id
+  JOIN runs_campaign other ON other.id = cell.campaign_id
+  LEFT JOIN runs_project project ON project.id = campaign.project_id
+ WHERE cell.campaign_id <> run.campaign_id
+ ORDER BY run.id
+"""
+COMMITS = """
+SELECT cell.id, project.slug, campaign.slug, revision.sha
+  FROM runs_cell cell JOIN runs_revision revision ON revision.id = cell.revision_id
+  JOIN runs_campaign campaign ON campaign.id = cell.campaign_id
+  LEFT JOIN runs_project project ON project.id = campaign.project_id
+ WHERE cell.commit_at IS DISTINCT FROM coalesce(revision.committed_at, revision.created_at)
+ ORDER BY cell.id
+"""
+
+
+def _of_others() -> Iterator[Finding]:
+    for run, project, campaign, other in queries.rows(COPIES):
+        message = f"Run {run} of {campaign} is in a cell of {other}."
+        yield Finding(project or "default", run, "cell_of_another", message)
+    for cell, project, campaign, sha in queries.rows(COMMITS):
+        message = f"Cell {cell} of {campaign} has another date than its commit {sha}."
+        yield Finding(project or "default", None, "commit_differs", message)
 
 
 # With the same formulas as `services.campaigns.summaries`; sums in another order differ a little.

@@ -5,6 +5,7 @@ takes them from there; a message only wakes it. It signs only what BenchLab aske
 a mark that nobody can make who only has the database.
 """
 
+import json
 import logging
 import time
 from collections import defaultdict
@@ -18,6 +19,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from runs import celery_messages, queries
+from runs.export_reader import SEALED_FORM, form_of
 from runs.grouping import by_key
 from runs.models import AuditLink, Instance, Measurement, Project, Run, Seal, SealRequest
 from runs.models.campaigns import Origin
@@ -56,7 +58,12 @@ UPDATE runs_sealrequest AS request SET place = found.place, mark = found.mark, r
  WHERE request.id = found.id
 """
 MARKS = 5_000
-WITH_CONTENT = (Seal.Kind.SEALED, Seal.Kind.AMENDED)
+WITH_CONTENT = (Seal.Kind.SEALED, Seal.Kind.AMENDED, Seal.Kind.JUDGED)
+# The one part of the content that an entry of this kind changes. The others are those of the entry
+# before, so that no entry signs what somebody has changed since.
+AMENDS = {Seal.Kind.AMENDED.value: "metrics", Seal.Kind.JUDGED.value: "validity"}
+# An update amended another one (migration 0060).
+HIDDEN = "an update hid values of its settings that may be secrets"
 NOT_MARKED, OTHER_FIGURES, USED_BEFORE = "not_marked", "other_figures", "used_before"
 
 
@@ -78,11 +85,16 @@ def requesting(*, runs: Iterable[int], figures: Mapping[int, Figures] | None = N
     return Statement(REQUEST, (kind, keys, digests, marks))
 
 
-def request(*, run: int, kind: str = Seal.Kind.SEALED, reason: str = "") -> None:
-    """Queue an entry about a run. Call it in the transaction that makes it true."""
+def request(
+    *, run: int, kind: str = Seal.Kind.SEALED, reason: str = "", figures: str | None = None
+) -> None:
+    """Queue an entry about a run. Call it in the transaction that makes it true.
+
+    `figures` is their digest, made before they were stored; else they are read back.
+    """
     made = SealRequest(run=run, kind=str(kind), reason=reason, refused="", place=0, figures="")
     if kind in WITH_CONTENT:
-        made.figures = figures_digest(_figures([run])[run])
+        made.figures = figures_digest(_figures([run])[run]) if figures is None else figures
     if kind != Seal.Kind.SEALED:
         # How many entries about the run there are or will be: a request is good for one only.
         waiting = SealRequest.objects.filter(run=run, refused="").count()
@@ -224,6 +236,7 @@ class Batch:
 
     def __init__(self, waiting: Sequence[SealRequest]) -> None:
         self.contents = contents_of({e.run for e in waiting if e.kind in WITH_CONTENT})
+        self.sealed = _sealed_contents({e.run for e in waiting if e.kind in AMENDS})
         self.entries = _entries_of({each.run for each in waiting})
         self.refused: dict[int, str] = {}
         for each in waiting:
@@ -240,8 +253,42 @@ class Batch:
         content = self.contents.get(request.run)
         if not request.figures or content is None or is_again:
             return ""
+        if request.kind in AMENDS and request.run in self.sealed:
+            return ""  # it has the figures of the entry before
         is_same = figures_digest(content.get("figures", {})) == request.figures
         return "" if is_same else OTHER_FIGURES
+
+    def content(self, request: SealRequest) -> dict[str, Any]:
+        """What the entry has; the next one about the run begins with it."""
+        content = self.contents[request.run]
+        before = self.sealed.get(request.run)
+        if request.kind in AMENDS and before is not None:
+            part = "settings" if request.reason == HIDDEN else AMENDS[request.kind]
+            content = _amended(before, content, part)
+        self.sealed[request.run] = content
+        return content
+
+
+def _sealed_contents(runs: Collection[int]) -> dict[int, dict[str, Any]]:
+    """The last content of each of these runs that the chain has."""
+    entries = Seal.objects.filter(run__in=runs).exclude(content="").order_by("number")
+    return {run: json.loads(text) for run, text in entries.values_list("run", "content")}
+
+
+def _amended(before: Mapping[str, Any], now: Mapping[str, Any], part: str) -> dict[str, Any]:
+    """The content before, with one part as it is now.
+
+    Form 1 has some parts in one digest, which cannot be taken apart: these are as they are now.
+    """
+    new = {part} if form_of(before) == SEALED_FORM else {part, *IN_ONE}
+    content = {name: value for name, value in before.items() if name not in new}
+    return content | {name: now[name] for name in new if name in now}
+
+
+# What form 1 has in its one digest, and what it does not have.
+IN_ONE = frozenset(
+    {"form", "campaign", "cell", "revision", "metrics", "validity", "imported", "run"}
+)
 
 
 def _entries_of(runs: Collection[int]) -> dict[int, int]:
@@ -293,7 +340,7 @@ def _entries(requests: Sequence[SealRequest], batch: Batch) -> list[dict[str, An
             continue
         content = ""
         if each.kind in WITH_CONTENT:
-            content = canonical(batch.contents[each.run])
+            content = canonical(batch.content(each))
             sealed.add(each.run)
         entries.append(
             {"kind": each.kind, "run": each.run, "reason": each.reason, "content": content}

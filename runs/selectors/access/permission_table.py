@@ -37,6 +37,7 @@ class Right(StrEnum):
     AUDIT = "audit"
     EXPECT = "expect"
     IMPORT = "import"
+    IMPORT_EXECUTED = "import executed"
     MAINTAIN = "maintain"
     METRICS = "metrics"
     PEOPLE = "people"
@@ -74,6 +75,8 @@ GRANTS: Mapping[Right, Grant] = {
     Right.AUDIT: Grant(Role.MAINTAINER, _SCOPE.ADMIN),
     Right.EXPECT: Grant(Role.MAINTAINER, _SCOPE.ADMIN),
     Right.IMPORT: Grant(Role.MAINTAINER, _SCOPE.ADMIN),
+    # Figures of machines elsewhere, shown as imported next to those that BenchLab measured itself.
+    Right.IMPORT_EXECUTED: Grant(Role.MAINTAINER, _SCOPE.SERVER),
     Right.MAINTAIN: Grant(Role.MAINTAINER, _SCOPE.ADMIN),
     # Unit, direction and title of what the project's uploads measure.
     Right.METRICS: Grant(Role.MAINTAINER, _SCOPE.ADMIN),

@@ -26,14 +26,10 @@ def correct(*, metric: Metric, unit: str, direction: str, title: str) -> Metric:
     after = {"unit": unit, "direction": direction, "title": title or stored.name}
     if before == after:
         return stored
-    if (unit, direction) != (stored.unit, stored.direction):
-        sealed = _sealed(stored)
-        Metric.objects.filter(pk=stored.pk).update(unit=unit, direction=direction)
-        for run in sealed:
-            seals.request(
-                run=run, kind=Seal.Kind.AMENDED, reason=f"metric {stored.name} was corrected"
-            )
-    Metric.objects.filter(pk=stored.pk).update(title=after["title"])
+    sealed = _sealed(stored)
+    Metric.objects.filter(pk=stored.pk).update(**after)
+    for run in sealed:
+        seals.request(run=run, kind=Seal.Kind.AMENDED, reason=f"metric {stored.name} was corrected")
     subject = f"metric {stored.name}"
     audit.record("metric_changed", subject, project=stored.project_id, before=before, after=after)
     stored.refresh_from_db()

@@ -8,10 +8,11 @@ from typing import IO, Any
 
 from django.db import connection, transaction
 
-from runs.models import Campaign, Project
+from runs.export_reader import END, FILE, FORMAT, FORMAT_VERSION
+from runs.models import Campaign, Instance, Project
 from runs.selectors import exchange
 from runs.selectors.exchange import Row
-from runs.services.exchange.reading import END, FILE, FORMAT, FORMAT_VERSION, IMPORTED, PART_BYTES
+from runs.services.exchange.reading import IMPORTED, PART_BYTES
 from runs.services.runs import artifacts
 
 
@@ -26,7 +27,9 @@ def lines(project: Project) -> Iterator[bytes]:
                 cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
         number = 1
         owner = {"slug": project.slug, "name": project.name, "public": project.is_public}
-        yield _line(FORMAT, {"version": FORMAT_VERSION, "project": owner})
+        instance = Instance.objects.values_list("name", flat=True).first()
+        first = {"version": FORMAT_VERSION, "project": owner, "instance": str(instance or "")}
+        yield _line(FORMAT, first)
         for kind, row in _rows(project):
             number += 1
             yield _line(kind, row)
@@ -92,7 +95,15 @@ TOLD = {"campaign": _resolved_campaign, "run": _told_run}
 
 
 def _line(kind: str, row: Row) -> bytes:
-    text = json.dumps({"type": kind, **row}, ensure_ascii=False, default=_plain, sort_keys=True)
+    """In canonical form, so that a digest of what is read is a digest of the bytes."""
+    text = json.dumps(
+        {"type": kind, **row},
+        ensure_ascii=False,
+        default=_plain,
+        sort_keys=True,
+        separators=(",", ":"),
+        allow_nan=False,
+    )
     return text.encode() + b"\n"
 
 

@@ -1,6 +1,7 @@
 """Campaigns, cells and runs of an import, in the order of the file."""
 
 import json
+from argparse import Namespace
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -11,7 +12,9 @@ from django.db import DataError, IntegrityError, transaction
 from django.utils.translation import gettext as _
 
 from runs import queries
-from runs.models import Annotation, Campaign, CampaignConfiguration, Cell, Project, Run
+from runs.export_reader import FILE, UNREADABLE, Verification
+from runs.models import Annotation, Campaign, CampaignConfiguration, Cell, Import, Project, Run
+from runs.models.campaigns import Origin
 from runs.selectors import exchange
 from runs.selectors.exchange import Row
 from runs.services import seals, slugs
@@ -20,7 +23,7 @@ from runs.services.campaigns import summaries
 from runs.services.database import array, copy, perform
 from runs.services.exchange import reading
 from runs.services.exchange.files import Files
-from runs.services.exchange.reading import FILE, FORMAT, refused
+from runs.services.exchange.reading import refused
 from runs.services.exchange.references import Known
 from runs.services.uploads import workload_levels
 from runs.services.uploads.campaigns import own_slugs
@@ -83,17 +86,80 @@ def _plain(name: str, value: Any) -> Any:
 JSON = frozenset({"levels", "quality", "labels", "argv"})
 
 
+class Provenance:
+    """Where the runs of an import come from, and whether somebody sealed them as they are.
+
+    Runs are never taken as executed here, whatever the file says.
+    """
+
+    def __init__(self, *, may_bring_executed: bool) -> None:
+        self.may_bring_executed = may_bring_executed
+        self.exported_from = ""
+        self.stored = Import(by=audit.present().name[:200])
+        options = Namespace(key=set(), entry={}, head=[], allow_unsealed=False)
+        self.verification: Verification | None = Verification(options)
+
+    def begin(self, instance: str, *, exported_from: str) -> None:
+        """The file is from this project (its slug) of this instance, as it says itself.
+
+        Slugs of a private project's campaigns end with the project's.
+        """
+        self.exported_from = exported_from
+        self.stored.instance = instance
+        self.stored.save()
+
+    def take(self, kind: str, row: Row) -> None:
+        """A line, as the file has it. What is wrong with its values, the import says."""
+        if self.verification is None:
+            return
+        try:
+            self.verification.take(kind, row)
+        except UNREADABLE as error:
+            self._give_up(error)
+
+    def origin(self, number: int, told: str) -> str:
+        """The origin of what is stored. Raises Refused for what the importer has no right to."""
+        if told == Origin.UPLOADED:
+            return told
+        if not self.may_bring_executed:
+            message = _("Only who may bring in executed figures may import these runs.")
+            raise refused(number, "executed_elsewhere", message)
+        return Origin.IMPORTED.value
+
+    def finish(self) -> None:
+        """After the last line: store what the file's chain proves."""
+        if self.verification is not None:
+            try:
+                self.verification.finish()
+            except UNREADABLE as error:
+                self._give_up(error)
+        if self.verification is not None:
+            found = self.verification
+            faults = found.faults or ([] if found.runs else [_("No run of the file has a seal.")])
+            self.stored.key = next(iter(found.keys)) if len(found.keys) == 1 else ""
+            if len(found.keys) > 1 and not faults:
+                faults = [_("Its chain is signed with several keys.")]
+            self.stored.fault = faults[0][:500] if faults else ""
+            self.stored.is_verified = not faults
+        self.stored.save()
+
+    def _give_up(self, error: Exception) -> None:
+        self.verification = None
+        self.stored.fault = f"{type(error).__name__}: {error}"[:500].replace("\0", "")
+
+
 class Results:
     """Stores lines of results; a line belongs to the last line of its parent kind before it.
 
     Existing campaigns, cells and runs are not written again. An existing run with a different time
-    is a different run, so the file is refused. `exported_from` is the slug of the project that was
-    exported, which slugs of a private project's campaigns end with.
+    is a different run, so the file is refused.
     """
 
-    def __init__(self, project: Project, known: Known, files: Files, *, exported_from: str) -> None:
+    def __init__(
+        self, project: Project, known: Known, files: Files, provenance: Provenance
+    ) -> None:
         self.project = project
-        self.exported_from = exported_from
+        self.provenance = provenance
         self.files = files
         self.known = known
         self.waiting = Waiting()
@@ -141,9 +207,13 @@ class Results:
         fields |= self._linked(number, row)
         every = fields["expected_every"]
         fields["expected_every"] = None if every is None else timedelta(seconds=every)
-        name = fields.pop("slug").removesuffix(f"{slugs.OF}{self.exported_from}")
+        name = fields.pop("slug").removesuffix(f"{slugs.OF}{self.provenance.exported_from}")
         slug = own_slugs({name}, self.project).get(name, name)
-        fields |= {"project": self.project, "uploaded_as": name if slug != name else ""}
+        fields |= {
+            "project": self.project,
+            "uploaded_as": name if slug != name else "",
+            "origin": self.provenance.origin(number, row["origin"]),
+        }
         self.campaign, self.is_new = Campaign.objects.get_or_create(slug=slug, defaults=fields)
         self.cell = self.run = None
         if self.is_new:
@@ -183,7 +253,8 @@ class Results:
                 number, "campaign_taken", message % {"slug": campaign.slug}, "contradicts"
             )
         scenario = self.known.key(number, "scenario", row["scenario"])
-        if (campaign.origin, campaign.scenario_id) != (row["origin"], scenario):
+        origins = {row["origin"], self.provenance.origin(number, row["origin"])}
+        if campaign.origin not in origins or campaign.scenario_id != scenario:
             message = _("There is another campaign %(slug)s: of another origin or scenario.")
             raise refused(
                 number, "campaign_differs", message % {"slug": campaign.slug}, "contradicts"
@@ -218,6 +289,10 @@ class Results:
             self.run = None
             self.skipped += 1
             return
+        if campaign.origin == Origin.EXECUTED:
+            message = _("%(slug)s was executed here: it takes no runs from elsewhere.")
+            message %= {"slug": campaign.slug}
+            raise refused(number, "campaign_executed", message, "contradicts")
         self.run = next(self.run_ids)
         self.runs += 1
         labels = dict(row["labels"])
@@ -234,6 +309,10 @@ class Results:
                 "settings_id": self.known.key(number, "settings", row["settings"]),
                 **{name: row[name] for name in exchange.RUN},
                 "labels": labels,
+                "origin": self.provenance.origin(number, row["origin"]),
+                "imported_id": self.provenance.stored.pk,
+                # Certificates are of what was executed here.
+                "validity": "",
             },
         )
         self._add_outputs(number, row)
@@ -304,8 +383,12 @@ class Imported:
     there: int
 
 
-def load(*, lines: Iterable[bytes], into: Project | None = None) -> Imported:
+def load(
+    *, lines: Iterable[bytes], into: Project | None = None, may_bring_executed: bool = True
+) -> Imported:
     """Store an export; existing rows stay, so a second import adds nothing.
+
+    Runs that were executed elsewhere are stored as imported, if `may_bring_executed`.
 
     The target is the project of its first line, created if necessary, or another one.
     Raises Refused with the number of the line that is at fault. Takes minutes for a million runs.
@@ -313,22 +396,28 @@ def load(*, lines: Iterable[bytes], into: Project | None = None) -> Imported:
     files = Files()
     try:
         with transaction.atomic():
-            return _load(reading.rows(lines), into, files)
+            return _load(lines, into, files, may_bring_executed=may_bring_executed)
     finally:
         files.discard()
 
 
-def _load(rows: Iterator[tuple[int, str, Row]], into: Project | None, files: Files) -> Imported:
-    described = reading.header(next(rows, None))["project"]
+def _load(
+    lines: Iterable[bytes], into: Project | None, files: Files, *, may_bring_executed: bool
+) -> Imported:
+    provenance = Provenance(may_bring_executed=may_bring_executed)
+    rows = reading.rows(lines, provenance.take)
+    first = reading.header(next(rows, None))
     number = 1
     try:
-        project = into or _project(described)
-        known = Known(project, exported_from=described["slug"])
-        results = Results(project, known, files, exported_from=described["slug"])
+        project = into or _project(first["project"])
+        provenance.begin(first["instance"], exported_from=first["project"]["slug"])
+        known = Known(project, exported_from=provenance.exported_from)
+        results = Results(project, known, files, provenance)
         for number, kind, row in rows:  # reported where it goes wrong
             _take(number, kind, row, known, files, results)
         files.finish(number)
         results.store()
+        provenance.finish()
         details = {"campaigns": results.campaigns, "runs": results.runs, "there": results.skipped}
         audit.record("imported", project, project=project, after=details)
         files.place()
@@ -357,8 +446,6 @@ def _take(number: int, kind: str, row: Row, known: Known, files: Files, results:
     elif kind == "seal":
         # From the exporting BenchLab. This one seals the runs in a chain of its own.
         files.finish(number)
-    elif kind == FORMAT:
-        raise refused(number, "repeated", _("A second export begins here."))
     else:
         known.add(number, kind, row)
 

@@ -230,6 +230,22 @@ def _is_project(value: Any) -> bool:
     )
 
 
+def is_name(value: Any) -> bool:
+    """What an instance may call itself."""
+    return _is_line(value) and len(value) <= 40
+
+
+def _is_provenance(value: Any) -> bool:
+    return value is None or (
+        isinstance(value, dict)
+        and value.keys() == {"instance", "key", "is_verified", "at"}
+        and is_name(value["instance"])
+        and (value["key"] == "" or _is_digest(value["key"]))
+        and isinstance(value["is_verified"], bool)
+        and _is_line(value["at"])
+    )
+
+
 def _is_plan(value: Any) -> bool:
     """Nothing, or an object whose known parts have the types that pages and scripts expect."""
     if value is None:
@@ -278,6 +294,9 @@ TYPES: tuple[tuple[type, str, Callable[[Any, Any], bool]], ...] = (
 # By line and field, where the column alone does not say it.
 SHAPES: Mapping[tuple[str, str], tuple[str, Callable[[Any], bool]]] = {
     ("benchlab-export", "project"): (_("a project"), _is_project),
+    ("benchlab-export", "instance"): (_("a name"), is_name),
+    ("metric", "shared"): (_("true or false"), lambda value: isinstance(value, bool)),
+    ("run", "imported"): (_("where a run came from"), _is_provenance),
     ("file", "sha256"): (_("a SHA-256 of 64 hexadecimal digits"), _is_digest),
     ("file", "gzip"): (_("text"), is_text),
     ("file", "last"): (_("true or false"), lambda value: isinstance(value, bool)),

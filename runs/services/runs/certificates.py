@@ -12,8 +12,9 @@ from runs.analysis.certificate import RULES_VERSION, Certificate, Evidence, Usag
 from runs.execution.machine import cpus
 from runs.execution.machine.monitors import column_of
 from runs.execution.nodes import DATABASE_NODE
-from runs.models import Instance, Run, Series
+from runs.models import Instance, Run, Seal, Series
 from runs.models.campaigns import Origin
+from runs.services import seals
 from runs.services.campaigns import repeats
 from runs.services.runs import withdrawals
 from runs.wording import gettext_noop
@@ -73,6 +74,8 @@ def judge_some() -> int | None:
         before = run.validity
         with transaction.atomic():
             issue(run=run, usage=run.certificate.get("usage", {}))
+            if run.validity != before and Seal.objects.filter(run=run.pk).exists():
+                seals.request(run=run.pk, kind=Seal.Kind.JUDGED, reason=f"rules {RULES_VERSION}")
             _count_as_judged(run)
         changed += run.validity != before
     if runs:

@@ -122,7 +122,8 @@ def _conclude(run: Run, claim: Claim) -> None:
             transitions.sweep_later(run)
         _end(run, claim, director, Run.State.FAILED, problem)
     else:
-        _finish(run, claim)
+        # What the database says of its figures is not asked, where they are at hand.
+        _finish(run, claim, None if is_stored else findings.digest(director.bench.findings))
 
 
 async def _watched(director: Director, claim: Claim, is_stored: bool) -> None:
@@ -147,11 +148,11 @@ def _let_go(claim: Claim) -> Order:
     return "detach"
 
 
-def _finish(run: Run, claim: Claim) -> None:
+def _finish(run: Run, claim: Claim, figures: str | None) -> None:
     """Finish the run; its findings were stored before the target was cleaned up."""
 
     def is_now(state: str) -> bool:
-        return _enter(state, run, claim, code=state)
+        return _enter(state, run, claim, code=state, figures=figures)
 
     def say() -> None:
         # Whoever only cleaned up has not entered the state before.

@@ -8,7 +8,9 @@ from django.db import transaction
 from runs.execution.reporter import Findings
 from runs.fingerprints import fingerprint
 from runs.models import Measurement, Metric, Run, Series, SettingsSnapshot
+from runs.models.measurements import Statistic
 from runs.postgresql_settings import secrets
+from runs.selectors.seals import figures_digest
 from runs.services.runs import artifacts, certificates, leases, transitions
 from runs.tools.adapter import SeriesData
 
@@ -41,6 +43,14 @@ def store(*, run_id: int, token: int, findings: Findings, has_failed: bool = Fal
         )
     leases.show_life(run_id=run_id, token=token)
     return True
+
+
+def digest(findings: Findings) -> str:
+    """The digest of the figures by which their seal is asked for."""
+    figures = {
+        f"{name}:{Statistic.SINGLE}": (value, 1) for name, value in findings.measurements.items()
+    }
+    return figures_digest(figures)
 
 
 def store_series(*, run_id: int, series: Iterable[SeriesData]) -> None:

@@ -56,12 +56,14 @@ def transition(
     token: int | None = None,
     only_from: str | None = None,
     is_passing: bool = False,
+    figures: str | None = None,
 ) -> bool:
     """Change a run's state by compare-and-swap and add an event; return whether it happened.
 
     `only_from` requires one particular state before. With `token`, only the holder of that lease
     may change it: a worker that was given up as lost and wakes up later changes nothing. A passing
-    state is left again in the same transaction: it does not end the run's campaign.
+    state is left again in the same transaction: it does not end the run's campaign. `figures` is
+    the digest of those that the engine found, for the seal of a run that finishes.
     """
     if token is not None and not holds(run_id, token):
         return False
@@ -75,7 +77,7 @@ def transition(
     if not Run.objects.filter(pk=run_id, state=run.state).update(**fields, **_times(run, to)):
         return False
     event_of(run, code, message, to, wording).save()
-    _after(run, to, is_passing=is_passing)
+    _after(run, to, is_passing=is_passing, figures=figures)
     return True
 
 
@@ -245,7 +247,7 @@ def _times(run: Run, to: str) -> dict[str, object]:
     return {"finished_at": now} if to in Run.ENDED else {}
 
 
-def _after(run: Run, to: str, *, is_passing: bool) -> None:
+def _after(run: Run, to: str, *, is_passing: bool, figures: str | None) -> None:
     if to == S.PREPARING and run.started_at is None:
         # The load shown by the previous attempt would be mistaken for that of this one.
         run.series.all().delete()
@@ -257,7 +259,7 @@ def _after(run: Run, to: str, *, is_passing: bool) -> None:
     if run.has_ended and to in Run.ENDED:
         return
     if to == S.FINISHED:
-        seals.request(run=run.pk)
+        seals.request(run=run.pk, figures=figures)
         is_invalid = run.validity == Run.Validity.INVALID and run.origin == Origin.EXECUTED
         if is_invalid and settings.LEAVE_OUT_INVALID:
             repeats.leave_out_invalid(run)

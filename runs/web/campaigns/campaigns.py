@@ -14,7 +14,7 @@ from django_htmx.http import trigger_client_event
 from runs.charts.arrangement import Drawing, Part, drawing
 from runs.execution.plan import MAIN
 from runs.filters import CampaignFilters
-from runs.models import Campaign, Cell, Server
+from runs.models import Campaign, Cell, Import, Server
 from runs.models.campaigns import Origin
 from runs.scenarios import arrangements, common_factors, registry
 from runs.scenarios.definition import ChoiceFactor, FurtherCluster, Scenario
@@ -204,6 +204,8 @@ def campaign_detail(request: HttpRequest, slug: str) -> HttpResponse:
         "beside": campaign_page.side_by_side(campaign, versions),
         **annotations.context(request, campaign, versions),
     }
+    if campaign.origin == Origin.IMPORTED:
+        context["imports"] = Import.objects.filter(pk__in=campaign.runs.values("imported"))
     if campaign.origin == Origin.UPLOADED:
         found = causes.page(histories.standing(campaign), number=MOST_CAUSES)
         slower = (each.of("slower") for each in found.causes)

@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from runs.models import Environment, HardwareProfile, PublishedTable
+from runs.models.campaigns import Origin
 from runs.postgresql_settings import units
 from runs.selectors.archive import archive, versions
 from runs.selectors.archive.level_names import Factors, factors
@@ -197,8 +198,16 @@ def labels(loaded: Loaded, wording: Wording | None = None) -> tuple[str, ...]:
     for more in (_operating_system, _hardware, _topology, _title):
         found = _told_apart(found, [more(loaded, each) for each in loaded.series])
     return tuple(
-        label or each.campaign.title for label, each in zip(found, loaded.series, strict=True)
+        (label or each.campaign.title) + _mark(each)
+        for label, each in zip(found, loaded.series, strict=True)
     )
+
+
+def _mark(series: Series) -> str:
+    """What was executed elsewhere says so wherever it is drawn."""
+    if series.campaign.origin != Origin.IMPORTED:
+        return ""
+    return f" ({series.campaign.get_origin_display()})"
 
 
 def facet(loaded: Loaded, each: Series, by: str, words: Wording) -> str:

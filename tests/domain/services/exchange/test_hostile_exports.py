@@ -14,6 +14,7 @@ from django.core.management import CommandError, call_command
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
+from runs import export_reader
 from runs.execution.reporter import ArtifactData
 from runs.models import (
     Artifact,
@@ -28,7 +29,7 @@ from runs.models import (
 from runs.services import exchange
 from runs.services.access import projects
 from runs.services.errors import Refused
-from runs.services.exchange import parquet, reading
+from runs.services.exchange import parquet
 from runs.services.runs import artifacts
 from tests import factories
 from tests.each import some
@@ -45,7 +46,7 @@ DIGESTS = (
 )
 TIMES = ("0001-01-01T00:00:00+23:00", "9999-12-31T23:59:59-23:00", "2026-01-31", 7, "now")
 
-CODES = {"invalid", "not_json", "not_a_time", "fields_differ", "file_differs"}
+CODES = {"invalid", "not_json", "not_a_time", "fields_differ", "file_differs", "not_a_list"}
 
 
 WORDINGS = (
@@ -130,6 +131,12 @@ def content():
     return made
 
 
+def written(row):
+    """A line as BenchLab writes it, but that also what is no JSON is written."""
+    text = json.dumps(row, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    return text.encode(errors="surrogatepass") + b"\n"
+
+
 def changed(content, field, value):
     """The export with another value there, in the first line that has one."""
     kind, *names = field.split(".")
@@ -138,7 +145,7 @@ def changed(content, field, value):
         row = json.loads(line)
         if row["type"] == kind and not is_done:
             is_done = _set(row, names, value)
-        lines.append(json.dumps(row).encode() + b"\n")
+        lines.append(written(row))
     assert is_done, field
     return lines
 
@@ -192,8 +199,8 @@ def test_a_file_of_an_import_that_is_refused_later_never_reaches_the_store(conte
 
 def test_a_file_of_another_project_cannot_be_claimed(content):
     factories.artifact(run=factories.run(), data=ArtifactData("secret", b"tps = 1\n"))
-    lines = [line for line in content.splitlines(keepends=True) if b'"type": "file"' not in line]
-    end = json.dumps({"type": "end", "lines": len(lines)}).encode()
+    lines = [line for line in content.splitlines(keepends=True) if b'"type":"file"' not in line]
+    end = written({"type": "end", "lines": len(lines)})
 
     with pytest.raises(Refused) as refused:
         exchange.load(lines=[*lines[:-1], end])
@@ -204,9 +211,9 @@ def test_a_file_of_another_project_cannot_be_claimed(content):
 @pytest.mark.parametrize(
     "line",
     [
-        b'{"type": "campaign", "x": "' + b"x" * reading.LONGEST_LINE,
+        b'{"type": "campaign", "x": "' + b"x" * export_reader.LONGEST_LINE,
         b'{"type": "campaign", "x": ' + b"[" * 200_000 + b"]" * 200_000 + b"}",
-        b'{"type": "campaign", "x": [' + b"{}," * (reading.MOST_BRACKETS + 1) + b"{}]}",
+        b'{"type": "campaign", "x": [' + b"{}," * (export_reader.MOST_BRACKETS + 1) + b"{}]}",
         b'{"type": "campaign", "repeats": ' + b"9" * 1_000_000 + b"}",
         b'{"type": "campaign", "seed": 1e999}',
     ],

@@ -132,7 +132,8 @@ ARCHIVE = {
     "version": "UPDATE runs_cell SET version = '99' WHERE id IN (SELECT cell_id FROM"
     " runs_run WHERE origin = 'published')",
     # In the cell of somebody else, said to be of the archive.
-    "run": "INSERT INTO runs_run (campaign_id, cell_id, repeat, position, origin, state, attempt,"
+    "run": "ALTER TABLE runs_run DROP CONSTRAINT run_in_cell_of_campaign;"
+    " INSERT INTO runs_run (campaign_id, cell_id, repeat, position, origin, state, attempt,"
     " code, message, remedy, server_version, tool_name, tool_version, quality, labels, external_id,"
     " queued_at, finished_at) SELECT (SELECT min(campaign_id) FROM runs_publishedtable), cell_id,"
     " 99, 99, 'published', state, attempt, code, message, remedy, server_version, tool_name,"

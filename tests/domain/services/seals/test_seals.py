@@ -30,7 +30,7 @@ from runs.models import (
 )
 from runs.selectors import sealed_content
 from runs.selectors.access import macs
-from runs.selectors.seals import entry_hash
+from runs.selectors.seals import canonical, entry_hash
 from runs.services import exchange, seal_keys, seals
 from runs.services.access import projects
 from runs.services.campaigns import summaries
@@ -89,7 +89,17 @@ def sql(statement, *parameters):
 NOT_AS_FIELDS = {
     *("again_of", "cancel_requested_at", "cell_major", "cell_version", "certificate", "code", "id"),
     *("is_public", "message", "private_project", "remedy", "state", "validity", "wording"),
-    *("campaign", "cell", "cluster", "environment", "hardware", "plan", "server", "settings"),
+    *(
+        "imported",
+        "campaign",
+        "cell",
+        "cluster",
+        "environment",
+        "hardware",
+        "plan",
+        "server",
+        "settings",
+    ),
 }
 
 
@@ -239,6 +249,7 @@ def test_what_old_services_store_during_an_update_is_sealed_once_they_are_gone(s
 
 def test_a_change_cannot_be_sealed_over(sealed):
     run = sealed.runs.order_by("pk")[0]
+    before = Measurement.objects.get(run=run).value
     sql("UPDATE runs_measurement SET value = 1 WHERE run_id = %s", run.pk)
     seals.request(run=run.pk)
     assert seals.seal() == 0
@@ -247,11 +258,13 @@ def test_a_change_cannot_be_sealed_over(sealed):
     # Said to be on purpose it stands in the chain, with what was there before.
     seals.request(run=run.pk, kind="amended", reason="corrected")
     assert seals.seal() == 1
-    ((named, code, _message),) = verify()
-    assert (named, code) == (run.pk, "amended")
+    codes = {(named, code) for named, code, _message in verify()}
+    assert codes == {(run.pk, "amended"), (run.pk, "run_changed")}
     with pytest.raises(CommandError, match="No amendments of default: 18"):
         call_command("acknowledge", "default", "18", "--reason", "looked at")
     call_command("acknowledge", "default", "19", "--reason", "the unit was wrong")
+    assert [code for _run, code, _message in verify()] == ["run_changed"], "it has other figures"
+    sql("UPDATE runs_measurement SET value = %s WHERE run_id = %s", before, run.pk)
     summaries.refresh(cell_id=run.cell_id)
     out = io.StringIO()
     call_command("verify", stdout=out)
@@ -398,7 +411,7 @@ def export(sealed, tmp_path):
 
 def test_an_export_verifies_offline_by_the_standard_library_alone(export, key, tmp_path):
     path, (public,) = tmp_path / "export.ndjson", key.parent.glob("*.pub")
-    path.write_text("".join(json.dumps(row) + "\n" for row in export))
+    path.write_text("".join(canonical(row) + "\n" for row in export))
     command = [sys.executable, "-I", "-S", str(PROGRAM), str(path), "--key", str(public)]
     done = subprocess.run(command, capture_output=True, text=True, env=os.environ, check=False)
 
@@ -462,9 +475,9 @@ def _another_key(rows):
 EDITS = {
     _figure: "tps:single is ",
     _plan: "has changed: plan",
-    _level: "has changed: run",
+    _level: "has changed: cell",
     _file: "is not its own",
-    _unsealed: "the run of entry 1 is not in the file",
+    _unsealed: "it is finished and has no seal",
     _counts_again: "is finished; the chain says withdrawn",
     _reason: "is another one than was sealed",
     _another_key: "signed with a key that is not trusted",
@@ -472,10 +485,11 @@ EDITS = {
     lambda rows: of(rows, "series").update(values=[2.0]): "has changed: series",
     lambda rows: of(rows, "hardware").update(cpu_model="faster"): "has changed: hardware",
     lambda rows: of(rows, "settings").update(settings={}): "has changed: settings",
-    lambda rows: of(rows, "metric").update(unit="thousands"): "has changed: run",
-    lambda rows: rows.remove(of(rows, "run")): "the run of entry 1 is not in the file",
+    lambda rows: of(rows, "metric").update(unit="thousands"): "has changed: metrics",
+    lambda rows: rows.remove(of(rows, "run")): "series cannot be here",
     lambda rows: rows.remove(of(rows, "seal")): "entries 1 to 1 of the chain are missing",
     lambda rows: rows.pop(): "its last line is missing",
+    lambda rows: of(rows, "run").update(validity="invalid"): "has changed: validity",
 }
 
 
@@ -515,7 +529,7 @@ def test_signatures_are_verified_in_python_as_by_the_package(program):
 
 
 def test_sealed_exports_are_imported_and_sealed_again(export, tmp_path):
-    lines = [json.dumps(row).encode() + b"\n" for row in export]
+    lines = [canonical(row).encode() + b"\n" for row in export]
     Campaign.objects.all().delete()
     Seal.objects.all().delete()
 
