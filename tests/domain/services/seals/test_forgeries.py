@@ -11,13 +11,15 @@ from django.apps import apps
 from django.core.management import CommandError, call_command
 from django.db import connection, transaction
 
-from runs.models import AuditEntry, AuditLink, CellSummary, Instance, Run, Seal, SealRequest
+from runs.execution.reporter import Findings
+from runs.models import AuditEntry, AuditLink, CellSummary, Instance, Metric, Run, Seal, SealRequest
 from runs.published import reading
 from runs.services import exchange, seals
 from runs.services.access import audit, projects
 from runs.services.access.audit import Actor
 from runs.services.archive import comparison, publications
-from runs.services.campaigns import summaries
+from runs.services.campaigns import metric_corrections, summaries
+from runs.services.runs import results, transitions
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -82,6 +84,12 @@ WITH new AS (
 INSERT INTO runs_measurement (run_id, metric_id, value, n, statistic)
 SELECT new.id, metric_id, 999999, 1, 'single' FROM new, runs_measurement WHERE run_id = %(run)s
 """
+SWAPPED = """
+ALTER TABLE runs_run DROP CONSTRAINT run_in_cell_of_campaign;
+UPDATE runs_run SET repeat = repeat + campaign_id * 1000;
+UPDATE runs_run SET cell_id = (SELECT other.id FROM runs_cell own, runs_cell other WHERE
+    own.id = runs_run.cell_id AND other.key = own.key AND other.campaign_id <> own.campaign_id)
+"""
 # The first five take writing to tables only, the last one takes their owner.
 FORGERIES = {
     CHANGED: {"run_changed"},
@@ -92,7 +100,7 @@ FORGERIES = {
     " JOIN runs_run r ON r.id = run_id WHERE origin = 'published')": {"published_changed"},
     PUT_IN: {"never_sealed"},
     "ALTER TABLE runs_auditentry DISABLE TRIGGER ALL; DELETE FROM runs_auditentry WHERE id ="
-    " (SELECT min(id) FROM runs_auditentry)": {"audit_missing"},
+    " (SELECT min(id) FROM runs_auditentry)": {"audit_missing", "schema_differs"},
 }
 
 
@@ -212,7 +220,7 @@ def test_the_chain_of_the_trail_begins_once(campaign):
     sql("DELETE FROM runs_auditlink")
     sql("ALTER TABLE runs_auditentry DISABLE TRIGGER ALL")
     sql("UPDATE runs_auditentry SET mark = ''")
-    assert verify() == {"chain_cut", "audit_forged"}
+    assert verify() == {"chain_cut", "audit_forged", "schema_differs"}
     seals.seal()
     assert not AuditLink.objects.exists(), "the head says that it has begun already"
 
@@ -357,3 +365,88 @@ def test_an_export_has_the_published_head(campaign, tmp_path, offline):
     status, said = offline(cut, "--head", str(head))
     assert status == 1
     assert "by a published head" in said
+
+
+def test_runs_of_two_campaigns_that_exchange_their_cells_are_named(campaign):
+    other = factories.finish_all(factories.campaign("another"))
+    for run in other.runs.all():
+        seals.request(run=run.pk)
+    seals.seal()
+    assert verify() == set()
+
+    sql("SET CONSTRAINTS ALL IMMEDIATE")
+    sql(SWAPPED)
+    CellSummary.objects.all().delete()
+    for run in Run.objects.all():
+        summaries.refresh(cell_id=run.cell_id)
+    assert verify() == {"run_changed", "cell_of_another"}
+
+
+def test_what_pages_say_beside_the_figures_is_sealed(campaign):
+    project = projects.default()
+    revision = project.revisions.create(sha="a" * 40, ref="main", committed_at="2026-01-31T02:00Z")
+    campaign.cells.update(revision=revision)
+    run = factories.finish(factories.run(campaign.cells.first(), repeat=9), tps=1)
+    Metric.objects.update(project=project)
+    seals.request(run=run.pk)
+    seals.seal()
+    before = verify()
+    statements = {
+        "UPDATE runs_run SET validity = 'invalid' WHERE id = %(run)s": "validity",
+        "UPDATE runs_revision SET committed_at = now()": "revision",
+        "UPDATE runs_revision SET ref = 'other'": "revision",
+        "UPDATE runs_metric SET title = 'Latency, 99th percentile'": "metrics",
+    }
+    for statement, part in statements.items():
+        with contextlib.suppress(Undone), transaction.atomic():
+            with connection.cursor() as cursor:
+                cursor.execute(statement, {"run": run.pk})
+            out = io.StringIO()
+            with contextlib.suppress(CommandError):
+                call_command("verify", stdout=out)
+            assert f"Run {run.pk} has changed: {part}." in out.getvalue(), statement
+            raise Undone
+    assert verify() == before
+
+
+FIGURE, OF_OTHERS = "UPDATE runs_measurement", "WHERE run_id = %s AND metric_id <> %s"
+
+
+def test_no_amendment_makes_another_change_right(campaign):
+    """A figure is changed by SQL; then somebody corrects another metric of the run."""
+    project = projects.default()
+    run = factories.finish(factories.run(campaign.cells.first(), repeat=9), tps=1)
+    metric = Metric.objects.create(project=project, name="ops", unit="1/s", direction="higher")
+    run.measurements.create(metric=metric, value=5)
+    summaries.refresh(cell_id=run.cell_id)
+    seals.request(run=run.pk)
+    seals.seal()
+    sql(f"{FIGURE} SET value = 777 {OF_OTHERS}", run.pk, metric.pk)
+    summaries.refresh(cell_id=run.cell_id)
+    assert verify() == {"run_changed"}
+
+    metric_corrections.correct(metric=metric, unit="1/min", direction="higher", title="Ops")
+    seals.seal()
+    number = Seal.objects.latest("number").number
+    assert verify() == {"run_changed", "amended"}
+    call_command("acknowledge", "default", str(number), "--reason", "May", stdout=io.StringIO())
+    assert verify() == {"run_changed"}
+    sql(f"{FIGURE} SET value = 1 {OF_OTHERS}", run.pk, metric.pk)
+    summaries.refresh(cell_id=run.cell_id)
+    assert verify() == set()
+
+
+def test_executed_figures_are_sealed_as_the_engine_found_them(campaign):
+    """A trigger changes them on their way into the table."""
+    run = factories.run(campaign.cells.first(), repeat=9, state=Run.State.COLLECTING)
+    found = Findings(measurements={"tps": 358.1})
+    run.measurements.create(metric=factories.metric(), value=1074.3)
+    transitions.transition(
+        run_id=run.pk, to=Run.State.FINISHED, code="finished", figures=results.digest(found)
+    )
+    assert seals.seal() == 0
+    assert verify() == {"never_sealed", "request_forged"}
+    sql("UPDATE runs_measurement SET value = 358.1 WHERE run_id = %s", run.pk)
+    request = SealRequest.objects.get(run=run.pk)
+    SealRequest.objects.filter(pk=request.pk).update(refused="")
+    assert seals.seal() == 1
