@@ -6,7 +6,7 @@ from typing import Any, Literal, Self
 
 from runs.execution.machine.treatment import UNTREATED, Treatment
 from runs.execution.ssh.hosts import Address
-from runs.tools.pgbench.script_check import GivenScript
+from runs.tools.pgbench.scripts import GivenScript
 
 # The name of the run's own cluster among others.
 MAIN = "main"

@@ -90,7 +90,10 @@ def _results(results: dict[str, Any], columns: list[Any]) -> Iterator[tuple[str,
         if not isinstance(each, dict):  # to version 1 a benchmark without parameters
             each = {"result": each}
         values, params = each.get("result"), each.get("params") or []
-        cases = list(itertools.product(*params)) if params else [()]
+        # Of as many as there are values: the product of long lists has no end.
+        choices = params if isinstance(params, list) else []
+        is_known = bool(choices) and all(isinstance(listed, list) for listed in choices)
+        cases = itertools.product(*choices) if is_known else [()]
         for case, value in zip(
             cases, values if isinstance(values, list) else [values], strict=False
         ):

@@ -101,7 +101,12 @@ def _take(folder: Path, found: Imported) -> None:
 def _rows(file: Path) -> Iterator[dict[str, str]]:
     if file.is_file():
         with file.open(newline="") as lines:
-            yield from csv.DictReader(lines)
+            try:
+                yield from csv.DictReader(lines)
+            except csv.Error as error:
+                raise NotTheirs(
+                    _("%(file)s is not CSV: %(error)s"), file=file.name, error=error
+                ) from error
 
 
 def _summed(data: Path) -> dict[str, _Kind]:

@@ -22,7 +22,7 @@ from runs.wording import gettext_noop as _
 class _Point:
     at: datetime
     branch: str
-    values: list[MetricValue] = field(default_factory=list)
+    values: dict[str, MetricValue] = field(default_factory=dict)
 
 
 def read(path: Path) -> row.Imported:
@@ -36,8 +36,7 @@ def read(path: Path) -> row.Imported:
     for timeline in timelines:
         for key, at, branch, value in _values(timeline, alike, found):
             point = points.setdefault(key, _Point(at, branch))
-            if value.metric not in {each.metric for each in point.values}:
-                point.values.append(value)
+            point.values.setdefault(value.metric, value)
     found.runs += [_run(path, key, point) for key, point in points.items()]
     return found
 
@@ -82,7 +81,7 @@ def _run(path: Path, key: tuple[str, str], point: _Point) -> row.ImportedRun:
         external_id=f"{executable}@{sha}",
         started_at=point.at,
         levels={"executable": executable[:80]},
-        measurements=tuple(point.values),
+        measurements=tuple(point.values.values()),
         sha=sha,
         branch=point.branch[:200],
         committed_at=point.at,

@@ -3,6 +3,7 @@
 Source: its README and src/write.ts. Each entry of a suite is a run, each of its benches a metric.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -68,7 +69,7 @@ def _values(
 ) -> Iterator[MetricValue]:
     benches = rows(entry, "benches")
     names = [str(bench.get("name") or "").strip() for bench in benches]
-    alike = marked(names)
+    alike, counts = marked(names), Counter(names)
     for name, bench in zip(names, benches, strict=True):
         unit, *further = (words(bench.get("unit")) or "").split("\t")
         direction: Direction = "higher" if tool in _BIGGER_IS_BETTER else "lower"
@@ -77,12 +78,12 @@ def _values(
         value = row.value_of(
             row.named(name, unit, direction, is_marked=name in alike), bench.get("value")
         )
-        if not value or not name or names.count(name) > 1:
+        if not value or not name or counts[name] > 1:
             text = _("%(place)s: %(name)s (no number, or twice).")
             found.leave_out(text, place=where, name=name or _("a bench without a name"))
             continue
         yield from value
         for each in further:  # of Go, to 1.15: "ns/op\t  32 B/op\t  1 allocs/op"
             figure, _space, unit = each.strip().partition(" ")
-            if (other := f"{name} - {unit}") not in names:
+            if (other := f"{name} - {unit}") not in counts:
                 yield from row.value_of(row.named(other, unit, direction), figure)

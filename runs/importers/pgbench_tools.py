@@ -1,4 +1,4 @@
-"""pgbench-tools: its database of results, as a connection (postgresql://...) or a plain pg_dump.
+"""pgbench-tools: its database of results as a plain pg_dump; `pgbench_tools_database` connects.
 
 Source: init/resultdb.sql. Each row of `tests` is a run; test_settings, test_bgwriter and
 test_metrics_data give settings, counters and monitors where they are. Times are taken as UTC.
@@ -6,12 +6,9 @@ test_metrics_data give settings, counters and monitors where they are. Times are
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-
-import psycopg
-from psycopg.rows import dict_row
 
 from runs.grouping import by_key
 from runs.importers.row import Imported, NotTheirs, campaign_of, moment, texts
@@ -20,13 +17,12 @@ from runs.tools.adapter import Level, MetricValue, SeriesData
 from runs.tools.host_reading import device_column
 from runs.tools.metrics import Metric
 from runs.tools.output import number, slug
-from runs.wording import Marked
 from runs.wording import gettext_noop as _
 
 Row = dict[str, Any]
 Tables = dict[str, list[Row]]
 ByTest = Mapping[str, Mapping[tuple[str, str], list[Row]]]
-_TABLES = (*("tests", "testset", "server", "test_settings", "test_bgwriter"), "test_metrics_data")
+TABLES = (*("tests", "testset", "server", "test_settings", "test_bgwriter"), "test_metrics_data")
 _FIGURES = (
     (known_metrics.TPS, "tps"),
     (known_metrics.TRANSACTIONS, "trans"),
@@ -73,39 +69,44 @@ _OF_DISKS = {
 }
 
 
-def read(source: Path | str) -> Imported:
-    """Read the database. Raises NotTheirs."""
-    text = str(source)
-    is_address = text.startswith(("postgresql:", "postgres:"))
-    tables = _database_tables(text) if is_address else _dumped(Path(source))
+@dataclass(frozen=True)
+class _Named:
+    """The rows that tests name: sets by number and server, servers by name; the first of each."""
+
+    sets: Mapping[tuple[str, str | None], Row]
+    servers: Mapping[str, Row]
+
+    def info(self, test: Row) -> str:
+        """What somebody wrote of the set of a test; to 2020 sets named no server."""
+        number = str(test.get("set"))
+        testset = self.sets.get((number, test.get("server"))) or self.sets.get((number, None))
+        return str(testset.get("info") or "") if testset else ""
+
+
+def read(path: Path) -> Imported:
+    """Read a dump. Raises NotTheirs."""
+    return of_tables(_dumped(path))
+
+
+def of_tables(tables: Tables) -> Imported:
+    """The runs of these tables, each a list of rows. Raises NotTheirs."""
     if not tables.get("tests"):
         raise NotTheirs(
             _("There is no table tests with rows, or the dump is not plain (pg_dump -Fp).")
         )
     found = Imported()
     further = {
-        name: by_key((_key(row), row) for row in tables.get(name, [])) for name in _TABLES[3:]
+        name: by_key((_key(row), row) for row in tables.get(name, [])) for name in TABLES[3:]
     }
+    names = _Named(
+        sets={
+            (str(row.get("set")), row.get("server")): row
+            for row in reversed(tables.get("testset", []))
+        },
+        servers={str(row.get("server")): row for row in reversed(tables.get("server", []))},
+    )
     for row in tables["tests"]:
-        _take(row, tables, further, found)
-    return found
-
-
-def _database_tables(address: str) -> Tables:
-    found: Tables = {}
-    try:
-        with psycopg.connect(address, client_encoding="utf8") as connection:
-            connection.read_only = True
-            cursor = connection.cursor(row_factory=dict_row)
-            for table in _TABLES:
-                there = cursor.execute("SELECT to_regclass(%s) AS name", (table,)).fetchone()
-                if there and there["name"]:
-                    cursor.execute(
-                        psycopg.sql.SQL("SELECT * FROM {}").format(psycopg.sql.Identifier(table))
-                    )
-                    found[table] = cursor.fetchall()
-    except psycopg.Error as error:
-        raise NotTheirs(Marked("%(error)s"), error=str(error).strip()) from error
+        _take(row, names, further, found)
     return found
 
 
@@ -140,7 +141,7 @@ def _key(row: Row) -> tuple[str, str]:
     return str(row.get("server") or ""), str(row.get("test"))
 
 
-def _take(row: Row, tables: Tables, further: ByTest, found: Imported) -> None:
+def _take(row: Row, names: _Named, further: ByTest, found: Imported) -> None:
     key, at, ended = _key(row), moment(row.get("start_time")), moment(row.get("end_time"))
     where = " ".join(filter(None, ["test", *key]))
     if at is None or ended is None or not _number(row.get("trans")):
@@ -155,8 +156,7 @@ def _take(row: Row, tables: Tables, further: ByTest, found: Imported) -> None:
         for each in further["test_settings"].get(key, [])
         if each.get("name")
     }
-    sets = [each for each in tables.get("testset", []) if _same_set(each, row)]
-    info = str(sets[0].get("info") or "") if sets else ""
+    info = names.info(row)
     begin = moment(row.get("start_latency")) or at
     found.take(
         campaign=campaign_of("pgbench-tools", key[0], "set", str(row.get("set"))),
@@ -169,7 +169,7 @@ def _take(row: Row, tables: Tables, further: ByTest, found: Imported) -> None:
         series=tuple(_monitors(further["test_metrics_data"].get(key, []), begin.timestamp())),
         labels=texts({"set": info, "server": key[0]}),
         settings={name: value for name, value in settings.items() if value},
-        hardware=_hardware(tables.get("server", []), key[0]),
+        hardware=_hardware(names.servers.get(key[0], {}), key[0]),
         server_version=_version(row, settings),
         tool_name="pgbench",
     )
@@ -185,13 +185,7 @@ def _version(row: Row, settings: dict[str, str]) -> str:
     return found["version"] if found else ""
 
 
-def _same_set(testset: Row, row: Row) -> bool:
-    server = testset.get("server")
-    return str(testset.get("set")) == str(row.get("set")) and server in (None, row.get("server"))
-
-
-def _hardware(servers: list[Row], name: str) -> dict[str, Any]:
-    row: Row = next((each for each in servers if each.get("server") == name), {})
+def _hardware(row: Row, name: str) -> dict[str, Any]:
     model, threads = str(row.get("server_cpu") or "")[:200], _number(row.get("server_num_proc"))
     found = {"name": model or name, "cpu_model": model, "threads": int(threads) if threads else 0}
     return {key: value for key, value in found.items() if value} if row else {}

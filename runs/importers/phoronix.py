@@ -4,37 +4,56 @@ Source: the documentation of the test suite ("Result file") and published result
 the file is a run, each result a metric.
 """
 
-import re
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
-from runs.importers import row
+from runs.grouping import by_key
+from runs.importers import row, strict_xml
 from runs.tools.adapter import Direction, MetricValue
+from runs.tools.metrics import Metric
 from runs.tools.named_values import MOST, marked
 from runs.wording import gettext_noop as _
 
 _DIRECTIONS: dict[str, Direction] = {"HIB": "higher", "LIB": "lower"}
-_ENTITIES = re.compile(rb"<!(?:DOCTYPE|ENTITY)")
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """A figure of one system: of which result, and as it is written."""
+
+    name: str
+    metric: Metric
+    value: str
 
 
 def read(path: Path) -> row.Imported:
     """Read the file, or composite.xml in the folder. Raises row.NotTheirs."""
     file = path / "composite.xml" if path.is_dir() else path
-    content = file.read_bytes()
-    if _ENTITIES.search(content):
-        raise row.NotTheirs(_("The file declares entities, which a result file never does."))
     try:
-        root = ElementTree.fromstring(content)  # noqa: S314 -- no entities, see above
+        root = strict_xml.root_of(file.read_bytes())
+    except strict_xml.EntitiesError as error:
+        raise row.NotTheirs(
+            _("The file declares entities, which a result file never does.")
+        ) from error
     except ElementTree.ParseError as error:
         raise row.NotTheirs(_("This is not XML: %(error)s"), error=error) from error
     if root.tag != "PhoronixTestSuite":
         raise row.NotTheirs(_("The outermost element is not PhoronixTestSuite."))
     found = row.Imported()
     title = _text(root, "Generated/Title") or file.parent.name
-    for system in root.findall("System"):
-        _take(root, system, title, found)
+    systems = root.findall("System")
+    names = {_text(system, "Identifier") for system in systems}
+    figures = {
+        name: tuple(_values(entries, name, found))[:MOST]
+        for name, entries in by_key(_entries(root)).items()
+        if name in names
+    }
+    for system in systems:
+        _take(figures, system, title, found)
     return found
 
 
@@ -42,13 +61,15 @@ def _text(element: Element, path: str) -> str:
     return (element.findtext(path) or "").strip()
 
 
-def _take(root: Element, system: Element, title: str, found: row.Imported) -> None:
+def _take(
+    figures: dict[str, tuple[MetricValue, ...]], system: Element, title: str, found: row.Imported
+) -> None:
     name = _text(system, "Identifier")
     at = row.moment(_text(system, "TimeStamp"))
     if not name or at is None:
         found.leave_out(_("A system (%(name)s) without a name or a time."), name=name or "?")
         return
-    values = list(_values(root, name, found))
+    values = figures.get(name, ())
     model = _text(system, "Hardware").partition(",")[0].removeprefix("Processor:").strip()[:200]
     found.take(
         campaign=row.campaign_of("phoronix", title),
@@ -56,7 +77,7 @@ def _take(root: Element, system: Element, title: str, found: row.Imported) -> No
         external_id=f"{name}@{at.isoformat()}"[:200],
         started_at=at,
         levels={"system": name[:80]},
-        measurements=tuple(values[:MOST]),
+        measurements=values,
         labels=row.texts({"software": _text(system, "Software"), "notes": _text(system, "Notes")}),
         hardware=row.processor(model),
         tool_name="phoronix",
@@ -65,18 +86,25 @@ def _take(root: Element, system: Element, title: str, found: row.Imported) -> No
     )
 
 
-def _values(root: Element, system: str, found: row.Imported) -> Iterator[MetricValue]:
-    results = root.findall("Result")
+def _entries(root: Element) -> Iterator[tuple[str, _Entry]]:
+    """The figures of all results, each with the name of its system."""
+    # What was not measured is there as well, and empty.
+    results = [result for result in root.findall("Result") if result.find("Data/Entry") is not None]
     names = [f"{_text(each, 'Title')} {_text(each, 'Description')}".strip() for each in results]
-    alike = marked(names) | {name for name in names if names.count(name) > 1}
+    counts = Counter(names)
+    alike = marked(names) | {name for name, count in counts.items() if count > 1}
     for place, (name, result) in enumerate(zip(names, results, strict=True)):
-        own = f"{name} {_text(result, 'Identifier')} {place}" if names.count(name) > 1 else name
+        own = f"{name} {_text(result, 'Identifier')} {place}" if counts[name] > 1 else name
         direction = _DIRECTIONS.get(_text(result, "Proportion"))
         metric = row.named(own, _text(result, "Scale"), direction, is_marked=name in alike)
         for entry in result.findall("Data/Entry"):
-            if _text(entry, "Identifier") == system:
-                values = row.value_of(metric, _text(entry, "Value"))
-                if not values:
-                    text = _("%(system)s: %(name)s has no number.")
-                    found.leave_out(text, system=system, name=name)
-                yield from values
+            yield _text(entry, "Identifier"), _Entry(name, metric, _text(entry, "Value"))
+
+
+def _values(entries: list[_Entry], system: str, found: row.Imported) -> Iterator[MetricValue]:
+    for entry in entries:
+        values = row.value_of(entry.metric, entry.value)
+        if not values:
+            text = _("%(system)s: %(name)s has no number.")
+            found.leave_out(text, system=system, name=entry.name)
+        yield from values

@@ -1,17 +1,17 @@
-"""Reads and writes postgresql.conf.
+"""Reads postgresql.conf; `conf_text` writes it.
 
 Source of the grammar: `guc-file.l` in PostgreSQL, and the manual, chapter Setting Parameters.
 pgbench's scripts are carried between versions by `runs.tools.pgbench.dialect`.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 
 from runs import enclosed
-from runs.postgresql_settings import assignments, pasted, values
-from runs.postgresql_settings.catalogue import canonical, existence, setting
+from runs.postgresql_settings import assignments, pasted
+from runs.postgresql_settings.catalogue import canonical, existence
 from runs.postgresql_settings.command_lines import Pasted
+from runs.postgresql_settings.conf_text import ConfFile, Entry, Fault
 from runs.wording import gettext_noop as _
 
 _WORD = re.compile(r"(?<![\w.-])[a-z]+(?:_[a-z]+)+(?!\w)")
@@ -121,7 +121,6 @@ _NO_BLANKS = re.compile("[\u00a0\u2002-\u200b\u202f\u3000\\r]")
 # By what they are not: Python takes 3 ms to compile a class of all letters. With digits, then with
 # a dollar, then with what stands in words without quotes.
 _LETTER = r"[^\x00-@\[-\^`{-\x7f]"
-_OR_DIGIT = r"[^\x00-/:-@\[-\^`{-\x7f]"
 _OR_DOLLAR = r"[^\x00-#%-/:-@\[-\^`{-\x7f]"
 _OF_WORD = r"[^\x00-#%-,;-@\[-\^`{-\x7f]"
 _TOKEN = re.compile(
@@ -138,50 +137,6 @@ _TOKEN = re.compile(
 _NAME = re.compile(rf"{_LETTER}{_OR_DOLLAR}*(?:\.{_LETTER}{_OR_DOLLAR}*)?")
 _ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _ESCAPED = re.compile(r"''|\\([0-7]{1,3}|.)")
-# Units stand behind whole numbers only, exponents nowhere that all versions read.
-_BARE = re.compile(rf"[+-]?(?:\d+[a-zA-Z]*|\d+\.\d+)|{_LETTER}{_OR_DIGIT}*")
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One line that sets something. Lines are counted from 1."""
-
-    line: int
-    name: str
-    value: str
-
-
-@dataclass(frozen=True)
-class Fault:
-    """A line that PostgreSQL would not accept, or that is not supported here.
-
-    `message` is a translatable template, `parameters` belong into it.
-    """
-
-    line: int
-    code: str
-    message: str
-    parameters: Mapping[str, str]
-
-
-@dataclass(frozen=True)
-class ConfFile:
-    """What a postgresql.conf says: the last line of a name wins.
-
-    `entries` are all lines in order, also those that later ones replace. `faults` are lines that
-    are not settings; an include is such a line, since other files are not available. `left_out`
-    are those that do not matter: includes of files that may be missing, and a mark of the editor.
-    """
-
-    settings: Mapping[str, str]
-    entries: tuple[Entry, ...]
-    faults: tuple[Fault, ...]
-    left_out: tuple[Fault, ...] = ()
-
-    def line(self, name: str) -> int | None:
-        """The line that gave the setting its value."""
-        lines = [each.line for each in self.entries if each.name.lower() == name.lower()]
-        return lines[-1] if lines else None
 
 
 def read(text: str) -> ConfFile:
@@ -213,32 +168,6 @@ def read(text: str) -> ConfFile:
 
 def _listed(found: Sequence[Pasted]) -> list[Entry]:
     return [Entry(line, canonical(name), value) for line, name, value in found]
-
-
-def write(settings: Mapping[str, str], major: str, *, header: Sequence[str] = ()) -> str:
-    """A postgresql.conf of that version: a header, then the settings by the manual's chapters.
-
-    Raises ValueError for a value that no file can hold. Says nothing about whether the version
-    takes the settings: see `validation.check`.
-    """
-    # A line break in a title must not end the comment: what follows it would be a setting.
-    comments = [line for text in (*header, f"PostgreSQL {major}") for line in text.splitlines()]
-    lines = [f"# {line}".rstrip() for line in comments]
-    chapters: dict[str, list[str]] = {}
-    for name in sorted(settings, key=str.lower):
-        chapters.setdefault(_chapter(name, major), []).append(name)
-    for chapter in sorted(chapters, key=lambda each: (each == "", each)):
-        lines += ["", f"# {chapter}" if chapter else "# Extensions and others"]
-        lines += [f"{name} = {_written(name, settings[name], major)}" for name in chapters[chapter]]
-    return "\n".join([*lines, ""])
-
-
-def quoted(value: str) -> str:
-    """A value in quotes, as all versions read it. Raises ValueError for a null byte."""
-    if "\0" in value:
-        raise ValueError("a setting's value cannot hold a null byte")
-    escaped = value.replace("\\", "\\\\").replace("'", "''")
-    return "'" + escaped.replace("\n", "\\n").replace("\r", "\\r") + "'"
 
 
 def unquoted(token: str) -> str:
@@ -317,20 +246,3 @@ def _not_followed(number: int, line: str, *, may_be_missing: bool) -> Fault:
         _("Line %(line)s names another file, which is not read: %(text)s. Paste its text here."),
         {"line": str(number), "text": line.strip()[:200]},
     )
-
-
-def _chapter(name: str, major: str) -> str:
-    found = setting(name, major)
-    return found.category if found is not None else ""
-
-
-def _written(name: str, value: str, major: str) -> str:
-    """Numbers and words as they are, everything else in quotes."""
-    found = setting(name, major)
-    if found is None or found.kind == "string" or _BARE.fullmatch(value) is None:
-        return quoted(value)
-    try:
-        values.parse(value, found)
-    except values.BadValue:
-        return quoted(value)
-    return value

@@ -9,6 +9,8 @@ class PlanUnreadableError(ValueError):
     """A text that is not a plan; the message says what was found."""
 
 
+# Larger ones are not plans of ours, and no page could show them.
+MOST_CHARACTERS = 4_000_000
 GATHERS = ("Gather", "Gather Merge")
 
 

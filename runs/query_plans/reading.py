@@ -8,7 +8,7 @@ from typing import Any
 
 from runs import enclosed, foreign_json
 from runs.query_plans.cleaning import LOGGED, Line, lines_of
-from runs.query_plans.node import Node, Plan, PlanUnreadableError
+from runs.query_plans.node import MOST_CHARACTERS, Node, Plan, PlanUnreadableError
 from runs.query_plans.structured import read_structured
 from runs.query_plans.text_format import MOST_MARKED, read_text
 
@@ -173,8 +173,6 @@ def _with_inner(node: Node, inner: dict[int, float]) -> Node:
     return replace(node, inner_ms=inner.get(id(node), 0.0), children=children)
 
 
-# Larger ones are not plans of ours, and no page could show them.
-MOST_CHARACTERS = 4_000_000
 # In larger texts nobody looks for a plan within something else.
 MOST_ENCLOSED, MOST_LINES = 500_000, 5_000
 _SEVERAL = "More than one plan is in this text. Paste one plan at a time."

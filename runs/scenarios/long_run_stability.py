@@ -35,7 +35,7 @@ from runs.scenarios.pgbench_design import comparable
 from runs.scenarios.pgbench_procedure import Options
 from runs.tools import known_metrics
 from runs.tools.metrics import regular
-from runs.tools.pgbench.script_check import GivenScript
+from runs.tools.pgbench.scripts import GivenScript
 from runs.wording import gettext_noop as _
 
 STEP = "database-samples"

@@ -25,7 +25,7 @@ from runs.scenarios.metrics import PGBENCH
 from runs.scenarios.pgbench_procedure import Options
 from runs.tools import known_metrics
 from runs.tools.pgbench import command, versions
-from runs.tools.pgbench.script_check import GivenScript
+from runs.tools.pgbench.scripts import GivenScript
 from runs.wording import gettext_noop as _
 
 # The built-in scripts as in pgbench 18, so that every version runs exactly the same statements.

@@ -22,7 +22,7 @@ from runs.scenarios.definition import Sizes, Values
 from runs.tools import known_metrics, pgbench
 from runs.tools.adapter import SeriesData
 from runs.tools.pgbench import generators, versions
-from runs.tools.pgbench.script_check import GivenScript
+from runs.tools.pgbench.scripts import GivenScript
 from runs.wording import gettext_noop as _
 
 # Planning takes no longer, but for a lock.

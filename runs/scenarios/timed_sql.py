@@ -9,7 +9,8 @@ from statistics import median
 from runs.execution.bench import Bench, failed
 from runs.execution.plan import MAIN
 from runs.execution.steps.steps import StepResult
-from runs.query_plans import Plan, read
+from runs.query_plans import Plan
+from runs.query_plans.reading import read
 from runs.tools.metrics import Metric
 from runs.wording import gettext_noop as _
 

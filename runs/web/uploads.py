@@ -1,14 +1,11 @@
 """Uploads and imports by hand on a page; programs for other machines as downloads."""
 
 import hashlib
-from base64 import b64decode, b64encode
-from collections.abc import Mapping
+from base64 import b64encode
+from collections.abc import Callable, Mapping
 from functools import cache
-from io import BytesIO
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any, cast
-from zipfile import BadZipFile, ZipFile
+from typing import Any, TypeVar, cast
 
 from django import forms
 from django.conf import settings
@@ -21,32 +18,31 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from runs.importers.registry import IMPORTERS
 from runs.importers.row import Imported, ImportedRun, of_reading
 from runs.models import Project
 from runs.selectors.access import permissions
 from runs.selectors.access.permission_table import Right
-from runs.services.errors import Fault
+from runs.services import reading as foreign
+from runs.services.errors import Fault, ServiceError
 from runs.services.uploads import importing, version_level
 from runs.services.uploads.workload_levels import with_workload
-from runs.tools import reader, registry
-from runs.tools.adapter import Reading, UnreadableOutput
+from runs.tools.adapter import Reading
 from runs.tools.output import text_of
 from runs.web import pages
-from runs.wording import put, wording_of
+from runs.wording import put
 
 CLIENT = "benchlab-upload"
 COMMENT = "benchlab-comment"
 MOST_BYTES = 2_000_000
-# Of a peer's file, which the second step has as Base64; and of a ZIP what is in it.
+# Of a peer's file, which the second step has as Base64.
 MOST_BYTES_OF_PEER = 1_900_000
-_UNPACKED = 20_000_000
-_FILES = 10_000
 # HammerDB and BenchBase are tools, and keep results too.
 PEER = "kept-by-"
 _SHOWN = 20
 _VERSION = RegexValidator(r"\A[0-9]{1,2}(?:\.[0-9]{1,3}){0,2}\Z")
 _SHA = RegexValidator(r"\A[0-9a-fA-F]{7,64}\Z")
+
+T = TypeVar("T")
 
 
 class UploadForm(forms.Form):
@@ -70,9 +66,9 @@ class UploadForm(forms.Form):
 
     def __init__(self, user: User, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        tools = [(each.name, each.title) for each in registry.every()]
+        tools = list(foreign.tools().items())
         label = _("Results kept by %(peer)s")
-        tools += [(PEER + peer, label % {"peer": peer}) for peer in IMPORTERS]
+        tools += [(PEER + peer, label % {"peer": peer}) for peer in foreign.peers()]
         self.fields["tool"] = forms.ChoiceField(label=_("Tool"), choices=tools)
         projects = permissions.choices(user, Right.UPLOAD)
         self.fields["project"] = forms.ModelChoiceField(
@@ -115,13 +111,9 @@ def upload_new(request: HttpRequest) -> HttpResponse:
     permissions.require(user, Right.UPLOAD, given["project"])
     if given["tool"].startswith(PEER):
         return _import(request, form, context)
-    adapter = next(each for each in registry.every() if each.name == given["tool"])
-    try:
-        reading = reader.read(adapter, {"stdout": given["text"]})
-    except UnreadableOutput as refused:
-        texts = (put(each, _) for each in (refused.wording, refused.remedy))
-        form.add_error("file", " ".join(texts))
-        return render(request, "uploads/new.html", context)
+    reading = _read(form, lambda reader: reader.output(given["tool"], {"stdout": given["text"]}))
+    if reading is None:
+        return render(request, "uploads/new.html", context, status=_status(form))
     levels, faults = _placed(given, reading)
     for fault in faults:
         form.add_error("version", fault.message)
@@ -141,16 +133,17 @@ def _again(given: Mapping[str, Any]) -> dict[str, Any]:
 def _import(request: HttpRequest, form: UploadForm, context: dict[str, Any]) -> HttpResponse:
     """Show what a peer's file has, and store it when that is confirmed."""
     given = form.cleaned_data
-    found = _of_peer(given, form)
+    peer = given["tool"].removeprefix(PEER)
+    found = _read(form, lambda reader: reader.results(peer, given["name"], given["text"]))
+    if found is None:
+        return render(request, "uploads/new.html", context, status=_status(form))
     runs = importing.in_own_campaigns(found.runs, given["project"])
     if not runs or "store" not in request.POST:
         campaigns = sorted({run.campaign for run in runs})
         context |= {"found": found, "campaigns": campaigns, "again": _again(given)}
         context["left_out"] = _sentences(found)
         return render(request, "uploads/new.html", context)
-    done = importing.load(
-        runs=runs, project=given["project"], origin=f"{given['tool'].removeprefix(PEER)}: page"
-    )
+    done = importing.load(runs=runs, project=given["project"], origin=f"{peer}: page")
     for sentence in done.left_out[:_SHOWN]:
         messages.error(request, sentence)
     result = _("%(new)s runs are new, %(there)s were there.")
@@ -162,47 +155,22 @@ def _sentences(found: Imported) -> list[str]:
     return [put(each, _) for each in found.left_out[:_SHOWN]]
 
 
-def _of_peer(given: Mapping[str, Any], form: UploadForm) -> Imported:
-    sentence = _("The file has no run.")
-    with TemporaryDirectory() as folder:
-        name = Path(given["name"]).name or "results"
-        path = Path(folder) / Path(name).stem / name  # some name a campaign after either
-        path.parent.mkdir()
-        try:
-            places = _unpacked(b64decode(given["text"]), path)
-        except (OSError, ValueError, BadZipFile) as error:
-            broken = _("The ZIP cannot be unpacked: %(error)s") % {"error": error}
-            form.add_error("file", broken if isinstance(error, BadZipFile) else str(error))
-            return Imported()
-        for place in places:
-            try:
-                found = IMPORTERS[given["tool"].removeprefix(PEER)](place)
-            except (ValueError, OSError) as error:  # NotTheirs, or no text
-                sentence = put(wording_of("%(error)s", {"error": error}), _).replace(
-                    f"{folder}/", ""
-                )
-                continue
-            if found.runs:
-                return found
-            sentence = " ".join([sentence, *_sentences(found)])
-    form.add_error("file", sentence)
-    return Imported()
+def _read(form: UploadForm, read: Callable[[foreign.Reader], T]) -> T | None:
+    """What a reader makes of the file; None with the reason at the form's field."""
+    try:
+        with foreign.reader() as reader:
+            return read(reader)
+    except foreign.NotUnderstood as error:
+        form.add_error("file", foreign.sentence(error.refusal))
+    except ServiceError as error:
+        form.add_error("file", forms.ValidationError(pages.sentence(error), code=error.code))
+    return None
 
 
-def _unpacked(content: bytes, path: Path) -> list[Path]:
-    """The file, or of a ZIP the folder that it has, and the one in which all of it is."""
-    if not content.startswith(b"PK\3\4"):
-        path.write_bytes(content)
-        return [path]
-    with ZipFile(BytesIO(content)) as packed:
-        members = packed.infolist()
-        if len(members) > _FILES or sum(each.file_size for each in members) > _UNPACKED:
-            raise ValueError(
-                _("More than 1.9 MB, or 20 MB unpacked: use manage.py import_results.")
-            )
-        packed.extractall(path)
-    inner = list(path.iterdir())
-    return [path, *inner] if len(inner) == 1 else [path]
+def _status(form: UploadForm) -> int:
+    """422 where reading took more than it may."""
+    codes = {error.code for error in form.errors.as_data()["file"]}
+    return 422 if codes & foreign.TOO_MUCH else 200
 
 
 def _placed(given: Mapping[str, Any], reading: Reading) -> tuple[dict[str, Any], list[Fault]]:

@@ -33,7 +33,7 @@ from runs.models import Server
 from runs.scenarios import pgbench_procedure, registry
 from runs.scenarios.pgbench_procedure import Options
 from runs.services.servers import host_keys, servers
-from runs.tools.pgbench.script_check import GivenScript
+from runs.tools.pgbench.scripts import GivenScript
 from tests.ssh.directing import execute
 from tests.ssh.initialised import quick_bindir, remember_loads
 from tests.ssh.openssh import OpenSSH, login_name, short_folder

@@ -9,7 +9,7 @@ from runs.execution.errors import TargetProblem
 from runs.execution.plan import RunPlan, WorkloadPlan
 from runs.scenarios import percentiles, registry
 from runs.scenarios.metrics import LATENCY_PERCENTILES
-from runs.tools.pgbench.script_check import GivenScript
+from runs.tools.pgbench.scripts import GivenScript
 from runs.tools.pgbench.transaction_log import read_transaction_log
 from tests.ssh.directing import execute, left_running, names
 

@@ -15,7 +15,7 @@ from runs.services.campaigns.designs import resolve
 from runs.services.errors import ServiceError
 from runs.services.runs import sweeping
 from runs.services.servers import host_keys, preflight, servers
-from runs.tools.pgbench.script_check import GivenScript
+from runs.tools.pgbench.scripts import GivenScript
 from tests import factories
 from tests.checks import carry_out
 from tests.ssh.directing import left_running, names

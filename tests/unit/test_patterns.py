@@ -2,8 +2,8 @@
 
 from runs.scenarios import registry
 from runs.tools.pgbench import command, script_check
-from runs.tools.pgbench.script_check import GivenScript
 from runs.tools.pgbench.script_tokens import line_of_command
+from runs.tools.pgbench.scripts import GivenScript
 from tests import patterns
 from tests.patterns import Found
 

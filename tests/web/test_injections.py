@@ -34,7 +34,7 @@ from runs.models import (
 from runs.selectors.access.permission_table import ADDRESSES
 from runs.services.access import projects, tokens
 from runs.services.campaigns import workloads
-from runs.tools.pgbench.script_check import GivenScript
+from runs.tools.pgbench.scripts import GivenScript
 from tests import factories
 from tests.api.upload_bodies import run as upload
 

@@ -16,7 +16,7 @@ from runs.services.access import projects, tokens
 from runs.services.campaigns import workloads
 from runs.services.changes import webhooks
 from runs.services.configurations import configurations
-from runs.tools.pgbench.script_check import GivenScript
+from runs.tools.pgbench.scripts import GivenScript
 from tests import factories
 from tests.each import some
 from tests.web.test_browser import SAMPLE

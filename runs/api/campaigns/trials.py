@@ -15,7 +15,7 @@ from runs.execution.plan import WorkloadContent
 from runs.models import Server, ServerCheck
 from runs.services.campaigns import workloads
 from runs.services.servers import server_checks
-from runs.tools.pgbench.script_check import MOST_CHARACTERS, MOST_SCRIPTS, MOST_WEIGHT, GivenScript
+from runs.tools.pgbench.scripts import MOST_CHARACTERS, MOST_SCRIPTS, MOST_WEIGHT, GivenScript
 
 
 class ScriptSerializer(StrictSerializer):

@@ -28,7 +28,7 @@ from runs.api.uploads.raw import Files
 from runs.models import Project
 from runs.selectors.access import permissions
 from runs.selectors.access.permission_table import Right
-from runs.services import uploads
+from runs.services import reading, uploads
 from runs.services.access import projects
 from runs.services.errors import Fault, Refused
 from runs.services.uploads import GivenRun, StoredRun
@@ -201,10 +201,12 @@ class UploadDoor(_Door):
     def post(self, request: Request) -> Response:
         """Store a run that was measured elsewhere, with figures or with the tool's raw output."""
         sent = read(request._request)
+        faults = Faults()
+        # Before the transaction of a key: reading may wait, and then holds no connection.
+        with reading.reader() as outputs:
+            run = runs.run(Reader(sent.content, "", faults), outputs, sent.files or None)
 
         def store() -> Answer:
-            faults = Faults()
-            run = runs.run(Reader(sent.content, "", faults), sent.files or None)
             faults.refuse_if_any()
             return _stored(request, [run] if run else [])[0]
 
@@ -218,10 +220,11 @@ class BatchDoor(_Door):
     def post(self, request: Request) -> Response:
         """Store up to 1,000 runs, all of them or none."""
         sent = read(request._request, takes_files=False)
+        faults = Faults()
+        with reading.reader() as outputs:
+            found = runs.batch(sent.content, faults, outputs)
 
         def store() -> Answer:
-            faults = Faults()
-            found = runs.batch(sent.content, faults)
             faults.refuse_if_any()
             return {"runs": _stored(request, found)}
 

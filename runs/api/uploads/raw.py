@@ -9,10 +9,10 @@ from django.utils.translation import gettext as _
 from runs.api import upload_limits as limits
 from runs.api.uploads.fields import Reader
 from runs.execution.reporter import ArtifactData, Note
+from runs.services import reading
 from runs.services.errors import Fault
 from runs.services.uploads import GivenMeasurement
-from runs.tools import reader, registry
-from runs.tools.adapter import Adapter, Reading, UnreadableOutput
+from runs.tools.adapter import Reading
 from runs.wording import gettext_noop, put, wording_of
 
 Files = Mapping[str, bytes | str]
@@ -73,39 +73,38 @@ def _is_name(run: Reader, name: str, pointer: str) -> bool:
     return False
 
 
-def read(run: Reader, described: Mapping[str, Any], files: Files) -> dict[str, Any]:
+def read(
+    run: Reader, described: Mapping[str, Any], files: Files, outputs: reading.Reader
+) -> dict[str, Any]:
     """What the output says of the run, as fields of it; what the uploader says must not differ."""
-    adapter = registry.find(described["tool_name"]) if described["tool_name"] else None
-    reading = _reading(run, adapter, files)
+    output = _output(run, described["tool_name"], files, outputs)
     for name in INSTEAD:
         if run.body.get(name) is not None:
             run.fault(name, "either_or", _("It is read from the raw output: leave it out."))
     reason = run.text("reason", most=2000)
-    if reading is None:
+    if output is None:
         return {"status": "failed"}
-    _refuse_differences(run, described, reading)
-    failure = reading.failure
+    _refuse_differences(run, described, output)
+    failure = output.failure
     return {
-        "status": reading.status,
-        "code": _code(reading),
+        "status": output.status,
+        "code": _code(output),
         "message": put(failure) if failure else reason,
         "wording": failure,
-        "measurements": tuple(GivenMeasurement(**vars(each)) for each in reading.measurements),
-        "series": reading.series,
-        "notes": _notes(reading),
-        "tool_name": reading.tool_name,
-        "tool_version": (reading.tool_version or described["tool_version"])[:40],
-        "server_version": (described["server_version"] or reading.server_version or "")[:40],
-        "levels": {**reading.levels, **described["levels"]},
+        "measurements": tuple(GivenMeasurement(**vars(each)) for each in output.measurements),
+        "series": output.series,
+        "notes": _notes(output),
+        "tool_name": output.tool_name,
+        "tool_version": (output.tool_version or described["tool_version"])[:40],
+        "server_version": (described["server_version"] or output.server_version or "")[:40],
+        "levels": {**output.levels, **described["levels"]},
         "workload": {
-            **reading.workload,
+            **output.workload,
             **described["workload"],
             # Levels that describe a workload replace what was read.
-            **{
-                name: each for name, each in described["levels"].items() if name in reading.workload
-            },
+            **{name: each for name, each in described["levels"].items() if name in output.workload},
         },
-        "labels": {**reading.labels, **described["labels"]},
+        "labels": {**output.labels, **described["labels"]},
         "files": tuple(
             ArtifactData(name, content.encode() if isinstance(content, str) else content)
             for name, content in files.items()
@@ -113,39 +112,41 @@ def read(run: Reader, described: Mapping[str, Any], files: Files) -> dict[str, A
     }
 
 
-def _reading(run: Reader, adapter: Adapter | None, files: Files) -> Reading | None:
-    if adapter is None:
-        known = ", ".join(each.name for each in registry.every())
+def _output(run: Reader, tool_name: str, files: Files, outputs: reading.Reader) -> Reading | None:
+    tool = reading.tool_named(tool_name)
+    if not tool:
+        known = ", ".join(reading.tools())
         message = _("Name the tool that wrote the raw output; known are: %(known)s.")
         run.fault("tool", "tool_unknown", message % {"known": known})
         return None
     try:
-        return reader.read(adapter, files)
-    except UnreadableOutput as unreadable:
-        sentences = (put(each, _) for each in (unreadable.wording, unreadable.remedy))
-        run.faults.append(Fault(f"{run.at}/raw", unreadable.code, *sentences))
+        return outputs.output(tool, files)
+    except reading.NotUnderstood as error:
+        refusal = error.refusal
+        sentences = (put(each, _) for each in (refusal.wording, refusal.remedy))
+        run.faults.append(Fault(f"{run.at}/raw", refusal.code, *sentences))
         return None
 
 
-def _refuse_differences(run: Reader, described: Mapping[str, Any], reading: Reading) -> None:
+def _refuse_differences(run: Reader, described: Mapping[str, Any], output: Reading) -> None:
     levels, workload = described["levels"], described["workload"]
     stated = dict.fromkeys(levels, "levels") | dict.fromkeys(workload, "workload")
-    exact = EXACT & stated.keys() & reading.workload.keys()
+    exact = EXACT & stated.keys() & output.workload.keys()
     found = [
         *(
-            (f"levels/{name}", reading.levels[name], levels[name])
+            (f"levels/{name}", output.levels[name], levels[name])
             for name in levels
-            if name in reading.levels
+            if name in output.levels
         ),
         *(
-            (f"{stated[name]}/{name}", reading.workload[name], described[stated[name]][name])
+            (f"{stated[name]}/{name}", output.workload[name], described[stated[name]][name])
             for name in exact
         ),
     ]
     differing = [(*each, "level_differs") for each in found if each[1] != each[2]]
     for place, version, given in (
-        ("postgresql/version", reading.server_version, described["server_version"]),
-        ("tool/version", reading.tool_version, described["tool_version"]),
+        ("postgresql/version", output.server_version, described["server_version"]),
+        ("tool/version", output.tool_version, described["tool_version"]),
     ):
         if given and version and not f"{version}.".startswith(f"{given}."):
             differing.append((place, version, given, "version_differs"))
@@ -154,19 +155,19 @@ def _refuse_differences(run: Reader, described: Mapping[str, Any], reading: Read
         run.fault(place, code, message)
 
 
-def _code(reading: Reading) -> str:
-    if reading.status == "finished":
+def _code(output: Reading) -> str:
+    if output.status == "finished":
         return ""
-    if reading.status == "partial":
+    if output.status == "partial":
         return "partial"
-    return reading.reasons[0].code if reading.reasons else "failed"
+    return output.reasons[0].code if output.reasons else "failed"
 
 
-def _notes(reading: Reading) -> tuple[dict[str, Any], ...]:
-    notes = [Note(each.code, each.message, "info", each.wording) for each in reading.notes]
-    notes += [Note(each.code, each.message, "warning", each.wording) for each in reading.reasons]
-    if reading.unknown_lines:
-        shown = " | ".join(reading.unknown_lines)[:2000]
+def _notes(output: Reading) -> tuple[dict[str, Any], ...]:
+    notes = [Note(each.code, each.message, "info", each.wording) for each in output.notes]
+    notes += [Note(each.code, each.message, "warning", each.wording) for each in output.reasons]
+    if output.unknown_lines:
+        shown = " | ".join(output.unknown_lines)[:2000]
         wording = wording_of(
             gettext_noop("Lines that BenchLab does not know: %(lines)s"), {"lines": shown}
         )

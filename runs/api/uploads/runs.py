@@ -13,6 +13,7 @@ from runs.api.uploads.fields import Faults, Object, Reader, reader
 from runs.api.uploads.raw import Files
 from runs.selectors.archive import versions
 from runs.selectors.servers import servers
+from runs.services import reading
 from runs.services.uploads import GivenRun, version_level
 from runs.services.uploads.uploaded_run import Status
 from runs.services.uploads.workload_levels import NAMES, with_workload
@@ -29,7 +30,7 @@ FIELDS = frozenset(
 STATUSES = ("finished", "failed", "partial")
 
 
-def batch(body: Object, faults: Faults) -> list[GivenRun]:
+def batch(body: Object, faults: Faults, outputs: reading.Reader) -> list[GivenRun]:
     """The runs of {"runs": [...]}; the faults of all of them at once."""
     whole = Reader(body, "", faults)
     whole.refuse_unknown({"runs"})
@@ -38,7 +39,7 @@ def batch(body: Object, faults: Faults) -> list[GivenRun]:
     found, alike = [], _Alike()
     for index, each in enumerate(whole.items("runs", most=limits.MOST_RUNS)):
         given = reader(each, f"/runs/{index}", faults)
-        if given is not None and (made := run(given, alike=alike)):
+        if given is not None and (made := run(given, outputs, alike=alike)):
             found.append(made)
     _refuse_repeated_ids(found, faults)
     return found
@@ -64,7 +65,11 @@ class _Alike:
 
 
 def run(
-    given: Reader, files: Files | None = None, *, alike: _Alike | None = None
+    given: Reader,
+    outputs: reading.Reader,
+    files: Files | None = None,
+    *,
+    alike: _Alike | None = None,
 ) -> GivenRun | None:
     """A run, or None where it has a fault. `files` are the raw output of a multipart body."""
     before = len(given.faults)
@@ -72,7 +77,7 @@ def run(
     started, finished = _times(given)
     fields = _described(given, alike or _Alike())
     files = raw.files(given) if files is None else raw.named(given, files)
-    fields |= raw.read(given, fields, files) if files else _measured(given)
+    fields |= raw.read(given, fields, files, outputs) if files else _measured(given)
     fields |= _placed(given, fields)
     if started:
         _check_age(given, fields["server_version"], started)

@@ -13,7 +13,7 @@ from runs.execution.clusters.initdb_options import options_for
 from runs.execution.errors import TargetProblem
 from runs.execution.machine.cpus import pinned
 from runs.execution.ssh.hosts import COMMAND_SECONDS, Run
-from runs.postgresql_settings import conf_file, names, ownership
+from runs.postgresql_settings import conf_text, names, ownership
 from runs.wording import gettext_noop as _
 
 SUPERUSER = "benchlab"
@@ -141,7 +141,7 @@ def _line(name: str, value: str) -> str:
         raise _refused(_("%(line)s would run something on the server."), f"{name} = {value}")
     if not names.is_name(name) or "\n" in value or "\0" in value:
         raise _refused(_("%(line)s is no line of postgresql.conf."), f"{name} = {value}")
-    return f"{name} = {conf_file.quoted(value)}"
+    return f"{name} = {conf_text.quoted(value)}"
 
 
 def _refused(text: str, line: str) -> TargetProblem:

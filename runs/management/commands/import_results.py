@@ -5,7 +5,9 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
+from runs.importers import pgbench_tools_database
 from runs.importers.registry import IMPORTERS
+from runs.importers.row import Imported
 from runs.management import command
 from runs.services.access import projects
 from runs.services.uploads import importing
@@ -26,7 +28,7 @@ class Command(command.Command):
     def handle(self, *args: Any, **options: Any) -> None:
         source, peer = options["source"], options["peer"]
         try:
-            found = IMPORTERS[peer](source if "://" in source else Path(source))
+            found = _read(peer, source)
         except ValueError as error:  # NotTheirs, or no text
             raise CommandError(f"{source}: {error}") from error
         except OSError as error:
@@ -54,3 +56,9 @@ class Command(command.Command):
             self.stdout.write(f"  {sentence}")
         if len(left_out) > _SHOWN:
             self.stdout.write(f"  and {len(left_out) - _SHOWN} more")
+
+
+def _read(peer: str, source: str) -> Imported:
+    if peer == "pgbench-tools" and source.startswith(pgbench_tools_database.SCHEMES):
+        return pgbench_tools_database.read(source)
+    return IMPORTERS[peer](Path(source))

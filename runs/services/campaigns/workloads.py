@@ -13,13 +13,14 @@ from runs.execution.plan import WorkloadContent
 from runs.models import Project, Workload, WorkloadVersion
 from runs.scenarios.definition import Level
 from runs.scenarios.pgbench_load import BUILT_IN, OWN_SEPARATOR, has_psql_commands
-from runs.services import slugs
+from runs.services import reading, slugs
 from runs.services.access import audit
 from runs.services.access.projects import default
 from runs.services.campaigns.designs import Design
 from runs.services.errors import Fault, Problem, Refused
-from runs.tools.pgbench import UnsupportedByToolError, command, for_tool, script_check
-from runs.tools.pgbench.script_check import GivenScript
+from runs.tools.pgbench import UnsupportedByToolError, command, for_tool
+from runs.tools.pgbench.scripts import Fault as ScriptFault
+from runs.tools.pgbench.scripts import GivenScript
 from runs.tools.pgbench.versions import MAXIMUM_TRIES
 
 SCRIPT_FACTOR = "script"
@@ -66,7 +67,8 @@ _SENTENCES = {
 def faults(content: WorkloadContent) -> list[Fault]:
     """Everything that is wrong with a content, before any server is involved."""
     allows_shell = bool(settings.ALLOW_SHELL_SCRIPTS)
-    found = script_check.check(content.scripts, content.variables, allows_shell=allows_shell)
+    with reading.reader() as reader:
+        found = reader.script_faults(content.scripts, content.variables, allows_shell=allows_shell)
     faults_found = [_fault(each, content.scripts) for each in found]
     try:
         command.read_init_options(content.init_options)
@@ -87,7 +89,6 @@ def faults(content: WorkloadContent) -> list[Fault]:
     return faults_found
 
 
-@transaction.atomic
 def create(
     *,
     name: str,
@@ -101,16 +102,18 @@ def create(
     Raises Refused with all faults of its content.
     """
     check(content)
-    project = project or default()
-    workload = Workload(name=name.strip(), description=description, project=project, created_by=by)
-    taken = (*NOT_SLUGS, *BUILT_IN)
-    slugs.store(workload, called=name, otherwise="workload", project=project, taken=taken)
-    details = {"name": workload.name}
-    audit.record("workload_made", workload, after=details)
-    return _version(workload, 1, content, by)
+    with transaction.atomic():
+        project = project or default()
+        workload = Workload(
+            name=name.strip(), description=description, project=project, created_by=by
+        )
+        taken = (*NOT_SLUGS, *BUILT_IN)
+        slugs.store(workload, called=name, otherwise="workload", project=project, taken=taken)
+        details = {"name": workload.name}
+        audit.record("workload_made", workload, after=details)
+        return _version(workload, 1, content, by)
 
 
-@transaction.atomic
 def edit(
     *,
     workload: Workload,
@@ -124,21 +127,22 @@ def edit(
     Raises Refused with all faults of the content.
     """
     check(content)
-    locked = Workload.objects.select_for_update().get(pk=workload.pk)
-    was = {"name": locked.name, "description": locked.description}
-    locked.name, locked.description = name.strip(), description
-    locked.save(update_fields=["name", "description"])
-    now = {"name": locked.name, "description": locked.description}
-    newest = locked.versions.order_by("-number").first()
-    number = newest.number if newest else 0
-    is_other = newest is None or content_of(newest) != content
-    if is_other or was != now:
-        was |= {"version": str(number)}
-        now |= {"version": str(number + is_other)}
-        audit.record("workload_changed", locked, before=was, after=now)
-    if newest is not None and not is_other:
-        return newest
-    return _version(locked, number + 1, content, by)
+    with transaction.atomic():
+        locked = Workload.objects.select_for_update().get(pk=workload.pk)
+        was = {"name": locked.name, "description": locked.description}
+        locked.name, locked.description = name.strip(), description
+        locked.save(update_fields=["name", "description"])
+        now = {"name": locked.name, "description": locked.description}
+        newest = locked.versions.order_by("-number").first()
+        number = newest.number if newest else 0
+        is_other = newest is None or content_of(newest) != content
+        if is_other or was != now:
+            was |= {"version": str(number)}
+            now |= {"version": str(number + is_other)}
+            audit.record("workload_changed", locked, before=was, after=now)
+        if newest is not None and not is_other:
+            return newest
+        return _version(locked, number + 1, content, by)
 
 
 def content_of(version: WorkloadVersion) -> WorkloadContent:
@@ -224,7 +228,7 @@ def _version(
     )
 
 
-def _fault(found: script_check.Fault, scripts: Sequence[GivenScript]) -> Fault:
+def _fault(found: ScriptFault, scripts: Sequence[GivenScript]) -> Fault:
     sentence = str(_SENTENCES[found.code]) % {"word": found.word[:80]}
     if found.code == "bad_variable":
         return Fault("/variables", found.code, sentence)

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from django.utils.translation import gettext as _
 
 from runs.models import Server
-from runs.postgresql_settings import conf_file, fitting
+from runs.postgresql_settings import fitting
 from runs.postgresql_settings.catalogue import MAJORS, UNRELEASED, canonical
-from runs.postgresql_settings.conf_file import ConfFile, Entry
+from runs.postgresql_settings.conf_text import ConfFile, Entry
 from runs.postgresql_settings.findings import Finding
 from runs.postgresql_settings.fitting import Fitted
 from runs.services.configurations import fitted_configurations
@@ -58,16 +58,15 @@ class Checked:
         return tuple(remark for remark in self.remarks if remark.severity == "error")
 
 
-def check_text(
-    text: str,
+def check_file(
+    file: ConfFile,
     majors: Sequence[str],
     *,
     initdb_options: Sequence[str] = (),
     written_for: str = "",
     memory_bytes: int | None = None,
 ) -> Checked:
-    """Read postgresql.conf and check it for the versions."""
-    file = conf_file.read(text)
+    """Check what a postgresql.conf says (`services.reading`) for the versions."""
     content = Content(dict(file.settings), tuple(initdb_options), written_for)
     checked = check(content, majors, memory_bytes=memory_bytes)
     lines = {entry.name.lower(): entry.line for entry in file.entries}

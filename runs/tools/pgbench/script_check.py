@@ -5,6 +5,7 @@ Source: the pgbench page of PostgreSQL 18's manual, pgbench.c.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -17,6 +18,13 @@ from runs.tools.pgbench.script_tokens import (
     check_expression,
     tokens,
 )
+from runs.tools.pgbench.scripts import (
+    MOST_CHARACTERS,
+    MOST_SCRIPTS,
+    MOST_WEIGHT,
+    Fault,
+    GivenScript,
+)
 
 # Always defined by pgbench itself.
 AUTOMATIC = frozenset(("client_id", "default_seed", "random_seed", "scale"))
@@ -27,7 +35,6 @@ _COMMANDS = frozenset(
     ("set", "sleep", "gset", "aset", *_CONDITIONS, *SHELL, *_WITHOUT_WORDS)
 )  # fmt: skip
 _OF_PIPELINES = frozenset(("startpipeline", "syncpipeline", "endpipeline", "gset", "aset"))
-MOST_SCRIPTS, MOST_CHARACTERS, MOST_WEIGHT = 20, 100_000, 1_000_000
 _MOST_WORDS = dict.fromkeys(_WITHOUT_WORDS, 0) | {"gset": 1, "aset": 1}
 _SETTING = frozenset(("set", "setshell"))
 # A backslash may be anywhere in front of the command among these.
@@ -42,25 +49,6 @@ _SLEEP = re.compile(r"(?::\S+|[+-]?[0-9]++)(?:\s*+(?:us|ms|s))?", re.IGNORECASE)
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _USED = re.compile(rf"(?<![:\w]):({NAME})")
 _CONTINUED = re.compile(r"\\\r?\n")
-
-
-@dataclass(frozen=True)
-class Fault:
-    """What is wrong, as a code with words for it; `line` counts from 1; 0 is all of it."""
-
-    script: str
-    line: int
-    code: str
-    word: str = ""
-
-
-@dataclass(frozen=True)
-class GivenScript:
-    """A script as somebody wrote it."""
-
-    name: str
-    text: str
-    weight: int = 1
 
 
 def check(
@@ -85,8 +73,8 @@ def _as_a_whole(scripts: Sequence[GivenScript], variables: Mapping[str, str]) ->
         yield Fault("", 0, "no_script")
     if len(scripts) > MOST_SCRIPTS:
         yield Fault("", 0, "too_many_scripts", str(MOST_SCRIPTS))
-    names = [script.name for script in scripts]
-    for name in sorted({each for each in names if names.count(each) > 1}):
+    counts = Counter(script.name for script in scripts)
+    for name in sorted(name for name, count in counts.items() if count > 1):
         yield Fault(name, 0, "name_twice", name)
     for name, value in variables.items():
         if not _NAME.fullmatch(name) or name in AUTOMATIC or "\n" in value:

@@ -3,6 +3,7 @@
 The median of each test counts, in milliseconds.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -41,7 +42,8 @@ def _reasons(tests: list[dict[str, Any]]) -> Iterator[Reason]:
 
 def _values(tests: list[dict[str, Any]]) -> Iterator[MetricValue]:
     names = [_named(row, "name") for row in tests]
-    alike = {name for name in names if names.count(name) > 1} | marked(names)
+    counts = Counter(names)
+    alike = {name for name in names if counts[name] > 1} | marked(names)
     for row, name in zip(tests, names, strict=True):
         seconds = number(part(row, "stats").get("median"))
         if seconds is not None and name:

@@ -18,7 +18,7 @@ from runs.selectors.campaigns import workloads as selectors
 from runs.services.campaigns import workloads
 from runs.services.errors import Refused, ServiceError
 from runs.services.servers import server_checks
-from runs.tools.pgbench.script_check import MOST_CHARACTERS, MOST_SCRIPTS, MOST_WEIGHT, GivenScript
+from runs.tools.pgbench.scripts import MOST_CHARACTERS, MOST_SCRIPTS, MOST_WEIGHT, GivenScript
 from runs.web import pages
 
 CODE = {"class": "code", "spellcheck": "false", "autocomplete": "off", "wrap": "off"}
@@ -255,6 +255,8 @@ def _stored(
         return workloads.edit(workload=workload, content=content, by=by, **fields)
     except Refused as refused:
         show_faults(form, scripts, refused)
+    except ServiceError as error:
+        pages.refused(request, error)
     return None
 
 

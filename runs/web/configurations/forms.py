@@ -9,8 +9,10 @@ from django.contrib.auth.models import User
 from django.utils.translation import gettext_lazy as _
 
 from runs.models import Configuration, Server
-from runs.postgresql_settings import conf_file
+from runs.postgresql_settings import conf_text
+from runs.postgresql_settings.conf_text import ConfFile
 from runs.selectors.access.permission_table import Right
+from runs.services import reading
 from runs.services.configurations import check as configuration_check
 from runs.services.configurations.check import (
     MOST_CHARACTERS,
@@ -129,7 +131,10 @@ class ConfigurationForm(forms.Form):
         given = super().clean() or {}
         if given.get("file") is not None:
             given["text"] = given["file"]
-        if len(conf_file.read(given.get("text", "")).settings) > MOST_SETTINGS:
+        self.file_content = ConfFile({}, (), ())
+        with pages.faults_of(self), reading.reader() as reader:
+            self.file_content = reader.settings(given.get("text", ""))
+        if len(self.file_content.settings) > MOST_SETTINGS:
             message = _("More than %(most)d settings.")
             self.add_error("text", forms.ValidationError(message, params={"most": MOST_SETTINGS}))
         return given
@@ -137,8 +142,8 @@ class ConfigurationForm(forms.Form):
     def checked(self) -> Checked:
         """The check's result. Only of a valid form."""
         given = self.cleaned_data
-        return configuration_check.check_text(
-            given["text"],
+        return configuration_check.check_file(
+            self.file_content,
             given["majors"] or [given["written_for"] or OFFERED_MAJORS[-1]],
             initdb_options=re.split(r"\s+", given["initdb_options"].strip())
             if given["initdb_options"].strip()
@@ -173,6 +178,5 @@ def as_text(settings: Mapping[str, str]) -> str:
 
 
 def _value(value: str) -> str:
-    """In quotes, unless it is read back the same without."""
-    plain = conf_file.read(f"x = {value}")
-    return value if plain.settings.get("x") == value and value else conf_file.quoted(value)
+    """In quotes, unless it is a number or a word."""
+    return value if conf_text.is_bare(value) else conf_text.quoted(value)

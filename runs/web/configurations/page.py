@@ -6,7 +6,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from runs.models import Configuration, ConfigurationRevision
-from runs.postgresql_settings import conf_file, values
+from runs.postgresql_settings import conf_text, values
 from runs.postgresql_settings.catalogue import setting
 from runs.postgresql_settings.completion import versions
 from runs.postgresql_settings.findings import Finding
@@ -80,7 +80,7 @@ def file(configuration: Configuration, major: str) -> str:
     ]
     options = " ".join(configuration.initdb_options)
     head = [configuration.name, *([f"initdb {options}"] if options else []), *lines]
-    return conf_file.write(fitted.settings, major, header=head)
+    return conf_text.write(fitted.settings, major, header=head)
 
 
 def past(revisions: Sequence[ConfigurationRevision]) -> list[dict[str, Any]]:

@@ -15,16 +15,17 @@ from runs.query_plans import (
     Node,
     Pair,
     Plan,
-    PlanUnreadableError,
     compare,
-    read,
     subplans,
 )
-from runs.query_plans.reading import MOST_CHARACTERS
+from runs.query_plans.node import MOST_CHARACTERS
 from runs.selectors import runs as selectors
 from runs.selectors.access import projects
+from runs.services import reading
+from runs.services.errors import ServiceError
 from runs.services.runs import artifacts
 from runs.templatetags.factors import level
+from runs.web import pages
 from runs.web.pages import or_404
 
 # From here on a line is highlighted: a share of the total time, and a factor of rows.
@@ -184,9 +185,12 @@ def _read(side: Side) -> Side:
     if not side.text.strip():
         return side
     try:
-        plan = read(side.text)
-    except PlanUnreadableError as error:
+        with reading.reader() as reader:
+            plan = reader.plan(side.text)
+    except reading.NotUnderstood as error:
         return replace(side, problem=str(error))
+    except ServiceError as error:
+        return replace(side, problem=pages.sentence(error))
     if len(plan.nodes()) > MOST_NODES:
         problem = _("This plan has more than %(most)d nodes.") % {"most": MOST_NODES}
         return replace(side, problem=problem)

@@ -22,7 +22,7 @@ from benchlab.embedded.account import service_account
 from benchlab.embedded.binaries import postgresql_binaries
 from benchlab.embedded.places import REPOSITORY
 from benchlab.lab.folders import bindirs
-from runs.postgresql_settings.conf_file import quoted, write
+from runs.postgresql_settings.conf_text import quoted, write
 from tests.started import wait_for_lab
 
 DEBIAN = Path("/usr/lib/postgresql")

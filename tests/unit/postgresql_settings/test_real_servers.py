@@ -7,7 +7,8 @@ import pytest
 
 from runs.postgresql_settings import values
 from runs.postgresql_settings.catalogue import MAJORS, catalogue, setting
-from runs.postgresql_settings.conf_file import quoted, read, write
+from runs.postgresql_settings.conf_file import read
+from runs.postgresql_settings.conf_text import quoted, write
 from runs.postgresql_settings.translation import translate
 from runs.postgresql_settings.validation import check, errors
 from tests.unit.postgresql_settings.servers import (

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from runs.postgresql_settings import conf_file, fitting, translation_rules, values, version_notes
+from runs.postgresql_settings import conf_text, fitting, translation_rules, values, version_notes
 from runs.postgresql_settings.catalogue import MAJORS, before, catalogue, names, setting
 from runs.postgresql_settings.fitting import Fitted, fit, home
 from runs.postgresql_settings.translation import translate
@@ -443,7 +443,7 @@ def test_every_real_server_takes_each_translated(server: Server):
     fitted = [translated(each.values[0], server) for each in every]
     wrong = {e.id: f.errors for e, f in zip(every, fitted, strict=True) if f.errors}
     assert wrong == {}
-    answers = server.reads_each([conf_file.write(f.settings, server.major) for f in fitted])
+    answers = server.reads_each([conf_text.write(f.settings, server.major) for f in fitted])
     refused = {e.id: said for e, (taken, said) in zip(every, answers, strict=True) if not taken}
     assert refused == {}
 

@@ -4,7 +4,7 @@ import csv
 
 import pytest
 
-from runs.postgresql_settings import catalogue, conf_file, ownership, record, values
+from runs.postgresql_settings import catalogue, conf_file, conf_text, ownership, record, values
 from runs.postgresql_settings.catalogue import MAJORS, UnknownVersion, setting
 from runs.postgresql_settings.completion import complete, versions
 from runs.postgresql_settings.secrets import MASK, masked
@@ -575,11 +575,11 @@ def test_what_is_written_is_read_again():
         "DateStyle": "iso, mdy",
         "cluster_name": "two\nlines",
     }
-    assert conf_file.read(conf_file.write(settings, "9.5")).settings == settings
+    assert conf_file.read(conf_text.write(settings, "9.5")).settings == settings
 
 
 def test_settings_are_written_by_the_manuals_chapters():
-    text = conf_file.write({"work_mem": "1GB", "x.y": "1", "fsync": "off"}, "16", header=["Mine"])
+    text = conf_text.write({"work_mem": "1GB", "x.y": "1", "fsync": "off"}, "16", header=["Mine"])
     assert text == (
         "# Mine\n# PostgreSQL 16\n"
         "\n# Resource Usage / Memory\nwork_mem = 1GB\n"
@@ -589,10 +589,10 @@ def test_settings_are_written_by_the_manuals_chapters():
 
 
 def test_a_title_of_two_lines_cannot_become_a_setting():
-    text = conf_file.write({}, "16", header=["Mine\narchive_command = 'rm -rf /'"])
+    text = conf_text.write({}, "16", header=["Mine\narchive_command = 'rm -rf /'"])
     assert conf_file.read(text).settings == {}
 
 
 def test_a_null_byte_is_refused():
     with pytest.raises(ValueError, match="null byte"):
-        conf_file.write({"cluster_name": "a\0b"}, "16")
+        conf_text.write({"cluster_name": "a\0b"}, "16")

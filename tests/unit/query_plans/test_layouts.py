@@ -10,8 +10,9 @@ from contextlib import suppress
 
 import pytest
 
-from runs.query_plans import PlanUnreadableError, read
-from runs.query_plans.reading import MOST_CHARACTERS
+from runs.query_plans import PlanUnreadableError
+from runs.query_plans.node import MOST_CHARACTERS
+from runs.query_plans.reading import read
 from tests.patterns import min_of
 
 PLAN = """\

@@ -13,9 +13,9 @@ from runs.query_plans import (
     PlanUnreadableError,
     compare,
     parallel,
-    read,
     subplans,
 )
+from runs.query_plans.reading import read
 
 SOURCES = Path(runs.published.__file__).parent.glob("*.yaml")
 

@@ -8,7 +8,7 @@ import re
 import psycopg
 import pytest
 
-from runs.query_plans import read
+from runs.query_plans.reading import read
 from tests.each import some
 from tests.unit.postgresql_settings.servers import asked_often
 

@@ -14,7 +14,7 @@ from runs.services.campaigns import campaigns, scenarios, workloads
 from runs.services.configurations import configurations
 from runs.services.configurations.contents import Content
 from runs.services.errors import ServiceError
-from runs.tools.pgbench.script_check import GivenScript
+from runs.tools.pgbench.scripts import GivenScript
 from tests import factories
 
 pytestmark = pytest.mark.django_db

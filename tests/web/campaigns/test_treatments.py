@@ -7,7 +7,7 @@ import pytest
 from runs.execution.plan import WorkloadContent
 from runs.models import Artifact, Campaign, Run, ServerCheck, Workload, WorkloadVersion
 from runs.services.campaigns import workloads
-from runs.tools.pgbench.script_check import GivenScript
+from runs.tools.pgbench.scripts import GivenScript
 from tests.web.campaigns.test_campaigns import draft
 
 pytestmark = pytest.mark.django_db

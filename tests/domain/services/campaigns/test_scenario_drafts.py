@@ -15,7 +15,7 @@ from runs.selectors.runs import machines_of
 from runs.services.campaigns import campaigns, designs, scenarios, workloads
 from runs.services.campaigns.estimates import estimate
 from runs.services.errors import ServiceError
-from runs.tools.pgbench.script_check import GivenScript
+from runs.tools.pgbench.scripts import GivenScript
 from tests import factories
 
 

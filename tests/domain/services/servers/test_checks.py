@@ -17,7 +17,7 @@ from runs.services.access import audit
 from runs.services.campaigns import drafts, scenarios, trials, workloads
 from runs.services.errors import ServiceError
 from runs.services.servers import edits, logins, preflight, server_checks, servers, ssh_keys
-from runs.tools.pgbench.script_check import GivenScript
+from runs.tools.pgbench.scripts import GivenScript
 from tests import factories
 from tests.checks import carry_out
 

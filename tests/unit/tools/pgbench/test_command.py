@@ -18,8 +18,9 @@ from runs.tools.pgbench import (
     initialise,
 )
 from runs.tools.pgbench.result import PgbenchResult, ProgressPoint
-from runs.tools.pgbench.script_check import GivenScript, check
+from runs.tools.pgbench.script_check import check
 from runs.tools.pgbench.script_tokens import command_lines, line_of_command
+from runs.tools.pgbench.scripts import GivenScript
 from runs.tools.pgbench.versions import UnsupportedByToolError
 from tests.unit.timing import cpu_seconds
 from tests.unit.tools.pgbench.samples import all_samples, sample

@@ -9,8 +9,9 @@ import subprocess
 
 import pytest
 
-from runs.tools.pgbench.script_check import GivenScript, check
+from runs.tools.pgbench.script_check import check
 from runs.tools.pgbench.script_tokens import tokens
+from runs.tools.pgbench.scripts import GivenScript
 from tests.patterns import min_of
 from tests.unit.postgresql_settings.servers import installed
 

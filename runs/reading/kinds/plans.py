@@ -1,0 +1,7 @@
+"""A plan of a query: `{"text": ...}`."""
+
+from runs.query_plans.node import Plan, PlanUnreadableError
+from runs.query_plans.reading import read
+from runs.reading.readers import Reader
+
+READER = Reader(lambda request: read(request["text"]), Plan, (PlanUnreadableError,))

@@ -1,0 +1,7 @@
+"""A postgresql.conf, or what people paste in place of one: `{"text": ...}`."""
+
+from runs.postgresql_settings.conf_file import read
+from runs.postgresql_settings.conf_text import ConfFile
+from runs.reading.readers import Reader
+
+READER = Reader(lambda request: read(request["text"]), ConfFile)
