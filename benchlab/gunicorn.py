@@ -1,4 +1,4 @@
-"""How gunicorn runs BenchLab: its settings, and how patiently a request is read.
+"""How gunicorn runs BenchLab: its settings, how patiently a request is read, and how it ends.
 
     gunicorn benchlab.wsgi:application --config python:benchlab.gunicorn
 
@@ -8,11 +8,14 @@ gunicorn reads WEB_CONCURRENCY, the number of processes, itself; one answers by 
 import contextlib
 import os
 import socket
+import threading
 import time
 from typing import Any
 
 from gunicorn.glogging import Logger
 from gunicorn.workers.gthread import TConn, ThreadWorker
+
+from benchlab.request_time import Requests, described
 
 # Loaded once, before the first request; the processes share what nobody writes to.
 preload_app = True
@@ -27,6 +30,8 @@ control_socket_disable = True
 
 # Silence in the middle of a request, and the time that its first bytes have.
 SILENCE_SECONDS = 5.0
+# How long the other requests of a process have to end when one of them has to be ended with it.
+GRACE_SECONDS = 5.0
 # Received data extends the time for more: no connection of today is slower than that.
 BYTES_PER_SECOND = 20_000
 
@@ -68,7 +73,34 @@ class Connection(TConn):  # type: ignore[misc]
 
 
 class Worker(ThreadWorker):  # type: ignore[misc]
-    """gunicorn's own, with connections that are read impatiently."""
+    """gunicorn's own, with connections that are read impatiently, and requests that end."""
+
+    alive: bool
+    wsgi: Any
+
+    def load_wsgi(self) -> None:
+        """Called once in each process."""
+        super().load_wsgi()
+        self.requests = Requests(self.wsgi)
+        self.wsgi = self.requests
+
+    def notify(self) -> None:
+        """Called every second by the main thread, which says that the process lives.
+
+        Where a request takes longer than any may, it ends the process: others have some seconds.
+        """
+        super().notify()
+        requests = getattr(self, "requests", None)
+        if not self.alive or requests is None:
+            return
+        work = requests.overdue()
+        if work is not None:
+            self.alive = False
+            # Threads that are still at work then would keep the process from its own end.
+            ending = threading.Timer(GRACE_SECONDS, os._exit, (1,))
+            ending.daemon = True
+            ending.start()
+            self.log.error("A request is ended with its process: %s", described(work))
 
     def handle(self, conn: Any) -> Any:
         """Handle a request on a connection; runs in a thread."""

@@ -37,7 +37,7 @@ class Structure:
 
     name: str
     grown: Callable[[int], bytes]
-    size: int = 120_000
+    size: int = 60_000
 
 
 def structures(content: bytes) -> Iterator[Structure]:

@@ -7,9 +7,10 @@ from typing import Any
 import psycopg
 from django.db.backends.postgresql import base
 from psycopg import IsolationLevel
-from psycopg_pool import ConnectionPool
+from psycopg_pool import ConnectionPool, PoolTimeout
 
 from benchlab.database.patience import PatientConnection
+from benchlab.database.turns import turns
 
 # A connection that has something to say is asked whether it works.
 CHECK_SECONDS = 2.0
@@ -29,8 +30,13 @@ class DatabaseWrapper(base.DatabaseWrapper):
             self.isolation_level = IsolationLevel.READ_COMMITTED
             return PatientConnection.connect(**conn_params)
         while True:
-            found = super().get_new_connection(conn_params)
+            try:
+                found = super().get_new_connection(conn_params)
+            except PoolTimeout:
+                turns.refused()
+                raise
             if _works(found):
+                turns.taken()
                 return found
             found.close()
             self.pool.putconn(found)

@@ -3,6 +3,7 @@
 import os
 import shutil
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
@@ -13,12 +14,13 @@ from urllib.parse import urlsplit
 import psycopg
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from django.conf import settings
-from django.db import DEFAULT_DB_ALIAS, connections
+from django.db import DEFAULT_DB_ALIAS, OperationalError, connections
 from django.db.migrations.loader import MigrationLoader
 from django.utils.translation import gettext as _
 from redis.exceptions import RedisError
 
 from benchlab import bucket
+from benchlab.database.turns import turns
 from benchlab.replica import ALIAS, IS_USABLE
 from runs.models import Campaign, Run, Server, ServerCheck
 from runs.selectors.operations import signs
@@ -31,6 +33,8 @@ LEAST_FREE_BYTES = 256 * 2**20
 LOW_FREE_SHARE = 0.05
 MOST_COUNTED = 10_000
 CONNECT_SECONDS = 2
+# So long pages may be 503, as on a busy machine, before `/readyz` says so.
+MOST_REFUSED_SECONDS = 30.0
 SECONDS_AN_HOUR = 3600
 
 
@@ -76,6 +80,23 @@ def _migrations() -> tuple[frozenset[str], frozenset[str]]:
     own = {name: each for (app, name), each in loader.disk_migrations.items() if app == "runs"}
     replaced = {name for each in own.values() for _app, name in each.replaces}
     return frozenset(own), frozenset(replaced)
+
+
+def pages() -> Outcome:
+    """Whether requests of this process still get a connection: pages are 503 where none does.
+
+    Asks for one itself where the last request got none, since nobody may ask after it.
+    """
+    if turns.refused_seconds():
+        with suppress(OperationalError):
+            connections[DEFAULT_DB_ALIAS].ensure_connection()
+            connections[DEFAULT_DB_ALIAS].close()
+    seconds = turns.refused_seconds()
+    if seconds > MOST_REFUSED_SECONDS:
+        text = _("No request has got a connection to the database for %(seconds)d s.")
+        remedy = _("See the log of web for requests that do not end, and restart web.")
+        return Outcome("pages", FAILED, text % {"seconds": seconds}, remedy)
+    return Outcome("pages", OK, _("Requests get a connection to the database."))
 
 
 def replica() -> Outcome:

@@ -14,6 +14,7 @@ from runs.selectors.operations.health_checks import FAILED, OK, UNKNOWN, Outcome
 
 CHECKS: Sequence[Callable[[], Outcome]] = (
     health_checks.database,
+    health_checks.pages,
     *([health_checks.replica] if replica.ALIAS in settings.DATABASES else ()),
     health_checks.redis,
     health_checks.workers,

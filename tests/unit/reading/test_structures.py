@@ -27,7 +27,7 @@ from tests.unit.tools.pgbench.samples import all_samples
 from tests.unit.tools.reading import samples
 
 # Below this the file with four times as much is read at once.
-NOTICED_SECONDS = 0.3
+NOTICED_SECONDS = 0.5
 # Two where the time grows with the size, four where it does with its square. What a reader does
 # from some size on may grow faster once, so both doublings have to.
 MOST_GROWTH = 2.8
