@@ -1,8 +1,10 @@
 """A result by hand: what would be stored is shown, and then it is stored once."""
 
 import html
+import io
 import re
 import shutil
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,8 @@ from django.urls import reverse
 
 from runs.importers.registry import IMPORTERS
 from runs.models import Run
+from runs.reading import process
+from runs.services import database
 from runs.services.access import projects
 from runs.web.uploads import PEER
 from tests.domain.services.uploads.test_importing import PEERS
@@ -158,3 +162,32 @@ def test_nobody_else_uploads(client, django_user_model):
 
     assert not Run.objects.exists()
     assert "What would be stored" not in answer.content.decode()
+
+
+def test_a_file_that_takes_too_long_is_refused_with_the_reason(admin_client, monkeypatch):
+    monkeypatch.setattr(process, "WAIT_SECONDS", 0.5)
+    admin_client.defaults["HTTP_ACCEPT_LANGUAGE"] = "ja"
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr(
+            "composite.xml", f"<PhoronixTestSuite>{'<Result/>' * 10**6}</PhoronixTestSuite>"
+        )
+    file = SimpleUploadedFile("x.zip", content.getvalue())
+
+    page = sent(admin_client, file=file, tool=f"{PEER}phoronix", campaign="")
+
+    assert page.status_code == 422
+    assert "0.5 秒より長くかかりました。" in page.content.decode()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_request_that_waits_for_a_reader_holds_no_connection(admin_client, monkeypatch):
+    given_back = []
+    monkeypatch.setattr(database, "give_back", lambda: given_back.append(True))
+
+    sent(admin_client)
+    assert not given_back  # it is small, and read at once
+    page = sent(admin_client, TEXT + "x\n" * process.SMALL_CHARACTERS)
+
+    assert given_back
+    assert page.status_code == 200

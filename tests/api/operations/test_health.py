@@ -23,9 +23,12 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
+from psycopg_pool import PoolTimeout
 
 from benchlab import logs
 from benchlab.celery import app
+from benchlab.database import base
+from benchlab.database.turns import Turns
 from runs import celery_messages
 from runs.models import AuditEntry, Campaign, CheckedServer, Run, ServerCheck, SSHKey
 from runs.selectors.operations import health_checks, prometheus, readiness, signs
@@ -158,6 +161,32 @@ def test_a_database_that_is_away_or_silent_is_told_in_time(client, alive, admini
         assert time.monotonic() - began < readiness.PATIENCE_SECONDS + 1
     assert status == 503
     assert body["checks"]["database"] == "failed"
+
+
+def test_connections_that_nobody_gets_are_told_until_somebody_gets_one(client, alive, monkeypatch):
+    waited = Turns()
+    monkeypatch.setattr(health_checks, "turns", waited)
+    monkeypatch.setattr(base, "turns", waited)
+    assert health_checks.pages().status == health_checks.OK
+
+    def no_turn(_self, _parameters):
+        raise PoolTimeout
+
+    with monkeypatch.context() as held:
+        held.setattr(base.base.DatabaseWrapper, "get_new_connection", no_turn)
+        wrapper = base.DatabaseWrapper({**connection.settings_dict}, "default")
+        held.setattr(base.DatabaseWrapper, "pool", True)
+        with pytest.raises(PoolTimeout):
+            wrapper.get_new_connection({})
+    assert 0 < waited.refused_seconds() < health_checks.MOST_REFUSED_SECONDS
+    waited._refused_since -= health_checks.MOST_REFUSED_SECONDS
+    monkeypatch.setattr(connection, "ensure_connection", lambda: None)
+    monkeypatch.setattr(connection, "close", lambda: None)
+    outcome = health_checks.pages()
+    assert (outcome.check, outcome.status) == ("pages", health_checks.FAILED)
+
+    waited.taken()
+    assert health_checks.pages().status == health_checks.OK
 
 
 @pytest.mark.usefixtures("nothing_known")

@@ -10,6 +10,7 @@ from django.db.models import Sum
 from django.utils import timezone
 
 from runs.models import Campaign, Cell, CellSummary, Metric, Run, Scenario, Token, Upload
+from runs.reading import process
 from tests import factories
 from tests.api.upload_bodies import run
 from tests.each import some
@@ -479,3 +480,28 @@ def test_a_refusal_is_in_the_readers_language(client, bearer):
     (fault,) = answer.json()["errors"]
     assert fault["code"] == "web_page"
     assert fault["message"] == "これはHTMLページで、pgbenchの出力ではありません。"
+
+
+def test_an_output_that_takes_too_long_is_refused_with_the_reason(post, monkeypatch):
+    monkeypatch.setattr(process, "WAIT_SECONDS", 0.01)
+    large = GOOD.stdout + "progress: x\n" * process.SMALL_CHARACTERS
+
+    answer = post(run(*FIGURES, raw=large, tool="pgbench"))
+
+    assert answer.status_code == 422
+    assert answer.json()["code"] == "reading_too_slow"
+    assert answer.json()["errors"][0]["pointer"] == "/raw"
+    assert not Run.objects.exists()
+
+
+def test_a_large_output_is_read_as_a_small_one(post):
+    text = GOOD.stdout
+    small = post(run(*FIGURES, raw=text, tool="pgbench", external_id="small")).json()
+    more = {"stdout": text, "postgresql.log": f"LOG:  {'x' * 60}\n" * 2_000}
+    large = post(run(*FIGURES, raw=more, tool="pgbench", external_id="large")).json()
+
+    figures = [
+        set(Run.objects.get(pk=answer["id"]).measurements.values_list("metric__name", "value"))
+        for answer in (small, large)
+    ]
+    assert figures[0] == figures[1] != set()
