@@ -65,7 +65,7 @@ def test_an_export_is_imported_elsewhere(client, project, private, make_token):
 def test_anybody_exports_what_is_public(client, project):
     factories.finish_all(factories.campaign("open"))
 
-    assert b'"slug": "open"' in exported(client, "default")
+    assert b'"slug":"open"' in exported(client, "default")
 
 
 def test_a_private_project_is_not_there_for_others(client, private, make_token, member):
