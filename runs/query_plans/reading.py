@@ -2,6 +2,8 @@
 
 import html
 import re
+from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -136,36 +138,78 @@ def _with_processes(node: Node, processes: float) -> Node:
 
 def _inner(root: Node) -> dict[int, float]:
     """Milliseconds of CTEs and InitPlans by the `id` of the node that ran them."""
+    readers = _Readers(root)
     inner: dict[int, float] = {}
     for _depth, node in root.walk():
         for init in node.children:
             left = init.elapsed_ms or 0.0
             if not init.is_init or not left:
                 continue
-            for reader in _readers(node, init):
+            for reader in readers.of(node, init):
                 free = (reader.own_ms or 0.0) - inner.get(id(reader), 0.0)
                 taken = min(max(free, 0.0), left)
                 inner[id(reader)] = inner.get(id(reader), 0.0) + taken
                 left -= taken
+                if left <= 0:
+                    break
     return inner
 
 
-def _readers(owner: Node, init: Node) -> Iterator[Node]:
-    """The nodes that read its result, in printed order; at last the one that it belongs to."""
-    _word, _blank, name = init.role.partition(" ")
-    is_cte = init.role.startswith("CTE ")
-    marks = [f"({init.role})", f"(InitPlan {name})"]
-    if "(returns " in name:
-        marks = [each.strip() for each in name.partition("(returns ")[2].rstrip(")").split(",")]
-    for _depth, node in owner.walk():
-        if is_cte:
-            reads = node.kind == "CTE Scan" and node.on.partition(" ")[0] == name
-        else:
-            reads = any(mark in value for mark in marks for _name, value in node.details)
-        if reads and node is not init:
-            yield node
-    if not is_cte:
+# How a node's line names what an InitPlan computed: (InitPlan 1), $0.
+_MARK = re.compile(r"\(InitPlan [^()]*\)|\$\d+")
+
+
+class _Readers:
+    """Which nodes of a plan read the result of which CTE and InitPlan: looked for once."""
+
+    def __init__(self, root: Node) -> None:
+        # Of each node its place in the printed order, and the place behind the last node below it.
+        self._places: dict[int, tuple[int, int]] = {}
+        # The places of the nodes that have a mark, or scan a CTE of a name.
+        self._marked: dict[str, list[int]] = defaultdict(list)
+        self._scanning: dict[str, list[int]] = defaultdict(list)
+        self._nodes: list[Node] = []
+        open_nodes: list[tuple[int, Node]] = []
+        for depth, node in root.walk():
+            while open_nodes and open_nodes[-1][0] >= depth:
+                self._close(open_nodes.pop()[1])
+            open_nodes.append((depth, node))
+            self._places[id(node)] = (len(self._nodes), 0)
+            self._note(node, len(self._nodes))
+            self._nodes.append(node)
+        while open_nodes:
+            self._close(open_nodes.pop()[1])
+
+    def _close(self, node: Node) -> None:
+        place, _end = self._places[id(node)]
+        self._places[id(node)] = (place, len(self._nodes))
+
+    def _note(self, node: Node, place: int) -> None:
+        if node.kind == "CTE Scan":
+            self._scanning[node.on.partition(" ")[0]].append(place)
+        marks = {mark for _name, value in node.details for mark in _MARK.findall(value)}
+        for mark in marks:
+            self._marked[mark].append(place)
+
+    def of(self, owner: Node, init: Node) -> Iterator[Node]:
+        """The nodes that read its result, in printed order; at last the one it belongs to."""
+        _word, _blank, name = init.role.partition(" ")
+        if init.role.startswith("CTE "):
+            yield from self._below(owner, init, self._scanning.get(name, []))
+            return
+        marks = [f"({init.role})", f"(InitPlan {name})"]
+        if "(returns " in name:
+            returned = name.partition("(returns ")[2].rstrip(")")
+            marks = [parameter.strip() for parameter in returned.split(",")]
+        places = {place for mark in marks for place in self._marked.get(mark, [])}
+        yield from self._below(owner, init, sorted(places))
         yield owner
+
+    def _below(self, owner: Node, init: Node, places: list[int]) -> Iterator[Node]:
+        start, end = self._places[id(owner)]
+        for place in places[bisect_left(places, start) : bisect_left(places, end)]:
+            if self._nodes[place] is not init:
+                yield self._nodes[place]
 
 
 def _with_inner(node: Node, inner: dict[int, float]) -> Node:

@@ -4,6 +4,7 @@ Readers are found by their registries, and their structures in what was recorded
 without a recorded file fails here.
 """
 
+import json
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -166,6 +167,36 @@ PLANS = {
         "  ->  CTE Scan on x  (cost=0.00..1.00 rows=1 width=4) "
         "(actual time=0.1..0.2 rows=1 loops=1)\n"
         "Planning Time: 0.1 ms\nExecution Time: 1.0 ms\n"
+    ),
+    "json": json.dumps(
+        [
+            {
+                "Plan": {
+                    "Node Type": "CTE Scan",
+                    "CTE Name": "x",
+                    "Actual Total Time": 2.0,
+                    "Actual Loops": 1,
+                    "Filter": "(a = (InitPlan 1).col1)",
+                    "Plans": [
+                        {
+                            "Node Type": "Result",
+                            "Parent Relationship": "InitPlan",
+                            "Subplan Name": "CTE x",
+                            "Actual Total Time": 0.2,
+                            "Actual Loops": 1,
+                        },
+                        {
+                            "Node Type": "Result",
+                            "Parent Relationship": "InitPlan",
+                            "Subplan Name": "InitPlan 1 (returns $0)",
+                            "Actual Total Time": 0.1,
+                            "Actual Loops": 1,
+                        },
+                    ],
+                },
+                "Execution Time": 3.0,
+            }
+        ]
     ),
 }
 
