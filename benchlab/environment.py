@@ -22,7 +22,7 @@ REDIS = frozenset({"redis", "rediss", "unix"})
 MAIL = re.compile(r"(smtp|smtps|smtp\+tls|smtp\+ssl|consolemail|filemail|memorymail|dummymail)://")
 
 SLUG = re.compile(r"[a-z0-9][a-z0-9-]*")
-# What may be removed when it is old; `runs.services.operations.retention` removes it.
+# What may be removed when it is old; `runs.operations.services.retention` removes it.
 Days: TypeAlias = dict[str, int]
 RETAINED = ("files", "failures", "uploads", "logins")
 

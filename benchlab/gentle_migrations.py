@@ -29,7 +29,7 @@ from django.db.migrations.operations import RunSQL, SeparateDatabaseAndState
 from django.db.migrations.operations.base import Operation
 from django.db.migrations.state import ProjectState
 
-from runs.services.database import LOCK_SECONDS, is_wait
+from runs.shared.database import LOCK_SECONDS, is_wait
 
 # PostgreSQL ends an autovacuum for somebody who has waited for deadlock_timeout.
 LOCK_SECONDS_AGAINST_VACUUM = 1.5

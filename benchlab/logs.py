@@ -15,7 +15,7 @@ from typing import Any
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
-from runs.services.operations import signs
+from runs.operations.services import signs
 
 REQUEST_ID: ContextVar[str] = ContextVar("request_id", default="")
 RUN_ID: ContextVar[int | None] = ContextVar("run_id", default=None)

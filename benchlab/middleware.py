@@ -11,8 +11,8 @@ from django.middleware.gzip import GZipMiddleware
 from django.shortcuts import render
 from django.utils.translation import gettext as _
 
-from runs.api.errors import MEDIA_TYPE, problem
-from runs.api.rate_limit import RateLimit
+from runs.shared.api.errors import MEDIA_TYPE, problem
+from runs.shared.api.rate_limit import RateLimit
 
 Answer = Callable[[HttpRequest], HttpResponseBase]
 

@@ -87,7 +87,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
-    "runs.web.access.logins.Gate",
+    "runs.access.views.logins.Gate",
 ]
 
 ROOT_URLCONF = "benchlab.urls"
@@ -114,7 +114,7 @@ TEMPLATES = [
                 "django.template.context_processors.i18n",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "runs.web.pages.context",
+                "runs.shared.pages.context",
             ],
         },
     },
@@ -286,10 +286,10 @@ SECURE_REFERRER_POLICY = "same-origin"
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 
 # Accounts. Logins that fail are limited to 5 in five minutes a name and 10 a minute an address.
-ACCOUNT_ADAPTER = "runs.web.access.logins.AccountAdapter"
+ACCOUNT_ADAPTER = "runs.access.views.logins.AccountAdapter"
 ACCOUNT_LOGIN_METHODS = {"username", "email"}
 ACCOUNT_SIGNUP_FIELDS = ["username*", "email", "password1*", "password2*"]
-ACCOUNT_FORMS = {"signup": "runs.web.access.logins.SignupForm"}
+ACCOUNT_FORMS = {"signup": "runs.access.views.logins.SignupForm"}
 ACCOUNT_EMAIL_VERIFICATION = "optional" if SENDS_MAIL else "none"
 ACCOUNT_EMAIL_SUBJECT_PREFIX = "BenchLab: "
 ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https" if TLS else "http"
@@ -297,7 +297,7 @@ ACCOUNT_LOGOUT_REDIRECT_URL = "home"
 ALLAUTH_TRUSTED_PROXY_COUNT = env.int("BENCHLAB_PROXIES", default=1 if TLS else 0)
 # Without mails no address is ever confirmed, and nobody could add a second factor.
 MFA_ALLOW_UNVERIFIED_EMAIL = not SENDS_MAIL
-MFA_ADAPTER = "runs.web.access.logins.MFAAdapter"
+MFA_ADAPTER = "runs.access.views.logins.MFAAdapter"
 MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
 MFA_PASSKEY_LOGIN_ENABLED = True
 MFA_TOTP_ISSUER = "BenchLab"
@@ -306,7 +306,7 @@ MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = not TLS
 OPENID_ISSUER = env.str("BENCHLAB_OIDC_ISSUER", default="")
 # Whoever the provider lets in gets an account, without a role anywhere.
 OPENID_SIGN_UP = env.bool("BENCHLAB_OIDC_SIGN_UP", default=False)
-SOCIALACCOUNT_ADAPTER = "runs.web.access.logins.SocialAccountAdapter"
+SOCIALACCOUNT_ADAPTER = "runs.access.views.logins.SocialAccountAdapter"
 SOCIALACCOUNT_PROVIDERS = {
     "openid_connect": {
         "OAUTH_PKCE_ENABLED": True,
@@ -325,22 +325,22 @@ SOCIALACCOUNT_PROVIDERS = {
 }
 
 REST_FRAMEWORK = {
-    "DEFAULT_PERMISSION_CLASSES": ["runs.api.authentication.TablePermission"],
+    "DEFAULT_PERMISSION_CLASSES": ["runs.access.api.authentication.TablePermission"],
     # The first one's challenge is that of a 401.
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "runs.api.authentication.BearerAuthentication",
-        "runs.api.authentication.CookieAuthentication",
+        "runs.access.api.authentication.BearerAuthentication",
+        "runs.access.api.authentication.CookieAuthentication",
     ],
-    "DEFAULT_THROTTLE_CLASSES": ["runs.api.rate_limit.RateLimit"],
+    "DEFAULT_THROTTLE_CLASSES": ["runs.shared.api.rate_limit.RateLimit"],
     # How many proxies in front may be believed what they say of an address.
     "NUM_PROXIES": env.int("BENCHLAB_PROXIES", default=1 if TLS else 0),
-    "DEFAULT_RENDERER_CLASSES": ["runs.api.rendering.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["runs.api.parsing.StrictJSONParser"],
-    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "runs.api.parsing.KnownFormats",
+    "DEFAULT_RENDERER_CLASSES": ["runs.shared.api.rendering.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["runs.shared.api.parsing.StrictJSONParser"],
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "runs.shared.api.parsing.KnownFormats",
     "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
-    "DEFAULT_PAGINATION_CLASS": "runs.api.pagination.KeysetPagination",
+    "DEFAULT_PAGINATION_CLASS": "runs.shared.api.pagination.KeysetPagination",
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
-    "EXCEPTION_HANDLER": "runs.api.errors.problem_json",
+    "EXCEPTION_HANDLER": "runs.shared.api.errors.problem_json",
     "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
 }
 FILTERS_EMPTY_CHOICE_LABEL = _("all")
@@ -352,7 +352,7 @@ SPECTACULAR_SETTINGS = {
     "SCHEMA_PATH_PREFIX": r"/api/v1",
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
-        "runs.api.uploads.description.texts_stand_for_objects",
+        "runs.uploads.api.description.texts_stand_for_objects",
     ],
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",

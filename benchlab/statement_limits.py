@@ -25,7 +25,7 @@ from psycopg import errors
 from psycopg_pool import PoolTimeout
 
 from benchlab.bucket import ContentChanged, StoreError
-from runs.selectors.operations import health_checks
+from runs.operations.selectors import health_checks
 
 # Pages and reads of the API answer at once; writes may wait for each other, exports read it all.
 PAGE, READ, WRITE, EXPORT = 10, 15, 60, 600

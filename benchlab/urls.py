@@ -8,7 +8,7 @@ from django.urls import include, path, re_path
 from django.views.decorators.http import require_safe
 
 from benchlab import statement_limits
-from runs.api.operations import MetricsDoor, readyz
+from runs.operations.api import MetricsDoor, readyz
 
 # Here and not by its app: that takes 4 MB of control and workers, where nobody logs in.
 registry.register(OpenIDConnectProvider)
@@ -34,8 +34,8 @@ handler500 = statement_limits.server_error_page
 
 urlpatterns = [
     # First, since an address is looked for from above, and programs ask most often.
-    path("api/", include("runs.api.urls")),
-    path("", include("runs.web.urls")),
+    path("api/", include("runs.api_urls")),
+    path("", include("runs.pages_urls")),
     path("login/", account_views.login, name="login"),
     path("logout/", account_views.logout, name="logout"),
     path("accounts/", include(accounts)),

@@ -12,6 +12,8 @@ from django.db import connection
 from django.utils import timezone
 
 from runs import tasks
+from runs.access.services import projects
+from runs.cells.services.summaries import SUMMARISE
 from runs.models import (
     Campaign,
     Metric,
@@ -19,8 +21,6 @@ from runs.models import (
     Scenario,
 )
 from runs.models.campaigns import Origin
-from runs.services.access import projects
-from runs.services.campaigns.summaries import SUMMARISE
 from tests import factories
 
 VERSIONS = ("9.6.24", "10.23", "11.22", "12.22", "13.22", "14.20", "15.15", "16.11", "17.7", "18.1")

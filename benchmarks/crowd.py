@@ -80,7 +80,7 @@ def _held(options: argparse.Namespace, folder: Path) -> int:
 def _server(*, repeats: int, **fields: Any) -> Any:
     """A server that is free, with a campaign of so many runs that wait for it."""
     from runs.models import Lease  # noqa: PLC0415
-    from runs.services.servers import ssh_keys  # noqa: PLC0415
+    from runs.servers.services import ssh_keys  # noqa: PLC0415
     from tests import factories  # noqa: PLC0415
 
     made = factories.server(ssh_key=ssh_keys.default(), **fields)
@@ -139,9 +139,9 @@ def _celery(times: Path | None) -> None:
     """Be control, which writes down when it supervises, or a worker whose runs only wait."""
     from benchlab.celery import app  # noqa: PLC0415
     from runs import background  # noqa: PLC0415
-    from runs.services import database  # noqa: PLC0415
-    from runs.services.runs import execution  # noqa: PLC0415
-    from runs.services.runs.supervision import held_here  # noqa: PLC0415
+    from runs.queue.services import execution  # noqa: PLC0415
+    from runs.queue.services.supervision import held_here  # noqa: PLC0415
+    from runs.shared import database  # noqa: PLC0415
 
     supervise = background.supervise
 

@@ -9,11 +9,11 @@ from typing import Any, TypeVar
 
 from django.db import InterfaceError, OperationalError, connection
 
+from runs.campaigns.services import campaigns, drafts
 from runs.models import Campaign, Command, Lease, Measurement, PreparedCluster, Run, Server
+from runs.queue.selectors.runs import machines_of
 from runs.scenarios import registry
-from runs.selectors.runs import machines_of
-from runs.services.campaigns import campaigns, drafts
-from runs.services.servers import host_keys, servers
+from runs.servers.services import host_keys, servers
 
 T = TypeVar("T")
 

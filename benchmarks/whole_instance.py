@@ -135,7 +135,7 @@ def with_targets(
         stack.callback(instance.stop)
         instance.start()
         from benchmarks import own_queue  # noqa: PLC0415 - Django is set up by the instance
-        from runs.services.servers import servers  # noqa: PLC0415
+        from runs.servers.services import servers  # noqa: PLC0415
 
         account = service_account()
         bindir = postgresql_binaries((instance.var / "services").resolve(), account).postgresql18

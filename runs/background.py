@@ -13,15 +13,16 @@ from django.conf import settings
 from django.db import connection
 
 from runs import celery_messages
-from runs.services import seals
-from runs.services.campaigns import bisections, kept_verdicts
-from runs.services.changes import changes, deliveries, mails
-from runs.services.changes import missing_uploads as watchdog
-from runs.services.observations import observations
-from runs.services.operations import partitions, signs, waiting
-from runs.services.runs import artifacts, certificates, supervision
-from runs.services.runs.supervision import held_here
-from runs.services.servers import builds
+from runs.bisections.services import bisections
+from runs.campaigns.services import kept_verdicts
+from runs.histories.services import changes, deliveries, mails
+from runs.histories.services import missing_uploads as watchdog
+from runs.observations.services import observations
+from runs.operations.services import partitions, signs, waiting
+from runs.queue.services import artifacts, certificates, supervision
+from runs.queue.services.supervision import held_here
+from runs.seals.services import seals
+from runs.servers.services import builds
 
 logger = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from django.core import checks
 from django.core.checks import Error, Tags, register
 from django.urls import URLResolver, get_resolver
 
-from runs.selectors.access.permission_table import ADDRESSES
+from runs.access.selectors.permission_table import ADDRESSES
 
 
 @register(Tags.urls)
@@ -19,7 +19,7 @@ def addresses_have_rules(app_configs: Sequence[Any] | None, **kwargs: Any) -> li
     return [
         checks.Warning(
             f"The address {name} has no rule: nobody may use it.",
-            hint="Add it to ADDRESSES in runs/selectors/access/permission_table.py.",
+            hint="Add it to ADDRESSES in runs/access/selectors/permission_table.py.",
             id="runs.W003",
         )
         for name in sorted(addresses() - known.keys())

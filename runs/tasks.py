@@ -19,13 +19,13 @@ from django.conf import settings
 
 from runs import celery_messages
 from runs.background import Background
-from runs.selectors.operations import sites
-from runs.services import seals
-from runs.services.campaigns import kept_verdicts
-from runs.services.changes import changes, deliveries, mails
-from runs.services.operations import signs
-from runs.services.runs import execution, leases, supervision, sweeping
-from runs.services.servers import builds, server_checks
+from runs.campaigns.services import kept_verdicts
+from runs.histories.services import changes, deliveries, mails
+from runs.operations.selectors import sites
+from runs.operations.services import signs
+from runs.queue.services import execution, leases, supervision, sweeping
+from runs.seals.services import seals
+from runs.servers.services import builds, server_checks
 
 
 @shared_task(name=celery_messages.EXECUTE_NEXT)
@@ -66,7 +66,7 @@ def judge_campaign(campaign_id: int, asked: str) -> None:
 
 
 def _judged(campaign_id: int, asked: str) -> Any:
-    from runs.web.campaigns import verdicts  # noqa: PLC0415 - control needs no pages
+    from runs.campaigns.views import verdicts  # noqa: PLC0415 - control needs no pages
 
     return verdicts.judge(campaign_id, asked)
 

@@ -1,7 +1,7 @@
 """A worker for the checks of servers that pages and the API ask for."""
 
 from runs.models import ServerCheck
-from runs.services.servers import server_checks
+from runs.servers.services import server_checks
 
 
 def carry_out() -> None:

@@ -170,12 +170,12 @@ def stored_throughout(django_db_setup, django_db_blocker) -> Iterator[Callable[[
 @pytest.fixture(scope="module")
 def whole_archive(stored_throughout):
     """Every publication, stored once for a module."""
+    from runs.archive import services
     from runs.published import reading  # needs Django's settings
-    from runs.services import archive
-    from runs.services.campaigns import scenarios
+    from runs.workloads.services import scenarios
 
     stored_throughout(scenarios.sync)
-    stored_throughout(lambda: archive.load(files=reading.files()))
+    stored_throughout(lambda: services.load(files=reading.files()))
 
 
 @pytest.fixture(scope="session")

@@ -9,6 +9,7 @@ from django.db.models.signals import post_save
 from django.utils import timezone
 
 from runs.analysis.summary import summarise
+from runs.campaigns.services.drafts import Draft
 from runs.models import (
     Campaign,
     Cell,
@@ -29,8 +30,7 @@ from runs.models import (
     Workload,
     WorkloadVersion,
 )
-from runs.services.campaigns.drafts import Draft
-from runs.services.runs import artifacts, leases, results
+from runs.queue.services import artifacts, leases, results
 
 NUMBERS = count(1)
 

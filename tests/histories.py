@@ -4,9 +4,9 @@ import math
 from datetime import UTC, datetime, timedelta
 from random import Random
 
-from runs.services import uploads
-from runs.services.access import projects
-from runs.services.uploads import GivenMeasurement, GivenProfile, GivenRevision, GivenRun
+from runs.access.services import projects
+from runs.uploads import services
+from runs.uploads.services import GivenMeasurement, GivenProfile, GivenRevision, GivenRun
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 UNITS = {"tps": ("tps", "higher"), "latency": ("ms", "lower"), "size": ("MB", "neutral")}
@@ -58,7 +58,7 @@ def repeats(
 def store(*runs, project=None):
     """Store runs; lists of them are taken apart."""
     flat = [run for each in runs for run in (each if isinstance(each, list) else [each])]
-    return uploads.store(runs=flat, project=project or projects.default())
+    return services.store(runs=flat, project=project or projects.default())
 
 
 def noisy(level, *, runs=3, noise=0.01, random=None):

@@ -8,10 +8,10 @@ from django.core.checks import Tags
 from django.core.management.base import BaseCommand, CommandError
 
 from benchlab.bucket import StoreError
+from runs.access.services import audit, projects
 from runs.execution.errors import TargetProblem
 from runs.models import Project, Server
-from runs.services.access import audit, projects
-from runs.services.errors import ServiceError
+from runs.shared.errors import ServiceError
 
 
 class LeanCommand(BaseCommand):

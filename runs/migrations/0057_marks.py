@@ -1,7 +1,7 @@
 """Requests to seal and entries of the audit trail have a mark by a key outside the database.
 
 What waits without one, and what services of the release before still store, is marked by control
-some minutes later: the mark of the update, made here, lets it (`runs.services.seals`).
+some minutes later: the mark of the update, made here, lets it (`runs.seals.services.seals`).
 """
 
 from datetime import UTC
@@ -10,7 +10,7 @@ from django.db import migrations, models
 from django.utils import timezone
 
 from benchlab.gentle_migrations import InSteps
-from runs.selectors.access import macs
+from runs.access.selectors import macs
 
 
 def begin_update(apps, schema_editor):

@@ -13,7 +13,7 @@ from django.db.models import Count
 
 from benchlab.gentle_migrations import InSteps
 from runs.postgresql_settings import secrets
-from runs.selectors.access import macs
+from runs.access.selectors import macs
 
 BATCH = 500
 REASON = "an update hid values of its settings that may be secrets"

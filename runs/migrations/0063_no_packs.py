@@ -14,7 +14,7 @@ logger = logging.getLogger(__name__)
 
 def take_out(apps, _editor):
     """Store the members of each pack by themselves, then remove it; a pack that is lost is named."""
-    from runs.services.runs import artifacts, file_store
+    from runs.queue.services import artifacts, file_store
 
     for pack in apps.get_model("runs", "Pack").objects.order_by("pk").iterator():
         key = f"packs/{pack.pk.hex[:2]}/{pack.pk.hex}.zip"

@@ -129,7 +129,7 @@ class Campaign(models.Model):
     question_ja = models.TextField(blank=True)
     # The slug of the published campaign that it repeats; empty for most.
     reproduces = models.SlugField(max_length=120, blank=True, db_index=False)
-    # What it has otherwise than that publication, as runs.selectors.archive.reproduction computes
+    # What it has otherwise than that publication, as runs.archive.selectors.reproduction computes
     # it once. Null: not computed.
     changes = models.JSONField(null=True)
     project = models.ForeignKey("Project", models.PROTECT, null=True, related_name="campaigns")

@@ -13,7 +13,7 @@ class GateAnswer(models.Model):
 
     `base` is the base as it was named, `base_revision` its commit where it is one. `asked` has
     metrics, levels, effect and ignored conditions, and `fingerprint` is the question's, its base
-    among it. `table` is that of `runs.selectors.compare.judge.gate.as_json`; `runs` are the keys of
+    among it. `table` is that of `runs.compare.selectors.judge.gate.as_json`; `runs` are the keys of
     the finished runs of both sides ("811-813,820"), and `rules` is the version of the rules.
     """
 

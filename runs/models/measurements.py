@@ -76,7 +76,7 @@ def _by_id(name: str) -> BrinIndex:
 class Measurement(models.Model):
     """One number of a metric. `n` is the number of repeats behind the value (1 when executed).
 
-    The table is in partitions by ranges of runs (`runs.services.operations.partitions`): `id` is
+    The table is in partitions by ranges of runs (`runs.operations.services.partitions`): `id` is
     unique because one sequence gives it, and what refers to a measurement names run, metric and
     statistic.
     """

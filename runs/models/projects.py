@@ -149,7 +149,7 @@ class AuditEntry(models.Model):
     )
     before = models.JSONField(default=dict)
     after = models.JSONField(default=dict)
-    # That BenchLab wrote it (`runs.selectors.access.macs`); empty in entries of older releases.
+    # That BenchLab wrote it (`runs.access.selectors.macs`); empty in entries of older releases.
     mark = models.CharField(max_length=64, blank=True, default="", db_default="")
 
     class Meta:

@@ -19,7 +19,7 @@ class Instance(models.Model):
     # The rules by which all runs are certified; while older, some runs are judged again each time.
     judged_rules = models.PositiveSmallIntegerField(default=0, db_default=0)
     # Since this update, services of an older release may have stored what has no mark; None: no
-    # more. Authenticated by its own mark (`runs.selectors.access.macs`).
+    # more. Authenticated by its own mark (`runs.access.selectors.macs`).
     unsealed_since = models.DateTimeField(null=True)
     unsealed_mark = models.CharField(max_length=64, blank=True, default="", db_default="")
 
@@ -301,7 +301,7 @@ class RunCount(models.Model):
     """How many runs a campaign has in a state, or all campaigns of an origin (`campaign` is 0).
 
     The sum over the rows of the same names. Triggers add rows (migration 0019), and nothing else
-    does; `runs.services.runs.transitions` replaces them by their sum.
+    does; `runs.queue.services.transitions` replaces them by their sum.
     """
 
     campaign = models.BigIntegerField()

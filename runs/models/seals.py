@@ -67,7 +67,7 @@ class Seal(models.Model):
 class SealRequest(models.Model):
     """A request to seal. A queue, only added to: the sealing worker removes rows.
 
-    `mark` authenticates it (`runs.selectors.access.macs`): kind, run, reason, `figures` (a digest
+    `mark` authenticates it (`runs.access.selectors.macs`): kind, run, reason, `figures` (a digest
     of those that the run had, empty for whatever it has when it is sealed) and `place` (how many
     entries about the run came before). What is not authentic stays, with the code in `refused`.
     """

@@ -7,7 +7,7 @@ from django.contrib.auth.models import AnonymousUser, User
 from django.db.models import Model
 from django.urls import reverse
 
-from runs.selectors.access import permissions
+from runs.access.selectors import permissions
 
 register = template.Library()
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from django import template
 
-from runs.selectors.campaigns.factor_names import choice_title, known_title, says_itself
+from runs.cells.selectors.factor_names import choice_title, known_title, says_itself
 from runs.templatetags.formats import as_read
 
 register = template.Library()

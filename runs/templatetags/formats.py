@@ -11,9 +11,7 @@ from django import template
 from django.utils.translation import get_language, gettext, gettext_lazy, ngettext
 
 from runs.analysis.inference import Inference
-from runs.models import Build, Run, Token
-from runs.selectors import validity
-from runs.selectors.compare.describe.verdict_words import (
+from runs.compare.selectors.describe.verdict_words import (
     VERDICTS,
     fraction,
     lacks_print,
@@ -22,7 +20,9 @@ from runs.selectors.compare.describe.verdict_words import (
     size,
     verdict_word,
 )
-from runs.selectors.servers import builds
+from runs.models import Build, Run, Token
+from runs.queue.selectors import validity
+from runs.servers.selectors import builds
 from runs.wording import of_stored
 
 register = template.Library()

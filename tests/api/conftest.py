@@ -2,7 +2,7 @@
 
 import pytest
 
-from runs.services.access import projects, tokens
+from runs.access.services import projects, tokens
 
 
 @pytest.fixture

@@ -21,11 +21,11 @@ from benchlab.database import base
 from benchlab.database.base import DatabaseWrapper
 from benchlab.database.patience import PatientConnection
 from benchlab.embedded.embedded_server import free_port
-from runs.api.errors import problem_json
+from runs.access.selectors import projects
+from runs.cells.selectors import versions
 from runs.models import Cell, Measurement, Run
-from runs.selectors.access import projects
-from runs.selectors.archive import versions
-from runs.services.errors import ServiceError
+from runs.shared.api.errors import problem_json
+from runs.shared.errors import ServiceError
 from tests import factories
 from tests.api.upload_bodies import run
 from tests.unit.tools.pgbench.samples import sample

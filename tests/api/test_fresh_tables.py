@@ -7,8 +7,8 @@ from django.contrib.auth.models import User
 from django.db import connection
 
 from runs.models import Run
-from runs.services.campaigns import scenarios
-from runs.services.operations import partitions
+from runs.operations.services import partitions
+from runs.workloads.services import scenarios
 from tests.api.upload_bodies import run
 from tests.domain.cost import gate
 

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rest_framework import renderers
 
-from runs.api.rendering import JSONRenderer
 from runs.models import Run
+from runs.shared.api.rendering import JSONRenderer
 
 _OTHERS = renderers.JSONRenderer()
 _PLAIN = st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text()

@@ -17,9 +17,9 @@ from benchlab.embedded.account import service_account
 from benchlab.embedded.binaries import postgresql_binaries
 from benchlab.embedded.postgresql import SUPERUSER, EmbeddedPostgreSQL
 from runs.models import Campaign, Project, Run
-from runs.selectors.operations import health_checks
-from runs.services import database
-from runs.services.database import Statement
+from runs.operations.selectors import health_checks
+from runs.shared import database
+from runs.shared.database import Statement
 from tests import factories
 from tests.api.upload_bodies import run as upload
 from tests.deployment import guide

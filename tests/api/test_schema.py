@@ -16,15 +16,11 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from runs.api.upload_limits import (
-    ENVIRONMENT_TEXTS,
-    HARDWARE_NUMBERS,
-    HARDWARE_TEXTS,
-)
-from runs.api.uploads import circumstances, description, measured_values, runs
+from runs.access.services import projects, tokens
 from runs.models import Campaign, Token
-from runs.services.access import projects, tokens
-from runs.services.campaigns import scenarios
+from runs.shared.api.upload_limits import ENVIRONMENT_TEXTS, HARDWARE_NUMBERS, HARDWARE_TEXTS
+from runs.uploads.api import circumstances, description, measured_values, runs
+from runs.workloads.services import scenarios
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -137,8 +133,8 @@ def test_what_is_costly_and_public_is_made_once(client, monkeypatch, db):
     """The description of a release, and the archive until a publication is loaded."""
     cache.clear()
     for address, made_by in (
-        ("/api/v1/schema/", "runs.api.schema_view.SchemaGenerator.get_schema"),
-        ("/archive/data.zip", "runs.selectors.archive.data_package.write"),
+        ("/api/v1/schema/", "runs.shared.api.schema_view.SchemaGenerator.get_schema"),
+        ("/archive/data.zip", "runs.archive.selectors.data_package.write"),
     ):
         first = client.get(address)
         monkeypatch.setattr(made_by, None)

@@ -12,7 +12,7 @@ from django.core.management import call_command
 
 from benchlab.embedded.account import service_account
 from benchlab.embedded.binaries import postgresql_binaries
-from runs.services.access import projects, tokens
+from runs.access.services import projects, tokens
 from tests.api.web_server import ROOT, WebServer
 
 CLIENT = ROOT / "script" / "benchlab-upload"

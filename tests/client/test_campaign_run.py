@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from benchlab.embedded.account import service_account
+from runs.campaigns.selectors.plans_by_hand import plan_by_hand
+from runs.campaigns.services import campaigns
 from runs.models import Campaign, Run
-from runs.selectors.campaigns.plans_by_hand import plan_by_hand
-from runs.services.campaigns import campaigns
 from tests import factories
 from tests.client.conftest import CLIENT, Done
 from tests.each import some

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from runs.access.services import projects, tokens
 from runs.models import Campaign, Run, Token
-from runs.services.access import projects, tokens
 from tests.api.web_server import ROOT
 from tests.client.conftest import PATH
 from tests.each import check_each, some

@@ -12,9 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import yaml
 
+from runs.access.services import projects, tokens
+from runs.bisections.services import bisections
 from runs.models import Bisection, Campaign, Revision, Run
-from runs.services.access import projects, tokens
-from runs.services.campaigns import bisections
 from tests import factories
 from tests.api.web_server import ROOT
 from tests.client.forge import Forge

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from benchlab.embedded.embedded_server import free_port
+from runs.access.services import tokens
 from runs.models import Artifact, Run, Upload
-from runs.services.access import tokens
-from runs.services.runs import artifacts
+from runs.queue.services import artifacts
 from tests.api.web_server import WebServer
 from tests.client.conftest import CLIENT
 from tests.client.forge import Proxy
@@ -144,7 +144,7 @@ def test_a_token_without_the_scope_keeps_the_upload(upload, reach, project_token
 @pytest.fixture
 def project_token(token):
     """A token of some scopes."""
-    from runs.services.access import projects
+    from runs.access.services import projects
 
     def made(*scopes):
         return tokens.create(name="other", scopes=scopes, project=projects.default()).text

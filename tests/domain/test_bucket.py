@@ -18,13 +18,13 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from benchlab import bucket
+from runs.access.services import projects
+from runs.exchange.services import exporting
 from runs.execution.reporter import ArtifactData
 from runs.models import Membership, Run
-from runs.selectors.operations import health_checks
-from runs.services.access import projects
-from runs.services.exchange import exporting
-from runs.services.operations import backups, doctor
-from runs.services.runs import artifacts, file_store
+from runs.operations.selectors import health_checks
+from runs.operations.services import backups, doctor
+from runs.queue.services import artifacts, file_store
 from tests import factories
 
 WEED = shutil.which("weed") or str(Path(sys.executable).parent / "weed")

@@ -12,10 +12,10 @@ from django.db.models import Count
 
 from runs.management.commands.setup_instance import Command
 from runs.models import Campaign, Change, Run, Server
-from runs.services import slugs
-from runs.services.campaigns import scenarios
-from runs.services.operations import static_files
-from runs.services.servers import servers, ssh_keys
+from runs.operations.services import static_files
+from runs.servers.services import servers, ssh_keys
+from runs.shared import slugs
+from runs.workloads.services import scenarios
 from tests import factories
 from tests.each import check_each
 

@@ -10,6 +10,10 @@ from django.http import QueryDict
 from django.test.utils import CaptureQueriesContext
 from django.urls import resolve
 
+from runs.access.services import projects, tokens
+from runs.archive import services
+from runs.cells.services import summaries
+from runs.compare.selectors.address import candidates
 from runs.models import (
     Campaign,
     Cell,
@@ -23,13 +27,10 @@ from runs.models import (
     SavedComparison,
     ServerEvent,
 )
+from runs.operations.services import partitions
 from runs.published import reading
-from runs.selectors.compare.address import candidates
-from runs.services import archive
-from runs.services.access import projects, tokens
-from runs.services.campaigns import scenarios, summaries
-from runs.services.operations import partitions
-from runs.services.runs import leases
+from runs.queue.services import leases
+from runs.workloads.services import scenarios
 from tests import factories
 from tests.api import upload_bodies
 from tests.domain.cost import addresses, axes, database, gate
@@ -98,7 +99,7 @@ def test_no_request_reads_more_in_a_database_of_ten_times_the_size(settings, rea
     settings.RATE_ANONYMOUS = 0
     _forget_other_tests()
     scenarios.sync()
-    archive.load(files=[each for each in reading.files() if each.stem == PUBLICATION])
+    services.load(files=[each for each in reading.files() if each.stem == PUBLICATION])
     database.grow(FEW)
     database.files()
     axes.base()

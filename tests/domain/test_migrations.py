@@ -26,12 +26,12 @@ from psycopg import sql
 
 from benchlab import gentle_migrations
 from benchlab.gentle_migrations import AddCheck, InSteps, LockWaits, forget_steps
+from runs.access.services import projects
 from runs.analysis import certificate, monitoring
 from runs.execution.plan import RunPlan
 from runs.models import Metric
-from runs.services.access import projects
-from runs.services.database import is_wait
-from runs.services.operations import backups
+from runs.operations.services import backups
+from runs.shared.database import is_wait
 from tests import factories
 from tests.migrated import ROOT, create_database
 

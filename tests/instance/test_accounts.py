@@ -50,7 +50,7 @@ THROUGH_SSH = """
 import asyncio, sys, django
 django.setup()
 from runs.models import Server
-from runs.services.servers import logins
+from runs.servers.services import logins
 way = logins.way_to(Server.objects.get(slug="this-machine"))
 async def attack():
     async with await logins.connect_along(way) as host:

@@ -32,7 +32,7 @@ from runs.execution.steps.base_dir import BaseDir
 from runs.models import Server
 from runs.scenarios import pgbench_procedure, registry
 from runs.scenarios.pgbench_procedure import Options
-from runs.services.servers import host_keys, servers
+from runs.servers.services import host_keys, servers
 from runs.tools.pgbench.scripts import GivenScript
 from tests.ssh.directing import execute
 from tests.ssh.initialised import quick_bindir, remember_loads

@@ -7,15 +7,16 @@ from dataclasses import replace
 
 import pytest
 
+from runs.campaigns.services import campaigns
 from runs.execution.clusters import standbys
 from runs.execution.clusters.further_clusters import Arrangement
 from runs.execution.errors import TargetProblem
 from runs.execution.plan import RunPlan
 from runs.models import Campaign, Run
+from runs.queue.services import execution, leases
 from runs.scenarios import arrangements, duet, pooler
 from runs.scenarios.fixed_point_update import FixedPointUpdate
-from runs.services.campaigns import campaigns, scenarios
-from runs.services.runs import execution, leases
+from runs.workloads.services import scenarios
 from tests import factories
 from tests.ssh.arranging import NOTHING, arranged, artifact, nothing_is_left
 from tests.ssh.directing import execute

@@ -11,14 +11,15 @@ from pathlib import Path
 import pytest
 from django.contrib.auth.models import User
 
+from runs.access.services import audit, projects
+from runs.bisections.services import bisection_questions, bisections
+from runs.bisections.services.bisection_questions import ToBuild, Wish
 from runs.execution import building
 from runs.models import AuditEntry, Bisection, Build, Campaign, Installation, Revision, Run
-from runs.services.access import audit, projects
-from runs.services.campaigns import bisection_questions, bisections, scenarios
-from runs.services.campaigns.bisection_questions import ToBuild, Wish
-from runs.services.errors import Refused
-from runs.services.runs import execution, leases
-from runs.services.servers import builds
+from runs.queue.services import execution, leases
+from runs.servers.services import builds
+from runs.shared.errors import Refused
+from runs.workloads.services import scenarios
 from tests import factories
 from tests.ssh.openssh import short_folder
 

@@ -9,13 +9,14 @@ import pytest
 from asgiref.sync import async_to_sync
 from django.db import connection
 
+from runs.campaigns.services import campaigns
+from runs.campaigns.services.designs import resolve
 from runs.execution.evidence.profiling import Profile
 from runs.execution.machine.treatment import Treatment
 from runs.models import Campaign, Lease, PreparedCluster, Run, Server
-from runs.services.campaigns import campaigns, scenarios
-from runs.services.campaigns.designs import resolve
-from runs.services.runs import execution, leases, supervision, sweeping
-from runs.services.servers import host_keys, preflight, servers
+from runs.queue.services import execution, leases, supervision, sweeping
+from runs.servers.services import host_keys, preflight, servers
+from runs.workloads.services import scenarios
 from tests import factories
 from tests.ssh.openssh import login_name
 from tests.ssh.sudo import needs_writable, sysctl

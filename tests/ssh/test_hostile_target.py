@@ -23,7 +23,7 @@ from runs.execution.ssh.hosts import Address, Answer, Host
 from runs.execution.ssh.sessions import AnswerTooLong
 from runs.execution.steps import steps
 from runs.models import Server, ServerCheck, SSHKey
-from runs.services.servers import logins, server_checks, servers
+from runs.servers.services import logins, server_checks, servers
 from tests.api.web_server import WebServer
 from tests.factories import server
 from tests.ssh.hostile import LIES, hostile

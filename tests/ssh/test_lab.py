@@ -7,10 +7,10 @@ import pytest
 
 from benchlab.embedded.places import Places, var_from_environment
 from benchlab.lab import folders, releases
+from runs.configurations.services.configurations import FIXED_POINT
 from runs.execution.machine.target_facts import version_num
 from runs.execution.plan import RunPlan
 from runs.scenarios import registry
-from runs.services.configurations.configurations import FIXED_POINT
 from tests.ssh.directing import execute, left_running
 from tests.ssh.initialised import quick_bindir
 from tests.started import wait_for_lab

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from runs.campaigns.services import campaigns
 from runs.models import Run, Server
-from runs.selectors import validity
-from runs.services.campaigns import campaigns, scenarios
-from runs.services.runs import execution, leases
-from runs.services.servers import host_keys, servers
+from runs.queue.selectors import validity
+from runs.queue.services import execution, leases
+from runs.servers.services import host_keys, servers
+from runs.workloads.services import scenarios
 from tests import factories
 from tests.ssh.openssh import OpenSSH, login_name, short_folder
 

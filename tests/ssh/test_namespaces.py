@@ -12,12 +12,13 @@ from typing import Any
 import pytest
 
 from benchmarks.processes import Loads
+from runs.campaigns.services import campaigns
 from runs.execution.clusters import cleaning, listening
 from runs.execution.ssh import hosts, ssh
 from runs.models import Campaign, Lease, Run, Server
-from runs.services.campaigns import campaigns, scenarios
-from runs.services.servers import host_keys, servers
+from runs.servers.services import host_keys, servers
 from runs.tasks import execute_next
+from runs.workloads.services import scenarios
 from tests import factories
 from tests.ssh import namespaces
 from tests.ssh.namespaces import BASTION_INSIDE, DB_ADDRESS, Machine, Network

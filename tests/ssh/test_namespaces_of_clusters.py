@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
+from runs.campaigns.services import campaigns
 from runs.models import Campaign, Run
-from runs.services.campaigns import campaigns, scenarios
-from runs.services.runs import artifacts, sweeping
+from runs.queue.services import artifacts, sweeping
+from runs.workloads.services import scenarios
 from tests import factories
 from tests.ssh.namespaces import DB_ADDRESS
 from tests.ssh.test_namespaces import (

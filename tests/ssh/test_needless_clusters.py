@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from runs.models import PreparedCluster
-from runs.services.runs import sweeping
+from runs.queue.services import sweeping
 from tests import factories
 from tests.ssh.directing import names
 from tests.ssh.test_sweep import folders, on_target, openssh, server  # noqa: F401

@@ -9,24 +9,18 @@ from pathlib import Path
 
 import pytest
 
+from runs.campaigns.services import campaigns, drafts
+from runs.campaigns.services.designs import resolve
 from runs.execution import preflight as engine
 from runs.execution.machine import privileged
 from runs.execution.machine.privileged import Action
 from runs.execution.machine.treatment import Treatment
 from runs.models import Server
-from runs.services.campaigns import campaigns, drafts, scenarios
-from runs.services.campaigns.designs import resolve
-from runs.services.errors import ServiceError
-from runs.services.servers import (
-    edits as server_edits,
-)
-from runs.services.servers import (
-    logins,
-    preflight,
-    servers,
-    ssh_keys,
-)
-from runs.services.servers.edits import Edit
+from runs.servers.services import edits as server_edits
+from runs.servers.services import logins, preflight, servers, ssh_keys
+from runs.servers.services.edits import Edit
+from runs.shared.errors import ServiceError
+from runs.workloads.services import scenarios
 from tests import factories
 from tests.ssh.directing import names
 from tests.ssh.openssh import OpenSSH, login_name, short_folder

@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 from django.utils import timezone, translation
 
+from runs.campaigns.services import campaigns
 from runs.execution.clusters import preparing
 from runs.execution.steps.steps import disk_too_small
 from runs.models import Run, Server
-from runs.services.campaigns import campaigns, scenarios
-from runs.services.runs import execution, leases, supervision, sweeping
-from runs.services.servers import servers
+from runs.queue.services import execution, leases, supervision, sweeping
+from runs.servers.services import servers
+from runs.workloads.services import scenarios
 from tests import factories
 
 pytestmark = [pytest.mark.openssh, pytest.mark.django_db(transaction=True)]

@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 
 from benchlab.embedded.embedded_server import free_port
+from runs.campaigns.services import campaigns
 from runs.models import Campaign, Lease, PreparedCluster, Run, Server
-from runs.services.campaigns import campaigns, scenarios
-from runs.services.errors import ServiceError
-from runs.services.runs import execution, leases, supervision, sweeping, transitions
-from runs.services.servers import host_keys, servers, ssh_keys
+from runs.queue.services import execution, leases, supervision, sweeping, transitions
+from runs.servers.services import host_keys, servers, ssh_keys
+from runs.shared.errors import ServiceError
+from runs.workloads.services import scenarios
 from tests import factories
 from tests.ssh.openssh import OpenSSH, login_name, short_folder
 

@@ -8,12 +8,13 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
+from runs.campaigns.services import campaigns
 from runs.models import Campaign, Lease, Run, Schedule, ScheduleEvent, Server
-from runs.services.campaigns import campaigns, scenarios
-from runs.services.runs import supervision
-from runs.services.schedules import schedules
-from runs.services.servers import maintenance, servers, ssh_keys
+from runs.queue.services import supervision
+from runs.schedules.services import schedules
+from runs.servers.services import maintenance, servers, ssh_keys
 from runs.tasks import execute_next
+from runs.workloads.services import scenarios
 from tests import factories
 from tests.ssh.openssh import login_name
 

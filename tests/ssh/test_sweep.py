@@ -17,10 +17,10 @@ from runs.execution.steps import base_dir as base_dirs
 from runs.execution.steps import steps
 from runs.execution.steps.base_dir import BaseDir
 from runs.models import Campaign, Lease, PreparedCluster, Run, Server
-from runs.services.errors import ServiceError
-from runs.services.runs import attempts, leases, supervision, sweeping, transitions
-from runs.services.servers import logins, servers, ssh_keys
-from runs.services.servers import logins as ways
+from runs.queue.services import attempts, leases, supervision, sweeping, transitions
+from runs.servers.services import logins, servers, ssh_keys
+from runs.servers.services import logins as ways
+from runs.shared.errors import ServiceError
 from runs.tasks import execute_next
 from tests import factories
 from tests.ssh.directing import left_running, names

@@ -13,13 +13,14 @@ from pathlib import Path
 import pytest
 
 from benchlab.embedded.account import Account
+from runs.campaigns.services import campaigns
 from runs.execution.errors import TargetProblem
 from runs.execution.machine import privileged
 from runs.models import Run, Server
-from runs.services.campaigns import campaigns, scenarios
-from runs.services.runs import execution, leases
-from runs.services.servers import edits as server_edits
-from runs.services.servers import host_keys, preflight, servers
+from runs.queue.services import execution, leases
+from runs.servers.services import edits as server_edits
+from runs.servers.services import host_keys, preflight, servers
+from runs.workloads.services import scenarios
 from tests import factories
 from tests.ssh.openssh import OpenSSH, short_folder
 

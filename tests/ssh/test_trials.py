@@ -5,17 +5,17 @@ from types import SimpleNamespace
 
 import pytest
 
+from runs.campaigns.services.designs import resolve
 from runs.execution.clusters import scratch
 from runs.execution.errors import ConnectionLost
 from runs.execution.plan import WorkloadContent
 from runs.models import Lease, Server, ServerCheck, Workload
+from runs.queue.services import sweeping
 from runs.scenarios import registry
-from runs.services.campaigns import scenarios, trials, workloads
-from runs.services.campaigns.designs import resolve
-from runs.services.errors import ServiceError
-from runs.services.runs import sweeping
-from runs.services.servers import host_keys, preflight, servers
+from runs.servers.services import host_keys, preflight, servers
+from runs.shared.errors import ServiceError
 from runs.tools.pgbench.scripts import GivenScript
+from runs.workloads.services import scenarios, trials, workloads
 from tests import factories
 from tests.checks import carry_out
 from tests.ssh.directing import left_running, names

@@ -7,12 +7,13 @@ from django.db import connection
 
 from benchlab.embedded.places import Places, var_from_environment
 from benchlab.lab import folders, releases
+from runs.campaigns.services import campaigns
 from runs.models import Campaign, Run
-from runs.services.campaigns import campaigns, scenarios
-from runs.services.runs import execution, leases
-from runs.services.why import ablations, words
-from runs.services.why.explanations import explain
-from runs.web.compare.why import SYSTEM_V
+from runs.queue.services import execution, leases
+from runs.why.services import ablations, words
+from runs.why.services.explanations import explain
+from runs.why.views import SYSTEM_V
+from runs.workloads.services import scenarios
 from tests import factories
 from tests.ssh.initialised import quick_bindir
 from tests.started import wait_for_lab

@@ -24,9 +24,9 @@ from django.urls import reverse
 
 from benchlab.celery import app
 from benchlab.environment import Environment
+from runs.histories.services import webhooks
 from runs.models import Campaign, Change, Metric
-from runs.selectors.operations import signs
-from runs.services.changes import webhooks
+from runs.shared import signs
 from tests.each import check_each
 from tests.migrated import ROOT
 
@@ -236,7 +236,7 @@ def test_a_web_process_has_the_pages_loaded_before_its_first_request():
         cwd=ROOT,
         text=True,
     )
-    assert {"runs.web.urls", "runs.api.urls", "runs.web.compare.compare"} <= set(loaded.split())
+    assert {"runs.pages_urls", "runs.api_urls", "runs.compare.views.compare"} <= set(loaded.split())
 
 
 @pytest.mark.parametrize("name", ["control", "worker"])

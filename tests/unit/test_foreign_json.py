@@ -18,14 +18,14 @@ READS = {"decode", "literal_eval", "load", "loads", "parse", "raw_decode", "get_
 # What BenchLab itself has written, or reviewed; `check_depth` goes before the decoder of output.
 OWN = {
     "benchlab/cache.py", "benchlab/embedded/state.py", "benchlab/lab/releases.py",
-    "benchlab/settings.py", "runs/api/examples.py", "runs/foreign_json.py",
+    "benchlab/settings.py", "runs/shared/api/examples.py", "runs/foreign_json.py",
     "runs/published/fields.py",
-    "runs/selectors/compare/address/candidates.py", "runs/selectors/compare/load/comparability.py",
-    "runs/selectors/compare/describe/verdict_words.py",
-    "runs/selectors/compare/judge/gate_answers.py", "runs/selectors/verification.py",
-    "runs/services/archive/comparison.py",
-    "runs/services/operations/backup_files.py", "runs/services/seal_keys.py",
-    "runs/services/servers/server_checks.py", "runs/tools/output.py",
+    "runs/compare/selectors/address/candidates.py", "runs/compare/selectors/load/comparability.py",
+    "runs/compare/selectors/describe/verdict_words.py",
+    "runs/compare/selectors/judge/gate_answers.py", "runs/seals/selectors/verification.py",
+    "runs/archive/services/comparison.py",
+    "runs/operations/services/backup_files.py", "runs/seals/services/seal_keys.py",
+    "runs/servers/services/server_checks.py", "runs/tools/output.py",
 }  # fmt: skip
 
 

@@ -4,7 +4,7 @@ import hmac
 
 import pytest
 
-from runs.selectors.access import macs
+from runs.access.selectors import macs
 
 
 def test_a_mark_is_by_a_key_derived_as_the_standard_says_over_json_of_ascii(settings):

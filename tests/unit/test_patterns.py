@@ -27,7 +27,7 @@ NOT_LINEAR = [r"\\[\s\\]*((?:set)?shell)", r"(\$\w*\$).*?\1"]
 def test_a_pattern_in_a_function_is_found():
     found, _variable = patterns.of_source()
     places = [each.place.rpartition(":")[0] for each in found]
-    assert "runs/web/campaigns/treatment_fields.py" in places
+    assert "runs/campaigns/views/treatment_fields.py" in places
     assert "script/benchlab-upload" in places
     assert len(found) > 250
     assert len(patterns.of_addresses()) > 200

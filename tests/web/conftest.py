@@ -3,8 +3,8 @@
 import pytest
 from django.contrib.auth.models import User
 
-from runs.services.access import projects
-from runs.services.campaigns import scenarios
+from runs.access.services import projects
+from runs.workloads.services import scenarios
 from tests import factories
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
+from runs.archive import services
+from runs.configurations.services import configurations
+from runs.configurations.services.configurations import Content
 from runs.models import Campaign, Configuration, Run, SavedComparison
-from runs.services import archive
-from runs.services.configurations import configurations
-from runs.services.configurations.configurations import Content
 from tests import factories
 from tests.each import some
 from tests.web import looks
@@ -54,7 +54,7 @@ def lab(finished_campaign, ready_server):
     Run.objects.filter(pk=live.runs.last().pk).update(
         state="failed", code="disk_full", message="The disk is full.", remedy="Free space."
     )
-    archive.load(files=[SAMPLE])
+    services.load(files=[SAMPLE])
     finished_campaign.runs.update(hardware=ready_server.hardware)
     return factories.story(finished_campaign.runs.first())
 

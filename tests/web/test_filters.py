@@ -5,8 +5,8 @@ import re
 import pytest
 from django.contrib.auth.models import User
 
-from runs.api.urls import router
-from runs.services.configurations import configurations
+from runs.api_urls import router
+from runs.configurations.services import configurations
 from tests import factories
 
 pytestmark = pytest.mark.django_db

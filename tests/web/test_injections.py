@@ -18,6 +18,8 @@ from django.db import connection
 from django.test import Client
 from django.urls import resolve
 
+from runs.access.selectors.permission_table import ADDRESSES
+from runs.access.services import projects, tokens
 from runs.execution.plan import WorkloadContent
 from runs.execution.reporter import ArtifactData
 from runs.models import (
@@ -31,10 +33,8 @@ from runs.models import (
     SavedComparison,
     Scenario,
 )
-from runs.selectors.access.permission_table import ADDRESSES
-from runs.services.access import projects, tokens
-from runs.services.campaigns import workloads
 from runs.tools.pgbench.scripts import GivenScript
+from runs.workloads.services import workloads
 from tests import factories
 from tests.api.upload_bodies import run as upload
 

@@ -14,7 +14,7 @@ import pytest
 from django.db import connection
 from django.test import Client
 
-from runs.services.access import projects, tokens
+from runs.access.services import projects, tokens
 from tests.each import some
 from tests.patterns import slowness
 from tests.web.test_injections import (  # noqa: F401 (fixtures)

@@ -3,7 +3,11 @@
 import pytest
 from django.utils import timezone
 
+from runs.access.services import projects, tokens
+from runs.archive import services
+from runs.configurations.services import configurations
 from runs.execution.plan import WorkloadContent
+from runs.histories.services import webhooks
 from runs.models import (
     AuditEntry,
     Change,
@@ -11,12 +15,8 @@ from runs.models import (
     Schedule,
     WebhookDelivery,
 )
-from runs.services import archive
-from runs.services.access import projects, tokens
-from runs.services.campaigns import workloads
-from runs.services.changes import webhooks
-from runs.services.configurations import configurations
 from runs.tools.pgbench.scripts import GivenScript
+from runs.workloads.services import workloads
 from tests import factories
 from tests.each import some
 from tests.web.test_browser import SAMPLE
@@ -53,7 +53,7 @@ HAS_ROWS = "!!document.querySelector('main :is(tbody tr, .list > li, .card, arti
 def rows(finished_campaign, ready_server):
     """A row in every list, each with texts of usual length."""
     project, run = projects.default(), finished_campaign.runs.first()
-    archive.load(files=[SAMPLE])
+    services.load(files=[SAMPLE])
     configurations.sync()
     for version in ("9.6.24", "10.23", "11.22", "12.22", "13.23", "14.20"):
         factories.installation(ready_server, version)

@@ -3,8 +3,8 @@
 import pytest
 from django.core.management import call_command
 
+from runs.access.services import projects
 from runs.models import Campaign, HardwareProfile, Run, Server
-from runs.services.access import projects
 from tests import factories
 
 pytestmark = pytest.mark.django_db

@@ -18,10 +18,10 @@ from template_partials.templatetags.partials import TemplateProxy
 
 from benchlab import gunicorn, middleware
 from benchlab.gunicorn import ImpatientSocket
-from runs.api import rate_limit
+from runs.home.views import home
 from runs.models import Bisection, Campaign, Run
+from runs.shared.api import rate_limit
 from runs.templatetags import formats
-from runs.web import home
 from tests import factories, texts
 from tests.each import over
 

@@ -11,12 +11,12 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
+from runs.access.services import projects
 from runs.importers.registry import IMPORTERS
 from runs.models import Run
 from runs.reading import process
-from runs.services import database
-from runs.services.access import projects
-from runs.web.uploads import PEER
+from runs.shared import database
+from runs.uploads.views import PEER
 from tests.domain.services.uploads.test_importing import PEERS
 from tests.unit.tools.pgbench.samples import sample
 from tests.unit.tools.reading import sample as tool_sample

@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from runs.management import command
-from runs.services import seals
+from runs.seals.services import seals
 
 
 class Command(command.Command):

@@ -7,7 +7,7 @@ from django.core.management.base import CommandError
 
 from runs.management import command
 from runs.models import Server
-from runs.services.servers import servers
+from runs.servers.services import servers
 
 
 class Command(command.Command):

@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from runs.management import command
-from runs.services.servers import builds
+from runs.servers.services import builds
 
 
 class Command(command.Command):

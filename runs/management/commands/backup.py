@@ -7,7 +7,7 @@ from typing import Any
 from django.conf import settings
 
 from runs.management import command
-from runs.services.operations import backups
+from runs.operations.services import backups
 
 
 class Command(command.Command):

@@ -5,8 +5,8 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.core.management.base import CommandError, CommandParser
 
+from runs.access.services import projects
 from runs.management import command
-from runs.services.access import projects
 
 
 class Command(command.Command):

@@ -6,9 +6,9 @@ from typing import Any
 from django.core.management.base import CommandParser
 from django.utils import timezone
 
+from runs.access.services import projects, tokens
 from runs.management import command
 from runs.models import Token
-from runs.services.access import projects, tokens
 
 
 class Command(command.Command):

@@ -5,8 +5,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from runs.selectors.operations.health_checks import FAILED, OK
-from runs.services.operations import doctor
+from runs.operations.selectors.health_checks import FAILED, OK
+from runs.operations.services import doctor
 
 
 class Command(BaseCommand):

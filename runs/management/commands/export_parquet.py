@@ -8,8 +8,8 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from benchlab import extras
+from runs.exchange.services import parquet
 from runs.management.command import LeanCommand
-from runs.services.exchange import parquet
 
 
 class Command(LeanCommand):

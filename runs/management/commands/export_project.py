@@ -6,9 +6,9 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from benchlab.bucket import StoreError
+from runs.exchange import services
 from runs.management.command import LeanCommand
 from runs.models import Project
-from runs.services import exchange
 
 
 class Command(LeanCommand):
@@ -24,7 +24,7 @@ class Command(LeanCommand):
             raise CommandError(f"There is no project {options['slug']}. There are: {known}")
         write = sys.stdout.buffer.write
         try:
-            for line in exchange.lines(project):
+            for line in services.lines(project):
                 write(line)
         except StoreError as error:
             raise CommandError(f"The export is not complete: {error}") from error

@@ -7,9 +7,9 @@ from typing import IO, Any, cast
 
 from django.core.management.base import CommandError, CommandParser
 
+from runs.exchange import services
 from runs.management import command
-from runs.services import exchange
-from runs.services.errors import Refused
+from runs.shared.errors import Refused
 
 GZIP = b"\x1f\x8b"
 
@@ -26,7 +26,7 @@ class Command(command.Command):
         into = None if slug is None else command.project_named(slug)
         try:
             with _opened(options["file"]) as lines:
-                done = exchange.load(lines=lines, into=into)
+                done = services.load(lines=lines, into=into)
         except OSError as error:
             raise CommandError(f"{options['file']}: {error}") from error
         except Refused as refused:

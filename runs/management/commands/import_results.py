@@ -5,12 +5,12 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
+from runs.access.services import projects
 from runs.importers import pgbench_tools_database
 from runs.importers.registry import IMPORTERS
 from runs.importers.row import Imported
 from runs.management import command
-from runs.services.access import projects
-from runs.services.uploads import importing
+from runs.uploads.services import importing
 from runs.wording import put
 
 _SHOWN = 20

@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from runs.histories.services import changes
 from runs.management.command import LeanCommand
-from runs.services.changes import changes
-from runs.services.runs import certificates
+from runs.queue.services import certificates
 
 
 class Command(LeanCommand):

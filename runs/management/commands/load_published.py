@@ -6,14 +6,14 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
+from runs.access.services import audit
+from runs.archive.services import publications
 from runs.management import command
 from runs.published import derived_figures, reading, schema
 from runs.published.derived_figures import CheckedTable
 from runs.published.document import Document
 from runs.published.errors import PublishedFileError
 from runs.published.schema import Known
-from runs.services.access import audit
-from runs.services.archive import publications
 
 
 class Command(command.Command):

@@ -11,7 +11,7 @@ from django.db.migrations import Migration
 from django.db.migrations.recorder import MigrationRecorder
 
 from benchlab.gentle_migrations import LockWaits, forget_steps
-from runs.services.database import is_wait
+from runs.shared.database import is_wait
 
 # A migration of 0.2 that 0.1 lacks, and what stands for it in a new database.
 LAST_OF_0_2 = "0054_reads_by_campaign"

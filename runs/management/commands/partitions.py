@@ -4,8 +4,8 @@ from argparse import ArgumentParser
 from typing import Any
 
 from runs.management import command
-from runs.services.operations import partitions
-from runs.services.operations.partitions import Partition
+from runs.operations.services import partitions
+from runs.operations.services.partitions import Partition
 
 
 class Command(command.Command):

@@ -7,7 +7,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from runs.selectors.access.permission_table import ADDRESSES, GRANTS, Right, Role
+from runs.access.selectors.permission_table import ADDRESSES, GRANTS, Right, Role
 
 BEGIN, END = "<!-- permissions: begin -->\n", "<!-- permissions: end -->\n"
 ROLES = {role: role.name.lower() for role in Role} | {Role.PERSON: "logged in"}

@@ -8,12 +8,12 @@ from django.conf import settings
 from django.core.management.base import CommandError
 from django.utils import timezone
 
+from runs.access.services import audit
+from runs.archive.services import publications
 from runs.management import command
 from runs.models import Edition
+from runs.observations.selectors import publication
 from runs.published.errors import PublishedFileError
-from runs.selectors.observations import publication
-from runs.services.access import audit
-from runs.services.archive import publications
 
 
 class Command(command.Command):

@@ -3,7 +3,7 @@
 from typing import Any
 
 from runs.management.command import LeanCommand
-from runs.services.runs import transitions
+from runs.queue.services import transitions
 
 
 class Command(LeanCommand):

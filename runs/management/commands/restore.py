@@ -9,7 +9,7 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from runs.management import command
-from runs.services.operations import backups
+from runs.operations.services import backups
 
 
 class Command(command.Command):

@@ -6,7 +6,7 @@ from typing import Any
 from django.conf import settings
 
 from runs.management import command
-from runs.services.operations import retention
+from runs.operations.services import retention
 
 
 class Command(command.Command):

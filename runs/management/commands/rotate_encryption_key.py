@@ -6,9 +6,9 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandError
 
+from runs.access.services import encryption
 from runs.management.command import LeanCommand
-from runs.services import seals
-from runs.services.access import encryption
+from runs.seals.services import seals
 
 
 class Command(LeanCommand):

@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from runs.management.command import LeanCommand
-from runs.selectors import schema
+from runs.seals.selectors import schema
 
 
 class Command(LeanCommand):

@@ -4,10 +4,10 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
+from runs.access.services import projects
 from runs.management import command
-from runs.selectors.seals import AUDIT
-from runs.services import seals
-from runs.services.access import projects
+from runs.seals.selectors.seals import AUDIT
+from runs.seals.services import seals
 
 
 class Command(command.Command):

@@ -16,17 +16,17 @@ from django.core.management.base import BaseCommand, CommandError
 from django.urls import reverse
 
 from benchlab.environment import Environment
+from runs.archive.selectors import version_line
+from runs.archive.services import publications
+from runs.configurations.services import configurations
 from runs.models import Campaign, Server
+from runs.observations.services import observations
+from runs.observations.services.observations import Design, Plan
+from runs.operations.services import static_files
 from runs.published.errors import PublishedFileError
-from runs.selectors.archive import version_line
-from runs.services.archive import publications
-from runs.services.campaigns import scenarios
-from runs.services.configurations import configurations
-from runs.services.errors import ServiceError
-from runs.services.observations import observations
-from runs.services.observations.observations import Design, Plan
-from runs.services.operations import static_files
-from runs.services.servers import servers
+from runs.servers.services import servers
+from runs.shared.errors import ServiceError
+from runs.workloads.services import scenarios
 
 FIRST_SERVER = "this-machine"
 # A piece of the line through versions, which the first page has after two minutes.

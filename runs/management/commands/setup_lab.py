@@ -7,10 +7,10 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
+from runs.campaigns.services import campaigns, drafts
 from runs.management import command
 from runs.models import Campaign, Server
-from runs.services.campaigns import campaigns, drafts
-from runs.services.servers import host_keys, servers
+from runs.servers.services import host_keys, servers
 
 # Of deploy/lab/Dockerfile.
 PORT, USER, BASE_DIR = 2222, "bench", "/home/bench/benchlab"

@@ -7,8 +7,8 @@ from django.core.management.base import CommandError, CommandParser
 from runs.execution.errors import TargetProblem
 from runs.management.command import LeanCommand, server_named
 from runs.models import Server
-from runs.services.errors import ServiceError
-from runs.services.runs import sweeping
+from runs.queue.services import sweeping
+from runs.shared.errors import ServiceError
 
 
 class Command(LeanCommand):

@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from runs.configurations.services import configurations
 from runs.management.command import LeanCommand
-from runs.services.campaigns import scenarios
-from runs.services.configurations import configurations
+from runs.workloads.services import scenarios
 
 
 class Command(LeanCommand):

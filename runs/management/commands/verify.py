@@ -9,14 +9,14 @@ from django.core.management.base import CommandError, CommandParser
 from django.db import connection, transaction
 
 from benchlab.bucket import StoreError
+from runs.archive.services import comparison
 from runs.management.command import LeanCommand
 from runs.published.errors import PublishedFileError
-from runs.selectors import audit_chain, schema, verification
-from runs.selectors.seals import AUDIT
-from runs.services import seal_keys
-from runs.services import seals as seal_service
-from runs.services.archive import comparison
-from runs.services.runs import artifacts
+from runs.queue.services import artifacts
+from runs.seals.selectors import audit_chain, schema, verification
+from runs.seals.selectors.seals import AUDIT
+from runs.seals.services import seal_keys
+from runs.seals.services import seals as seal_service
 
 
 def _lines(paths: Sequence[Path]) -> list[str]:

@@ -9,15 +9,15 @@ from django.core.management import call_command
 from django.db import DatabaseError, transaction
 from django.test import Client
 
+from runs.access.selectors import macs
+from runs.access.services import audit, projects
+from runs.configurations.services import configurations
+from runs.configurations.services.contents import Content
 from runs.execution.ssh import hosts
+from runs.histories.services import webhooks
 from runs.models import AuditEntry, Run, Token
-from runs.selectors.access import macs
-from runs.services.access import audit, projects
-from runs.services.changes import webhooks
-from runs.services.configurations import configurations
-from runs.services.configurations.contents import Content
-from runs.services.runs import withdrawals
-from runs.services.servers import host_keys, maintenance, ssh_keys
+from runs.queue.services import withdrawals
+from runs.servers.services import host_keys, maintenance, ssh_keys
 from tests import factories
 
 pytestmark = pytest.mark.django_db

@@ -9,10 +9,10 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 from redis import Redis
 
-from runs.api import rate_limit
+from runs.access.services import projects, tokens
 from runs.models import Project, Token
-from runs.services.access import projects, tokens
-from runs.services.errors import ServiceError
+from runs.shared.api import rate_limit
+from runs.shared.errors import ServiceError
 from tests import factories
 
 pytestmark = pytest.mark.django_db

@@ -2,7 +2,7 @@
 
 import pytest
 
-from runs.services.configurations import configurations
+from runs.configurations.services import configurations
 from tests import factories
 
 EXTENSIONS = ["pg_prewarm", "postgres_fdw", "pg_trgm", "pg_bigm", "pgroonga", "pg_buffercache"]

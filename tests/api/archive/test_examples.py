@@ -6,9 +6,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from runs.archive.services import load
 from runs.published import reading
-from runs.services.archive import load
-from runs.services.campaigns import scenarios
+from runs.workloads.services import scenarios
 from tests import factories
 
 pytestmark = pytest.mark.django_db

@@ -2,9 +2,9 @@
 
 import pytest
 
+from runs.archive.selectors.reproduction import printed, reproduction, scenario_of
 from runs.models import Campaign, Environment, HardwareProfile
 from runs.scenarios.definition import Place
-from runs.selectors.archive.reproduction import printed, reproduction, scenario_of
 from tests import factories
 from tests.api.archive.test_sources import places
 

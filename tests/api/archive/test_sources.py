@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from runs.archive.selectors.reproduction import scenario_of
+from runs.archive.selectors.side_by_side import side_by_side
+from runs.archive.services import load
 from runs.models import Campaign, PrintedFigure, Project
 from runs.scenarios import registry
-from runs.selectors.archive.reproduction import scenario_of
-from runs.selectors.archive.side_by_side import side_by_side
-from runs.services.archive import load
 from tests import factories
 
 pytestmark = pytest.mark.django_db

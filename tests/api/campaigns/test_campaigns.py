@@ -2,11 +2,11 @@
 
 import pytest
 
+from runs.access.services import projects
 from runs.models import Annotation, Run, Topology, Workload
 from runs.scenarios import registry
-from runs.services.access import projects
-from runs.services.campaigns import scenarios, trials
-from runs.services.errors import Fault
+from runs.shared.errors import Fault
+from runs.workloads.services import scenarios, trials
 from tests import factories
 from tests.checks import carry_out
 

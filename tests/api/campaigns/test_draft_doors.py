@@ -6,14 +6,15 @@ import pytest
 from django.contrib.auth.models import User
 from django.http import QueryDict
 
-from runs.api.campaigns.drafts import CampaignDraftSerializer
+from runs.access.selectors import permissions
+from runs.archive.services import publications as archive
+from runs.campaigns.api.drafts import CampaignDraftSerializer
+from runs.campaigns.services import drafts
+from runs.campaigns.services.drafts import Draft
+from runs.campaigns.views.forms import CampaignForm
 from runs.published import reading
 from runs.scenarios import registry
-from runs.selectors.access import permissions
-from runs.services.archive import publications as archive
-from runs.services.campaigns import drafts, scenarios
-from runs.services.campaigns.drafts import Draft
-from runs.web.campaigns.forms import CampaignForm
+from runs.workloads.services import scenarios
 from tests import factories
 
 pytestmark = pytest.mark.django_db

@@ -2,9 +2,9 @@
 
 import pytest
 
+from runs.access.services import projects
 from runs.models import Campaign, Run
-from runs.services.access import projects
-from runs.services.campaigns import scenarios
+from runs.workloads.services import scenarios
 from tests import factories
 
 pytestmark = pytest.mark.django_db

@@ -10,14 +10,14 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from runs import celery_messages
+from runs.access.services import projects
 from runs.analysis import monitoring
 from runs.analysis.change_points import ChangePoint
+from runs.histories.selectors import watched_histories
+from runs.histories.selectors.suites import SuiteJobs
+from runs.histories.services import changes, mails, webhooks
+from runs.histories.services import missing_uploads as watchdog
 from runs.models import Campaign, Change, Metric, Run, StaleCell, WebhookDelivery
-from runs.selectors import watched_histories
-from runs.selectors.histories.suites import SuiteJobs
-from runs.services.access import projects
-from runs.services.changes import changes, mails, webhooks
-from runs.services.changes import missing_uploads as watchdog
 from tests.histories import START, commit, history, noisy, repeats, sha, store
 
 pytestmark = pytest.mark.django_db

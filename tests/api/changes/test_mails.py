@@ -10,10 +10,10 @@ from django.core import mail
 from django.db import connection, transaction
 from django.utils import timezone
 
+from runs.access.services import projects
+from runs.histories.services import mails
+from runs.histories.services import missing_uploads as watchdog
 from runs.models import Campaign
-from runs.services.access import projects
-from runs.services.changes import mails
-from runs.services.changes import missing_uploads as watchdog
 from tests.histories import commit, repeats, store
 
 

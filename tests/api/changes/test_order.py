@@ -5,8 +5,8 @@ from random import Random
 
 import pytest
 
+from runs.histories.services import changes
 from runs.models import Campaign, Change
-from runs.services.changes import changes
 from tests.histories import commit, noisy, repeats, store
 
 pytestmark = pytest.mark.django_db

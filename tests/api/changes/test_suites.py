@@ -8,10 +8,10 @@ from random import Random
 import pytest
 from django.contrib.auth.models import User
 
+from runs.access.services import projects
+from runs.histories.selectors import causes, histories
+from runs.histories.services import changes, mails
 from runs.models import Campaign, Change, HardwareProfile, Run
-from runs.selectors.histories import causes, histories
-from runs.services.access import projects
-from runs.services.changes import changes, mails
 from tests import factories
 from tests.histories import history, sha, store
 

@@ -17,11 +17,11 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from django.utils import timezone
 
 from runs import celery_messages
+from runs.access.services import projects
+from runs.histories.services import deliveries, webhooks
+from runs.histories.services.deliveries import PAUSES, Undeliverable
 from runs.models import Webhook, WebhookDelivery
-from runs.services.access import projects
-from runs.services.changes import deliveries, webhooks
-from runs.services.changes.deliveries import PAUSES, Undeliverable
-from runs.services.runs import transitions
+from runs.queue.services import transitions
 from tests import factories
 from tests.api.receiver import Receiver
 

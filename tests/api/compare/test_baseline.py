@@ -13,11 +13,12 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
+from runs.access.services import projects
+from runs.bisections.services import bisections
+from runs.compare.selectors.load import stored_cells
 from runs.models import Bisection, Build, Campaign, Cell, Change, Metric, Revision, Run
-from runs.selectors.compare.load import stored_cells
-from runs.services.access import projects
-from runs.services.campaigns import bisections, scenarios
-from runs.services.servers import builds
+from runs.servers.services import builds
+from runs.workloads.services import scenarios
 from tests import factories
 from tests.each import examples
 from tests.histories import UNITS, commit, history, noisy, repeats, sha, store

@@ -4,10 +4,10 @@ import re
 
 import pytest
 
-from runs.api.examples import EXAMPLES
+from runs.access.services import projects
+from runs.compare.selectors.address import head_and_base
 from runs.models import Campaign, Run
-from runs.selectors.compare.address import head_and_base
-from runs.services.access import projects
+from runs.shared.api.examples import EXAMPLES
 from tests import factories
 from tests.histories import commit, repeats, sha, store
 

@@ -4,8 +4,8 @@ from random import Random
 
 import pytest
 
+from runs.histories.services import changes
 from runs.models import GateAnswer, RevisionRef, Run
-from runs.services.changes import changes
 from tests.each import examples
 from tests.histories import commit, history, noisy, repeats, sha, store
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from runs.histories.services import changes
 from runs.models import Campaign
-from runs.services.changes import changes
 from tests.histories import commit, history, repeats, sha, store
 
 pytestmark = pytest.mark.django_db

@@ -2,9 +2,9 @@
 
 import pytest
 
+from runs.configurations.services import configurations
 from runs.models import Configuration, Run
-from runs.services.campaigns import scenarios as scenario_service
-from runs.services.configurations import configurations
+from runs.workloads.services import scenarios as scenario_service
 from tests import factories
 
 pytestmark = pytest.mark.django_db

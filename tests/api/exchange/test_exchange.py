@@ -5,10 +5,10 @@ import json
 
 import pytest
 
-from runs.api import doors
+from runs.access.services import projects
 from runs.models import Campaign, HardwareProfile, Metric, Run
-from runs.services.access import projects
-from runs.services.campaigns import scenarios
+from runs.shared.api import doors
+from runs.workloads.services import scenarios
 from tests import factories
 from tests.histories import repeats, store
 

@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.db import connection
 
-from runs.api.examples import EXAMPLES
+from runs.access.services import projects
+from runs.histories.services import changes
 from runs.models import Campaign, Change
-from runs.services.access import projects
-from runs.services.changes import changes
+from runs.shared.api.examples import EXAMPLES
 from tests.histories import START, commit, history, repeats, sha, store
 
 pytestmark = pytest.mark.django_db

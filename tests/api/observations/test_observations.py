@@ -3,7 +3,7 @@
 import pytest
 
 from runs.models import Campaign
-from runs.services.campaigns import scenarios
+from runs.workloads.services import scenarios
 from tests import factories
 
 pytestmark = pytest.mark.django_db

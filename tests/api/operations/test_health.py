@@ -30,11 +30,12 @@ from benchlab.celery import app
 from benchlab.database import base
 from benchlab.database.turns import Turns
 from runs import celery_messages
+from runs.access.services import encryption
 from runs.models import AuditEntry, Campaign, CheckedServer, Run, ServerCheck, SSHKey
-from runs.selectors.operations import health_checks, prometheus, readiness, signs
-from runs.services.access import encryption
-from runs.services.campaigns import scenarios
-from runs.services.operations import signs as shown
+from runs.operations.selectors import health_checks, prometheus, readiness
+from runs.operations.services import signs as shown
+from runs.shared import signs
+from runs.workloads.services import scenarios
 from tests import factories
 from tests.api.upload_bodies import run
 

@@ -6,16 +6,16 @@ import pytest
 from django.core.management import call_command
 from django.db import connection, transaction
 
+from runs.access.selectors.projects import NOBODY
+from runs.access.services import projects
+from runs.campaigns.selectors import campaigns
 from runs.execution.errors import TargetProblem
 from runs.models import Campaign, Run, RunCount
 from runs.models.campaigns import Origin
-from runs.selectors import runs
-from runs.selectors.access.projects import NOBODY
-from runs.selectors.campaigns import campaigns
-from runs.services import seals
-from runs.services.access import projects
-from runs.services.operations import doctor
-from runs.services.runs import transitions
+from runs.operations.services import doctor
+from runs.queue.selectors import runs
+from runs.queue.services import transitions
+from runs.seals.services import seals
 from tests import factories
 from tests.api.upload_bodies import run as upload
 

@@ -5,10 +5,10 @@ import json
 import pytest
 from django.contrib.auth.models import AnonymousUser
 
+from runs.access.services import projects
 from runs.models import Campaign, Project, Run, Schedule
-from runs.selectors.schedules import listed
-from runs.services.access import projects
-from runs.services.schedules import schedules
+from runs.schedules.selectors.schedules import listed
+from runs.schedules.services import schedules
 from tests import factories
 
 pytestmark = pytest.mark.django_db

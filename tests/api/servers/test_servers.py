@@ -6,12 +6,12 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
+from runs.access.services import projects
+from runs.archive import services
 from runs.models import Campaign, HardwareProfile
-from runs.selectors.servers import hardware
-from runs.services import archive
-from runs.services.access import projects
-from runs.services.campaigns import scenarios
-from runs.services.servers import ssh_keys
+from runs.servers.selectors import hardware
+from runs.servers.services import ssh_keys
+from runs.workloads.services import scenarios
 from tests import factories
 from tests.checks import carry_out
 
@@ -124,7 +124,7 @@ def test_a_profile_says_what_it_is_and_what_was_measured_on_it(get):
 
 
 def test_a_publications_machine_is_told_with_its_campaigns(get):
-    archive.load(files=[SAMPLE])
+    services.load(files=[SAMPLE])
 
     rows = get("hardware/", source="harbour-2020")["results"]
 

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
-from runs.api.errors import REMEDIES
 from runs.models import Campaign, Measurement, Metric, Revision, Run, Scenario, Series, Upload
+from runs.shared.api.errors import REMEDIES
 from tests.api.upload_bodies import changed, run
 from tests.api.web_server import ROOT
 from tests.each import check_each
@@ -443,7 +443,7 @@ def test_every_malformed_request_is_refused_with_its_place_and_a_remedy(ask, cli
 def test_each_code_of_a_fault_has_a_remedy():
     """Those that only the sources know: a fault that is added there needs a remedy as well."""
     found = set()
-    for folder in ("runs/api/uploads", "runs/services/uploads"):
+    for folder in ("runs/uploads/api", "runs/uploads/services"):
         for file in sorted((ROOT / folder).glob("*.py")):
             found |= set(re.findall(r'(?:add|fault|Fault)\([^,\n]+, "([a-z_]+)"', file.read_text()))
     assert len(found) > 30

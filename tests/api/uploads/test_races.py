@@ -15,8 +15,8 @@ import psycopg
 import pytest
 from django.db import connection, transaction
 
+from runs.access.services import projects, tokens
 from runs.models import Campaign, Cell, CellSummary, Metric, Run, Upload
-from runs.services.access import projects, tokens
 from tests.api.upload_bodies import run, text
 from tests.api.web_server import ROOT, WebServer
 

@@ -10,9 +10,10 @@ from random import Random
 import pytest
 from django.db import connection
 
+from runs.access.services import projects
 from runs.analysis.summary import summarise
-from runs.api.uploads import circumstances, measured_values
-from runs.api.uploads.fields import Faults, Reader
+from runs.cells.services import summaries
+from runs.histories.services import changes
 from runs.models import (
     Campaign,
     Cell,
@@ -29,9 +30,8 @@ from runs.models import (
     Upload,
 )
 from runs.postgresql_settings import catalogue
-from runs.services.access import projects
-from runs.services.campaigns import summaries
-from runs.services.changes import changes
+from runs.uploads.api import circumstances, measured_values
+from runs.uploads.api.fields import Faults, Reader
 from tests import factories
 from tests.api.upload_bodies import changed, run
 

@@ -8,8 +8,8 @@ import pytest
 from django.utils import timezone
 
 from runs.models import Run
-from runs.services.campaigns import scenarios
 from runs.tools import registry, units
+from runs.workloads.services import scenarios
 from tests.api.upload_bodies import run
 from tests.histories import sha
 from tests.unit.tools.pgbench.samples import sample as pgbench_sample

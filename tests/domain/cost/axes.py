@@ -11,10 +11,10 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.utils import timezone
 
+from runs.access.services import projects
+from runs.cells.services.summaries import SUMMARISE
 from runs.models import Campaign, HardwareProfile, Membership, Project, Run, Scenario, Token
 from runs.models.campaigns import Origin
-from runs.services.access import projects
-from runs.services.campaigns.summaries import SUMMARISE
 from tests.domain.cost import database
 
 # One part of each.

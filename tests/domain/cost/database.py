@@ -20,6 +20,9 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.utils import timezone
 
+from runs.access.services import projects
+from runs.campaigns.services import campaigns
+from runs.cells.services.summaries import SUMMARISE
 from runs.execution.reporter import ArtifactData
 from runs.models import (
     AuditEntry,
@@ -49,10 +52,8 @@ from runs.models import (
     WorkloadVersion,
 )
 from runs.models.campaigns import Origin
-from runs.services.access import projects
-from runs.services.campaigns import campaigns, topologies
-from runs.services.campaigns.summaries import SUMMARISE
-from runs.services.operations import partitions
+from runs.operations.services import partitions
+from runs.workloads.services import topologies
 from tests import factories
 
 VERSIONS, OLD, CLIENTS, REPEATS = ("16.11", "17.7", "18.1"), "9.4.26", (1, 8, 64), 3

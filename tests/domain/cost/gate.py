@@ -24,9 +24,9 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import resolve
 
-from runs.selectors import caching
-from runs.selectors.access.permission_table import ADDRESSES, GRANTS, Role
-from runs.selectors.compare.judge.judging import Judge
+from runs.access.selectors.permission_table import ADDRESSES, GRANTS, Role
+from runs.compare.selectors.judge.judging import Judge
+from runs.shared import caching
 from tests.domain.cost.addresses import (
     BEHIND,
     COUNTS,
@@ -61,24 +61,24 @@ _VALUE = re.compile(r"'(?:[^']|'')*'|\b\d+(?:\.\d+)?\b")
 _VALUES = re.compile(r"\?(?:, \?)+|\(\?\)(?:, \(\?\))+")
 # What is read at most, here less: a small database would never reach it.
 MOST: Mapping[str, int] = {
-    "runs.selectors.archive.archive.MOST_LOOKED_AT": 4,
-    "runs.selectors.archive.version_line.MOST_LOOKED_AT": 20,
-    "runs.api.pagination.KeysetPagination.page_size": 10,
-    "runs.selectors.campaigns.metrics.NEWEST_CELLS": 20,
-    "runs.selectors.campaigns.noise.NEWEST_CELLS": 10,
-    "runs.selectors.campaigns.noise.NEWEST_RUNS": 30,
-    "runs.selectors.compare.address.candidates.MOST_CELLS": 100,
-    "runs.selectors.compare.address.candidates.MOST_LOOKED_AT": 16,
-    "runs.selectors.compare.judge.known_noise.NOISE_CELLS": 10,
-    "runs.selectors.histories.causes.MOST_CHANGES": 10,
-    "runs.selectors.histories.histories.WINDOW": 10,
-    "runs.selectors.operations.prometheus.MOST_ROWS": 100,
-    "runs.selectors.servers.hardware.MOST_COUNTED": 20,
+    "runs.archive.selectors.archive.MOST_LOOKED_AT": 4,
+    "runs.archive.selectors.version_line.MOST_LOOKED_AT": 20,
+    "runs.shared.api.pagination.KeysetPagination.page_size": 10,
+    "runs.cells.selectors.metrics.NEWEST_CELLS": 20,
+    "runs.cells.selectors.noise.NEWEST_CELLS": 10,
+    "runs.cells.selectors.noise.NEWEST_RUNS": 30,
+    "runs.compare.selectors.address.candidates.MOST_CELLS": 100,
+    "runs.compare.selectors.address.candidates.MOST_LOOKED_AT": 16,
+    "runs.compare.selectors.judge.known_noise.NOISE_CELLS": 10,
+    "runs.histories.selectors.causes.MOST_CHANGES": 10,
+    "runs.histories.selectors.histories.WINDOW": 10,
+    "runs.operations.selectors.prometheus.MOST_ROWS": 100,
+    "runs.servers.selectors.hardware.MOST_COUNTED": 20,
     # Between a campaign of 40 cells and one of 400.
-    "runs.services.campaigns.kept_verdicts.MOST_RUNS": 500,
-    "runs.web.campaigns.campaigns.PAGE_SIZE": 10,
-    "runs.web.changes.ROWS": 10,
-    "runs.web.pages.PAGE_SIZE": 10,
+    "runs.campaigns.services.kept_verdicts.MOST_RUNS": 500,
+    "runs.campaigns.views.campaigns.PAGE_SIZE": 10,
+    "runs.histories.views.changes.ROWS": 10,
+    "runs.shared.pages.PAGE_SIZE": 10,
 }
 
 

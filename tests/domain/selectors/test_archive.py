@@ -6,9 +6,10 @@ import pytest
 from django.contrib.auth.models import AnonymousUser
 from django.http import QueryDict
 
-from runs.selectors.archive import answers, versions
-from runs.selectors.compare.address import state as compare_state
-from runs.selectors.compare.judge.comparisons import compared
+from runs.archive.selectors import answers
+from runs.cells.selectors import versions
+from runs.compare.selectors.address import state as compare_state
+from runs.compare.selectors.judge.comparisons import compared
 from tests import factories
 
 ANSWER = answers.Answer(

@@ -5,7 +5,7 @@ from itertools import count
 import pytest
 from django.core.cache import cache
 
-from runs.selectors import caching
+from runs.shared import caching
 
 
 @pytest.fixture

@@ -5,10 +5,10 @@ import threading
 import pytest
 from django.contrib.auth.models import User
 
+from runs.access.services import projects
+from runs.histories.services import deliveries, webhooks
 from runs.models import Membership
-from runs.services.access import projects
-from runs.services.changes import deliveries, webhooks
-from runs.services.errors import ServiceError
+from runs.shared.errors import ServiceError
 from tests.api.receiver import Receiver
 from tests.at_once import at_once
 

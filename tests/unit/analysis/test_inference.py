@@ -21,7 +21,7 @@ from runs.analysis.inference.critical import level
 from runs.analysis.inference.model import _fits
 from runs.analysis.inference.verdicts import Rule
 from runs.analysis.inference.version_indices import Reading, indices
-from runs.selectors.compare.judge.exit_codes import exit_code
+from runs.compare.selectors.judge.exit_codes import exit_code
 from tests.each import examples
 from tests.unit.analysis.cells import cell_of
 

@@ -13,7 +13,7 @@ from runs.analysis.inference.verdicts import (
     rounds_missing,
 )
 from runs.analysis.judged_runs import Judged
-from runs.selectors.compare.judge.exit_codes import exit_code
+from runs.compare.selectors.judge.exit_codes import exit_code
 
 EFFECT = 0.03
 BOUND = math.log1p(EFFECT)

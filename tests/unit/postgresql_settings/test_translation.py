@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
+from runs.configurations.services.contents import FIXED_POINT
 from runs.postgresql_settings import conf_text, fitting, translation_rules, values, version_notes
 from runs.postgresql_settings.catalogue import MAJORS, before, catalogue, names, setting
 from runs.postgresql_settings.fitting import Fitted, fit, home
@@ -15,7 +16,6 @@ from runs.postgresql_settings.translation import translate
 from runs.postgresql_settings.translation_rules import RULES
 from runs.postgresql_settings.unlisted import BACKPORTED
 from runs.postgresql_settings.validation import check, errors
-from runs.services.configurations.contents import FIXED_POINT
 from tests.unit.postgresql_settings.servers import Server, asked_often, started_often
 
 # Settings carried from version to version; every pair of versions is walked.

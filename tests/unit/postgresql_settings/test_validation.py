@@ -24,7 +24,7 @@ def english(finding):
 
 @pytest.mark.parametrize("major", MAJORS)
 def test_the_built_in_configuration_has_no_error_in_any_version(major):
-    from runs.services.configurations.configurations import FIXED_POINT
+    from runs.configurations.services.configurations import FIXED_POINT
 
     assert errors(check(FIXED_POINT, [major], memory_bytes=64 * GIGABYTE)) == ()
 

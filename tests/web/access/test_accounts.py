@@ -10,9 +10,9 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
+from runs.access.services import audit, projects, tokens
+from runs.access.views import logins
 from runs.models import AuditEntry, Invitation, Token
-from runs.services.access import audit, projects, tokens
-from runs.web.access import logins
 
 pytestmark = pytest.mark.django_db
 

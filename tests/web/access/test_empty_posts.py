@@ -5,11 +5,11 @@ from django.apps import apps
 from django.test import Client
 from django.urls import NoReverseMatch, reverse
 
-from runs.selectors.access.permission_table import ADDRESSES
-from runs.services.access import projects
-from runs.services.campaigns import scenarios
-from runs.services.observations import observations
-from runs.services.observations.observations import Design, Plan
+from runs.access.selectors.permission_table import ADDRESSES
+from runs.access.services import projects
+from runs.observations.services import observations
+from runs.observations.services.observations import Design, Plan
+from runs.workloads.services import scenarios
 from tests import factories
 
 pytestmark = pytest.mark.django_db

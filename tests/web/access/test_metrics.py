@@ -7,11 +7,12 @@ from django.apps import apps
 from django.db import connection
 from django.test import Client
 
+from runs.access.services import projects, tokens
+from runs.campaigns.services import metric_corrections
 from runs.models import AuditEntry, Metric, SealRequest
-from runs.services import seals
-from runs.services.access import projects, tokens
-from runs.services.campaigns import metric_corrections, scenarios
-from runs.services.errors import ServiceError
+from runs.seals.services import seals
+from runs.shared.errors import ServiceError
+from runs.workloads.services import scenarios
 from tests import factories
 from tests.api import upload_bodies
 

@@ -10,8 +10,8 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
+from runs.access.services import projects
 from runs.models import Membership
-from runs.services.access import projects
 
 pytestmark = pytest.mark.django_db
 

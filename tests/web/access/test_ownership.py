@@ -6,15 +6,16 @@ import pytest
 from django.db import connection
 from django.test import Client
 
+from runs.access.services import projects, tokens
+from runs.campaigns.services import campaigns
+from runs.configurations.services import configurations
+from runs.configurations.services.contents import Content
 from runs.execution.plan import WorkloadContent
 from runs.models import Campaign, CampaignConfiguration, Configuration, Workload
 from runs.scenarios import registry
-from runs.services.access import projects, tokens
-from runs.services.campaigns import campaigns, scenarios, workloads
-from runs.services.configurations import configurations
-from runs.services.configurations.contents import Content
-from runs.services.errors import ServiceError
+from runs.shared.errors import ServiceError
 from runs.tools.pgbench.scripts import GivenScript
+from runs.workloads.services import scenarios, workloads
 from tests import factories
 
 pytestmark = pytest.mark.django_db

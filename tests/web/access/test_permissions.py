@@ -18,7 +18,13 @@ from django.urls import URLResolver, get_resolver, resolve, reverse
 from django.urls.converters import IntConverter, UUIDConverter
 from django.utils import timezone
 
+from runs import pages_urls
+from runs.access.selectors import permissions
+from runs.access.selectors.permission_table import ADDRESSES, GRANTS, Right, Role
+from runs.access.services import projects, tokens
 from runs.checks import addresses
+from runs.configurations.services import configurations
+from runs.configurations.services.contents import Content
 from runs.execution.reporter import ArtifactData
 from runs.models import (
     Annotation,
@@ -30,13 +36,7 @@ from runs.models import (
     Schedule,
     Webhook,
 )
-from runs.selectors.access import permissions
-from runs.selectors.access.permission_table import ADDRESSES, GRANTS, Right, Role
-from runs.services.access import projects, tokens
-from runs.services.campaigns import topologies
-from runs.services.configurations import configurations
-from runs.services.configurations.contents import Content
-from runs.web import urls as web_urls
+from runs.workloads.services import topologies
 from tests import factories
 from tests.each import some
 
@@ -400,7 +400,7 @@ def test_strangers_find_nothing(client, hidden):
 
 def pages(run):
     """Every page without a campaign's object in its address, and those of what the run uses."""
-    plain = [f"/{each.pattern}" for each in web_urls.urlpatterns if not each.pattern.converters]
+    plain = [f"/{each.pattern}" for each in pages_urls.urlpatterns if not each.pattern.converters]
     scenario, server = run.campaign.scenario, run.server
     return [
         *plain,

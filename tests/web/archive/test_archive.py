@@ -6,12 +6,12 @@ import re
 
 import pytest
 
+from runs.archive import services
+from runs.archive.selectors import version_line
+from runs.archive.selectors.reproduction import reproduction
 from runs.models import Campaign, Project, PublishedTable
 from runs.published import reading
-from runs.selectors.archive import version_line
-from runs.selectors.archive.reproduction import reproduction
-from runs.services import archive
-from runs.services.campaigns import scenarios
+from runs.workloads.services import scenarios
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
 
 def load(*slugs):
     scenarios.sync()
-    archive.load(files=[path for path in reading.files() if path.stem in slugs])
+    services.load(files=[path for path in reading.files() if path.stem in slugs])
 
 
 def text_of(response):

@@ -7,9 +7,9 @@ from django.core.management import call_command
 from django.db import connections
 from playwright.sync_api import expect
 
+from runs.archive.services import load
 from runs.published import reading
-from runs.services.archive import load
-from runs.services.campaigns import scenarios
+from runs.workloads.services import scenarios
 from tests.web import looks
 
 pytestmark = pytest.mark.browser

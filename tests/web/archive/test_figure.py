@@ -9,10 +9,10 @@ import zipfile
 import pytest
 from django.utils import translation
 
+from runs.archive.selectors import archive as selectors
+from runs.archive.services import load
 from runs.models import PrintedFigure, Run
 from runs.published import reading
-from runs.selectors.archive import archive as selectors
-from runs.services.archive import load
 from tests import factories
 
 # What readers look for, and the tables (by the beginnings of their names) of which one comes first.

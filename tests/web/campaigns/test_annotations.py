@@ -6,10 +6,10 @@ import re
 import pytest
 from django.contrib.auth.models import User
 
+from runs.access.services import projects
+from runs.campaigns.services import annotations
 from runs.models import Annotation, Membership, Project
-from runs.services.access import projects
-from runs.services.campaigns import annotations
-from runs.services.errors import ServiceError
+from runs.shared.errors import ServiceError
 from tests import factories
 
 pytestmark = pytest.mark.django_db

@@ -10,18 +10,20 @@ from django.http import QueryDict
 from django.test.utils import CaptureQueriesContext
 from django.utils.translation import override
 
+from runs.archive import services
+from runs.campaigns.selectors import campaigns
+from runs.campaigns.views.treatment_fields import ChoicesField
+from runs.cells.selectors import factor_names
+from runs.cells.services import summaries
+from runs.compare.selectors.describe.summary import of_table
+from runs.compare.selectors.judge.ratios import ratios
 from runs.models import Campaign, Configuration, Run
 from runs.scenarios import registry
 from runs.scenarios.definition import ChoiceFactor
-from runs.selectors.campaigns import campaigns, factor_names
-from runs.selectors.compare.describe.summary import of_table
-from runs.selectors.compare.judge.ratios import ratios
-from runs.services import archive
-from runs.services.campaigns import scenarios, summaries
+from runs.shared import pages
 from runs.tools.adapter import Reason, quoted
-from runs.web import pages
-from runs.web.campaigns.treatment_fields import ChoicesField
 from runs.wording import Marked
+from runs.workloads.services import scenarios
 from tests import factories
 from tests.each import some
 from tests.web.test_browser import SAMPLE
@@ -171,7 +173,7 @@ def test_a_campaign_is_duplicated_as_a_form_to_change(member, ready_server):
 
 
 def test_only_configurations_that_fit_the_scenario_are_offered(member, ready_server):
-    archive.load(files=[SAMPLE])
+    services.load(files=[SAMPLE])
     published = set(Configuration.objects.filter(origin="published").values_list("name", flat=True))
     assert published
 

@@ -14,6 +14,10 @@ from django.utils import timezone, translation
 from django.utils.translation import gettext
 
 from runs import celery_messages, tasks
+from runs.access.services import projects
+from runs.archive import services
+from runs.campaigns.services import kept_verdicts
+from runs.campaigns.views import page as campaign_page
 from runs.models import (
     Annotation,
     Campaign,
@@ -32,11 +36,7 @@ from runs.models import (
     Topology,
 )
 from runs.published import reading
-from runs.selectors import caching
-from runs.services import archive
-from runs.services.access import projects
-from runs.services.campaigns import kept_verdicts
-from runs.web.campaigns import page as campaign_page
+from runs.shared import caching
 from tests import factories
 from tests.each import some
 from tests.histories import commit, repeats, store
@@ -91,7 +91,7 @@ def nightly():
 @pytest.fixture
 def again(lab):
     """A campaign that reproduces a published table."""
-    archive.load(files=[path for path in reading.files() if path.stem == "wg1-2013"])
+    services.load(files=[path for path in reading.files() if path.stem == "wg1-2013"])
     made = factories.campaign("again", reproduces="wg1-2013-2-2", on=lab.runs.first().server)
     return factories.finish_all(made)
 

@@ -8,10 +8,11 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from runs.access.services import projects
+from runs.archive.services import load
+from runs.campaigns.services import campaigns, drafts
 from runs.models import Campaign, HardwareProfile
-from runs.services.access import projects
-from runs.services.archive import load
-from runs.services.campaigns import campaigns, drafts, topologies
+from runs.workloads.services import topologies
 from tests import factories
 from tests.web.campaigns.test_campaigns import draft as sent
 

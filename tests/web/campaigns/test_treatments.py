@@ -6,8 +6,8 @@ import pytest
 
 from runs.execution.plan import WorkloadContent
 from runs.models import Artifact, Campaign, Run, ServerCheck, Workload, WorkloadVersion
-from runs.services.campaigns import workloads
 from runs.tools.pgbench.scripts import GivenScript
+from runs.workloads.services import workloads
 from tests.web.campaigns.test_campaigns import draft
 
 pytestmark = pytest.mark.django_db

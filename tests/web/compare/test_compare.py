@@ -8,9 +8,9 @@ import re
 import pytest
 from django.contrib.auth.models import User
 
+from runs.archive import services
 from runs.models import Bisection, Project, Run, SavedComparison
 from runs.published import reading
-from runs.services import archive
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -36,7 +36,7 @@ def figures(text):
 
 
 def test_nothing_chosen_shows_questions_of_the_archive_and_what_can_be_added(client, campaign):
-    archive.load(files=reading.files())
+    services.load(files=reading.files())
 
     text = page(client)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from runs.selectors.compare.describe import verdict_words
+from runs.compare.selectors.describe import verdict_words
 from tests.histories import commit, history, repeats, sha, store
 
 pytestmark = pytest.mark.django_db

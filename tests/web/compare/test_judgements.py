@@ -6,11 +6,11 @@ import re
 import pytest
 
 from runs.analysis.judged_runs import Judged
+from runs.campaigns.services import repeats
+from runs.compare.selectors.judge.ratios import ratios
 from runs.models import Run
-from runs.selectors import validity
-from runs.selectors.compare.judge.ratios import ratios
-from runs.services.campaigns import repeats
-from runs.services.runs import withdrawals
+from runs.queue.selectors import validity
+from runs.queue.services import withdrawals
 from tests import factories
 
 pytestmark = pytest.mark.django_db

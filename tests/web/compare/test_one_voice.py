@@ -14,16 +14,16 @@ from django.db import transaction
 from django.utils import timezone, translation
 from django.utils.translation import gettext
 
+from runs.archive.selectors import version_line
+from runs.campaigns.selectors import campaigns
+from runs.campaigns.views import page as campaign_page
+from runs.compare.selectors.address import head_and_base
+from runs.compare.selectors.describe.verdict_words import VERDICTS, size
+from runs.compare.selectors.judge import gate
+from runs.compare.selectors.judge.ratios import ratios
+from runs.home.views import home
 from runs.models import CacheVersion, Campaign, CellSummary, Project, Run, Scenario, Server
-from runs.selectors import caching
-from runs.selectors.archive import version_line
-from runs.selectors.campaigns import campaigns
-from runs.selectors.compare.address import head_and_base
-from runs.selectors.compare.describe.verdict_words import VERDICTS, size
-from runs.selectors.compare.judge import gate
-from runs.selectors.compare.judge.ratios import ratios
-from runs.web import home
-from runs.web.campaigns import page as campaign_page
+from runs.shared import caching
 from tests import factories
 from tests.histories import commit, history, repeats, sha, store
 

@@ -8,15 +8,15 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from runs.analysis.why.proof import AGAIN, ALL, A, B
+from runs.campaigns.services import campaigns, repeats
+from runs.configurations.services import configurations
+from runs.configurations.services.contents import Content
 from runs.execution.evidence.accounting import FILE
 from runs.execution.reporter import ArtifactData
 from runs.models import Ablation, Campaign, Observation, Project, Run
-from runs.selectors.why import ablations
-from runs.services.campaigns import campaigns, repeats
-from runs.services.configurations import configurations
-from runs.services.configurations.contents import Content
-from runs.services.runs import results
-from runs.services.why import ablations as service
+from runs.queue.services import results
+from runs.why.selectors import ablations
+from runs.why.services import ablations as service
 from tests import factories
 
 pytestmark = pytest.mark.django_db

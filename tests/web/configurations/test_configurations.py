@@ -7,11 +7,11 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test.utils import instrumented_test_render
 from template_partials.templatetags.partials import TemplateProxy
 
+from runs.configurations.services import configurations, fitted_configurations
+from runs.configurations.services.configurations import Content
 from runs.models import Configuration, Project, Run
 from runs.postgresql_settings import fitting
-from runs.services.configurations import configurations, fitted_configurations
-from runs.services.configurations.configurations import Content
-from runs.services.runs import results as findings
+from runs.queue.services import results as findings
 from tests import factories
 
 pytestmark = pytest.mark.django_db

@@ -9,11 +9,11 @@ from datetime import timedelta
 import pytest
 from django.core import mail
 
+from runs.access.services import projects
+from runs.histories.selectors import histories
+from runs.histories.services import changes, mails, webhooks
 from runs.models import Campaign, Change, Metric, Revision, Run, WebhookDelivery
-from runs.selectors.histories import histories
-from runs.services.access import projects
-from runs.services.changes import changes, mails, webhooks
-from runs.services.uploads import GivenProfile
+from runs.uploads.services import GivenProfile
 from tests.histories import START, commit, history, repeats, sha, store
 
 pytestmark = pytest.mark.django_db

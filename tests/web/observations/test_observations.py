@@ -8,9 +8,9 @@ import pytest
 from django.urls import reverse
 
 from runs.models import Campaign, Observation, Project
-from runs.services.campaigns import scenarios
-from runs.services.observations import observations
-from runs.services.observations.observations import Design, Plan
+from runs.observations.services import observations
+from runs.observations.services.observations import Design, Plan
+from runs.workloads.services import scenarios
 from tests import factories
 
 pytestmark = pytest.mark.django_db

@@ -4,10 +4,10 @@ import pytest
 from django.utils import timezone
 from playwright.sync_api import expect
 
+from runs.campaigns.services import annotations
 from runs.charts.palette import STYLES
+from runs.documents.selectors import reports
 from runs.reports import html
-from runs.selectors.reports import reports
-from runs.services.campaigns import annotations
 from tests import factories
 from tests.web.looks import assert_accessible
 

@@ -12,9 +12,9 @@ from django.db import connection
 from django.db.models import Max
 from docutils.core import publish_doctree
 
+from runs.documents.selectors import results
 from runs.models import Annotation, Campaign, Command, Metric, Project, Run
 from runs.reports.report import Picture
-from runs.selectors.reports import results
 from tests import factories
 from tests.each import some
 

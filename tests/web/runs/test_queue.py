@@ -8,11 +8,11 @@ import pytest
 from django.test import Client
 
 import runs.published
+from runs.archive.services import publications
 from runs.execution.evidence.profiling import FOLDED
 from runs.execution.reporter import ArtifactData
 from runs.models import Artifact, Campaign, Lease, Project, Run, Server
-from runs.services.archive import publications
-from runs.services.campaigns import topologies
+from runs.workloads.services import topologies
 from tests import factories
 
 pytestmark = pytest.mark.django_db

@@ -5,12 +5,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from runs.access.services import projects
 from runs.execution.errors import TargetProblem
 from runs.execution.reporter import ArtifactData
 from runs.models import Command, Metric, Run, RunEvent, Seal
-from runs.services import seals
-from runs.services.access import projects
-from runs.web.runs import page as run_page
+from runs.queue.views import page as run_page
+from runs.seals.services import seals
 from tests import factories
 from tests.unit.benches import bench_of
 

@@ -3,9 +3,9 @@
 import pytest
 from django.contrib.auth.models import User
 
+from runs.access.services import projects
 from runs.models import Campaign, Membership, Project, Run, Schedule
-from runs.services.access import projects
-from runs.services.schedules import schedules
+from runs.schedules.services import schedules
 
 pytestmark = pytest.mark.django_db
 

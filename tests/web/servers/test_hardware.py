@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from runs.access.services import projects
+from runs.archive.services import load
 from runs.models import Campaign, HardwareProfile
-from runs.selectors.servers import hardware as selectors
-from runs.services.access import projects
-from runs.services.archive import load
+from runs.servers.selectors import hardware as selectors
 from tests import factories
 
 pytestmark = pytest.mark.django_db

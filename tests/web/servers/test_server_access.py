@@ -4,8 +4,8 @@ import pytest
 from django.test import Client
 
 from runs.models import Server, ServerCheck, ServerEvent, SSHKey
-from runs.services.servers import edits as server_edits
-from runs.services.servers import servers, ssh_keys
+from runs.servers.services import edits as server_edits
+from runs.servers.services import servers, ssh_keys
 from tests import factories
 from tests.checks import carry_out
 

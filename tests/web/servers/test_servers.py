@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 
 from runs.models import AuditEntry, Environment, Server, ServerCheck, Topology
-from runs.services.servers import servers, ssh_keys
+from runs.servers.services import servers, ssh_keys
 from tests import factories
 from tests.checks import carry_out
 

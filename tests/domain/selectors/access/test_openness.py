@@ -4,9 +4,9 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connection
 
+from runs.access.selectors.projects import NOBODY, newest, visible
 from runs.models import Campaign, Change, Measurement, Metric, Project, Run
-from runs.selectors.access.projects import NOBODY, newest, visible
-from runs.selectors.runs import latest
+from runs.queue.selectors.runs import latest
 from tests import factories
 
 pytestmark = pytest.mark.django_db

@@ -6,11 +6,11 @@ import pytest
 from django.contrib.auth.models import AnonymousUser, User
 from django.core.exceptions import PermissionDenied
 
+from runs.access.selectors import permissions
+from runs.access.selectors.permission_table import GRANTS, Right, Role
+from runs.access.selectors.permissions import Denied
+from runs.access.services import projects
 from runs.models import Annotation, AuditEntry, Membership, Project, Schedule, Token
-from runs.selectors.access import permissions
-from runs.selectors.access.permission_table import GRANTS, Right, Role
-from runs.selectors.access.permissions import Denied
-from runs.services.access import projects
 from tests import factories
 
 pytestmark = pytest.mark.django_db

@@ -3,8 +3,8 @@
 import pytest
 from django.contrib.auth.models import AnonymousUser, User
 
+from runs.access.selectors import projects
 from runs.models import Campaign, Configuration, Membership, Project, Run, Server, Token
-from runs.selectors.access import projects
 from tests import factories
 
 pytestmark = pytest.mark.django_db

@@ -5,11 +5,12 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from runs.access.selectors.projects import NOBODY
+from runs.campaigns.selectors import campaigns, grids
+from runs.cells.selectors import factor_names
+from runs.compare.selectors.judge import ratios
 from runs.models import Campaign, Metric, Run
-from runs.selectors.access.projects import NOBODY
-from runs.selectors.campaigns import campaigns, factor_names, grids
-from runs.selectors.compare.judge import ratios
-from runs.services.uploads import GivenRevision
+from runs.uploads.services import GivenRevision
 from tests import factories
 from tests.histories import START, commit, repeats, store
 

@@ -8,15 +8,16 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from runs.access.selectors.projects import NOBODY
 from runs.analysis.inference.verdicts import MINIMUM_EFFECT
+from runs.archive.selectors import version_line
+from runs.campaigns.selectors import campaigns, grids
+from runs.cells.selectors import factor_names as designs
+from runs.cells.selectors import noise
+from runs.compare.selectors.address import candidates
+from runs.compare.selectors.judge import known_noise, ratios
+from runs.compare.selectors.judge.known_noise import Scope
 from runs.models import Campaign, Metric, Run, Topology, TopologyNode
-from runs.selectors.access.projects import NOBODY
-from runs.selectors.archive import version_line
-from runs.selectors.campaigns import campaigns, grids, noise
-from runs.selectors.campaigns import factor_names as designs
-from runs.selectors.compare.address import candidates
-from runs.selectors.compare.judge import known_noise, ratios
-from runs.selectors.compare.judge.known_noise import Scope
 from tests import factories
 
 pytestmark = pytest.mark.django_db

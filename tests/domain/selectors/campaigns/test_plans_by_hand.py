@@ -4,9 +4,10 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from runs.campaigns.selectors.plans_by_hand import plan_by_hand
+from runs.campaigns.services import campaigns
 from runs.models import Run
-from runs.selectors.campaigns.plans_by_hand import plan_by_hand
-from runs.services.campaigns import campaigns, scenarios
+from runs.workloads.services import scenarios
 from tests import factories
 
 pytestmark = pytest.mark.django_db

@@ -4,16 +4,16 @@ import pytest
 from django.contrib.auth.models import AnonymousUser
 from django.http import QueryDict
 
+from runs.archive.selectors import version_line
+from runs.compare.selectors.address import head_and_base as sides
+from runs.compare.selectors.address import state as compare_state
+from runs.compare.selectors.describe import summary
+from runs.compare.selectors.judge import comparisons, gate
+from runs.compare.selectors.judge.cells import compared_cells
+from runs.compare.selectors.judge.comparisons import compared
+from runs.compare.selectors.judge.ratios import ratios
+from runs.compare.selectors.load import comparability
 from runs.models import Environment, HardwareProfile, Run, SettingsSnapshot, Topology
-from runs.selectors.archive import version_line
-from runs.selectors.compare.address import head_and_base as sides
-from runs.selectors.compare.address import state as compare_state
-from runs.selectors.compare.describe import summary
-from runs.selectors.compare.judge import comparisons, gate
-from runs.selectors.compare.judge.cells import compared_cells
-from runs.selectors.compare.judge.comparisons import compared
-from runs.selectors.compare.judge.ratios import ratios
-from runs.selectors.compare.load import comparability
 from tests import factories
 
 pytestmark = pytest.mark.django_db

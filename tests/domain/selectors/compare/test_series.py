@@ -4,13 +4,14 @@ import pytest
 from django.contrib.auth.models import AnonymousUser, User
 from django.http import QueryDict
 
+from runs.cells.selectors import series_cells
+from runs.cells.selectors.series_cells import BadSeriesKey, SeriesKey, parse
+from runs.compare.selectors.address import candidates
+from runs.compare.selectors.address import state as compare_state
+from runs.compare.selectors.address.candidates import CandidateFilters
+from runs.compare.selectors.address.state import CompareState
+from runs.compare.selectors.load import series
 from runs.models import Cell, Project, Revision, Run, SettingsSnapshot
-from runs.selectors.compare.address import candidates, series_cells
-from runs.selectors.compare.address import state as compare_state
-from runs.selectors.compare.address.candidates import CandidateFilters
-from runs.selectors.compare.address.series_cells import BadSeriesKey, SeriesKey, parse
-from runs.selectors.compare.address.state import CompareState
-from runs.selectors.compare.load import series
 from tests import factories
 
 pytestmark = pytest.mark.django_db

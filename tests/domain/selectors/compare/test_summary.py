@@ -4,7 +4,7 @@ import pytest
 from django.utils.translation import override
 
 from runs.analysis.inference import Inference
-from runs.selectors.compare.describe.summary import summary
+from runs.compare.selectors.describe.summary import summary
 
 
 def row(verdict, low=None, high=None, **more):

@@ -4,7 +4,7 @@ import pytest
 from django.utils import translation
 
 from runs.analysis.inference import Inference
-from runs.selectors.compare.describe.verdict_words import size
+from runs.compare.selectors.describe.verdict_words import size
 
 SIZES = [
     ("slower", 0.86, 0.958, "4.2 to 14 % slower", "4.2 ~ 14 % 遅い"),

@@ -5,11 +5,11 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from runs.documents.selectors import recorded_commands as recorded
 from runs.models import Command, Run
+from runs.queue.selectors import runs
 from runs.reports.load_machines import RecordedGenerator
 from runs.reports.shell_script import shell_script
-from runs.selectors import runs
-from runs.selectors.reports import recorded_commands as recorded
 from tests import factories
 
 pytestmark = pytest.mark.django_db

@@ -4,9 +4,9 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
+from runs.access.services import projects
 from runs.models import Lease, Run, Server
-from runs.selectors.servers import servers
-from runs.services.access import projects
+from runs.servers.selectors import servers
 from tests import factories
 
 pytestmark = pytest.mark.django_db

@@ -7,6 +7,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from runs.archive import services
+from runs.archive.selectors import archive as selectors
 from runs.models import (
     Artifact,
     Campaign,
@@ -27,8 +29,6 @@ from runs.models import (
 )
 from runs.published import reading
 from runs.published.errors import PublishedFileError
-from runs.selectors.archive import archive as selectors
-from runs.services import archive
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -65,7 +65,7 @@ def measurement(printed, table="1.1"):
 
 
 def test_a_figure_has_its_levels_machine_settings_and_versions(file):
-    archive.load(files=[file])
+    services.load(files=[file])
 
     found = measurement("1,000.00")
     run = found.run
@@ -80,7 +80,7 @@ def test_a_figure_has_its_levels_machine_settings_and_versions(file):
 
 
 def test_a_campaign_is_described_in_both_languages(file):
-    archive.load(files=[file])
+    services.load(files=[file])
 
     campaign = Campaign.objects.get(slug="harbour-reading")
     assert (campaign.title, campaign.title_ja) == ("Reading", "参照")
@@ -92,7 +92,7 @@ def test_a_campaign_is_described_in_both_languages(file):
 
 
 def test_printed_repeats_are_runs_and_what_is_printed_of_them_stands_beside(file):
-    archive.load(files=[file])
+    services.load(files=[file])
 
     found = Measurement.objects.filter(run__cell__levels__placement="all on HDD")
     rows = found.order_by("run__repeat").values_list("run__repeat", "value", "statistic", "n")
@@ -108,7 +108,7 @@ def test_printed_repeats_are_runs_and_what_is_printed_of_them_stands_beside(file
 
 
 def test_a_single_printed_median_is_summarised_without_a_variance(file):
-    archive.load(files=[file])
+    services.load(files=[file])
 
     summary = CellSummary.objects.get(
         cell__campaign__slug="harbour-reading", cell__key='{"clients": 2, "version": "9.3"}'
@@ -119,7 +119,7 @@ def test_a_single_printed_median_is_summarised_without_a_variance(file):
 
 
 def test_what_is_not_measured_is_kept_as_printed_and_not_summarised(file):
-    archive.load(files=[file])
+    services.load(files=[file])
 
     found = measurement("0")
     assert (found.value, found.printed.kind) == (0.0, "not_measured")
@@ -128,7 +128,7 @@ def test_what_is_not_measured_is_kept_as_printed_and_not_summarised(file):
 
 
 def test_contradictions_are_found_and_told(file):
-    archive.load(files=[file])
+    services.load(files=[file])
 
     found = Discrepancy.objects.order_by("table__ordinal", "ordinal")
     assert list(found.values_list("kind", "printed", "recomputed")) == [
@@ -144,7 +144,7 @@ def test_contradictions_are_found_and_told(file):
 
 
 def test_artifacts_stand_with_the_first_run_of_their_levels(file):
-    archive.load(files=[file])
+    services.load(files=[file])
 
     found = {each.name: each.run.cell.levels for each in Artifact.objects.all()}
     assert found == {
@@ -156,35 +156,35 @@ def test_artifacts_stand_with_the_first_run_of_their_levels(file):
 
 
 def test_loading_again_changes_nothing(file, django_assert_max_num_queries):
-    archive.load(files=[file])
+    services.load(files=[file])
     before, runs = counts(), keys(Run)
 
     with django_assert_max_num_queries(1):
-        loaded = archive.load(files=[file])
+        loaded = services.load(files=[file])
 
     assert (loaded.stored, loaded.unchanged) == ((), ("harbour-2020",))
     assert (counts(), keys(Run)) == (before, runs)
 
 
 def test_a_file_that_only_looks_different_stores_the_same_rows_again(file):
-    archive.load(files=[file])
+    services.load(files=[file])
     before = counts()
     kept = [Campaign, Cell, Run, Measurement, CellSummary, HardwareProfile, Artifact]
     primary_keys = [keys(model) for model in kept]
     change(file, "harbour-2020", "harbour-2020 # still")
 
-    assert archive.load(files=[file]).stored == ("harbour-2020",)
+    assert services.load(files=[file]).stored == ("harbour-2020",)
 
     assert counts() == before
     assert [keys(model) for model in kept] == primary_keys
 
 
 def test_a_changed_value_is_updated_in_its_place(file):
-    archive.load(files=[file])
+    services.load(files=[file])
     before = measurement("1,000.00")
     change(file, "1,000.00", "1,001.00")
 
-    archive.load(files=[file])
+    services.load(files=[file])
 
     after = measurement("1,001.00")
     assert (after.pk, after.run_id, after.value) == (before.pk, before.run_id, 1001.0)
@@ -192,14 +192,14 @@ def test_a_changed_value_is_updated_in_its_place(file):
 
 
 def test_what_is_gone_from_the_file_goes_from_the_archive(file):
-    archive.load(files=[file])
+    services.load(files=[file])
     change(file, "      2 | 2,000.00 | 90.00 % | 2500.00 | 120.00 %\n", "")
     change(file, '      figures: ["120.00 %"]\n', "")
     change(file, ", environment: quay", "")
     text = file.read_text()
     file.write_text(text[: text.index("  - slug: harbour-picture")])
 
-    archive.load(files=[file])
+    services.load(files=[file])
 
     assert not Cell.objects.filter(levels__clients=2).exists()
     assert not Discrepancy.objects.filter(kind="ratio").exists()
@@ -208,35 +208,35 @@ def test_what_is_gone_from_the_file_goes_from_the_archive(file):
 
 
 def test_a_source_whose_file_is_gone_leaves_nothing_but_what_others_use(file):
-    archive.load(files=[file])
+    services.load(files=[file])
     crane = HardwareProfile.objects.get()
     factories.run(hardware=crane)
     others = {"HardwareProfile": 1, "Campaign": 1, "Cell": 1, "Run": 1}
 
-    assert archive.load(files=[]).removed == ("harbour-2020",)
+    assert services.load(files=[]).removed == ("harbour-2020",)
 
     assert {name: count for name, count in counts().items() if count} == others
 
 
 def test_a_load_takes_no_query_a_row(file, django_assert_max_num_queries):
-    archive.load(files=[file])
+    services.load(files=[file])
     change(file, "1,000.00", "1,001.00")
     with CaptureQueriesContext(connection) as few:
-        archive.load(files=[file])
+        services.load(files=[file])
     rows = "".join(f"      {clients} | 1 | 1 % | 1 |\n" for clients in range(5, 250))
     change(file, "    not_measured:", rows + "    not_measured:")
-    archive.load(files=[file])
+    services.load(files=[file])
     change(file, "      249 | 1 |", "      249 | 2 |")
 
     # Django deletes rows that others refer to a hundred at a time.
     with django_assert_max_num_queries(len(few) + 20):
-        archive.load(files=[file])
+        services.load(files=[file])
 
     assert Measurement.objects.count() > 500
 
 
 def test_all_themes_are_scenarios(file):
-    archive.load(files=[file])
+    services.load(files=[file])
 
     assert Scenario.objects.get(slug="fixed-point-read").runnable
     assert not Scenario.objects.get(slug="profile").runnable
@@ -273,7 +273,7 @@ def test_a_fault_names_its_file_and_place_and_stores_nothing(file, old, new, tol
     change(file, old, new)
 
     with pytest.raises(PublishedFileError) as caught:
-        archive.load(files=[file])
+        services.load(files=[file])
 
     assert str(caught.value).startswith("harbour-2020.yaml:")
     assert told in str(caught.value)
@@ -281,7 +281,7 @@ def test_a_fault_names_its_file_and_place_and_stores_nothing(file, old, new, tol
 
 
 def test_every_file_of_the_archive_loads():
-    loaded = archive.load(files=reading.files())
+    loaded = services.load(files=reading.files())
 
     assert loaded.stored == tuple(path.stem for path in reading.files())
     assert PrintedFigure.objects.filter(measured_run=None).count() == 0

@@ -9,9 +9,16 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import override
 
+from runs.access.services import audit, projects
 from runs.analysis.inference import RULES
-from runs.api.compare.markdown import settled
+from runs.archive.selectors import version_line
+from runs.bisections.selectors import bisections as found_by
+from runs.bisections.services import bisection_questions, bisections
+from runs.bisections.services.bisection_questions import Wish
+from runs.campaigns.services import campaigns, repeats
+from runs.compare.api.markdown import settled
 from runs.execution.machine.treatment import Treatment
+from runs.histories.services import changes
 from runs.models import (
     AuditEntry,
     Bisection,
@@ -22,20 +29,9 @@ from runs.models import (
     Run,
     Token,
 )
-from runs.selectors.archive import version_line
-from runs.selectors.compare.judge import bisections as found_by
-from runs.services.access import audit, projects
-from runs.services.campaigns import (
-    bisection_questions,
-    bisections,
-    campaigns,
-    repeats,
-    scenarios,
-)
-from runs.services.campaigns.bisection_questions import Wish
-from runs.services.changes import changes
-from runs.services.errors import Refused, ServiceError
-from runs.services.runs import transitions
+from runs.queue.services import transitions
+from runs.shared.errors import Refused, ServiceError
+from runs.workloads.services import scenarios
 from tests import factories
 
 pytestmark = pytest.mark.django_db

@@ -7,17 +7,18 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from runs.campaigns.selectors import grids
+from runs.campaigns.services import campaigns
+from runs.campaigns.services.designs import resolve
+from runs.campaigns.services.drafts import Draft
+from runs.campaigns.services.estimates import estimate
+from runs.cells.selectors import factor_names as words
+from runs.configurations.services import configurations
 from runs.execution.plan import RunPlan
 from runs.models import Installation, Lease, Run, Server
-from runs.selectors.campaigns import factor_names as words
-from runs.selectors.campaigns import grids
-from runs.services.campaigns import campaigns, scenarios, topologies
-from runs.services.campaigns.designs import resolve
-from runs.services.campaigns.drafts import Draft
-from runs.services.campaigns.estimates import estimate
-from runs.services.configurations import configurations
-from runs.services.errors import ServiceError
-from runs.services.schedules import schedules
+from runs.schedules.services import schedules
+from runs.shared.errors import ServiceError
+from runs.workloads.services import scenarios, topologies
 from tests import factories
 
 pytestmark = pytest.mark.django_db

@@ -5,11 +5,13 @@ from dataclasses import replace
 import pytest
 from django.db import transaction
 
+from runs.campaigns.services import campaigns, estimates, repeats
+from runs.cells.services import summaries
 from runs.execution.plan import RunPlan
 from runs.models import Campaign, Lease, Measurement, Run
-from runs.services.campaigns import campaigns, estimates, repeats, scenarios, summaries
-from runs.services.errors import ServiceError
-from runs.services.runs import attempts, leases, transitions
+from runs.queue.services import attempts, leases, transitions
+from runs.shared.errors import ServiceError
+from runs.workloads.services import scenarios
 from tests import factories
 
 pytestmark = pytest.mark.django_db

@@ -9,13 +9,14 @@ from django.db import connection
 
 from benchlab.embedded.account import myself
 from benchlab.embedded.binaries import postgresql_binaries
+from runs.campaigns.services import campaigns, designs
+from runs.campaigns.services.estimates import estimate
 from runs.execution.plan import RunPlan, WorkloadContent
+from runs.queue.selectors.runs import machines_of
 from runs.scenarios import definition, registry
-from runs.selectors.runs import machines_of
-from runs.services.campaigns import campaigns, designs, scenarios, workloads
-from runs.services.campaigns.estimates import estimate
-from runs.services.errors import ServiceError
+from runs.shared.errors import ServiceError
 from runs.tools.pgbench.scripts import GivenScript
+from runs.workloads.services import scenarios, workloads
 from tests import factories
 
 

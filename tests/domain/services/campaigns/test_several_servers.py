@@ -4,11 +4,12 @@ from dataclasses import replace
 
 import pytest
 
+from runs.campaigns.services import campaigns, estimates, repeats
 from runs.execution.plan import RunPlan
 from runs.models import Campaign, Lease, Run, Schedule, ScheduleEvent, Server
-from runs.services.campaigns import campaigns, estimates, repeats, scenarios
-from runs.services.runs import leases, supervision
-from runs.services.schedules import schedules
+from runs.queue.services import leases, supervision
+from runs.schedules.services import schedules
+from runs.workloads.services import scenarios
 from tests import factories
 
 pytestmark = pytest.mark.django_db

@@ -6,20 +6,21 @@ import pytest
 from django.contrib.auth.models import AnonymousUser
 from django.http import QueryDict
 
+from runs.campaigns.services import campaigns, estimates, repeats, treatments
+from runs.compare.selectors.address.state import read as read_state
+from runs.compare.selectors.judge.comparisons import compared
 from runs.execution import preflight as engine
 from runs.execution.machine import privileged
 from runs.execution.machine.treatment import Treatment
 from runs.execution.plan import RunPlan
 from runs.execution.reporter import ArtifactData, Findings
 from runs.models import Artifact, Campaign, Lease, Run, ScheduleEvent
-from runs.selectors.campaigns import workloads as words
-from runs.selectors.compare.address.state import read as read_state
-from runs.selectors.compare.judge.comparisons import compared
-from runs.services.campaigns import campaigns, estimates, repeats, scenarios, treatments
-from runs.services.errors import ServiceError
-from runs.services.runs import artifacts, attempts
-from runs.services.runs import results as findings
-from runs.services.schedules import schedules
+from runs.queue.services import artifacts, attempts
+from runs.queue.services import results as findings
+from runs.schedules.services import schedules
+from runs.shared.errors import ServiceError
+from runs.workloads.selectors import workloads as words
+from runs.workloads.services import scenarios
 from tests import factories
 
 pytestmark = pytest.mark.django_db

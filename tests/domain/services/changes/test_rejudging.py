@@ -5,7 +5,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from runs.analysis import inference, monitoring
-from runs.services.changes import changes
+from runs.histories.services import changes
 from tests.domain.cost.gate import buffers
 
 pytestmark = pytest.mark.django_db

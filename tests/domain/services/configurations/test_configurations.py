@@ -2,13 +2,13 @@
 
 import pytest
 
+from runs.archive import services
+from runs.configurations.services import configurations
+from runs.configurations.services.configurations import Content
 from runs.models import Configuration
 from runs.published import reading
-from runs.services import archive
-from runs.services.campaigns import scenarios
-from runs.services.configurations import configurations
-from runs.services.configurations.configurations import Content
-from runs.services.errors import Refused, ServiceError
+from runs.shared.errors import Refused, ServiceError
+from runs.workloads.services import scenarios
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -68,7 +68,7 @@ def test_what_is_not_ones_own_is_not_edited():
 
 def test_published_configurations_know_origin_and_version():
     scenarios.sync()
-    archive.load(files=reading.files())
+    services.load(files=reading.files())
     found = Configuration.objects.get(slug="wg1-2013-scale-up")
     assert (found.origin, found.written_for) == ("published", "9.3")
     assert set(Configuration.objects.values_list("origin", flat=True)) == {"published"}

@@ -11,11 +11,12 @@ from django.apps import apps
 from django.core.management import CommandError, call_command
 from django.db import connection
 
+from runs.access.services import projects
+from runs.configurations.services.contents import Content
+from runs.exchange import services
 from runs.models import Configuration, Run, SealRequest, SettingsSnapshot
-from runs.services import exchange, seals
-from runs.services.access import projects
-from runs.services.configurations.contents import Content
-from runs.services.runs.results import snapshot
+from runs.queue.services.results import snapshot
+from runs.seals.services import seals
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -81,7 +82,7 @@ def test_stored_secrets_are_hidden_and_the_runs_amended():
     seals.seal()
     codes = {(each["run"], each["code"]) for each in verify() if each["code"] != "never_sealed"}
     assert codes == {(first.pk, "amended"), (second.pk, "amended")}
-    assert SECRET not in b"".join(exchange.lines(projects.default())).decode()
+    assert SECRET not in b"".join(services.lines(projects.default())).decode()
 
     call_command("acknowledge", "default", "4-6", "--reason", "update", stdout=io.StringIO())
     assert {each["code"] for each in verify()} == {"never_sealed"}

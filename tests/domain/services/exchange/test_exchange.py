@@ -16,6 +16,10 @@ from django.db.models.functions import Concat
 from django.test import override_settings
 
 from runs import export_reader
+from runs.access.services import projects
+from runs.exchange import services
+from runs.exchange.selectors import exchange as exports
+from runs.exchange.services.reading import IMPORTED
 from runs.execution.reporter import ArtifactData
 from runs.export_reader import FORMAT_VERSION
 from runs.models import (
@@ -44,14 +48,10 @@ from runs.models import (
     TopologyNode,
 )
 from runs.models.runs import Artifact
-from runs.selectors import exchange as exports
-from runs.selectors.seals import canonical
-from runs.services import exchange
-from runs.services.access import projects
-from runs.services.errors import Refused, ServiceError
-from runs.services.exchange.reading import IMPORTED
-from runs.services.runs import artifacts, attempts
-from runs.services.servers import servers
+from runs.queue.services import artifacts, attempts
+from runs.seals.selectors.seals import canonical
+from runs.servers.services import servers
+from runs.shared.errors import Refused, ServiceError
 from tests import factories
 from tests.each import check_each
 
@@ -229,7 +229,7 @@ def _uploaded(project):
 
 
 def exported(project):
-    return b"".join(exchange.lines(project))
+    return b"".join(services.lines(project))
 
 
 def alike(content):
@@ -279,7 +279,7 @@ def test_what_is_exported_and_imported_is_exported_alike(project, empty):
     content = exported(project)
     empty()
 
-    done = exchange.load(lines=io.BytesIO(content))
+    done = services.load(lines=io.BytesIO(content))
 
     made = Project.objects.get(slug="lab")
     assert alike(exported(made)) == alike(content)
@@ -300,9 +300,9 @@ def _summaries(project):
 def test_an_import_that_is_repeated_adds_nothing(project, empty):
     content = exported(project)
     empty()
-    exchange.load(lines=io.BytesIO(content))
+    services.load(lines=io.BytesIO(content))
 
-    again = exchange.load(lines=io.BytesIO(content))
+    again = services.load(lines=io.BytesIO(content))
 
     assert (again.campaigns, again.runs, again.there) == (0, 0, 28)
     assert alike(exported(Project.objects.get(slug="lab"))) == alike(content)
@@ -311,7 +311,7 @@ def test_an_import_that_is_repeated_adds_nothing(project, empty):
 def test_an_import_where_it_came_from_adds_nothing(project):
     content = exported(project)
 
-    exchange.load(lines=io.BytesIO(content))
+    services.load(lines=io.BytesIO(content))
 
     assert alike(exported(project)) == alike(content)
     assert Annotation.objects.count() == 2
@@ -324,7 +324,7 @@ def test_runs_that_are_missing_are_added_and_summarised(project):
     gone.delete()
     CellSummary.objects.filter(cell=cell).delete()
 
-    done = exchange.load(lines=io.BytesIO(content))
+    done = services.load(lines=io.BytesIO(content))
 
     assert (done.runs, done.there) == (1, 27)
     assert CellSummary.objects.get(cell=cell).n == 1
@@ -341,7 +341,7 @@ def test_cells_that_are_added_to_a_campaign_bring_their_levels(project):
     Run.objects.filter(cell__in=same).delete()
     same.delete()
 
-    exchange.load(lines=io.BytesIO(content))
+    services.load(lines=io.BytesIO(content))
 
     campaign.refresh_from_db()
     assert level in campaign.factors[name]
@@ -352,7 +352,7 @@ def test_another_run_in_the_same_place_is_refused(project):
     Run.objects.filter(external_id="abcdef1").update(started_at=WHEN)
 
     with pytest.raises(Refused) as refused:
-        exchange.load(lines=io.BytesIO(content))
+        services.load(lines=io.BytesIO(content))
 
     assert refused.value.faults[0].code == "run_differs"
 
@@ -387,7 +387,7 @@ def test_results_may_become_another_projects(project, empty):
     content = exported(project)
     empty()
 
-    exchange.load(lines=io.BytesIO(content), into=projects.default())
+    services.load(lines=io.BytesIO(content), into=projects.default())
 
     assert set(Campaign.objects.values_list("project__slug", flat=True)) == {"default"}
     assert not Project.objects.filter(slug="lab").exists()
@@ -423,7 +423,7 @@ def test_a_file_that_is_wrong_is_refused_and_nothing_stored(project, empty, sett
     def check(sample):
         broken, code = sample
         with pytest.raises(Refused) as refused:
-            exchange.load(lines=broken(content))
+            services.load(lines=broken(content))
         assert refused.value.faults[0].code == code
         for model in (Campaign, Run, Metric, Project, Revision):
             assert not model.objects.exists()
@@ -437,7 +437,7 @@ def test_a_metric_of_another_unit_is_refused(project):
     Metric.objects.update(unit="transactions per fortnight")
 
     with pytest.raises(Refused) as refused:
-        exchange.load(lines=io.BytesIO(content))
+        services.load(lines=io.BytesIO(content))
 
     assert (refused.value.kind, refused.value.faults[0].code) == ("contradicts", "differs")
 
@@ -447,7 +447,7 @@ def test_a_campaign_of_another_project_is_not_taken(project):
     Campaign.objects.filter(slug="nightly--lab").update(project=projects.default())
 
     with pytest.raises(Refused) as refused:
-        exchange.load(lines=io.BytesIO(content))
+        services.load(lines=io.BytesIO(content))
 
     assert refused.value.faults[0].code == "campaign_taken"
 
@@ -459,7 +459,7 @@ def test_an_import_neither_meets_nor_shows_what_others_hide(project):
     own = projects.create(slug="beta", is_public=False)
 
     for _time in range(2):
-        exchange.load(lines=io.BytesIO(content), into=own)
+        services.load(lines=io.BytesIO(content), into=own)
 
     names = [
         slug.removesuffix("--lab") for slug in project.campaigns.values_list("slug", flat=True)
@@ -480,7 +480,7 @@ def test_long_files_and_series_come_back(project, empty):
     before = exported(project)
     empty()
 
-    exchange.load(lines=io.BytesIO(before))
+    services.load(lines=io.BytesIO(before))
 
     assert alike(exported(Project.objects.get(slug="lab"))) == alike(before)
 
@@ -500,7 +500,7 @@ def _grow(project, number):
 def test_the_memory_does_not_grow_with_the_project(project):
     def most():
         tracemalloc.start()
-        for _line in exchange.lines(project):
+        for _line in services.lines(project):
             pass
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
@@ -549,7 +549,7 @@ def test_an_imported_run_that_failed_cannot_be_queued_again(project, empty):
     Run.objects.filter(plan__isnull=False).update(state="failed")
     content = exported(project)
     empty()
-    exchange.load(lines=io.BytesIO(content))
+    services.load(lines=io.BytesIO(content))
 
     with pytest.raises(ServiceError, match="executed"):
         attempts.retry(run=Run.objects.filter(plan__isnull=False)[0])

@@ -15,6 +15,9 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from runs import export_reader
+from runs.access.services import projects
+from runs.exchange import services
+from runs.exchange.services import parquet
 from runs.execution.reporter import ArtifactData
 from runs.models import (
     Artifact,
@@ -26,11 +29,8 @@ from runs.models import (
     Scenario,
     SettingsSnapshot,
 )
-from runs.services import exchange
-from runs.services.access import projects
-from runs.services.errors import Refused
-from runs.services.exchange import parquet
-from runs.services.runs import artifacts
+from runs.queue.services import artifacts
+from runs.shared.errors import Refused
 from tests import factories
 from tests.each import some
 
@@ -123,7 +123,7 @@ def content():
     revision = project.revisions.create(sha="a" * 40, url="https://example.org/a")
     campaign.cells.update(revision=revision)
     campaign.annotations.create(text="No change.")
-    made = b"".join(exchange.lines(project))
+    made = b"".join(services.lines(project))
     campaign.delete()
     for model in (Project, Scenario, SettingsSnapshot):
         model.objects.all().delete()
@@ -167,7 +167,7 @@ def test_every_hostile_value_is_refused_and_leaves_nothing(content):
     for field, value in some(hostile_values()):
         try:
             with transaction.atomic():
-                exchange.load(lines=changed(content, field, value))
+                services.load(lines=changed(content, field, value))
                 transaction.set_rollback(True)
             wrong.append((field, value, "was taken"))
         except Refused as refused:
@@ -178,7 +178,7 @@ def test_every_hostile_value_is_refused_and_leaves_nothing(content):
 
     assert not wrong
     assert not Campaign.objects.exists()
-    exchange.load(lines=io.BytesIO(content))
+    services.load(lines=io.BytesIO(content))
     assert artifacts.open_artifact(Artifact.objects.get()).read() == b"tps = 1\n"
 
 
@@ -192,7 +192,7 @@ def test_a_file_of_an_import_that_is_refused_later_never_reaches_the_store(conte
             seen.extend(path for path in files() if path.suffix == ".gz")
 
     with pytest.raises(Refused):
-        exchange.load(lines=watched())
+        services.load(lines=watched())
 
     assert (seen, files()) == ([], [])
 
@@ -203,7 +203,7 @@ def test_a_file_of_another_project_cannot_be_claimed(content):
     end = written({"type": "end", "lines": len(lines)})
 
     with pytest.raises(Refused) as refused:
-        exchange.load(lines=[*lines[:-1], end])
+        services.load(lines=[*lines[:-1], end])
 
     assert refused.value.faults[0].code == "file_differs"
 
@@ -221,7 +221,7 @@ def test_a_file_of_another_project_cannot_be_claimed(content):
 )
 def test_a_line_made_to_fill_the_memory_is_refused(content, line):
     with pytest.raises(Refused) as refused:
-        exchange.load(lines=[content.splitlines()[0], line])
+        services.load(lines=[content.splitlines()[0], line])
 
     assert refused.value.faults[0].code in {"too_long", "not_json"}
 
@@ -240,7 +240,7 @@ def test_pruning_removes_nothing_outside_the_store(content, tmp_path):
     outside.write_bytes(b"not ours")
 
     with pytest.raises(Refused):
-        exchange.load(lines=changed(content, "run.artifacts.sha256", str(tmp_path / "outside")))
+        services.load(lines=changed(content, "run.artifacts.sha256", str(tmp_path / "outside")))
     artifacts.prune(before=timezone.now(), keep=())
 
     assert outside.exists()

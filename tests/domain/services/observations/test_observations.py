@@ -8,19 +8,20 @@ import yaml
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
+from runs.archive.selectors import version_line
+from runs.archive.selectors.reproduction import reproduction
+from runs.archive.selectors.version_summaries import agreement
+from runs.archive.services import publications
+from runs.campaigns.services import campaigns
+from runs.campaigns.services.drafts import Draft
 from runs.models import AuditEntry, Campaign, CellSummary, Measurement, Project, Run, Source
+from runs.observations.selectors import editions, publication
+from runs.observations.services import observations
+from runs.observations.services.observations import Design, Plan
 from runs.published import reading, schema
-from runs.selectors.archive import version_line
-from runs.selectors.archive.reproduction import reproduction
-from runs.selectors.archive.version_summaries import agreement
-from runs.selectors.observations import editions, publication
-from runs.selectors.servers import builds
-from runs.services.archive import publications
-from runs.services.campaigns import campaigns, scenarios
-from runs.services.campaigns.drafts import Draft
-from runs.services.errors import ServiceError
-from runs.services.observations import observations
-from runs.services.observations.observations import Design, Plan
+from runs.servers.selectors import builds
+from runs.shared.errors import ServiceError
+from runs.workloads.services import scenarios
 from tests import factories
 
 pytestmark = pytest.mark.django_db

@@ -29,6 +29,7 @@ from django.db import connection
 from django.utils import timezone
 
 from benchlab import first_environment
+from runs.access.services import encryption, projects
 from runs.execution.reporter import ArtifactData
 from runs.models import (
     Artifact,
@@ -43,13 +44,12 @@ from runs.models import (
     Upload,
     Webhook,
 )
-from runs.selectors.operations import health_checks
-from runs.services import seals
-from runs.services.access import encryption, projects
-from runs.services.database import perform
-from runs.services.operations import backups, doctor, encrypted_files, signs
-from runs.services.operations.encrypted_files import EncryptedReader, EncryptedWriter
-from runs.services.runs import artifacts
+from runs.operations.selectors import health_checks
+from runs.operations.services import backups, doctor, encrypted_files, signs
+from runs.operations.services.encrypted_files import EncryptedReader, EncryptedWriter
+from runs.queue.services import artifacts
+from runs.seals.services import seals
+from runs.shared.database import perform
 from tests import factories
 from tests.migrated import ROOT, create_database
 

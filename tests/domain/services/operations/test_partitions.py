@@ -8,11 +8,12 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import IntegrityError, connection, transaction
 
+from runs.archive import services
 from runs.models import AuditEntry, Measurement, PrintedFigure, Run, Series
+from runs.operations.services import backups, partitions
 from runs.published import reading
-from runs.services import archive, seals
-from runs.services.errors import ServiceError
-from runs.services.operations import backups, partitions
+from runs.seals.services import seals
+from runs.shared.errors import ServiceError
 from tests import factories
 
 NOVEMBER = datetime(2026, 11, 3, tzinfo=UTC)
@@ -100,7 +101,7 @@ def test_a_partition_is_begun_once_a_month_and_only_after_a_full_one():
 
 @pytest.mark.django_db
 def test_printed_figures_keep_their_measurements():
-    archive.load(files=reading.files()[:1])
+    services.load(files=reading.files()[:1])
     partitions.make(at_least=0, now=NOVEMBER)
     figure = PrintedFigure.objects.exclude(measured_run=None).first()
     assert figure.measurement.printed == figure

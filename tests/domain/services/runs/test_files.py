@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from runs.execution.reporter import ArtifactData
 from runs.models import Artifact
-from runs.services.runs import artifacts
+from runs.queue.services import artifacts
 from tests import factories
 
 FILES = {"stdout": b"tps = 1\n" * 50, "stderr": b"", "log": b"x" * 3_000_000}

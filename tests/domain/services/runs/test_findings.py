@@ -10,13 +10,13 @@ from asgiref.sync import async_to_sync
 from django.core.management import call_command
 from django.utils import timezone
 
+from runs.campaigns.services import repeats
 from runs.execution.errors import TargetProblem
 from runs.execution.reporter import ArtifactData, Findings, Note
 from runs.execution.steps.steps import StepResult
 from runs.management.commands.judge_runs import Command
 from runs.models import Artifact, Campaign, CellSummary, Installation, Lease, Run, RunEvent, Server
-from runs.services.campaigns import repeats, scenarios
-from runs.services.runs import (
+from runs.queue.services import (
     artifacts,
     attempts,
     certificates,
@@ -25,9 +25,10 @@ from runs.services.runs import (
     results,
     transitions,
 )
-from runs.services.runs import results as findings
-from runs.services.runs.reporting import DatabaseReporter
+from runs.queue.services import results as findings
+from runs.queue.services.reporting import DatabaseReporter
 from runs.tools.adapter import SeriesData
+from runs.workloads.services import scenarios
 from tests import factories
 
 pytestmark = pytest.mark.django_db

@@ -10,13 +10,14 @@ from django.db import connection
 from django.utils import timezone
 
 from runs import tasks
+from runs.campaigns.services import campaigns
 from runs.execution.errors import EndNotSeen
 from runs.execution.reporter import Findings
 from runs.models import Campaign, Lease, Run, Server
-from runs.services.campaigns import campaigns, scenarios
-from runs.services.runs import attempts, execution, leases, results, supervision, transitions
-from runs.services.runs.supervision import Pulses
-from runs.services.servers import ssh_keys
+from runs.queue.services import attempts, execution, leases, results, supervision, transitions
+from runs.queue.services.supervision import Pulses
+from runs.servers.services import ssh_keys
+from runs.workloads.services import scenarios
 from tests import factories
 from tests.at_once import at_once
 

@@ -5,8 +5,8 @@ from functools import partial
 import pytest
 
 from runs.models import Lease, Run, Server
-from runs.services.runs import leases, supervision, transitions
-from runs.services.servers import maintenance
+from runs.queue.services import leases, supervision, transitions
+from runs.servers.services import maintenance
 from tests import factories
 from tests.at_once import at_once
 

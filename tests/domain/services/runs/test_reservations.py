@@ -8,10 +8,10 @@ import pytest
 from django.db import connection, transaction
 from django.utils import timezone
 
+from runs.campaigns.services import campaigns
 from runs.models import Campaign, Lease, Run, RunEvent, Server
-from runs.services.campaigns import campaigns
-from runs.services.runs import leases, transitions
-from runs.services.servers import maintenance
+from runs.queue.services import leases, transitions
+from runs.servers.services import maintenance
 from tests import factories
 from tests.domain.services.runs.test_leases_of_several import lost, make_run, make_server
 

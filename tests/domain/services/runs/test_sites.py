@@ -12,13 +12,13 @@ from django.utils import timezone
 
 from benchlab.celery import app
 from runs import celery_messages, tasks
+from runs.campaigns.selectors import waiting
 from runs.models import Campaign, Lease, RunEvent, Server, ServerCheck, Topology
-from runs.selectors.campaigns import waiting
-from runs.selectors.operations import health_checks as readiness
-from runs.selectors.operations import signs as shown
-from runs.services.operations import signs
-from runs.services.runs import leases, sweeping
-from runs.services.servers import server_checks
+from runs.operations.selectors import health_checks as readiness
+from runs.operations.services import signs
+from runs.queue.services import leases, sweeping
+from runs.servers.services import server_checks
+from runs.shared import signs as shown
 from tests import factories
 from tests.migrated import ROOT
 

@@ -13,11 +13,11 @@ from runs.execution.errors import Detached
 from runs.execution.reporter import Findings
 from runs.execution.steps.steps import StepResult
 from runs.models import Campaign, Lease, Run
-from runs.services.errors import ServiceError
-from runs.services.runs import attempts, leases, reporting, transitions
-from runs.services.runs import results as findings
-from runs.services.runs.reporting import DatabaseReporter
-from runs.services.runs.transitions import TRANSITIONS
+from runs.queue.services import attempts, leases, reporting, transitions
+from runs.queue.services import results as findings
+from runs.queue.services.reporting import DatabaseReporter
+from runs.queue.services.transitions import TRANSITIONS
+from runs.shared.errors import ServiceError
 from tests import factories
 
 pytestmark = pytest.mark.django_db

@@ -18,15 +18,17 @@ from django.db import connection
 from django.utils import timezone
 
 from runs import background
+from runs.access.services import audit
+from runs.campaigns.services import campaigns
 from runs.models import Campaign, Lease, Measurement, Run, RunEvent
-from runs.selectors.operations import health_checks, readiness, signs
-from runs.services.access import audit
-from runs.services.campaigns import campaigns, scenarios
-from runs.services.errors import ServiceError
-from runs.services.operations import signs as shown
-from runs.services.operations import waiting
-from runs.services.runs import attempts, execution, leases, supervision, transitions
-from runs.services.servers import maintenance, ssh_keys
+from runs.operations.selectors import health_checks, readiness
+from runs.operations.services import signs as shown
+from runs.operations.services import waiting
+from runs.queue.services import attempts, execution, leases, supervision, transitions
+from runs.servers.services import maintenance, ssh_keys
+from runs.shared import signs
+from runs.shared.errors import ServiceError
+from runs.workloads.services import scenarios
 from tests import factories
 from tests.migrated import ROOT
 

@@ -5,11 +5,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.utils import timezone
 
+from runs.campaigns.services import campaigns
 from runs.models import Campaign, Lease, Project, Schedule, ScheduleEvent, Server
-from runs.services.campaigns import campaigns, scenarios
-from runs.services.errors import ServiceError
-from runs.services.runs import supervision
-from runs.services.schedules import schedules
+from runs.queue.services import supervision
+from runs.schedules.services import schedules
+from runs.shared.errors import ServiceError
+from runs.workloads.services import scenarios
 from tests import factories
 
 pytestmark = pytest.mark.django_db

@@ -10,16 +10,17 @@ import pytest
 from django.core.management import call_command
 
 from runs import export_reader
+from runs.access.services import projects
+from runs.exchange import services
+from runs.exchange.selectors import exchange as exported
 from runs.execution.reporter import ArtifactData
 from runs.export_reader import FIELDS, INNER, NESTED, Reader, Unreadable
 from runs.models import Import, Metric, Revision, Run
-from runs.selectors import exchange as exported
-from runs.selectors.sealed_content import contents_of
-from runs.selectors.seals import canonical
-from runs.services import exchange, seals
-from runs.services.access import projects
-from runs.services.errors import Refused
-from runs.services.runs import withdrawals
+from runs.queue.services import withdrawals
+from runs.seals.selectors.sealed_content import contents_of
+from runs.seals.selectors.seals import canonical
+from runs.seals.services import seals
+from runs.shared.errors import Refused
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -78,7 +79,7 @@ def export(key):
         seals.request(run=run.pk)
     withdrawals.withdraw(run=campaign.runs.latest("pk"), reason="the disk was failing")
     seals.seal()
-    return [json.loads(line) for line in exchange.lines(project)]
+    return [json.loads(line) for line in services.lines(project)]
 
 
 @pytest.fixture
@@ -352,7 +353,7 @@ def test_bytes_that_an_export_does_not_write_are_refused(export):
         with pytest.raises(Unreadable):
             list(Reader().read(lines))
         with pytest.raises(Refused):
-            exchange.load(lines=lines)
+            services.load(lines=lines)
 
 
 def test_unsealed_runs_are_accepted_aloud(export, offline):
@@ -371,7 +372,7 @@ def test_files_and_seals_of_form_1_are_verified(key, offline, monkeypatch):
         factories.story(run)
         seals.request(run=run.pk)
     assert seals.seal() == 6
-    rows = [json.loads(line) for line in exchange.lines(projects.default())]
+    rows = [json.loads(line) for line in services.lines(projects.default())]
     call_command("verify", stdout=io.StringIO())
     assert offline(rows)[0] == 0
 
@@ -394,7 +395,7 @@ def test_an_import_says_what_the_chain_of_the_file_proves(export, key):
         project = projects.create(slug=f"lab-{is_verified}".lower(), is_public=True)
         Run.objects.all().delete()
         factories.Campaign.objects.all().delete()
-        exchange.load(lines=rows, into=project)
+        services.load(lines=rows, into=project)
         [told] = Import.objects.order_by("-pk")[:1]
         assert (told.is_verified, told.key) == (is_verified, signer)
         assert bool(told.fault) is not is_verified
@@ -405,5 +406,5 @@ def test_executed_figures_need_a_right_of_their_own(export):
     factories.Campaign.objects.all().delete()
     lines = [canonical(row).encode() + b"\n" for row in export]
     with pytest.raises(Refused) as refused:
-        exchange.load(lines=lines, may_bring_executed=False)
+        services.load(lines=lines, may_bring_executed=False)
     assert refused.value.faults[0].code == "executed_elsewhere"

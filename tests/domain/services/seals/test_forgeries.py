@@ -11,15 +11,17 @@ from django.apps import apps
 from django.core.management import CommandError, call_command
 from django.db import connection, transaction
 
+from runs.access.services import audit, projects
+from runs.access.services.audit import Actor
+from runs.archive.services import comparison, publications
+from runs.campaigns.services import metric_corrections
+from runs.cells.services import summaries
+from runs.exchange import services
 from runs.execution.reporter import Findings
 from runs.models import AuditEntry, AuditLink, CellSummary, Instance, Metric, Run, Seal, SealRequest
 from runs.published import reading
-from runs.services import exchange, seals
-from runs.services.access import audit, projects
-from runs.services.access.audit import Actor
-from runs.services.archive import comparison, publications
-from runs.services.campaigns import metric_corrections, summaries
-from runs.services.runs import results, transitions
+from runs.queue.services import results, transitions
+from runs.seals.services import seals
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -354,7 +356,7 @@ def test_an_export_has_the_published_head(campaign, tmp_path, offline):
     later = factories.finish(factories.run(campaign.cells.first(), repeat=9), tps=1)
     seals.request(run=later.pk)
     seals.seal()
-    rows = [json.loads(each) for each in exchange.lines(projects.default())]
+    rows = [json.loads(each) for each in services.lines(projects.default())]
     assert offline(rows, "--head", str(head))[0] == 0
 
     head.write_text(line.replace("2026", "2025", 1) if "2026" in line else line[:-1] + "0\n")

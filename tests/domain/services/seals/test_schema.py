@@ -5,7 +5,7 @@ import contextlib
 import pytest
 from django.db import connection, transaction
 
-from runs.selectors import schema
+from runs.seals.selectors import schema
 
 pytestmark = pytest.mark.django_db
 

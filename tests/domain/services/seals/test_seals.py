@@ -16,6 +16,10 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.utils import timezone
 
+from runs.access.selectors import macs
+from runs.access.services import projects
+from runs.cells.services import summaries
+from runs.exchange import services
 from runs.execution.reporter import ArtifactData
 from runs.models import (
     Campaign,
@@ -28,15 +32,12 @@ from runs.models import (
     Seal,
     SealRequest,
 )
-from runs.selectors import sealed_content
-from runs.selectors.access import macs
-from runs.selectors.seals import canonical, entry_hash
-from runs.services import exchange, seal_keys, seals
-from runs.services.access import projects
-from runs.services.campaigns import summaries
-from runs.services.database import perform
-from runs.services.errors import ServiceError
-from runs.services.runs import artifacts, transitions, withdrawals
+from runs.queue.services import artifacts, transitions, withdrawals
+from runs.seals.selectors import sealed_content
+from runs.seals.selectors.seals import canonical, entry_hash
+from runs.seals.services import seal_keys, seals
+from runs.shared.database import perform
+from runs.shared.errors import ServiceError
 from tests import factories
 from tests.domain.services.seals.conftest import PROGRAM
 
@@ -405,7 +406,7 @@ def export(sealed, tmp_path):
     run = sealed.runs.order_by("pk")[2]
     withdrawals.withdraw(run=run, reason="the disk was failing")
     seals.seal()
-    lines = exchange.lines(projects.default())
+    lines = services.lines(projects.default())
     return [json.loads(line) for line in lines]
 
 
@@ -533,5 +534,5 @@ def test_sealed_exports_are_imported_and_sealed_again(export, tmp_path):
     Campaign.objects.all().delete()
     Seal.objects.all().delete()
 
-    assert exchange.load(lines=lines).runs == 18
+    assert services.load(lines=lines).runs == 18
     assert seals.seal() == 17, "one came withdrawn"

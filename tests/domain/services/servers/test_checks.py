@@ -8,16 +8,17 @@ from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone, translation
 
+from runs.access.services import audit
+from runs.campaigns.services import drafts
 from runs.execution.errors import HostUnreachable
 from runs.execution.plan import WorkloadContent
 from runs.models import CheckedServer, Server, ServerCheck
 from runs.scenarios import registry
-from runs.selectors.servers.servers import last_of
-from runs.services.access import audit
-from runs.services.campaigns import drafts, scenarios, trials, workloads
-from runs.services.errors import ServiceError
-from runs.services.servers import edits, logins, preflight, server_checks, servers, ssh_keys
+from runs.servers.selectors.servers import last_of
+from runs.servers.services import edits, logins, preflight, server_checks, servers, ssh_keys
+from runs.shared.errors import ServiceError
 from runs.tools.pgbench.scripts import GivenScript
+from runs.workloads.services import scenarios, trials, workloads
 from tests import factories
 from tests.checks import carry_out
 

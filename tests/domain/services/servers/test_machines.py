@@ -9,16 +9,17 @@ from cryptography.fernet import Fernet, InvalidToken
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 
+from runs.access.services import encryption, projects
+from runs.campaigns.services import campaigns, estimates
 from runs.execution.machine.machine_facts import Disk, Hardware, OperatingSystem
 from runs.execution.machine.target_facts import Facts
 from runs.execution.plan import RunPlan
 from runs.models import Run, Server, SSHKey, Webhook
-from runs.services.access import encryption, projects
-from runs.services.campaigns import campaigns, estimates, scenarios
-from runs.services.errors import ServiceError
-from runs.services.servers import logins as ways
-from runs.services.servers import machines, ssh_keys
-from runs.services.servers.tools import installed, tools_among
+from runs.servers.services import logins as ways
+from runs.servers.services import machines, ssh_keys
+from runs.servers.services.tools import installed, tools_among
+from runs.shared.errors import ServiceError
+from runs.workloads.services import scenarios
 from tests import factories
 
 pytestmark = pytest.mark.django_db

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
+from runs.histories.services import changes
 from runs.models import Change, Project, Run
-from runs.services.changes import changes
 from tests.histories import sha
 from tests.unit.tools.reading import sample
 

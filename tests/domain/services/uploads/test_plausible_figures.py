@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from runs.services.uploads.plausible_figures import fault_of, unit_of_name
+from runs.uploads.services.plausible_figures import fault_of, unit_of_name
 
 CENTURY = 3_155_760_000.0  # seconds, of 36,525 days
 

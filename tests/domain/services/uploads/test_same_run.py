@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 import pytest
 
 from runs.execution.reporter import ArtifactData
-from runs.services.uploads.same_run import PREFIX, with_external_ids
-from runs.services.uploads.uploaded_run import GivenMeasurement, GivenRun
+from runs.uploads.services.same_run import PREFIX, with_external_ids
+from runs.uploads.services.uploaded_run import GivenMeasurement, GivenRun
 
 TELLING = [("tps", 1203.51, "tps")]
 

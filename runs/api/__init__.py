@@ -1,1 +1,0 @@
-"""The REST API: one module a noun."""

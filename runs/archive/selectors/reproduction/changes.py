@@ -1,0 +1,293 @@
+"""What is measured otherwise than in the publication: one computation for designs and campaigns.
+
+A campaign keeps what was found when it was queued, as codes and values; they are worded when shown.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from runs.archive.selectors.reproduction import printed
+from runs.archive.selectors.reproduction.printed import BLOCK_SIZE, VERSION
+from runs.cells.selectors import versions
+from runs.cells.selectors.level_names import USUAL
+from runs.execution.machine.machine_facts import MEMORY_GRAIN_BYTES
+from runs.models import (
+    Campaign,
+    CampaignConfiguration,
+    Configuration,
+    HardwareProfile,
+    PublishedNode,
+    Server,
+    TopologyNode,
+)
+from runs.scenarios import registry
+from runs.scenarios.definition import Place, Scenario
+from runs.templatetags.formats import memory
+
+REPEATS, CONFIGURATION, HARDWARE = "repeats", "configuration", "hardware"
+MACHINES, GENERATOR = "machines", "generator"
+TITLES = {
+    VERSION: gettext_lazy("Versions"),
+    REPEATS: gettext_lazy("Repeats"),
+    CONFIGURATION: gettext_lazy("Configuration"),
+    HARDWARE: gettext_lazy("Hardware"),
+    MACHINES: gettext_lazy("Machines of the database"),
+    GENERATOR: gettext_lazy("Load generator"),
+}
+GENERATORS = {
+    "own": gettext_lazy("on a machine of its own"),
+    "shared": gettext_lazy("on the database's machine"),
+}
+# Machines that keep data or run queries; a bastion or a power supply is none of the arrangement.
+OF_DATABASE = frozenset(
+    {"database", "datanode", "foreign_server", "gtm", "publisher", "standby", "subscriber"}
+)
+Value = Any
+
+
+@dataclass(frozen=True)
+class Change:
+    """Something that differs from the publication, and why.
+
+    `code` names a factor, a parameter, or one of TITLES. `printed` and `chosen` are numbers in
+    `unit`, texts, lists of levels, or machines; None is not printed. `unknown` says what more was
+    printed or measured that nobody knows.
+    """
+
+    code: str
+    printed: Value
+    chosen: Value
+    unit: str = ""
+    unknown: str = ""
+    reason: str = ""
+    title: str = ""
+
+    @property
+    def name(self) -> str:
+        """In the reader's language."""
+        if self.title:
+            return _(self.title)
+        usual = TITLES.get(self.code) or USUAL.get(self.code)
+        return str(usual) if usual else self.code.replace("_", " ").capitalize()
+
+    @property
+    def printed_text(self) -> str:
+        """The printed value for readers."""
+        text = self._worded(self.printed)
+        return f"{text} ({_(self.unknown)})" if self.unknown else text
+
+    @property
+    def chosen_text(self) -> str:
+        """The value here for readers."""
+        return self._worded(self.chosen)
+
+    @property
+    def ratio(self) -> float:
+        """How many times the larger number is the smaller one; 0 where one is no number, or 0."""
+        sides = self.printed, self.chosen
+        if any(isinstance(each, bool) or not isinstance(each, int | float) for each in sides):
+            return 0.0
+        least, most = sorted(map(abs, sides))
+        return most / least if least else 0.0
+
+    def _worded(self, value: Value) -> str:
+        if value is None:
+            return _("not printed")
+        if isinstance(value, Mapping):
+            return _machine(value)
+        if isinstance(value, list):
+            return ", ".join(map(self._worded, value)) or "–"
+        if self.code == GENERATOR:
+            return str(GENERATORS[value])
+        if self.code == CONFIGURATION:
+            return _(str(value))
+        return f"{value:,} {self.unit}".strip() if isinstance(value, int | float) else str(value)
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """A campaign, or what will be one, in the terms of its scenario. Block sizes in kB."""
+
+    scenario: Scenario
+    levels: Mapping[str, Sequence[Any]]
+    parameters: Mapping[str, Any]
+    repeats: int
+    versions: Sequence[str]
+    block_sizes: Collection[int]
+    configurations: Sequence[Configuration]
+    hardware: Sequence[HardwareProfile | None]
+    machines: int = 1
+    has_generator: bool = False
+    reasons: Mapping[str, str] = field(default_factory=dict)
+
+
+def changes(published: Campaign, ours: Conditions) -> tuple[Change, ...]:
+    """What differs: an order alone does not, nor a minor version. Three queries."""
+    known = printed.levels(published)
+    place = ours.scenario.places.get(published.slug, Place())
+    node = printed.database_node(published)
+    nodes = list(PublishedNode.objects.filter(table__campaign=published))
+    return (
+        *_of_versions(ours, known),
+        *_of_factors(published, ours, place, known),
+        *_of_parameters(published, ours, known),
+        *_of_method(published, ours, node),
+        *_of_machines(ours, node, nodes),
+    )
+
+
+def of_campaign(campaign: Campaign) -> tuple[Change, ...]:
+    """What differs from what it reproduces, as kept; else computed, which takes ten queries."""
+    if campaign.changes is not None:
+        return tuple(Change(**each) for each in campaign.changes)
+    found = Campaign.objects.select_related("published__source")
+    published = found.filter(slug=campaign.reproduces, published__isnull=False).first()
+    if published is None:
+        return ()
+    return changes(published, _conditions(campaign))
+
+
+def _conditions(campaign: Campaign) -> Conditions:
+    cells = campaign.cells.order_by("version_num", "ordinal").select_related("installation")
+    installations = [cell.installation for cell in cells if cell.installation]
+    several = CampaignConfiguration.objects.filter(campaign=campaign).order_by("ordinal")
+    one = campaign.configuration
+    servers = Server.objects.filter(runs__campaign=campaign).distinct().order_by("name")
+    # A single server is in its topology in each of its roles.
+    placed: dict[str, set[int]] = defaultdict(set)
+    for node in campaign.topology.nodes.all() if campaign.topology else ():
+        placed[node.role].add(node.server_id)
+    databases = placed[TopologyNode.Role.DATABASE]
+    return Conditions(
+        scenario=registry.get(campaign.scenario.slug),
+        levels=campaign.factors,
+        parameters=campaign.parameters,
+        repeats=campaign.repeats,
+        versions=list(dict.fromkeys(cell.version for cell in cells)),
+        block_sizes={(each.block_size or 8192) // 1024 for each in installations},
+        configurations=[one] if one else [each.configuration for each in several],
+        hardware=[each.hardware for each in servers.select_related("hardware")],
+        machines=1 + len(placed[TopologyNode.Role.CLUSTERS] - databases),
+        has_generator=bool(placed[TopologyNode.Role.LOAD_GENERATOR] - databases),
+    )
+
+
+def stored(found: Sequence[Change]) -> list[dict[str, Value]]:
+    """As a campaign keeps them: without reasons, which are of a design."""
+    names = ("code", "printed", "chosen", "unit", "unknown", "title")
+    return [{name: getattr(each, name) for name in names} for each in found]
+
+
+def _of_versions(ours: Conditions, known: Mapping[str, Sequence[Any]]) -> Iterator[Change]:
+    theirs = [text for each in known.get(VERSION, ()) if versions.major(text := str(each))]
+    here = list(dict.fromkeys(ours.versions))
+    if {versions.major(each) for each in theirs} != {versions.major(each) for each in here}:
+        yield _change(ours, VERSION, theirs or None, here)
+    if BLOCK_SIZE in known:
+        sizes = [int(size) for size in known[BLOCK_SIZE]]
+        if set(sizes) != set(ours.block_sizes):
+            yield _change(ours, BLOCK_SIZE, sizes, sorted(ours.block_sizes), unit="kB")
+
+
+def _of_factors(
+    published: Campaign, ours: Conditions, place: Place, known: Mapping[str, Sequence[Any]]
+) -> Iterator[Change]:
+    scenario = ours.scenario
+    for factor in scenario.factors:
+        theirs = printed.of_factor(published, place, factor.name, known)
+        here = list(ours.levels.get(factor.name, ()))
+        unknown = place.unknown.get(factor.name, "")
+        if unknown or {str(each) for each in theirs} != {str(each) for each in here}:
+            yield _change(
+                *(ours, factor.name, theirs or None, here), title=factor.title, unknown=unknown
+            )
+    varied = {each.name for each in (*scenario.factors, *scenario.parameters)}
+    # A factor of the scenario that the publication has under another name.
+    wanted = published.published.reproduce.get("levels", {})
+    if any(len(levels) > 1 for name, levels in wanted.items() if name not in published.factors):
+        return
+    for name, levels in known.items():
+        if name not in {*varied, VERSION, BLOCK_SIZE} and len(levels) > 1:
+            yield _change(ours, name, list(levels), [])
+
+
+def _of_parameters(
+    published: Campaign, ours: Conditions, known: Mapping[str, Sequence[Any]]
+) -> Iterator[Change]:
+    for each in ours.scenario.parameters:
+        theirs = printed.parameter(published, ours.scenario, each, known)
+        here = ours.parameters.get(each.name, each.default)
+        if theirs != here:
+            yield _change(ours, each.name, theirs, here, unit=each.unit, title=each.title)
+
+
+def _of_method(
+    published: Campaign, ours: Conditions, node: PublishedNode | None
+) -> Iterator[Change]:
+    if published.known_repeats != ours.repeats:
+        yield _change(ours, REPEATS, published.known_repeats, ours.repeats)
+    theirs = node.configuration if node else None
+    here = [each.name for each in ours.configurations]
+    if [each.content_hash for each in ours.configurations] != [theirs and theirs.content_hash]:
+        yield _change(ours, CONFIGURATION, theirs and theirs.name, here)
+
+
+def _of_machines(
+    ours: Conditions, node: PublishedNode | None, nodes: Sequence[PublishedNode]
+) -> Iterator[Change]:
+    printed_on = node.hardware if node else None
+    theirs = _facts(printed_on)
+    here = [_facts(each) or {} for each in ours.hardware]
+    if len(here) != 1 or not _is_same(printed_on, ours.hardware[0]):
+        yield _change(ours, HARDWARE, theirs, here)
+    kept = sum(each.role in OF_DATABASE for each in nodes)
+    if kept > 1 and kept != ours.machines:
+        yield _change(ours, MACHINES, kept, ours.machines)
+    has_generator = any(each.role == "load_generator" for each in nodes)
+    if nodes and has_generator != ours.has_generator:
+        names = ["own" if each else "shared" for each in (has_generator, ours.has_generator)]
+        yield _change(ours, GENERATOR, *names)
+
+
+def _change(ours: Conditions, code: str, printed: Value, chosen: Value, **more: str) -> Change:
+    return Change(code, printed, chosen, reason=ours.reasons.get(code, ""), **more)
+
+
+def _is_same(one: HardwareProfile | None, other: HardwareProfile | None) -> bool:
+    """By what decides about a figure; the same memory is printed in many ways."""
+    sides = [dict(_facts(each) or {}) for each in (one, other)]
+    if one and other and one.memory_bytes and other.memory_bytes:
+        memory = [side.pop("memory", None) for side in sides]
+        apart = abs(one.memory_bytes - other.memory_bytes) > MEMORY_GRAIN_BYTES
+        return None not in memory and not apart and sides[0] == sides[1]
+    return sides[0] == sides[1] != {}
+
+
+def _facts(hardware: HardwareProfile | None) -> dict[str, Value] | None:
+    """What decides about a figure; None if nothing is known."""
+    if hardware is None:
+        return None
+    facts = {
+        "cpu": hardware.cpu_model,
+        "cores": hardware.cores or hardware.threads,
+        "memory": hardware.memory_printed or hardware.memory_bytes,
+    }
+    return {name: value for name, value in facts.items() if value} or None
+
+
+def _machine(facts: Mapping[str, Value]) -> str:
+    profile = HardwareProfile(
+        memory_printed=facts["memory"] if isinstance(facts.get("memory"), str) else "",
+        memory_bytes=facts["memory"] if isinstance(facts.get("memory"), int) else None,
+    )
+    parts = (
+        facts.get("cpu", ""),
+        _("%(count)d cores") % {"count": facts["cores"]} if facts.get("cores") else "",
+        memory(profile) if facts.get("memory") else "",
+    )
+    return ", ".join(filter(None, parts)) or _("unknown")

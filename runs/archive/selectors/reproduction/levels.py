@@ -1,0 +1,236 @@
+"""The levels and constants of a design: as printed where these machines can do it.
+
+A quick form keeps levels that are printed: the first, the last, and as many between as fit.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from runs.archive.selectors.reproduction import printed as prints
+from runs.archive.selectors.reproduction.printed import VERSION
+from runs.cells.selectors import versions
+from runs.models import Campaign, Installation, Server
+from runs.postgresql_settings.catalogue import MAJORS
+from runs.postgresql_settings.effective import Effective
+from runs.scenarios.definition import (
+    AnyFactor,
+    ChoiceFactor,
+    Level,
+    Parameter,
+    Place,
+    Quick,
+    Scenario,
+)
+
+# pgbench's tables and indexes take about 16 MB per unit of scale.
+BYTES_PER_SCALE = 16 * 10**6
+# The share of memory for the data: the rest is for PostgreSQL, the system and the load.
+SHARE_OF_MEMORY = 0.25
+# The share of free space: for a cluster, its copy, and its WAL.
+SHARE_OF_DISK = 0.25
+# The share of memory for shared_buffers.
+SHARE_OF_BUFFERS = 0.4
+SCALE, CLIENTS, CORES, BUFFERS = "scale", "clients", "cores", "shared_buffers"
+SYNC_METHOD, NOT_ON_LINUX = "wal_sync_method", frozenset({"fsync_writethrough"})
+
+
+@dataclass
+class Choice:
+    """A publication, the scenario that repeats it, and the servers; `reasons` by code."""
+
+    campaign: Campaign
+    scenario: Scenario
+    place: Place
+    quick: Quick | None
+    servers: Sequence[Server]
+    printed: Mapping[str, Sequence[Any]]
+    reasons: dict[str, str] = field(default_factory=dict)
+    not_installed: list[str] = field(default_factory=list)
+
+    @property
+    def versions(self) -> list[str]:
+        """Those that the publication prints."""
+        return [text for each in self.printed.get(VERSION, ()) if versions.major(text := str(each))]
+
+
+def parameter(choice: Choice, wanted: Parameter) -> int:
+    """A constant of the design, in the scenario's unit."""
+    printed = prints.parameter(choice.campaign, choice.scenario, wanted, choice.printed)
+    chosen = choice.place.parameters.get(wanted.name)
+    if chosen is None:
+        chosen = wanted.default if printed is None else int(printed)
+    value = min(max(chosen, wanted.minimum), wanted.maximum)
+    reason = _("the scenario's default") if printed is None else _("what the scenario offers")
+    if choice.quick and wanted.name in choice.quick.parameters:
+        value, reason = choice.quick.parameters[wanted.name], _("the quick form")
+    elif wanted.name == SCALE and (most := _largest_scale(choice.servers)) and value > most:
+        value, reason = most, _of_size()
+    choice.reasons[wanted.name] = reason
+    return value
+
+
+def _of_size() -> str:
+    return _("so that the data fit into a quarter of the server's memory and free space")
+
+
+def _largest_scale(servers: Sequence[Server]) -> int:
+    """The scale whose data fit into memory and onto the disk; 0 if neither is known."""
+    rooms = [
+        room * share
+        for server in servers
+        for room, share in (
+            (server.hardware.memory_bytes if server.hardware else None, SHARE_OF_MEMORY),
+            (server.free_bytes, SHARE_OF_DISK),
+        )
+        if room
+    ]
+    return max(1, int(min(rooms) / BYTES_PER_SCALE)) if rooms else 0
+
+
+def levels(choice: Choice, factor: AnyFactor, installations: Sequence[Installation]) -> list[Level]:
+    """The levels of a factor, in its order. Never empty."""
+    printed_levels = prints.of_factor(choice.campaign, choice.place, factor.name, choice.printed)
+    wanted = list(choice.place.levels.get(factor.name, printed_levels))
+    chosen = [each for each in wanted if factor.accepts(each)]
+    reason = _("what the scenario offers")
+    if not chosen:
+        quick = choice.quick.levels.get(factor.name) if choice.quick else None
+        chosen, reason = list(quick or factor.default), _("the scenario's default")
+    elif len(chosen) > 1:
+        chosen, reason = _sized(choice, factor, chosen, reason)
+    able, why = _runnable(choice.scenario, factor, chosen, installations)
+    if able != chosen:
+        chosen, reason = able, why
+    if wanted and (fewer := _quick(choice, factor, chosen)) != chosen:
+        chosen, reason = fewer, _("the quick form")
+    choice.reasons[factor.name] = reason
+    return factor.ordered(chosen)
+
+
+def _quick(choice: Choice, factor: AnyFactor, levels: list[Level]) -> list[Level]:
+    """As many as the quick form has, at least two: the first, the last, and some between."""
+    offered = choice.quick.levels.get(factor.name) if choice.quick else None
+    if not offered:
+        return levels
+    if choice.quick and factor.name in choice.quick.on_one_machine:
+        return [each for each in levels if each in offered] or levels
+    most, ordered = max(2, len(offered)), factor.ordered(levels)
+    common = [each for each in ordered if each in offered]
+    if len(levels) <= most:
+        return levels
+    if len(common) == most and {ordered[0], ordered[-1]} <= set(common):
+        return common
+    return [ordered[round(place * (len(ordered) - 1) / (most - 1))] for place in range(most)]
+
+
+def _sized(
+    choice: Choice, factor: AnyFactor, levels: list[Level], reason: str
+) -> tuple[list[Level], str]:
+    """Levels for these machines, and why they differ."""
+    known = [cores_of(each.hardware) for each in choice.servers]
+    ours = min((cores for cores in known if cores), default=None)
+    if factor.name == CORES and ours:
+        there = [level for level in levels if int(level) <= ours]
+        if there != levels:
+            return [*there, *([] if ours in there else [ours])], _("the server has no more cores")
+    if limit := _limit(choice, factor):
+        fits, why = limit
+        there = [each for each in levels if fits(each)]
+        if factor.name == BUFFERS and len(there) == 1 < len(levels):
+            # The largest of the scenario's sizes, so that the question keeps two levels.
+            offered = factor.choices if isinstance(factor, ChoiceFactor) else ()
+            there += [each for each in offered if fits(each) and each not in there][-1:]
+        if there and there != levels:
+            return there, why
+    node = prints.database_node(choice.campaign)
+    theirs = cores_of(node.hardware) if node else None
+    if factor.name == CLIENTS and not choice.quick and theirs and ours and theirs != ours:
+        scaled = sorted({max(1, round(int(level) * ours / theirs)) for level in levels})
+        words = {"theirs": theirs, "ours": ours}
+        sentence = _("as many clients a core as on the %(theirs)d cores there; here are %(ours)d")
+        return [*scaled], sentence % words
+    return levels, reason
+
+
+def _limit(choice: Choice, factor: AnyFactor) -> tuple[Callable[[Level], bool], str] | None:
+    """Which levels these machines can do at all, and why not others; None if nothing limits."""
+    if factor.name == SCALE and (most := _largest_scale(choice.servers)):
+        return lambda each: int(each) <= most, _of_size()
+    if factor.name == BUFFERS and (room := least_memory(choice.servers)):
+        why = _("the memory of the server, of which shared_buffers get at most 40 %")
+        return lambda each: _bytes(each) <= SHARE_OF_BUFFERS * room, why
+    if factor.name == SYNC_METHOD and any(
+        each.environment and each.environment.kernel.startswith("Linux") for each in choice.servers
+    ):
+        return lambda each: each not in NOT_ON_LINUX, _("Linux does not have that method")
+    return None
+
+
+def _runnable(
+    scenario: Scenario,
+    factor: AnyFactor,
+    levels: list[Level],
+    installations: Sequence[Installation],
+) -> tuple[list[Level], str]:
+    """The levels that can be measured; the others with the reason. Never empty.
+
+    Where each version can run a level, one that only newer versions can run stays: a design leaves
+    out the cells of the older ones.
+    """
+
+    def why_not(level: Level) -> list[str]:
+        return [refusal(scenario, each, {factor.name: level}) for each in installations]
+
+    refused = {level: why_not(level) for level in levels}
+    able = [level for level in levels if not any(refused[level])]
+    why = next((each for level in reversed(levels) for each in refused[level] if each), "")
+    if able:
+        newer = (each for each in levels if _by_newer(scenario, factor, each, installations))
+        kept = {*able, *newer}
+        return [each for each in levels if each in kept], why
+    if not levels:
+        return able, why
+    return [level for level in factor.default if not any(why_not(level))] or levels, why
+
+
+def _by_newer(
+    scenario: Scenario, factor: AnyFactor, level: Level, installations: Sequence[Installation]
+) -> bool:
+    """Whether some versions can run a level, and the others are too old for it."""
+    levels = {factor.name: level}
+    able = [each for each in installations if scenario.refusal(each.version_num, levels) is None]
+    return bool(able) and not any(refusal(scenario, each, levels) for each in able)
+
+
+def refusal(scenario: Scenario, installation: Installation, levels: Mapping[str, Any]) -> str:
+    """Why an installation cannot run cells with these levels; empty if it can."""
+    unmet = scenario.refusal(installation.version_num, levels)
+    if unmet is not None:
+        return _(unmet.reason)
+    for needed in scenario.extensions:
+        if needed.concerns(levels) and needed.name not in installation.extensions:
+            words = {"extension": needed.name, "installation": installation}
+            return _("%(installation)s does not have the extension %(extension)s.") % words
+    return ""
+
+
+def _bytes(buffers: Level) -> int:
+    """Zero for a level that is no size."""
+    try:
+        return Effective({BUFFERS: str(buffers)}, MAJORS[-1]).bytes(BUFFERS) or 0
+    except ValueError:
+        return 0
+
+
+def least_memory(servers: Sequence[Server]) -> int | None:
+    """Bytes of the server with the least, of those that are known."""
+    rooms = [each.hardware.memory_bytes for each in servers if each.hardware]
+    return min((room for room in rooms if room), default=None)
+
+
+def cores_of(hardware: Any) -> int | None:
+    """The cores of a machine, else its threads; None if unknown."""
+    return (hardware.cores or hardware.threads) if hardware else None

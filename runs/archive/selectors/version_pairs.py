@@ -1,0 +1,274 @@
+"""Pairs of versions that one campaign measured on one machine: what a line is made of."""
+
+import math
+from collections import defaultdict
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import fmean
+from typing import Any
+
+from django.utils.translation import ngettext
+
+from runs.analysis.inference import Inference
+from runs.analysis.inference.version_indices import Reading
+from runs.analysis.summary import Summary
+from runs.analysis.trend import Link
+from runs.archive.selectors.version_line_rules import METRIC, enters
+from runs.cells.selectors import metrics, series_cells, versions
+from runs.compare.selectors.describe import summary
+from runs.compare.selectors.describe.verdict_words import lacks_print
+from runs.compare.selectors.judge import judging, known_noise
+from runs.compare.selectors.judge.judging import Judge
+from runs.compare.selectors.load import stored_cells
+from runs.grouping import by_key
+from runs.models import Campaign, Cell, Metric
+
+MOST_SAID = 3
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A version in a campaign: a cell of its tps, and at how many clients."""
+
+    cell: int
+    version: str
+    clients: int
+    summary: Summary
+    # In a campaign on several servers, the one that it was measured on.
+    server: str = ""
+    # The name of the server; empty for what a publication prints.
+    machine: str = ""
+    revision: int | None = None
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two versions that one campaign measured on one machine, with the same number of clients.
+
+    `link` is None where the two are not comparable, or are releases of one version. `readings` are
+    the model's levels of both.
+    """
+
+    campaign: Campaign
+    comparison: Inference
+    base: Measured
+    head: Measured
+    link: Link | None
+    readings: tuple[Reading, ...] = ()
+    metric: Metric | None = None
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        """The major versions of both."""
+        return versions.major(self.base.version), versions.major(self.head.version)
+
+    @property
+    def caution(self) -> str:
+        """What of the difference may be the builds' doing; empty where they are alike."""
+        return summary.of_builds(self.head.version, self.base.version, [self.comparison])
+
+
+@dataclass(frozen=True)
+class Material:
+    """The cells of a line's campaigns with what is stored of their tps, and those that enter it."""
+
+    measured: Mapping[Campaign, Sequence[Measured]]
+    cells: Sequence[Any]
+
+
+def together(found: Material) -> Iterator[Material]:
+    """The campaigns in groups of at most MOST_VALUES values; a larger one is by itself."""
+    values: dict[int, int] = defaultdict(int)
+    cells = by_key((cell.campaign_id, cell) for cell in found.cells)
+    for cell in found.cells:
+        values[cell.campaign_id] += 0 if cell.median is None else cell.n or 1
+    group: dict[Campaign, Sequence[Measured]] = {}
+    for campaign, measured in found.measured.items():
+        many = sum(values[each.pk] for each in (*group, campaign))
+        if group and many > stored_cells.MOST_VALUES:
+            yield Material(group, [cell for each in group for cell in cells[each.pk]])
+            group = {}
+        group[campaign] = measured
+    if group:
+        yield Material(group, [cell for each in group for cell in cells[each.pk]])
+
+
+def material(campaigns: Iterable[Campaign], *, any_length: bool = False) -> Material:
+    """What these campaigns say about versions and clients. One query.
+
+    Of campaigns executed here only cells that are measured long and often enough, unless
+    `any_length`.
+    """
+    used = {each.pk: each for each in campaigns}
+    found: dict[Campaign, list[Measured]] = defaultdict(list)
+    cells = list(_cells(used))
+    for cell in cells:
+        clients, campaign = cell.levels.get("clients"), used[cell.campaign_id]
+        if cell.median is None or not cell.version or not isinstance(clients, int):
+            continue
+        summary = metrics.summary_of(cell)
+        if summary.median > 0 and (any_length or enters(campaign, summary)):
+            server = str(cell.levels.get(series_cells.SERVER, ""))
+            found[campaign].append(
+                Measured(
+                    cell.pk,
+                    cell.version,
+                    clients,
+                    summary,
+                    server,
+                    cell.machine or "",
+                    cell.revision_id,
+                )
+            )
+    return Material(found, cells)
+
+
+# In PostgreSQL's words: to write it from a query set takes as long as to read all cells.
+_CELLS = f"""
+SELECT cell.*, {", ".join(f"tps.{name}" for name in metrics.FIELDS)}, machine.name AS machine
+FROM runs_cell cell JOIN runs_campaign campaign ON campaign.id = campaign_id
+LEFT JOIN runs_installation installation ON installation.id = cell.installation_id
+LEFT JOIN runs_server machine ON machine.id = installation.server_id
+LEFT JOIN runs_cellsummary tps ON cell_id = cell.id
+    AND metric_id = (SELECT id FROM runs_metric WHERE name = %(metric)s AND project_id IS NULL)
+WHERE campaign_id = ANY(%(campaigns)s)
+ORDER BY campaign.year, campaign_id, ordinal, cell.id
+"""  # noqa: S608 - of constants
+
+
+def _cells(campaigns: Collection[int]) -> Iterable[Any]:
+    """All cells of these campaigns, each with what is stored of its tps, or None. One query."""
+    return Cell.objects.raw(_CELLS, {"metric": METRIC, "campaigns": list(campaigns)})
+
+
+def pairs(found: Material, *, clients: int | None = None) -> list[Pair]:
+    """The neighbouring versions of each campaign, at `clients` or where all of them do best.
+
+    That is the number of clients with the best mean over all versions, so that none is favoured. On
+    several servers, the pairs of each server are separate. Five queries.
+    """
+    return _judged(
+        found,
+        [
+            (campaign, best[base], best[head])
+            for campaign, _cells, best in _chosen(found, clients)
+            for base, head in pairwise(sorted(best, key=versions.order))
+        ],
+    )
+
+
+def minors(found: Material, *, clients: int | None = None) -> list[Pair]:
+    """Each other release of a version, against the one that is in the line. Five queries if any."""
+    return _judged(
+        found,
+        [
+            (campaign, base, each)
+            for campaign, cells, best in _chosen(found, clients)
+            for each in cells
+            if (base := best.get(versions.major(each.version))) is not None
+            and each.clients == base.clients
+            and each.version != base.version
+        ],
+    )
+
+
+def _judged(found: Material, chosen: Sequence[tuple[Campaign, Measured, Measured]]) -> list[Pair]:
+    if not chosen:
+        return []
+    pairs_of_cells = [(base.cell, head.cell) for _campaign, base, head in chosen]
+    cells = {cell for pair in pairs_of_cells for cell in pair}
+    scopes = known_noise.scopes(
+        (campaign, side.revision) for campaign, *pair in chosen for side in pair
+    )
+    judge = judging.of_cells(cells, [METRIC], scopes=scopes, among=found.cells)
+    metric = next(
+        each for metrics in judge.metrics_of.values() for each in metrics if each.name == METRIC
+    )
+    judged = judge.judge(pairs_of_cells, metric)
+    return [
+        _pair(campaign, base, head, comparison, judge, metric)
+        for (campaign, base, head), comparison in zip(chosen, judged, strict=True)
+    ]
+
+
+def _chosen(
+    found: Material, clients: int | None
+) -> Iterator[tuple[Campaign, Sequence[Measured], Mapping[str, Measured]]]:
+    """Each campaign, on each of its servers: all cells, and for each major version the chosen."""
+    for campaign, every in found.measured.items():
+        for server in dict.fromkeys(each.server for each in every):
+            cells = [each for each in every if each.server == server]
+            yield campaign, cells, _best(cells, clients)
+
+
+def _best(cells: Sequence[Measured], clients: int | None) -> Mapping[str, Measured]:
+    """For each major version its cell; of several versions of one major, the newest."""
+    at: dict[int, dict[str, Measured]] = defaultdict(dict)
+    for each in cells:
+        major, of_level = versions.major(each.version), at[each.clients]
+        if major not in of_level or _rank(each) > _rank(of_level[major]):
+            of_level[major] = each
+    if clients is not None:
+        return at.get(clients, {})
+
+    def rank(of: Mapping[str, Measured]) -> tuple[int, float]:
+        return len(of), fmean(math.log(each.summary.median) for each in of.values())
+
+    # Levels with more versions come first; among these the one where they do best together.
+    return max(at.values(), key=rank, default={})
+
+
+def _rank(each: Measured) -> tuple[int, ...]:
+    return versions.order(each.version)
+
+
+def _pair(
+    campaign: Campaign,
+    base: Measured,
+    head: Measured,
+    found: Inference,
+    judge: Judge,
+    metric: Metric,
+) -> Pair:
+    if found.ratio is None or versions.major(base.version) == versions.major(head.version):
+        return Pair(campaign, found, base, head, None, metric=metric)
+    link = Link(
+        base=versions.major(base.version),
+        head=versions.major(head.version),
+        ratio=found.ratio,
+        log_error=found.log_error,
+        freedom=found.freedom,
+        source=campaign.slug,
+    )
+    readings = tuple(_readings(campaign, (base, head), judge, metric))
+    return Pair(campaign, found, base, head, link, readings if len(readings) == 2 else (), metric)
+
+
+def _readings(
+    campaign: Campaign, cells: Iterable[Measured], judge: Judge, metric: Metric
+) -> Iterable[Reading]:
+    for each in cells:
+        found = judge.reading(each.cell, metric)
+        if found is not None:
+            runs = judge.runs.get(each.cell)
+            machine: Hashable = (each.server, runs.hardware if runs else ())
+            major = versions.major(each.version)
+            yield Reading((campaign.pk, each.server), machine, major, *found)
+
+
+def sentences(found: Sequence[Pair]) -> list[str]:
+    """MOST_SAID steps, the largest proven ones first, then printed ones; last how many more are."""
+    proven = [pair for pair in found if pair.comparison.is_proven and pair.comparison.ratio]
+    proven.sort(key=lambda pair: -abs(math.log(pair.comparison.ratio or 1)))
+    printed = [pair for pair in found if lacks_print(pair.comparison)]
+    lines = []
+    for pair in [*proven, *printed[::-1]][:MOST_SAID]:
+        base, head = (f"PostgreSQL {end}" for end in pair.ends)
+        lines.append(summary.summary(head, base, [pair.comparison]))
+    if (more := len(proven) - MOST_SAID) > 0:
+        text = ngettext(
+            "%(number)d further step is proven.", "%(number)d further steps are proven.", more
+        )
+        lines.append(text % {"number": more})
+    return lines

@@ -1,0 +1,374 @@
+"""What a bisection is asked: a verdict, builds in the order of their history, and what to measure.
+
+Everything that a caller may get wrong is looked at here, before anything is queued.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from runs.access.selectors import permissions
+from runs.access.selectors.permission_table import Right
+from runs.access.selectors.projects import Reader
+from runs.analysis.inference import DEFAULT_EFFECT
+from runs.bisections.selectors import bisections as found_by
+from runs.campaigns.services.campaign_limits import NARROWEST, REPEATS
+from runs.campaigns.services.designs import resolve
+from runs.campaigns.services.drafts import Draft
+from runs.campaigns.services.estimates import estimate
+from runs.compare.selectors.address import head_and_base as sides
+from runs.compare.selectors.address.head_and_base import BadSide, NoBaseline, Side
+from runs.compare.selectors.judge import baselines
+from runs.compare.selectors.judge.gate import Criteria, SideVerdict, VerdictRow
+from runs.execution.machine.treatment import UNTREATED, Treatment
+from runs.fingerprints import fingerprint
+from runs.models import Bisection, Configuration, Installation, Server
+from runs.scenarios import registry
+from runs.scenarios.definition import Level, Scenario
+from runs.servers.services import builds
+from runs.shared.errors import Fault, Problem, Refused, ServiceError
+
+MOST_BUILDS = 1000
+# Digits of a commit that is named whole: only such a one is built.
+FULL = 40
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What somebody asks for. None: left out, to be found from the verdict and the server.
+
+    `base` and `head` are named as in compare/; `bindirs` or `commits` in the order of the history;
+    `ignore` has the conditions that may differ between the sides. `wait_seconds`: cancel it when
+    nobody has asked for the answer for so long.
+    """
+
+    campaign: str
+    base: str
+    head: str
+    server: Server
+    metrics: Sequence[str] = ()
+    effect: float = DEFAULT_EFFECT
+    ignore: Sequence[str] = ()
+    bindirs: Sequence[str] | None = None
+    commits: Sequence[str] = ()
+    scenario: str = ""
+    levels: Mapping[str, Sequence[Level]] | None = None
+    parameters: Mapping[str, int] = field(default_factory=dict)
+    configuration: Configuration | None = None
+    generators: Sequence[Server] = ()
+    cluster_servers: Sequence[Server] = ()
+    treatment: Treatment = UNTREATED
+    repeats: int = REPEATS
+    most_repeats: int = 20
+    wait_seconds: int | None = None
+
+
+@dataclass(frozen=True)
+class ToBuild:
+    """A commit that has no installation yet, on a server that may build it."""
+
+    commit: str
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is to be settled: `builds` from the base's to the head's, and what is measured."""
+
+    wish: Wish
+    verdict: SideVerdict
+    scenario: Scenario
+    builds: Sequence[Installation | ToBuild]
+    levels: Mapping[str, Sequence[Level]]
+
+
+def question(wish: Wish, *, reader: Reader) -> Question:
+    """A wish with everything found. Raises Refused with the place of each fault.
+
+    Raises ServiceError `nothing_to_decide` unless the verdict is red or undecided, and
+    PermissionDenied to who may not queue in the head's project.
+    """
+    verdict = _verdict(wish, reader)
+    permissions.require(reader, Right.QUEUE, verdict.head.campaign.project)
+    if verdict.exit_code not in (1, 2):
+        message = _("The verdict is “%(verdict)s”: there is nothing to settle.")
+        message %= {"verdict": verdict.overall}
+        raise ServiceError("nothing_to_decide", message)
+    scenario = _scenario(wish, verdict)
+    levels = _levels(verdict, scenario) if wish.levels is None else wish.levels
+    return Question(wish, verdict, scenario, _installations(wish, verdict), levels)
+
+
+def problems(question: Question) -> Sequence[Problem]:
+    """What stands against the first step; of builds that are not there yet nothing is known."""
+    present = [each for each in question.builds if isinstance(each, Installation)]
+    if not present:
+        return ()
+    ends = [
+        each for each in (question.builds[0], question.builds[-1]) if isinstance(each, Installation)
+    ]
+    return estimate(resolve(draft(unsaved(question), ends or present[:1]))).problems
+
+
+def _verdict(wish: Wish, reader: Reader) -> SideVerdict:
+    try:
+        base, head = sides.both(wish.base, wish.head, campaign=wish.campaign, reader=reader)
+    except BadSide as error:
+        raise _refused(error.parameter, error.code, error.message) from error
+    except NoBaseline as first:
+        message = _("There is nothing yet to compare it with.")
+        raise _refused("base", "baseline_made", message) from first
+    _check_base(base, head)
+    criteria = Criteria(metrics=tuple(wish.metrics), effect=wish.effect, ignore=tuple(wish.ignore))
+    return baselines.compared(base, head, criteria)
+
+
+def _check_base(base: Side, head: Side) -> None:
+    """Who may read the head's project reads what the base is called: it must be no secret."""
+    project = base.campaign.project
+    if project is not None and not project.is_public and project != head.campaign.project:
+        message = _(
+            "The base belongs to a private project, and readers of the head's would see its name."
+        )
+        remedy = _("Take a base of the same project, or of a public one.")
+        raise _refused("base", "private_base", message, remedy)
+
+
+def _scenario(wish: Wish, verdict: SideVerdict) -> Scenario:
+    slug = wish.scenario or verdict.head.campaign.scenario.slug
+    try:
+        found = registry.get(slug, wish.levels or {})
+    except KeyError as error:
+        message = _("BenchLab cannot run the scenario %(scenario)s: name one that it can.")
+        raise _refused("scenario", "unknown_scenario", message % {"scenario": slug}) from error
+    own = {metric.name for metric in found.metrics}
+    known = {parameter.name for parameter in found.parameters}
+    faults = [
+        Fault(
+            f"/parameters/{name}",
+            "unknown_parameter",
+            _("This scenario has no parameter %(name)s.") % {"name": name},
+        )
+        for name in sorted(set(wish.parameters) - known)
+    ]
+    faults += [
+        Fault(
+            f"/metric/{place}",
+            "unknown_metric",
+            _("%(scenario)s does not measure %(name)s.") % {"scenario": slug, "name": name},
+        )
+        for place, name in enumerate(wish.metrics)
+        if name not in own
+    ]
+    if faults:
+        raise Refused("contradicts", faults)
+    return found
+
+
+def _levels(verdict: SideVerdict, scenario: Scenario) -> dict[str, Sequence[Level]]:
+    """The levels of the row that lost most, as far as the scenario has such factors."""
+    rows = [row for row in verdict.rows if row.counts and row.is_asked]
+    rows.sort(key=_urgency)
+    levels = rows[0].levels if rows else {}
+    known = {each.name: each for each in scenario.factors}
+    return {
+        name: [level]
+        for name, level in levels.items()
+        if name in known and known[name].accepts(level)
+    }
+
+
+def _urgency(row: VerdictRow) -> tuple[bool, float]:
+    found = row.comparison
+    gain = (found.ratio or 1.0) if row.metric.direction == "higher" else 1 / (found.ratio or 1.0)
+    return found.verdict != "slower", gain
+
+
+def _installations(wish: Wish, verdict: SideVerdict) -> list[Installation | ToBuild]:
+    present = list(Installation.objects.filter(server=wish.server, removed_at=None))
+    found: list[Installation | ToBuild] = []
+    if wish.bindirs is not None:
+        named = _of_folders(wish, present)
+        _check_order(named, verdict)
+        found += named
+    else:
+        found += [_of_side("base", verdict.base, present, wish)]
+        found += [
+            _the_one(found_by.of_commit(sha, present), f"commits/{place}", sha, present, wish, sha)
+            for place, sha in enumerate(wish.commits)
+        ]
+        found.append(_of_side("head", verdict.head, present, wish))
+    if len(set(found)) < len(found):
+        message = _("Two of the commits have the same installation.")
+        raise _refused("commits" if wish.bindirs is None else "bindirs", "same_build", message)
+    return found
+
+
+def _of_folders(wish: Wish, present: Sequence[Installation]) -> list[Installation]:
+    folders = {each.bindir: each for each in present}
+    faults = [
+        Fault(
+            f"/bindirs/{place}",
+            "installation_missing",
+            _("There is no installation in %(bindir)s on %(server)s.")
+            % {"bindir": bindir, "server": wish.server.name},
+            _known(present),
+        )
+        for place, bindir in enumerate(wish.bindirs or ())
+        if bindir not in folders
+    ]
+    if faults:
+        raise Refused("contradicts", faults)
+    return [folders[bindir] for bindir in wish.bindirs or ()]
+
+
+def _check_order(found: Sequence[Installation], verdict: SideVerdict) -> None:
+    """Folders that carry a commit must not carry that of the other side."""
+    for place, side in ((0, verdict.head), (len(found) - 1, verdict.base)):
+        sha = found_by.commit_of(side)
+        if sha and found_by.of_commit(sha, [found[place]]):
+            words = {"bindir": found[place].bindir, "sha": sha[:12]}
+            message = _("%(bindir)s is a build of %(sha)s, which is the other side.") % words
+            raise _refused(f"bindirs/{place}", "wrong_order", message)
+
+
+def _of_side(
+    name: str, side: Side, present: Sequence[Installation], wish: Wish
+) -> Installation | ToBuild:
+    found = found_by.of_side(side, present)
+    return _the_one(found, name, side.label, present, wish, found_by.commit_of(side))
+
+
+def _the_one(
+    found: Sequence[Installation],
+    place: str,
+    name: str,
+    present: Sequence[Installation],
+    wish: Wish,
+    commit: str,
+) -> Installation | ToBuild:
+    """The only one, or what is to be built. Raises Refused if there is neither, or more."""
+    if len(found) == 1:
+        return found[0]
+    if not found and len(commit) >= FULL and builds.may_build(wish.server):
+        return ToBuild(commit)
+    words = {"server": wish.server.name, "name": name}
+    if found:
+        message = _("%(server)s has several installations of %(name)s: name the folders.") % words
+        raise _refused(place, "ambiguous_build", message, ", ".join(each.bindir for each in found))
+    message = _("%(server)s has no installation of %(name)s in a folder that carries it.") % words
+    raise _refused(place, "installation_missing", message, _known(present))
+
+
+def _known(present: Sequence[Installation]) -> str:
+    folders = ", ".join(each.bindir for each in present[:20])
+    return _("It has: %(folders)s.") % {"folders": folders or _("none")}
+
+
+def _refused(place: str, code: str, message: str, remedy: str = "") -> Refused:
+    return Refused("contradicts", [Fault(f"/{place}", code, message, remedy)])
+
+
+def unsaved(question: Question) -> Bisection:
+    """The bisection of a question, not stored."""
+    found, wish = question.verdict, question.wish
+    stored = {
+        "base": found.base.text,
+        "head": found.head.text,
+        "base_sha": found_by.commit_of(found.base),
+        "head_sha": found_by.commit_of(found.head),
+        "metrics": list(wish.metrics),
+        "effect": found.effect,
+        "ignore": sorted(wish.ignore),
+    }
+    configuration = wish.configuration
+    draft = {
+        "scenario": question.scenario.slug,
+        "levels": {name: list(levels) for name, levels in question.levels.items()},
+        "parameters": dict(wish.parameters),
+        "repeats": wish.repeats,
+        "most_repeats": wish.most_repeats,
+        "configuration": configuration.pk if configuration else None,
+    }
+    machines = {"generators": wish.generators, "cluster_servers": wish.cluster_servers}
+    draft |= {name: [each.pk for each in servers] for name, servers in machines.items() if servers}
+    draft |= {"treatment": wish.treatment.chosen()} if wish.treatment.chosen() else {}
+    builds = _builds(question)
+    return Bisection(
+        project=found.head.campaign.project,
+        campaign=found.head.campaign,
+        server=wish.server,
+        asked=stored,
+        draft=draft,
+        builds=builds,
+        high=len(builds) - 1,
+        wait_seconds=wish.wait_seconds,
+        awaited_at=None if wish.wait_seconds is None else timezone.now(),
+        fingerprint=fingerprint([wish.server.pk, stored, draft, builds]),
+    )
+
+
+def _builds(question: Question) -> list[dict[str, Any]]:
+    """The builds as they are kept: with the commits that were named, else those of the folders."""
+    between = question.wish.commits or [_commit_in(each) for each in question.builds[1:-1]]
+    ends = [
+        found_by.commit_of(side) or _commit_in(each)
+        for side, each in (
+            (question.verdict.base, question.builds[0]),
+            (question.verdict.head, question.builds[-1]),
+        )
+    ]
+    return [
+        {"installation": None, "bindir": "", "commit": each.commit}
+        if isinstance(each, ToBuild)
+        else {"installation": each.pk, "bindir": each.bindir, "commit": commit}
+        for each, commit in zip(question.builds, [ends[0], *between, ends[1]], strict=True)
+    ]
+
+
+def _commit_in(build: Installation | ToBuild) -> str:
+    return build.commit if isinstance(build, ToBuild) else found_by.commit_in(build.bindir)
+
+
+def draft(bisection: Bisection, installations: Sequence[Installation]) -> Draft:
+    """A step's draft: whole rounds, with more of them while its verdict is undecided."""
+    stored = bisection.draft
+    scenario = registry.get(stored["scenario"], stored["levels"])
+    parameters = {each.name: each.default for each in scenario.parameters}
+    levels: dict[str, list[Level]] = {each.name: list(each.default) for each in scenario.factors}
+    levels |= stored["levels"]
+    followed = bisection.followed.get("levels", {})
+    levels |= {name: [followed[name]] for name in levels if name in followed}
+    effect = float(bisection.asked["effect"]) / 100
+    configuration = stored["configuration"]
+    return Draft(
+        title=_title(bisection),
+        scenario=scenario.slug,
+        server=bisection.server,
+        installations=installations,
+        levels=levels,
+        parameters=parameters | stored["parameters"],
+        repeats=stored["repeats"],
+        configuration=Configuration.objects.get(pk=configuration) if configuration else None,
+        generators=_machines(stored.get("generators")),
+        cluster_servers=_machines(stored.get("cluster_servers")),
+        treatment=Treatment.of(stored.get("treatment")),
+        # The verdict decides on further rounds (repeats.add_round); this makes each a look.
+        wanted_half_width=max(effect / 2, NARROWEST),
+        most_repeats=stored["most_repeats"],
+    )
+
+
+def _machines(keys: Sequence[int] | None) -> list[Server]:
+    if not keys:
+        return []
+    found = Server.objects.select_related("hardware").in_bulk(keys)
+    return [found[key] for key in keys if key in found]
+
+
+def _title(bisection: Bisection) -> str:
+    """Titles of campaigns are data, and in English like others that nobody typed."""
+    low, high = (found_by.name_of(bisection.builds[at]) for at in (bisection.low, bisection.high))
+    return f"{high} against {low} ({bisection.campaign.slug})"[:200]

@@ -1,0 +1,104 @@
+"""Why runs wait: machines in maintenance, not ready, waiting for a clean-up, or busy."""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from django.db.models import Q
+
+from runs.models import Campaign, Lease, Run, Server
+from runs.operations.selectors import health_checks, sites
+from runs.queue.selectors.runs import machines_of
+
+WAITING = (Run.State.QUEUED, Run.State.LOST)
+
+
+@dataclass(frozen=True)
+class Hindrance:
+    """A machine that runs wait for.
+
+    `kind` is not_ready, maintained, to_sweep (a run's leftovers are being removed, or will be
+    soon), not_swept (they could not be removed yet), busy with another run, or unserved: no live
+    worker serves the `sites` that a run needs together.
+    """
+
+    server: Server
+    kind: str
+    sites: str = ""
+    remedy: str = ""
+
+
+def of_campaign(campaign: Campaign) -> list[Hindrance]:
+    """Machines of a campaign, database or load generator, that no run can use now.
+
+    All runs of a server use the same further machines, so one plan for each server is read.
+    """
+    runs = campaign.runs.filter(state__in=WAITING, server__isnull=False)
+    first = (
+        runs.order_by("server_id", "pk")
+        .distinct("server_id")
+        .only("campaign_id", "server_id", "plan")
+    )
+    groups = [machines_of(run) for run in first]
+    used = Q(pk__in={server_id for group in groups for server_id in group})
+    if campaign.topology_id is not None:
+        used |= Q(nodes__topology=campaign.topology_id)
+    servers = {each.pk: each for each in Server.objects.filter(used).distinct()}
+    together = [[servers[pk] for pk in group if pk in servers] for group in groups]
+    return [*_unusable(servers.values()), *_unserved(together)]
+
+
+def held_up(slugs: Collection[str]) -> list[Hindrance]:
+    """Those of the servers with these slugs that are not ready. One query, where there are any."""
+    if not slugs:
+        return []
+    servers = Server.objects.filter(slug__in=slugs).order_by("name", "pk")
+    return [each for each in _unusable(servers) if each.kind == "not_ready"]
+
+
+def of_site(server: Server) -> list[Hindrance]:
+    """Whether no live worker serves the site of a server."""
+    return _unserved([[server]])
+
+
+def of_run(run: Run) -> list[Hindrance]:
+    """Machines that a run waits for; none for a run that does not wait.
+
+    A lost run has already started there, and continues despite maintenance or a clean-up. Two
+    queries, and the run's plan.
+    """
+    if run.state not in WAITING:
+        return []
+    machines = machines_of(run)
+    servers = list(Server.objects.filter(pk__in=machines))
+    found = _unusable(servers)
+    if run.state == Run.State.LOST:
+        found = [each for each in found if each.kind == "not_ready"]
+    found += _unserved([servers])
+    held = Lease.objects.filter(server__in=machines, run__isnull=False).exclude(run=run)
+    busy = held.select_related("server").order_by("server__name")
+    return found + [Hindrance(each.server, "busy") for each in busy]
+
+
+def _unusable(servers: Iterable[Server]) -> list[Hindrance]:
+    found = []
+    for server in servers:
+        if server.state != Server.State.READY:
+            found.append(Hindrance(server, "not_ready"))
+        elif server.is_maintained:
+            found.append(Hindrance(server, "maintained"))
+        elif server.needs_sweep:
+            kind = "not_swept" if server.was_swept_in_vain else "to_sweep"
+            found.append(Hindrance(server, kind))
+    return found
+
+
+def _unserved(groups: Iterable[Sequence[Server]]) -> list[Hindrance]:
+    """One for each group of machines that no single live worker reaches."""
+    found = []
+    for machines in groups:
+        needed = sorted({each.site for each in machines if each.site})
+        if not sites.have_a_worker(needed):
+            first = next(each for each in machines if each.site)
+            text = ", ".join(needed)
+            found.append(Hindrance(first, "unserved", text, health_checks.to_serve(needed)))
+    return found

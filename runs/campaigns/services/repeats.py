@@ -1,0 +1,304 @@
+"""Repeats: rounds added to a campaign, and doubtful runs measured again.
+
+They come in complete rounds, a run of each cell, after all earlier runs have ended: a disturbance
+in a round then affects all cells alike. Each round has its own random order. Adding rounds after
+seeing the figures is another look at the data, and the campaign records it (docs/statistics.md).
+
+Only if another run may avoid the doubt: foreign load, a drift, a checkpoint. The doubtful run
+stays, counts, and is marked: dropping results that one does not like would bias the summary. It is
+left out only if the campaign stated so beforehand. Invalid runs are always left out, before anybody
+sees their figures; a person may let one count, with a reason.
+"""
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from django.db import transaction
+from django.db.models import Max
+from django.utils.translation import gettext as _
+
+from runs.access.services import audit
+from runs.analysis.noise import half_width, needs_more
+from runs.analysis.summary import Summary
+from runs.bisections.selectors import bisections
+from runs.campaigns.services import random_order
+from runs.campaigns.services.campaign_limits import MOST_REPEATS, NARROWEST, WIDEST
+from runs.campaigns.services.drafts import Draft
+from runs.cells.selectors import metrics
+from runs.cells.services import summaries
+from runs.models import Bisection, Campaign, Run, RunEvent
+from runs.models.campaigns import Origin
+from runs.queue.selectors import validity
+from runs.queue.services import plans
+from runs.scenarios import registry
+from runs.seals.services import seals
+from runs.shared.errors import Problem, ServiceError
+from runs.why.selectors import ablations
+from runs.wording import gettext_noop
+
+logger = logging.getLogger(__name__)
+
+
+def problems(draft: Draft) -> Iterator[Problem]:
+    """What is wrong with the request for adaptive repeats; empty if there is none."""
+    width, most = draft.wanted_half_width, draft.most_repeats
+    if width is None:
+        return
+    if not NARROWEST <= width <= WIDEST:
+        message = _("An interval of ±%(width)g %% is out of range.") % {"width": 100 * width}
+        words = {"least": 100 * NARROWEST, "most": 100 * WIDEST}
+        remedy = _("Choose from ±%(least)g %% to ±%(most)g %%.") % words
+        yield Problem("out_of_range", message, remedy, "wanted_half_width")
+    if most is None or not draft.repeats < most <= MOST_REPEATS:
+        message = _("The most repeats must be more than the least, and at most %(most)d.")
+        message %= {"most": MOST_REPEATS}
+        yield Problem("out_of_range", message, _("Give a larger number."), "most_repeats")
+
+
+def add_round(*, campaign: Campaign) -> int:
+    """Queue one more round if a cell needs it; return how many runs. Call it in a transaction.
+
+    Only when all runs have ended; not when somebody cancelled one of them, and not for a cell whose
+    last run did not finish: the next one would most likely fail too.
+    """
+    wanted = campaign.wanted_half_width
+    if wanted is None or campaign.runs.filter(state=Run.State.CANCELLED).exists():
+        return 0
+    latest = _latest_runs(campaign)
+    made = max((run.repeat for run in latest.values()), default=0)
+    if not 0 < made < (campaign.most_repeats or 0):
+        return 0
+    reason = _why(campaign, latest, wanted)
+    try:
+        with transaction.atomic():
+            return len(_queue(campaign, latest, _rounds(campaign, made), reason)) if reason else 0
+    except ServiceError as error:
+        # The runs that there are stay; the campaign ends as it would without the wish for more.
+        logger.warning("campaign %s gets no further round: %s", campaign.slug, error.message)
+        return 0
+
+
+def _rounds(campaign: Campaign, made: int) -> int:
+    """One; an ablation has two looks only, and gets all rounds up to the second."""
+    is_ablation = ablations.of_campaign(campaign.pk) is not None
+    return (campaign.most_repeats or 0) - made if is_ablation else 1
+
+
+def _why(campaign: Campaign, latest: Mapping[int, Run], wanted: float) -> str:
+    """Why another round is needed; empty if it is not.
+
+    An ablation needs some if its first look did not decide. The step of a bisection that goes on
+    needs one while its verdict is undecided, unless a run has failed, which ends the bisection;
+    other campaigns while a cell scatters more than they allow.
+    """
+    step = bisections.step_of(campaign.pk)
+    if step is not None:
+        is_going_on = step.step.bisection.state == Bisection.State.RUNNING
+        is_complete = not campaign.runs.filter(state__in=Run.UNSUCCESSFUL).exists()
+        is_needed = is_going_on and is_complete and step.is_open
+        return _("Added: the verdict is undecided.") if is_needed else ""
+    ablation = ablations.of_campaign(campaign.pk)
+    if ablation is not None:
+        return (
+            _("Added: the first six rounds did not decide.") if ablations.is_open(ablation) else ""
+        )
+    metric = registry.get(campaign.scenario.slug).headline(campaign.reproduces)
+    # On a machine that others use further rounds decide nothing.
+    taken = {cell for cell, each in validity.of_cells(latest).items() if each.was_machine_taken}
+    scattered = [
+        summary
+        for cell_id, summary in metrics.summaries(campaign, metric).items()
+        if needs_more(summary, wanted) and cell_id in latest.keys() - taken
+    ]
+    return _reason(scattered, wanted) if scattered else ""
+
+
+@transaction.atomic
+def add_rounds(*, campaign: Campaign, rounds: int) -> int:
+    """Queue this many more rounds of an ended campaign; return how many runs. Counts as a look.
+
+    Raises `campaign_not_ended`, `not_executed`, `nothing_to_repeat`, `plan_of_other_version`, and
+    `out_of_range` for less than one round or more than MOST_REPEATS repeats in total.
+    """
+    locked = Campaign.objects.select_for_update().get(pk=campaign.pk)
+    latest = _latest_runs(locked)
+    _check_rounds(locked, latest, rounds)
+    made = max(run.repeat for run in latest.values())
+    locked.looks = sorted({*locked.looks, made, made + rounds})
+    locked.state = Campaign.State.QUEUED
+    locked.save(update_fields=["looks", "state"])
+    queued = _queue(locked, latest, rounds, _("Added: somebody asked for more rounds."))
+    campaign.refresh_from_db()
+    details = {"rounds": rounds, "runs": len(queued)}
+    audit.record("rounds_added", campaign, after=details)
+    return len(queued)
+
+
+def _check_rounds(campaign: Campaign, latest: Mapping[int, Run], rounds: int) -> None:
+    if campaign.origin != Origin.EXECUTED:
+        raise ServiceError("not_executed", _("Only campaigns executed here can be continued."))
+    if campaign.state in Campaign.LIVE:
+        raise ServiceError("campaign_not_ended", _("This campaign has not ended yet."))
+    if not latest:
+        raise ServiceError("nothing_to_repeat", _("No run of this campaign has finished."))
+    most = MOST_REPEATS - max(run.repeat for run in latest.values())
+    if not 1 <= rounds <= most:
+        message = _("The rounds must be from 1 to %(most)d.") % {"most": most}
+        raise ServiceError("out_of_range", message, field="rounds")
+
+
+def _latest_runs(campaign: Campaign) -> dict[int, Run]:
+    """For each cell whose last run finished, the run with the highest repeat."""
+    latest = {run.cell_id: run for run in campaign.runs.order_by("repeat")}
+    has_result = (Run.State.FINISHED, Run.State.WITHDRAWN)
+    return {cell: run for cell, run in latest.items() if run.state in has_result}
+
+
+def _queue(campaign: Campaign, latest: Mapping[int, Run], rounds: int, reason: str) -> list[Run]:
+    """Complete rounds: all cells have the same repeat in it, each round has its own order."""
+    last = _last_position(campaign)
+    made = max(run.repeat for run in latest.values())
+    queued = []
+    for repeat in range(made + 1, made + rounds + 1):
+        order = random_order.shuffled(sorted(latest), f"{campaign.seed}/{last}")
+        queued += [
+            _another(latest[cell], repeat, last + place)
+            for place, cell in enumerate(order, start=1)
+        ]
+        last += len(order)
+    copied = {cell: plans.copied(run) for cell, run in latest.items()}
+    plans.store(queued, [copied[run.cell_id] for run in queued])
+    return _announced(queued, "repeat_added", [reason] * len(queued))
+
+
+def _announced(queued: list[Run], code: str, reasons: Iterable[str]) -> list[Run]:
+    RunEvent.objects.bulk_create(
+        RunEvent(run=run, to_state=Run.State.QUEUED, code=code, message=reason)
+        for run, reason in zip(queued, reasons, strict=True)
+    )
+    return queued
+
+
+def _another(run: Run, repeat: int, position: int, again_of: Run | None = None) -> Run:
+    return Run(
+        campaign_id=run.campaign_id,
+        cell_id=run.cell_id,
+        repeat=repeat,
+        position=position,
+        server_id=run.server_id,
+        hardware_id=run.hardware_id,
+        environment_id=run.environment_id,
+        again_of=again_of,
+    )
+
+
+def _reason(scattered: Sequence[Summary], wanted: float) -> str:
+    """The width of the widest interval of a cell, and the width that was asked for."""
+    widths = [half_width(summary) for summary in scattered]
+    known = [width for width in widths if width is not None]
+    if len(known) < len(widths):
+        return _("Added: a single run says nothing about the spread.")
+    words = {"width": 100 * max(known), "wanted": 100 * wanted}
+    return _("Added: the interval is ±%(width).1f %%, and ±%(wanted).1f %% was asked for.") % words
+
+
+def _last_position(campaign: Campaign) -> int:
+    return campaign.runs.aggregate(last=Max("position"))["last"] or 0
+
+
+def remeasure(*, campaign: Campaign, like: Mapping[Run, str]) -> list[Run]:
+    """Queue a copy of each of these runs, with a reason, shuffled by the campaign's seed.
+
+    Call it in a transaction that has locked the campaign. Raises `plan_of_other_version`.
+    """
+    last = _last_position(campaign)
+    repeats = dict(
+        campaign.runs.filter(cell__in={run.cell_id for run in like})
+        .order_by()
+        .values_list("cell")
+        .annotate(Max("repeat"))
+    )
+    by_key = sorted(like, key=lambda run: run.pk)
+    order = random_order.shuffled(by_key, f"{campaign.seed}/{last}")
+    queued = []
+    for place, run in enumerate(order, start=1):
+        repeats[run.cell_id] += 1
+        queued.append(_another(run, repeats[run.cell_id], last + place, again_of=run))
+    plans.store(queued, [plans.copied(run) for run in order])
+    return _announced(queued, "measured_again", [like[run] for run in order])
+
+
+LEFT_OUT = gettext_noop("Doubtful: this campaign leaves such runs out, by its own rule.")
+INVALID = gettext_noop(
+    "Invalid: it is in no median and no verdict unless somebody lets it count, and says why."
+)
+
+
+def add_remeasured(*, campaign: Campaign) -> int:
+    """Queue the runs that must be measured again; return how many. Call it in a transaction.
+
+    Only when all runs have ended and nobody cancelled one of them.
+    """
+    if not campaign.remeasures or campaign.runs.filter(state=Run.State.CANCELLED).exists():
+        return 0
+    doubtful = campaign.runs.filter(
+        Run.DOUBTFUL | Run.LEFT_OUT,
+        certificate__is_curable=True,
+        plan__isnull=False,
+        again=None,
+    )
+    wanted = {
+        run: _("Run %(id)d is doubtful or invalid, and is measured again.") % {"id": run.pk}
+        for run in doubtful.select_related("again_of")
+        if _times_before(run) < campaign.remeasures
+    }
+    if not wanted:
+        return 0
+    try:
+        with transaction.atomic():
+            return len(remeasure(campaign=campaign, like=wanted))
+    except ServiceError as error:
+        logger.warning("campaign %s measures nothing again: %s", campaign.slug, error.message)
+        return 0
+
+
+def leave_out(*, campaign: Campaign) -> int:
+    """Withdraw doubtful runs, if the campaign says so; return how many. In a transaction."""
+    if not campaign.leaves_out_doubtful:
+        return 0
+    doubtful = campaign.runs.filter(Run.DOUBTFUL)
+    left = list(doubtful.select_for_update().order_by("pk").defer("plan"))
+    _withdraw(left, Run.State.WITHDRAWN, LEFT_OUT)
+    return len(left)
+
+
+def leave_out_invalid(run: Run) -> None:
+    """Withdraw a finished run that is invalid, by rule. In a transaction."""
+    _withdraw([run], Run.Validity.INVALID, INVALID)
+
+
+def _withdraw(runs: Sequence[Run], code: str, reason: str) -> None:
+    state = Run.State.WITHDRAWN
+    Run.objects.filter(pk__in=[run.pk for run in runs]).update(
+        state=state, code=code, message=reason
+    )
+    for run in runs:
+        RunEvent.objects.create(
+            run=run,
+            from_state=Run.State.FINISHED,
+            to_state=state,
+            code=code,
+            message=reason,
+            attempt=run.attempt,
+        )
+        seals.request(run=run.pk, kind="withdrawn", reason=reason)
+    for cell_id in sorted({run.cell_id for run in runs}):
+        summaries.refresh(cell_id=cell_id)
+
+
+def _times_before(run: Run) -> int:
+    """How often the first of these has already been measured again."""
+    times, before = 0, run.again_of
+    while before is not None:
+        times, before = times + 1, before.again_of
+    return times

@@ -1,0 +1,171 @@
+"""Annotations: added, changed and deleted in place; forms that work without JavaScript too."""
+
+from collections.abc import Callable
+from typing import Any, cast
+
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+
+from runs.access.selectors import projects
+from runs.archive.selectors.chart import Plot
+from runs.campaigns.selectors import annotations as annotation_selectors
+from runs.campaigns.services import annotations
+from runs.cells.selectors import factor_names as designs
+from runs.cells.selectors import metrics
+from runs.charts.figure import Figure, Mark, marked
+from runs.models import Annotation, Campaign, Cell
+from runs.shared import caching, pages
+from runs.shared.caching import NEVER, Versions
+from runs.shared.errors import ServiceError
+
+# A list of more points to choose from is none.
+MOST_CELLS = 400
+NO_WORDS = designs.Words({}, {})
+
+
+def context(request: HttpRequest, campaign: Campaign, versions: Versions = NEVER) -> dict[str, Any]:
+    """What the part of the page needs, in up to three queries; the points to choose are kept."""
+    user = cast(User, request.user)
+    found = annotation_selectors.of_campaign(campaign)
+    is_about_points = any(each.cell is not None for each in found)
+    words = designs.words(campaign) if is_about_points else NO_WORDS
+    return {
+        "annotations": [
+            {
+                "annotation": each,
+                "point": _point(each.cell, words),
+                "may_change": annotations.may_change(each, user),
+            }
+            for each in found
+        ],
+        "annotation_kinds": Annotation.Kind.choices,
+        "annotation_options": caching.html(
+            ("points", campaign.pk), versions.results, lambda: _points(campaign)
+        )
+        if user.is_authenticated
+        else "",
+        "most_characters": annotations.MOST_CHARACTERS,
+    }
+
+
+def annotation_add(request: HttpRequest, slug: str) -> HttpResponse:
+    """Add to a campaign, or to one of its cells."""
+    seen = projects.visible(Campaign.objects.select_related("scenario"), to=request.user)
+    campaign = get_object_or_404(seen, slug=slug)
+    key = request.POST.get("cell", "")
+    cell = get_object_or_404(campaign.cells, pk=int(key)) if key.isdecimal() else None
+    text, kind = request.POST.get("text", ""), request.POST.get("kind", Annotation.Kind.NOTE)
+    given = {"campaign": campaign, "text": text, "kind": kind, "cell": cell}
+    return _done(request, campaign, annotations.add, **given)
+
+
+def annotation_change(request: HttpRequest, annotation_id: int) -> HttpResponse:
+    """Change its text."""
+    annotation = _annotation(request, annotation_id)
+    given = {"annotation": annotation, "text": request.POST.get("text", "")}
+    return _done(request, annotation.campaign, annotations.change, **given)
+
+
+def annotation_delete(request: HttpRequest, annotation_id: int) -> HttpResponse:
+    """Take it away."""
+    annotation = _annotation(request, annotation_id)
+    return _done(request, annotation.campaign, annotations.delete, annotation=annotation)
+
+
+def on_lines(figure: Figure, campaign: Campaign, metric_name: str, factor: str) -> Figure:
+    """The chart of a campaign with marks at the points that have notes. One query, or two."""
+    noted = _noted(campaign)
+    if not noted:
+        return figure
+    summaries = metrics.summaries(campaign, metric_name)
+    places = {
+        cell.pk: (level, summaries[cell.pk].median)
+        for cell, _texts in noted
+        if cell.pk in summaries and isinstance(level := cell.levels.get(factor), int | float)
+    }
+    return _marked(figure, noted, places)
+
+
+def on_plots(figure: Figure, campaign: Campaign, shown: list[Plot]) -> Figure:
+    """The same for a published chart."""
+    noted = _noted(campaign)
+    by_name = figure["layout"]["xaxis"].get("type") == "category"
+    spots = {
+        cell.pk: spot
+        for cell, _texts in noted
+        for plot in shown
+        if (spot := plot.spot(cell, by_name=by_name))
+    }
+    return _marked(figure, noted, spots)
+
+
+def _marked(
+    figure: Figure,
+    noted: list[tuple[Cell, list[Annotation]]],
+    places: dict[int, tuple[Any, float]],
+) -> Figure:
+    marks = [
+        Mark(
+            *places[cell.pk],
+            "\n".join(each.text for each in written),
+            f"#annotation-{written[0].pk}",
+        )
+        for cell, written in noted
+        if cell.pk in places
+    ]
+    return marked(figure, marks, label=_("Notes"))
+
+
+def _noted(campaign: Campaign) -> list[tuple[Cell, list[Annotation]]]:
+    found: dict[int, tuple[Cell, list[Annotation]]] = {}
+    for each in annotation_selectors.of_campaign(campaign):
+        if each.cell is not None:
+            found.setdefault(each.cell.pk, (each.cell, []))[1].append(each)
+    return list(found.values())
+
+
+def _annotation(request: HttpRequest, annotation_id: int) -> Annotation:
+    seen = projects.visible(Campaign.objects.all(), to=request.user)
+    listed = annotation_selectors.listed().select_related("campaign__scenario")
+    return get_object_or_404(listed.filter(campaign__in=seen), pk=annotation_id)
+
+
+def _done(
+    request: HttpRequest, subject: Campaign, act: Callable[..., object], **given: Any
+) -> HttpResponse:
+    """Act; then the part of the page for htmx, without it a redirect to the page."""
+    error = None
+    try:
+        act(**given, by=cast(User, request.user))
+    except ServiceError as refusal:
+        error = refusal
+    if getattr(request, "htmx", False):
+        shown = {"campaign": subject, "user": request.user, **context(request, subject)}
+        shown |= {"annotation_error": error, "typed": request.POST.get("text", "") if error else ""}
+        return render(request, "campaigns/_parts.html#annotations", shown)
+    if error:
+        pages.refused(request, error)
+    address = reverse("campaign-detail", args=[subject.slug])
+    return redirect(f"{address}#annotations")
+
+
+def _points(campaign: Campaign) -> SafeString:
+    """The points of a campaign as options; of its names those that it has now."""
+    words = designs.words(Campaign.objects.select_related("scenario").get(pk=campaign.pk))
+    cells = campaign.cells.order_by("ordinal", "pk")[:MOST_CELLS]
+    return format_html_join(
+        "", '<option value="{}">{}</option>', ((cell.pk, _point(cell, words)) for cell in cells)
+    )
+
+
+def _point(cell: Cell | None, words: designs.Words) -> str:
+    """Version 16.14, Clients 8; empty for what is about the campaign as such."""
+    if cell is None:
+        return ""
+    levels = sorted(cell.levels.items(), key=lambda each: each[0] != "version")
+    return words.listed(dict(levels))

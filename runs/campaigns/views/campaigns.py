@@ -1,0 +1,391 @@
+"""Campaigns: the list, the form with its estimate, the live page, and cancelling."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from django.contrib.auth.models import User
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.vary import vary_on_headers
+from django_htmx.http import trigger_client_event
+
+from runs.access.selectors import permissions, projects
+from runs.access.selectors.permission_table import Right
+from runs.archive.selectors.reproduction import Reproduction, reproduction
+from runs.archive.views import page as published_page
+from runs.campaigns.selectors import campaigns as campaign_selectors
+from runs.campaigns.services import campaigns, designs, estimates
+from runs.campaigns.services.designs import Design, DesignCell
+from runs.campaigns.services.drafts import Draft
+from runs.campaigns.views import annotations, treatment_fields
+from runs.campaigns.views import page as campaign_page
+from runs.campaigns.views.forms import CampaignForm, project_of
+from runs.campaigns.views.heat import matrix
+from runs.campaigns.views.treatment_fields import of_versions, still_ticked
+from runs.cells.selectors import noise
+from runs.charts.arrangement import Drawing, Part, drawing
+from runs.compare.selectors.judge.ratio_pairs import ratio_pairs
+from runs.configurations.views import page as configuration_page
+from runs.execution.plan import MAIN
+from runs.histories.selectors import causes, histories
+from runs.models import Campaign, Cell, Import, Server
+from runs.models.campaigns import Origin
+from runs.scenarios import arrangements, common_factors, registry
+from runs.scenarios.definition import ChoiceFactor, FurtherCluster, Scenario
+from runs.schedules.services import schedules
+from runs.shared import pages
+from runs.shared.filters import CampaignFilters
+from runs.wording import gettext_noop
+
+MOST_DRAWINGS = 6
+# The roles of further clusters, as scenarios name them in the record of a run.
+ROLES = (
+    gettext_noop("standby"), gettext_noop("subscriber"), gettext_noop("foreign server"),
+    gettext_noop("node"),
+)  # fmt: skip
+LINKS = {
+    "sync": gettext_noop("synchronous"),
+    "async": gettext_noop("asynchronous"),
+    "quorum": gettext_noop("quorum"),
+}
+
+
+def arrangements_of(design: Design) -> list[tuple[str, Drawing]]:
+    """A drawing for each arrangement of the design, with its title; none of a single cluster."""
+    found: dict[object, tuple[str, Drawing]] = {}
+    for cell in design.parts[0].cells if design.parts else ():
+        clusters = design.scenario.arrangement(cell.installation.version_num, cell.levels)
+        level = cell.levels.get(arrangements.NAME)
+        key = (level, tuple((each.name, each.role) for each in clusters))
+        if key not in found and len(found) < MOST_DRAWINGS:
+            found[key] = (_title(level), drawing(_parts(design, cell, clusters)))
+    is_plain = all(len(drawn.boxes) <= 2 for _name, drawn in found.values())
+    return [] if is_plain and not design.generators else list(found.values())
+
+
+def _title(level: Any) -> str:
+    title = arrangements.FACTOR.choices.get(level)
+    return _(title) if title else ""
+
+
+def _parts(design: Design, cell: DesignCell, clusters: tuple[FurtherCluster, ...]) -> list[Part]:
+    own = design.parts[0].server.name
+    loads = [each.server.name for each in design.generators] or [own]
+    parts = [Part("load", name, "pgbench", _("load")) for name in loads]
+    if cell.levels.get(arrangements.NAME) == arrangements.POOLED:
+        machine = next((each.server.name for each in design.cluster_machines), own)
+        parts.append(Part("pool", machine, "PgBouncer", _("connection pool")))
+    version = f"PostgreSQL {cell.installation.version}"
+    parts.append(Part("database", own, MAIN if clusters else version, _("database")))
+    modes = _modes(cell.levels)
+    for place, each in enumerate(clusters):
+        machines = design.cluster_machines
+        machine = machines[place % len(machines)].server.name if machines else own
+        parts.append(
+            Part("further", machine, each.name, _(each.role), _(modes.get(place, "")) or "")
+        )
+    return parts
+
+
+def _modes(levels: Mapping[str, Any]) -> dict[int, str]:
+    """How each standby follows, by its place; of a scenario's own by its numbers of them."""
+    level = levels.get(arrangements.NAME)
+    if level in arrangements.MODES:
+        return {place: LINKS[mode] for place, mode in enumerate(arrangements.MODES[str(level)])}
+    if "sync_standbys" not in levels:
+        return {}
+    number = int(levels["sync_standbys"])
+    mode = LINKS["quorum" if levels.get("synchronous_by") == "majority" else "sync"]
+    return {place: mode if place < number else LINKS["async"] for place in range(16)}
+
+
+PAGE_SIZE = 25
+MOST_CAUSES = 20
+# What stays as typed when another scenario or server is chosen.
+KEPT = (
+    *("wanted_percent", "most_repeats", "is_a_a", "priority", "most_attempts"),
+    *("configuration", "settings"),
+    *treatment_fields.NAMES,
+)
+
+
+def campaign_list(request: HttpRequest) -> HttpResponse:
+    """Campaigns that are not published, the newest first; or those of one origin."""
+    origin = request.GET.get("origin", "")
+    chosen = origin if origin in Origin.values else None
+    listed = campaign_selectors.listed() if chosen else campaign_selectors.unpublished()
+    filters = CampaignFilters(request.GET, listed, request=request)
+    page = pages.page(filters.qs, request.GET, size=PAGE_SIZE, to=request.user)
+    context = {
+        "origin": chosen,
+        "origins": Origin.choices,
+        "filters": filters,
+        "page": page,
+        "campaigns": campaign_selectors.rows(page.rows),
+    }
+    return render(request, "campaigns/list.html", context)
+
+
+def campaign_new(request: HttpRequest) -> HttpResponse:
+    """The form; a choice of scenario or server brings the fields that follow from it."""
+    given: QueryDict = request.POST if request.method == "POST" else request.GET
+    again = _again(request) if request.method != "POST" else None
+    given = _with_place(given, again) if again else given
+    servers = chosen_servers(given)
+    if not servers:
+        return render(request, "campaigns/form.html")
+    scenario = _scenario(given)
+    if request.method != "POST":
+        reproduced = _reproduced(given, servers)
+        if reproduced:
+            scenario = reproduced.choice.scenario
+        # A published design is scaled again for another server; other fields stay as typed.
+        initial = {
+            **(_initial(again) if again else {}),
+            **_kept(given, scenario, servers),
+            **(reproduced.initial if reproduced else {}),
+        }
+        form = CampaignForm(
+            scenario=scenario, servers=servers, project=project_of(request), initial=initial
+        )
+        proposed = form.initial["title"]
+        form.initial["title"] = _own_title(given) or proposed
+        page = _form_page(request, form, reproduced=reproduced, proposed_title=proposed)
+        # After htmx has requested other choices, it requests their estimate.
+        return trigger_client_event(page, "choices", after="settle")
+    form = form_of(request, given, servers)
+    if form.is_valid():
+        with pages.faults_of(form):
+            campaign = _queue(form.draft(), cast(User, request.user))
+            return redirect("campaign-detail", slug=campaign.slug)
+    return _form_page(request, form, proposed_title=given.get("proposed_title", ""))
+
+
+def campaign_estimate(request: HttpRequest) -> HttpResponse:
+    """The campaign's estimate and problems, while the form is filled in."""
+    servers = chosen_servers(request.GET)
+    if not servers:
+        return HttpResponse(status=204)
+    form = form_of(request, request.GET, servers)
+    return render(request, "campaigns/form.html#estimate", _estimated(form))
+
+
+def form_of(request: HttpRequest, given: QueryDict, servers: Sequence[Server]) -> CampaignForm:
+    """The form as it was sent, for these servers."""
+    project = project_of(request)
+    return CampaignForm(given, scenario=_scenario(given), servers=servers, project=project)
+
+
+@vary_on_headers("HX-Request")
+def campaign_detail(request: HttpRequest, slug: str) -> HttpResponse:
+    """The page, or its live part when htmx asks."""
+    listed = campaign_selectors.listed().select_related("topology", "published__source", "ablation")
+    campaign = get_object_or_404(projects.visible(listed, to=request.user), slug=slug)
+    if hasattr(campaign, "published"):
+        context = {"section": "archive", **published_page.context(request, campaign)}
+        context |= annotations.context(request, campaign)
+        return render(request, "campaigns/published.html", context)
+    standing = campaign_page.standing(campaign)
+    versions = campaign_page.versions_of(campaign)
+    stamp = campaign_page.stamp(campaign, standing, request.GET, versions, reader=request.user)
+    is_poll = getattr(request, "htmx", False)
+    if stamp and is_poll and request.headers.get(pages.STAMP) == stamp:
+        return HttpResponse(status=204)
+    context = campaign_page.live(campaign, standing, request.GET, versions)
+    # Verdicts that control makes change no version: without a stamp the next poll is answered.
+    context["stamp"] = "" if context["shown"]["awaits_verdicts"] else stamp
+    if is_poll:
+        return render(request, "campaigns/_live.html", context)
+    context |= {
+        "ablation": getattr(campaign, "ablation", None),
+        "conditions": campaign_page.conditions(campaign, versions),
+        "beside": campaign_page.side_by_side(campaign, versions),
+        **annotations.context(request, campaign, versions),
+    }
+    if campaign.origin == Origin.IMPORTED:
+        context["imports"] = Import.objects.filter(pk__in=campaign.runs.values("imported"))
+    if campaign.origin == Origin.UPLOADED:
+        found = causes.page(histories.standing(campaign), number=MOST_CAUSES)
+        slower = (each.of("slower") for each in found.causes)
+        context["regressions"] = [each for each in slower if each is not None]
+    return render(request, "campaigns/detail.html", context)
+
+
+def _queue(draft: Draft, user: User) -> Campaign:
+    project = permissions.project_for(user, Right.QUEUE)
+    if draft.priority:
+        permissions.require(user, Right.PRIORITISE, project)
+    return campaigns.create(draft=draft, by=user, project=project)
+
+
+def _form_page(
+    request: HttpRequest,
+    form: CampaignForm,
+    *,
+    proposed_title: str,
+    reproduced: Reproduction | None = None,
+) -> HttpResponse:
+    estimated = _estimated(form if form.is_bound else form.untouched())
+    context = {
+        "form": form,
+        "proposed_title": proposed_title,
+        # What somebody may be typing is not replaced.
+        "keeps_title": getattr(request, "htmx", False) and _own_title(request.GET),
+        "reproduced": reproduced,
+        **estimated,
+    }
+    return render(request, "campaigns/form.html", context)
+
+
+def _own_title(given: QueryDict) -> str:
+    """The title that somebody typed; empty while it is the one that was proposed."""
+    title = given.get("title", "").strip()
+    return "" if title == given.get("proposed_title", "") else title
+
+
+def _estimated(form: CampaignForm) -> dict[str, Any]:
+    """The estimate, or the form's own complaints while there is nothing to estimate."""
+    if not form.is_valid():
+        faulty = [form[name] for name in form.errors if name in form.fields]
+        return {"estimate": None, "complaints": _complaints(form), "faulty": faulty}
+    draft = form.draft()
+    design = designs.resolve(draft)
+    estimate = estimates.estimate(design)
+    fitted = configuration_page.of_installations(estimate.fits, estimate.remarks)
+    floor = noise.of_servers(draft.servers, registry.get(draft.scenario).primary_metric)
+    rows = _compared_rows(design)
+    return {
+        "estimate": estimate,
+        "complaints": [],
+        "draft": draft,
+        "can_show": floor.can_show(draft.repeats, rows) if floor else None,
+        "compared_rows": rows,
+        "disk_bytes": max((design.needed_bytes(each) or 0 for each in design.parts), default=0),
+        "matrix": matrix(design),
+        "arrangements": arrangements_of(design),
+        **fitted,
+    }
+
+
+def _compared_rows(design: Design) -> int:
+    """How many rows the table of verdicts will have: the more, the stricter is each of them."""
+    cells = [
+        Cell(
+            levels=dict(each.levels),
+            installation=each.installation,
+            version=each.installation.version,
+        )
+        for each in design.cells
+    ]
+    return max(1, len(ratio_pairs(cells)))
+
+
+def _complaints(form: CampaignForm) -> list[str]:
+    return [
+        f"{form.fields[name].label}: {error}" if name in form.fields else str(error)
+        for name, errors in form.errors.items()
+        for error in errors
+    ]
+
+
+def chosen_servers(given: QueryDict) -> list[Server]:
+    """The chosen server, and the further ones. None where there is no server."""
+    first = chosen_server(given)
+    if first is None:
+        return []
+    more = targets().filter(slug__in=given.getlist("more_servers")).exclude(pk=first.pk)
+    return [first, *more.order_by("name", "pk")]
+
+
+def chosen_server(given: QueryDict) -> Server | None:
+    """The chosen server; without a choice the first ready one, else the first."""
+    return (
+        targets().filter(slug=given.get("server", "")).first()
+        or targets().filter(state=Server.State.READY).first()
+        or targets().first()
+    )
+
+
+def targets() -> QuerySet[Server]:
+    """The servers that runs are executed on; the others are only hops."""
+    return Server.objects.exclude(base_dir="").select_related("hardware", "environment")
+
+
+def _scenario(given: Mapping[str, Any]) -> Scenario:
+    """The chosen scenario; without a choice the first. An unknown one is refused by the form."""
+    try:
+        return registry.get(str(given.get("scenario", "")))
+    except KeyError:
+        return registry.every()[0]
+
+
+def _reproduced(given: QueryDict, servers: Sequence[Server]) -> Reproduction | None:
+    """The published design that the address names, scaled to the servers."""
+    campaign = Campaign.objects.filter(slug=given.get("from", ""), published__isnull=False).first()
+    is_quick = given.get("quick", "") == "true"
+    found = reproduction(campaign, servers, is_quick=is_quick) if campaign else None
+    wants_other = (
+        found and given.get("scenario", found.choice.scenario.slug) != found.choice.scenario.slug
+    )
+    return None if wants_other else found
+
+
+def _kept(given: QueryDict, scenario: Scenario, servers: Sequence[Server]) -> dict[str, Any]:
+    """What was typed already and still has its place."""
+    every = (*scenario.factors, *common_factors.offered(scenario))
+    factors = [factor.name for factor in every]
+    parameters = [parameter.name for parameter in scenario.parameters]
+    names = ["repeats", "seed", "client", *KEPT, *factors, *parameters]
+    kept: dict[str, Any] = {name: given[name] for name in names if given.get(name)}
+    # Of several boxes the first alone would be half an answer.
+    chosen = [each.name for each in every if isinstance(each, ChoiceFactor)]
+    ticked = still_ticked(given, servers) or of_versions(given.get("versions", ""), servers)
+    kept |= {"installations": ticked} if ticked else {}
+    more = given.getlist("more_configurations")
+    kept |= {"more_configurations": more} if more else {}
+    return kept | {name: given.getlist(name) for name in chosen if name in kept}
+
+
+def _again(request: HttpRequest) -> Draft | None:
+    """The design of the campaign that the address names as `again`; a refusal is shown."""
+    shown = projects.visible(Campaign.objects.filter(origin=Origin.EXECUTED), to=request.user)
+    campaign = shown.filter(slug=request.GET.get("again", "")).first()
+    if campaign is None:
+        return None
+    with pages.refusals(request):
+        return schedules.draft_of(campaign)
+    return None
+
+
+def _with_place(given: QueryDict, draft: Draft) -> QueryDict:
+    """What the address gives, and the scenario and servers of the design where it gives none."""
+    found = given.copy()
+    found.setlistdefault("scenario", [draft.scenario])
+    found.setlistdefault("server", [draft.server.slug])
+    found.setlistdefault("more_servers", [each.slug for each in draft.more_servers])
+    return found
+
+
+def _initial(draft: Draft) -> dict[str, Any]:
+    """The fields of the form."""
+    several = len(draft.servers) > 1
+    half = draft.wanted_half_width
+    same = ("repeats", "most_repeats", "is_a_a", "priority", "most_attempts", "remeasures")
+    return {
+        **{name: getattr(draft, name) for name in (*same, "leaves_out_doubtful", "settings")},
+        **draft.parameters,
+        **vars(draft.treatment),
+        **{name: ", ".join(map(str, levels)) for name, levels in draft.levels.items()},
+        "title": _("%(title)s, again") % {"title": draft.title[:180]},
+        "installations": list(
+            dict.fromkeys(each.version if several else each.pk for each in draft.installations)
+        ),
+        "configuration": draft.configuration.pk if draft.configuration else None,
+        "more_configurations": [each.slug for each in draft.more_configurations],
+        "client": draft.client.pk if draft.client else None,
+        "generators": [each.slug for each in draft.generators],
+        "cluster_servers": [each.slug for each in draft.cluster_servers],
+        "wanted_percent": None if half is None else round(half * 100, 6),
+    }

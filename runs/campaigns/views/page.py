@@ -1,0 +1,318 @@
+"""What the page of a campaign shows: numbers, figures, and long tables a page at a time."""
+
+import hashlib
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from django.http import QueryDict
+from django.template.loader import render_to_string
+from django.utils.safestring import SafeString
+from django.utils.translation import get_language
+from django.utils.translation import gettext as _
+
+from runs.access.selectors.projects import Reader
+from runs.archive.selectors.chart import as_printed, hover_words
+from runs.archive.views import page as published_page
+from runs.campaigns.selectors import campaigns as campaign_selectors
+from runs.campaigns.selectors import waiting
+from runs.campaigns.selectors.grids import Grid, Measured
+from runs.campaigns.selectors.waiting import Hindrance
+from runs.campaigns.services import kept_verdicts
+from runs.campaigns.services.kept_verdicts import Verdicts
+from runs.campaigns.views import annotations, parts, verdicts
+from runs.campaigns.views.verdicts import Found, again, written
+from runs.cells.selectors.factor_names import constants, factor_title
+from runs.cells.selectors.metrics import metric_title
+from runs.cells.selectors.series_cells import SERVER
+from runs.charts.bars import bars, of_single_points
+from runs.charts.scaling import Axes, scaling
+from runs.configurations.selectors import configurations
+from runs.models import Campaign, Metric, Run
+from runs.operations.selectors.health_checks import Outcome
+from runs.operations.selectors.readiness import silences
+from runs.servers.selectors import builds
+from runs.shared import caching
+from runs.shared.caching import NEVER, Versions
+from runs.shared.pages import run_addresses
+from runs.templatetags.access import may_here
+from runs.workloads.selectors import workloads
+
+LIVE = Campaign.LIVE
+TROUBLED = (Run.State.FAILED, Run.State.ERRORED, Run.State.LOST)
+# More lines than this cannot be distinguished: then the chart has the rows of the page.
+MOST_LINES = 24
+# For so long a page shows the time that is left as it was.
+ESTIMATE_SECONDS = 30
+# The first runs of a cause are named.
+MOST_OF_A_CAUSE = 5
+# A table of more rows of cells is unfolded by the reader.
+MOST_OPEN_ROWS = 6
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How a campaign stands: runs by state and, while it is at work, what its runs wait for."""
+
+    counts: Mapping[str, int]
+    hindrances: Sequence[Hindrance] = ()
+    silences: Sequence[Outcome] = ()
+
+
+def standing(campaign: Campaign) -> Standing:
+    """As it is now. One query; two or three more for what is at work."""
+    counts = campaign_selectors.run_counts([campaign.pk])[campaign.pk]
+    if campaign.state not in LIVE:
+        return Standing(counts)
+    return Standing(counts, waiting.of_campaign(campaign), silences())
+
+
+def stamp(
+    campaign: Campaign,
+    standing: Standing,
+    given: QueryDict,
+    versions: Versions,
+    *,
+    reader: Reader,
+) -> str:
+    """Of what the live part shows a reader; if equal, nothing is new. Empty for what has ended.
+
+    Taken before what the page shows is read, so that a change meanwhile is new to the next poll.
+    """
+    if campaign.state not in LIVE or versions.whole is None:
+        return ""
+    is_under_way = any(standing.counts.get(state) for state in Run.ACTIVE)
+    shown = [
+        (campaign.pk, campaign.state, campaign.paused_at, campaign.priority, get_language()),
+        (reader.pk, may_here({"user": reader}, "campaign-rounds", campaign)),
+        sorted(standing.counts.items()),
+        [_key_of(each) for each in standing.hindrances],
+        list(standing.silences),
+        parts.query(given),
+        versions.whole,
+        # The time that is left becomes less while no row changes.
+        time.time() // ESTIMATE_SECONDS if is_under_way else None,
+    ]
+    return hashlib.sha256(repr(shown).encode()).hexdigest()[:16]
+
+
+def _key_of(hindrance: Hindrance) -> tuple[Any, ...]:
+    """What the page says of a machine that runs wait for."""
+    server = hindrance.server
+    problem = (
+        server.problem_code,
+        server.problem,
+        server.problem_remedy,
+        server.maintenance_reason,
+    )
+    known = (server.pk, server.slug, server.name, server.state)
+    return hindrance.kind, hindrance.sites, hindrance.remedy, *known, *problem
+
+
+def versions_of(campaign: Campaign) -> Versions:
+    """The versions of all that the page shows. One query; one more for what it reproduces."""
+    others: Sequence[int] = ()
+    if campaign.reproduces:
+        found = Campaign.objects.filter(slug=campaign.reproduces, published__isnull=False)
+        others = list(found.values_list("pk", flat=True))
+    return caching.versions((campaign.pk, *others))
+
+
+def live(
+    campaign: Campaign,
+    standing: Standing,
+    given: QueryDict,
+    versions: Versions = NEVER,
+) -> dict[str, Any]:
+    """The part that changes while it runs; `given` says which pages of its tables are shown."""
+    is_live = campaign.state in LIVE
+    return {
+        "campaign": campaign,
+        "is_live": is_live,
+        "silences": standing.silences,
+        "hindrances": standing.hindrances,
+        "query": parts.query(given),
+        "progress": campaign_selectors.progress(campaign)
+        if is_live
+        else campaign_selectors.finished(standing.counts),
+        "counts": standing.counts,
+        "shown": _shown(campaign, given, versions, is_wide=kept_verdicts.is_wide(standing.counts)),
+    }
+
+
+def _shown(
+    campaign: Campaign, given: QueryDict, versions: Versions, *, is_wide: bool
+) -> dict[str, Any]:
+    """What is the same for all readers, as HTML where it says nothing else.
+
+    `lead` is the sentence of the whole. Of a wide campaign verdicts are those of `judged_at`, or
+    there are none so far, while it `awaits_verdicts`.
+    """
+    found = Found(campaign, given, versions)
+    key = (campaign.pk, parts.query(given))
+    table = _table_of(found) if is_wide else parts.of_ratios(given)
+    latest = kept_verdicts.latest(campaign.pk, parts.query(table)) if is_wide else None
+    if latest is None:
+        wide_key = kept_verdicts.key(campaign.pk, parts.query(table))
+        made: Any = caching.answer(
+            wide_key, versions.results, lambda: verdicts.judged(found, table)[0]
+        )
+    else:
+        made = latest.value or ()
+    findings, sentences, more, has_history, results = Verdicts(*made)
+
+    def progress() -> tuple[str, bool, int]:
+        return (
+            written("campaigns/_kept.html#cells", _cells_of(found)),
+            campaign_selectors.can_retry(found.campaign),
+            campaign_selectors.measured_again(found.campaign),
+        )
+
+    figure = caching.html(
+        ("figure", key),
+        versions.results,
+        lambda: written("campaigns/_kept.html#figure", _figure_of(found)),
+    )
+    cells, can_retry, measured_again = caching.answer(("cells", key), versions.whole, progress)
+    return {
+        "findings": SafeString(findings),
+        "lead": sentences[0] if sentences else "",
+        "more_rounds": more,
+        "has_history": has_history,
+        "figure": figure,
+        "results": SafeString(results),
+        "cells": SafeString(cells),
+        "can_retry": can_retry,
+        "measured_again": measured_again,
+        "awaits_verdicts": latest is not None and not latest.is_current,
+        "judged_at": datetime.fromtimestamp(latest.made_at, UTC)
+        if latest and latest.value
+        else None,
+    }
+
+
+def _table_of(found: Found) -> QueryDict:
+    """What the address says of the ratios, as far as there is such a table: control makes it."""
+    table = parts.of_ratios(found.given)
+    if parts.METRIC in table and table[parts.METRIC] not in {each.name for each in found.metrics}:
+        del table[parts.METRIC]
+    if parts.BY in table and table[parts.BY] not in (
+        SERVER,
+        *verdicts.TITLES,
+        *found.campaign.factors,
+    ):
+        del table[parts.BY]
+    return table
+
+
+def _figure_of(found: Found) -> dict[str, Any]:
+    if found.metric is None:
+        return {}
+    return {
+        "metric": found.metric,
+        "metrics": found.metrics,
+        "by": found.subject,
+        "figure": _figure(found.campaign, found.metric, found.grid, found.measured),
+    }
+
+
+def _cells_of(found: Found) -> dict[str, Any]:
+    campaign, grid = found.campaign, found.grid
+    return {
+        "metric": found.metric,
+        "grid": grid,
+        "most_open_rows": MOST_OPEN_ROWS,
+        "factor_title": factor_title(campaign, grid.factor),
+        "rows": parts.part(grid.page, parts.CELLS, found.given) if grid.page else None,
+        "order": _marks(
+            parts.listed(
+                campaign.runs.order_by("position").values_list("pk", "position", "state"),
+                parts.ORDER,
+                found.given,
+            )
+        ),
+        "troubled": _with_runs(
+            parts.listed(
+                campaign_selectors.causes(campaign, TROUBLED), parts.TROUBLED_RUNS, found.given
+            )
+        ),
+    }
+
+
+def _marks(order: parts.Part) -> parts.Part:
+    """State, words and address of each run; what hundreds have in common is looked up once."""
+    address, label = run_addresses(), _("%(position)s: %(state)s")
+    words = {state.value: str(state.label) for state in Run.State}
+    rows = [
+        (state, label % {"position": position, "state": words[state]}, address(pk))
+        for pk, position, state in order.rows
+    ]
+    return replace(order, rows=rows)
+
+
+def _with_runs(causes: parts.Part) -> parts.Part:
+    first = {pk for cause in causes.rows for pk in cause["runs"][:MOST_OF_A_CAUSE]}
+    runs = Run.objects.select_related("cell", "server").defer("plan").in_bulk(first)
+    rows = [
+        {**cause, "runs": [runs[pk] for pk in cause["runs"][:MOST_OF_A_CAUSE] if pk in runs]}
+        for cause in causes.rows
+    ]
+    return replace(causes, rows=rows)
+
+
+def conditions(campaign: Campaign, versions: Versions = NEVER) -> dict[str, SafeString]:
+    """What was kept the same, and on what: HTML for all readers alike, kept until it changes."""
+    key = ("conditions", campaign.pk)
+    found = caching.answer(key, versions.whole, lambda: _conditions_of(again(campaign, versions)))
+    return {name: SafeString(html) for name, html in found.items()}
+
+
+def _conditions_of(campaign: Campaign) -> dict[str, str]:
+    machines = campaign_selectors.machines(campaign)
+    counts = campaign_selectors.run_counts([campaign.pk])[campaign.pk]
+    shown = {"campaign": campaign, "machines": machines, "has_script": "finished" in counts}
+    built = list(filter(builds.words, builds.of_campaign(campaign)))
+    kept = {"constants": constants(campaign), "treatment": workloads.treatment_rows(campaign)}
+    named = {"campaign": campaign, "configurations": configurations.contained(campaign)}
+    return {
+        "servers": written("campaigns/_kept.html#servers", shown),
+        "machines": written("campaigns/_kept.html#machines", shown | {"builds": built}),
+        "parameters": written("campaigns/_kept.html#parameters", kept),
+        # With their lines as they are, and as they were then: they may say something else by now.
+        "configurations": render_to_string("campaigns/_kept.html#configurations", named),
+        "take": render_to_string("campaigns/_parts.html#take", shown),
+    }
+
+
+def side_by_side(campaign: Campaign, versions: Versions = NEVER) -> SafeString:
+    """The table that a campaign reproduces, as printed and as measured here; kept likewise."""
+    if not campaign.reproduces:
+        return SafeString()
+    return caching.html(
+        ("beside", campaign.pk),
+        versions.results,
+        lambda: written(
+            "campaigns/_kept.html#beside", published_page.side_by_side(again(campaign, versions))
+        ),
+    )
+
+
+def _figure(
+    campaign: Campaign, metric: Metric, grid: Grid, among: Measured
+) -> dict[str, Any] | None:
+    factor = grid.factor
+    rows = grid.page.paginator.object_list if grid.page else []
+    if grid.page and len(rows) > MOST_LINES:
+        rows = list(grid.page)
+    lines = campaign_selectors.lines_of(list(rows), factor, among.summaries)
+    if factor is None or not any(line.points for line in lines):
+        return as_printed(campaign, metric, factor or "version")
+    x_title = factor_title(campaign, factor)
+    axes = Axes(x_title, metric_title(metric), from_zero=not metric.is_ratio, words=hover_words())
+    groups, title = of_single_points(lines, by_name=_("Version"), by_level=x_title)
+    if groups:
+        return bars(groups, replace(axes, x_title=title))
+    figure = scaling(lines, axes)
+    return annotations.on_lines(figure, campaign, metric.name, factor)

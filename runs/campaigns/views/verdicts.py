@@ -1,0 +1,216 @@
+"""What the page of a campaign says of verdicts: the conclusion, and the table of ratios."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+from django.conf import settings
+from django.core.paginator import Paginator
+from django.http import QueryDict
+from django.shortcuts import get_object_or_404
+from django.template.loader import render_to_string
+from django.utils.functional import SimpleLazyObject
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import override
+
+from runs.campaigns.selectors import campaigns as campaign_selectors
+from runs.campaigns.selectors import grids
+from runs.campaigns.selectors.grids import Grid, Measured
+from runs.campaigns.services import kept_verdicts
+from runs.campaigns.services.kept_verdicts import Verdicts
+from runs.campaigns.views import parts, ratios
+from runs.campaigns.views.heat import MOST_CONDITIONS, heat_table
+from runs.cells.selectors import factor_names as designs
+from runs.cells.selectors import metrics
+from runs.cells.selectors.factor_names import Words
+from runs.cells.selectors.series_cells import SERVER, VERSION
+from runs.compare.selectors.judge.ratio_pairs import STEPS
+from runs.compare.selectors.judge.ratios import RatioRow, Tables
+from runs.models import Campaign, Metric
+from runs.models.campaigns import Origin
+from runs.shared.caching import NEVER, Versions
+from runs.templatetags.components import without_indents
+
+TITLES = {VERSION: _("Version"), STEPS: _("Version to version")}
+# More rounds than these are offered by nobody at once.
+MOST_OFFERED = 20
+# The pages of the table that control makes at once: the verdicts of all are made for one.
+PAGES_AT_ONCE = 20
+
+
+class Found:
+    """What several parts of a page are made of, read when the first of them is made."""
+
+    def __init__(self, campaign: Campaign, given: QueryDict, versions: Versions = NEVER) -> None:
+        self._campaign, self.given, self._versions = campaign, given, versions
+
+    @cached_property
+    def campaign(self) -> Campaign:
+        """Read after the versions: what is kept under them must not be older."""
+        return again(self._campaign, self._versions)
+
+    @cached_property
+    def metrics(self) -> list[Metric]:
+        """All that the campaign has, those that are used most first. One query."""
+        return list(metrics.of_campaign(self.campaign))
+
+    @cached_property
+    def metric(self) -> Metric | None:
+        """The one that the reader has chosen, else the campaign's first."""
+        chosen = self.given.get(parts.METRIC)
+        found = (
+            next((each for each in self.metrics if each.name == chosen), None) if chosen else None
+        )
+        # They are read where the scenario names none, once.
+        every: Any = SimpleLazyObject(lambda: self.metrics)
+        return found or metrics.primary(self.campaign, among=every)
+
+    @cached_property
+    def measured(self) -> Measured:
+        """Its cells and summaries."""
+        return grids.measured(self.campaign, self.metric)
+
+    @cached_property
+    def grid(self) -> Grid:
+        """The page of cells that the address names."""
+        return grids.grid(
+            self.campaign, self.metric, page=self.given.get(parts.CELLS, 1), among=self.measured
+        )
+
+    @cached_property
+    def words(self) -> Words:
+        """Those of its factors, in the reader's language."""
+        return designs.words(self.campaign)
+
+    @cached_property
+    def tables(self) -> Tables:
+        """A table for each thing that the campaign asks about; none without a metric."""
+        name = self.metric.name if self.metric else ""
+        return Tables(self.campaign, name, among=self.measured)
+
+    @property
+    def subject(self) -> str:
+        """The one that the reader has chosen; empty for the first."""
+        chosen = self.given.get(parts.BY, "")
+        return chosen if chosen in self.tables.subjects else ""
+
+    @property
+    def ratios(self) -> list[RatioRow]:
+        """The table that is shown."""
+        return self.tables.by(self.subject)
+
+
+def again(campaign: Campaign, versions: Versions) -> Campaign:
+    """The campaign as it is after the versions were read. One query; none without versions."""
+    if versions.whole is None:
+        return campaign
+    listed = campaign_selectors.listed().select_related("topology", "published__source")
+    return get_object_or_404(listed, pk=campaign.pk)
+
+
+def written(part: str, context: dict[str, Any]) -> SafeString:
+    """A part of a template as HTML."""
+    return without_indents(render_to_string(part, context))
+
+
+def judged(found: Found, *tables: QueryDict) -> list[Verdicts]:
+    """For each of these pages of the table."""
+    conclusion = _conclusion(found)
+    written_tables = (
+        written("campaigns/_kept.html#results", _results_of(found, each)) for each in tables
+    )
+    return [Verdicts(*conclusion, each) for each in written_tables]
+
+
+def judge(campaign_id: int, asked: str) -> dict[object, Verdicts]:
+    """The verdicts of a wide campaign by their keys, in each language. It takes seconds."""
+    campaign = campaign_selectors.listed().filter(pk=campaign_id).first()
+    if campaign is None:
+        return {}
+    every = Found(campaign, QueryDict(asked.removeprefix("?")))
+
+    def pages() -> Iterator[tuple[object, Verdicts]]:
+        # Words are those of a language.
+        found = Found(campaign, every.given)
+        found.tables = every.tables
+        last = Paginator(found.ratios, parts.SIZES[parts.RATIOS]).num_pages
+        first = min(parts.number_of(found.given), last)
+        numbers = range(first, min(first + PAGES_AT_ONCE, last + 1))
+        tables = [parts.of_ratios(found.given, number) for number in numbers]
+        addresses = [asked, *map(parts.query, tables[1:])]
+        for address, each in zip(addresses, judged(found, *tables), strict=True):
+            yield kept_verdicts.key(campaign_id, address), each
+
+    made: dict[object, Verdicts] = {}
+    for language, _name in settings.LANGUAGES:
+        with override(language):
+            made |= pages()
+    return made
+
+
+def _conclusion(found: Found) -> tuple[SafeString, list[str], int | None, bool]:
+    """What was found and its sentences, how many rounds may decide more, whether a history."""
+    findings = ratios.findings(found.tables.conclusions(), found.words)
+    written = SafeString()
+    if findings:
+        written = render_to_string("campaigns/_parts.html#findings", ratios.folded(findings))
+    sentences = [each.summary for each in findings]
+    rounds = more_rounds(found.campaign, found.ratios)
+    return written, sentences, rounds, _has_history(found.campaign)
+
+
+def _results_of(found: Found, given: QueryDict) -> dict[str, Any]:
+    if found.metric is None:
+        return {}
+    shown, words = parts.listed(found.ratios, parts.RATIOS, given), found.words
+    bases = dict.fromkeys((row.subject, row.base_label) for row in found.ratios)
+    return {
+        "by": found.subject,
+        "ratios": replace(shown, rows=ratios.ratio_lines(shown.rows, words, among=found.ratios)),
+        "baselines": ", ".join(dict.fromkeys(words.named(*base) for base in bases)),
+        "heat": _heat(found),
+        "compares_servers": any(row.subject == SERVER for row in found.ratios),
+        "switch": _switch(found, given) if found.measured.summaries else [],
+    }
+
+
+def _heat(found: Found) -> dict[str, Any] | None:
+    """The steps of many versions at a glance; None for few."""
+    if STEPS not in found.tables.subjects or found.metric is None:
+        return None
+    steps = found.tables.by(STEPS)
+    # Before more is judged and worded, which takes seconds for tens of thousands.
+    if not steps or len({repr(row.levels) for row in steps}) > MOST_CONDITIONS:
+        return None
+    return heat_table(steps, found.tables.by(VERSION), found.words, found.metric.direction)
+
+
+def _switch(found: Found, given: QueryDict) -> list[tuple[str, str, bool]]:
+    """(query, title, is shown) of the table about each factor; empty if there is one."""
+    if len(found.tables.subjects) < 2:
+        return []
+    shown = {row.subject for row in found.ratios}
+    return [
+        (
+            parts.query(given, **{parts.BY: name}),
+            str(TITLES[name]) if name in TITLES else found.words.title(name),
+            name == found.subject or (not found.subject and name in shown),
+        )
+        for name in found.tables.subjects
+    ]
+
+
+def more_rounds(campaign: Campaign, rows: Sequence[RatioRow]) -> int | None:
+    """How many rounds the button offers: enough for each row that is within reach."""
+    missing = [row.comparison.more_rounds for row in rows if row.comparison.more_rounds]
+    if not missing or campaign.state in Campaign.LIVE or campaign.origin != Origin.EXECUTED:
+        return None
+    return max((each for each in missing if each <= MOST_OFFERED), default=MOST_OFFERED)
+
+
+def _has_history(campaign: Campaign) -> bool:
+    """Whether there are revisions; the page then shows the newest."""
+    is_uploaded = campaign.origin == Origin.UPLOADED
+    return is_uploaded and campaign.cells.filter(revision__isnull=False).exists()

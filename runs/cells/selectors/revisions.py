@@ -1,0 +1,230 @@
+"""Revisions of a campaign's history, in the order in which they were made."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from django.db.models import Exists, Max, Min, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce
+
+from runs.access.selectors.projects import DEFAULT
+from runs.analysis.lineage import Commit, left_behind
+from runs.models import Campaign, Cell, Project, Revision, RevisionRef, Run
+
+
+def made_at(path: str = "") -> Coalesce:
+    """When the revision at the path was committed; else when the first run of it began.
+
+    `created_at` stands for a revision without any run only. The runs are looked for where a commit
+    has no date.
+    """
+    own = OuterRef(f"{path}_id" if path else "pk")
+    runs = Run.objects.filter(cell__revision=own).order_by().values("cell__revision")
+    first = Subquery(runs.annotate(at=Min("started_at")).values("at"))
+    name = f"{path}__" if path else ""
+    return Coalesce(f"{name}committed_at", first, f"{name}created_at")
+
+
+def moment_of(revision: Revision) -> datetime:
+    """The same of one revision. One query, none where the commit has a date."""
+    if revision.committed_at is not None:
+        return revision.committed_at
+    found = Revision.objects.annotate(at=made_at()).values_list("at", flat=True)
+    moment: datetime = found.get(pk=revision.pk)
+    return moment
+
+
+MADE_AT = made_at()
+SHORTEST_SHA = 4
+# Of SHA-1 and SHA-256.
+WHOLE_SHA = (40, 64)
+MOST_ANCESTORS = 1000
+# So many commits that a branch has left behind are looked past.
+MOST_LEFT = 20
+
+
+class UnknownRevision(ValueError):
+    """The campaign has no such revision, or several start like this; the message is its code."""
+
+
+def measured(campaign: Campaign) -> QuerySet[Revision]:
+    """The revisions that a campaign has cells for, the newest first, as `made_at` says."""
+    cells = Cell.objects.filter(campaign=campaign, revision=OuterRef("pk"))
+    return (
+        Revision.objects.filter(Exists(cells))
+        .annotate(made_at=MADE_AT)
+        .order_by(MADE_AT.desc(), "-pk")
+    )
+
+
+def _of_project(campaign: Campaign) -> Q:
+    """Commits of the campaign's project, which is the default one where it names none."""
+    if campaign.project_id is not None:
+        return Q(project=campaign.project_id)
+    return Q(project=Subquery(Project.objects.filter(slug=DEFAULT).values("pk")[:1]))
+
+
+def _newest(
+    rows: QuerySet[Revision], campaign: Campaign, number: int, *, until: datetime | None = None
+) -> list[Revision]:
+    """So many of these of a campaign's measured() ones, the newest first; none after `until`.
+
+    An index has commits in the order of their dates, so that a long history costs what a short one
+    does. All of those without a date are read.
+    """
+    own = rows.filter(_of_project(campaign)).order_by()
+    dated, undated = own.filter(committed_at__isnull=False), own.filter(committed_at=None)
+    if until is not None:
+        dated = dated.filter(committed_at__lte=until)
+        undated = undated.filter(made_at__lte=until)  # type: ignore[misc]  # annotated
+    ordered = (
+        dated.order_by("-committed_at", "-pk")[:number],
+        undated.order_by(MADE_AT.desc(), "-pk")[:number],
+    )
+    both = ordered[0].union(ordered[1], all=True).order_by("-made_at", "-id")  # type: ignore[misc]
+    return list(both[:number])
+
+
+def _first(rows: QuerySet[Revision], campaign: Campaign) -> Revision | None:
+    return next(iter(_newest(rows, campaign, 1)), None)
+
+
+def tracked(campaign: Campaign) -> QuerySet[Revision]:
+    """The revisions of the campaign's history branch; all, if it names none."""
+    found = measured(campaign)
+    return found.filter(on_ref(campaign.tracked_ref)) if campaign.tracked_ref else found
+
+
+def on_ref(ref: str, arrived: int | None = None) -> Q:
+    """The condition that a revision is on a branch or tag, one of those it was uploaded with.
+
+    If a run is given, those that were known when it was stored.
+    """
+    further = RevisionRef.objects.filter(revision=OuterRef("pk"), ref=ref)
+    if arrived is not None:
+        at = Run.objects.filter(pk=arrived).values("queued_at")
+        further = further.filter(Q(known_at=None) | Q(known_at__lte=Subquery(at)))
+    return Q(ref=ref) | Q(Exists(further))
+
+
+def baseline(campaign: Campaign, head: Revision, ref: str) -> Revision | None:
+    """What a commit is compared with on a branch: never itself.
+
+    The nearest measured ancestor on the branch, from the commits' own `parents`; if none is known,
+    the branch's newest revision that is not newer than the head. At most three queries.
+    """
+    on_branch = measured(campaign).filter(on_ref(ref)).exclude(pk=head.pk)
+    lineage = ancestors(head)
+    measured_there = {found.sha: found for found in on_branch.filter(sha__in=lineage)}
+    nearest = next((measured_there[sha] for sha in lineage if sha in measured_there), None)
+    return nearest or next(iter(last(campaign, head, ref, 1)), None)
+
+
+def last(
+    campaign: Campaign, head: Revision, ref: str, number: int, *, arrived: int | None = None
+) -> list[Revision]:
+    """The last revisions before a commit, the newest first; never the commit itself.
+
+    They are those of the branch, of all branches where none is named, without those that it has
+    left behind; if a run is given, those of which that one or an earlier one was stored.
+    """
+    on_branch = measured(campaign).exclude(pk=head.pk)
+    if ref:
+        on_branch = on_branch.filter(on_ref(ref, arrived))
+    if arrived is not None:
+        stored = Run.objects.filter(campaign=campaign, cell__revision=OuterRef("pk"))
+        on_branch = on_branch.filter(Exists(stored.filter(pk__lte=arrived)))
+    found = _newest(on_branch, campaign, number + MOST_LEFT, until=moment_of(head))
+    line = [*reversed(found), *([head] if head.ref == ref or not ref else [])]
+    left = left_behind(Commit(each.sha, ref or each.ref, each.parents) for each in line)
+    return [each for each in found if each.sha not in left][:number]
+
+
+def left(campaign: Campaign, number: int) -> frozenset[str]:
+    """Those of the newest commits that the history's branch has left behind. One query."""
+    ref = campaign.tracked_ref
+    newest_ones = tracked(campaign).values_list("sha", "ref", "parents")[:number]
+    commits = [Commit(sha, ref or own, parents) for sha, own, parents in reversed(newest_ones)]
+    return left_behind(commits)
+
+
+def following(campaign: Campaign, revision: Revision, number: int) -> list[Revision]:
+    """The next revisions of the history after a commit, the oldest first. One query."""
+    later = tracked(campaign).filter(made_at__gte=moment_of(revision)).exclude(pk=revision.pk)  # type: ignore[misc]  # annotated
+    return list(later.reverse()[:number])
+
+
+def arrived(campaign: Campaign, revisions: Iterable[Revision]) -> int:
+    """The last run of these commits: what was stored after it is later than they are. One query."""
+    found = Run.objects.filter(campaign=campaign, cell__revision__in=list(revisions))
+    return int(found.aggregate(last=Max("pk"))["last"] or 0)
+
+
+def ancestors(head: Revision) -> list[str]:
+    """The known ancestors of a commit, the nearest first and first parents before others.
+
+    Reads the project's newest commits in one query: anything older is not used as a baseline.
+    """
+    newest = Revision.objects.filter(project=head.project_id).order_by("-pk")
+    parents = dict(newest.values_list("sha", "parents")[:MOST_ANCESTORS])
+    found: dict[str, None] = {}
+    generation = list(head.parents)
+    while generation and len(found) < MOST_ANCESTORS:
+        fresh = [sha for sha in generation if sha not in found and sha != head.sha]
+        found.update(dict.fromkeys(fresh))
+        generation = [parent for sha in fresh for parent in parents.get(sha, ())]
+    return list(found)
+
+
+def newest(campaign: Campaign) -> Revision | None:
+    """The newest revision of the history."""
+    return _first(tracked(campaign), campaign)
+
+
+def before(campaign: Campaign, revision: Revision) -> Revision | None:
+    """The one in the history before a revision, which need not be in the history itself."""
+    return next(iter(last(campaign, revision, campaign.tracked_ref, 1)), None)
+
+
+# A whole commit may be known by fewer digits; in a project hardly ever by several numbers of them.
+MOST_SPELLINGS = 4
+
+
+def spellings(sha: str) -> list[str]:
+    """By which digits a commit may be stored: by seven of them or more."""
+    return [sha[:end] for end in range(7, len(sha) + 1)]
+
+
+def _begins_with(campaign: Campaign, sha: str) -> Q:
+    """Digits sort before letters in every collation, and g after all that a sha has."""
+    of_project = _of_project(campaign)
+    if len(sha) not in WHOLE_SHA:
+        return of_project & Q(sha__startswith=sha, sha__gte=sha, sha__lt=f"{sha}g")
+    known = Revision.objects.filter(of_project, sha__in=spellings(sha)).order_by("-sha")
+    # Without a limit PostgreSQL expects one of each, and reads all cells of the campaign.
+    return Q(pk__in=known.values("pk")[:MOST_SPELLINGS])
+
+
+def is_branch(campaign: Campaign, name: str) -> bool:
+    """Whether a measured commit is on this branch or tag. Two queries at most."""
+    # To find out that a name is no branch, all commits are read: a whole sha is looked up before.
+    of_sha = measured(campaign).filter(_begins_with(campaign, name.lower()))
+    if len(name) in WHOLE_SHA and of_sha.exists():
+        return False
+    return _first(measured(campaign).filter(on_ref(name)), campaign) is not None
+
+
+def named(campaign: Campaign, text: str) -> Revision:
+    """The revision with that sha or prefix, else the newest of that branch or tag.
+
+    Raises UnknownRevision `unknown_revision` or `ambiguous_revision`. At most two queries.
+    """
+    if len(text) >= SHORTEST_SHA:
+        found = list(measured(campaign).filter(_begins_with(campaign, text.lower()))[:2])
+        if len(found) == 1 or (found and found[0].sha == text.lower()):
+            return found[0]
+        if found:
+            raise UnknownRevision("ambiguous_revision")
+    of_ref = _first(measured(campaign).filter(on_ref(text)), campaign)
+    if of_ref is None:
+        raise UnknownRevision("unknown_revision")
+    return of_ref

@@ -1,0 +1,285 @@
+"""A verdict as Markdown: what a CI job posts to a pull request."""
+
+from collections.abc import Callable, Sequence
+from typing import cast
+from urllib.parse import urlencode
+
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
+
+from runs.analysis.inference import RULES
+from runs.analysis.inference.verdicts import PRECEDENCE, Direction
+from runs.bisections.selectors import bisections
+from runs.bisections.selectors.bisections import Measured
+from runs.cells.selectors.series_cells import level_text
+from runs.compare.selectors.address.head_and_base import Side
+from runs.compare.selectors.describe import summary
+from runs.compare.selectors.describe.verdict_words import HEADLINES, missing, sentence, verdict_word
+from runs.compare.selectors.judge import gate
+from runs.compare.selectors.judge.gate import SideVerdict, VerdictRow
+from runs.compare.selectors.judge.gate_answers import EarlierAnswer
+from runs.histories.selectors import causes
+from runs.models import Bisection, BisectionStep, Build
+from runs.reports.markdown import defused
+from runs.reports.tables import Table, as_markdown, shown
+from runs.templatetags.formats import as_read, sized
+
+SIGNS = {"slower": "🔴", "faster": "🟢", "same": "⚪", "different": "🔵"}
+UNDECIDED = "🟡"
+BARS = "▁▂▃▄▅▆▇█"
+# GitHub takes comments of 65,536 characters.
+MOST_ROWS = 200
+MOST_LOG = 4000
+
+Address = Callable[[str], str]
+
+
+def markdown(found: SideVerdict, address: Address, earlier: Sequence[EarlierAnswer] = ()) -> str:
+    """The verdict first, then what was compared, the table, and what the verdict rests on.
+
+    `address` makes a path absolute; `earlier` are answers that were others. Rows that prove
+    something come first.
+    """
+    rows = sorted(found.rows, key=lambda row: PRECEDENCE.index(row.comparison.verdict))
+    parts = [
+        f"### {_sign(found.overall)} {HEADLINES[found.overall]}",
+        *_sentences(found),
+        *_in_one_job(found),
+        _sides(found, address),
+        *(_plain(each.text) for each in earlier),
+    ]
+    parts += [
+        _("On average over all rows, %(metric)s: **%(size)s**")
+        % {"metric": _plain(metric.name), "size": sized(average)}
+        for metric, average in found.together.items()
+        if any(row.is_asked for row in rows if row.metric == metric)
+    ]
+    if rows:
+        parts.append(as_markdown(_table(rows[:MOST_ROWS], address), cell=_within_cell).rstrip())
+    if len(rows) > MOST_ROWS:
+        left = {"number": len(rows) - MOST_ROWS}
+        parts.append(_("%(number)d more rows are in the JSON of this comparison.") % left)
+    if lines := _trails(found, address):
+        parts.append("\n".join(lines))
+    rule = _(
+        "Head against base by one model of all runs; the intervals hold together in 95 of 100 "
+        "tables. The same: within %(effect)s %%. Undecided: more runs are needed."
+    )
+    rules = max((row.comparison.rules for row in rows), default=RULES)
+    version = _("Rules: version %(version)d.") % {"version": rules}
+    if (row := found.error_row) is not None:
+        version = f"{row.text} {version}"
+    parts.append(f"<sub>{rule % {'effect': f'{found.effect:g}'}} {version}</sub>")
+    return "\n\n".join(parts) + "\n"
+
+
+def settled(bisection: Bisection, address: Address) -> str:
+    """What a bisection says: base against head as measured in turn, and the commit it found."""
+    steps = bisections.measured(bisection)
+    made = _made(bisection)
+    if not steps:
+        sentence = _plain(bisections.message_of(bisection)) or _(
+            "The builds of both commits are ready."
+        )
+        return made or f"{sentence}\n"
+    first, last = steps[0], steps[-1]
+    link = f"[{_plain(last.step.campaign.slug)}]({_page(last.step, address)})"
+    words = {"server": _plain(bisection.server.name), "campaign": link}
+    if not bisection.verdict:
+        if bisection.state == Bisection.State.RUNNING:
+            return _("Being measured in turn on %(server)s: %(campaign)s.") % words + "\n"
+        return _("Not settled on %(server)s: %(campaign)s.") % words + "\n"
+    parts = [
+        markdown(first.ends, address).rstrip(),
+        _("Measured in turn on %(server)s: %(campaign)s.") % words,
+    ]
+    if bisection.state == Bisection.State.RUNNING:
+        parts.append(_("Bisecting to find the commit that made it slower."))
+    elif bisection.verdict == "slower":
+        parts.append(_culprit(bisection, last))
+    if bisection.message:
+        parts.append(_plain(bisections.message_of(bisection)))
+    if made:
+        parts.append(made.rstrip())
+    return "\n\n".join(parts) + "\n"
+
+
+def _made(bisection: Bisection) -> str:
+    """What is being built, and what could not be built, with the end of what that printed."""
+    if not (bisection.is_building or bisection.state == Bisection.State.FAILED):
+        return ""
+    lines = []
+    for commit, build in bisections.made_for(bisection).items():
+        words = {"commit": f"`{commit[:12]}`", "server": _plain(bisection.server.name)}
+        if build.state in Build.OPEN:
+            lines.append(_("%(commit)s is being built on %(server)s.") % words)
+        elif build.state == Build.State.FAILED:
+            words |= {"code": f"`{build.code}`", "why": _plain(_(build.message))}
+            lines.append(
+                _("%(commit)s could not be built on %(server)s (%(code)s): %(why)s") % words
+            )
+            if build.log:
+                lines.append(_fenced(build.log[-MOST_LOG:]))
+    return "\n\n".join(lines) + "\n" if lines else ""
+
+
+def _fenced(text: str) -> str:
+    """Somebody's output as a block of code that it cannot end by itself."""
+    inner = text.replace("```", "` ` `")
+    return f"```text\n{inner}\n```"
+
+
+def _culprit(bisection: Bisection, last: Measured) -> str:
+    low, high = (bisection.builds[place] for place in (bisection.low, bisection.high))
+    words = {"low": f"`{bisections.name_of(low)}`", "high": f"`{bisections.name_of(high)}`"}
+    if not bisection.is_found:
+        return _("The loss lies between %(low)s and %(high)s.") % words
+    worst = last.worst
+    words["size"] = sized(worst.comparison) if worst else ""
+    return _("**%(high)s made it slower**: %(size)s than %(low)s.") % words
+
+
+def _page(step: BisectionStep, address: Address) -> str:
+    return _in_link(address(reverse("campaign-detail", args=[step.campaign.slug])))
+
+
+def _sentences(found: SideVerdict) -> list[str]:
+    """What pages say of the same rows: a sentence for each metric that decides."""
+    sentences = []
+    for metric in dict.fromkeys(row.metric for row in found.rows if row.is_asked and row.counts):
+        rows = [row.comparison for row in found.rows if row.metric == metric and row.counts]
+        text = summary.summary(
+            found.head.label,
+            found.base.label,
+            rows,
+            together=found.together.get(metric),
+            direction=cast(Direction, metric.direction),
+        )
+        sentences.append(f"**{_plain(text)}**")
+    return sentences
+
+
+def _in_one_job(found: SideVerdict) -> list[str]:
+    """What tells the runner from the commit, where a loss was seen between jobs."""
+    rows = [row.comparison for row in found.rows if row.counts]
+    if not any(each.verdict == "slower" and each.error_table == "jobs" for each in rows):
+        return []
+    base = found.base.revision.ref if found.base.revision else ""
+    command = causes.in_turn(found.head.campaign, base)
+    text = _("Nothing in the commit explains it? Measure both sides in one job, in turn:")
+    return [text, _fenced(command)]
+
+
+def _sides(found: SideVerdict, address: Address) -> str:
+    sides = {"base": _link(found.base, address), "head": _link(found.head, address)}
+    text = _("Base: %(base)s – head: %(head)s") % sides
+    job = gate.job_of(found)
+    return f"{text} – [{_('CI job')}]({_in_link(job)})" if job else text
+
+
+def _trails(found: SideVerdict, address: Address) -> list[str]:
+    """A line a row that decides: its last points up to the head, and its history."""
+    page = reverse("campaign-history", args=[found.head.campaign.slug])
+    lines = []
+    for trail in gate.of(found):
+        row = trail.row
+        query = [("metric", row.metric.name)]
+        query += [("level", f"{name}={level_text(level)}") for name, level in row.levels.items()]
+        link = f"[{_('history')}]({_in_link(address(f'{page}?{urlencode(query)}'))})"
+        levels = _levels(row)
+        name = _plain(f"{row.metric.name}, {levels}" if levels else row.metric.name)
+        lines.append(f"- {name}: {sparkline(trail.values, found.effect / 100)} {link}")
+    return lines
+
+
+def sparkline(values: Sequence[float], effect: float) -> str:
+    """Values as bars of eight heights; what differs by less than the effect is drawn level."""
+    low, high = min(values), max(values)
+    middle = (low + high) / 2
+    half = max((high - low) / 2, abs(middle) * effect)
+    if half == 0:
+        return BARS[3] * len(values)
+    return "".join(BARS[round((value - middle + half) / (2 * half) * 7)] for value in values)
+
+
+def _table(rows: list[VerdictRow], address: Address) -> Table:
+    heads = (_("Verdict"), _("Metric"), _("Condition"), _("Base"), _("Head"), _("Ratio"))
+    return Table(
+        (*heads, _("Interval"), pgettext("effect", "Size")),
+        tuple(_line(row, address) for row in rows),
+    )
+
+
+def _line(row: VerdictRow, address: Address) -> tuple[str, ...]:
+    found = row.comparison
+    unit = f" ({_in_cell(row.metric.unit)})" if row.metric.unit else ""
+    interval = f"{found.low:.3f} – {found.high:.3f}" if found.low and found.high else "–"
+    return (
+        _verdict(row),
+        f"{_in_cell(row.metric.name)}{unit}",
+        _in_cell(_levels(row)) or "–",
+        _value(row, "base", address),
+        _value(row, "head", address),
+        f"{found.ratio:.3f}" if found.ratio else "–",
+        interval,
+        sized(found) or "–",
+    )
+
+
+def _levels(row: VerdictRow) -> str:
+    levels = row.levels.items()
+    return ", ".join(f"{name} {level_text(as_read(level))}" for name, level in levels)
+
+
+def _verdict(row: VerdictRow) -> str:
+    found = row.comparison
+    if not row.counts:
+        is_new = _("new")
+        return f"{SIGNS['different']} {is_new}"
+    word = f"{_sign(found.verdict)} {verdict_word(found)}"
+    why = sentence(found.reasons) or missing(found)
+    return f"{word}: {why}" if why else word
+
+
+def _value(row: VerdictRow, side: str, address: Address) -> str:
+    """What the model says of a side, so that both give the ratio; else the median."""
+    summary, runs = getattr(row, side), getattr(row, f"{side}_runs")
+    if summary is None:
+        return "–"
+    value = getattr(row.comparison, f"{side}_value")
+    n = "unknown" if summary.n is None else summary.n
+    text = f"{shown(summary.median if value is None else value)} (n {n})"
+    if runs.first is None:
+        return text
+    return f"[{text}]({address(reverse('run-detail', args=[runs.first]))})"
+
+
+def _link(side: Side, address: Address) -> str:
+    page = address(reverse("campaign-detail", args=[side.campaign.slug]))
+    if side.revision is not None and side.revision.url:
+        page = side.revision.url
+    return f"[{_plain(side.label)}]({_in_link(page)})"
+
+
+def _in_link(address: str) -> str:
+    return address.replace(")", "%29").replace(" ", "%20")
+
+
+def _plain(text: str) -> str:
+    """A name of a branch is somebody's text: it must not become Markdown of its own."""
+    words = defused(" ".join(text.split()))
+    return "".join(f"\\{each}" if each in "\\`*_[]<>()#|!~" else each for each in words)
+
+
+def _in_cell(text: str) -> str:
+    """The same for a table's cell, which has its backslashes escaped later."""
+    return "".join(f"&#{ord(each)};" if each in "`*[]<>()#!~&" else each for each in defused(text))
+
+
+def _within_cell(markdown: str) -> str:
+    return markdown.replace("\\", "\\\\").replace("|", r"\|")
+
+
+def _sign(verdict: str) -> str:
+    return SIGNS.get(verdict, UNDECIDED)

@@ -1,0 +1,252 @@
+"""The two sides of a verdict: cells that a request names by campaign, revision or run."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from django.db.models import BigIntegerField, QuerySet
+from django.utils.translation import gettext as _
+
+from runs.access.selectors import projects
+from runs.access.selectors.projects import Reader
+from runs.analysis.inference.job_scatter import BASELINE, LEAST_POINTS
+from runs.cells.selectors import revisions, series_cells
+from runs.cells.selectors.revisions import UnknownRevision
+from runs.cells.selectors.series_cells import BadSeriesKey
+from runs.models import Campaign, Cell, Revision, Run, Token
+
+MOST_CELLS = 500
+
+
+class BadSide(ValueError):
+    """A side that cannot be found: the parameter that names it, a stable code, and a message."""
+
+    def __init__(self, parameter: str, code: str, message: str) -> None:
+        super().__init__(message)
+        self.parameter = parameter
+        self.code = code
+        self.message = message
+
+
+class NoBaseline(Exception):
+    """There is nothing to compare the head with yet: it is the baseline."""
+
+    def __init__(self, head: "Side") -> None:
+        super().__init__()
+        self.head = head
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side as it was named, with its cells. `run` is set if it was named by a run.
+
+    `find` gives the cells, and may raise BadSide. `levels` are those of each cell, the version
+    among them and the revision not. `points` are the revisions of a history, where the side is one.
+    """
+
+    text: str
+    campaign: Campaign
+    find: Callable[[], tuple[Cell, ...]]
+    revision: Revision | None = None
+    run: int | None = None
+    fixed: frozenset[str] = frozenset()
+    points: int = 0
+
+    @cached_property
+    def cells(self) -> tuple[Cell, ...]:
+        """Its cells, found when they are first asked for."""
+        return self.find()
+
+    @cached_property
+    def levels(self) -> dict[int, dict[str, Any]]:
+        """The levels of its cells by their key."""
+        levels = {cell.pk: series_cells.levels_of(cell) for cell in self.cells}
+        return {
+            key: {name: level for name, level in own.items() if name != series_cells.REVISION}
+            for key, own in levels.items()
+        }
+
+    @property
+    def label(self) -> str:
+        """Its name for readers: the revision, the run, else the campaign."""
+        if self.revision is not None:
+            ref = f" ({self.revision.ref})" if self.revision.ref else ""
+            return f"{self.revision.sha[:12]}{ref}"
+        if self.points:
+            words = {"points": self.points, "branch": self.text.partition(":")[2]}
+            return _("the last %(points)d points of %(branch)s") % words
+        if self.run is not None:
+            return _("run %(id)d") % {"id": self.run}
+        return self.text.partition(":")[2] if ":" in self.text else self.campaign.title
+
+
+def campaign_of(slug: str, *, reader: Reader, parameter: str = "campaign") -> Campaign:
+    """The campaign with this slug, if the reader may see it. Raises BadSide `unknown_campaign`.
+
+    A token also names its project's campaigns as their uploads do.
+    """
+    shown = projects.visible(Campaign.objects.select_related("scenario", "project"), to=reader)
+    found = shown.filter(slug=slug).first()
+    if found is None and isinstance(reader, Token):
+        found = shown.filter(project=reader.project_id, uploaded_as=slug).first()
+    if found is None:
+        message = _("There is no campaign %(slug)s.") % {"slug": slug}
+        raise BadSide(parameter, "unknown_campaign", message)
+    return found
+
+
+def both(
+    base: str, head: str, *, campaign: str, reader: Reader, is_found: bool = True
+) -> tuple[Side, Side]:
+    """The sides that are named; within a campaign they may be left out.
+
+    The head is then its newest revision, and the base the revision before the head. A branch as
+    base means the commit on it that the head is based on, never the head itself. Raises BadSide,
+    and NoBaseline if the campaign has no other revision. At most twelve queries. Unless `is_found`,
+    BadSide may also be raised where the cells of a side are asked for.
+    """
+    found = _both(base, head, campaign, reader)
+    if is_found:
+        for side in reversed(found):
+            _found = side.cells
+    return found
+
+
+def _both(base: str, head: str, campaign: str, reader: Reader) -> tuple[Side, Side]:
+    within = campaign_of(campaign, reader=reader) if campaign else None
+    head_side = _named("head", head, within, reader) if head else _newest(within)
+    if not base:
+        return _before(within, head_side), head_side
+    if base.startswith("history:"):
+        return _history(base, within, head_side), head_side
+    names_revision = base.startswith("revision:") and base != "revision:"
+    if within is not None and head_side.revision is not None and names_revision:
+        return _baseline(base, within, head_side, head_side.revision), head_side
+    return _named("base", base, within, reader), head_side
+
+
+def _history(text: str, within: Campaign | None, head: Side) -> Side:
+    """The last points of a branch before the head, the newest first; the parent if they are few."""
+    name = text.partition(":")[2]
+    if within is None or head.revision is None or not name:
+        message = _("history:<branch> takes a campaign and a commit as head.")
+        raise BadSide("base", "not_a_side", message)
+    arrived = revisions.arrived(within, [head.revision])
+    before = revisions.last(within, head.revision, name, BASELINE, arrived=arrived)
+    if len(before) < LEAST_POINTS:
+        return _baseline(f"revision:{name}", within, head, head.revision)
+    place = {revision.pk: number for number, revision in enumerate(before)}
+    # Of the head's conditions only: those of ten commits together may be many.
+    keys = {cell.series_key for cell in head.cells}
+    cells = Cell.objects.filter(campaign=within, revision__in=place, series_key__in=keys)
+    found = sorted(_loaded("base", cells, BASELINE), key=lambda cell: place[cell.revision_id or 0])
+    return Side(text, within, lambda: tuple(found), points=len(before))
+
+
+def _baseline(text: str, within: Campaign, head: Side, revision: Revision) -> Side:
+    """The side of a base that is named by a commit or branch."""
+    name = text.partition(":")[2]
+    others = Cell.objects.filter(campaign=within, revision__isnull=False).exclude(revision=revision)
+    if revisions.is_branch(within, name):
+        found = revisions.baseline(within, revision, name)
+        if found is not None:
+            return _revision_side(text, found, within, "base")
+        raise NoBaseline(head)
+    if not others.exists():
+        raise NoBaseline(head)
+    side = _of_revision("base", text, name, within)
+    if side.revision == revision:
+        message = _("Base and head are the same commit: name another base.")
+        raise BadSide("base", "same_commit", message)
+    return side
+
+
+def _named(parameter: str, text: str, within: Campaign | None, reader: Reader) -> Side:
+    kind, _colon, name = text.partition(":")
+    if kind == "campaign" and name:
+        return _of_campaign(parameter, text, name, reader)
+    if kind == "run" and name.isascii() and name.isdigit():
+        return _of_run(parameter, text, int(name), reader)
+    if kind != "revision" or not name:
+        message = _(
+            "“%(text)s” is not campaign:<slug>, revision:<sha or branch>, history:<branch> or "
+            "run:<id>."
+        )
+        raise BadSide(parameter, "not_a_side", message % {"text": text})
+    if within is None:
+        message = _("Revisions belong to a campaign: give campaign=<slug> as well.")
+        raise BadSide(parameter, "campaign_missing", message)
+    return _of_revision(parameter, text, name, within)
+
+
+def _of_campaign(parameter: str, text: str, name: str, reader: Reader) -> Side:
+    try:
+        key = series_cells.parse(name)
+    except BadSeriesKey as error:
+        raise BadSide(parameter, "not_a_side", str(error)) from error
+    found = campaign_of(key.slug, reader=reader, parameter=parameter)
+    return Side(
+        text,
+        found,
+        lambda: _loaded(parameter, series_cells.wanted([key], {key.slug: found}, "")),
+        fixed=frozenset(name for name, _level in key.levels),
+    )
+
+
+def _of_revision(parameter: str, text: str, name: str, within: Campaign) -> Side:
+    try:
+        found = revisions.named(within, name)
+    except UnknownRevision as error:
+        code = str(error)
+        messages = {
+            "unknown_revision": _("%(campaign)s has no revision, branch or tag %(name)s."),
+            "ambiguous_revision": _("Several revisions of %(campaign)s begin with %(name)s."),
+        }
+        words = {"campaign": within.slug, "name": name}
+        raise BadSide(parameter, code, messages[code] % words) from error
+    return _revision_side(text, found, within, parameter)
+
+
+def _revision_side(text: str, found: Revision, within: Campaign, parameter: str) -> Side:
+    cells = _loaded(parameter, Cell.objects.filter(campaign=within, revision=found))
+    return Side(text, within, lambda: cells, revision=found)
+
+
+def _of_run(parameter: str, text: str, key: int, reader: Reader) -> Side:
+    """The cell of the run: all repeats made under its conditions."""
+    shown = projects.visible(Run.objects.all(), to=reader).filter(
+        pk=min(key, BigIntegerField.MAX_BIGINT)
+    )
+    run = shown.select_related("campaign__scenario", "campaign__project", "cell__revision").first()
+    if run is None:
+        message = _("There is no run %(id)s.") % {"id": key}
+        raise BadSide(parameter, "unknown_run", message)
+    cells = (run.cell,)
+    return Side(text, run.campaign, lambda: cells, revision=run.cell.revision, run=run.pk)
+
+
+def _newest(within: Campaign | None) -> Side:
+    found = revisions.newest(within) if within else None
+    if within is None or found is None:
+        message = _("Name a side; it can be left out for a campaign that has revisions.")
+        raise BadSide("head", "required", message)
+    return _revision_side(f"revision:{found.sha}", found, within, "head")
+
+
+def _before(within: Campaign | None, head: Side) -> Side:
+    within = within or (head.campaign if head.revision else None)
+    found = revisions.before(within, head.revision) if within and head.revision else None
+    if within is None or found is None:
+        message = _("Name the base: there is no revision before the head.")
+        raise BadSide("base", "required", message)
+    return _revision_side(f"revision:{found.sha}", found, within, "base")
+
+
+def _loaded(parameter: str, cells: QuerySet[Cell], points: int = 1) -> tuple[Cell, ...]:
+    most = MOST_CELLS * points
+    found = tuple(cells.select_related("revision").order_by("ordinal", "pk")[: most + 1])
+    if len(found) > most:
+        message = _("These are more than %(most)d conditions: choose some by level=.")
+        raise BadSide(parameter, "too_many", message % {"most": most})
+    return found

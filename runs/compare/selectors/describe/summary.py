@@ -1,0 +1,268 @@
+"""One sentence for a comparison: who, by how much, in how many conditions, how surely.
+
+Pages, reports and the API say this sentence of the same rows.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import cast
+
+from django.utils.translation import gettext as _
+
+from runs.analysis.inference import Inference
+from runs.analysis.inference.verdicts import Direction
+from runs.cells.selectors.factor_names import Words
+from runs.compare.selectors.describe.series_labels import fact, fact_value
+from runs.compare.selectors.describe.verdict_words import (
+    TAKEN,
+    TIMES,
+    VERDICTS,
+    lacks_print,
+    printed_size,
+    sentence,
+    size,
+    size_of_all,
+)
+from runs.compare.selectors.judge.comparisons import ComparedPage, SeriesFit, Step
+from runs.compare.selectors.judge.ratios import RatioRow
+from runs.grouping import by_key
+from runs.templatetags.formats import quantity
+
+PROVEN = ("slower", "faster", "different")
+# In the order in which a sentence names what is not proven.
+OTHERS = ("same", "undecided", "too_few_runs", "not_comparable")
+
+
+def summary(
+    head: str,
+    base: str,
+    found: Sequence[Inference],
+    *,
+    together: Inference | None = None,
+    direction: Direction = "higher",
+) -> str:
+    """What `found`, a row for each condition, says of `head` against `base`; empty without rows.
+
+    `together` is the overall effect of all rows. `direction` says which values of the metric are
+    better, for figures that are only printed.
+    """
+    if not found:
+        return ""
+    names = {"head": head, "base": base}
+    if all(lacks_print(each) for each in found):
+        return _as_printed(found, names, direction)
+    rows = by_key((str(each.verdict), each) for each in found)
+    proven = [verdict for verdict in PROVEN if verdict in rows]
+    if not proven:
+        return _without_difference(rows, len(found), names, together)
+    (first, where), *others = [_part(rows[verdict], len(found), together) for verdict in proven]
+    parts = [_sized_at(size, place) for size, place in others]
+    parts += [_counted(verdict, rows) for verdict in OTHERS if verdict in rows]
+    rest = "".join(_(", %(part)s") % {"part": part} for part in parts)
+    values = names | {"first": first, "where": where, "rest": rest}
+    if len(proven) == 1 and _is_told_as_speed(rows[proven[0]]):
+        if not where:
+            return _("%(head)s is %(first)s than %(base)s%(rest)s.") % values
+        return _("%(head)s is %(first)s than %(base)s %(where)s%(rest)s.") % values
+    return _("%(head)s against %(base)s: %(first)s%(rest)s.") % (
+        values | {"first": _sized_at(first, where)}
+    )
+
+
+def by_pair(rows: Sequence[RatioRow], words: Words) -> dict[tuple[str, str], list[RatioRow]]:
+    """The rows of the ratio table of a campaign by the names of (head, base)."""
+    pairs: dict[tuple[str, str], list[RatioRow]] = defaultdict(list)
+    for row in rows:
+        head, base = (words.named(row.subject, each) for each in (row.head_label, row.base_label))
+        pairs[head, base].append(row)
+    return pairs
+
+
+def of_pair(head: str, base: str, rows: Sequence[RatioRow]) -> str:
+    """The sentence of the rows of one (head, base), with what else than these differs."""
+    found = [row.comparison for row in rows]
+    sentence = summary(head, base, found, together=rows[0].together)
+    return " ".join(filter(None, (sentence, of_builds(head, base, found))))
+
+
+def of_builds(head: str, base: str, found: Sequence[Inference]) -> str:
+    """What of a difference may be the builds' doing: each was built in its own way. Else empty."""
+    differing = {
+        each.name: each
+        for row in found
+        if row.verdict != "not_comparable"
+        for each in row.differing
+        if each.kind == "build" and not each.is_declared
+    }
+    if not differing:
+        return ""
+    heads, bases = (
+        ", ".join(_built(each.name, side) for each, side in sides)
+        for sides in zip(*(((x, x.head), (x, x.base)) for x in differing.values()), strict=True)
+    )
+    text = _(
+        "%(head)s was built with %(heads)s, %(base)s with %(bases)s: this may be the builds' doing."
+    )
+    return text % {"head": head, "base": base, "heads": heads, "bases": bases}
+
+
+def _built(name: str, values: Sequence[object]) -> str:
+    """ "-O2" and "gcc 14.2" say what they are, others their name as well."""
+    text = ", ".join(fact_value(name, each) for each in values)
+    return text if name in ("optimisation", "compiler") else f"{fact('build', name)}: {text}"
+
+
+def of_table(rows: Sequence[RatioRow], words: Words) -> dict[tuple[str, str], str]:
+    """The sentence of each (head, base) that the ratio table of a campaign compares."""
+    return {names: of_pair(*names, own) for names, own in by_pair(rows, words).items()}
+
+
+def of_comparison(page: ComparedPage) -> list[str]:
+    """The sentence of each series of the compare page against the baseline.
+
+    Of versions in a row the newest comes first, then each step from version to version, what got
+    slower before all else, then the other versions. Last is what fitted laws say.
+    """
+    if page.loaded.metric is None:
+        return []
+    together = {each.head_label: each.comparison for each in page.averages}
+    rows = by_key((row.head_label, row.comparison) for row in page.rows)
+    base = page.label(page.base) if page.base else ""
+    direction = cast(Direction, page.loaded.metric.direction)
+    sentences = {
+        (head, base): summary(head, base, found, together=together.get(head), direction=direction)
+        for head, found in rows.items()
+    }
+    laws = [_scaling(each) for each in page.fits]
+    if not page.steps:
+        return [*sentences.values(), *laws]
+    steps = sorted(page.steps, key=_weight)
+    newest = (page.steps[-1].head_label, base)
+    first = {newest: sentences[newest]} if newest in sentences else {}
+    of_steps = {
+        names: sentences.get(names)
+        or summary(*names, each.found, together=each.together, direction=direction)
+        for each in steps
+        if (names := (each.head_label, each.base_label))
+    }
+    return [*(first | of_steps | sentences).values(), *laws]
+
+
+def _scaling(found: SeriesFit) -> str:
+    """Where the law through a series has its peak, as far as its points prove one."""
+    fit, last = found.fit, max(cell.x for cell in found.series.cells)
+    values = {"name": found.label, "last": last}
+    if fit.peak_level is None or fit.peak is None:
+        return _("%(name)s: up to %(last)s no peak is proven.") % values
+    values |= {"level": f"{fit.peak_level:.0f}", "peak": quantity(fit.peak)}
+    text = _(
+        "By the fitted law %(name)s does best at about %(level)s (%(peak)s); measured to %(last)s."
+    )
+    return text % values
+
+
+def _weight(step: Step) -> tuple[int, int]:
+    """The steps that got slower first, then those of the most proven conditions."""
+    found = [step.together, *step.found] if step.together else [*step.found]
+    proven = [each.verdict for each in found if each.is_proven]
+    return -proven.count("slower"), -len(proven)
+
+
+def _is_told_as_speed(rows: Sequence[Inference]) -> bool:
+    """Whether the size is told in per cent faster or slower."""
+    return all(
+        each.low
+        and each.high
+        and 1 / TIMES < each.low <= each.high < TIMES
+        and each.verdict == ("faster" if each.low > 1 else "slower")
+        for each in rows
+    )
+
+
+def _part(rows: Sequence[Inference], number: int, together: Inference | None) -> tuple[str, str]:
+    """The size of one verdict's rows and where it holds: "8 to 14 % faster", "in 2 of 3 ..."."""
+    verdict = rows[0].verdict
+    if number == 1:
+        return size_of_all(rows) or str(VERDICTS[verdict]), ""
+    values = {"count": len(rows), "number": number}
+    is_everywhere = len(rows) == number
+    if together is not None and together.verdict == verdict:
+        if is_everywhere:
+            text = _("on average, in all %(number)d conditions")
+            both = _("on average, in both conditions")
+            return size(together), both if number == 2 else text % values
+        text = _("on average, proven in %(count)d of %(number)d conditions")
+        return size(together), text % values
+    if is_everywhere:
+        text = _("in all %(number)d conditions")
+        return size_of_all(rows), _("in both conditions") if number == 2 else text % values
+    return size_of_all(rows), _("in %(count)d of %(number)d conditions") % values
+
+
+def _sized_at(size: str, where: str) -> str:
+    return _("%(size)s %(where)s") % {"size": size, "where": where} if where else size
+
+
+def _counted(verdict: str, rows: dict[str, list[Inference]]) -> str:
+    return _("%(verdict)s in %(count)d") % {
+        "verdict": VERDICTS[verdict],
+        "count": len(rows[verdict]),
+    }
+
+
+def _without_difference(
+    rows: dict[str, list[Inference]], number: int, names: dict[str, str], together: Inference | None
+) -> str:
+    values = names | {"number": number}
+    if set(rows) == {"same"}:
+        text = _("%(head)s and %(base)s are the same, %(size)s.")
+        if number == 2:
+            text = _("%(head)s and %(base)s are the same in both conditions, %(size)s.")
+        elif number > 2:
+            text = _("%(head)s and %(base)s are the same in all %(number)d conditions, %(size)s.")
+        return text % (values | {"size": size_of_all(rows["same"])})
+    unusable = [each for of in rows.values() for each in of if _is_unusable(each)]
+    if len(unusable) == number:
+        why = sentence(dict.fromkeys(code for each in unusable for code in each.reasons))
+        return _("%(head)s cannot be compared with %(base)s: %(why)s.") % (values | {"why": why})
+    if set(rows) == {"too_few_runs"}:
+        return _("%(head)s and %(base)s have too few runs for a verdict.") % values
+    if together is not None and together.low is not None:
+        if together.is_proven:
+            text = _("%(head)s against %(base)s: %(size)s on average; no single condition is sure.")
+        else:
+            text = _("Undecided whether %(head)s differs from %(base)s: %(size)s on average.")
+        return text % (values | {"size": size(together)})
+    parts = [_counted(verdict, rows) for verdict in OTHERS if verdict in rows]
+    if number == 1:
+        sized = size(next(iter(rows.values()))[0])
+        text = _("Undecided whether %(head)s differs from %(base)s: %(size)s.")
+        return text % (values | {"size": sized})
+    text = _(
+        "Undecided whether %(head)s differs from %(base)s: %(parts)s of %(number)d conditions."
+    )
+    return text % (values | {"parts": ", ".join(parts)})
+
+
+def _is_unusable(found: Inference) -> bool:
+    """Whether no number of further rounds would give an answer."""
+    return found.verdict == "not_comparable" or TAKEN in found.reasons
+
+
+def _as_printed(found: Sequence[Inference], names: dict[str, str], direction: Direction) -> str:
+    """The ratios that a publication prints; without repeats or their spread nothing is tested."""
+    ratios = [each.ratio for each in found if each.ratio]
+    if not ratios:
+        return ""
+    values = names | {"size": printed_size(ratios, direction), "number": len(found)}
+    is_one_way = max(ratios) < 1 or min(ratios) > 1
+    if direction != "higher" or not is_one_way or max(*ratios, *(1 / r for r in ratios)) >= TIMES:
+        values["says"] = _("%(head)s against %(base)s: %(size)s") % values
+    else:
+        values["says"] = _("%(head)s is %(size)s than %(base)s") % values
+    if len(found) == 1:
+        return _("As printed, %(says)s; no spread is printed, so it is not tested.") % values
+    text = _(
+        "As printed, %(says)s in %(number)d conditions; no spread is printed, so it is not tested."
+    )
+    return text % values

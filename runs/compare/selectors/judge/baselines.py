@@ -1,0 +1,233 @@
+"""The last points of a branch as one baseline: `base=history:main`."""
+
+import math
+import statistics
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.db.models import Q
+
+from runs.analysis.inference import SIGNIFICANCE, Inference, Model, Pair, Rule, judge
+from runs.analysis.inference import Cell as Counted
+from runs.analysis.inference.job_scatter import Point, judge_jobs
+from runs.analysis.inference.rounding import resolution, rounding
+from runs.analysis.summary import Summary, summarise
+from runs.cells.selectors import metrics, revisions
+from runs.cells.selectors.series_cells import have_levels
+from runs.compare.selectors.address.head_and_base import Side
+from runs.compare.selectors.judge import gate, two_jobs
+from runs.compare.selectors.judge.gate import Criteria, SideVerdict, VerdictRow, primary_of
+from runs.compare.selectors.judge.two_jobs import JobHistory
+from runs.compare.selectors.load import comparability, stored_cells
+from runs.compare.selectors.load.comparability import Comparability
+from runs.compare.selectors.load.stored_cells import CellRuns, Machine
+from runs.grouping import by_key
+from runs.models import Cell, CellSummary, Measurement, Metric, Run
+
+Summaries = Mapping[tuple[Metric, int], Summary]
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What is known of all cells of both sides."""
+
+    summaries: Summaries
+    history: JobHistory
+    counts: Mapping[tuple[int, int], list[float]]
+    runs: Mapping[int, CellRuns]
+    under: Comparability
+    criteria: Criteria
+
+    @property
+    def counted(self) -> set[int]:
+        """The metrics that are compared by their values, and not by logs."""
+        return {metric for metric, _cell in self.counts}
+
+
+def compared(base: Side, head: Side, criteria: Criteria) -> SideVerdict:
+    """The verdict of two sides; the base may be the last points of a branch."""
+    return (between if base.points else gate.between)(base, head, criteria)
+
+
+def between(base: Side, head: Side, criteria: Criteria) -> SideVerdict:
+    """Each condition of the head against its points of the base. Six queries."""
+    summaries: Summaries = _summaries([cell.pk for cell in head.cells], criteria.metrics)
+    found = metrics.by_use({metric for metric, _cell in summaries})
+    until = revisions.arrived(head.campaign, [head.revision] if head.revision else [])
+    history = _history(base, head, found, criteria, until)
+    ids = {cell.pk for cell in head.cells}.union(
+        *history.cells.values(), [c.pk for c in base.cells]
+    )
+    runs = stored_cells.of_cells(ids, until=until, without=history.without)
+    if history.without:
+        summaries = _without(head, summaries, history.without)
+    known = _Known(
+        summaries,
+        history,
+        _counts(ids, found, until),
+        runs,
+        comparability.of_cells(ids, runs),
+        criteria,
+    )
+    points = by_key((cell.series_key, cell) for cell in base.cells)
+    heads = [cell for cell in head.cells if have_levels(head.levels[cell.pk], criteria.levels)]
+    primary = primary_of(head, found, criteria.metrics)
+    rows = []
+    for metric in found:
+        measured = [cell for cell in heads if (metric, cell.pk) in summaries]
+        tables = (len(measured), 1 if metric.name in primary else max(1, len(found) - 1))
+        for cell in measured:
+            row = _row(metric, points[cell.series_key], cell, known, tables)
+            rows.append(replace(row, levels=head.levels[cell.pk], is_asked=metric.name in primary))
+    return SideVerdict(base, head, tuple(rows), criteria.effect)
+
+
+def _row(
+    metric: Metric, points: Sequence[Cell], head: Cell, known: _Known, tables: tuple[int, int]
+) -> VerdictRow:
+    """A metric of a condition. The points are those since the last step, the newest first."""
+    ignore = [f"{name}_differs" for name in known.criteria.ignore]
+    base, cells = known.history.baseline(metric.pk, head.series_key)
+    values = [math.exp(point.mean) for point in base]
+    if metric.pk in known.counted:
+        alike = [
+            cell.pk
+            for cell in points
+            if not known.under.judgement(cell.pk, head.pk, ignore=ignore).reasons
+        ]
+        cells = [cell for cell in alike if (metric.pk, cell) in known.counts]
+        values = [statistics.median(known.counts[metric.pk, cell]) for cell in cells]
+    newest = cells[0] if cells else next((cell.pk for cell in points), None)
+    judged = known.under.judgement(newest, head.pk, ignore=ignore)
+    if judged.reasons:
+        answer = Inference("not_comparable", reasons=judged.reasons)
+    elif not cells:
+        answer = Inference("not_comparable", reasons=("not_measured",))
+    else:
+        answer = _answer(metric, base, cells, head, known, tables)
+    despite: tuple[Any, ...] = ("other_machines",) if known.history.without else ()
+    answer = replace(answer, despite=(*despite, *judged.despite), differing=judged.differing)
+    return VerdictRow(
+        {},
+        metric,
+        summarise(values) if values else None,
+        known.summaries[metric, head.pk],
+        known.runs.get(cells[0], CellRuns()) if cells else CellRuns(),
+        known.runs.get(head.pk, CellRuns()),
+        answer,
+        head_cell=head.pk,
+    )
+
+
+def _answer(
+    metric: Metric,
+    base: Sequence[Point],
+    cells: Sequence[int],
+    head: Cell,
+    known: _Known,
+    tables: tuple[int, int],
+) -> Inference:
+    effect, (rows, share) = known.criteria.effect / 100, tables
+    if metric.pk in known.counted:
+        level = 1 - (1 - SIGNIFICANCE) ** (1 / max(rows * share, 1))
+        return _of_counts(metric, cells, head, known, effect, level)
+    unit = _unit(metric, known.summaries)
+    of_head = _point(known.summaries[metric, head.pk], unit)
+    if of_head is None:
+        return Inference("not_comparable", reasons=("not_positive",))
+    base = [replace(point, rounding=rounding([math.exp(point.mean)], unit)) for point in base]
+    scatter = known.history.jobs(metric.pk)
+    own = scatter.conditions.get(head.series_key) if scatter else None
+    level = scatter.level(rows, SIGNIFICANCE / share) if scatter else SIGNIFICANCE
+    rule = Rule(metric.direction, effect, level)  # type: ignore[arg-type]
+    return judge_jobs(base, of_head, own, rule)
+
+
+def _of_counts(
+    metric: Metric, points: Sequence[int], head: Cell, known: _Known, effect: float, level: float
+) -> Inference:
+    """The values of all points together, where logs say nothing."""
+    base = [value for cell in points for value in known.counts.get((metric.pk, cell), ())]
+    of_head = known.counts.get((metric.pk, head.pk), [])
+    cells = [Counted(len(each), None, None, counted=tuple(each)) for each in (base, of_head)]
+    (found,) = judge(
+        Model(cells),
+        [Pair(0, 1)],
+        direction=metric.direction,  # type: ignore[arg-type]
+        effect=effect,
+        significance=level,
+        as_counts=metrics.is_count(metric),
+    )
+    return found
+
+
+def _point(found: Summary, unit: float) -> Point | None:
+    if found.log_mean is None:
+        return None
+    n = found.n or 1
+    own = rounding([found.minimum, *[found.maximum] * (n - 1)], unit)
+    return Point(n, found.log_mean, found.log_variance or 0.0, own)
+
+
+def _unit(metric: Metric, summaries: Summaries) -> float:
+    """That of the last decimal of the head's values."""
+    own = [found for (of, _cell), found in summaries.items() if of == metric]
+    values = (value for found in own for value in (found.minimum, found.maximum))
+    return resolution(values, is_whole_exact=not metrics.is_speed(metric))
+
+
+def _summaries(cells: Sequence[int], names: Sequence[str]) -> dict[tuple[Metric, int], Summary]:
+    rows = CellSummary.objects.filter(cell__in=cells).select_related("metric").order_by("cell")
+    rows = (
+        rows.filter(metric__name__in=names)
+        if names
+        else rows.exclude(metric__direction=Metric.Direction.NEUTRAL)
+    )
+    return {(row.metric, row.cell_id): metrics.summary_of(row) for row in rows}
+
+
+def _without(head: Side, summaries: Summaries, machines: Collection[Machine]) -> Summaries:
+    """The same of the runs on other machines. Two queries."""
+    cells = {cell.pk: cell for cell in head.cells}
+    names = {metric.name for metric, _cell in summaries}
+    measured = stored_cells.metrics(cells, names, whole=False)
+    stored = stored_cells.of_model(cells, measured, machines)
+    return {
+        (metric, cell): two_jobs.summary_of(stored[cell, metric.pk])
+        for metric, cell in summaries
+        if (cell, metric.pk) in stored
+    }
+
+
+def _counts(
+    cells: Collection[int], found: Sequence[Metric], until: int
+) -> dict[tuple[int, int], list[float]]:
+    """The runs' values of metrics that are counts, or 0 in a run, by (metric, cell)."""
+    own = Measurement.objects.filter(
+        run__cell__in=cells,
+        run__lte=until,
+        run__state=Run.State.FINISHED,
+        metric__in=[metric.pk for metric in found],
+    )
+    counts_of = [metric.pk for metric in found if metrics.is_count(metric)]
+    zeros = Q(metric__in=own.filter(value=0).values("metric"))
+    rows = own.filter(Q(metric__in=counts_of) | zeros)
+    values = rows.order_by().values_list("metric_id", "run__cell_id", "value")
+    return by_key(((metric, cell), value) for metric, cell, value in values)
+
+
+def _history(
+    base: Side, head: Side, found: Sequence[Metric], criteria: Criteria, until: int
+) -> JobHistory:
+    if head.revision is None:
+        return JobHistory()
+    return two_jobs.history_before(
+        head.campaign,
+        head.revision,
+        {cell.series_key: cell.pk for cell in head.cells},
+        {metric.pk: metric.pk for metric in found},
+        ref=base.text.partition(":")[2],
+        until=until,
+        ignore=[f"{name}_differs" for name in criteria.ignore],
+    )

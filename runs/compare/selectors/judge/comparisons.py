@@ -1,0 +1,334 @@
+"""Compares series: with a baseline, each with each, and which conditions differ."""
+
+import math
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain, islice, pairwise
+from typing import Any
+
+from runs.access.selectors.projects import Reader
+from runs.analysis.inference import PROVEN, Inference, Verdict
+from runs.analysis.scalability import MINIMUM_LEVELS, Fit, fitted
+from runs.cells.selectors import versions
+from runs.cells.selectors.series_cells import level_text
+from runs.compare.selectors.address.state import CompareState
+from runs.compare.selectors.describe.series_labels import (
+    Difference,
+    PlainWording,
+    Wording,
+    differences,
+    facet,
+    labels,
+)
+from runs.compare.selectors.judge import judging, known_noise
+from runs.compare.selectors.load import series as series_selectors
+from runs.compare.selectors.load.series import Loaded, Series, SeriesCell
+from runs.grouping import by_key
+
+MIRRORED: dict[Verdict, Verdict] = {"faster": "slower", "slower": "faster"}
+
+
+@dataclass(frozen=True)
+class ComparedRow:
+    """Head against base at one level of the x axis (None: there is no axis)."""
+
+    head: Series
+    base: Series
+    head_label: str
+    base_label: str
+    x: Any
+    head_cell: SeriesCell
+    base_cell: SeriesCell
+    comparison: Inference
+
+    @property
+    def effect(self) -> float:
+        """The distance of the two, the same in both directions; 0 if there is no ratio."""
+        return abs(math.log(self.comparison.ratio)) if self.comparison.ratio else 0.0
+
+    @property
+    def matters(self) -> bool:
+        """Proven: the interval excludes "no change"."""
+        return self.comparison.verdict in PROVEN
+
+
+@dataclass(frozen=True)
+class Average:
+    """The overall effect of a series against the baseline: that of all their common levels."""
+
+    head_label: str
+    base_label: str
+    rows: int
+    comparison: Inference
+
+
+@dataclass(frozen=True)
+class Step:
+    """A version against the one before it: a result for each level, and one for all of them."""
+
+    head_label: str
+    base_label: str
+    found: tuple[Inference, ...]
+    together: Inference | None
+
+
+@dataclass(frozen=True)
+class HeatCell:
+    """Two series at one level: `x` is the level, None if there is no axis."""
+
+    x: Any
+    comparison: Inference
+
+
+@dataclass(frozen=True)
+class Heat:
+    """Each series (row) against each (column); None if they share no level.
+
+    `level` is the text of the level; empty if each pair is compared where both do best together:
+    at the level with the best mean of both. That favours neither of them.
+    """
+
+    level: str
+    rows: tuple[tuple[HeatCell | None, ...], ...]
+
+
+@dataclass(frozen=True)
+class SeriesFit:
+    """A scalability law fitted to a series."""
+
+    series: Series
+    label: str
+    fit: Fit
+
+
+@dataclass(frozen=True)
+class ComparedPage:
+    """A comparison as pages, programs and reports show it.
+
+    `state` is the requested one with all series written out. `rows` are in the order of the series
+    and their levels, `forest` the same sorted by effect, the greatest first, and only relevant rows
+    if that was requested. `steps` are there where each of three or more series is another version.
+    `facets` split the series into charts.
+    """
+
+    state: CompareState
+    loaded: Loaded
+    labels: tuple[str, ...] = ()
+    base: Series | None = None
+    rows: tuple[ComparedRow, ...] = ()
+    forest: tuple[ComparedRow, ...] = ()
+    averages: tuple[Average, ...] = ()
+    steps: tuple[Step, ...] = ()
+    heat: Heat | None = None
+    differences: tuple[Difference, ...] = ()
+    facets: tuple[tuple[str, tuple[Series, ...]], ...] = ()
+    fits: tuple[SeriesFit, ...] = ()
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """The codes of why rows are not comparable, each once."""
+        rows = [row.comparison for row in self.rows]
+        missing = (each.reasons for each in rows if each.verdict == "not_comparable")
+        return tuple(dict.fromkeys(chain.from_iterable(missing)))
+
+    @property
+    def despite(self) -> tuple[str, ...]:
+        """The codes of what differs or is unknown, although rows were compared."""
+        despite = (row.comparison.despite for row in self.rows)
+        return tuple(dict.fromkeys(chain.from_iterable(despite)))
+
+    def label(self, each: Series) -> str:
+        """The label of a series."""
+        return self.labels[self.loaded.series.index(each)]
+
+
+def compared(
+    state: CompareState,
+    *,
+    reader: Reader,
+    wording: Wording | None = None,
+    seen: Collection[int] | None = None,
+) -> ComparedPage:
+    """Compare the series of a state. At most 18 queries for any number of series and levels.
+
+    All rows are judged together, and so are all pairs; a pair that is also a row has its answer.
+    `wording` gives the labels; without it they are in plain English. `seen` as for load().
+    """
+    loaded = series_selectors.load(
+        state.series, metric=state.metric, x=state.x, reader=reader, seen=seen
+    )
+    if not loaded.series or loaded.metric is None:
+        return ComparedPage(state, loaded)
+    names = labels(loaded, wording)
+    base = next((each for each in loaded.series if str(each.key) == state.base), loaded.series[0])
+    judge = judging.of_cells(
+        [cell.id for each in loaded.series for cell in each.cells],
+        [loaded.metric.name],
+        runs={cell.id: cell.runs for each in loaded.series for cell in each.cells},
+        under=loaded.comparability,
+        scopes=known_noise.scopes(
+            (each.campaign, cell.revision) for each in loaded.series for cell in each.cells
+        ),
+    )
+    how: dict[str, Any] = {"effect": state.effect / 100, "ignore": state.ignored_codes}
+    judged = partial(judge.judge, metric=loaded.metric, **how)
+    together = partial(judge.together, metric=loaded.metric, **how)
+    rows = _rows(loaded, names, base, judged)
+    shown = [row for row in rows if row.matters or not state.matters]
+    return ComparedPage(
+        state=replace(state, series=tuple(each.key for each in loaded.series)),
+        loaded=loaded,
+        labels=names,
+        base=base,
+        rows=rows,
+        forest=tuple(sorted(shown, key=lambda row: row.effect, reverse=True)),
+        averages=_averages(rows, together),
+        steps=_steps(loaded, names, judged, together),
+        heat=_heat(state.at, loaded, rows, judged),
+        differences=differences(loaded),
+        facets=_facets(state, loaded, wording or PlainWording()),
+        fits=_fits(state, loaded, names),
+    )
+
+
+Pairs = Sequence[tuple[int, int]]
+# A judge asked about pairs (base, head) of cells as the page wants them: each, or all together.
+Judged = Callable[[Pairs], list[Inference]]
+Together = Callable[[Pairs], Inference | None]
+
+
+def _rows(
+    loaded: Loaded, names: Sequence[str], base: Series, judged: Judged
+) -> tuple[ComparedRow, ...]:
+    base_label = names[loaded.series.index(base)]
+    found = [
+        (head, label, cell, of_base)
+        for head, label in zip(loaded.series, names, strict=True)
+        if head is not base
+        for of_base, cell in _at_same_levels(base, head)
+    ]
+    pairs = [(of_base.id, cell.id) for _head, _label, cell, of_base in found]
+    return tuple(
+        ComparedRow(head, base, label, base_label, cell.x, cell, of_base, comparison)
+        for (head, label, cell, of_base), comparison in zip(found, judged(pairs), strict=True)
+    )
+
+
+def _averages(rows: Sequence[ComparedRow], together: Together) -> tuple[Average, ...]:
+    of_heads = by_key((str(row.head.key), row) for row in rows)
+    return tuple(
+        Average(own[0].head_label, own[0].base_label, len(own), answer)
+        for own in of_heads.values()
+        if (answer := together([(row.base_cell.id, row.head_cell.id) for row in own]))
+    )
+
+
+def _steps(
+    loaded: Loaded, names: Sequence[str], judged: Judged, together: Together
+) -> tuple[Step, ...]:
+    """From version to version, all of them judged together."""
+    by_version = {
+        each.version: (each, name) for each, name in zip(loaded.series, names, strict=True)
+    }
+    if "" in by_version or not 2 < len(by_version) == len(loaded.series):
+        return ()
+    pairs: dict[tuple[str, str], list[tuple[int, int]]] = {}
+    for older, newer in pairwise(sorted(by_version, key=versions.order)):
+        (base, base_label), (head, head_label) = by_version[older], by_version[newer]
+        if shared := [(one.id, other.id) for one, other in _at_same_levels(base, head)]:
+            pairs[head_label, base_label] = shared
+    found = iter(judged([each for own in pairs.values() for each in own]))
+    return tuple(
+        Step(*labels, tuple(islice(found, len(own))), together(own))
+        for labels, own in pairs.items()
+    )
+
+
+def _heat(at: str, loaded: Loaded, rows: Sequence[ComparedRow], judged: Judged) -> Heat | None:
+    if len(loaded.series) < 2:
+        return None
+    levels = {level_text(cell.x) for each in loaded.series for cell in each.cells}
+    level = at if at in levels else ""
+    is_less_better = bool(loaded.metric and loaded.metric.direction == "lower")
+    size = range(len(loaded.series))
+    # Only the lower half is judged: the upper half says the same in reverse.
+    chosen = {
+        (row, column): both
+        for row in size
+        for column in range(row)
+        if (both := _together(loaded.series[column], loaded.series[row], level, is_less_better))
+    }
+    known = {(each.base_cell.id, each.head_cell.id): each.comparison for each in rows}
+    open_pairs = [
+        (base.id, head.id)
+        for base, head in chosen.values()
+        if (base.id, head.id) not in known and (head.id, base.id) not in known
+    ]
+    known |= dict(zip(open_pairs, judged(open_pairs), strict=True))
+    found: dict[tuple[int, int], HeatCell] = {}
+    for (row, column), (base, head) in chosen.items():
+        answer = known.get((base.id, head.id)) or _mirrored(known[head.id, base.id])
+        found[row, column] = HeatCell(head.x, answer)
+        found[column, row] = HeatCell(head.x, _mirrored(answer))
+    return Heat(level, tuple(tuple(found.get((r, c)) for c in size) for r in size))
+
+
+def _together(
+    base: Series, head: Series, level: str, is_less_better: bool
+) -> tuple[SeriesCell, SeriesCell] | None:
+    """The cells of both at the level; without one, where both together do best."""
+    shared = _at_same_levels(base, head)
+    if level:
+        shared = [both for both in shared if level_text(both[1].x) == level]
+    sign = -1 if is_less_better else 1
+    return max(shared, key=lambda both: sign * _mean_of_both(*both), default=None)
+
+
+def _at_same_levels(base: Series, head: Series) -> list[tuple[SeriesCell, SeriesCell]]:
+    at = {level_text(cell.x): cell for cell in base.cells}
+    return [(at[text], cell) for cell in head.cells if (text := level_text(cell.x)) in at]
+
+
+def _mean_of_both(base: SeriesCell, head: SeriesCell) -> float:
+    """On logs, where both sides count the same; medians if a value has no logarithm."""
+    one, other = base.summary.log_mean, head.summary.log_mean
+    if one is None or other is None:
+        return base.summary.median + head.summary.median
+    return one + other
+
+
+def _mirrored(each: Inference) -> Inference:
+    """The same result in reverse: base against head."""
+    return replace(
+        each,
+        verdict=MIRRORED.get(each.verdict, each.verdict),
+        ratio=1 / each.ratio if each.ratio else None,
+        low=1 / each.high if each.high else None,
+        high=1 / each.low if each.low else None,
+        base_value=each.head_value,
+        head_value=each.base_value,
+    )
+
+
+def _facets(
+    state: CompareState, loaded: Loaded, words: Wording
+) -> tuple[tuple[str, tuple[Series, ...]], ...]:
+    if state.facet == "none":
+        return (("", loaded.series),)
+    parts = by_key((facet(loaded, each, state.facet, words), each) for each in loaded.series)
+    return tuple((value, tuple(found)) for value, found in parts.items())
+
+
+def _fits(state: CompareState, loaded: Loaded, names: Sequence[str]) -> tuple[SeriesFit, ...]:
+    law = next((each for each in MINIMUM_LEVELS if each == state.fit), None)
+    if law is None:
+        return ()
+    found = []
+    for each, label in zip(loaded.series, names, strict=True):
+        points = [(cell.x, cell.summary.median) for cell in each.cells]
+        if all(isinstance(x, int | float) and x >= 1 and y > 0 for x, y in points):
+            fit = fitted(law, [x for x, _y in points], [y for _x, y in points])
+            if fit is not None:
+                found.append(SeriesFit(each, label, fit))
+    return tuple(found)

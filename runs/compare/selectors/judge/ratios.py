@@ -1,0 +1,206 @@
+"""The ratio tables of a campaign, of the pairs that `ratio_pairs` chooses."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+from runs.analysis.inference import PROVEN, Inference
+from runs.analysis.summary import Summary
+from runs.campaigns.selectors.grids import Measured
+from runs.cells.selectors import metrics, series_cells, versions
+from runs.cells.selectors.series_cells import VERSION
+from runs.compare.selectors.judge import judging, known_noise
+from runs.compare.selectors.judge.judging import Judge
+from runs.compare.selectors.judge.known_noise import Scope
+from runs.compare.selectors.judge.ratio_pairs import STEPS, RatioPair, ratio_pairs, subjects
+from runs.compare.selectors.load import stored_cells
+from runs.grouping import by_key
+from runs.models import Campaign, Cell
+from runs.models.campaigns import Origin
+
+# By the key of the cell and the name of the metric.
+Summaries: TypeAlias = Mapping[tuple[int, str], Summary]
+
+
+@dataclass(frozen=True)
+class RatioRow:
+    """Two levels of the factor `subject` under the same other levels, head against base.
+
+    `together` is their overall effect, that of all rows of the same two; None for a single row.
+    """
+
+    subject: str
+    levels: Mapping[str, Any]
+    base_label: str
+    head_label: str
+    comparison: Inference
+    base: Summary
+    head: Summary
+    together: Inference | None = None
+    # The keys of both cells.
+    cells: tuple[int, int] = (0, 0)
+    is_executed: bool = False
+
+    @property
+    def is_explained(self) -> bool:
+        """Whether there is something to explain: a proven difference of runs executed here."""
+        return self.is_executed and self.comparison.verdict in PROVEN
+
+
+class Tables:
+    """The ratio tables of a campaign for one metric, one for each factor that it asks about.
+
+    All are judged at once when the first is asked for, by `judge` where one is given. The baseline
+    is the lowest version, or the first of the named levels. Pairs with a side that has no finished
+    run are left out, since there is nothing to say about them yet. Seven queries, eight for
+    uploads; two less `among` what was read already.
+    """
+
+    def __init__(
+        self,
+        campaign: Campaign,
+        metric_name: str,
+        *,
+        among: Measured | None = None,
+        judge: Judge | None = None,
+    ) -> None:
+        self._campaign, self._name = campaign, metric_name
+        if among is None:
+            self._cells: Sequence[Cell] = list(series_cells.current(campaign))
+            self._summaries: Summaries = metrics.summaries_of([campaign], [metric_name])
+        else:
+            self._cells = among.cells
+            self._summaries = {(cell, metric_name): each for cell, each in among.summaries.items()}
+        self._judges: dict[tuple[str, ...], Judge | None] = {}
+        self._given = judge
+        self._pairs: dict[str, list[RatioPair]] = {}
+        self._found: dict[str, list[RatioRow]] = {}
+
+    @cached_property
+    def subjects(self) -> list[str]:
+        """What the campaign asks about."""
+        return subjects(self._cells)
+
+    def by(self, subject: str = "") -> list[RatioRow]:
+        """Heads against baselines about `subject`, else the first question, judged as a table."""
+        if subject not in self._found:
+            pairs, judge = self.pairs(subject), self._given or self._judge(subject)
+            self._found[subject] = _rows(pairs, self._name, self._summaries, judge)
+        return self._found[subject]
+
+    def pairs(self, subject: str = "") -> list[RatioPair]:
+        """The pairs of which both sides were measured."""
+        if subject not in self._pairs:
+            measured = {cell for cell, name in self._summaries if name == self._name}
+            self._pairs[subject] = [
+                pair
+                for pair in ratio_pairs(self._cells, subject=subject)
+                if pair.base.pk in measured and pair.head.pk in measured
+            ]
+        return self._pairs[subject]
+
+    @property
+    def every_pair(self) -> list[RatioPair]:
+        """Those of all tables."""
+        return [pair for name in ("", *self.subjects) for pair in self.pairs(name)]
+
+    def conclusions(self) -> list[RatioRow]:
+        """The rows of each question; of many versions newest against oldest, then each step."""
+        first = self.by()
+        subjects_asked = {row.subject for row in first} | {STEPS}
+        rows = [
+            *first,
+            *(row for name in self.subjects if name not in subjects_asked for row in self.by(name)),
+        ]
+        if STEPS not in self.subjects:
+            return rows
+        newest = next((row.head_label for row in reversed(rows) if row.subject == VERSION), "")
+        ends = [row for row in rows if row.subject != VERSION or row.head_label == newest]
+        # In the order of versions, also where some conditions lack some of them.
+        steps = sorted(self.by(STEPS), key=lambda row: versions.order(row.head_label))
+        return [*ends, *steps]
+
+    def _judge(self, subject: str) -> Judge | None:
+        # Of uploads other cells of a table's revisions are judged as well.
+        is_uploaded = self._campaign.origin == Origin.UPLOADED
+        key = (subject,) if is_uploaded else ()
+        if key not in self._judges:
+            pairs = self.pairs(subject) if is_uploaded else self.every_pair
+            every = None if is_uploaded else self._cells
+            pairs_of = {self._campaign: pairs}
+            self._judges[key] = _judge([self._name], pairs_of, every)
+        return self._judges[key]
+
+
+def ratios(campaign: Campaign, metric_name: str, *, subject: str = "") -> list[RatioRow]:
+    """One of the `Tables` of a campaign."""
+    return Tables(campaign, metric_name).by(subject)
+
+
+def ratios_of_executed(campaigns: Mapping[Campaign, str]) -> dict[Campaign, list[RatioRow]]:
+    """What campaigns executed here conclude, each of the metric of this name.
+
+    At most seven queries; nine for each where they have more values together than a judge reads:
+    each gets the answer that it has alone. The campaigns come with their scenarios.
+    """
+    every = Cell.objects.filter(campaign__in=campaigns).order_by("ordinal", "pk")
+    cells = by_key((cell.campaign_id, cell) for cell in every)
+    summaries = metrics.summaries_of(campaigns, campaigns.values())
+    if sum(each.n or 1 for each in summaries.values()) > stored_cells.MOST_VALUES:
+        return {each: Tables(each, name).conclusions() for each, name in campaigns.items()}
+
+    def tables(campaign: Campaign, judge: Judge | None = None) -> Tables:
+        name, own = campaigns[campaign], cells[campaign.pk]
+        found = {cell.pk: summaries[cell.pk, name] for cell in own if (cell.pk, name) in summaries}
+        return Tables(campaign, name, among=Measured(own, found), judge=judge)
+
+    pairs = {each: tables(each).every_pair for each in campaigns}
+    among = [each for of_campaign in cells.values() for each in of_campaign]
+    judge = _judge(set(campaigns.values()), pairs, among)
+    return {each: tables(each, judge).conclusions() for each in campaigns}
+
+
+def _scopes(pairs: Mapping[Campaign, Sequence[RatioPair]]) -> list[Scope]:
+    return known_noise.scopes(
+        (campaign, side.revision_id)
+        for campaign, of in pairs.items()
+        for pair in of
+        for side in (pair.base, pair.head)
+    )
+
+
+def _judge(
+    names: Collection[str],
+    pairs: Mapping[Campaign, Sequence[RatioPair]],
+    among: Iterable[Cell] | None = None,
+) -> Judge | None:
+    cells = {side.pk for of in pairs.values() for pair in of for side in (pair.base, pair.head)}
+    return judging.of_cells(cells, names, scopes=_scopes(pairs), among=among) if cells else None
+
+
+def _rows(
+    pairs: Sequence[RatioPair], name: str, summaries: Summaries, judge: Judge | None
+) -> list[RatioRow]:
+    if judge is None or not pairs:
+        return []
+    found = judge.metrics_of[pairs[0].base.campaign_id]
+    metric = next(each for each in found if each.name == name)
+    wanted = [(pair.base.pk, pair.head.pk) for pair in pairs]
+    subjects_of = ((pair.subject, pair.labels) for pair in pairs)
+    groups = by_key(zip(subjects_of, wanted, strict=True))
+    together = {key: judge.together(each, metric) for key, each in groups.items()}
+    return [
+        RatioRow(
+            pair.subject,
+            pair.levels,
+            *pair.labels,
+            comparison,
+            summaries[pair.base.pk, name],
+            summaries[pair.head.pk, name],
+            together[pair.subject, pair.labels],
+            (pair.base.pk, pair.head.pk),
+            judge.campaigns[pair.base.campaign_id].origin == Origin.EXECUTED,
+        )
+        for pair, comparison in zip(pairs, judge.judge(wanted, metric), strict=True)
+    ]

@@ -1,0 +1,400 @@
+"""Two commits that were not measured by one job alone: what a job does is part of the answer.
+
+What a job does to all of its runs is in none of their differences. Where jobs measured both commits
+the runs of these jobs alone are compared, by their own conditions, and where some of these measured
+them in turn, those of them alone; else the scatter of jobs before them is part of the error.
+"""
+
+import math
+import statistics
+from collections import defaultdict
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from runs.analysis.inference import SIGNIFICANCE, Cell, Inference, Model, Pair, Rule
+from runs.analysis.inference.job_scatter import (
+    BASELINE,
+    POINTS,
+    Jobs,
+    Point,
+    begins_of,
+    judge_jobs,
+    learn,
+)
+from runs.analysis.summary import Summary, summarise
+from runs.cells.selectors import revisions
+from runs.compare.selectors.load import comparability, stored_cells
+from runs.compare.selectors.load.comparability import Comparability
+from runs.compare.selectors.load.stored_cells import CellRuns, Machine
+from runs.models import Campaign, Change, Metric, Revision, Run
+from runs.models import Cell as StoredCell
+from runs.models.campaigns import Origin
+from runs.models.runs import SUMMARY_REPEAT
+from runs.shared import queries
+
+_VALUES = """
+WITH run AS MATERIALIZED (
+    SELECT run.id, cell_id, series_key, revision_id FROM runs_run run
+    JOIN runs_cell cell ON cell.id = cell_id
+    WHERE cell.campaign_id = %(campaign)s AND revision_id = ANY(%(revisions)s)
+        AND series_key = ANY(%(keys)s) AND state = %(finished)s AND repeat <> %(summary)s
+        AND run.id <= %(arrived)s AND NOT EXISTS (
+            SELECT FROM unnest(%(hardware)s::bigint[], %(environments)s::bigint[])
+                AS stray (hardware, environment)
+            WHERE hardware_id IS NOT DISTINCT FROM hardware
+                AND environment_id IS NOT DISTINCT FROM environment
+        )
+)
+SELECT metric_id, series_key, revision_id, cell_id, array_agg(value ORDER BY run_id)
+FROM runs_measurement JOIN run ON run.id = run_id
+WHERE metric_id = ANY(%(metrics)s) AND run_id = ANY(ARRAY(SELECT id FROM run))
+GROUP BY metric_id, series_key, revision_id, cell_id
+"""
+
+
+@dataclass(frozen=True)
+class JobHistory:
+    """The points before a head, by (metric, series key): of each commit, the oldest first.
+
+    `cells` are theirs, in the same order; `begins` where stretches without a change begin. Runs on
+    the machines of `without` are not among them.
+    """
+
+    points: Mapping[tuple[int, str], Mapping[int, Point]] = field(default_factory=dict)
+    cells: Mapping[tuple[int, str], Sequence[int]] = field(default_factory=dict)
+    begins: Mapping[tuple[int, str], Sequence[int]] = field(default_factory=dict)
+    without: frozenset[Machine] = frozenset()
+    _jobs: dict[int, Jobs | None] = field(default_factory=dict)
+
+    def jobs(self, metric: int) -> Jobs | None:
+        """How jobs scatter by this metric; None where too little is known."""
+        if metric not in self._jobs:
+            own = {key: points for (of, key), points in self.points.items() if of == metric}
+            begins = {key: self.begins[metric, key] for key in own}
+            self._jobs[metric] = learn(own, begins) if own else None
+        return self._jobs[metric]
+
+    def baseline(self, metric: int, key: str) -> tuple[list[Point], list[int]]:
+        """(points, cells) of the present level, the newest first."""
+        begin = self.begins.get((metric, key), [0])[-1]
+        points = list(self.points.get((metric, key), {}).values())[begin:]
+        cells = list(self.cells.get((metric, key), ()))[begin:]
+        return points[: -BASELINE - 1 : -1], cells[: -BASELINE - 1 : -1]
+
+
+def history_before(
+    campaign: Campaign,
+    head: Revision,
+    heads: Mapping[str, int],
+    metrics: Mapping[int, int],
+    *,
+    ref: str,
+    until: int,
+    ignore: Collection[str] = (),
+    without: Collection[Machine] = (),
+) -> JobHistory:
+    """The history of a commit's conditions on a branch, on machines like that of the head.
+
+    `heads` are the head's cells by series key, `metrics` the keys of rows with that of their
+    metric; `until` is the last run that counts, and `without` has machines whose runs do not. Eight
+    queries, whatever the size, and two more where points have runs of several machines.
+    """
+    made = revisions.last(campaign, head, ref, POINTS, arrived=until)
+    place = {revision.pk: number for number, revision in enumerate(reversed(made))}
+    rows = _values(campaign, place, list(heads), list(metrics), until, without)
+    cells = {cell for _metric, _key, _revision, cell, _values in rows}
+    ids = cells | set(heads.values())
+    runs = stored_cells.of_cells(ids, until=until, without=without)
+    if further := _strays(cells, set(heads.values()), runs, until, without):
+        without = frozenset(without) | further
+        rows = _values(campaign, place, list(heads), list(metrics), until, without)
+        runs = stored_cells.of_cells(ids, until=until, without=without)
+    under = comparability.of_cells(ids, runs)
+    points: dict[tuple[int, str], dict[int, Point]] = defaultdict(dict)
+    found: dict[tuple[int, str], list[int]] = defaultdict(list)
+    for metric, key, revision, cell, values in sorted(rows, key=lambda row: place[row[2]]):
+        if min(values) > 0 and (not under.judgement(cell, heads[key], ignore=ignore).reasons):
+            points[metrics[metric], key][revision] = point_of(values)
+            found[metrics[metric], key].append(cell)
+    dismissed = _dismissed(cells)
+    begins = {
+        (metric, key): begins_of(
+            list(own.values()),
+            [at for at, cell in enumerate(found[metric, key]) if (metric, cell) in dismissed],
+        )
+        for (metric, key), own in points.items()
+    }
+    return JobHistory(points, found, begins, frozenset(without))
+
+
+def point_of(values: Sequence[float]) -> Point:
+    """The point of runs with these positive values."""
+    logs = [math.log(value) for value in values]
+    return Point(
+        len(logs), statistics.fmean(logs), statistics.variance(logs) if len(logs) > 1 else 0.0
+    )
+
+
+def _strays(
+    cells: Collection[int],
+    heads: Collection[int],
+    runs: Mapping[int, CellRuns],
+    until: int,
+    without: Collection[Machine],
+) -> frozenset[Machine]:
+    """The machines of points with runs of several ones that the head does not have."""
+    if not any(comparability.are_several(runs.get(cell)) for cell in (*cells, *heads)):
+        return frozenset()
+    found = comparability.machines_of_cells([*cells, *heads], until)
+    sides = (
+        {machine for cell in side for machine in found.get(cell, ())} - set(without)
+        for side in (cells, heads)
+    )
+    return comparability.strays(*sides)
+
+
+def _dismissed(cells: Collection[int]) -> frozenset[tuple[int, int]]:
+    """(metric, cell) of steps of which people say that they are none."""
+    found = Change.objects.filter(
+        cell__in=cells, kind__in=Change.STEPS, decision=Change.Decision.DISMISSED
+    )
+    return frozenset(found.values_list("metric_id", "cell_id"))
+
+
+def _values(
+    campaign: Campaign,
+    place: Mapping[int, int],
+    keys: Sequence[str],
+    metrics: Sequence[int],
+    until: int,
+    without: Collection[Machine],
+) -> list[Any]:
+    values = {
+        "campaign": campaign.pk,
+        "revisions": list(place),
+        "keys": list(keys),
+        "metrics": list(metrics),
+        "finished": Run.State.FINISHED.value,
+        "summary": SUMMARY_REPEAT,
+        "arrived": until,
+        "hardware": [machine[0] for machine in without],
+        "environments": [machine[1] for machine in without],
+    }
+    return queries.rows(_VALUES, values)
+
+
+CellPair = tuple[int | None, int | None]
+
+
+@dataclass(frozen=True)
+class SharedRuns:
+    """The cells of two commits, for one metric, with the runs of the jobs that both have.
+
+    `places` are the pairs (base, head) of cells that have at least two such runs a side.
+    """
+
+    model: Model
+    places: Mapping[CellPair, Pair]
+
+    def summaries(self, pair: CellPair) -> tuple[Summary, Summary]:
+        """What is told of both sides: their runs of these jobs."""
+        places = self.places[pair]
+        sides = [self.model.cells[place or 0] for place in (places.base, places.head)]
+        base, head = map(summary_of, sides)
+        return base, head
+
+
+def summary_of(cell: Cell) -> Summary:
+    """What is told of the runs of a cell."""
+    return summarise(cell.values)
+
+
+def _jobs_of(
+    base: Collection[str], head: Collection[str], turns: Collection[str]
+) -> frozenset[str]:
+    """The jobs that measured both sides, in `turns` if there are such.
+
+    Runs that state none have none in common.
+    """
+    shared = frozenset(base) & frozenset(head) - {""}
+    return shared & frozenset(turns) or shared
+
+
+def _runs_of(
+    pairs: Sequence[tuple[int, int]], stored: Mapping[int, Cell], turns: Collection[str]
+) -> SharedRuns:
+    """The runs that both sides of these pairs share; `stored` are all cells with the metric."""
+    cells: list[Cell] = []
+    places: dict[CellPair, Pair] = {}
+    for base, head in pairs:
+        common = _jobs_of(stored[base].jobs, stored[head].jobs, turns)
+        sides = [stored[side].of_jobs(common) for side in (base, head)]
+        if min(side.n for side in sides) > 1:
+            places[base, head] = Pair(len(cells), len(cells) + 1)
+            cells += sides
+    return SharedRuns(Model(cells, turns={cell.campaign for cell in cells}), places)
+
+
+@dataclass(frozen=True)
+class SharedConditions:
+    """The runs of shared jobs by cell, and under what they were made."""
+
+    runs: Mapping[int, CellRuns]
+    comparability: Comparability
+
+
+@dataclass(frozen=True)
+class TwoJobs:
+    """What is known of pairs of cells whose sides other jobs have measured; see Judge."""
+
+    cells: Mapping[int, StoredCell]
+    campaigns: Mapping[int, Campaign]
+    runs: Mapping[int, CellRuns]
+    stored: Mapping[tuple[int, int], Cell]
+    keys: Mapping[int, Sequence[int]]
+    of_campaign: Mapping[int, Sequence[StoredCell]]
+    without: Collection[Machine] = ()
+    _histories: dict[Hashable, JobHistory] = field(default_factory=dict)
+    _shared: dict[Hashable, SharedRuns] = field(default_factory=dict)
+    _conditions: dict[Hashable, SharedConditions] = field(default_factory=dict)
+
+    @cached_property
+    def _turns(self) -> frozenset[str]:
+        """The jobs that measured both sides of a pair in turn."""
+        return frozenset(job for runs in self.runs.values() for job in runs.turns)
+
+    def are_two(self, pair: CellPair) -> bool:
+        """Whether one job measured the base and another one the head, of an uploaded campaign.
+
+        So it is where a job measured both in turn, and another one measured them as well.
+        Runs that do not state their job are those of their commit's. A job for each run needs no
+        scatter of its own: that of the runs has it.
+        """
+        cells = [self.cells[side] for side in pair if side and side in self.cells]
+        owners = {cell.campaign_id for cell in cells}
+        if len(cells) < 2 or len(owners) > 1:
+            return False
+        if self.campaigns[owners.pop()].origin != Origin.UPLOADED:
+            return False
+        sides = [(cell, self.runs.get(cell.pk, CellRuns())) for cell in cells]
+        made = [{job or (cell.revision_id or "") for job in runs.jobs} for cell, runs in sides]
+        in_turn = made[0] & made[1] & self._turns
+        if in_turn and (made[0] | made[1]) - in_turn:
+            return True
+        is_single = all(1 < runs.count == len(set(runs.jobs) - {""}) for _cell, runs in sides)
+        return made[0] != made[1] and not is_single
+
+    def shared(self, metric: Metric, pair: CellPair) -> SharedRuns | None:
+        """The runs of jobs that measured both sides, where others measured one of them.
+
+        None where there are none, or one job measured both alone.
+        """
+        base, head = (self.cells.get(side or 0) for side in pair)
+        if base is None or head is None or not self.are_two(pair):
+            return None
+        key = (metric.pk, base.campaign_id, base.revision_id, head.revision_id)
+        if key not in self._shared:
+            pairs = same_series(
+                self.of_campaign[base.campaign_id], [base.revision_id or 0, head.revision_id or 0]
+            )
+            stored = {cell: each for (cell, of), each in self.stored.items() if of == metric.pk}
+            both = [each for each in pairs if each[0] in stored and each[1] in stored]
+            self._shared[key] = _runs_of(both, stored, self._turns)
+        return self._shared[key] if pair in self._shared[key].places else None
+
+    def conditions(self, pair: CellPair) -> SharedConditions:
+        """Under what the jobs measured that both commits have. Two queries for all their cells."""
+        key = tuple(self.cells[side or 0].revision_id for side in pair)
+        if key not in self._conditions:
+            made: dict[int | None, set[str]] = defaultdict(set)
+            for cell, runs in self.runs.items():
+                made[self.cells[cell].revision_id].update(runs.jobs)
+            base, head = (made[revision] for revision in key)
+            shared = _jobs_of(base, head, self._turns)
+            cells = [cell for cell in self.runs if self.cells[cell].revision_id in key]
+            own = stored_cells.of_cells(cells, jobs=shared, without=self.without)
+            self._conditions[key] = SharedConditions(own, comparability.of_cells(cells, own))
+        return self._conditions[key]
+
+    def judge(
+        self, metric: Metric, pair: CellPair, effect: float, ignore: Collection[str], share: int
+    ) -> Inference:
+        """The answer of two jobs, by how the jobs of the history before them scatter.
+
+        `share` is how many metrics have this one's error rate together.
+        """
+        base, head = (self.cells[side] for side in pair if side)
+        points = [_point(self.stored[side.pk, metric.pk]) for side in (base, head)]
+        if None in points:
+            return Inference("not_comparable", reasons=("not_positive",))
+        scatter = self._history(base, head, ignore).jobs(metric.pk)
+        rows = len(self._common(base, head, metric))
+        level = scatter.level(rows, SIGNIFICANCE / share) if scatter else SIGNIFICANCE
+        return judge_jobs(
+            [point for point in points[:1] if point],
+            points[1] or Point(0, 0.0),
+            scatter.conditions.get(head.series_key) if scatter else None,
+            Rule(metric.direction, effect, level),  # type: ignore[arg-type]
+        )
+
+    def _common(self, base: StoredCell, head: StoredCell, metric: Metric) -> set[str]:
+        """The conditions of which both commits have the metric."""
+        keys: list[set[str]] = [
+            {
+                cell.series_key
+                for cell in self.of_campaign[side.campaign_id]
+                if cell.revision_id == side.revision_id and (cell.pk, metric.pk) in self.stored
+            }
+            for side in (base, head)
+        ]
+        return keys[0] & keys[1]
+
+    def _history(self, base: StoredCell, head: StoredCell, ignore: Collection[str]) -> JobHistory:
+        """The points before the later of both commits; without commits there are none."""
+        key = (base.revision_id, head.revision_id, tuple(ignore))
+        if key not in self._histories:
+            self._histories[key] = self._loaded_history(base, head, ignore)
+        return self._histories[key]
+
+    def _loaded_history(
+        self, base: StoredCell, head: StoredCell, ignore: Collection[str]
+    ) -> JobHistory:
+        wanted = [key for key in (base.revision_id, head.revision_id) if key]
+        revisions_by_key = Revision.objects.in_bulk(wanted)
+        if len(revisions_by_key) < len(set(wanted)) or len(wanted) < 2:
+            return JobHistory()
+        campaign = self.campaigns[head.campaign_id]
+        later = max((revisions_by_key[key] for key in reversed(wanted)), key=revisions.moment_of)
+        own = {
+            cell.series_key: cell.pk
+            for cell in self.of_campaign[campaign.pk]
+            if cell.revision_id == later.pk and cell.series_key
+        }
+        return history_before(
+            campaign,
+            later,
+            own,
+            {key: metric for metric, keys in self.keys.items() for key in keys},
+            ref=campaign.tracked_ref or revisions_by_key[wanted[0]].ref,
+            until=revisions.arrived(campaign, revisions_by_key.values()),
+            ignore=ignore,
+            without=self.without,
+        )
+
+
+def same_series(cells: Iterable[StoredCell], revisions: Sequence[int]) -> list[tuple[int, int]]:
+    """The conditions that both revisions have: (cell of the first, cell of the second)."""
+    cells_of = [
+        {cell.series_key: cell.pk for cell in cells if (cell.revision_id or 0) == revision}
+        for revision in revisions
+    ]
+    return [(cells_of[0][key], cells_of[1][key]) for key in cells_of[0] if key in cells_of[1]]
+
+
+def _point(cell: Cell) -> Point | None:
+    """None for a value that is not positive."""
+    if cell.mean is None:
+        return None
+    return Point(cell.n, cell.mean, cell.variance or 0.0, cell.rounding)

@@ -1,0 +1,75 @@
+"""The badge of a campaign: the verdict of its newest revision as a small picture."""
+
+import unicodedata
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.utils.cache import patch_cache_control
+from django.utils.translation import gettext as _
+from django.views.decorators.http import conditional_page
+
+from runs.access.selectors import projects
+from runs.compare.selectors.describe.verdict_words import VERDICTS, size_of_all, verdict_word
+from runs.histories.selectors import histories
+from runs.histories.selectors.histories import Badge
+from runs.models import Campaign
+
+SECONDS = 300
+COLOURS = {"slower": "#b3261e", "faster": "#1b7f3b", "same": "#1b7f3b"}
+UNDECIDED = "#6b7078"
+LABEL = "BenchLab"
+# Pixels of a character at 11 px, and the room at both ends.
+WIDTH, PADDING = 6.6, 12
+
+
+@conditional_page  # caches keep it for some minutes, and ask again with its content's hash
+def campaign_badge(request: HttpRequest, slug: str) -> HttpResponse:
+    """The verdict of the newest revision against the one before, or against `base`."""
+    shown = projects.visible(Campaign.objects.select_related("project"), to=request.user)
+    campaign = get_object_or_404(shown, slug=slug)
+    found = histories.badge(
+        campaign,
+        base=request.GET.get("base", ""),
+        metric=request.GET.get("metric", ""),
+        reader=request.user,
+    )
+    text = _words(found)
+    left, right = _width(LABEL), _width(text)
+    context = {
+        "label": LABEL,
+        "text": text,
+        "left": left,
+        "width": left + right,
+        "label_at": left / 2,
+        "text_at": left + right / 2,
+        "colour": COLOURS.get(found.verdict or "", UNDECIDED),
+    }
+    page = render(request, "campaigns/badge.svg", context, content_type="image/svg+xml")
+    # What a member sees, such as the verdict against a private base, is not for everybody's cache.
+    who = "private" if request.user.is_authenticated else "public"
+    patch_cache_control(page, max_age=SECONDS, **{who: True})
+    return page
+
+
+def _words(found: Badge) -> str:
+    if found.verdict is None:
+        return _("no revisions")
+    if not found.inferences:
+        return str(VERDICTS[found.verdict])
+    first = found.inferences[0]
+    if not first.is_proven:
+        return verdict_word(first)
+    word = size_of_all(found.inferences) or verdict_word(first)
+    if found.number == 1:
+        return word
+    return _("%(size)s, %(number)d of %(total)d") % {
+        "size": word,
+        "number": len(found.inferences),
+        "total": found.number,
+    }
+
+
+def _width(text: str) -> float:
+    """About as wide as the text is drawn; a Japanese character takes the room of two."""
+    places = sum(2 if unicodedata.east_asian_width(each) in "WF" else 1 for each in text)
+    return round(places * WIDTH + PADDING)

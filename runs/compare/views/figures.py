@@ -1,0 +1,230 @@
+"""The figures of a comparison: series against a factor, facet by facet, and the forest."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from runs.analysis.scalability import Fit
+from runs.archive.selectors.chart import hover_words
+from runs.cells.selectors import provenance, versions
+from runs.cells.selectors.metrics import metric_title
+from runs.cells.selectors.series_cells import SeriesKey
+from runs.charts import comparison as drawing
+from runs.charts.comparison import Curve, Track
+from runs.charts.figure import Figure
+from runs.charts.forest import Branch, forest
+from runs.charts.forest import Words as ForestWords
+from runs.charts.scaling import Axes, Point
+from runs.compare.selectors.describe.series_labels import Wording
+from runs.compare.selectors.describe.verdict_words import verdict_word
+from runs.compare.selectors.judge.comparisons import ComparedPage, ComparedRow
+from runs.compare.selectors.load.series import Series, SeriesCell
+from runs.compare.views import words as compare_words
+from runs.queue.selectors import validity
+from runs.templatetags.formats import named
+
+# Nobody reads a plot with more rows; the table next to it has them all.
+MOST_BRANCHES = 40
+FITTED_POINTS = 60
+
+
+def lines(page: ComparedPage, words: Wording) -> list[tuple[str, Figure]]:
+    """A figure for each facet, with the facet's value."""
+    if page.loaded.metric is None:
+        return []
+    places = {each.key: place for place, each in enumerate(page.loaded.series)}
+    short = short_labels(page)
+    ratios = {row.head_cell.id: row for row in page.rows} if page.state.relative else None
+    coloured = _are_told_apart_by_version(page.loaded.series)
+    curves = {found.series.key: found for found in page.fits} if ratios is None else {}
+    facets = [
+        [
+            Track(
+                # A label in the chart of its facet, which says its own name already.
+                label=short[each.key].removesuffix(f" · {value}") if value else short[each.key],
+                place=places[each.key],
+                points=tuple(_points(page, each, words, ratios)),
+                major=versions.major(each.version) if coloured else "",
+                curve=_curve(each, short[each.key], curves[each.key].fit)
+                if each.key in curves
+                else None,
+            )
+            for each in series
+        ]
+        for value, series in page.facets
+    ]
+    figures = drawing.comparison(facets, _axes(page, words))
+    return [(value, figure) for (value, _series), figure in zip(page.facets, figures, strict=True)]
+
+
+def forest_plot(rows: Sequence[ComparedRow], page: ComparedPage, words: Wording) -> Figure | None:
+    """The ratios with their intervals; None if no row has a ratio."""
+    drawn = rows[:MOST_BRANCHES]
+    short = short_labels(page)
+    branches = [
+        Branch(
+            label=_row_label(short[row.head.key], row, page, words),
+            verdict=row.comparison.verdict,
+            ratio=row.comparison.ratio,
+            low=row.comparison.low,
+            high=row.comparison.high,
+            url=url,
+        )
+        for row, url in zip(drawn, pair_urls(drawn, page), strict=True)
+        if row.comparison.ratio
+    ]
+    if not branches:
+        return None
+    return forest(
+        branches,
+        minimum_effect=page.state.effect / 100,
+        words=ForestWords(
+            ratio=_("Ratio to the baseline"),
+            interval=_("interval (95 %)"),
+            verdicts=_verdict_words(drawn),
+        ),
+    )
+
+
+def _verdict_words(rows: Sequence[ComparedRow]) -> dict[str, str]:
+    """By code the words that these rows use: a sign of the plot may stand for both."""
+    found: dict[str, dict[str, None]] = {}
+    for row in rows:
+        found.setdefault(row.comparison.verdict, {})[verdict_word(row.comparison)] = None
+    return {code: " / ".join(words) for code, words in found.items()}
+
+
+def short_labels(page: ComparedPage) -> dict[SeriesKey, str]:
+    """Short labels for drawings: without the product name that all of them start with."""
+    product = "PostgreSQL "
+    cut = all(label.startswith(product) for label in page.labels)
+    return {
+        each.key: label.removeprefix(product) if cut else label
+        for each, label in zip(page.loaded.series, page.labels, strict=True)
+    }
+
+
+def _row_label(label: str, row: ComparedRow, page: ComparedPage, words: Wording) -> str:
+    text = label if page.loaded.x is None else f"{label} · {level(row.x, page, words)}"
+    return f"{text} \N{WARNING SIGN}" if row.comparison.judged.has_doubts else text
+
+
+def level(x: Any, page: ComparedPage, words: Wording) -> str:
+    """A level of the x axis by itself."""
+    return "" if page.loaded.x is None else words.level(page.loaded.x, x)
+
+
+def pair_urls(rows: Sequence[ComparedRow], page: ComparedPage) -> list[str]:
+    """The addresses that show both cells of each row side by side."""
+    address = reverse("compare-cells")
+    more = f"&ignore={','.join(page.state.ignore)}" if page.state.ignore else ""
+    return [f"{address}?a={row.base_cell.id}&b={row.head_cell.id}{more}" for row in rows]
+
+
+def _cell_urls(each: Series) -> list[str]:
+    """For each cell its one run, or the campaign where there are several."""
+    campaign = reverse("campaign-detail", args=[each.campaign.slug])
+    return [
+        reverse("run-detail", args=[cell.runs.first])
+        if cell.runs.count == 1 and cell.runs.first is not None
+        else campaign
+        for cell in each.cells
+    ]
+
+
+def _axes(page: ComparedPage, words: Wording) -> Axes:
+    metric, x = page.loaded.metric, page.loaded.x
+    title = metric_title(metric) if metric else ""
+    numbers = [cell.x for each in page.loaded.series for cell in each.cells]
+    least = [cell.summary.minimum for each in page.loaded.series for cell in each.cells]
+    if page.state.relative:
+        title = _("Ratio to the baseline")
+    return Axes(
+        x_title=words.title(x) if x else "",
+        y_title=title,
+        # A level of zero has no place on a logarithmic axis.
+        log_x=page.state.log_x and all(isinstance(x, int | float) and x > 0 for x in numbers),
+        log_y=page.state.log_y and all(value > 0 for value in least),
+        relative=page.state.relative,
+        from_zero=metric is None or not metric.is_ratio,
+        words=hover_words(_("ratio"), _("interval (95 %)"))
+        if page.state.relative
+        else hover_words(),
+    )
+
+
+def _points(
+    page: ComparedPage, each: Series, words: Wording, ratios: Mapping[int, ComparedRow] | None
+) -> list[Point]:
+    found = []
+    for cell, url in zip(each.cells, _cell_urls(each), strict=True):
+        drawn = _drawn(page, each, cell, ratios)
+        if drawn is not None:
+            low, value, high = drawn
+            found.append(
+                Point(
+                    _place(cell.x, page, words),
+                    value,
+                    low,
+                    high,
+                    cell.summary.n,
+                    validity.counted(cell.runs.judged),
+                    note=_hover(page, cell),
+                    url=url,
+                )
+            )
+    return found
+
+
+def _drawn(
+    page: ComparedPage, each: Series, cell: SeriesCell, ratios: Mapping[int, ComparedRow] | None
+) -> tuple[float, float, float] | None:
+    """Low, value and high: the range as measured, or the ratio with its interval."""
+    if ratios is None:
+        summary = cell.summary
+        return summary.minimum, summary.median, summary.maximum
+    if each is page.base:
+        return 1.0, 1.0, 1.0
+    row = ratios.get(cell.id)
+    if row is None or row.comparison.ratio is None:
+        return None
+    found = row.comparison
+    ratio = row.comparison.ratio
+    return found.low or ratio, ratio, found.high or ratio
+
+
+def _place(x: Any, page: ComparedPage, words: Wording) -> Any:
+    if x is None or (isinstance(x, int | float) and not isinstance(x, bool)):
+        return x
+    return level(x, page, words)
+
+
+def conditions(page: ComparedPage, cell: SeriesCell) -> str:
+    """Machine, system and versions of a cell in one line."""
+    loaded = page.loaded
+    parts = [named(loaded.hardware[key]) for key in cell.runs.hardware]
+    parts += [loaded.environments[key].os_name for key in cell.runs.environment]
+    parts += [f"PostgreSQL {version}" for version in cell.runs.servers]
+    return " · ".join(part for part in parts if part)
+
+
+def _hover(page: ComparedPage, cell: SeriesCell) -> str:
+    """The conditions of a cell; of a published one the record of its figure, which has them too."""
+    record = page.loaded.provenance.get(cell.id, ())
+    return provenance.hover(record) if record else conditions(page, cell)
+
+
+def _are_told_apart_by_version(series: Sequence[Series]) -> bool:
+    """Versions have colours of their own; they are used where versions are what is compared."""
+    majors = {versions.major(each.version) for each in series}
+    return len(majors) > 1 and "" not in majors
+
+
+def _curve(each: Series, label: str, fit: Fit) -> Curve:
+    low, high = each.cells[0].x, each.cells[-1].x
+    step = (high - low) / FITTED_POINTS
+    places = [low + step * number for number in range(FITTED_POINTS + 1)]
+    name = f"{label}: {compare_words.FITS[fit.law]}"
+    return Curve(name, tuple((x, fit.throughput(x)) for x in places))

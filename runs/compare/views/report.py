@@ -1,0 +1,243 @@
+"""A comparison as a file: CSV, JSON, Markdown and LaTeX, and a report with charts and verdicts."""
+
+from dataclasses import replace
+from datetime import date
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.utils import timezone
+from django.utils.translation import get_language, override, pgettext
+from django.utils.translation import gettext as _
+
+from runs.analysis.inference import Inference
+from runs.analysis.judged_runs import JUDGEMENTS
+from runs.cells.selectors.metrics import metric_title
+from runs.compare.selectors.address import state as compare_state
+from runs.compare.selectors.describe import series_labels, summary
+from runs.compare.selectors.describe.series_labels import Wording
+from runs.compare.selectors.describe.verdict_words import lacks_print, sentence, verdict_word
+from runs.compare.selectors.judge.comparisons import ComparedPage, ComparedRow, compared
+from runs.compare.selectors.load.series import Series
+from runs.compare.views import figures as compare_figures
+from runs.documents import views
+from runs.documents.selectors import conditions as report_conditions
+from runs.queue.selectors import validity
+from runs.reports import formats, tables
+from runs.reports.report import Block, Facts, Paragraph, Picture, Report, Section, Table
+from runs.shared.pages import file
+from runs.templatetags.formats import in_language
+
+FORMATS = {
+    "csv": ("text/csv", "csv", tables.as_csv),
+    "md": ("text/markdown", "md", tables.as_markdown),
+    "latex": ("application/x-tex", "tex", tables.as_latex),
+}
+
+
+def answer(page: ComparedPage, words: Wording, wanted: str) -> HttpResponse | None:
+    """The file that was asked for; None for a format that there is not."""
+    if wanted == "json":
+        text = tables.as_json(content(page))
+        return file(text.encode(), "comparison.json", "application/json; charset=utf-8")
+    if wanted not in FORMATS:
+        return None
+    media_type, ending, write = FORMATS[wanted]
+    found = table(page, words)
+    # Tables for a text would be too wide with it: a report has it in a section of its own.
+    if wanted == "csv" and page.loaded.provenance:
+        # The table with the record of each published figure in its last column.
+        cells = [cell.id for each in page.loaded.series for cell in each.cells]
+        records = ("; ".join(page.loaded.provenance.get(cell, ())) for cell in cells)
+        rows = tuple((*row, record) for row, record in zip(found.rows, records, strict=True))
+        found = replace(found, heads=(*found.heads, _("Record")), rows=rows)
+    return file(write(found).encode(), f"comparison.{ending}", f"{media_type}; charset=utf-8")
+
+
+def table(page: ComparedPage, words: Wording) -> tables.Table:
+    """The values of every series, each with its ratio to the baseline."""
+    compared = {row.head_cell.id: row for row in page.rows}
+    metric = page.loaded.metric
+    return tables.Table(
+        heads=(
+            pgettext("compared", "Series"),
+            words.title(page.loaded.x) if page.loaded.x else _("Level"),
+            metric_title(metric) if metric else _("Median"),
+            _("Minimum"),
+            _("Maximum"),
+            "n",
+            *(str(validity.LABELS[each]) for each in JUDGEMENTS),
+            _("Ratio"),
+            _("Low"),
+            _("High"),
+            _("p (table)"),
+            _("Verdict"),
+        ),
+        rows=tuple(
+            (
+                label,
+                compare_figures.level(cell.x, page, words),
+                cell.summary.median,
+                cell.summary.minimum,
+                cell.summary.maximum,
+                cell.summary.n,
+                *cell.runs.judged.counts.values(),
+                *_figures(compared.get(cell.id)),
+            )
+            for each, label in zip(page.loaded.series, page.labels, strict=True)
+            for cell in each.cells
+        ),
+        caption=_("Ratios to %(base)s") % {"base": page.label(page.base)} if page.base else "",
+    )
+
+
+def content(page: ComparedPage) -> dict[str, Any]:
+    """The comparison for programs: codes and numbers, nothing translated."""
+    metric = page.loaded.metric
+    return {
+        "metric": metric
+        and {"name": metric.name, "unit": metric.unit, "direction": metric.direction},
+        "x": page.loaded.x,
+        "minimum_effect_percent": page.state.effect,
+        "ignored": page.state.ignore,
+        "base": str(page.base.key) if page.base else None,
+        "query": page.state.query,
+        "series": [
+            _series_as_json(each, label, page)
+            for each, label in zip(page.loaded.series, page.labels, strict=True)
+        ],
+        "rows": [
+            {"head": str(row.head.key), "base": str(row.base.key), "x": row.x}
+            | _comparison(row.comparison)
+            for row in page.rows
+        ],
+        "averages": [
+            {"head": each.head_label, "base": each.base_label, "rows": each.rows}
+            | _comparison(each.comparison)
+            for each in page.averages
+        ],
+        "differences": [vars(each) for each in page.differences],
+        "faults": page.loaded.faults,
+    }
+
+
+def _series_as_json(each: Series, label: str, page: ComparedPage) -> dict[str, Any]:
+    found = page.loaded.provenance
+    return {
+        "key": str(each.key),
+        "label": label,
+        "campaign": each.campaign.slug,
+        "origin": each.campaign.origin,
+        "levels": dict(each.levels),
+        "cells": [
+            {"id": cell.id, "x": cell.x, **vars(cell.summary), "judged": cell.runs.judged.counts}
+            | ({"record": found[cell.id]} if cell.id in found else {})
+            for cell in each.cells
+        ],
+    }
+
+
+def _comparison(found: Inference) -> dict[str, Any]:
+    differing = [vars(each) for each in found.differing]
+    return vars(found) | {"differing": differing, "judged": found.judged.counts}
+
+
+def _figures(row: ComparedRow | None) -> tuple[str | float | None, ...]:
+    if row is None:
+        return (None, None, None, None, "")
+    found = row.comparison
+    word = verdict_word(found)
+    return (
+        found.ratio,
+        found.low,
+        found.high,
+        found.adjusted_p_value,
+        f"{word}: {sentence(found.reasons)}" if lacks_print(found) else word,
+    )
+
+
+def compare_report(request: HttpRequest) -> HttpResponse:
+    """The comparison that the address says, as a file: `format` is html, md or rst."""
+    made = formats.FORMATS.get(request.GET.get("format", "html"))
+    if made is None:
+        raise Http404("format")
+    with override(views.language(request.GET.get("lang", ""))):
+        state, _faults = compare_state.read(request.GET)
+        words = series_labels.wording({key.slug for key in state.series})
+        page = compared(state, reader=request.user, wording=words)
+        if not page.loaded.series:
+            raise Http404("series")
+        address = request.build_absolute_uri(f"/compare/?{state.query}")
+        found = report(page, words, address=address, today=timezone.localdate())
+        return file(made.write(found), f"{found.name}.{made.ending}", made.media_type)
+
+
+def report(page: ComparedPage, words: Wording, *, address: str, today: date) -> Report:
+    """The report of what the compare page shows, in the reader's language; `address` is its own."""
+    sections = (
+        (_("Compared"), _series(page)),
+        (_("Conditions"), _conditions(page)),
+        (_("Results"), _results(page, words)),
+        (_("Where each published figure comes from"), _provenance(page, words)),
+        (_("Citation"), [Paragraph(f"BenchLab, {today:%Y}. {address} ({today})")]),
+    )
+    return Report(
+        name=f"comparison-{today}",
+        language=(get_language() or "en")[:2],
+        title=_("Comparison: %(series)s") % {"series": ", ".join(page.labels)},
+        subtitle=_("report of %(day)s") % {"day": today},
+        sections=tuple(Section(title, tuple(blocks)) for title, blocks in sections if blocks),
+    )
+
+
+def _series(page: ComparedPage) -> list[Block]:
+    rows = tuple(
+        (label, in_language(each.campaign, "title"), str(each.campaign.get_origin_display()))
+        for each, label in zip(page.loaded.series, page.labels, strict=True)
+    )
+    base = page.label(page.base) if page.base else "–"
+    facts = ((_("Baseline"), base), (_("Minimum effect"), f"{page.state.effect:g} %"))
+    return [
+        Table("", (pgettext("compared", "Series"), _("Campaign"), _("Origin")), rows),
+        Facts(facts),
+    ]
+
+
+def _conditions(page: ComparedPage) -> list[Block]:
+    machines = [
+        (_("Hardware"), report_conditions.hardware(each)) for each in page.loaded.hardware.values()
+    ]
+    systems = [
+        (_("Environment"), report_conditions.environment(each))
+        for each in page.loaded.environments.values()
+    ]
+    found = tuple(machines + systems)
+    return [Facts(found)] if found else []
+
+
+def _provenance(page: ComparedPage, words: Wording) -> list[Block]:
+    """The record of each figure that a publication prints; no block without one."""
+    found = page.loaded.provenance
+    rows = tuple(
+        (label, compare_figures.level(cell.x, page, words), "; ".join(found[cell.id]))
+        for each, label in zip(page.loaded.series, page.labels, strict=True)
+        for cell in each.cells
+        if cell.id in found
+    )
+    level = words.title(page.loaded.x) if page.loaded.x else _("Condition")
+    heads = (pgettext("compared", "Series"), level, _("Record"))
+    return [Table("", heads, rows)] if rows else []
+
+
+def _results(page: ComparedPage, words: Wording) -> list[Block]:
+    charts: list[Block] = [
+        Picture(f"chart-{number}", facet or _("Series side by side"), figure)
+        for number, (facet, figure) in enumerate(compare_figures.lines(page, words), start=1)
+    ]
+    forest = compare_figures.forest_plot(page.rows, page, words)
+    if forest:
+        charts.append(Picture("ratios", _("Ratios with intervals (95 %)"), forest))
+    found = table(page, words)
+    rows = tuple(tuple(map(tables.shown, row)) for row in found.rows)
+    numbers = frozenset(range(2, len(found.heads) - 1))
+    paragraphs = [Paragraph(each) for each in summary.of_comparison(page)]
+    return [*paragraphs, *charts, Table(found.caption, found.heads, rows, numbers)]

@@ -1,0 +1,180 @@
+"""Configurations: list, page, editor with its check, and postgresql.conf for any version."""
+
+from typing import Any, cast
+
+from django.contrib import messages
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+
+from runs.configurations.selectors import configurations as selectors
+from runs.configurations.services import configurations
+from runs.configurations.services.check import OFFERED_MAJORS
+from runs.configurations.views import page as configuration_page
+from runs.configurations.views.forms import ConfigurationForm, initial_of
+from runs.models import Configuration
+from runs.postgresql_settings.completion import complete
+from runs.shared import pages
+from runs.shared.errors import Refused, ServiceError
+from runs.shared.filters import ConfigurationFilters
+from runs.templatetags.formats import named, translated
+
+
+def configuration_list(request: HttpRequest) -> HttpResponse:
+    """All configurations, or those that the filters leave."""
+    listed = selectors.listed(to=request.user)
+    filters = ConfigurationFilters(request.GET, listed, request=request)
+    page = pages.page(filters.qs, request.GET, by="name")
+    found = page.rows
+    texts = selectors.descriptions(found)
+    uses = selectors.uses([each.pk for each in found], to=request.user)
+    context = {
+        "filters": filters,
+        "page": page,
+        "rows": [(each, uses[each.pk], texts[each.pk]) for each in found],
+    }
+    return render(request, "configurations/list.html", context)
+
+
+def configuration_detail(request: HttpRequest, slug: str) -> HttpResponse:
+    """Settings and their meaning, what another version gets, uses and history."""
+    configuration = get_object_or_404(selectors.listed(to=request.user), slug=slug)
+    wanted = request.GET.get("version", "")
+    own = configuration_page.own_major(configuration)
+    major = wanted if wanted in OFFERED_MAJORS else own
+    context = {
+        "configuration": configuration,
+        "description": selectors.descriptions([configuration])[configuration.pk],
+        "own_major": own,
+        "majors": OFFERED_MAJORS,
+        "meanings": configuration_page.meanings(configuration),
+        "campaigns": selectors.used_by(configuration, to=request.user, limit=pages.MOST_CAMPAIGNS),
+        "past": configuration_page.past(list(selectors.history(configuration))),
+        "is_own": configuration.origin == Configuration.Origin.OWN,
+        **configuration_page.translated(configuration, major),
+    }
+    return render(request, "configurations/detail.html", context)
+
+
+def configuration_file(request: HttpRequest, slug: str) -> HttpResponse:
+    """postgresql.conf for a version, as a download."""
+    configuration = get_object_or_404(selectors.listed(to=request.user), slug=slug)
+    wanted = request.GET.get("version", "")
+    major = wanted if wanted in OFFERED_MAJORS else configuration_page.own_major(configuration)
+    text = configuration_page.file(configuration, major)
+    return pages.file(text.encode(), f"{slug}-{major}.conf", "text/plain; charset=utf-8")
+
+
+def configuration_new(request: HttpRequest) -> HttpResponse:
+    """A new configuration, empty or from one that is there (`?from=slug`)."""
+    if request.method == "POST":
+        return _edited(request, None)
+    origin = selectors.listed(to=request.user).filter(slug=request.GET.get("from", "")).first()
+    initial: dict[str, Any] = {"majors": selectors.installed_majors()}
+    if origin is not None:
+        name = _("%(name)s, changed") % {"name": named(origin)}
+        texts = {"name": name[:200], "description": translated(origin.description)}
+        initial = initial_of(origin, initial["majors"]) | texts
+    form = ConfigurationForm(initial=initial, user=cast(User, request.user))
+    return _editor(request, form, None)
+
+
+def configuration_edit(request: HttpRequest, slug: str) -> HttpResponse:
+    """Change one of somebody's own; what others are is only copied."""
+    configuration = get_object_or_404(selectors.listed(to=request.user), slug=slug)
+    if request.method == "POST":
+        return _edited(request, configuration)
+    form = ConfigurationForm(initial=initial_of(configuration, selectors.installed_majors()))
+    return _editor(request, form, configuration)
+
+
+def configuration_check(request: HttpRequest) -> HttpResponse:
+    """What is to be said of the text, while it is typed."""
+    form = ConfigurationForm(request.POST, is_draft=True)
+    return render(request, "configurations/form.html#check", _checked(form))
+
+
+def configuration_names(request: HttpRequest) -> HttpResponse:
+    """Names of settings that start with, or contain, the typed text: JSON for the editor."""
+    majors = [each for each in request.GET.getlist("majors") if each in OFFERED_MAJORS]
+    found = complete(request.GET.get("prefix", "")[:64], majors or OFFERED_MAJORS[-1:], most=8)
+    fields = ("name", "default", "allowed", "versions", "missing", "description")
+    names = [{field: getattr(each, field) for field in fields} for each in found]
+    return JsonResponse({"names": names})
+
+
+def _edited(request: HttpRequest, configuration: Configuration | None) -> HttpResponse:
+    """The form as it was sent: only checked, its file read, or stored."""
+    form = ConfigurationForm(
+        request.POST,
+        request.FILES,
+        is_draft="store" not in request.POST,
+        user=None if configuration else cast(User, request.user),
+    )
+    if not form.is_valid():
+        return _editor(request, form, configuration)
+    form.show_text_of_file()
+    if "store" not in request.POST:
+        return _editor(request, form, configuration)
+    stored = _stored(form, configuration, cast(User, request.user))
+    if stored is None:
+        return _editor(request, form, configuration)
+    messages.success(request, _("The configuration is stored."))
+    return redirect("configuration-detail", slug=stored.slug)
+
+
+def _stored(
+    form: ConfigurationForm, configuration: Configuration | None, by: User
+) -> Configuration | None:
+    checked = form.checked()
+    if any(remark.line and not remark.name for remark in checked.errors):
+        form.add_error("text", _("Some lines are not settings; the check names them."))
+        return None
+    given = form.cleaned_data
+    details: dict[str, Any] = {
+        "name": given["name"],
+        "description": given["description"],
+        "content": checked.content,
+        "by": by,
+    }
+    try:
+        if configuration is None:
+            return configurations.create(project=given["project"], **details)
+        return configurations.edit(configuration=configuration, **details)
+    except ServiceError as error:
+        pages.into_form(form, error)
+    except Refused as refused:
+        for fault in refused.faults:
+            place = "initdb_options" if fault.pointer == "/initdb_options" else "text"
+            form.add_error(place, fault.message)
+    return None
+
+
+def _editor(
+    request: HttpRequest, form: ConfigurationForm, configuration: Configuration | None
+) -> HttpResponse:
+    data = form.data if form.is_bound else {"name": "x", **form.initial}
+    # A separate form: refused text must be checked as well.
+    shown = ConfigurationForm(data, is_draft=True)
+    context = {
+        "configuration": configuration,
+        "form": form,
+        **_checked(shown),
+    }
+    return render(request, "configurations/form.html", context)
+
+
+def _checked(form: ConfigurationForm) -> dict[str, Any]:
+    needed = ("text", "majors", "initdb_options", "written_for", "server")
+    form.is_valid()
+    if not all(name in form.cleaned_data for name in needed):
+        return {"checked": None}
+    checked = form.checked()
+    general = [each for each in checked.remarks if each.line is None]
+    return {
+        "checked": checked,
+        "line_remarks": [each for each in checked.remarks if each.line is not None],
+        "general_remarks": [each for each in general if each.code != "default_differs"],
+        "default_remarks": [each for each in general if each.code == "default_differs"],
+    }

@@ -1,0 +1,122 @@
+"""What the page of a configuration shows, ready for the template."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from runs.configurations.services import check as configuration_check
+from runs.configurations.services import fitted_configurations
+from runs.configurations.services.check import OFFERED_MAJORS
+from runs.configurations.services.contents import content
+from runs.configurations.services.fitted_configurations import InstallationFit
+from runs.models import Configuration, ConfigurationRevision
+from runs.postgresql_settings import conf_text, values
+from runs.postgresql_settings.catalogue import setting
+from runs.postgresql_settings.completion import versions
+from runs.postgresql_settings.findings import Finding
+from runs.postgresql_settings.fitting import Fitted, home
+
+
+def own_major(configuration: Configuration) -> str:
+    """The version that it is written for; if none is given, the newest that accepts it."""
+    return configuration.written_for or home(configuration.settings, OFFERED_MAJORS[-1])
+
+
+def meanings(configuration: Configuration) -> list[dict[str, Any]]:
+    """Each setting with its facts in the configuration's own version."""
+    major = own_major(configuration)
+    return [_meaning(name, value, major) for name, value in sorted(configuration.settings.items())]
+
+
+def translated(configuration: Configuration, major: str) -> dict[str, Any]:
+    """What a version gets: the settings, and what changed on the way."""
+    checked = configuration_check.check(content(configuration), [major])
+    fitted = checked.fitted[0]
+    return {
+        "major": major,
+        "fitted": fitted,
+        "changes": changes(fitted),
+        "remarks": [each for each in checked.remarks if each.severity != "info"],
+        "notes": [_(note.message) % note.parameters for note in fitted.notes],
+    }
+
+
+def changes(fitted: Fitted) -> list[dict[str, str]]:
+    """What reads otherwise in that version, or is not there, with the reason."""
+    return recorded_changes([vars(each) for each in (*fitted.changes, *fitted.left_out)])
+
+
+def recorded_changes(translated: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
+    """The same of a run, as its frozen plan keeps it."""
+    return [
+        {
+            "before": f"{each['name_from']} = {each['value_from']}",
+            "after": f"{each['name_to']} = {each['value_to']}" if each["name_to"] else "",
+            "reason": _(each["reason"]) % each["parameters"],
+        }
+        for each in translated
+    ]
+
+
+def of_installations(fits: Sequence[InstallationFit], remarks: Sequence[Finding]) -> dict[str, Any]:
+    """What installations get in other words than written, those alike together; and warnings."""
+    alike: dict[str, dict[str, Any]] = {}
+    for fit in fits:
+        found = changes(fit.fitted)
+        if found:
+            group = alike.setdefault(repr(found), {"versions": [], "changes": found})
+            if fit.installation.version not in group["versions"]:  # once for several servers
+                group["versions"].append(fit.installation.version)
+    sentences = [fitted_configurations.words(finding) for finding in remarks]
+    return {"translations": list(alike.values()), "remarks": sentences}
+
+
+def file(configuration: Configuration, major: str) -> str:
+    """postgresql.conf for that version, with the changes listed at its top."""
+    fitted = fitted_configurations.fitted(content(configuration), major)
+    lines = [
+        f"{each['before']} -> {each['after'] or '-'}: {each['reason']}" for each in changes(fitted)
+    ]
+    options = " ".join(configuration.initdb_options)
+    head = [configuration.name, *([f"initdb {options}"] if options else []), *lines]
+    return conf_text.write(fitted.settings, major, header=head)
+
+
+def past(revisions: Sequence[ConfigurationRevision]) -> list[dict[str, Any]]:
+    """Revisions, the newest first, each against the one before it."""
+    older = [*map(_flat, revisions[1:]), None]
+    return [
+        {"revision": each, "differences": differences(before, _flat(each)) if before else []}
+        for each, before in zip(revisions, older, strict=True)
+    ]
+
+
+def _meaning(name: str, value: str, major: str) -> dict[str, Any]:
+    facts = setting(name, major)
+    return {
+        "name": name,
+        "value": value,
+        "facts": facts,
+        "default": values.default(facts) if facts else "",
+        "allowed": values.allowed(facts) if facts else "",
+        "versions": versions(name),
+    }
+
+
+def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The settings that read otherwise after than before, by name."""
+    return [
+        {"name": name, "before": before.get(name, ""), "after": after.get(name, "")}
+        for name in sorted({*before, *after})
+        if before.get(name) != after.get(name)
+    ]
+
+
+def _flat(revision: ConfigurationRevision) -> dict[str, str]:
+    found = dict(revision.settings)
+    if revision.initdb_options:
+        found["initdb"] = " ".join(revision.initdb_options)
+    if revision.written_for:
+        found[_("written for")] = revision.written_for
+    return found

@@ -1,0 +1,307 @@
+"""Reports of campaigns: everything that one needs to know about them, in one document."""
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import override
+
+from runs.archive.selectors import archive, conclusions
+from runs.archive.selectors.chart import Ratios, charts, draw, ratio_title, ratios_of
+from runs.campaigns.selectors import annotations
+from runs.cells.selectors import factor_names as designs
+from runs.cells.selectors import provenance
+from runs.cells.selectors.level_names import citation, factors
+from runs.documents.selectors import conditions as report_conditions
+from runs.documents.selectors import recorded_commands as recorded
+from runs.documents.selectors import results as report_results
+from runs.documents.selectors.explanations import explanations
+from runs.models import Annotation, Campaign, PrintedFigure, PublishedTable, Run
+from runs.reports.recorded_runs import RecordedRun
+from runs.reports.report import (
+    Block,
+    Bullets,
+    Facts,
+    Listing,
+    Paragraph,
+    Picture,
+    Remark,
+    Report,
+    Section,
+    Table,
+)
+from runs.reports.shell_script import shell_script
+from runs.templatetags.formats import factor, in_language, quantity, spoken
+
+
+def machines(table: PublishedTable) -> list[Block]:
+    """The machines by role, and the settings of each configuration once."""
+    nodes = list(table.nodes.select_related("hardware", "environment", "configuration"))
+    rows = tuple(
+        (
+            spoken(node.name) or node.role,
+            report_conditions.hardware(node.hardware),
+            report_conditions.environment(node.environment),
+            node.software or "–",
+        )
+        for node in nodes
+    )
+    heads = (_("Role"), _("Hardware"), _("Environment"), _("Software"))
+    blocks: list[Block] = [Table(_("Machines"), heads, rows)] if rows else []
+    found = {node.configuration.pk: node.configuration for node in nodes if node.configuration}
+    blocks += [
+        report_conditions.settings_table(each.name, each.settings)
+        for each in found.values()
+        if each.settings
+    ]
+    return blocks
+
+
+def results(campaign: Campaign) -> list[Block]:
+    """Charts, ratios computed from the printed figures, and the table as printed."""
+    table = campaign.published
+    drawn = charts(campaign, factors(table.columns))
+    blocks: list[Block] = [
+        Picture(f"chart-{number}", in_language(campaign, "title"), draw(each, shown))
+        for number, (each, shown) in enumerate(drawn, start=1)
+    ]
+    if drawn and (ratios := ratios_of(*drawn[0])):
+        blocks.append(_ratio_table(ratios, ratio_title(*drawn[0])))
+    if table.grid:
+        blocks += [_printed(table), *_provenance(table)]
+    notes = tuple(spoken(note) for note in table.notes)
+    return [*blocks, *([Bullets(notes)] if notes else [])]
+
+
+def findings(table: PublishedTable) -> list[Block]:
+    """Who draws which conclusions: the publication, BenchLab, and where they disagree."""
+    blocks: list[Block] = []
+    for title, found in conclusions.grouped(table):
+        blocks += [Paragraph(title), Bullets(tuple(each.sentence for each in found))]
+    return blocks
+
+
+def discrepancies(table: PublishedTable) -> list[Block]:
+    """Where it contradicts itself."""
+    rows = tuple(
+        (
+            str(each.get_kind_display()),
+            each.printed,
+            each.recomputed or "–",
+            spoken(each.explanation),
+        )
+        for each in archive.discrepancies().filter(table=table)
+    )
+    heads = (_("Kind"), _("Printed"), _("Computed"), _("Explanation"))
+    return [Table("", heads, rows)] if rows else []
+
+
+def _ratio_table(ratios: Ratios, title: str) -> Table:
+    caption = _("Ratios computed from the printed figures; base: %(base)s") % {"base": ratios.base}
+    rows = tuple((name, *(factor(value) for value in values)) for name, values in ratios.rows)
+    numbers = frozenset(range(1, len(ratios.heads) + 1))
+    return Table(caption, (title, *ratios.heads), rows, numbers)
+
+
+def _printed(table: PublishedTable) -> Table:
+    figures = archive.printed(table)
+    heads = tuple(map(provenance.head, table.columns))
+    rows = tuple(
+        (
+            *(
+                _text(text, table.columns[column], figures.get((row, column)))
+                for column, text in enumerate(texts)
+            ),
+            *[""] * (len(heads) - len(texts)),
+        )
+        for row, texts in enumerate(table.grid)
+    )
+    numbers = frozenset(column for column, each in enumerate(table.columns) if "factor" not in each)
+    return Table(_("As printed"), heads, rows, numbers)
+
+
+def _provenance(table: PublishedTable) -> list[Block]:
+    """The record of each figure, with its conditions where those of the table differ."""
+    figures = list(
+        table.printed.select_related("measurement__metric")
+        .prefetch_related(*provenance.loaded(leaves_out=("grid",)))
+        .order_by("row", "column")
+    )
+    under = ["; ".join(provenance.condition_names(figure)) for figure in figures]
+    differ = len(set(under)) > 1
+    rows = tuple(
+        (
+            figure.text,
+            figure.measurement.metric.unit if figure.measurement else "",
+            f"{figure.row + 1}, {figure.column + 1}",
+            str(figure.get_kind_display()),
+            provenance.exactness([figure]),
+            provenance.repeats(figure),
+            "; ".join(provenance.disputes([figure])),
+            *([conditions] if differ else []),
+        )
+        for figure, conditions in zip(figures, under, strict=True)
+    )
+    heads = (
+        _("As printed"), _("Unit"), _("Row, column"), _("Source"), _("Exactness"), _("Repeats"),
+        _("Disputed"), *([_("Conditions")] if differ else []),
+    )  # fmt: skip
+    found: list[Block] = [Table(_("Where each figure comes from"), heads, rows)]
+    if under and under[0] and not differ:
+        found.append(Paragraph(_("Conditions of all figures: %(which)s") % {"which": under[0]}))
+    return found
+
+
+def _text(text: str, column: Mapping[str, Any], figure: PrintedFigure | None) -> str:
+    """As printed; if BenchLab computes another value, that is added."""
+    if figure and figure.differs:
+        computed = _("computed: %(value)s") % {"value": quantity(figure.recomputed)}
+        return f"{text} ({computed})"
+    if figure and figure.kind == PrintedFigure.Kind.NOT_MEASURED:
+        return f"{text} ({_('not measured')})"
+    level = (column.get("values") or {}).get(text, text)
+    return spoken((column.get("label_of") or {}).get(level)) or text
+
+
+# A longer script of all runs is only a download; the report then has that of the first run.
+MOST_SCRIPT_CHARACTERS = 200_000
+
+
+def of_campaign(campaign: Campaign, *, language: str, address: str, today: date) -> Report:
+    """The report of any campaign: executed here, uploaded, or published.
+
+    `address` is that of the campaign's page. Expensive: some forty queries, whatever the size,
+    and three for each of several servers.
+    """
+    with override(language):
+        published = hasattr(campaign, "published")
+        sections = _published(campaign) if published else _executed(campaign)
+        sections += [
+            *_remarks(campaign),
+            (_("Appendix: commands"), _appendix(campaign, address)),
+            (_("Citation"), [Paragraph(_citation(campaign, address, today))]),
+        ]
+        return Report(
+            name=f"{campaign.slug}-{language}",
+            language=language,
+            title=in_language(campaign, "title"),
+            subtitle=_subtitle(campaign, today),
+            sections=tuple(Section(title, tuple(blocks)) for title, blocks in sections if blocks),
+        )
+
+
+def _executed(campaign: Campaign) -> list[tuple[str, Sequence[Block]]]:
+    return [
+        (_("Purpose"), _purpose(campaign)),
+        (
+            _("Conditions"),
+            [
+                *report_conditions.machines(campaign),
+                *report_conditions.programs(campaign),
+                *report_conditions.settings(campaign),
+            ],
+        ),
+        (_("Method"), [report_conditions.kept(campaign), Paragraph(order(campaign))]),
+        (_("Results"), report_results.results(campaign)),
+        (_("Verdicts"), report_results.verdicts(campaign)),
+        (_("Why"), explanations(campaign)),
+    ]
+
+
+def _published(campaign: Campaign) -> list[tuple[str, Sequence[Block]]]:
+    table = campaign.published
+    method = [Paragraph(spoken(table.method))] if table.method else []
+    return [
+        (_("Purpose"), _purpose(campaign)),
+        (_("Conditions"), machines(table)),
+        (_("Method"), [*method, report_conditions.kept(campaign)]),
+        (_("Results"), results(campaign)),
+        (_("Findings of the publication, in our words"), findings(table)),
+        (_("Discrepancies"), discrepancies(table)),
+    ]
+
+
+def _purpose(campaign: Campaign) -> list[Block]:
+    question = in_language(campaign, "question") if campaign.question else ""
+    scenario = _("Scenario"), _(campaign.scenario.title)
+    return [*([Paragraph(question)] if question else []), Facts((scenario,))]
+
+
+def order(campaign: Campaign) -> str:
+    """In which order the runs were executed, and what of the repeats is told."""
+    text = _("Of the repeats the median is taken.")
+    if campaign.seed:
+        text += " " + _("The runs were executed in a random order; its seed is %(seed)s.") % {
+            "seed": campaign.seed
+        }
+    return text
+
+
+def _remarks(campaign: Campaign) -> list[tuple[str, Sequence[Block]]]:
+    found = annotations.of_campaign(campaign)
+    words = designs.words(campaign)
+
+    def remark(each: Annotation) -> Remark:
+        # A note may be about a cell: Clients 8, Version 16.14.
+        place = words.listed(each.cell.levels) if each.cell else ""
+        return Remark(each.text, " · ".join(filter(None, (place, annotations.signature(each)))))
+
+    titles = {
+        Annotation.Kind.DISCUSSION: _("Discussion"),
+        Annotation.Kind.CONCLUSION: _("Conclusion"),
+        Annotation.Kind.NOTE: _("Notes"),
+    }
+    return [
+        (title, [remark(each) for each in found if each.kind == kind])
+        for kind, title in titles.items()
+    ]
+
+
+def _appendix(campaign: Campaign, address: str) -> list[Block]:
+    listings: list[Block] = []
+    for server, name in (designs.server_names(campaign) or {"": ""}).items():
+        runs = recorded.of_campaign(campaign, server=server)
+        if runs:
+            listings.append(_script(campaign, runs, address, name))
+    return listings
+
+
+def first_run(campaign: Campaign, address: str) -> list[Listing]:
+    """What its first finished run executed; nothing where none did."""
+    found = campaign.runs.filter(state=Run.State.FINISHED, plan__isnull=False)
+    run = found.select_related("cell", "cluster").order_by("started_at", "position").first()
+    runs = recorded.of_run(run) if run else []
+    if not runs:
+        return []
+    script = shell_script(campaign.slug, campaign.title, runs, address=address)
+    return [Listing(_("The first run as a shell script"), script)]
+
+
+def _script(campaign: Campaign, runs: Sequence[RecordedRun], address: str, server: str) -> Listing:
+    """What a server executed, to be repeated by hand on a similar machine."""
+    script = shell_script(campaign.slug, campaign.title, runs, address=address)
+    caption = _("All runs in their order, as a shell script")
+    if len(script) > MOST_SCRIPT_CHARACTERS:
+        script = shell_script(campaign.slug, campaign.title, runs[:1], address=address)
+        caption = _("The first run as a shell script; that of all runs is on the campaign's page")
+    return Listing(f"{server}: {caption}" if server else caption, script)
+
+
+def _citation(campaign: Campaign, address: str, today: date) -> str:
+    if hasattr(campaign, "published"):
+        return citation(campaign.published, address)
+    title, year = in_language(campaign, "title"), campaign.created_at.year
+    return f"“{title}”, BenchLab, {year}. {address} ({today})"
+
+
+def _subtitle(campaign: Campaign, today: date) -> str:
+    if hasattr(campaign, "published"):
+        table = campaign.published
+        return f"{in_language(table.source, 'title')} · {provenance.where(table)}"
+    parts = (
+        str(campaign.get_origin_display()),
+        f"{campaign.created_at:%Y-%m-%d}",
+        _("report of %(day)s") % {"day": today},
+    )
+    return " · ".join(parts)

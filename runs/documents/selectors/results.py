@@ -1,0 +1,198 @@
+"""The results of an executed or uploaded campaign for its report: tables, figures, verdicts."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
+
+from runs.analysis.inference import MINIMUM_EFFECT
+from runs.analysis.summary import Summary
+from runs.archive.selectors.chart import hover_words
+from runs.campaigns.selectors import campaigns, grids
+from runs.campaigns.selectors.grids import Grid, GridCell, Measured
+from runs.cells.selectors import factor_names as designs
+from runs.cells.selectors import metrics
+from runs.cells.selectors.metrics import metric_label, metric_title
+from runs.charts.bars import bars, of_single_points
+from runs.charts.figure import Figure
+from runs.charts.forest import Branch, forest
+from runs.charts.forest import Words as ForestWords
+from runs.charts.scaling import Axes, Line, Point, scaling
+from runs.compare.selectors.describe import summary
+from runs.compare.selectors.judge import ratios
+from runs.compare.selectors.judge.ratios import RatioRow
+from runs.models import Campaign, Cell, Metric
+from runs.queue.selectors import validity
+from runs.reports.report import Block, Paragraph, Picture, Table
+from runs.templatetags.formats import estimate, factor, quantity, sized, verdict
+
+# More metrics would repeat the same in other units.
+MOST_METRICS = 8
+# With more, a forest would fill a page.
+MOST_BRANCHES = 60
+# Of more rows a table has the first, and of more lines a chart: the exports have all.
+MOST_ROWS, MOST_LINES = 200, 24
+
+
+def results(campaign: Campaign, *, most_metrics: int = MOST_METRICS) -> list[Block]:
+    """A chart of the primary metric, and a table for each metric. Three queries per metric."""
+    blocks: list[Block] = []
+    cells: Sequence[Cell] = ()
+    first = metrics.primary(campaign)
+    listed = sorted(metrics.of_campaign(campaign), key=lambda each: each != first)
+    for metric in listed[:most_metrics]:
+        measured = grids.measured(campaign, metric, cells=cells)
+        cells = measured.cells
+        grid = grids.grid(campaign, metric, among=measured, most_rows=MOST_ROWS)
+        figure = None if blocks else _figure(campaign, metric, grid, measured)
+        if figure:
+            blocks.append(Picture("results", _caption(metric, figure), figure))
+        blocks.append(_table(campaign, metric, grid))
+    return blocks or [Paragraph(_("No run has finished yet."))]
+
+
+def verdicts(campaign: Campaign, *, subject: str = "") -> list[Block]:
+    """Ratios of the primary metric, of the first question or `subject`: a table and a forest."""
+    metric = metrics.primary(campaign)
+    rows = ratios.ratios(campaign, metric.name, subject=subject) if metric else []
+    if not metric or not rows:
+        return []
+    words = designs.words(campaign).among(row.levels for row in rows)
+    blocks: list[Block] = [
+        Paragraph(sentence) for sentence in summary.of_table(rows, words).values()
+    ]
+    blocks.append(_ratio_table(metric, rows, words))
+    branches = [
+        Branch(
+            f"{_named(row, words)} · {words.listed(row.levels)}".rstrip(" ·"),
+            row.comparison.verdict,
+            row.comparison.ratio,
+            row.comparison.low,
+            row.comparison.high,
+        )
+        for row in rows
+        if row.comparison.ratio
+    ]
+    if 0 < len(branches) <= MOST_BRANCHES:
+        caption = _("Ratios of %(metric)s, 95 %% interval") % {"metric": metric_label(metric)}
+        blocks.append(Picture("ratios", caption, forest_of(branches)))
+    return blocks
+
+
+def forest_of(branches: Sequence[Branch]) -> Figure:
+    """The forest of a report."""
+    words = ForestWords(
+        ratio=_("ratio"),
+        interval=_("interval (95 %)"),
+        verdicts={branch.verdict: verdict(branch.verdict) for branch in branches},
+    )
+    return forest(branches, minimum_effect=MINIMUM_EFFECT, words=words)
+
+
+def _table(campaign: Campaign, metric: Metric, grid: Grid) -> Table:
+    title = designs.factor_title(campaign, grid.factor)
+    named = (designs.choice_title(grid.factor or "", str(each)) or each for each in grid.columns)
+    heads = tuple(f"{title} {each}".strip() for each in named)
+    rows = tuple(
+        (f"PostgreSQL {row.label}".strip(), *(_cell(cell) for cell in row.cells))
+        for row in grid.rows
+    )
+    caption = _("%(metric)s: median, least to greatest, number of runs") % {
+        "metric": metric_title(metric)
+    }
+    caption = _of_first(caption, len(grid.rows), grid.total)
+    return Table(caption, (_("Condition"), *heads), rows, frozenset(range(1, len(heads) + 1)))
+
+
+def _cell(cell: GridCell | None) -> str:
+    found: Summary | None = cell.summary if cell else None
+    mark = validity.mark(cell.judged) if cell else ""
+    if found is None:
+        return f"– {mark}".rstrip()
+    if found.n in (None, 1):
+        return f"{quantity(found.median)} {mark}".rstrip()
+    least, greatest = quantity(found.minimum), quantity(found.maximum)
+    return f"{quantity(found.median)} ({least}–{greatest}, n={found.n}) {mark}".rstrip()
+
+
+def _of_first(caption: str, shown: int, total: int) -> str:
+    """The caption, which says where a table has only the first of its rows."""
+    if shown == total:
+        return caption
+    text = _("%(caption)s. The first %(shown)s of %(total)s rows; the export has all.")
+    return text % {"caption": caption, "shown": quantity(shown), "total": quantity(total)}
+
+
+def _figure(campaign: Campaign, metric: Metric, grid: Grid, among: Measured) -> Figure | None:
+    """Lines if the levels are numbers, bars if they are names."""
+    x_title = designs.factor_title(campaign, grid.factor)
+    rows = grids.rows(among.cells, designs.words(campaign))[:MOST_LINES]
+    lines = campaigns.lines_of(rows, grid.factor, among.summaries)
+    is_amount = not metric.is_ratio
+    axes = Axes(x_title, metric_title(metric), from_zero=is_amount, words=hover_words())
+    if any(len(line.points) > 1 for line in lines):
+        return scaling(lines, axes)
+    single, title = of_single_points(lines, by_name=_("Version"), by_level=x_title)
+    if single:
+        return bars(single, replace(axes, x_title=title))
+    lines = [Line(row.label, row.major, tuple(_bars(row.cells, grid.columns))) for row in grid.rows]
+    return bars(lines, axes) if any(line.points for line in lines) else None
+
+
+def _bars(cells: Sequence[GridCell | None], columns: Sequence[Any]) -> list[Point]:
+    return [
+        Point.of(
+            "" if level is None else str(level), cell.summary, mark=validity.counted(cell.judged)
+        )
+        for cell, level in zip(cells, columns, strict=True)
+        if cell and cell.summary
+    ]
+
+
+def _ratio_table(metric: Metric, rows: Sequence[RatioRow], words: designs.Words) -> Table:
+    heads = (
+        _("Compared"),
+        _("Levels"),
+        _("Base"),
+        _("Head"),
+        _("Ratio"),
+        _("interval (95 %)"),
+        _("Verdict"),
+        pgettext("effect", "Size"),
+    )
+    cells = tuple(
+        (
+            _("%(head)s against %(base)s")
+            % {
+                "head": words.level(row.subject, row.head_label),
+                "base": words.level(row.subject, row.base_label),
+            },
+            words.listed(row.levels),
+            estimate(row.comparison.base_value),
+            estimate(row.comparison.head_value),
+            factor(row.comparison.ratio),
+            f"{factor(row.comparison.low)} – {factor(row.comparison.high)}"
+            if row.comparison.low
+            else "–",
+            verdict(row.comparison),
+            sized(row.comparison),
+        )
+        for row in rows[:MOST_ROWS]
+    )
+    text = _("Ratios of %(metric)s; base and head are the model's values, not the medians")
+    caption = _of_first(text % {"metric": metric_label(metric)}, len(cells), len(rows))
+    return Table(caption, heads, cells, frozenset((2, 3, 4, 5)))
+
+
+def _caption(metric: Metric, figure: Figure) -> str:
+    return _("%(metric)s against %(factor)s: median, whiskers from the least to the greatest") % {
+        "metric": metric_label(metric),
+        "factor": figure["layout"]["xaxis"]["title"]["text"],
+    }
+
+
+def _named(row: RatioRow, words: designs.Words) -> str:
+    level = words.level(row.subject, row.head_label)
+    return f"PostgreSQL {level}" if row.subject == "version" else str(level)

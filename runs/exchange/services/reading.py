@@ -1,0 +1,126 @@
+"""The lines of an export: what their values may be. Which lines there are, the reader says."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Any, Literal
+
+from django.utils.translation import gettext as _
+
+from runs import export_reader
+from runs.exchange.selectors.exchange import Row
+from runs.exchange.services import values
+from runs.export_reader import NESTED, Reader, Unreadable
+from runs.models import Annotation, Campaign, Change, Configuration, Metric, Run, Seal, Topology
+from runs.models.campaigns import Origin
+from runs.models.measurements import Statistic
+from runs.shared.errors import Fault, Refused
+
+# A compressed file's part in one line.
+PART_BYTES = 512 * 2**10
+# Imported topologies have no nodes, and must not be mistaken for a server's own.
+IMPORTED = "imported-"
+
+
+TIMES = frozenset(
+    {
+        *("at", "created_at", "queued_at", "started_at", "finished_at", "committed_at"),
+        *("found_at", "decided_at"),
+    }
+)
+ORIGINS = frozenset({Origin.EXECUTED, Origin.IMPORTED, Origin.UPLOADED})
+CHOICES: Mapping[tuple[str, str], frozenset[str]] = {
+    ("metric", "direction"): frozenset(Metric.Direction.values),
+    ("configuration", "origin"): frozenset(Configuration.Origin.values),
+    ("topology", "kind"): frozenset(Topology.Kind.values),
+    ("campaign", "origin"): ORIGINS,
+    ("campaign", "state"): frozenset(Campaign.ENDED),
+    ("run", "origin"): ORIGINS,
+    ("run", "state"): frozenset(Run.ENDED),
+    ("measurement", "statistic"): frozenset(Statistic.values),
+    ("annotation", "kind"): frozenset(Annotation.Kind.values),
+    ("change", "kind"): frozenset(Change.Kind.values),
+    ("change", "decision"): frozenset(Change.Decision.values),
+    ("seal", "kind"): frozenset(Seal.Kind.values),
+}
+
+
+OLDEST, NEWEST = 1970, 2999
+
+
+def refused(
+    number: int, code: str, message: str, kind: Literal["invalid", "contradicts"] = "invalid"
+) -> Refused:
+    """What is wrong with a line of the file, or how it contradicts what is stored here."""
+    return Refused(kind, [Fault(f"/{number}", code, message)])
+
+
+def header(first: tuple[int, str, Row] | None) -> Row:
+    """The content of the first line. Raises Refused if there is none."""
+    if first is None:
+        raise refused(1, "broken_off", _(export_reader.MESSAGES["broken_off"]))
+    return first[2]
+
+
+def rows(
+    lines: Iterable[bytes], take: Callable[[str, Row], None]
+) -> Iterator[tuple[int, str, Row]]:
+    """Number, kind and content of each line except the last, which must be the end line.
+
+    The reader is that of `script/benchlab-verify`; what values may be is looked at here, and
+    `take` gets each line before, as it is written. Raises Refused.
+    """
+    found = Reader().read(lines)
+    while True:
+        try:
+            number, kind, row = next(found)
+        except StopIteration:
+            return
+        except Unreadable as error:
+            message = _(export_reader.MESSAGES[error.code]) % error.names
+            raise refused(error.number, error.code, message) from error
+        take(kind, row)
+        # Times are converted below, in what the import gets alone.
+        nested = {name: [dict(each) for each in row[name]] for name in NESTED.get(kind, {})}
+        row = {**row, **nested}
+        _check(number, kind, row)
+        yield number, kind, row
+
+
+def _moment(number: int, name: str, value: Any) -> datetime | None:
+    """PostgreSQL would accept "yesterday" too, and take a time without a zone as local."""
+    if value is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(value)
+    except (TypeError, ValueError):
+        moment = None
+    if moment is None or moment.tzinfo is None or not OLDEST < moment.year < NEWEST:
+        message = _("%(name)s is not a time with its zone.") % {"name": name}
+        raise refused(number, "not_a_time", message)
+    return moment
+
+
+def _check(number: int, kind: str, row: Row) -> None:
+    nested = NESTED.get(kind, {})
+    for name in sorted(row.keys() - nested.keys()):
+        _check_value(number, kind, name, row)
+    for name, inner in nested.items():
+        for each in row[name]:
+            _check(number, inner, each)
+
+
+def _check_value(number: int, kind: str, name: str, row: Row) -> None:
+    """A value of a line; a time is converted."""
+    value, choices = row[name], CHOICES.get((kind, name))
+    if name in TIMES:
+        row[name] = _moment(number, name, value)
+    elif choices is not None and not (isinstance(value, str) and value in choices):
+        message = _("%(name)s cannot be %(value)s.") % {"name": name, "value": str(value)[:100]}
+        raise refused(number, "invalid_choice", message)
+    elif what := values.wrong(kind, name, value):
+        raise _not_fitting(number, kind, name, what)
+
+
+def _not_fitting(number: int, kind: str, name: str, what: str) -> Refused:
+    message = _("%(name)s of %(kind)s is not %(what)s.")
+    return refused(number, "invalid", message % {"name": name, "kind": kind, "what": _(what)})

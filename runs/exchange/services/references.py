@@ -1,0 +1,170 @@
+"""What results refer to: looked up by name, created if missing.
+
+Existing rows stay as they are. If one contradicts the file, the file is refused: results must not
+change their meaning by being moved.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from django.db.models import Model
+from django.utils.translation import gettext as _
+
+from runs.access.selectors import projects
+from runs.cells.selectors import metrics
+from runs.configurations.services import configurations
+from runs.exchange.selectors import exchange
+from runs.exchange.selectors.exchange import Row
+from runs.exchange.services.reading import IMPORTED, refused
+from runs.fingerprints import fingerprint
+from runs.models import (
+    Configuration,
+    ConfigurationRevision,
+    Environment,
+    HardwareProfile,
+    Metric,
+    Project,
+    Revision,
+    Scenario,
+    SettingsSnapshot,
+    Topology,
+)
+from runs.queue.services import results
+from runs.shared import slugs
+
+
+class Known:
+    """The keys of what a file has named so far, by kind and name."""
+
+    def __init__(self, project: Project, *, exported_from: str) -> None:
+        self.project = project
+        self.exported_from = exported_from
+        self.keys: dict[tuple[str, Any], int] = {}
+        self.makers: Mapping[str, Callable[[Row], tuple[Any, Model]]] = {
+            "scenario": _scenario,
+            "metric": self._metric,
+            "hardware": partial(_profile, HardwareProfile, exchange.HARDWARE),
+            "environment": partial(_profile, Environment, exchange.ENVIRONMENT),
+            "settings": _settings,
+            "configuration": self._configuration,
+            "topology": _topology,
+            "revision": self._revision,
+        }
+
+    def add(self, number: int, kind: str, row: Row) -> None:
+        """Find or create what a line describes. Raises Refused if the two contradict."""
+        try:
+            name, found = self.makers[kind](row)
+        except _Contradiction as contradiction:
+            message = _("%(kind)s %(name)s is here already, and differs in: %(fields)s.")
+            names = {"kind": kind, "name": contradiction.name, "fields": contradiction.field}
+            raise refused(number, "differs", message % names, "contradicts") from contradiction
+        self.keys[kind, name] = found.pk
+
+    def key(self, number: int, kind: str, name: Any) -> int | None:
+        """The key of the row with this name; None for no name. Raises Refused if unknown."""
+        if name is None:
+            return None
+        if (kind, name) not in self.keys:
+            message = _("%(kind)s %(name)s is named here, but not described before.")
+            raise refused(number, "not_described", message % {"kind": kind, "name": name})
+        return self.keys[kind, name]
+
+    def _revision(self, row: Row) -> tuple[str, Revision]:
+        found, created = Revision.objects.get_or_create(
+            project=self.project, sha=row["sha"], defaults=_fields(row, exchange.REVISION, "sha")
+        )
+        if created:
+            Revision.objects.filter(pk=found.pk).update(created_at=row["created_at"])
+        return row["sha"], found
+
+    def _configuration(self, row: Row) -> tuple[str, Configuration]:
+        found, created = self._stored_configuration(row)
+        if found.content_hash != row["content_hash"]:
+            raise _Contradiction(row["slug"], "content_hash")
+        for each in row["revisions"] if created else ():
+            made = ConfigurationRevision.objects.create(
+                configuration=found, **_fields(each, exchange.CONFIGURATION_REVISION)
+            )
+            ConfigurationRevision.objects.filter(pk=made.pk).update(created_at=each["created_at"])
+        known = ConfigurationRevision.objects.filter(configuration=found)
+        for number, key in known.values_list("number", "pk"):
+            self.keys["configuration_revision", (row["slug"], number)] = key
+        return row["slug"], found
+
+    def _stored_configuration(self, row: Row) -> tuple[Configuration, bool]:
+        """That of the slug, or a new one of the project; under another slug if others hide theirs.
+
+        What an earlier import has made so is found again by its content.
+        """
+        usable = projects.usable(Configuration.objects.all(), in_project=self.project.pk)
+        if known := usable.filter(slug=row["slug"]).first():
+            return known, False
+        name = row["slug"].removesuffix(f"{slugs.OF}{self.exported_from}")
+        slug = slugs.free(Configuration, name, project=self.project, taken=configurations.NOT_SLUGS)
+        if slug != row["slug"]:
+            own = Configuration.objects.filter(
+                project=self.project, name=row["name"], content_hash=row["content_hash"]
+            )
+            if known := own.first():
+                return known, False
+        fields = _fields(row, exchange.CONFIGURATION, "slug")
+        return Configuration.objects.create(slug=slug, project=self.project, **fields), True
+
+    def _metric(self, row: Row) -> tuple[str, Metric]:
+        known = metrics.known([row["name"]], in_project=self.project.pk).last()
+        fields = _fields(row, exchange.METRIC)
+        found = known or Metric.objects.create(project=self.project, **fields)
+        for name in ("unit", "direction"):
+            if getattr(found, name) != row[name]:
+                raise _Contradiction(row["name"], name)
+        return row["name"], found
+
+
+class _Contradiction(Exception):
+    def __init__(self, name: str, field: str) -> None:
+        super().__init__(name)
+        self.name = name
+        self.field = field
+
+
+def _scenario(row: Row) -> tuple[str, Scenario]:
+    defaults = _fields(row, exchange.SCENARIO, "slug")
+    return row["slug"], Scenario.objects.get_or_create(slug=row["slug"], defaults=defaults)[0]
+
+
+def _profile(model: Any, names: tuple[str, ...], row: Row) -> tuple[str, Any]:
+    """The profile with this content. A slug that belongs to another profile here stays there."""
+    mark, fields = row["fingerprint"], _fields(row, names, "fingerprint")
+    if fields["slug"] and model.objects.filter(slug=fields["slug"]).exists():
+        fields["slug"] = ""
+    return mark, model.objects.get_or_create(fingerprint=mark, defaults=fields)[0]
+
+
+def _settings(row: Row) -> tuple[str, SettingsSnapshot]:
+    # Otherwise a later run with the same settings would be reported with these.
+    if fingerprint(row["settings"]) != row["content_hash"]:
+        raise ValueError("content_hash is not that of the settings")
+    kept = results.without_secrets(row["settings"])
+    found = results.snapshot(settings=kept)
+    if found.settings != kept:
+        raise _Contradiction(row["content_hash"], "settings")
+    return row["content_hash"], found
+
+
+def _topology(row: Row) -> tuple[str, Topology]:
+    """One without nodes: servers do not belong to a project, and are not moved.
+
+    Another one of that slug may be what others imported: its name is not shown here.
+    """
+    slug, fields = f"{IMPORTED}{row['slug']}"[:100], {"name": row["name"], "kind": row["kind"]}
+    found = Topology.objects.filter(slug__startswith=slug, **fields).first()
+    if found is None:
+        found = Topology.objects.create(slug=slugs.free(Topology, slug), **fields)
+    return row["slug"], found
+
+
+def _fields(row: Row, names: tuple[str, ...], *without: str) -> Row:
+    left_out = {"created_at", *without}
+    return {name: row[name] for name in names if name not in left_out}

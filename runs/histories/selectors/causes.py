@@ -1,0 +1,287 @@
+"""Changes by cause: what begins at one commit, or day, of a campaign is one item of every list."""
+
+import shlex
+from collections import defaultdict
+from collections.abc import Collection, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date
+from typing import cast
+
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+from django.db.models.functions import TruncDate
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as _lazy
+from django.utils.translation import ngettext
+
+from runs.access.selectors import projects
+from runs.access.selectors.projects import Reader
+from runs.analysis.inference.verdicts import Direction
+from runs.cells.selectors.metrics import metric_label
+from runs.compare.selectors.describe import series_labels
+from runs.compare.selectors.describe.verdict_words import VERDICTS, printed_size
+from runs.grouping import by_key
+from runs.histories.selectors import histories
+from runs.models import Campaign, CellSummary, Change
+
+# Of one page. A commit that changes more has the rest in its histories.
+MOST_CHANGES = 200
+# Of more metrics than the first the second many have a line of their own.
+MOST_LINES, SHOWN_LINES = 6, 4
+UNKNOWN = _lazy(
+    "Most series moved together, and nothing known of the machine changed: the machine, or this "
+    "commit. Measure its parent again here: %(command)s"
+)
+AGAIN = (
+    "benchlab-upload --campaign %(campaign)s --scenario %(scenario)s --compare %(branch)s "
+    "--pair base=COMMAND head=COMMAND"
+)
+DAY = TruncDate("run__started_at", tzinfo=UTC)
+
+
+def in_turn(campaign: Campaign, ref: str) -> str:
+    """The client's command that measures a commit and where it left the branch in one job."""
+    words = {
+        "campaign": campaign.uploaded_as or campaign.slug,
+        "scenario": campaign.scenario.slug,
+        "branch": campaign.tracked_ref or ref or "main",
+    }
+    return AGAIN % {name: shlex.quote(word) for name, word in words.items()}
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Changes of one campaign at one commit or day with one decision, the largest first.
+
+    `measured` counts the conditions that were measured there, by metric.
+    """
+
+    changes: tuple[Change, ...]
+    measured: dict[int, int]
+
+    @property
+    def first(self) -> Change:
+        """The largest change, which stands for all."""
+        return self.changes[0]
+
+    @property
+    def sha(self) -> str:
+        """The commit; empty where uploads state none."""
+        return self.first.cell.revision.sha if self.first.cell.revision else ""
+
+    @property
+    def since(self) -> str:
+        """The commit, else the day."""
+        revision, at = self.first.cell.revision, self.first.run.started_at
+        return str(revision) if revision or at is None else f"{at:%Y-%m-%d}"
+
+    def of(self, word: str) -> "Cause | None":
+        """Those of one kind or verdict; None without any."""
+        own = tuple(each for each in self.changes if word in (each.kind, each.verdict))
+        return Cause(own, self.measured) if own else None
+
+    @property
+    def is_machine(self) -> bool:
+        """Whether it is the machine's: it changed, or most series of a suite moved with it."""
+        return any(each.kind == Change.Kind.MACHINE for each in self.changes)
+
+    @property
+    def facts(self) -> list[str]:
+        """What is known to have changed on the machine: "CPU model: Xeon A → Xeon B"."""
+        found: dict[str, None] = {}
+        for change in self.changes:
+            for each in change.facts:
+                sides = [
+                    ", ".join(series_labels.fact_value(each["name"], value) for value in each[side])
+                    for side in ("before", "after")
+                ]
+                name = series_labels.fact(each["kind"], each["name"])
+                found[f"{name}: {sides[0]} → {sides[1]}"] = None
+        return list(found)
+
+    @property
+    def again(self) -> str:
+        """The client's command that measures the parent and this commit in turn."""
+        campaign, revision = self.first.cell.campaign, self.first.cell.revision
+        return in_turn(campaign, revision.ref if revision else "")
+
+    @property
+    def lines(self) -> list[str]:
+        """One for each metric and verdict: "tps: 6 of 12 conditions 6.6 to 7.2 % slower"."""
+        return [*self._lines, *([self._machine] if self.is_machine else [])]
+
+    @property
+    def _machine(self) -> str:
+        if self.facts:
+            return _("The machine changed: %(facts)s.") % {"facts": "; ".join(self.facts)}
+        return str(UNKNOWN) % {"command": self.again}
+
+    @property
+    def _lines(self) -> list[str]:
+        found = by_key(((each.metric_id, each.verdict), each) for each in self.changes)
+        # The greatest come first; a commit that moves a whole suite is no list of its metrics.
+        groups = list(found.values())
+        shown = groups if len(groups) <= MOST_LINES else groups[:SHOWN_LINES]
+        return [*map(self._line, shown), *_of_others(groups[len(shown) :])]
+
+    def _line(self, own: Sequence[Change]) -> str:
+        metric = own[0].metric
+        words = {
+            "metric": metric_label(metric),
+            "number": len({each.cell.series_key for each in own}),
+            "of": max(self.measured.get(metric.pk, 0), len(own)),
+            "size": _sized(own),
+        }
+        if words["number"] == 1:
+            return _("%(metric)s: %(size)s") % words
+        return _("%(metric)s: %(number)d of %(of)d conditions %(size)s") % words
+
+
+def _of_others(groups: Sequence[Sequence[Change]]) -> list[str]:
+    """One line for each verdict and direction of further metrics: "27 more metrics: 8 to 17 %"."""
+    found = by_key(((own[0].verdict, own[0].metric.direction), own) for own in groups)
+    return [
+        ngettext(
+            "and %(number)d more metric: %(size)s",
+            "and %(number)d more metrics: %(size)s",
+            len(changes),
+        )
+        % {"number": len(changes), "size": _sized([each for own in changes for each in own])}
+        for changes in found.values()
+    ]
+
+
+def _sized(own: Sequence[Change]) -> str:
+    """How large, and whether that is better: "44 to 49 % more (slower)", "7.2 % slower"."""
+    direction = cast(Direction, own[0].metric.direction)
+    size, verdict = printed_size([each.ratio for each in own], direction), own[0].verdict
+    word = str(VERDICTS[verdict])
+    if direction == "neutral" or word in size:
+        return size
+    return _("%(size)s (%(verdict)s)") % {"size": size, "verdict": word}
+
+
+@dataclass(frozen=True)
+class Page:
+    """Some causes, the newest first; `older` continues the list, None at its end."""
+
+    causes: list[Cause]
+    older: int | None = None
+
+
+def of(changes: Iterable[Change]) -> list[Cause]:
+    """The causes of changes that have what `histories.all_changes` reads. One query, or none."""
+    groups = by_key((_key(change), change) for change in changes)
+    counted = _measured([own for own in groups.values() if len(own) > 1])
+    return [
+        Cause(
+            tuple(sorted(own, key=_size, reverse=True)),
+            counted.get((own[0].campaign_id, own[0].cell.revision_id), {}),
+        )
+        for own in groups.values()
+    ]
+
+
+def page(
+    found: QuerySet[Change], *, number: int, before: int | None = None, to: Reader | None = None
+) -> Page:
+    """So many causes of these changes; `before` is the `older` of the page before.
+
+    Of all that a reader may see, if one is named.
+
+    A cause is where its newest change is, with all others. Four queries at most.
+    """
+    found = found.alias(day=DAY).order_by("-pk")
+    if before is not None:
+        found = found.filter(pk__lt=before).exclude(_is_told(before))
+    most = MOST_CHANGES + 1
+    newest = found[:most] if to is None else projects.newest(found, to=to, number=most)
+    keys = list(newest.values_list("pk", flat=True))
+    # To plan the joins of eight tables takes PostgreSQL longer than to find that there is nothing.
+    read = list(histories.all_changes().filter(pk__in=keys[:MOST_CHANGES])) if keys else []
+    shown, last = _first(read, number)
+    is_all = len(shown) == len(read) == len(keys)
+    if not is_all:
+        found = found if to is None else projects.visible(found, to=to)
+        known = {_key(change) for change in shown}
+        around = found.filter(_beside(shown)).values_list("pk", flat=True)[: 2 * MOST_CHANGES]
+        beside = histories.all_changes().filter(pk__in=list(around))
+        shown = [each for each in beside if _key(each) in known]
+    return Page(of(shown), None if is_all else last)
+
+
+def same(change: Change) -> QuerySet[Change]:
+    """The changes of its cause, itself among them."""
+    return Change.objects.alias(day=DAY).filter(_beside([change]), decision=change.decision)
+
+
+def _first(changes: Sequence[Change], number: int) -> tuple[list[Change], int]:
+    """(the changes before the first one of another cause than so many, the last one's number)."""
+    known: set[Hashable] = set()
+    shown: list[Change] = []
+    for change in changes:
+        if len(known | {_key(change)}) > number:
+            break
+        known.add(_key(change))
+        shown.append(change)
+    return shown, shown[-1].pk if shown else 0
+
+
+def _beside(changes: Sequence[Change]) -> Q:
+    """Whether a change is at one of the commits or days of these."""
+    found = Q(pk__in=[])
+    by_campaign: dict[int, tuple[set[int], set[date]]] = defaultdict(lambda: (set(), set()))
+    for change in changes:
+        revisions, days = by_campaign[change.campaign_id]
+        if change.cell.revision_id is not None:
+            revisions.add(change.cell.revision_id)
+        elif (day := _day(change)) is not None:
+            days.add(day)
+    for campaign, (revisions, days) in by_campaign.items():
+        found |= Q(campaign=campaign, cell__revision__in=revisions)
+        if days:
+            found |= Q(campaign=campaign, cell__revision=None, day__in=days)
+    return found
+
+
+def _is_told(before: int) -> Exists:
+    """Whether a page before has the change's cause."""
+    newer = Change.objects.alias(day=DAY).filter(
+        pk__gte=before, campaign=OuterRef("campaign"), decision=OuterRef("decision")
+    )
+    of_commit = Q(cell__revision=OuterRef("cell__revision"))
+    of_day = Q(cell__revision=None, day=OuterRef("day"))
+    return Exists(newer.filter(of_commit | of_day))
+
+
+def _measured(groups: Collection[Sequence[Change]]) -> dict[tuple[int, int | None], dict[int, int]]:
+    """How many conditions were measured at each commit, by metric."""
+    if not groups:
+        return {}
+    wanted = Q(pk__in=[])
+    for own in groups:
+        wanted |= Q(cell__campaign=own[0].campaign_id, cell__revision=own[0].cell.revision_id)
+    rows = (
+        CellSummary.objects.filter(wanted)
+        .order_by()
+        .values_list("cell__campaign", "cell__revision", "metric")
+        .annotate(number=Count("cell__series_key", distinct=True))
+    )
+    found: dict[tuple[int, int | None], dict[int, int]] = defaultdict(dict)
+    for campaign, revision, metric, number in rows:
+        found[campaign, revision][metric] = number
+    return found
+
+
+def _key(change: Change) -> Hashable:
+    revision = change.cell.revision_id
+    place = _day(change) if revision is None else revision
+    return change.campaign_id, revision is None, place, change.decision
+
+
+def _day(change: Change) -> date | None:
+    at = change.run.started_at
+    return at.astimezone(UTC).date() if at else None
+
+
+def _size(change: Change) -> float:
+    return max(change.ratio, 1 / change.ratio) if change.ratio > 0 else float("inf")

@@ -1,0 +1,161 @@
+"""The ends of histories that new results are analysed with, and the changes known of them."""
+
+import math
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+
+from runs.analysis.change_points import SAME_PLACE, WINDOW
+from runs.analysis.monitoring import MINIMUM_RUNS, RECENT, Known
+from runs.cells.selectors import metrics, revisions
+from runs.grouping import by_key
+from runs.histories.selectors import histories, suites
+from runs.histories.selectors import points as history_points
+from runs.histories.selectors.points import HistoryPoint
+from runs.histories.selectors.suites import SuiteJobs
+from runs.models import Campaign, Cell, CellSummary, Change, Measurement, Metric, Run
+
+# For older points the median is enough; an alarm looks at the runs of the last ones.
+SINGLE_VALUES = RECENT + MINIMUM_RUNS
+MOST_REPEATS = 5
+
+
+@dataclass(frozen=True)
+class Watched:
+    """The end of one history of one metric: points, their values, and changes reported for it.
+
+    `last_is_new` says whether the last point has new runs, `jobs` has the values of each job that
+    measured it. `moves` are the places at which most series of its suite moved.
+    """
+
+    metric: Metric
+    points: tuple[HistoryPoint, ...]
+    history: tuple[tuple[float, ...], ...]
+    known: tuple[Known, ...]
+    last_is_new: bool
+    jobs: tuple[tuple[float, ...], ...] = ()
+    moves: tuple[int, ...] = ()
+
+
+def watched(
+    campaign: Campaign, key: str, cells: Collection[int], suite: SuiteJobs
+) -> Iterator[Watched]:
+    """The history of each metric with a better direction that these cells of one series have.
+
+    What the jobs of its suite did to all series is taken out of its values.
+    Points with values that are not positive are left out: they have no logarithm.
+    """
+    since = _since(campaign, key, cells)
+    for metric in _metrics(cells):
+        found = history_points.of(
+            campaign, metric, [key], ref=campaign.tracked_ref, since=since
+        ).get(key, [])
+        points = tuple(point for point in found if point.minimum > 0)
+        if points:
+            single = _single_values(points[-SINGLE_VALUES:], metric)
+            yield Watched(
+                metric=metric,
+                points=points,
+                history=_without(_values(points, single), points, metric, suite.parts),
+                known=_known(campaign, metric, key, points),
+                last_is_new=points[-1].cell in cells,
+                jobs=tuple(map(tuple, by_key(single.get(_mark(points[-1]), ())).values())),
+                moves=tuple(
+                    place for place, point in enumerate(points) if point.sha in suite.moves
+                ),
+            )
+
+
+def _without(
+    values: tuple[tuple[float, ...], ...],
+    points: Sequence[HistoryPoint],
+    metric: Metric,
+    jobs: Mapping[str, float],
+) -> tuple[tuple[float, ...], ...]:
+    if not jobs or not metrics.is_speed(metric):
+        return values
+    factors = [math.exp(-suites.sign(metric) * jobs.get(point.sha, 0.0)) for point in points]
+    return tuple(
+        tuple(value * factor for value in own) for own, factor in zip(values, factors, strict=True)
+    )
+
+
+def _metrics(cells: Collection[int]) -> list[Metric]:
+    summarised = CellSummary.objects.filter(cell__in=cells).order_by().values("metric")
+    found = Metric.objects.filter(pk__in=summarised)
+    return list(found.exclude(direction=Metric.Direction.NEUTRAL).order_by("name"))
+
+
+def _since(campaign: Campaign, key: str, cells: Collection[int]) -> datetime | None:
+    """The start of the window: this many revisions before the oldest one with new runs."""
+    made = [
+        revisions.moment_of(each.revision)
+        for each in Cell.objects.filter(pk__in=cells).select_related("revision")
+        if each.revision is not None
+    ]
+    if not made:
+        return None
+    of_series = revisions.tracked(campaign).filter(cells__campaign=campaign, cells__series_key=key)
+    before = of_series.filter(made_at__lt=min(made))  # type: ignore[misc]  # annotated
+    oldest = before.values_list(revisions.MADE_AT, flat=True)[WINDOW + SAME_PLACE :]
+    return oldest.first()
+
+
+Mark = tuple[int, date | None]
+OfJob = tuple[str, float]
+"""A run's job, empty where it is not known, and its value."""
+
+
+def _values(
+    points: Sequence[HistoryPoint], single: Mapping[Mark, Sequence[OfJob]]
+) -> tuple[tuple[float, ...], ...]:
+    older, recent = points[:-SINGLE_VALUES], points[-SINGLE_VALUES:]
+    return (
+        *((point.median,) * min(point.n, MOST_REPEATS) for point in older),
+        *(
+            tuple(value for _job, value in single.get(_mark(point), ())) or (point.median,)
+            for point in recent
+        ),
+    )
+
+
+def _mark(point: HistoryPoint) -> Mark:
+    return point.cell, None if point.sha else point.at.date()
+
+
+def _single_values(points: Sequence[HistoryPoint], metric: Metric) -> dict[Mark, list[OfJob]]:
+    rows = Measurement.objects.filter(
+        metric=metric, run__cell__in={point.cell for point in points}, run__state=Run.State.FINISHED
+    )
+    by_day = not points[0].sha
+    if by_day:
+        rows = rows.filter(
+            run__started_at__gte=points[0].at, run__started_at__lt=points[-1].at + timedelta(days=1)
+        )
+    found: dict[Mark, list[OfJob]] = defaultdict(list)
+    values = rows.order_by("run_id").values_list(
+        "run__cell_id", "run__started_at", "run__labels__job", "value"
+    )
+    for cell, at, job, value in values:
+        day = at.astimezone(UTC).date() if by_day and at else None
+        found[cell, day].append((job or "", value))
+    return dict(found)
+
+
+def _known(
+    campaign: Campaign, metric: Metric, key: str, points: Sequence[HistoryPoint]
+) -> tuple[Known, ...]:
+    return tuple(
+        Known(
+            id=change.pk,
+            kind="step" if change.kind in Change.STEPS else "alarm",
+            position=position,
+            ratio=change.ratio,
+            settled=change.decision != Change.Decision.OPEN,
+            refuted=change.decision == Change.Decision.REFUTED,
+            by_person=change.decided_at is not None,
+        )
+        for change in histories.changes(campaign, metric, [key])
+        if (position := histories.place(change, points)) is not None
+    )

@@ -1,0 +1,341 @@
+"""Changes in histories: found after each upload, decided by people, and judged again.
+
+Certificates of runs are another service's (`services.runs.certificates`), and comparisons are not
+stored. What is left: changes of histories, and the verdicts of bisections. People's decisions stay.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import Q, QuerySet
+from django.utils import timezone
+
+from runs import celery_messages
+from runs.access.services import audit
+from runs.analysis import inference, monitoring
+from runs.analysis.change_points import WINDOW, ChangePoint
+from runs.analysis.monitoring import Alarm
+from runs.bisections.selectors import bisections
+from runs.bisections.services import bisections as answers
+from runs.cells.selectors import revisions
+from runs.cells.services import summaries
+from runs.grouping import by_key
+from runs.histories.selectors import causes, histories, machines, suites, watched_histories
+from runs.histories.selectors import points as history_points
+from runs.histories.selectors.points import HistoryPoint
+from runs.histories.selectors.suites import SuiteJobs
+from runs.histories.selectors.watched_histories import Watched
+from runs.histories.services import webhooks
+from runs.models import Bisection, Campaign, Cell, Change, Metric, StaleCell
+from runs.models.campaigns import Origin
+from runs.shared import queries
+from runs.shared.database import Statement
+
+# The first half of the advisory lock's key; the second is the campaign's.
+LOCK = 0x6C6162
+
+
+def noting(*, cells: Collection[tuple[int, int]]) -> Statement:
+    """Queues (campaign, cell) pairs that got new runs, without waiting for locks.
+
+    Execute it in the transaction that stores the runs; that also calls `find_once_committed`.
+    """
+    campaigns, ids = zip(*sorted(cells), strict=True)
+    return Statement(
+        "INSERT INTO runs_stalecell (campaign_id, cell_id, at)"
+        " SELECT campaign_id, cell_id, now()"
+        " FROM unnest(%s::bigint[], %s::bigint[]) AS stale (campaign_id, cell_id)",
+        (list(campaigns), list(ids)),
+    )
+
+
+def find_once_committed(*, campaign_ids: Iterable[int]) -> None:
+    """Wake a worker for what was queued, after the commit."""
+    for campaign_id in sorted(set(campaign_ids)):
+        celery_messages.find_changes(campaign_id)
+
+
+def wake() -> None:
+    """Wake a worker for each campaign whose histories wait: messages can get lost, rows cannot."""
+    waiting = StaleCell.objects.order_by("campaign").values_list("campaign", flat=True)
+    for campaign_id in waiting.distinct():
+        celery_messages.find_changes(campaign_id)
+
+
+def find(*, campaign_id: int) -> list[Change]:
+    """Analyse the histories of a campaign with new runs; report and return what is new.
+
+    One worker at a time; a call by another does nothing. New work stays queued for the next call.
+    """
+    waiting = list(StaleCell.objects.filter(campaign=campaign_id).values_list("pk", "cell_id"))
+    # Committed before the rest, which takes its time: uploads wait for the summaries.
+    summaries.renew_medians(cell_ids=sorted({cell for _pk, cell in waiting}))
+    return _find(campaign_id, waiting)
+
+
+@transaction.atomic
+def _find(campaign_id: int, waiting: Sequence[tuple[int, int]]) -> list[Change]:
+    campaign = Campaign.objects.select_related("project").filter(pk=campaign_id).first()
+    if campaign is None or not lock(campaign_id=campaign_id):
+        return []
+    found: list[Change] = []
+    if campaign.origin == Origin.UPLOADED:
+        suite = suites.of_jobs(campaign)
+        stale = {cell for _pk, cell in waiting}
+        watched: set[int] = set()
+        for key, cells in _by_series(
+            stale | (_beside(campaign, stale) if suite.parts else set())
+        ).items():
+            for each in watched_histories.watched(campaign, key, cells, suite):
+                found += _news(each)
+                watched |= {known.id for known in each.known}
+        _refute_left(campaign)
+        _mark_machines(suite, watched | {change.pk for change in found})
+    StaleCell.objects.filter(pk__in=[pk for pk, _cell in waiting]).delete()
+    _tell([change.pk for change in found])
+    return found
+
+
+@transaction.atomic
+def decide_cause(*, change: Change, decision: str, note: str = "", by: User | None = None) -> int:
+    """The same decision for all changes of a change's cause that are as it is; returns how many."""
+    own = list(causes.same(change).select_related("cell__campaign"))
+    for each in own:
+        decide(change=each, decision=decision, note=note, by=by)
+    return len(own)
+
+
+@transaction.atomic
+def decide(*, change: Change, decision: str, note: str = "", by: User | None = None) -> Change:
+    """Store a person's decision about a change; `open` undoes it. Later analyses respect it."""
+    is_open = decision == Change.Decision.OPEN
+    before, change.decision = change.decision, decision
+    change.note = note
+    change.decided_by = None if is_open else by
+    change.decided_at = None if is_open else timezone.now()
+    change.save(update_fields=["decision", "note", "decided_by", "decided_at"])
+    audit.record(
+        "change_decided",
+        change,
+        project=audit.of_project(change.cell.campaign.project_id),
+        before={"decision": before},
+        after={"decision": decision, "note": note},
+    )
+    return change
+
+
+def lock(*, campaign_id: int) -> bool:
+    """Whether the changes of a campaign are this transaction's alone; false if another has them."""
+    query = "SELECT pg_try_advisory_xact_lock(%s, %s)"
+    return bool(queries.rows(query, [LOCK, campaign_id % 2**31])[0][0])
+
+
+def _beside(campaign: Campaign, cells: Collection[int]) -> set[int]:
+    """The cells of the same commits: what their jobs did to all series is known better now."""
+    made = Cell.objects.filter(pk__in=cells).values("revision")
+    return set(
+        Cell.objects.filter(campaign=campaign, revision__in=made).values_list("pk", flat=True)
+    )
+
+
+def _by_series(cells: Collection[int]) -> Mapping[str, list[int]]:
+    listed = Cell.objects.filter(pk__in=cells).exclude(series_key="").order_by("pk")
+    return by_key(listed.values_list("series_key", "pk"))
+
+
+def _news(each: Watched) -> list[Change]:
+    """Store what is new in one history of one metric, and update what is known."""
+    news = monitoring.news(
+        each.history,
+        each.known,
+        last_is_new=each.last_is_new,
+        jobs=each.jobs,
+        moves=each.moves,
+    )
+    # Before steps move, so that none is in the way of another one.
+    refute(changes=Change.objects.filter(pk__in=news.refuted), reason=Change.Reason.LATER_RUNS)
+    # What later runs show again is told again.
+    _settle(news.reopened, Change.Decision.OPEN)
+    for key, step in news.moved:
+        move(key=key, step=step, points=each.points)
+    confirmed = Change.objects.filter(pk__in=news.confirmed, decision=Change.Decision.OPEN)
+    confirmed.update(decision=Change.Decision.CONFIRMED)
+    made = [
+        (
+            step.position,
+            Change(kind=Change.Kind.STEP, metric=each.metric, **_figures_of(step, each.points)),
+        )
+        for step in news.steps
+    ]
+    if news.alarm is not None:
+        made.append((news.alarm.position, _raised(news.alarm, each.metric)))
+    return _stored([(each.points[position], change) for position, change in made])
+
+
+def move(*, key: int, step: ChangePoint, points: Sequence[HistoryPoint]) -> None:
+    """Give a known step the figures that it has now, and its place, if that is free.
+
+    If it is not, the place stays, and with it the interval in which the place lies.
+    """
+    point = points[step.position]
+    first = point.run or history_points.first_runs({point.cell})[point.cell].run
+    values = _figures_of(step, points)
+    change = Change.objects.filter(pk=key)
+    taken = Change.objects.filter(run=first, kind__in=Change.STEPS, metric__change=key)
+    if taken.exclude(pk=key).exists():
+        del values["earliest"], values["latest"]
+    else:
+        values |= {"cell_id": point.cell, "run_id": first}
+    change.update(**values)
+
+
+def _figures_of(step: ChangePoint, points: Sequence[HistoryPoint]) -> dict[str, Any]:
+    names = ("ratio", "before", "after", "p_value")
+    return {
+        **{name: getattr(step, name) for name in names},
+        "rules": monitoring.RULES,
+        "earliest": _name(points[step.earliest]),
+        "latest": _name(points[step.latest]),
+    }
+
+
+def _name(point: HistoryPoint) -> str:
+    return point.sha or point.at.date().isoformat()
+
+
+def _raised(alarm: Alarm, metric: Metric) -> Change:
+    return Change(
+        kind=Change.Kind.ALARM,
+        metric=metric,
+        rules=monitoring.RULES,
+        ratio=alarm.ratio,
+        before=alarm.expected.median,
+        after=alarm.value,
+    )
+
+
+def _stored(made: Sequence[tuple[HistoryPoint, Change]]) -> list[Change]:
+    runs = history_points.first_runs({point.cell for point, _change in made}) if made else {}
+    for point, change in made:
+        change.cell_id = point.cell
+        change.run_id = point.run or runs[point.cell].run
+        change.save()
+    return [change for _point, change in made]
+
+
+def refute(*, changes: QuerySet[Change], reason: str) -> None:
+    """Refute those of them that nobody has decided on; their followers hear of it."""
+    undecided = changes.filter(decision=Change.Decision.OPEN, decided_at=None)
+    _settle(list(undecided.values_list("pk", flat=True)), Change.Decision.REFUTED, reason)
+
+
+def _settle(keys: Collection[int], decision: str, reason: str = "") -> None:
+    if keys:
+        Change.objects.filter(pk__in=keys).update(
+            decision=decision, settled_at=timezone.now(), reason=reason, mailed_at=None
+        )
+        _tell(keys)
+
+
+def _refute_left(campaign: Campaign) -> None:
+    """Refute what began at a commit that its branch has left behind, as after a forced push."""
+    if left := revisions.left(campaign, WINDOW):
+        own = Change.objects.filter(campaign=campaign, cell__revision__sha__in=left)
+        refute(changes=own, reason=Change.Reason.LEFT)
+
+
+def _mark_machines(suite: SuiteJobs, keys: Collection[int]) -> None:
+    """Tell the machine's steps from those of a commit, and keep what changed on it."""
+    undecided = Q(decision=Change.Decision.OPEN, decided_at=None, kind__in=Change.STEPS)
+    rows = histories.all_changes().filter(undecided, pk__in=keys) if keys else ()
+    for cause in causes.of(rows):
+        seen = machines.changed(cause.first)
+        is_machine = seen.is_forbidden or cause.sha in suite.moves
+        kind = Change.Kind.MACHINE if is_machine else Change.Kind.STEP
+        facts = list(seen.facts) if is_machine else []
+        own = [each.pk for each in cause.changes if (each.kind, each.facts) != (kind, facts)]
+        if own:
+            Change.objects.filter(pk__in=own).update(kind=kind, facts=facts)
+
+
+def _tell(keys: Collection[int]) -> None:
+    for cause in causes.of(histories.all_changes().filter(pk__in=keys)) if keys else ():
+        webhooks.changed(cause=cause, campaign=cause.first.cell.campaign)
+
+
+# Of one turn of control: each change takes some ms, each bisection ten queries.
+MOST = 100
+Decision = Change.Decision
+
+
+def judge_some() -> int:
+    """Judge some of what older rules judged; returns how many rows. One turn of control.
+
+    Where nothing is left it reads the start of two indexes, whatever the tables hold.
+    """
+    return _changes_again() + _bisections()
+
+
+def judge_all() -> int:
+    """Judge everything that older rules judged; returns how many rows."""
+    total = 0
+    while count := judge_some():
+        total += count
+    return total
+
+
+@transaction.atomic
+def _changes_again() -> int:
+    rows = Change.objects.filter(rules__lt=monitoring.RULES).order_by("rules", "pk")
+    old = list(
+        rows.select_related("cell__campaign", "metric")
+        .select_for_update(skip_locked=True, of=("self",))[:MOST]
+    )  # fmt: skip
+    histories: dict[tuple[Campaign, str], set[int]] = defaultdict(set)
+    # Those of a campaign whose histories are being analysed wait for another turn.
+    campaigns = {change.cell.campaign_id for change in old}
+    free = {campaign for campaign in campaigns if lock(campaign_id=campaign)}
+    judged = [change for change in old if change.cell.campaign_id in free]
+    for change in judged:
+        histories[change.cell.campaign, change.cell.series_key].add(change.cell_id)
+    known = {change.pk for change in judged}
+    parts = {each: suites.of_jobs(each) for each in {campaign for campaign, _key in histories}}
+    for (campaign, key), cells in histories.items():
+        for each in watched_histories.watched(campaign, key, cells, parts[campaign]):
+            _judge(each, known)
+    Change.objects.filter(pk__in=known).update(rules=monitoring.RULES)
+    return len(judged)
+
+
+def _judge(each: Watched, recomputed: set[int]) -> None:
+    """Steps that these rules find too get their figures and place; the others are refuted."""
+    known = [change for change in each.known if change.id in recomputed]
+    found = monitoring.again(each.history, known, moves=each.moves) if known else {}
+    for key, step in found.items():
+        if step is None:
+            # No news: nothing was measured.
+            open_ones = Change.objects.filter(pk=key, decision=Decision.OPEN)
+            reason = Change.Reason.NEWER_RULES
+            open_ones.update(decision=Decision.REFUTED, settled_at=timezone.now(), reason=reason)
+        else:
+            move(key=key, step=step, points=each.points)
+
+
+@transaction.atomic
+def _bisections() -> int:
+    rows = Bisection.objects.filter(state=Bisection.State.FINISHED, rules__lt=inference.RULES)
+    old = list(rows.select_for_update(skip_locked=True).order_by("rules", "pk")[:MOST])
+    for bisection in old:
+        for step in bisection.steps.filter(middle=None):
+            answers.store(step)
+        steps = bisections.measured(bisection)
+        bisection.verdict = steps[0].ends.overall if steps else ""
+        last = steps[-1] if steps else None
+        is_pair = last is not None and last.step.middle is None and bisection.is_narrow
+        bisection.is_found = bool(is_pair and last and last.ends.overall == "slower")
+        bisection.rules = inference.RULES
+        bisection.save(update_fields=["verdict", "is_found", "rules"])
+    return len(old)

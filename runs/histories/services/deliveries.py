@@ -1,0 +1,237 @@
+"""Sends queued webhook deliveries: signed, retried with growing pauses, and logged.
+
+Uses the standard library: `http.client` can connect to the very address that was checked, which
+requests and httpx cannot without a transport of our own.
+"""
+
+import hashlib
+import hmac
+import http.client
+import socket
+import ssl
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from http import HTTPStatus
+from urllib.parse import SplitResult, urlsplit
+
+from cryptography.fernet import InvalidToken
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from runs import celery_messages
+from runs.histories.services import webhooks
+from runs.histories.services.public_addresses import is_public
+from runs.models import WebhookDelivery
+
+TIMEOUT_SECONDS = 10.0
+MOST_BYTES = 4096
+
+
+class Undeliverable(Exception):
+    """The report did not arrive; the message gives the reason."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The receiver's answer: the status, and the beginning of the body."""
+
+    status: int
+    text: str
+
+
+class _PinnedHTTP(http.client.HTTPConnection):
+    """Connects to the address that was checked, whatever the name resolves to now."""
+
+    def __init__(self, parts: SplitResult, address: str) -> None:
+        super().__init__(str(parts.hostname), parts.port, timeout=TIMEOUT_SECONDS)
+        self.address = address
+
+    def connect(self) -> None:
+        self.sock = socket.create_connection((self.address, self.port), TIMEOUT_SECONDS)
+
+
+class _PinnedHTTPS(_PinnedHTTP):
+    """The same over TLS; the certificate must match the name."""
+
+    default_port = http.client.HTTPS_PORT
+
+    def connect(self) -> None:
+        super().connect()
+        tls = ssl.create_default_context()
+        self.sock = tls.wrap_socket(self.sock, server_hostname=self.host)
+
+
+def post(url: str, body: bytes, headers: Mapping[str, str], *, allow_private: bool) -> Answer:
+    """Send the body, and return the answer, whatever its status. Redirects are not followed.
+
+    Raises Undeliverable: the name has no address, or one that is not public; nobody answers
+    within TIMEOUT_SECONDS; or the answer does not come from a web server.
+    """
+    parts = urlsplit(url)
+    address = resolve(parts, allow_private=allow_private)
+    kind = _PinnedHTTPS if parts.scheme == "https" else _PinnedHTTP
+    connection = kind(parts, address)
+    # A receiver that sends a byte now and then would never hit the timeout of the socket.
+    deadline = threading.Timer(TIMEOUT_SECONDS, _break_off, [connection])
+    deadline.daemon = True
+    deadline.start()
+    try:
+        connection.request("POST", _target(parts), body, dict(headers))
+        answer = connection.getresponse()
+        return Answer(answer.status, answer.read(MOST_BYTES).decode("utf-8", "replace"))
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        raise Undeliverable(f"{type(error).__name__}: {error}") from error
+    finally:
+        deadline.cancel()
+        connection.close()
+
+
+def resolve(parts: SplitResult, *, allow_private: bool) -> str:
+    """The address to connect to. If one address is not public, the name is refused.
+
+    Raises Undeliverable.
+    """
+    host, port = str(parts.hostname), parts.port or (443 if parts.scheme == "https" else 80)
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise Undeliverable(f"{host} has no address: {error}") from error
+    addresses = [str(entry[4][0]) for entry in found]
+    for address in addresses:
+        if not allow_private and not is_public(address):
+            raise Undeliverable(
+                f"{host} is {address}, which is not a public address. To allow addresses of your"
+                " own network, set BENCHLAB_WEBHOOK_ALLOW_PRIVATE=1."
+            )
+    return addresses[0]
+
+
+def _target(parts: SplitResult) -> str:
+    path = parts.path or "/"
+    return f"{path}?{parts.query}" if parts.query else path
+
+
+def _break_off(connection: http.client.HTTPConnection) -> None:
+    if (sock := connection.sock) is not None:
+        with suppress(OSError):  # It has already ended.
+            sock.shutdown(socket.SHUT_RDWR)
+
+
+State = WebhookDelivery.State
+# The pause after each failed try; after the last one the delivery is given up.
+PAUSES = tuple(timedelta(seconds=seconds) for seconds in (30, 120, 600, 3600, 6 * 3600, 24 * 3600))
+# Until then nobody else tries; the delivery of a worker that was killed goes to the next one.
+TRY_TAKES = timedelta(seconds=60)
+KEPT_FOR = timedelta(days=30)
+MOST_WOKEN = 200
+LONGEST_PROBLEM = 1000
+
+
+def wake() -> None:
+    """Wake a worker for each delivery that is due."""
+    due = WebhookDelivery.objects.filter(state=State.WAITING, next_try_at__lte=timezone.now())
+    for key in due.order_by("next_try_at").values_list("pk", flat=True)[:MOST_WOKEN]:
+        celery_messages.deliver(key)
+
+
+def forget() -> None:
+    """Delete the deliveries that ended long ago."""
+    ended = WebhookDelivery.objects.filter(created_at__lt=timezone.now() - KEPT_FOR)
+    ended.exclude(state=State.WAITING).delete()
+
+
+def deliver(*, delivery_id: int) -> WebhookDelivery | None:
+    """Send a report if it is due and nobody else is sending it, else return None.
+
+    A delivery that was tried while its webhook was being switched off is given up.
+    """
+    delivery = _claim(delivery_id)
+    if delivery is None:
+        return None
+    try:
+        answer = _send(delivery)
+    except Undeliverable as error:
+        _failed(delivery, str(error))
+    except InvalidToken:
+        _failed(
+            delivery,
+            _(
+                "The webhook's secret cannot be read: add the key it was encrypted "
+                "under to BENCHLAB_ENCRYPTION_KEY, or create the webhook again."
+            ),
+        )
+    else:
+        _answered(delivery, answer)
+    return delivery
+
+
+def signature(secret: str, timestamp: str, body: bytes) -> str:
+    """The value of `X-BenchLab-Signature`: an HMAC of time and body, so neither can be replayed."""
+    signed = hmac.new(secret.encode(), f"{timestamp}.".encode() + body, hashlib.sha256)
+    return f"sha256={signed.hexdigest()}"
+
+
+@transaction.atomic
+def _claim(delivery_id: int) -> WebhookDelivery | None:
+    now = timezone.now()
+    due = WebhookDelivery.objects.select_for_update(skip_locked=True, of=("self",)).filter(
+        pk=delivery_id, state=State.WAITING, next_try_at__lte=now
+    )
+    delivery = due.select_related("webhook").first()
+    if delivery is None or webhooks.give_up(WebhookDelivery.objects.filter(pk=delivery.pk)):
+        return None
+    delivery.tries += 1
+    delivery.next_try_at = now + TRY_TAKES
+    delivery.save(update_fields=["tries", "next_try_at"])
+    return delivery
+
+
+def _send(delivery: WebhookDelivery) -> Answer:
+    body = delivery.payload.encode()
+    timestamp = str(int(timezone.now().timestamp()))
+    headers = {
+        "Content-Type": "application/json",
+        "User-Agent": "BenchLab",
+        "X-BenchLab-Event": delivery.event,
+        "X-BenchLab-Delivery": str(delivery.pk),
+        "X-BenchLab-Timestamp": timestamp,
+        "X-BenchLab-Signature": signature(webhooks.secret_of(delivery.webhook), timestamp, body),
+    }
+    return post(delivery.webhook.url, body, headers, allow_private=settings.WEBHOOK_ALLOW_PRIVATE)
+
+
+def _answered(delivery: WebhookDelivery, answer: Answer) -> None:
+    delivery.status = answer.status
+    if HTTPStatus.OK <= answer.status < HTTPStatus.MULTIPLE_CHOICES:
+        delivery.state, delivery.problem = State.DELIVERED, ""
+        delivery.delivered_at, delivery.next_try_at = timezone.now(), None
+        _save(delivery)
+    elif answer.status < HTTPStatus.BAD_REQUEST:
+        _failed(delivery, f"{answer.status}: redirects are not followed")
+    else:
+        _failed(delivery, f"{answer.status}: {answer.text}")
+
+
+def _failed(delivery: WebhookDelivery, problem: str) -> None:
+    delivery.problem = problem[:LONGEST_PROBLEM].replace("\0", "")
+    delivery.next_try_at = _next_try(delivery.tries)
+    if delivery.next_try_at is None:
+        delivery.state = State.GIVEN_UP
+    _save(delivery)
+
+
+def _next_try(tries: int) -> datetime | None:
+    return timezone.now() + PAUSES[tries - 1] if tries <= len(PAUSES) else None
+
+
+def _save(delivery: WebhookDelivery) -> None:
+    """Store the outcome, unless the webhook was removed in the meantime."""
+    names = ("state", "status", "problem", "next_try_at", "delivered_at")
+    WebhookDelivery.objects.filter(pk=delivery.pk).update(
+        **{name: getattr(delivery, name) for name in names}
+    )

@@ -1,0 +1,250 @@
+"""Webhooks: creating and changing them, and queueing a report for each that wants an event."""
+
+import json
+import secrets
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from runs import celery_messages
+from runs.access.services import audit, encryption, projects
+from runs.histories.selectors.causes import Cause
+from runs.models import Campaign, Change, Project, Webhook, WebhookDelivery
+from runs.shared.errors import ServiceError
+
+EVENTS = (
+    *("change.found", "alarm.raised", "change.refuted", "upload.missing", "campaign.finished"),
+)
+OF_KIND = {
+    Change.Kind.STEP: "change.found",
+    Change.Kind.MACHINE: "change.found",
+    Change.Kind.ALARM: "alarm.raised",
+}
+PING = "ping"
+SECRET_BYTES = 32
+SHORTEST_SECRET = 16
+
+
+@dataclass(frozen=True)
+class NewWebhook:
+    """A new webhook, and the secret of its signatures, which cannot be shown again."""
+
+    webhook: Webhook
+    secret: str
+
+
+@transaction.atomic
+def create(
+    *, project: Project, url: str, events: Sequence[str] = EVENTS, secret: str = ""
+) -> NewWebhook:
+    """Create a webhook; without a secret it gets one of 256 random bits.
+
+    Raises ServiceError `url_not_allowed`, `event_unknown`, `no_event` or `secret_too_short`.
+    """
+    _check_url(url)
+    if secret and len(secret) < SHORTEST_SECRET:
+        message = _("A secret has at least %(number)d characters.") % {"number": SHORTEST_SECRET}
+        raise ServiceError("secret_too_short", message, field="secret")
+    secret = secret or secrets.token_urlsafe(SECRET_BYTES)
+    webhook = Webhook.objects.create(
+        project=project,
+        url=url,
+        events=_checked(events),
+        encrypted_secret=encryption.encrypt(secret).decode(),
+    )
+    audit.record("webhook_made", webhook, after=_described(webhook))
+    return NewWebhook(webhook, secret)
+
+
+@transaction.atomic
+def change(
+    *,
+    webhook: Webhook,
+    url: str | None = None,
+    events: Sequence[str] | None = None,
+    is_active: bool | None = None,
+) -> Webhook:
+    """Change the fields that are given. What waits for one that is switched off is given up.
+
+    Raises ServiceError as `create`.
+    """
+    before = _described(webhook)
+    if url is not None:
+        _check_url(url)
+        webhook.url = url
+    if events is not None:
+        webhook.events = _checked(events)
+    if is_active is not None:
+        webhook.is_active = is_active
+    webhook.save()
+    give_up(webhook.deliveries.all())
+    audit.record("webhook_changed", webhook, before=before, after=_described(webhook))
+    return webhook
+
+
+def _described(webhook: Webhook) -> dict[str, Any]:
+    """What the audit trail keeps: of the address the host only, for its path may be a secret."""
+    host = urlsplit(webhook.url).hostname
+    return {"host": host, "events": webhook.events, "active": webhook.is_active}
+
+
+def give_up(deliveries: QuerySet[WebhookDelivery]) -> int:
+    """Give up what waits for webhooks that are switched off; return how many.
+
+    Pings are sent anyway: somebody has just asked for them.
+    """
+    unwanted = deliveries.filter(state=WebhookDelivery.State.WAITING, webhook__is_active=False)
+    return unwanted.exclude(event=PING).update(
+        state=WebhookDelivery.State.GIVEN_UP,
+        next_try_at=None,
+        problem=_("The webhook was switched off."),
+    )
+
+
+def remove(*, webhook: Webhook) -> None:
+    """Remove a webhook, and everything that waits for it."""
+    audit.record("webhook_removed", webhook, before=_described(webhook))
+    webhook.delete()
+
+
+def secret_of(webhook: Webhook) -> str:
+    """The secret in clear text. Raises InvalidToken under another encryption key."""
+    return encryption.decrypt(webhook.encrypted_secret.encode())
+
+
+@transaction.atomic
+def ping(*, webhook: Webhook) -> WebhookDelivery:
+    """Queue a report without an event, to test the webhook."""
+    return _queued([webhook], PING, {"project": webhook.project.slug})[0]
+
+
+def queue(*, event: str, project_id: int | None, content: dict[str, Any]) -> None:
+    """Queue a report for each webhook that wants it. Call it in the event's transaction.
+
+    What belongs to no project goes to the default one.
+    """
+    project = Project.objects.filter(pk=project_id).first() if project_id else projects.default()
+    wanting = [
+        each
+        for each in Webhook.objects.filter(project=project, is_active=True).order_by("pk")
+        if event in each.events
+    ]
+    if wanting and project:
+        _queued(wanting, event, {"project": project.slug, **content})
+
+
+def _queued(hooks: Sequence[Webhook], event: str, content: dict[str, Any]) -> list[WebhookDelivery]:
+    now = timezone.now()
+    body = {"id": str(uuid.uuid4()), "event": event, "at": now.isoformat(), **content}
+    payload = json.dumps(body, ensure_ascii=False)
+    made = WebhookDelivery.objects.bulk_create(
+        [
+            WebhookDelivery(webhook=hook, event=event, payload=payload, next_try_at=now)
+            for hook in hooks
+        ]
+    )
+    for delivery in made:
+        celery_messages.deliver(delivery.pk)
+    return made
+
+
+def _checked(events: Sequence[str]) -> list[str]:
+    if not events:
+        raise ServiceError("no_event", _("Choose at least one event."), field="events")
+    for event in events:
+        if event not in EVENTS:
+            message = _("There is no event %(event)s; known are: %(known)s.")
+            names = {"event": event, "known": ", ".join(EVENTS)}
+            raise ServiceError("event_unknown", message % names, field="events")
+    return [event for event in EVENTS if event in events]
+
+
+def _check_url(url: str) -> None:
+    """Refuse what is not an address of a web server. Where it leads is checked for each report."""
+    try:
+        parts = urlsplit(url)
+        is_good = (
+            parts.scheme in {"http", "https"}
+            and bool(parts.hostname)
+            and parts.username is None
+            and parts.port != 0
+        )
+    except ValueError:
+        is_good = False
+    if not is_good:
+        message = _("“%(url)s” is not an address http(s)://host/path without a user name.")
+        raise ServiceError("url_not_allowed", message % {"url": url}, field="url")
+
+
+def changed(*, cause: Cause, campaign: Campaign) -> None:
+    """`change.found`, `alarm.raised` or `change.refuted`; members of the project get mails too."""
+    is_refuted = cause.first.decision == Change.Decision.REFUTED
+    for kind, found in OF_KIND.items():
+        event = "change.refuted" if is_refuted else found
+        own = cause.of(kind)
+        if own is not None:
+            changes = [_change(each, campaign) for each in own.changes]
+            _tell(event, campaign, {"lines": own.lines, "change": changes[0], "changes": changes})
+    celery_messages.send_mails()
+
+
+def _change(change: Change, campaign: Campaign) -> dict[str, Any]:
+    names = ("kind", "verdict", "ratio", "before", "after", "facts", "decision", "reason")
+    commit = change.cell.revision
+    return {
+        "id": change.pk,
+        **{name: getattr(change, name) for name in names},
+        "metric": change.metric.name,
+        "unit": change.metric.unit,
+        "levels": change.cell.levels,
+        "revision": commit and {name: getattr(commit, name) for name in ("sha", "ref", "url")},
+        "run": change.run_id,
+        "url": address(history_path(campaign, change)),
+    }
+
+
+def missing(*, campaign: Campaign, since: datetime | None) -> None:
+    """`upload.missing`: no upload for longer than the campaign expects."""
+    every = campaign.expected_every.total_seconds() if campaign.expected_every else None
+    content = {"expected_every": every, "last_upload_at": since.isoformat() if since else None}
+    _tell("upload.missing", campaign, content)
+
+
+def finished(*, campaign: Campaign) -> None:
+    """`campaign.finished`: every run of a campaign that was queued here has ended."""
+    _tell("campaign.finished", campaign, {})
+
+
+def address(path: str) -> str:
+    """A path as an absolute address, if the site knows its own (`BENCHLAB_URL`)."""
+    return f"{settings.PUBLIC_URL.rstrip('/')}{path}"
+
+
+def campaign_path(campaign: Campaign) -> str:
+    """The page of a campaign. To ask the pages for it would load them all: 20 MB and a second."""
+    return f"/campaigns/{campaign.slug}/"
+
+
+def history_path(campaign: Campaign, change: Change) -> str:
+    """The page of the change's history, at the change."""
+    path = f"{campaign_path(campaign)}history/"
+    return f"{path}?metric={change.metric.name}#change-{change.pk}"
+
+
+def _tell(event: str, campaign: Campaign, content: dict[str, Any]) -> None:
+    about = {
+        "slug": campaign.slug,
+        "title": campaign.title,
+        "state": campaign.state,
+        "url": address(campaign_path(campaign)),
+    }
+    queue(event=event, project_id=campaign.project_id, content={"campaign": about, **content})

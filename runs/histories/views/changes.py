@@ -1,0 +1,142 @@
+"""Changes: the inbox of what histories found, and the webhooks that report it."""
+
+from typing import Any, cast
+from urllib.parse import urlencode
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.models import User
+from django.db.models import BigIntegerField
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext_lazy as _
+from django.views.decorators.cache import never_cache
+
+from runs.access.selectors import permissions, projects
+from runs.access.selectors.permission_table import Right
+from runs.access.services import projects as project_service
+from runs.histories.selectors import causes, machines
+from runs.histories.selectors import webhooks as webhook_selectors
+from runs.histories.services import webhooks
+from runs.histories.services.webhooks import EVENTS
+from runs.models import Change, Project, Webhook
+from runs.queue.selectors import runs
+from runs.shared import pages
+from runs.shared.filters import ChangeFilters
+
+ROWS = 50
+NEWEST = 5
+WHICH = (
+    ("new", _("new"), (Change.Decision.OPEN,)),
+    ("confirmed", _("confirmed"), (Change.Decision.CONFIRMED,)),
+    ("dismissed", _("dismissed"), Change.GONE),
+    ("all", _("all"), tuple(Change.Decision)),
+)
+DECISIONS = [(each.value, each.label) for each in Change.Decision if each != "refuted"]
+
+
+def change_list(request: HttpRequest) -> HttpResponse:
+    """Changes of all campaigns by cause, the newest first, by what was decided about them."""
+    filters = ChangeFilters(request.GET, Change.objects.all(), request=request)
+    names = {name: decisions for name, _title, decisions in WHICH}
+    usual = "all" if filters.fields else "new"
+    which = request.GET.get("which", usual)
+    which = which if which in names else usual
+    decided = filters.qs.filter(decision__in=names[which])
+    given = request.GET.get("before", "")
+    is_later = given.isascii() and given.isdigit()
+    before = min(int(given[:20]), BigIntegerField.MAX_BIGINT) if is_later else None
+    found = causes.page(decided, number=ROWS, before=before, to=request.user)
+    context = {
+        "which": which,
+        "filters": filters,
+        "choices": [(name, title) for name, title, _decisions in WHICH],
+        "rows": _rows(found),
+        "older": found.older,
+        "is_first": not given,
+        "decisions": DECISIONS,
+    }
+    return render(request, "changes/list.html", context)
+
+
+def newest(to: projects.Reader) -> list[dict[str, Any]]:
+    """The newest causes that nobody has decided about, for the first page. One query if none."""
+    open_ones = Change.objects.filter(decision=Change.Decision.OPEN)
+    return _rows(causes.page(open_ones, number=NEWEST, to=to))
+
+
+def _rows(found: causes.Page) -> list[dict[str, Any]]:
+    again = machines.again(found.causes)
+    return [
+        {
+            "cause": each,
+            "job_url": runs.job_address(each.first.run.labels),
+            "again": urlencode(again.get(each.sha, {})),
+        }
+        for each in found.causes
+    ]
+
+
+class WebhookForm(forms.Form):
+    """The address to report to, the project, and the events."""
+
+    url = forms.CharField(
+        label=_("Address"),
+        max_length=500,
+        widget=forms.URLInput(attrs={"placeholder": "https://", "autocomplete": "off"}),
+    )
+    project = forms.ModelChoiceField(
+        Project.objects.order_by("name", "pk"),
+        label=_("Project"),
+        to_field_name="slug",
+        empty_label=None,
+    )
+    events = forms.MultipleChoiceField(
+        label=_("Events"),
+        choices=[(event, event) for event in EVENTS],
+        initial=list(EVENTS),
+        widget=forms.CheckboxSelectMultiple,
+    )
+
+    def __init__(self, data: Any = None, *, user: User) -> None:
+        super().__init__(data)
+        project: Any = self.fields["project"]
+        maintained = permissions.may_in(user, Right.WEBHOOKS)
+        if maintained is not None:
+            project.queryset = project.queryset.filter(pk__in=maintained)
+
+
+@never_cache
+def webhook_list(request: HttpRequest) -> HttpResponse:
+    """The webhooks with their last reports, and the form of a new one. For maintainers."""
+    user = cast(User, request.user)
+    project_service.default()  # creates the default project, so that one can be chosen
+    form = WebhookForm(request.POST if request.method == "POST" else None, user=user)
+    made = None
+    if form.is_valid():
+        with pages.faults_of(form):
+            # No redirect: the secret is nowhere but in this answer.
+            made = webhooks.create(**form.cleaned_data)
+            form = WebhookForm(user=user)
+    found = webhook_selectors.with_deliveries(user)
+    return render(request, "webhooks/list.html", {"form": form, "made": made, "webhooks": found})
+
+
+def webhook_ping(request: HttpRequest, webhook_id: int) -> HttpResponse:
+    """Queue a report without an event."""
+    webhooks.ping(webhook=_seen(request, webhook_id))
+    messages.success(request, _("A ping is on its way; its result appears in the list."))
+    return redirect("webhook-list")
+
+
+def webhook_remove(request: HttpRequest, webhook_id: int) -> HttpResponse:
+    """Remove a webhook, and what waits for it."""
+    webhook = _seen(request, webhook_id)
+    webhooks.remove(webhook=webhook)
+    messages.success(request, _("The webhook to %(url)s was removed.") % {"url": webhook.url})
+    return redirect("webhook-list")
+
+
+def _seen(request: HttpRequest, webhook_id: int) -> Webhook:
+    found: Webhook = get_object_or_404(webhook_selectors.webhooks(to=request.user), pk=webhook_id)
+    return found

@@ -1,0 +1,137 @@
+"""The first page: what runs now, the newest findings, the line through versions."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db.models import OuterRef, Subquery
+from django.db.models.functions import Coalesce
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.template.loader import render_to_string
+from django.utils.safestring import SafeString
+from django.views.decorators.vary import vary_on_headers
+
+from runs.access.selectors import projects
+from runs.archive.selectors import answers, version_line
+from runs.archive.views import versions
+from runs.campaigns.selectors import campaigns, waiting
+from runs.campaigns.views import ratios
+from runs.cells.selectors import factor_names as designs
+from runs.cells.selectors import metrics
+from runs.compare.selectors.judge.ratios import ratios_of_executed
+from runs.histories.views import changes
+from runs.models import BisectionStep, Campaign, Cell, Server
+from runs.models.campaigns import Origin
+from runs.observations.selectors import editions
+from runs.observations.services import observations
+from runs.operations.selectors.readiness import silences
+from runs.queue.selectors import runs as run_selectors
+from runs.servers.selectors import servers
+from runs.shared import caching, pages
+
+NEWEST = 6
+NEWEST_FINDINGS = 3
+# Whoever works here sees these before all else.
+AT_WORK = ("running", "waiting", "silences", "hindrances")
+MOST_CELLS = 200
+# Twelve versions, reading and updating, take some 25 minutes.
+SECONDS_OF_ALL = 6
+
+
+@vary_on_headers("HX-Request")
+def home(request: HttpRequest) -> HttpResponse:
+    """The page, or its live part when htmx asks."""
+    overview = servers.at_a_glance()
+    newest, finished = campaigns.recent_and_finished(limit=NEWEST, to=request.user)
+    running, latest = run_selectors.now_and_latest(NEWEST, to=request.user)
+    context = {
+        "running": tuple(running),
+        "campaigns": tuple(newest),
+        "latest": tuple(latest),
+        "servers": tuple(overview),
+        "silences": silences(),
+        "hindrances": waiting.held_up(
+            [row.slug for row in overview if row.queued and row.state != Server.State.READY]
+        ),
+        "finished": finished,
+        "waiting": sum(row.queued for row in overview),
+    }
+    if getattr(request, "htmx", False):
+        return pages.live(request, "home/index.html#live", context)
+    context |= {
+        "is_at_work": any(context[each] for each in AT_WORK),
+        "answers": tuple(answers.answers()),
+        "new_changes": changes.newest(request.user),
+        "decisions": changes.DECISIONS,
+        **_finished_things(request.user),
+        **_way_on(request.user),
+    }
+    return render(request, "home/index.html", context)
+
+
+def _way_on(to: projects.Reader) -> dict[str, Any]:
+    """From the first start's piece of the line to all of it, while nothing else is observed."""
+    found = list(editions.listed(to=to)[:2]) if isinstance(to, User) else []
+    if len(found) != 1 or not found[0].versions:
+        return {}
+    plan = observations.proposed(found[0].server, seconds=SECONDS_OF_ALL)
+    majors = observations.majors_of(plan)
+    more = len(majors) > len(found[0].versions)
+    return {
+        "first_observation": found[0],
+        "majors": majors,
+        "run_seconds": SECONDS_OF_ALL,
+        "seconds": sum(each.seconds for each in observations.estimates(plan)) if more else 0,
+    }
+
+
+def _finished_things(to: projects.Reader) -> dict[str, str]:
+    """Findings and line, the same for all who may see both; `lead` is what the line says."""
+    used = version_line.used(version_line.READ, to=to)
+    newest = tuple(_newest(to))
+    template = "home/index.html#finished"
+
+    def findings() -> SafeString:
+        return render_to_string(template, {"newest_findings": _findings(newest)})
+
+    def line() -> list[str]:
+        shown = versions.context(used)
+        steps_of = versions.rows("home/index.html#step", shown["steps"])
+        steps = [step for _step, rows in steps_of for step in rows[-versions.NEWEST_PAIRS :]]
+        drawn = render_to_string(template, {"figure": shown["figure"], "steps": steps})
+        return [" ".join(shown["sentences"]), drawn]
+
+    # Each by itself: a run that finishes changes the line, and nothing of what has ended.
+    of_newest, of_line = caching.versions(newest), caching.versions(used.campaigns)
+    lead, drawn = caching.answer(("home", used), of_line.results, line)
+    found = caching.html(("findings", newest), of_newest.results, findings)
+    return {"lead": lead, "finished_things": found + SafeString(drawn)}
+
+
+def _newest(to: projects.Reader) -> list[int]:
+    """The campaigns that finished last. One query, which reads no older ones.
+
+    Those of hundreds of cells and the steps of bisections say what they found elsewhere.
+    """
+    executed = Campaign.objects.filter(origin=Origin.EXECUTED, state=Campaign.State.FINISHED)
+    # No anti-joins, for which all campaigns would be read: the last cell is found by an index.
+    cells = Cell.objects.filter(campaign=OuterRef("pk")).order_by("-ordinal").values("ordinal")[:1]
+    steps = BisectionStep.objects.filter(campaign=OuterRef("pk")).values("pk")[:1]
+    few = executed.alias(last=Coalesce(Subquery(cells), 0), step=Subquery(steps))
+    alone = few.filter(last__lte=MOST_CELLS, step=None)
+    return projects.newest_keys(alone.order_by("-pk"), to=to, number=NEWEST_FINDINGS)
+
+
+def _findings(
+    campaign_keys: Sequence[int],
+) -> list[tuple[Campaign, dict[str, list[ratios.Finding]]]]:
+    """The results of these campaigns, if they decide anything or may, the newest first."""
+    newest = metrics.primary_names(campaigns.listed().filter(pk__in=campaign_keys))
+    found = ratios_of_executed(newest)
+    listed = sorted(found, key=lambda each: each.pk, reverse=True)
+    return [
+        (each, ratios.folded(ratios.findings(found[each], designs.words(each))))
+        for each in listed
+        if any(row.comparison.verdict != "too_few_runs" for row in found[each])
+    ]

@@ -1,0 +1,158 @@
+"""Observations: designs that come back, their editions, and what the newest says."""
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema, extend_schema_field
+from rest_framework import serializers, status
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from runs.access.api.authentication import person, project_of
+from runs.access.selectors.permission_table import Right
+from runs.campaigns.api.drafts import ConfigurationField, LevelField
+from runs.campaigns.services.campaign_limits import MOST_REPEATS, REPEATS
+from runs.models import Edition, Observation, Server
+from runs.models.observations import Releases
+from runs.observations.selectors import editions
+from runs.observations.services import observations
+from runs.observations.services.observations import Design, Plan
+from runs.scenarios import registry
+from runs.shared.api import doors
+from runs.shared.api.doors import ReadOnlyDoor
+from runs.shared.api.parsing import StrictSerializer
+
+
+class EditionSerializer(serializers.Serializer[Edition]):
+    """An edition: its campaigns, one of each design, and people's words."""
+
+    edition = serializers.CharField(source="label")
+    created_at = serializers.DateTimeField()
+    campaigns = serializers.SerializerMethodField()
+    purpose = serializers.CharField()
+    discussion = serializers.CharField()
+    conclusion = serializers.CharField()
+
+    def get_campaigns(self, edition: Edition) -> list[str]:
+        """Their slugs."""
+        return list(edition.campaigns.order_by("pk").values_list("slug", flat=True))
+
+
+class ObservationSerializer(serializers.Serializer[Observation]):
+    """An observation in a list, the newest edition last."""
+
+    slug = serializers.CharField()
+    title = serializers.CharField()
+    server = serializers.CharField(source="server.slug")
+    anchor = serializers.CharField()
+    versions = serializers.ListField(child=serializers.CharField())
+    releases = serializers.CharField()
+    editions = serializers.SerializerMethodField()
+
+    def get_editions(self, observation: Observation) -> list[str]:
+        """What they are called, in their order."""
+        found = sorted(observation.editions.all(), key=lambda each: each.pk)
+        return [each.label for each in found]
+
+
+class ObservationDetailSerializer(ObservationSerializer):
+    """An observation with its newest edition, null before the first."""
+
+    newest = serializers.SerializerMethodField()
+    summary = serializers.SerializerMethodField()
+
+    @extend_schema_field(EditionSerializer(allow_null=True))
+    def get_newest(self, observation: Observation) -> dict[str, Any] | None:
+        """The newest edition."""
+        newest = _newest(observation)
+        return EditionSerializer(newest).data if newest else None
+
+    def get_summary(self, observation: Observation) -> list[str]:
+        """The anchor and the machine, then each step between versions, each time with remarks."""
+        newest = _newest(observation)
+        if newest is None:
+            return []
+        again = [sentence for x in editions.again(newest) for sentence in (x.sentence, *x.remarks)]
+        parts = editions.parts(newest)
+        return again + [sentence for x in parts for sentence in (*x.sentences, *x.remarks)]
+
+
+class DesignSerializer(StrictSerializer):
+    """What one scenario measures in each edition."""
+
+    scenario = serializers.CharField(max_length=120)
+    levels = serializers.DictField(child=serializers.ListField(child=LevelField()))
+    parameters = serializers.DictField(child=serializers.IntegerField(min_value=0))
+    repeats = serializers.IntegerField(min_value=1, max_value=MOST_REPEATS, default=REPEATS)
+
+    def validate_scenario(self, slug: str) -> str:
+        """One that BenchLab can run."""
+        known = [each.slug for each in registry.every()]
+        if slug not in known:
+            raise serializers.ValidationError(", ".join(known), "unknown_scenario")
+        return slug
+
+
+class NewObservationSerializer(StrictSerializer):
+    """An observation to be made. `hours`, if given, decides the repeats."""
+
+    title = serializers.CharField(max_length=150)
+    server = serializers.SlugRelatedField(
+        slug_field="slug", queryset=Server.objects.exclude(base_dir="")
+    )
+    designs = DesignSerializer(many=True, allow_empty=False)
+    versions = serializers.ListField(child=serializers.CharField(max_length=10), default=list)
+    releases = serializers.ChoiceField(Releases.choices, default=Releases.ALIKE)
+    anchor = serializers.CharField(max_length=10, default="")
+    configuration = ConfigurationField()
+    hours = serializers.FloatField(min_value=0.01, max_value=10_000, required=False)
+    night_from = serializers.TimeField(required=False)
+    night_until = serializers.TimeField(required=False)
+    time_zone = serializers.CharField(max_length=60, default="UTC")
+
+    def plan(self) -> Plan:
+        """Only of a valid body."""
+        given = dict(self.validated_data)
+        night = (given.pop("night_from", None), given.pop("night_until", None))
+        designs = [Design(**each) for each in given.pop("designs")]
+        return Plan(designs=designs, night=night if None not in night else None, **given)
+
+
+class NewEditionSerializer(StrictSerializer):
+    """An edition to be queued; without a name it has that of its year."""
+
+    edition = serializers.CharField(max_length=40, default="")
+
+
+class ObservationDoor(ReadOnlyDoor[Observation]):
+    """Observations: the same design again each year. The newest first."""
+
+    queryset = Observation.objects.all()
+    listed = staticmethod(editions.listed)
+    serializer_class = ObservationSerializer
+    detail_serializer_class = ObservationDetailSerializer
+    filterset_class = None
+    lookup_field = "slug"
+
+    @extend_schema(request=NewObservationSerializer)
+    def create(self, request: Request) -> Response:
+        """Store what is observed. Nothing is queued before its first edition begins."""
+        given = doors.taken(NewObservationSerializer, request)
+        made = observations.create(
+            plan=given.plan(), by=person(request), project=project_of(request, Right.QUEUE)
+        )
+        return self.shown(self.get_queryset().get(pk=made.pk), status.HTTP_201_CREATED)
+
+    @extend_schema(request=NewEditionSerializer, responses={201: ObservationDetailSerializer})
+    @action(detail=True, methods=["post"])
+    def begin(self, request: Request, slug: str) -> Response:
+        """Queue the next edition: a campaign of each design over what is installed now."""
+        given = doors.taken(NewEditionSerializer, request)
+        observation = self.get_object()
+        label = given.validated_data["edition"]
+        observations.begin(observation=observation, by=person(request), label=label)
+        return self.shown(status=status.HTTP_201_CREATED)
+
+
+def _newest(observation: Observation) -> Edition | None:
+    return max(observation.editions.all(), key=lambda each: each.pk, default=None)

@@ -1,0 +1,31 @@
+"""The anchor's own line: what the machine gained or lost from edition to edition."""
+
+from django.utils.translation import gettext as _
+
+from runs.charts.figure import Figure
+from runs.charts.forest import Branch
+from runs.documents.selectors.results import forest_of
+from runs.models import Edition
+from runs.observations.selectors import editions
+
+
+def line(edition: Edition) -> list[tuple[str, Figure]]:
+    """For each scenario its title, and the anchor of each edition against the first.
+
+    Nothing before there are two. Some six queries for an edition and a scenario.
+    """
+    first, *later = edition.observation.editions.filter(pk__lte=edition.pk).order_by("pk")
+    found: dict[str, list[Branch]] = {}
+    for each in later:
+        for again in editions.again(each, first):
+            drift = again.drift
+            found.setdefault(_(again.campaign.scenario.title), []).append(
+                Branch(
+                    f"{each.label} : {first.label}",
+                    "different" if drift.is_apart else "undecided" if drift.low else "too_few_runs",
+                    drift.ratio,
+                    drift.low,
+                    drift.high,
+                )
+            )
+    return [(title, forest_of(branches)) for title, branches in found.items()]

@@ -1,0 +1,267 @@
+"""Editions of observations: what the newest says, and what the anchor says of the machine."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import cast
+
+from django.db.models import QuerySet
+from django.utils.translation import gettext as _
+
+from runs.access.selectors.projects import Reader, visible
+from runs.analysis.contrasts import Contrast
+from runs.analysis.inference.verdicts import Direction
+from runs.analysis.summary import Summary
+from runs.archive.selectors import version_line
+from runs.archive.selectors.version_line import Line
+from runs.archive.selectors.version_summaries import ByVersion, by_version, mean
+from runs.campaigns.selectors import campaigns, sentences
+from runs.campaigns.selectors.campaigns import Progress
+from runs.campaigns.selectors.sentences import Sentence
+from runs.cells.selectors import metrics, versions
+from runs.compare.selectors.describe.verdict_words import printed_size
+from runs.models import Campaign, Edition, Metric, Observation
+from runs.observations.selectors import remarks
+from runs.servers.selectors import builds
+
+NOTHING = Sentence("", is_proven=False)
+MOST_OTHERS = 50
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one campaign of an edition says: the steps between versions, and its line.
+
+    `total` is the sentence of the newest version against the oldest. `decided` are the sentences of
+    the steps that have a verdict of a difference, `others` those of the rest, `remarks` what one
+    has to know besides.
+    """
+
+    campaign: Campaign
+    metric: Metric | None
+    progress: Progress
+    total: str
+    decided: Sequence[str]
+    others: Sequence[str]
+    remarks: Sequence[str] = ()
+
+    @property
+    def sentences(self) -> list[str]:
+        """All of them but the remarks."""
+        return [*([self.total] if self.total else []), *self.decided, *self.others]
+
+    @cached_property
+    def line(self) -> Line:
+        """The chain through its versions."""
+        return version_line.of_campaign(self.campaign)
+
+
+@dataclass(frozen=True)
+class VersionAgain:
+    """A version in two editions: itself, against the anchor in both, and the ratio of both ratios.
+
+    `direct` has in it what changed of the machine; `change` has not.
+    """
+
+    version: str
+    direct: Contrast
+    before: Contrast
+    now: Contrast
+    change: Contrast
+
+
+@dataclass(frozen=True)
+class Again:
+    """A design measured in two editions: the anchor's own change, and each other version's.
+
+    The other edition is one of another observation where two machines, systems or arrangements are
+    compared. `anchors` are its release and build, now and before; `lost` the versions without a
+    figure now. `is_same_machine`: both have the same record of hardware and system.
+    """
+
+    campaign: Campaign
+    now: Edition
+    before: Edition
+    anchor: str
+    anchors: tuple[str, str]
+    lost: Sequence[str]
+    conditions: int
+    drift: Contrast
+    others: Sequence[VersionAgain]
+    is_same_machine: bool
+    direction: Direction
+
+    @property
+    def sentence(self) -> str:
+        """What the anchor says of the machine, in the reader's language."""
+        here, there = self.names
+        values: dict[str, object] = {"anchor": self.anchor, "edition": there, "here": here}
+        drift = self.drift
+        if drift.low is None or drift.high is None:
+            values["size"] = printed_size([drift.ratio], self.direction)
+            text = _(
+                "The anchor %(anchor)s against %(edition)s: %(size)s; without repeats, no interval."
+            )
+            return text % values
+        values["size"] = printed_size([drift.low, drift.high], self.direction)
+        if self.anchors[0] != self.anchors[1]:
+            values |= {"now": self.anchors[0], "before": self.anchors[1]}
+            text = _(
+                "The anchor is another one (%(now)s; in %(edition)s %(before)s) and against that "
+                "%(size)s: what is the machine's of it is not known."
+            )
+            return text % values
+        if not drift.is_apart:
+            return _("The anchor %(anchor)s is as fast as in %(edition)s: %(size)s.") % values
+        if self.is_of_two:
+            text = _(
+                "With the anchor %(anchor)s, %(here)s is %(size)s than %(edition)s. What a version "
+                "gains or loses beyond that is its own."
+            )
+            return text % values
+        text = _(
+            "The anchor %(anchor)s is %(size)s than in %(edition)s: the machine has changed. "
+            "Compare versions by their ratios within an edition."
+        )
+        return text % values
+
+    @property
+    def remarks(self) -> list[str]:
+        """What else differs between both."""
+        found = []
+        if not self.is_same_machine:
+            found.append(_("The record of the machine or of its system is another one."))
+        if self.lost:
+            text = _("Measured in %(edition)s and without a figure in %(here)s: %(versions)s.")
+            here, there = self.names
+            versions = ", ".join(self.lost)
+            found.append(text % {"edition": there, "here": here, "versions": versions})
+        return found
+
+    @property
+    def is_of_two(self) -> bool:
+        """Whether two observations are compared, and not two editions of one."""
+        return self.now.observation_id != self.before.observation_id
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """What the edition and the other one are called beside each other."""
+        if not self.is_of_two:
+            return self.now.label, self.before.label
+        here, there = self.now.observation, self.before.observation
+        if here.server_id != there.server_id:
+            return here.server.name, there.server.name
+        return f"{here} {self.now.label}", f"{there} {self.before.label}"
+
+
+def listed(*, to: Reader) -> QuerySet[Observation]:
+    """The observations that a reader may see, the newest first."""
+    found = visible(Observation.objects.all(), to=to)
+    return found.select_related("server", "project").prefetch_related("editions")
+
+
+def parts(edition: Edition) -> list[Part]:
+    """Each campaign of an edition. Some ten queries a campaign."""
+    return [_part(each) for each in _campaigns(edition)]
+
+
+def others(edition: Edition, *, to: Reader) -> list[Edition]:
+    """The editions that it can be compared with, of all observations that share a scenario."""
+    shown = visible(Observation.objects.all(), to=to)
+    found = Edition.objects.filter(observation__in=shown).exclude(pk=edition.pk)
+    scenarios = {each["scenario"] for each in edition.observation.designs}
+    newest = found.select_related("observation__server").order_by("-pk")[:MOST_OTHERS]
+    return [
+        each for each in newest if scenarios & {own["scenario"] for own in each.observation.designs}
+    ]
+
+
+def again(edition: Edition, before: Edition | None = None) -> list[Again]:
+    """What each design says against another edition, by default the one before it.
+
+    Nothing for the first. Six queries each.
+    """
+    if before is None:
+        earlier = edition.observation.editions.filter(pk__lt=edition.pk).order_by("-pk")
+        before = earlier.first()
+    if before is None:
+        return []
+    of_before = {each.scenario_id: each for each in _campaigns(before)}
+    found = (
+        _again(edition, before, of_before[each.scenario_id], each)
+        for each in _campaigns(edition)
+        if each.scenario_id in of_before
+    )
+    return [each for each in found if each is not None]
+
+
+def _campaigns(edition: Edition) -> QuerySet[Campaign]:
+    return edition.campaigns.select_related("scenario", "topology").order_by("pk")
+
+
+def _part(campaign: Campaign) -> Part:
+    total, *steps = sentences.made(campaign) or [NOTHING]
+    return Part(
+        campaign,
+        metrics.primary(campaign),
+        campaigns.progress(campaign),
+        total.text,
+        [each.text for each in steps if each.is_proven],
+        [each.text for each in steps if not each.is_proven],
+        remarks.of_campaign(campaign),
+    )
+
+
+def _again(edition: Edition, before: Edition, old: Campaign, new: Campaign) -> Again | None:
+    """None where they share no condition of the anchor."""
+    metric, anchor = metrics.primary(new), edition.observation.anchor
+    if metric is None:
+        return None
+    was, now = (by_version(each, metric.name) for each in (old, new))
+    shared = sorted(was.get(anchor, {}).keys() & now.get(anchor, {}).keys())
+    drift = mean([(1, now[anchor][each]), (-1, was[anchor][each])] for each in shared)
+    if drift is None:
+        return None
+    others = (
+        _version(was, now, anchor, each)
+        for each in sorted(was.keys() & now.keys() - {anchor}, key=versions.order)
+    )
+    same = _machines(old) == _machines(new)
+    found = [each for each in others if each is not None]
+    direction = cast(Direction, metric.direction)
+    anchors = (_build(new, anchor), _build(old, anchor))
+    lost = sorted(was.keys() - now.keys(), key=versions.order)
+    return Again(
+        new, edition, before, anchor, anchors, lost, len(shared), drift, found, same, direction
+    )
+
+
+def _machines(campaign: Campaign) -> list[tuple[int | None, ...]]:
+    found = campaigns.machines(campaign)
+    return [(run.server_id, run.hardware_id, run.environment_id) for run in found]
+
+
+def _build(campaign: Campaign, anchor: str) -> str:
+    """The release of the anchor that a campaign measured, and how it was built."""
+    for each in builds.of_campaign(campaign).order_by("-version_num"):
+        if each.major == anchor:
+            return ", ".join(filter(None, (each.version, builds.words(each))))
+    return anchor
+
+
+def _version(was: ByVersion, now: ByVersion, anchor: str, version: str) -> VersionAgain | None:
+    shared = set.intersection(
+        *(set(logs[each]) for logs in (was, now) for each in (anchor, version))
+    )
+
+    def ratio(logs: ByVersion, condition: str, way: int = 1) -> list[tuple[int, Summary]]:
+        return [(way, logs[version][condition]), (-way, logs[anchor][condition])]
+
+    in_order = sorted(shared)
+    before = mean(ratio(was, each) for each in in_order)
+    after = mean(ratio(now, each) for each in in_order)
+    change = mean([*ratio(now, each), *ratio(was, each, -1)] for each in in_order)
+    direct = mean([(1, now[version][each]), (-1, was[version][each])] for each in in_order)
+    if before is None or after is None or change is None or direct is None:
+        return None
+    return VersionAgain(version, direct, before, after, change)

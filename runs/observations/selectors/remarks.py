@@ -1,0 +1,58 @@
+"""What one has to know of an edition's campaign besides its figures, in the reader's language."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from django.db.models import F, Window
+from django.db.models.functions import Lag
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from runs.cells.selectors import versions
+from runs.models import Campaign, Run
+from runs.servers.selectors import builds
+from runs.templatetags.formats import worded
+
+# A round that rests for longer was interrupted: by the day, a restart, or a person.
+LONGEST_REST = timedelta(minutes=15)
+
+
+def of_campaign(campaign: Campaign) -> list[str]:
+    """Unlike builds, versions without a figure and why, and interrupted rounds. Four queries."""
+    unlike = builds.unlike(builds.of_campaign(campaign))
+    return [*filter(None, (unlike, *_without_figures(campaign), _interrupted(campaign)))]
+
+
+def _without_figures(campaign: Campaign) -> Iterator[str]:
+    """Each version of which all runs have ended, and none finished."""
+    lasting = campaign.runs.exclude(state__in=(*Run.UNSUCCESSFUL, Run.State.WITHDRAWN))
+    found = set(lasting.order_by().values_list("cell_version", flat=True).distinct())
+    others = campaign.runs.exclude(cell_version__in=found).order_by("pk").defer("plan")
+    last = {run.cell_version: run for run in others}
+    for version, run in sorted(last.items(), key=lambda each: versions.order(each[0])):
+        text = _("PostgreSQL %(version)s has no figure: %(reason)s")
+        reason = worded(run) or str(run.get_state_display())
+        yield text % {"version": version, "reason": reason}
+
+
+def _interrupted(campaign: Campaign) -> str:
+    """How many rounds rested in their middle; runs that were measured again are of no round."""
+    of_rounds = campaign.runs.filter(repeat__lte=campaign.repeats or 0, finished_at__isnull=False)
+    in_order = {
+        name: Window(Lag(name), order_by="started_at") for name in ("finished_at", "repeat")
+    }
+    after = of_rounds.annotate(
+        rest=F("started_at") - in_order["finished_at"], last=in_order["repeat"]
+    )
+    found = after.filter(rest__gt=LONGEST_REST, last=F("repeat")).order_by()
+    rested = set(found.values_list("repeat", flat=True))
+    if not rested:
+        return ""
+    text = ngettext(
+        "%(number)d of %(rounds)d rounds was interrupted: its versions were not measured one after "
+        "the other.",
+        "%(number)d of %(rounds)d rounds were interrupted: their versions were not measured one "
+        "after the other.",
+        len(rested),
+    )
+    return text % {"number": len(rested), "rounds": campaign.repeats}

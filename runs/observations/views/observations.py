@@ -1,0 +1,284 @@
+"""Observations: the list, a new one with what it will take, its page, and its next edition."""
+
+from collections.abc import Sequence
+from typing import Any, cast
+from urllib.parse import urlencode
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth.models import User
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from runs.access.selectors import permissions
+from runs.access.selectors.permission_table import Right
+from runs.access.selectors.projects import Reader
+from runs.archive.views.versions import figure
+from runs.campaigns.services.campaign_limits import REPEATS
+from runs.campaigns.views.campaigns import chosen_server
+from runs.campaigns.views.forms import project_of
+from runs.cells.selectors import noise, versions
+from runs.charts.figure import Figure
+from runs.documents.views import language
+from runs.models import Edition, Observation, Server
+from runs.observations.selectors import anchors, editions, publication
+from runs.observations.selectors import report as reports
+from runs.observations.selectors.editions import Part
+from runs.observations.services import observations
+from runs.observations.services.observations import Design, Plan
+from runs.observations.views.form import CLIENTS, ObservationForm, filled, majors_of
+from runs.reports import formats
+from runs.scenarios import registry
+from runs.servers.selectors import builds
+from runs.shared import pages
+from runs.shared.errors import ServiceError
+from runs.shared.pages import file, or_404
+from runs.why.services import explanations
+from runs.why.services import words as why_words
+
+MOST_SERVERS = 20
+
+
+def observation_list(request: HttpRequest) -> HttpResponse:
+    """All observations, and their editions."""
+    context = {"observations": editions.listed(to=request.user)}
+    return render(request, "observations/list.html", context)
+
+
+def observation_new(request: HttpRequest) -> HttpResponse:
+    """The form with what it will take; posted, the first edition is queued at once.
+
+    A form that was not sent yet is filled with proposals, and one that asks for them by `proposed`,
+    as the first page's button does. Nothing else that is missing is made up.
+    """
+    is_sent = request.method == "POST"
+    given = request.POST if is_sent else request.GET
+    server, project = chosen_server(given), project_of(request)
+    if server is None:
+        return render(request, "observations/form.html")
+    is_written = is_sent and "proposed" not in given
+    data = given if is_written else filled(given, server)
+    form = ObservationForm(data, server=server, project=project)
+    wanted = is_sent and "estimate" not in given
+    if wanted and form.is_valid() and (made := _begun(request, form)):
+        return redirect("observation-detail", slug=made.slug)
+    return render(request, "observations/form.html", {"form": form, **_previewed(form)})
+
+
+def observation_detail(request: HttpRequest, slug: str) -> HttpResponse:
+    """An edition, by default the newest: what it says, the anchor, people's words."""
+    observation = _observation(request, slug)
+    all_editions = list(observation.editions.order_by("-pk"))
+    wanted = request.GET.get("edition")
+    edition = next((each for each in all_editions if each.label == wanted), None)
+    edition = edition or next(iter(all_editions), None)
+    found = editions.parts(edition) if edition else []
+    others = editions.others(edition, to=request.user) if edition else []
+    before = _before(request, others)
+    context = {
+        "observation": observation,
+        "editions": all_editions,
+        "edition": edition,
+        "parts": [_shown(each, request.user) for each in found],
+        "again": editions.again(edition, before) if edition else [],
+        "anchors": anchors.line(edition) if edition else [],
+        "before": before,
+        "others": [(_named(each), each) for each in others],
+        "elsewhere": _elsewhere(observation),
+        "installed": ", ".join(majors_of(observation.server)),
+        "proposed_label": _proposed(all_editions),
+        "languages": [(code, str(name)) for code, name in settings.LANGUAGES],
+        "formats": list(formats.FORMATS),
+        "texts": _texts(edition) if edition else [],
+    }
+    return render(request, "observations/detail.html", context)
+
+
+def observation_begin(request: HttpRequest, slug: str) -> HttpResponse:
+    """Queue the next edition."""
+    observation = _observation(request, slug)
+    if "label" not in request.POST:
+        messages.error(request, _("Nothing is queued: the edition has no name."))
+        return redirect("observation-detail", slug=slug)
+    with pages.refusals(request):
+        observations.begin(
+            observation=observation,
+            label=request.POST.get("label", "")[:40],
+            by=cast(User, request.user),
+        )
+        messages.success(request, _("The edition is queued."))
+    return redirect("observation-detail", slug=slug)
+
+
+def observation_write(request: HttpRequest, slug: str) -> HttpResponse:
+    """Keep people's words on an edition."""
+    observation = _observation(request, slug)
+    label = request.POST.get("edition", "")
+    edition = get_object_or_404(Edition, observation=observation, label=label)
+    texts = ("purpose", "discussion", "conclusion")
+    observations.write(edition=edition, **{name: request.POST.get(name, "") for name in texts})
+    messages.success(request, _("The texts are saved."))
+    return redirect(f"{request.path.removesuffix('write/')}?edition={label}")
+
+
+def observation_report(request: HttpRequest, slug: str) -> HttpResponse:
+    """The report of an edition as a file: `format` is html, md or rst, `lang` en or ja."""
+    edition = _edition(request, slug)
+    made = formats.FORMATS.get(request.GET.get("format", "html"))
+    if made is None:
+        raise Http404
+    is_asked = "against" in request.GET
+    others = editions.others(edition, to=request.user) if is_asked else ()
+    report = reports.of_edition(
+        edition,
+        draw=_figure,
+        language=language(request.GET.get("lang", "")),
+        address=request.build_absolute_uri(reverse("observation-detail", args=[slug])),
+        today=timezone.localdate(),
+        before=_before(request, others),
+    )
+    return file(made.write(report), f"{report.name}.{made.ending}", made.media_type)
+
+
+def observation_publication(request: HttpRequest, slug: str) -> HttpResponse:
+    """The data file that makes the edition a source of an archive."""
+    edition = _edition(request, slug)
+    with or_404(ValueError, _("Nothing of this edition has finished.")):
+        text = publication.of_edition(
+            edition, publisher=request.get_host(), today=timezone.localdate().isoformat()
+        )
+    return file(text.encode(), f"{edition.published_as}.yaml", "application/yaml")
+
+
+def _edition(request: HttpRequest, slug: str) -> Edition:
+    found = _observation(request, slug).editions.select_related("observation__server")
+    return get_object_or_404(found, label=request.GET.get("edition", ""))
+
+
+def _named(edition: Edition) -> str:
+    return f"{edition.observation.slug}~{edition.label}"
+
+
+def _before(request: HttpRequest, others: Sequence[Edition]) -> Edition | None:
+    """The edition that the address asks to compare with; None for the one before."""
+    wanted = request.GET.get("against", "")
+    found = next((each for each in others if _named(each) == wanted), None)
+    if wanted and found is None:
+        raise Http404
+    return found
+
+
+def _elsewhere(observation: Observation) -> list[tuple[Server, str]]:
+    """Servers on which the same could be observed, with the address of the filled form."""
+    first = observation.designs[0] if observation.designs else {}
+    clients = first.get("levels", {}).get(CLIENTS, ())
+    given = {
+        "scenarios": [each["scenario"] for each in observation.designs],
+        "versions": observation.versions,
+        "releases": observation.releases,
+        "anchor": observation.anchor,
+        "clients": ", ".join(map(str, clients)),
+        "repeats": first.get("repeats", REPEATS),
+        "configuration": observation.configuration.slug if observation.configuration else "",
+        **first.get("parameters", {}),
+    }
+    found = Server.objects.exclude(base_dir="").exclude(pk=observation.server_id).order_by("name")
+    return [
+        (each, urlencode({**given, "server": each.slug}, doseq=True))
+        for each in found[:MOST_SERVERS]
+    ]
+
+
+def _observation(request: HttpRequest, slug: str) -> Observation:
+    return get_object_or_404(editions.listed(to=request.user), slug=slug)
+
+
+def _begun(request: HttpRequest, form: ObservationForm) -> Observation | None:
+    user = cast(User, request.user)
+    with pages.faults_of(form):
+        made = observations.create(
+            plan=form.plan(), by=user, project=permissions.project_for(user, Right.QUEUE)
+        )
+        observations.begin(observation=made, by=user)
+        return made
+    return None
+
+
+def _previewed(form: ObservationForm) -> dict[str, Any]:
+    """What an edition would take and could show, or why it cannot be queued."""
+    if not form.is_valid():
+        return {}
+    try:
+        plan = observations.planned(form.plan())
+    except ServiceError as error:
+        return {"problem": error}
+    found = observations.estimates(plan)
+    return {
+        "previews": [
+            {
+                "title": _(registry.get(design.scenario).title),
+                "estimate": each,
+                "repeats": design.repeats,
+                "can_show": _shows(plan, design),
+            }
+            for design, each in zip(plan.designs, found, strict=True)
+        ],
+        "remarks": list(
+            filter(
+                None, (builds.unlike(observations.installations(plan)), observations.left_out(plan))
+            )
+        ),
+        "seconds": sum(each.seconds for each in found),
+        "problems": [problem for each in found for problem in each.problems],
+    }
+
+
+def _shows(plan: Plan, design: Design) -> float | None:
+    """The smallest difference of two versions that the repeats show in 4 of 5 cases."""
+    floor = noise.of_servers([plan.server], registry.get(design.scenario).primary_metric)
+    rows = max(1, len(observations.installations(plan)) - 1) * len(design.levels[CLIENTS])
+    return floor.can_show(design.repeats, rows) if floor else None
+
+
+def _figure(part: Part) -> Figure | None:
+    ends = {end for pair in part.line.pairs for end in pair.ends}
+    return figure(part.line, min(ends, key=versions.order)) if ends else None
+
+
+def _shown(part: Part, reader: Reader) -> dict[str, Any]:
+    asks = [
+        (
+            _("Why %(b)s differs from %(a)s") % dict(zip("ab", pair.ends, strict=True)),
+            f"{reverse('compare-why')}?a={pair.base.cell}&b={pair.head.cell}",
+        )
+        for pair in part.line.pairs
+        if pair.comparison.is_proven
+    ]
+    return {"part": part, "figure": _figure(part), "causes": _causes(part, reader), "asks": asks}
+
+
+def _causes(part: Part, reader: Reader) -> list[str]:
+    found = explanations.of_campaign(part.campaign.pk, reader=reader)
+    return [why_words.sentence(each) for each in found]
+
+
+def _texts(edition: Edition) -> list[tuple[str, str, str]]:
+    return [
+        ("purpose", _("Purpose"), edition.purpose),
+        ("discussion", _("Discussion"), edition.discussion),
+        ("conclusion", _("Conclusion"), edition.conclusion),
+    ]
+
+
+def _proposed(found: list[Edition]) -> str:
+    """A name for the next edition: the year, numbered from the second of a year on."""
+    year, labels = str(timezone.localdate().year), {each.label for each in found}
+    return next(
+        label
+        for number in range(1, len(found) + 2)
+        for label in [year if number == 1 else f"{year}-{number}"]
+        if label not in labels
+    )

@@ -1,0 +1,144 @@
+"""Valid, doubtful, invalid, unknown: what certificates say of a run and of figures, in words.
+
+Every page, list, chart, export, report and API has its judgements from here.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from runs.analysis.judged_runs import Judged
+from runs.models import Run
+from runs.models.campaigns import Origin
+from runs.models.runs import SUMMARY_REPEAT
+from runs.shared import queries
+
+LABELS = {
+    "valid": _("valid"),
+    "doubtful": _("doubtful"),
+    "invalid": _("invalid"),
+    "unknown": _("unknown"),
+    "": "",
+}
+TONES = {"valid": "success", "doubtful": "warning", "invalid": "error", "unknown": "info", "": ""}
+
+# Of the rows of runs_run, those that have a result of their own or are left out for being invalid.
+# A printed summary of printed repeats is not a run.
+_S, _V = Run.State, Run.Validity
+_HAS_RESULT = f"(state = '{_S.FINISHED.value}' AND repeat <> {SUMMARY_REPEAT})"
+_LEFT_OUT = f"(state = '{_S.WITHDRAWN.value}' AND code = '{_V.INVALID.value}')"
+COUNTED = f"(state = '{_S.FINISHED.value}' OR {_LEFT_OUT})"
+COUNTS = f"""
+    count(*) FILTER (WHERE {_HAS_RESULT} AND validity = '{_V.VALID.value}'),
+    count(*) FILTER (WHERE {_HAS_RESULT} AND validity = '{_V.DOUBTFUL.value}'),
+    count(*) FILTER (WHERE ({_HAS_RESULT} OR {_LEFT_OUT}) AND validity = '{_V.INVALID.value}'),
+    count(*) FILTER (WHERE {_HAS_RESULT} AND validity = ''),
+    count(*) FILTER (WHERE {_LEFT_OUT}),
+    count(*) FILTER (WHERE {_LEFT_OUT} AND EXISTS (
+        SELECT FROM runs_run AS again WHERE again.again_of_id = runs_run.id)),
+    count(*) FILTER (WHERE origin = '{Origin.EXECUTED.value}')
+"""
+
+
+def of_cells(cell_ids: Collection[int]) -> dict[int, Judged]:
+    """What is said of the runs of each cell that has any with a result. One query."""
+    statement = (
+        f"SELECT cell_id, {COUNTS} FROM runs_run"  # noqa: S608 - of constants
+        f" WHERE cell_id = ANY(%s) AND {COUNTED} GROUP BY 1"
+    )
+    found = queries.rows(statement, [list(cell_ids)], of=Run)
+    return {cell: Judged(*counts) for cell, *counts in found}
+
+
+def counted(judged: Judged) -> str:
+    """How many runs are not valid, by their judgements; empty where none needs a mark."""
+    if not judged.has_doubts:
+        return ""
+    in_use = judged.invalid - judged.left_out
+    parts = (
+        (judged.doubtful, gettext("%(n)d doubtful")),
+        (judged.left_out, gettext("%(n)d invalid, left out")),
+        (in_use, gettext("%(n)d invalid, counted by decision")),
+        (judged.unknown if judged.ours else 0, gettext("%(n)d unknown")),
+    )
+    return ", ".join(words % {"n": number} for number, words in parts if number)
+
+
+def mark(judged: Judged) -> str:
+    """The mark beside a figure: ⚠ 1 doubtful, 2 invalid, left out. Empty where none is needed."""
+    words = counted(judged)
+    return f"\N{WARNING SIGN} {words}" if words else ""
+
+
+# Weights of findings as tones of messages.
+_FINDING_TONES = {"invalid": "error", "doubt": "warning", "remark": "info"}
+CERTIFICATE_SENTENCES = {
+    "foreign_load": _(
+        "%(machine)s: %(share)s %% of the processor time was used by neither PostgreSQL nor the"
+        " load generator."
+    ),
+    "steal": _("%(machine)s: its host gave %(share)s %% of the processors to other machines."),
+    "usage_unknown": _("What used the processors during the load was not recorded."),
+    "generator_on_same_machine": _(
+        "The load generator ran on the database's machine and could use its processors."
+    ),
+    "run_queue": _(
+        "%(queue)s processes waited for a processor on average, more than %(clients)s clients"
+        " explain."
+    ),
+    "drift": _("The throughput changed by %(change)s %% from the beginning to the end of the run."),
+    "warm_up": _("The first %(seconds)s s were not yet steady."),
+    "dips": _("The throughput dropped %(number)s times, by up to %(depth)s %%."),
+    "too_short": _("The load lasted only %(seconds)s s: too short for a conclusion."),
+    "short": _("The load lasted only %(seconds)s s; reports measure for 300 s."),
+    "generator_saturated": _("The load generator was saturated: it measured itself."),
+    "load_stalled": _("The load stalled for some time."),
+    "checkpoint_during_run": _("A checkpoint started during the load."),
+    "clocks_differ": _("The clocks of the machines differ."),
+    "second_threads": _("Some of the processors were second threads of the same core."),
+    "profiled": _("perf sampled the machine during the load, which itself takes processor time."),
+    "short_statement": _(
+        "A statement took less than a second and was executed once: its time may scatter widely."
+    ),
+    "settings_changed": _("Settings changed during the load."),
+    "foreign_settings": _(
+        "Set by an account, a database or the environment, and not by the configuration: %(names)s."
+    ),
+    "login": _("The account's login gives more than steps see, or less than there is: %(found)s."),
+    "assertions": _("PostgreSQL was built with assertions, which cost time in every run."),
+    "not_optimised": _("PostgreSQL was built with %(flag)s, without optimisation."),
+}
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """One finding, as it is shown and sent."""
+
+    code: str
+    weight: str
+    figures: Mapping[str, Any]
+    message: str
+
+    @property
+    def tone(self) -> str:
+        """The tone of a message with its weight."""
+        return _FINDING_TONES.get(self.weight, "info")
+
+
+def certificate_sentences(run: Run) -> list[Sentence]:
+    """The findings of a run's certificate, the most serious first."""
+    found = [_sentence(each) for each in run.certificate.get("findings", [])]
+    order = list(_FINDING_TONES)
+    return sorted(found, key=lambda each: order.index(each.weight) if each.weight in order else 9)
+
+
+def _sentence(finding: Mapping[str, Any]) -> Sentence:
+    code, figures = str(finding.get("code", "")), finding.get("figures") or {}
+    try:
+        message = str(CERTIFICATE_SENTENCES[code]) % figures
+    except (KeyError, TypeError, ValueError):
+        message = code  # as stored by a later BenchLab
+    return Sentence(code, str(finding.get("weight", "")), figures, message)

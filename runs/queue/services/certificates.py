@@ -1,0 +1,191 @@
+"""The certificate of a run: judged from its records when it finishes, and again on demand."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Q
+
+from runs.analysis import fact_readers
+from runs.analysis.certificate import RULES_VERSION, Certificate, Evidence, Usage, certify
+from runs.campaigns.services import repeats
+from runs.execution.machine import cpus
+from runs.execution.machine.monitors import column_of
+from runs.execution.nodes import DATABASE_NODE
+from runs.models import Instance, Run, Seal, Series
+from runs.models.campaigns import Origin
+from runs.queue.services import withdrawals
+from runs.seals.services import seals
+from runs.wording import gettext_noop
+
+MOST_AT_A_TIME = 100
+REJUDGED = gettext_noop("By newer rules it is not invalid.")
+RATE, QUEUE = "tps", "run_queue"
+
+
+def issue(*, run: Run, usage: Mapping[str, Mapping[str, float]]) -> Certificate:
+    """Judge a run whose series and notes are stored, and store the judgement with it.
+
+    `usage` says who took the processors of each machine. Four queries.
+    """
+    found = certify(_evidence(run, usage))
+    run.validity = found.validity
+    run.certificate = {
+        "rules": RULES_VERSION,
+        "is_curable": found.is_curable,
+        "findings": [
+            {"code": each.code, "weight": each.weight, "figures": dict(each.figures)}
+            for each in found.findings
+        ],
+        "usage": {machine: dict(taken) for machine, taken in usage.items()},
+    }
+    run.save(update_fields=["validity", "certificate"])
+    return found
+
+
+def judge_again() -> int:
+    """Judge the runs that were judged by older rules, or never; return how many changed."""
+    changed = 0
+    while (judged := judge_some()) is not None:
+        changed += judged
+    return changed
+
+
+def judge_some() -> int | None:
+    """Judge the newest MOST_AT_A_TIME runs again that other rules judged, or nobody.
+
+    How many changed; None where none is left, which the instance remembers: then it is one query.
+    """
+    instance, _created = Instance.objects.get_or_create(pk=1)
+    if instance.judged_rules == RULES_VERSION:
+        return None
+    finished = Run.objects.filter(
+        Q(state=Run.State.FINISHED) | Run.LEFT_OUT, origin=Origin.EXECUTED
+    )
+    # Without a certificate there is no such key: the comparison is then neither true nor false.
+    never = Q(certificate__rules__isnull=True)
+    outdated = finished.filter(never | ~Q(certificate__rules=RULES_VERSION)).order_by("-pk")
+    found = outdated.select_related(
+        "cell__installation", "campaign", "hardware", "environment", "settings"
+    )
+    runs, changed = list(found[:MOST_AT_A_TIME]), 0
+    for run in runs:
+        before = run.validity
+        with transaction.atomic():
+            issue(run=run, usage=run.certificate.get("usage", {}))
+            if run.validity != before and Seal.objects.filter(run=run.pk).exists():
+                seals.request(run=run.pk, kind=Seal.Kind.JUDGED, reason=f"rules {RULES_VERSION}")
+            _count_as_judged(run)
+        changed += run.validity != before
+    if runs:
+        return changed
+    Instance.objects.filter(pk=1).update(judged_rules=RULES_VERSION)
+    return None
+
+
+def _count_as_judged(run: Run) -> None:
+    """Leave a run out that is invalid now, unless a person decided; let one count that is not."""
+    is_invalid, is_used = run.validity == Run.Validity.INVALID, run.state == Run.State.FINISHED
+    is_left_out = is_invalid and settings.LEAVE_OUT_INVALID
+    if is_left_out and is_used and not run.events.filter(code="restored").exists():
+        repeats.leave_out_invalid(run)
+    elif not is_invalid and not is_used:
+        withdrawals.restore(run=run, reason=REJUDGED)
+
+
+def _evidence(run: Run, usage: Mapping[str, Mapping[str, float]]) -> Evidence:
+    series = {
+        each.name: each
+        for each in run.series.all()
+        if each.name == RATE or column_of(each.name)[1] == QUEUE
+    }
+    reported: Mapping[str, Any] = run.settings.settings if run.settings else {}
+    parameters = (run.plan or {}).get("parameters") or run.campaign.parameters
+    installation = run.cell.installation
+    return Evidence(
+        usage=[Usage(machine=name, **taken) for name, taken in usage.items()],  # type: ignore[arg-type]
+        rates=_points(series.get(RATE)),
+        duration_s=_seconds_of_load(parameters, usage),
+        clients=run.cell.levels.get("clients") or parameters.get("clients"),
+        queue=_mean_queue(series),
+        processors=run.hardware.threads if run.hardware else None,
+        notes={note["code"] for note in run.quality},
+        optimisation=fact_readers.optimisation(installation.cflags) if installation else None,
+        assertions=_has_assertions(reported),
+        shares_machine=_shares_machine(run),
+        foreign_settings=_foreign_settings(reported),
+        login=_login(run),
+    )
+
+
+def _seconds_of_load(
+    parameters: Mapping[str, Any], usage: Mapping[str, Mapping[str, float]]
+) -> float | None:
+    """As asked for, all pairs of a duet together; less if the load was on for less, as fio's."""
+    if not parameters.get("duration"):
+        return None
+    wanted = float(parameters["duration"] * parameters.get("pairs", 1))
+    return min([wanted, *(taken["seconds"] for taken in usage.values())])
+
+
+def _points(series: Series | None) -> list[tuple[float, float]]:
+    if series is None:
+        return []
+    return [
+        (series.start + place * series.interval, value)
+        for place, value in enumerate(series.values)
+        if value is not None
+    ]
+
+
+def _mean_queue(series: Mapping[str, Series]) -> float | None:
+    """The mean run queue of the database's machine, from the start of the load."""
+    found = series.get(QUEUE) or series.get(f"{DATABASE_NODE}-{QUEUE}")
+    values = [value for second, value in _points(found) if second > 0]
+    return sum(values) / len(values) if values else None
+
+
+def _has_assertions(settings: Mapping[str, Any]) -> bool | None:
+    setting = settings.get("debug_assertions", {}).get("setting")
+    return None if setting is None else setting == "on"
+
+
+# Where a setting may come from besides the configuration, and what psql and libpq always set so.
+ELSEWHERE = frozenset({"client", "user", "database", "database user", "environment variable"})
+RESTRICTED = ("nice", "cpu_limit", "memory_limit_bytes", "cpus_allowed")
+OF_SESSIONS = frozenset({"application_name", "client_encoding", "fallback_application_name"})
+
+
+def _foreign_settings(settings: Mapping[str, Any]) -> set[str]:
+    return {
+        name
+        for name, setting in settings.items()
+        if name not in OF_SESSIONS and setting.get("source") in ELSEWHERE
+    }
+
+
+def _login(run: Run) -> list[str]:
+    """What the login gave, where it set variables that no step saw, or may not use all there is."""
+    facts: Mapping[str, Any] = run.environment.facts if run.environment else {}
+    more = facts.get("more") or {}
+    variables = str(more.get("login_variables", "")).split()
+    restricted = [f"{name} {more[name]}" for name in RESTRICTED if more.get(name, "none") != "none"]
+    if not variables and not restricted:
+        return []
+    limits = sorted((facts.get("limits") or {}).items())
+    numbers = [f"{name} {'unlimited' if value is None else value}" for name, value in limits]
+    return [*variables, *str(more.get("login_locale", "")).split(), *restricted, *numbers]
+
+
+def _shares_machine(run: Run) -> bool:
+    """Whether pgbench may run on a processor of PostgreSQL."""
+    plan = run.plan or {}
+    if not plan or plan.get("generators"):
+        return False
+    treatment = plan.get("treatment") or {}
+    chosen = [str(treatment.get(name) or "") for name in ("server_cpus", "pgbench_cpus")]
+    if not all(chosen):
+        return True
+    server, generator = (cpus.parse(text) for text in chosen)
+    return bool(server & generator)

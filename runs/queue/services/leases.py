@@ -1,0 +1,314 @@
+"""Leases: which worker has which server, and which workers are given up as lost.
+
+`claim` takes a lease. The transition that ends a run, or lets it wait for another worker, gives
+it back (`transitions`). All times are from the database's clock, since those of workers may differ.
+
+Reservations: a run of several machines that has waited long is not passed over any more.
+
+Such a run starts when all its machines are free at once, and other campaigns may keep each of them
+busy forever. When it was the run's turn and it was passed over, an event records that. `PATIENCE`
+after its campaign's first such event, a run that was passed over reserves its machines: no run that
+is behind it in the queue's order (priority, then age) can start on any of them.
+
+A run in progress is not interrupted, and runs ahead in the queue may still start. So nothing holds
+up the first of all reserving runs, and runs cannot wait for each other in a circle. A run that
+could not start even on free machines (paused, in maintenance, out of reach, clean-up failed, or
+sharing a machine with a run that has lost its worker) reserves nothing. A clean-up that is soon
+over makes no difference.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Case, Exists, F, IntegerField, OuterRef, Q, QuerySet, Value, When
+from django.db.models.functions import Now
+from django.utils.translation import gettext as _
+
+from runs.execution.watch import Order
+from runs.models import Build, Lease, Run, RunEvent, Server
+from runs.operations.selectors import sites
+from runs.queue.selectors.runs import machines_of, others_of
+from runs.queue.services import transitions
+from runs.shared import database, queries
+
+PATIENCE = timedelta(minutes=10)
+PASSED_OVER = "passed_over"
+
+
+# A run that has waited long: its place in the queue (lower goes first), and its machines.
+Reservation = tuple[tuple[int, int], frozenset[int]]
+
+
+def place_of(run: Run) -> tuple[int, int]:
+    """A run's place in the queue; lower goes first. Reads its campaign's priority."""
+    return -run.campaign.priority, run.pk
+
+
+def note(run: Run) -> None:
+    """Record that it was a run's turn and that it was passed over; once per attempt."""
+    noted = {"run": run, "attempt": run.attempt, "code": PASSED_OVER}
+    if RunEvent.objects.filter(**noted).exists():
+        return
+    names = Server.objects.filter(pk__in=others_of(run)).values_list("name", flat=True)
+    message = _("It is next, and waits until %(servers)s can be used as well.")
+    text = message % {"servers": ", ".join(names)}
+    transitions.event_of(run, PASSED_OVER, text).save()
+
+
+def standing(*, loaded: set[int]) -> list[Reservation]:
+    """All reservations now. `loaded` are servers that a run without a worker may still use."""
+    found = [(place_of(run), frozenset(machines_of(run))) for run in _passed_over_for_long()]
+    concerned = {each for _place, machines in found for each in machines}
+    ready = Server.objects.filter(pk__in=concerned, state=Server.State.READY)
+    usable = {s.pk for s in ready if not s.is_maintained and not s.was_swept_in_vain} - loaded
+    return [(place, machines) for place, machines in found if machines <= usable]
+
+
+def _passed_over_for_long() -> Sequence[Run]:
+    noted = RunEvent.objects.filter(code=PASSED_OVER)
+    own = noted.filter(run=OuterRef("pk"), attempt=OuterRef("attempt"))
+    waiting = Run.objects.filter(Exists(own), state=Run.State.QUEUED, campaign__paused_at=None)
+    old = noted.filter(run__campaign=OuterRef("campaign"), at__lt=Now() - PATIENCE)
+    return list(waiting.filter(Exists(old)).select_related("campaign"))
+
+
+# At most this many campaigns that wait for other machines are looked at before giving up.
+MOST_PASSED_OVER = 100
+# How long a transaction that has locked a lease may wait for its server.
+CLEAN_UP_SECONDS = 600.0
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A run that this worker has claimed. `token` proves it for every later write."""
+
+    run_id: int
+    server_id: int
+    token: int
+    taken_over: bool
+
+
+@transaction.atomic
+def claim(*, server_id: int, holder: str) -> Claim | None:
+    """Take the next waiting run of a server, if the server is free; lost runs go first.
+
+    Only a run all of whose machines this worker reaches (`sites`).
+
+    The lease row is locked with SKIP LOCKED: of two workers, one claims and the other gets nothing.
+    """
+    lease = next(iter(_free_leases([server_id], for_lost=True)), None)
+    found = _next_run(lease) if lease else None
+    if found is None:
+        return None
+    run, held = found
+    token = max(each.token for each in held) + 1
+    Lease.objects.filter(pk__in=[each.pk for each in held]).update(
+        run=run, token=token, holder=holder, heartbeat_at=Now()
+    )
+    taken_over = run.state == Run.State.LOST
+    code = "taken_over" if taken_over else "claimed"
+    # Without the token: the lease is ours since the statement before.
+    claimed = transitions.transition(run_id=run.pk, to=Run.State.CLAIMED, code=code, message=holder)
+    if not claimed:
+        # It was cancelled at this moment: the leases are free again.
+        transaction.set_rollback(True)
+        return None
+    return Claim(run.pk, server_id, token, taken_over)
+
+
+def idle_lease(server_id: int) -> Lease | None:
+    """Lock the lease of a server that is ready, free, and without the load of a lost run.
+
+    None if it is not, or if somebody else has locked it. In a transaction, which may last for as
+    long as a clean-up takes.
+    """
+    free = _free_leases([server_id], for_lost=True, idle_seconds=CLEAN_UP_SECONDS)
+    lease = next(iter(free), None)
+    # Checked while holding the lease: no run can get lost here from now on.
+    return lease if lease and server_id not in maybe_loaded() else None
+
+
+def _free_leases(
+    server_ids: Sequence[int], *, for_lost: bool, idle_seconds: float = database.IDLE_SECONDS
+) -> list[Lease]:
+    """Lock those leases of ready and free servers that nobody else has locked.
+
+    A lost run also gets servers under maintenance or waiting for a clean-up: it has already started
+    there, and the leftovers may be its own.
+    """
+    free = Lease.objects.select_for_update(skip_locked=True, of=("self",)).filter(
+        server_id__in=server_ids, run=None, server__state=Server.State.READY
+    )
+    usable = free if for_lost else free.filter(_is_usable())
+    limited = usable.annotate(limit=database.ends_if_idle(idle_seconds))
+    return list(limited.order_by("server_id"))
+
+
+def catch_up(*, run_id: int, token: int, seen: int) -> bool:
+    """Raise the next token above the one the target has seen; return whether the lease was ours.
+
+    The results database may have been restored from a backup, and be behind its targets.
+    """
+    held = Lease.objects.filter(run_id=run_id, token=token, token__lt=seen)
+    server_ids = list(held.values_list("server_id", flat=True))
+    if not server_ids:
+        return False
+    transitions.transition(run_id=run_id, to=Run.State.LOST, code="lease_behind", token=token)
+    Lease.objects.filter(server_id__in=server_ids, token__lt=seen).update(token=seen)
+    return True
+
+
+def pulse(held: Collection[tuple[int, int]]) -> dict[tuple[int, int], Order]:
+    """Show signs of life for runs, given with their tokens; the order that waits for each.
+
+    One statement for all. A lease that somebody has locked keeps its time: it is this worker
+    itself, which stores something and shows a sign of life with that, or whoever gives the run up.
+    """
+    run_ids, tokens = zip(*held, strict=True)
+    found = queries.rows(_PULSE, [list(run_ids), list(tokens)])
+    requests = {(run, token): is_asked for run, token, is_asked in found}
+    return {each: _ORDERS[requests.get(each)] for each in held}
+
+
+# The lease of the run's own server speaks for all that it holds.
+_PULSE = """
+WITH held AS (
+    SELECT * FROM unnest(%s::bigint[], %s::bigint[]) AS held (run_id, token)
+), mine AS (
+    SELECT lease.server_id, run_id, token, run.cancel_requested_at IS NOT NULL AS is_cancelled
+    FROM held JOIN runs_lease lease USING (run_id, token)
+    JOIN runs_run run ON run.id = run_id AND run.server_id = lease.server_id
+), free AS (
+    SELECT server_id FROM runs_lease WHERE (server_id, run_id, token) IN
+        (SELECT server_id, run_id, token FROM mine) ORDER BY server_id FOR UPDATE SKIP LOCKED
+), shown AS (
+    UPDATE runs_lease SET heartbeat_at = clock_timestamp()
+    WHERE server_id IN (SELECT server_id FROM free)
+)
+SELECT run_id, token, is_cancelled FROM mine
+"""
+
+
+# By whether a cancel was asked for; None: the run is not this worker's any more.
+_ORDERS: Mapping[bool | None, Order] = {None: "detach", True: "cancel", False: "go_on"}
+
+
+def show_life(*, run_id: int, token: int) -> None:
+    """Show a sign of life at the end of what has locked the lease for long; see `pulse`."""
+    own = Lease.objects.filter(run_id=run_id, token=token, run__server=F("server"))
+    own.update(heartbeat_at=Now())
+
+
+def give_up_the_silent() -> list[int]:
+    """Declare runs lost whose worker shows no sign of life; return their ids."""
+    found = list(_silent().values_list("run_id", "token", "holder"))
+    return [run_id for run_id, token, holder in found if _give_up(run_id, token, holder)]
+
+
+def _silent() -> QuerySet[Lease]:
+    limit = Now() - timedelta(seconds=settings.HEARTBEAT_TIMEOUT_SECONDS)
+    return Lease.objects.filter(run__server=F("server"), heartbeat_at__lt=limit)
+
+
+@transaction.atomic
+def _give_up(run_id: int, token: int, holder: str) -> bool:
+    """Declare a run lost if its worker is still silent; return whether it was."""
+    held = Lease.objects.filter(run_id=run_id, token=token)
+    locked = held.select_for_update(skip_locked=True).order_by("pk")
+    # A worker that stores results holds these locks, and its own sign of life waits for them.
+    if len(locked) < held.count() or not _silent().filter(run_id=run_id, token=token).exists():
+        return False
+    return transitions.transition(
+        run_id=run_id,
+        to=Run.State.LOST,
+        code="no_heartbeat",
+        message=f"No sign of life from {holder}.",
+        token=token,
+    )
+
+
+def waiting_runs() -> QuerySet[Run]:
+    """Runs that may start now, if their server is free and ready.
+
+    A lost run has already started: it continues, even if its campaign is paused, or its server is
+    under maintenance or waits for a clean-up.
+    """
+    queued = Q(state=Run.State.QUEUED, campaign__paused_at=None) & _is_usable()
+    return Run.objects.filter(queued | Q(state=Run.State.LOST), server__isnull=False)
+
+
+def _is_usable() -> Q:
+    """The condition that a run's or lease's server measures now.
+
+    It needs no clean-up, is not in maintenance, and builds nothing, which would disturb what is
+    measured.
+    """
+    is_over = Q(server__maintenance_since=None) | Q(server__maintenance_until__lt=Now())
+    builds = Build.objects.filter(server=OuterRef("server"), state=Build.State.BUILDING)
+    return Q(server__needs_sweep=False) & is_over & ~Q(Exists(builds))
+
+
+def _next_run(lease: Lease) -> tuple[Run, list[Lease]] | None:
+    """Lost runs first, then by campaign priority, then the oldest; with all its leases.
+
+    A run whose other machines are not all free is passed over, and locks none of them; if that
+    lasts long, it reserves them (`standing`). A lost run is different: its cluster and load may
+    still be running, so nothing new starts on any of its machines until it continues.
+    """
+    waiting, loaded = waiting_runs().filter(server_id=lease.server_id), maybe_loaded()
+    reserved, unreached = standing(loaded=loaded), sites.unreached()
+    passed: dict[tuple[int, ...], Run] = {}
+    for run in _first_of_each_campaign(waiting):
+        others = others_of(run)
+        is_lost = run.state == Run.State.LOST
+        if not unreached.isdisjoint([lease.server_id, *others]):
+            # Nothing is noted: it must not reserve machines that this worker never takes for it.
+            continue
+        if not is_lost and _must_wait(run, loaded, reserved):
+            continue
+        held = _free_leases(others, for_lost=is_lost) if others else []
+        if len(held) == len(others):
+            _note(passed)
+            return run, [lease, *held]
+        if is_lost:
+            break
+        # Of several runs that need the same machines, it is the first one's turn.
+        passed.setdefault(tuple(others), run)
+    _note(passed)
+    return None
+
+
+def _first_of_each_campaign(waiting: QuerySet[Run]) -> QuerySet[Run]:
+    """The first run of each campaign: if it cannot start, neither can the rest of its campaign.
+
+    So, however many runs wait, they never hide a run of another campaign that can start.
+    """
+    lost_first = Case(
+        When(state=Run.State.LOST, then=Value(0)), default=Value(1), output_field=IntegerField()
+    )
+    first = waiting.order_by("campaign_id", lost_first, "pk").distinct("campaign_id")
+    in_order = Run.objects.filter(pk__in=first.values("pk")).select_related("campaign")
+    return in_order.order_by(lost_first, "-campaign__priority", "pk")[:MOST_PASSED_OVER]
+
+
+def _note(passed: Mapping[tuple[int, ...], Run]) -> None:
+    for run in passed.values():
+        note(run)
+
+
+def _must_wait(run: Run, loaded: set[int], reserved: Sequence[Reservation]) -> bool:
+    """Whether the run must not use one of its machines now, even if it is free."""
+    machines, place = machines_of(run), place_of(run)
+    is_held_up = any(
+        first < place and not needed.isdisjoint(machines) for first, needed in reserved
+    )
+    return is_held_up or not loaded.isdisjoint(machines)
+
+
+def maybe_loaded() -> set[int]:
+    """Servers on which something may still run for a run that has lost its worker."""
+    lost = Run.objects.filter(state=Run.State.LOST)
+    return {server_id for run in lost for server_id in machines_of(run)}

@@ -1,0 +1,188 @@
+"""Freezes a run's plan: what it will do, even if the database changes afterwards."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from runs import celery_messages
+from runs.campaigns.services.designs import Design, DesignCell, Part
+from runs.execution.machine.treatment import Treatment
+from runs.execution.nodes import DATABASE_NODE
+from runs.execution.plan import ClusterPlan, RunPlan, UnreadablePlan, WorkloadPlan
+from runs.fingerprints import fingerprint
+from runs.models import Campaign, Cell, Run, WorkloadVersion
+from runs.postgresql_settings.fitting import Fitted
+from runs.scenarios.definition import FurtherCluster, Scenario
+from runs.servers.services.tools import Tools
+from runs.shared import queries
+from runs.shared.errors import ServiceError
+from runs.wording import gettext_noop
+from runs.workloads.services import topologies, workloads
+
+PLAN_OF_OTHER_VERSION = "plan_of_other_version"
+# The factor whose levels are numbers of processor cores.
+CORES = "cores"
+
+
+def other_version(unreadable: UnreadablePlan) -> ServiceError:
+    """Why a stored plan cannot be followed, and what to do."""
+    message = _(
+        "It was queued by another version, whose plan this version cannot execute: %(what)s."
+    )
+    remedy = _("Queue its campaign again, or start the version that queued it.")
+    return ServiceError(PLAN_OF_OTHER_VERSION, message % {"what": unreadable}, remedy=remedy)
+
+
+def store(runs: Sequence[Run], stored: Sequence[Mapping[str, Any]]) -> None:
+    """Queue new runs, each with its plan, and wake their servers.
+
+    One statement for their keys, one for all rows.
+    """
+    query = "SELECT nextval('runs_run_id_seq') FROM generate_series(1, %s::integer)"
+    keys = [int(key) for (key,) in queries.rows(query, [len(runs)])]
+    for key, run, plan in zip(keys, runs, stored, strict=True):
+        run.pk, run.plan = key, {**plan, "run_id": key}
+    Run.objects.bulk_create(runs)
+    for server_id in {run.server_id for run in runs if run.server_id is not None}:
+        celery_messages.wake(server_id)
+
+
+def copied(run: Run) -> dict[str, Any]:
+    """The plan of a run for a further one of its cell. Raises `plan_of_other_version`."""
+    try:
+        return RunPlan.from_json(run.plan or {}).as_json()
+    except UnreadablePlan as unreadable:
+        raise other_version(unreadable) from unreadable
+
+
+def freeze(
+    *, campaign: Campaign, part: Part, cell: DesignCell, design: Design, of: Cell
+) -> RunPlan:
+    """The plan of any run `of` a cell, on the server of its part. Raises `missing_program`.
+
+    `store` gives each run the one with its own key.
+    """
+    server, installation, tools = part.server, cell.installation, part.tools
+    if tools is None:
+        raise ServiceError("missing_program", _("pgbench or psql is missing on the server."))
+    settings, options = cell.cluster_settings, cell.initdb_options
+    # Runs of the same machine, binaries, settings and data can share a loaded cluster.
+    binaries = [server.slug, installation.bindir, installation.version]
+    made_of = [*binaries, settings, options, campaign.parameters, cell.cluster.data]
+    key = f"{campaign.pk}-{fingerprint(made_of)[:12]}"
+    writes = design.scenario.changes_data(cell.levels)
+    return RunPlan(
+        run_id=0,
+        campaign=campaign.slug,
+        scenario=design.scenario.slug,
+        host=server.address,
+        port=server.port,
+        username=server.username,
+        base_dir=server.base_dir,
+        bindir=installation.bindir,
+        version_num=installation.version_num,
+        client_bindir=tools.pgbench.bindir,
+        client_version_num=tools.pgbench.pgbench_version_num or tools.pgbench.version_num,
+        psql_bindir=tools.psql.bindir,
+        settings={name: str(value) for name, value in settings.items()},
+        initdb_options=tuple(options),
+        levels=dict(cell.levels),
+        parameters=campaign.parameters,
+        treatment=Treatment.of(campaign.treatment),
+        workload=workload_plan(of.workload_version),
+        cluster_key="" if writes else key,
+        template_key=key if writes else "",
+        translated=(*_translated(cell.fitted), *_overruled(cell.fitted, cell.cluster.required)),
+        generators=topologies.generator_plans(server, design.generators),
+        cores=int(cell.levels.get(CORES, 0)),
+        machines=topologies.machine_plans(server, design.cluster_machines),
+        clusters=topologies.placed(
+            _clusters(design.scenario, part, cell, tools), design.cluster_machines
+        ),
+        mount=topologies.mount_of(server),
+        pooler=topologies.pooler_of(cell.levels, design.cluster_machines),
+    )
+
+
+def _clusters(
+    scenario: Scenario, part: Part, cell: DesignCell, tools: Tools
+) -> tuple[ClusterPlan, ...]:
+    """The cell's further clusters, all on the database's machine.
+
+    One that initdb makes gets the settings of the run itself; the others copy them from that one.
+    """
+    return tuple(
+        _cluster(each, _baseline(scenario, part, cell) if each.of_baseline else cell, tools)
+        for each in scenario.arrangement(cell.installation.version_num, cell.levels)
+    )
+
+
+def _cluster(each: FurtherCluster, cell: DesignCell, tools: Tools) -> ClusterPlan:
+    is_new = each.origin == "initdb"
+    settings = {**(cell.cluster_settings if is_new else {}), **each.settings}
+    return ClusterPlan(
+        name=each.name,
+        role=each.role,
+        origin=each.origin,
+        machine=DATABASE_NODE,
+        bindir=cell.installation.bindir,
+        version_num=cell.installation.version_num,
+        psql_bindir=tools.psql.bindir,
+        settings={name: str(value) for name, value in settings.items()},
+        initdb_options=tuple(cell.initdb_options) if is_new else (),
+    )
+
+
+def _baseline(scenario: Scenario, part: Part, cell: DesignCell) -> DesignCell:
+    """The cell of the first installation under the same levels, variants among them."""
+    names = {factor.name for factor in scenario.factors} | set(cell.variant.levels)
+    for each in part.cells:
+        is_first = each.installation == part.installations[0]
+        if is_first and all(each.levels.get(name) == cell.levels.get(name) for name in names):
+            return each
+    return cell
+
+
+def _overruled(fitted: Fitted, required: Mapping[str, str]) -> tuple[dict[str, Any], ...]:
+    """Settings of the configuration that conflict with those the scenario requires."""
+    return tuple(
+        {
+            "name_from": name,
+            "value_from": str(fitted.settings[name]),
+            "name_to": name,
+            "value_to": value,
+            "reason": gettext_noop("The scenario needs it."),
+            "parameters": {},
+        }
+        for name, value in required.items()
+        if name in fitted.settings and str(fitted.settings[name]) != value
+    )
+
+
+def workload_plan(version: WorkloadVersion | None) -> WorkloadPlan | None:
+    """A version of a user's own scripts, as stored with a run."""
+    if version is None:
+        return None
+    content = vars(workloads.content_of(version))
+    return WorkloadPlan(**content, slug=version.workload.slug, number=version.number)
+
+
+def _translated(fitted: Fitted) -> tuple[dict[str, Any], ...]:
+    """Where the run's settings differ from the configuration as written, as stored with the run."""
+    changes = (*fitted.changes, *fitted.left_out)
+    return tuple({**vars(each), "parameters": dict(each.parameters)} for each in changes)
+
+
+def without_needless_templates(plans: Sequence[RunPlan], repeats: int) -> list[RunPlan]:
+    """A template that only one run would use costs more than it saves: such a run loads itself.
+
+    Each plan is that of a cell with this many repeats.
+    """
+    uses = Counter(plan.template_key for plan in plans)
+    return [
+        plan if uses[plan.template_key] * repeats > 1 else replace(plan, template_key="")
+        for plan in plans
+    ]

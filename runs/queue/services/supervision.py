@@ -1,0 +1,227 @@
+"""Automatic supervision: lost runs are noticed, and waiting servers get a worker.
+
+Signs of life of all runs that this worker holds, in one statement every few seconds.
+
+500 held runs that each pulsed for themselves would need a processor and a half. A run asks for its
+order in memory; one that no longer asks is let go of like that of a silent worker.
+"""
+
+import logging
+import threading
+import time
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Q, QuerySet
+from django.db.models.functions import Now
+
+from runs import celery_messages
+from runs.execution.errors import HostKeyChanged, LoginRefused
+from runs.execution.watch import Order
+from runs.models import Campaign, Lease, PreparedCluster, Run, Schedule, Server, ServerCheck
+from runs.queue.selectors.runs import taking_part
+from runs.queue.services import leases, sweeping
+from runs.queue.services.leases import Claim
+from runs.schedules.services import schedules
+from runs.schedules.services import servers as schedule_servers
+from runs.servers.services import server_checks, servers
+from runs.shared import database
+from runs.shared.errors import ServiceError
+
+# Between two checks of a server that is away; and of one that only a schedule waits for.
+PAUSE = timedelta(seconds=30)
+PAUSE_WITHOUT_WORK = timedelta(minutes=5)
+PAUSE_AFTER_REFUSAL = timedelta(minutes=5)
+# Between two checks of a server on which a schedule expects new installations.
+PAUSE_WHEN_READY = timedelta(minutes=15)
+
+logger = logging.getLogger(__name__)
+
+
+def supervise() -> None:
+    """Give up the runs of silent workers, fire schedules, and wake a worker where there is work.
+
+    One query where there is nothing of all that.
+    """
+    if _is_idle():
+        return
+    leases.give_up_the_silent()
+    schedules.fire_due()
+    server_checks.wake()
+    for server_id in sorted(_with_work()):
+        celery_messages.wake(server_id)
+
+
+def _is_idle() -> bool:
+    """Whether no run waits or is at work, no server is away or to be cleaned up, nothing is due."""
+    some: tuple[QuerySet[Any], ...] = (
+        Run.objects.filter(state__in=(*Run.ACTIVE, Run.State.QUEUED, Run.State.LOST)),
+        Lease.objects.filter(run__isnull=False),
+        Schedule.objects.filter(enabled=True),
+        ServerCheck.objects.filter(state=ServerCheck.State.WAITING),
+        PreparedCluster.objects.filter(removed_at=None),
+        Server.objects.filter(~Q(state=Server.State.READY) | Q(needs_sweep=True)),
+    )
+    return not database.has_any(*some)
+
+
+def look_again(*, server_id: int) -> None:
+    """Inspect a server that was out of reach, or where installations are expected, when it is due.
+
+    Of several callers one inspects; the others go on, since a host that does not answer takes time.
+    Raises nothing.
+    """
+    # Whoever writes the time first does it.
+    if _away_for(PAUSE).filter(pk=server_id).update(checked_at=Now()):
+        _inspect(server_id)
+    elif _awaiting_installations().filter(pk=server_id).update(checked_at=Now()):
+        # The lease's row stays locked for that time: nothing is measured during an inspection.
+        with transaction.atomic():
+            if leases.idle_lease(server_id) is not None:
+                _inspect(server_id)
+
+
+def _inspect(server_id: int) -> None:
+    try:
+        servers.inspect(server=Server.objects.get(pk=server_id))
+    except ServiceError as error:
+        logger.warning("server %s cannot be inspected: %s", server_id, error)
+
+
+def _away() -> QuerySet[Server]:
+    """Servers that could not be used when last checked; a changed host key needs a person."""
+    at_fault = Q(state=Server.State.REFUSED) & ~Q(problem_code=HostKeyChanged.code)
+    away = Server.objects.filter(Q(state=Server.State.UNREACHABLE) | at_fault)
+    return away.exclude(host_key="")
+
+
+def _away_for(pause: timedelta) -> QuerySet[Server]:
+    """Those that were checked at least this long ago.
+
+    One that refuses the key is asked less often: it may bar whoever asks in vain.
+    """
+    refusing = Q(problem_code=LoginRefused.code, checked_at__gte=Now() - PAUSE_AFTER_REFUSAL)
+    return _away().filter(checked_at__lt=Now() - pause).exclude(refusing)
+
+
+def _awaiting_installations() -> QuerySet[Server]:
+    """Idle servers that are ready, and due for a check for new installations."""
+    awaiting = Schedule.objects.filter(enabled=True, kind=Schedule.Kind.INSTALLATION)
+    # Whoever maintains a machine may be installing something just now.
+    is_over = Q(maintenance_since=None) | Q(maintenance_until__lt=Now())
+    long_ago = Now() - PAUSE_WHEN_READY
+    ready = Server.objects.filter(is_over, state=Server.State.READY, checked_at__lt=long_ago)
+    # A query of its own, because an UPDATE cannot use a join here.
+    busy = ready.filter(lease__run__isnull=False).values("pk")
+    measured = schedule_servers.measured_by(awaiting)
+    return ready.filter(pk__in=measured - leases.maybe_loaded()).exclude(pk__in=busy)
+
+
+def _with_work() -> set[int]:
+    busy = Run.objects.filter(state__in=Run.ACTIVE, server__isnull=False)
+    waiting = leases.waiting_runs()
+    left = PreparedCluster.objects.filter(removed_at=None, campaign__state__in=Campaign.ENDED)
+    ids = set(waiting.values_list("server_id", flat=True).distinct())
+    ids |= set(left.values_list("server_id", flat=True).distinct())
+    to_sweep = sweeping.due().exclude(state=Server.State.REFUSED).exclude(host_key="")
+    ids |= set(to_sweep.values_list("pk", flat=True))
+    ids |= _generators_away(waiting) | _at_fault()
+    ids |= _needed_by_schedules()
+    return ids - set(busy.values_list("server_id", flat=True))
+
+
+def _needed_by_schedules() -> set[int]:
+    """Servers due for a check because a schedule measures on them, or loads from them."""
+    active = Schedule.objects.filter(enabled=True)
+    needed = schedule_servers.measured_by(active) | schedule_servers.loading_for(active)
+    away = _away_for(PAUSE_WITHOUT_WORK).filter(pk__in=needed)
+    return {server.pk for server in away | _awaiting_installations()}
+
+
+def _at_fault() -> set[int]:
+    """Servers at fault that runs wait for, whatever else has to be done there before."""
+    open_runs = Run.objects.filter(state__in=(Run.State.QUEUED, Run.State.LOST))
+    held = open_runs.filter(campaign__paused_at=None, server__in=_away())
+    return set(held.order_by().values_list("server_id", flat=True).distinct())
+
+
+def _generators_away(waiting: QuerySet[Run]) -> set[int]:
+    """Load generators of waiting runs that are out of reach: nobody else checks these."""
+    away = _away()
+    return {
+        server_id
+        for server_id in away.values_list("pk", flat=True)
+        if waiting.filter(taking_part(server_id)).exists()
+    }
+
+
+# As long as reports are written again for (`reporting.WAITS_SECONDS`), and then it is too late.
+LONGEST_SILENCE = 260.0
+
+
+@dataclass
+class _Held:
+    claim: Claim
+    asked_at: float
+    heard_at: float
+    order: Order = "go_on"
+
+
+class Pulses:
+    """The runs that this process holds, and what was last heard of each."""
+
+    def __init__(self) -> None:
+        self._held: dict[tuple[int, int], _Held] = {}
+        self._lock = threading.Lock()
+        # Set while there is any.
+        self.some = threading.Event()
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def hold(self, claim: Claim) -> None:
+        """From now on signs of life are shown for a run."""
+        now = time.monotonic()
+        with self._lock:
+            self._held[claim.run_id, claim.token] = _Held(claim, asked_at=now, heard_at=now)
+            self.some.set()
+
+    def let_go(self, claim: Claim) -> None:
+        """The run has ended here."""
+        with self._lock:
+            self._held.pop((claim.run_id, claim.token), None)
+            if not self._held:
+                self.some.clear()
+
+    def order_for(self, claim: Claim) -> Order:
+        """What the run is to do, as last heard. `detach` where nothing was heard for minutes."""
+        held = self._held[claim.run_id, claim.token]
+        held.asked_at = time.monotonic()
+        if held.asked_at - held.heard_at > LONGEST_SILENCE:
+            return "detach"
+        return held.order
+
+    def beat(self) -> None:
+        """Show signs of life for all runs that still ask, and hear their orders.
+
+        A lease that somebody has locked is not applied: it is this worker itself, which stores
+        something and shows a sign of life with that, or whoever gives the run up.
+        """
+        held = self._asking()
+        if not held:
+            return
+        orders = leases.pulse([(each.claim.run_id, each.claim.token) for each in held])
+        now = time.monotonic()
+        for each in held:
+            each.heard_at, each.order = now, orders[each.claim.run_id, each.claim.token]
+
+    def _asking(self) -> list[_Held]:
+        limit = time.monotonic() - settings.HEARTBEAT_TIMEOUT_SECONDS
+        with self._lock:
+            return [each for each in self._held.values() if each.asked_at >= limit]
+
+
+held_here = Pulses()

@@ -1,0 +1,216 @@
+"""Cleaning up a server: ending and removing what runs that were given up left there.
+
+Until that is done no new run takes the server, neither as database nor as load generator.
+"""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from asgiref.sync import async_to_sync, sync_to_async
+from django.db import transaction
+from django.db.models import Q, QuerySet
+from django.db.models.functions import Now
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from runs.execution.clusters import leftovers
+from runs.execution.errors import CommandTimeout, ConnectionLost, TargetProblem
+from runs.execution.machine.treating import NOT_SET_BACK
+from runs.execution.nodes import PLACED, folder_of
+from runs.execution.ssh.hosts import Host
+from runs.execution.steps.base_dir import BaseDir
+from runs.models import Campaign, PreparedCluster, Run, Server, ServerEvent
+from runs.queue.selectors.runs import at_work_on
+from runs.queue.services import leases
+from runs.servers.services import logins, servers
+from runs.shared.errors import ServiceError
+
+logger = logging.getLogger(__name__)
+
+# No longer ours: another try would not help.
+IN_VAIN = ("not_ours", "leads_out")
+
+
+def clusters_of_ended_campaigns(server_id: int) -> list[PreparedCluster]:
+    """Clusters on a server that nobody needs any more."""
+    needless = PreparedCluster.objects.filter(removed_at=None, campaign__state__in=Campaign.ENDED)
+    return list(needless.filter(server_id=server_id))
+
+
+def remove_needless_clusters(*, server_id: int) -> None:
+    """Remove what ended campaigns left, unless a run uses the server. Raises nothing.
+
+    The lease's row stays locked for that time: a run that is being measured must not share its disk
+    with a removal. Nor may a run that has lost its worker: its load goes on.
+    """
+    if not clusters_of_ended_campaigns(server_id):
+        return
+    with transaction.atomic():
+        if leases.idle_lease(server_id) is None:
+            return
+        server = Server.objects.select_related("ssh_key").get(pk=server_id)
+        needless = clusters_of_ended_campaigns(server_id)
+        try:
+            is_done = async_to_sync(_remove)(server, needless)
+        except TargetProblem as problem:
+            servers.record_problem(server=server, problem=problem)
+            return
+        ids = [cluster.pk for cluster in needless]
+        PreparedCluster.objects.filter(pk__in=ids).update(removed_at=timezone.now())
+        if not is_done:
+            # A later clean-up ends and removes the rest; it tries again and reports it.
+            Server.objects.filter(pk=server_id).update(needs_sweep=True, sweep_after=Now())
+
+
+async def _remove(server: Server, needless: list[PreparedCluster]) -> bool:
+    way = await sync_to_async(logins.way_to)(server)
+    base = BaseDir(server.base_dir, await sync_to_async(logins.instance_name)())
+    async with await logins.connect_along(way) as host:
+        return all([await _is_done(host, base, cluster, server) for cluster in needless])
+
+
+async def _is_done(host: Host, base: BaseDir, cluster: PreparedCluster, server: Server) -> bool:
+    try:
+        await leftovers.remove(host, base, base.below(cluster.directory))
+    except (ConnectionLost, CommandTimeout):
+        raise
+    except ValueError:
+        logger.warning("%s on %s is below another base directory", cluster.directory, server)
+    except TargetProblem as problem:
+        logger.warning("%s on %s is left alone: %s", cluster.directory, server, problem)
+        return problem.code in IN_VAIN
+    return True
+
+
+PAUSE = timedelta(minutes=5)
+# Leftovers with one of these codes may still be running, as nobody looked at them where no command
+# was started. Others just take space, or are not ours.
+STILL_AT_WORK = ("step_does_not_end", "postgres_does_not_stop", "no_report", "too_few_sessions")
+SWEPT, NOT_SWEPT = "swept", "not_swept"
+
+
+@dataclass(frozen=True)
+class Swept:
+    """The folders that were removed, and why others were left."""
+
+    removed: tuple[str, ...]
+    left: tuple[TargetProblem, ...]
+
+
+@transaction.atomic
+def sweep(*, server: Server, keeps_errored: bool = False) -> Swept:
+    """Remove every folder of this BenchLab on a server that belongs to no open run.
+
+    In other folders, such as clusters that later runs need, only processes that still run are
+    ended. The same holds for runs that ended in an error of BenchLab: with `keeps_errored` their
+    folders stay too, for a person to look at, until the runs are queued again.
+
+    The lease's row stays locked for that time: nothing is measured and nothing starts. An event
+    reports what could not be removed. If that may still be running, the server must be cleaned up
+    again, and no new run starts on it before. Raises ServiceError `server_busy`, and TargetProblem
+    when the server cannot be reached, or when a run has left its settings changed (`not_set_back`):
+    measurements on it would mean nothing.
+    """
+    if leases.idle_lease(server.pk) is None:
+        message = _("%(server)s is measuring, or not ready.") % {"server": server.name}
+        remedy = _("Clean it up when its run has ended and the server can be reached.")
+        raise ServiceError("server_busy", message, remedy=remedy)
+    sweep_after = Server.objects.values_list("sweep_after", flat=True).get(pk=server.pk)
+    base = BaseDir(server.base_dir, logins.instance_name())
+    way, kept = logins.way_to(server), live_folders(server.pk)
+    if keeps_errored:
+        kept |= errored_folders(server.pk)
+    swept = async_to_sync(_sweep)(server, way, base, kept)
+    _conclude(server, sweep_after, swept)
+    return swept
+
+
+def due() -> QuerySet[Server]:
+    """Servers that are due for a clean-up."""
+    is_time = Q(sweep_after=None) | Q(sweep_after__lte=Now())
+    return Server.objects.filter(is_time, needs_sweep=True)
+
+
+def sweep_where_needed(*, server_id: int) -> None:
+    """Clean up a server on which a run was given up, when it can be reached. Raises nothing."""
+    server = due().filter(pk=server_id, state=Server.State.READY).first()
+    if server is None:
+        return
+    try:
+        sweep(server=server, keeps_errored=True)
+    except ServiceError:
+        logger.info("%s is cleaned up later", server)
+    except TargetProblem as problem:
+        servers.record_problem(server=server, problem=problem)
+
+
+def live_folders(server_id: int) -> set[str]:
+    """The folders, relative to the base directory, that open runs and campaigns need."""
+    open_runs = Run.objects.filter(at_work_on(server_id)).exclude(state__in=Run.ENDED)
+    keys = ("pk", "attempt", "plan__cluster_key", "plan__template_key", "plan__clusters")
+    live: set[str] = set()
+    for run_id, attempt, cluster_key, template_key, further in open_runs.values_list(*keys):
+        live |= {f"runs/{run_id}-{attempt}", f"clusters/run-{run_id}"}
+        names = [PLACED, *(each["name"] for each in further or ())]
+        live |= {f"clusters/{folder_of(run_id, name)}" for name in names}
+        live |= {f"clusters/{key}" for key in (cluster_key, template_key) if key}
+    kept = PreparedCluster.objects.filter(server_id=server_id, removed_at=None)
+    needed = kept.exclude(campaign__state__in=Campaign.ENDED)
+    return live | {f"clusters/{key}" for key in needed.values_list("key", flat=True)}
+
+
+def errored_folders(server_id: int) -> set[str]:
+    """The folders that may hold the result of a run that ended in an error of BenchLab."""
+    errored = Run.objects.filter(at_work_on(server_id), state=Run.State.ERRORED)
+    return {f"runs/{run_id}-{attempt}" for run_id, attempt in errored.values_list("pk", "attempt")}
+
+
+async def _sweep(server: Server, way: logins.Way, base: BaseDir, kept: set[str]) -> Swept:
+    removed: list[str] = []
+    left: list[TargetProblem] = []
+    async with await logins.connect_along(way) as host:
+        paths = {base.below(path) for path in kept}
+        for path in await leftovers.marked(host, base):
+            is_kept = path in paths
+            try:
+                await (leftovers.end if is_kept else leftovers.remove)(host, base, path)
+            except (ConnectionLost, CommandTimeout):
+                raise
+            except TargetProblem as problem:
+                logger.warning("%s on %s is left alone: %s", path, server, problem)
+                left.append(problem)
+            else:
+                removed += [] if is_kept else [path]
+    for each in left:
+        if each.code == NOT_SET_BACK:
+            raise each
+    return Swept(tuple(removed), tuple(left))
+
+
+def _conclude(server: Server, sweep_after: datetime | None, swept: Swept) -> None:
+    if any(each.code in STILL_AT_WORK for each in swept.left):
+        again = Now() + PAUSE
+        Server.objects.filter(pk=server.pk).update(needs_sweep=True, sweep_after=again)
+    else:
+        # Unless somebody has asked for another clean-up since this one started.
+        unasked = Server.objects.filter(pk=server.pk, sweep_after=sweep_after)
+        unasked.update(needs_sweep=False, sweep_after=None)
+    if swept.left:
+        _tell(server, NOT_SWEPT, _in_words(swept.left))
+    elif server.events.filter(code__in=(SWEPT, NOT_SWEPT)).exists():
+        _tell(server, SWEPT, _("Nothing is left to clean up."))
+
+
+def _in_words(left: Sequence[TargetProblem]) -> str:
+    return "\n".join(
+        f"{each.message} {_(each.remedy) if each.remedy else ''}".strip() for each in left
+    )
+
+
+def _tell(server: Server, code: str, message: str) -> None:
+    """Record it in the server's history, once for each leftover."""
+    last = server.events.filter(code__in=(SWEPT, NOT_SWEPT)).first()
+    if last is None or (last.code, last.message) != (code, message):
+        ServerEvent.objects.create(server=server, code=code, message=message)

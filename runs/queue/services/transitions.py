@@ -1,0 +1,329 @@
+"""The states of a run: the table of transitions, the service that applies it, and its counts."""
+
+from collections import Counter, defaultdict
+from typing import Any
+
+from django.conf import settings
+from django.db import connection, transaction
+from django.db.models import Count, QuerySet
+from django.db.models.functions import Now
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from runs import celery_messages
+from runs.access.services import audit
+from runs.campaigns.services import repeats
+from runs.cells.services import summaries
+from runs.histories.services import webhooks
+from runs.models import Campaign, Lease, Run, RunEvent, Server
+from runs.models.campaigns import Origin
+from runs.queue.selectors.runs import machines_of
+from runs.seals.services import seals
+from runs.shared import database, queries
+from runs.shared.errors import ServiceError
+from runs.wording import Wording, gettext_noop
+
+S = Run.State
+
+
+LEFT_THERE = gettext_noop(
+    "The server is out of reach: processes and files of the run may be left there."
+)
+ENDINGS = {S.FAILED, S.ERRORED, S.CANCELLED, S.LOST}
+TRANSITIONS: dict[str, set[str]] = {
+    S.QUEUED: {S.CLAIMED, S.CANCELLED},
+    # Straight to collecting: the previous worker had stored the result, but not yet cleaned up.
+    S.CLAIMED: {S.PREPARING, S.COLLECTING, S.QUEUED} | ENDINGS,
+    S.PREPARING: {S.MEASURING} | ENDINGS,
+    S.MEASURING: {S.COLLECTING} | ENDINGS,
+    S.COLLECTING: {S.FINISHED} | ENDINGS,
+    S.LOST: {S.CLAIMED, S.CANCELLED},
+    S.FAILED: {S.QUEUED},
+    S.ERRORED: {S.QUEUED},
+    S.CANCELLED: {S.QUEUED},
+    S.FINISHED: {S.WITHDRAWN},
+    S.WITHDRAWN: {S.FINISHED},
+}
+
+
+@transaction.atomic
+def transition(
+    *,
+    run_id: int,
+    to: str,
+    code: str,
+    message: str = "",
+    remedy: str = "",
+    wording: Wording | None = None,
+    token: int | None = None,
+    only_from: str | None = None,
+    is_passing: bool = False,
+    figures: str | None = None,
+) -> bool:
+    """Change a run's state by compare-and-swap and add an event; return whether it happened.
+
+    `only_from` requires one particular state before. With `token`, only the holder of that lease
+    may change it: a worker that was given up as lost and wakes up later changes nothing. A passing
+    state is left again in the same transaction: it does not end the run's campaign. `figures` is
+    the digest of those that the engine found, for the seal of a run that finishes.
+    """
+    if token is not None and not holds(run_id, token):
+        return False
+    run = Run.objects.defer("plan").get(pk=run_id)
+    if to not in TRANSITIONS[run.state] or only_from not in {None, run.state}:
+        return False
+    fields: dict[str, Any] = {"state": to, "code": code, "message": message, "remedy": remedy}
+    fields["wording"] = wording or {}
+    if to == S.PREPARING:
+        fields |= {"code": "", "message": "", "remedy": ""}
+    if not Run.objects.filter(pk=run_id, state=run.state).update(**fields, **_times(run, to)):
+        return False
+    event_of(run, code, message, to, wording).save()
+    _after(run, to, is_passing=is_passing, figures=figures)
+    return True
+
+
+def holds(run_id: int, token: int) -> bool:
+    """Whether the lease `token` still has the run; locks the lease. Call it in a transaction."""
+    lease = Lease.objects.select_for_update().filter(run_id=run_id, token=token)
+    return lease.annotate(limit=database.ends_if_idle()).first() is not None
+
+
+@transaction.atomic
+def cancel(*, run: Run, by: object = None) -> Run:
+    """Cancel a waiting run at once; ask the worker of an active one to stop it on its target.
+
+    Raises ServiceError `run_has_ended`.
+    """
+    if not cancel_all(runs=Run.objects.filter(pk=run.pk), by=by):
+        raise ServiceError("run_has_ended", _("This run has ended already."))
+    refresh_campaign(campaign_id=run.campaign_id)
+    record_act("run_cancelled", run)
+    return run
+
+
+def record_act(action: str, run: Run, *, reason: str = "") -> None:
+    """Read a run again, and keep in the audit trail what somebody did to it."""
+    before = run.state
+    run.refresh_from_db()
+    after = {"state": run.state, **({"reason": reason} if reason else {})}
+    project = audit.of_project(run.campaign.project_id)
+    audit.record(action, run, project=project, before={"state": before}, after=after)
+
+
+def cancel_all(*, runs: QuerySet[Run], by: object = None) -> int:
+    """Cancel the unfinished runs among these of one campaign; return how many. In a transaction.
+
+    A waiting run is cancelled here. A run that is or was on its target is cancelled by a worker,
+    after its processes have ended there. If the server is out of reach, nobody could ever do that,
+    so it is cancelled here too: the event says what may be left, and the server is cleaned up
+    later.
+    """
+    # Stored texts are in English, whoever asks; pages translate what they can.
+    message = f"Cancelled by {by or 'BenchLab'}."
+    # Always in the same order, so that two cancels do not deadlock.
+    open_runs = list(
+        runs.exclude(state__in=Run.ENDED).select_for_update(of=("self",)).order_by("pk")
+        .defer("plan")
+    )  # fmt: skip
+    now = timezone.now()
+    at_once = [run for run in open_runs if _can_be_cancelled_here(run)]
+    cancelled = {run.pk for run in at_once}
+    requested = [run for run in open_runs if run.pk not in cancelled]
+    Run.objects.filter(pk__in=[run.pk for run in open_runs]).update(cancel_requested_at=now)
+    Run.objects.filter(pk__in=cancelled).update(
+        state=S.CANCELLED,
+        code="cancelled",
+        message=message,
+        remedy="",
+        wording={},
+        finished_at=now,
+    )
+    for run in at_once:
+        if run.state == S.LOST:
+            sweep_later(run)
+    left = f"{message} {LEFT_THERE}"
+    RunEvent.objects.bulk_create(
+        [
+            event_of(run, "cancelled", left if run.state == S.LOST else message, S.CANCELLED)
+            for run in at_once
+        ]
+        + [event_of(run, "cancel_requested", message) for run in requested]
+    )
+    return len(open_runs)
+
+
+def _can_be_cancelled_here(run: Run) -> bool:
+    if run.state == S.QUEUED:
+        return True
+    if run.state != S.LOST:
+        return False
+    away = Server.objects.filter(pk__in=machines_of(run)).exclude(state=Server.State.READY)
+    return away.exists()
+
+
+def sweep_later(run: Run) -> None:
+    """Each machine of a run may have leftovers: clean it up as soon as it is free."""
+    machines = Server.objects.filter(pk__in=machines_of(run))
+    machines.update(needs_sweep=True, sweep_after=Now())
+
+
+def event_of(
+    run: Run, code: str, message: str, to: str = "", wording: Wording | None = None
+) -> RunEvent:
+    """A line of the run's history that is not stored yet; `to` is a state that it enters."""
+    return RunEvent(
+        run=run,
+        from_state=run.state if to else "",
+        to_state=to,
+        code=code,
+        message=message,
+        wording=wording or {},
+        attempt=run.attempt,
+    )
+
+
+@transaction.atomic
+def cancel_where_asked(*, run_id: int, token: int, is_out_of_reach: bool = False) -> bool:
+    """Cancel a run that its worker lets go, if somebody asked for that; return whether it was.
+
+    The run stays locked until the caller's transaction ends, so nobody asks in between. Leftovers
+    on its machines are cleaned up when they are free.
+    """
+    if not holds(run_id, token):
+        return False
+    run = Run.objects.select_for_update(of=("self",)).defer("plan").get(pk=run_id)
+    if run.cancel_requested_at is None:
+        return False
+    request = run.events.filter(code="cancel_requested").last()
+    messages = [request.message if request else "", LEFT_THERE if is_out_of_reach else ""]
+    sweep_later(run)
+    return transition(
+        run_id=run_id,
+        to=S.CANCELLED,
+        code="cancelled",
+        message=" ".join(filter(None, messages)),
+        token=token,
+    )
+
+
+def refresh_campaign(*, campaign_id: int) -> None:
+    """Derive a campaign's state from its runs. Call it in a transaction.
+
+    When all have ended, runs that are not valid are measured again, and doubtful ones left out if
+    the campaign says so; then cells that need further repeats get them, and the campaign continues.
+    """
+    campaign = Campaign.objects.select_for_update().get(pk=campaign_id)
+    counted = Run.objects.filter(campaign_id=campaign_id).order_by().values("state")
+    states = Counter(dict(counted.values_list("state", Count("pk"))))
+    if all(state in Run.ENDED for state in states):
+        again = repeats.add_remeasured(campaign=campaign)
+        left = repeats.leave_out(campaign=campaign)
+        states.update({S.WITHDRAWN: left, S.FINISHED: -left})
+        states[S.QUEUED] += again or repeats.add_round(campaign=campaign)
+    before, campaign.state = campaign.state, campaign_state(states)
+    campaign.save(update_fields=["state"])
+    if before in Campaign.LIVE and campaign.state not in Campaign.LIVE:
+        webhooks.finished(campaign=campaign)
+
+
+def campaign_state(states: Counter[str]) -> str:
+    """The campaign's state that follows from the states of its runs."""
+    total = sum(states.values())
+    ended = sum(states[state] for state in Run.ENDED)
+    if ended < total:
+        untouched = states[S.QUEUED] == total
+        return Campaign.State.QUEUED if untouched else Campaign.State.RUNNING
+    if states[S.CANCELLED]:
+        return Campaign.State.CANCELLED
+    is_complete = states[S.FINISHED] + states[S.WITHDRAWN] == total
+    return Campaign.State.FINISHED if is_complete else Campaign.State.INCOMPLETE
+
+
+def _times(run: Run, to: str) -> dict[str, object]:
+    if run.has_ended and to in Run.ENDED:
+        return {}
+    now = timezone.now()
+    if to == S.PREPARING and run.started_at is None:
+        return {"started_at": now, "finished_at": None}
+    return {"finished_at": now} if to in Run.ENDED else {}
+
+
+def _after(run: Run, to: str, *, is_passing: bool, figures: str | None) -> None:
+    if to == S.PREPARING and run.started_at is None:
+        # The load shown by the previous attempt would be mistaken for that of this one.
+        run.series.all().delete()
+    if to in Run.ENDED or to in {S.LOST, S.QUEUED}:
+        # Those of all its servers: they are free for the next run.
+        Lease.objects.filter(run_id=run.pk).update(run=None, holder="", heartbeat_at=None)
+    if to in Run.ENDED:
+        summaries.refresh(cell_id=run.cell_id)
+    if run.has_ended and to in Run.ENDED:
+        return
+    if to == S.FINISHED:
+        seals.request(run=run.pk, figures=figures)
+        is_invalid = run.validity == Run.Validity.INVALID and run.origin == Origin.EXECUTED
+        if is_invalid and settings.LEAVE_OUT_INVALID:
+            repeats.leave_out_invalid(run)
+    if to in Run.ENDED and not is_passing:
+        refresh_campaign(campaign_id=run.campaign_id)
+    if to == S.CLAIMED:
+        # What `campaign_state` says of any with such a run; a claim does not count the others.
+        running = Campaign.State.RUNNING
+        Campaign.objects.filter(pk=run.campaign_id).exclude(state=running).update(state=running)
+    if run.server_id is not None and to not in Run.ACTIVE:
+        celery_messages.wake(run.server_id)
+
+
+# What another one has taken meanwhile is not deleted here, and so not added up twice.
+ADD_UP = """
+WITH gone AS (
+    DELETE FROM runs_runcount
+    WHERE campaign IN (SELECT campaign FROM runs_runcount WHERE NOT is_sum)
+    RETURNING campaign, origin, state, number
+)
+INSERT INTO runs_runcount (campaign, origin, state, number, is_sum)
+SELECT campaign, origin, state, sum(number), true FROM gone
+GROUP BY campaign, origin, state HAVING sum(number) <> 0
+RETURNING campaign, number
+"""
+# One statement has one snapshot: runs that are stored meanwhile are in neither part.
+DRIFT = """
+SELECT campaign, origin, state, sum(number) AS number
+FROM (SELECT coalesce(campaign_id, 0) AS campaign, coalesce(origin, '') AS origin, state,
+             count(*) AS number FROM runs_run
+      GROUP BY GROUPING SETS ((campaign_id, state), (origin, state))
+      UNION ALL SELECT campaign, origin, state, -number FROM runs_runcount) AS found
+GROUP BY campaign, origin, state HAVING sum(number) <> 0
+"""
+# Rows as the triggers add them: a difference may be added while others store runs.
+RECOUNT = f"""
+INSERT INTO runs_runcount (campaign, origin, state, number, is_sum)
+SELECT campaign, origin, state, number, false FROM ({DRIFT}) AS missing
+"""  # noqa: S608 -- made of constants only
+
+
+@transaction.atomic
+def add_up_counts() -> dict[int, int]:
+    """Let each campaign with new rows have one for each state; how many runs each has by now.
+
+    Locks nothing that uploads need.
+    """
+    found: dict[int, int] = defaultdict(int)
+    for campaign, number in queries.rows(ADD_UP):
+        found[campaign] += number
+    found.pop(0, None)  # which stands for all
+    return found
+
+
+def drift_of_counts() -> int:
+    """How many stored numbers differ from the rows. Reads all runs, and changes nothing."""
+    return int(queries.rows(f"SELECT count(*) FROM ({DRIFT}) AS missing")[0][0])  # noqa: S608
+
+
+@transaction.atomic
+def recount() -> int:
+    """Correct the stored numbers that differ from the rows; return how many. Reads all runs."""
+    with connection.cursor() as cursor:
+        cursor.execute(RECOUNT)
+        return int(cursor.rowcount)

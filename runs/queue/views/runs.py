@@ -1,0 +1,132 @@
+"""Runs: the live page, files, and the series over a part of its time, down to single seconds."""
+
+import math
+from dataclasses import dataclass
+
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.http import content_disposition_header
+from django.utils.translation import gettext as _
+from django.views.decorators.vary import vary_on_headers
+
+from runs.access.selectors import projects
+from runs.campaigns.selectors import waiting
+from runs.cells.selectors import provenance, versions
+from runs.charts.timeline import Track, timeline
+from runs.execution.machine.monitors import is_monitored
+from runs.models import Artifact, Run, Series
+from runs.models.campaigns import Origin
+from runs.models.runs import CONTROL, MEDIA_TYPE
+from runs.queue.selectors import runs as run_selectors
+from runs.queue.services import artifacts
+from runs.queue.views import page as run_page
+from runs.seals.selectors import seals
+from runs.shared import pages
+from runs.shared.pages import or_404
+
+
+def artifact_download(request: HttpRequest, run_id: int, name: str) -> StreamingHttpResponse:
+    """The file as an attachment: what a target wrote is never shown as a page of ours."""
+    artifact = get_object_or_404(
+        projects.visible(Artifact.objects.all(), to=request.user), run_id=run_id, name=name
+    )
+    with or_404(FileNotFoundError, _("This file is no longer kept.")):
+        content = artifacts.open_artifact(artifact)
+    is_known = MEDIA_TYPE.fullmatch(artifact.media_type)
+    media_type = artifact.media_type if is_known else "application/octet-stream"
+    response = StreamingHttpResponse(artifacts.chunks(content), content_type=media_type)
+    response["Content-Length"] = artifact.size
+    filename = CONTROL.sub("_", artifact.name.rsplit("/", 1)[-1])
+    response["Content-Disposition"] = content_disposition_header(True, filename)
+    response["X-Content-Type-Options"] = "nosniff"
+    return response
+
+
+@vary_on_headers("HX-Request")
+def run_detail(request: HttpRequest, run_id: int) -> HttpResponse:
+    """The page, or its live part when htmx asks."""
+    with or_404(Run.DoesNotExist):
+        run = run_selectors.detail(run_id, to=request.user)
+    if run.campaign.origin == Origin.PUBLISHED:
+        # BenchLab executed nothing: what is known of a printed figure is on the figure's page.
+        address = provenance.address_of_run(run)
+        return redirect(address or reverse("campaign-detail", args=[run.campaign.slug]))
+    hindrances = waiting.of_run(run)
+    context = {
+        "hindrances": hindrances,
+        "seals": seals.entries_of(run_id),
+        **run_page.live(run),
+    }
+    if getattr(request, "htmx", False):
+        return pages.live(request, "runs/_live.html", context)
+    return render(request, "runs/detail.html", context)
+
+
+PARTS = 10
+
+
+@dataclass(frozen=True)
+class Span:
+    """Seconds of the load, both included."""
+
+    begun: float
+    ended: float
+
+
+def run_series(request: HttpRequest, run_id: int) -> HttpResponse:
+    """`?from=` and `?to=` are seconds of the load; without them it is the complete run."""
+    with or_404(Run.DoesNotExist):
+        run = run_selectors.detail(run_id, to=request.user)
+    series = [each for each in run.series.all() if each.values and not is_monitored(each.name)]
+    if not series:
+        raise Http404(_("This run has no series."))
+    whole = Span(min(each.start for each in series), max(map(_end, series)))
+    begun = _second(request, "from", whole.begun)
+    ended = _second(request, "to", whole.ended)
+    shown = Span(begun, ended) if begun < ended else whole
+    tracks = [track for each in series if (track := _part(each, shown)) is not None]
+    major = versions.major(run.server_version or run.cell.version)
+    context = {
+        "run": run,
+        "shown": shown,
+        "whole": whole,
+        "parts": _parts(shown),
+        "figure": timeline(tracks, x_title=_("seconds of measuring"), major=major),
+    }
+    return render(request, "runs/series.html", context)
+
+
+def _part(series: Series, span: Span) -> Track | None:
+    """The values of that time; None if there are none."""
+    first = max(0, math.ceil((span.begun - series.start) / series.interval))
+    last = math.floor((span.ended - series.start) / series.interval)
+    values = series.values[first : last + 1]
+    if not any(value is not None for value in values):
+        return None
+    name = run_page.series_title(series.name)
+    start = series.start + first * series.interval
+    return Track(name, series.unit or name, start, series.interval, values)
+
+
+def _parts(span: Span) -> list[Span]:
+    """The span in ten, for a closer look; none of a few seconds."""
+    width = (span.ended - span.begun) / PARTS
+    if width < 1:
+        return []
+    return [
+        Span(round(span.begun + at * width), round(span.begun + (at + 1) * width))
+        for at in range(PARTS)
+    ]
+
+
+def _end(series: Series) -> float:
+    return series.start + (len(series.values) - 1) * series.interval
+
+
+def _second(request: HttpRequest, name: str, otherwise: float) -> float:
+    try:
+        value = float(request.GET.get(name, ""))
+    except ValueError:
+        return otherwise
+    return value if math.isfinite(value) else otherwise

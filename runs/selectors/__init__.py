@@ -1,1 +1,0 @@
-"""Reads with joins: one module per noun, queries named by purpose."""

@@ -1,4 +1,0 @@
-"""A published design on the reader's own servers, and what differs from the publication."""
-
-from runs.selectors.archive.reproduction.changes import Change, of_campaign, stored
-from runs.selectors.archive.reproduction.design import Reproduction, reproduction, scenario_of

@@ -1,1 +1,0 @@
-"""All writes: one module per noun, keyword-only arguments, one transaction each."""

@@ -1,0 +1,197 @@
+"""The circumstances of an upload: machine, PostgreSQL, revision."""
+
+import difflib
+import functools
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.core.validators import URLValidator
+from django.utils.translation import gettext as _
+
+from runs.cells.selectors import versions
+from runs.postgresql_settings import catalogue, secrets
+from runs.shared.api import upload_limits as limits
+from runs.uploads.api.fields import Object, Reader, below
+from runs.uploads.services import GivenProfile, GivenRevision
+
+# From so many settings on it is all that a server has; every version has more.
+WHOLE_LISTING = 150
+SETTING = re.compile(r"[A-Za-z_][\w$]*(\.[A-Za-z_][\w$]*)*")
+POSTGRESQL = frozenset({"version", "settings"})
+REVISION = frozenset({"sha", "ref", "url", "committed_at", "parents"})
+TOOL = frozenset({"name", "version"})
+SHA = re.compile(r"[0-9a-fA-F]{7,64}")
+REF_PREFIX = re.compile(r"\A(?:refs/(?:heads|tags|remotes/[^/]{1,100})/|refs/|origin/)")
+IS_URL = URLValidator(schemes=["http", "https"])
+
+
+def hardware(run: Reader) -> GivenProfile | None:
+    """A slug, or an object of what is known of the machine."""
+    machine = _profile(run, "hardware", limits.HARDWARE_TEXTS, limits.HARDWARE_NUMBERS)
+    if machine is None or machine.slug:
+        return machine
+    return GivenProfile(fields={"name": machine.fields.get("cpu_model", "?"), **machine.fields})
+
+
+def environment(run: Reader) -> GivenProfile | None:
+    """A slug, or an object of what is known of the system."""
+    return _profile(run, "environment", limits.ENVIRONMENT_TEXTS, {})
+
+
+def _profile(
+    run: Reader, name: str, texts: Mapping[str, int], numbers: Mapping[str, tuple[int, int]]
+) -> GivenProfile | None:
+    """`texts` each with its greatest length, `numbers` with their least and greatest value."""
+    if isinstance(run.body.get(name), str):
+        found = run.slug(name, most=120)
+        return GivenProfile(slug=found) if found else None
+    given = run.mapping(name, or_text=True)
+    if given is None:
+        return None
+    given.refuse_unknown({*texts, *numbers, "facts"})
+    fields: Object = {key: given.text(key, most=most) for key, most in texts.items()}
+    for key, (least, most) in numbers.items():
+        fields[key] = given.whole(key, least=least, most=most)
+    fields = {key: value for key, value in fields.items() if value} | _facts(given)
+    if not fields:
+        run.fault(name, "empty", _("It is empty: leave it out."))
+        return None
+    return GivenProfile(fields=fields)
+
+
+def postgresql(run: Reader) -> tuple[str, dict[str, str]]:
+    """The version and the settings of the server that was measured."""
+    given = run.mapping("postgresql")
+    if given is None:
+        return "", {}
+    given.refuse_unknown(POSTGRESQL)
+    version = versions.of_package(given.text("version", most=200))
+    if version and not versions.TEXT.fullmatch(version):
+        message = _("Not a version, such as 16, 16.14 or 18.3 (Ubuntu 18.3-1.pgdg22.04+1).")
+        given.fault("version", "not_a_version", message)
+        version = ""
+    if version and not versions.is_released(version):
+        message = _("There is no PostgreSQL %(version)s.") % {"version": version}
+        given.fault("version", "not_a_version", message)
+        version = ""
+    settings = given.strings("settings", most=1000, most_characters=10_000)
+    _check_settings(given, settings, version)
+    return version, secrets.masked_all(settings)
+
+
+def _check_settings(given: Reader, settings: Mapping[str, str], version: str) -> None:
+    """Names that no version has. Of versions that are newer than the catalogue nobody knows.
+
+    A whole listing is the server's own word: packages have settings of their own (Debian's
+    `extension_destdir`), and so has a commit that adds one.
+    """
+    if version and catalogue.known_major(version) is None:
+        return
+    if len(settings) >= WHOLE_LISTING and all(map(SETTING.fullmatch, settings)):
+        return
+    for name in settings:
+        if SETTING.fullmatch(name) and ("." in name or name.lower() in _known_settings()):
+            continue
+        nearest = difflib.get_close_matches(name.lower()[:100], _known_settings(), n=1)
+        message = _("PostgreSQL has no setting of this name.")
+        if nearest:
+            message += " " + _("The nearest is %(name)s.") % {"name": nearest[0]}
+        given.faults.add(below(f"{given.at}/settings", name[:100]), "unknown_setting", message)
+
+
+@functools.cache
+def _known_settings() -> frozenset[str]:
+    return frozenset(name.lower() for name in catalogue.all_names())
+
+
+def tool(run: Reader) -> tuple[str, str]:
+    """Name and version of the load generator; the name alone is enough."""
+    if isinstance(run.body.get("tool"), str):
+        return run.text("tool", most=40), ""
+    given = run.mapping("tool", or_text=True)
+    if given is None:
+        return "", ""
+    given.refuse_unknown(TOOL)
+    return given.text("name", most=40, required=True), given.text("version", most=40)
+
+
+def revision(run: Reader) -> GivenRevision | None:
+    """The commit that was measured."""
+    given = run.mapping("revision")
+    if given is None:
+        return None
+    given.refuse_unknown(REVISION)
+    sha = given.text("sha", most=64, required=True)
+    if sha and not SHA.fullmatch(sha):
+        given.fault("sha", "not_a_sha", _("Not 7 to 64 hexadecimal digits."))
+    elif sha and not sha.strip("0"):
+        given.fault("sha", "not_a_sha", _("Zeros alone are no commit."))
+    url = given.text("url", most=500)
+    if url and not _is_url(url):
+        given.fault("url", "not_a_url", _("Not an address that begins with https://."))
+    return GivenRevision(
+        sha=sha.lower(),
+        ref=_branch(given.text("ref", most=200)),
+        url=url,
+        committed_at=given.time("committed_at"),
+        parents=_parents(given, sha.lower()),
+    )
+
+
+def _branch(ref: str) -> str:
+    """A branch as git shows it, however a CI spells it; none where HEAD is on none."""
+    ref = ref.strip()
+    is_none = ref in ("HEAD", "detached") or ref.startswith("(")  # as Jenkins and git branch say it
+    return "" if is_none else REF_PREFIX.sub("", ref, count=1)
+
+
+def _parents(given: Reader, sha: str) -> tuple[str, ...]:
+    listed = given.items("parents", most=limits.MOST_PARENTS)
+    for index, each in enumerate(listed):
+        name = f"parents/{index}"
+        if type(each) is not str or not SHA.fullmatch(each):
+            given.fault(name, "not_a_sha", _("Not 7 to 64 hexadecimal digits."))
+        elif sha and (sha.startswith(each.lower()) or each.lower().startswith(sha)):
+            given.fault(name, "own_parent", _("A commit is not its own parent."))
+        elif each in listed[:index]:
+            given.fault(name, "repeated", _("Given more than once."))
+    return tuple(each.lower() for each in listed if isinstance(each, str) and each.strip("0"))
+
+
+def _facts(given: Reader) -> Object:
+    facts = given.mapping("facts")
+    if facts is None or not facts.body:
+        return {}
+    if _is_deep(facts.body, limits.DEEPEST_FACTS):
+        message = _("Nested more than %(most)d deep.") % {"most": limits.DEEPEST_FACTS}
+        given.fault("facts", "too_deep", message)
+        return {}
+    flat: list[Any] = [facts.body]
+    for value in flat:  # it grows while it is walked
+        if isinstance(value, dict):
+            flat += [*value, *value.values()]
+        elif isinstance(value, list):
+            flat += value
+        elif isinstance(value, str):
+            given.is_storable(value, facts.at, most=10_000)
+        elif isinstance(value, float) and value - value != 0:
+            given.fault("facts", "not_finite", _("Not a finite number."))
+        if len(flat) > 10_000:
+            given.fault("facts", "too_many", _("Too many facts."))
+            break
+    return {"facts": facts.body}
+
+
+def _is_deep(value: Any, most: int) -> bool:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return most < 0 or any(_is_deep(each, most - 1) for each in inner)
+
+
+def _is_url(value: str) -> bool:
+    try:
+        IS_URL(value)
+    except ValidationError:
+        return False
+    return True

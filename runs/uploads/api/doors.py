@@ -1,0 +1,270 @@
+"""Uploads: one run, or up to a thousand at once, and how their bodies are read."""
+
+import hashlib
+import json
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.core.exceptions import RequestDataTooBig, SuspiciousOperation, TooManyFilesSent
+from django.http import HttpRequest
+from django.http.multipartparser import MultiPartParserError
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from drf_spectacular.utils import extend_schema
+from rest_framework import status
+from rest_framework.exceptions import ErrorDetail, ParseError, UnsupportedMediaType, ValidationError
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from runs.access.api.authentication import project_of, reader
+from runs.access.selectors import permissions
+from runs.access.selectors.permission_table import Right
+from runs.access.services import projects
+from runs.models import Project
+from runs.shared import reading
+from runs.shared.api import upload_limits as limits
+from runs.shared.api.doors import QueryDoor, Schema
+from runs.shared.api.parsing import TooLarge, read_json
+from runs.shared.errors import Fault, Refused
+from runs.uploads import services
+from runs.uploads.api import description, runs
+from runs.uploads.api.fields import Faults, Object, Reader
+from runs.uploads.api.raw import Files
+from runs.uploads.services import GivenRun, StoredRun
+from runs.uploads.services.idempotency import Answer
+from runs.wording import of_stored
+
+GZIP = 16 + zlib.MAX_WBITS
+RUN_PART = "run"
+ONCE = frozenset({RUN_PART, "stdout", "stderr", "raw", "exit_status"})
+
+
+@dataclass(frozen=True)
+class Body:
+    """What was sent. `digest` is of its content, and the same for the same content."""
+
+    content: Object
+    digest: str
+    files: Files = field(default_factory=dict)
+
+
+def read(request: HttpRequest, *, takes_files: bool = True) -> Body:
+    """Read a body. Raises TooLarge, ParseError, UnsupportedMediaType, Refused."""
+    if _length(request) > limits.MOST_BYTES:
+        raise TooLarge
+    if request.content_type == "multipart/form-data" and takes_files:
+        return _multipart(request)
+    if request.content_type != "application/json":
+        raise UnsupportedMediaType(request.content_type or "?")
+    if (request.content_params or {}).get("charset", "utf-8").lower() not in {"utf-8", "utf8"}:
+        raise ParseError(_("The body must be in UTF-8."), "not_utf_8")
+    content = _unpacked(request, _received(request))
+    return Body(_object(content), hashlib.sha256(content).hexdigest())
+
+
+def _length(request: HttpRequest) -> int:
+    text = request.headers.get("Content-Length", "")
+    return int(text) if text.isascii() and text.isdigit() else 0
+
+
+def _received(request: HttpRequest) -> bytes:
+    try:
+        content = request.read(limits.MOST_BYTES + 1)
+    except OSError as error:
+        raise ParseError(_("The body broke off."), "broken_off") from error
+    if len(content) > limits.MOST_BYTES:
+        raise TooLarge
+    if len(content) < _length(request):
+        raise ParseError(_("The body broke off."), "broken_off")
+    return content
+
+
+def _unpacked(request: HttpRequest, content: bytes) -> bytes:
+    """The body unpacked, but never more of it than is taken: a small body can be a huge one."""
+    encoding = request.headers.get("Content-Encoding", "identity").lower()
+    if encoding == "identity":
+        return content
+    if encoding != "gzip":
+        raise UnsupportedMediaType(encoding, _("Only gzip is taken as Content-Encoding."))
+    unpacking = zlib.decompressobj(GZIP)
+    try:
+        unpacked = unpacking.decompress(content, limits.MOST_BYTES + 1)
+    except zlib.error as error:
+        raise ParseError(_("The body is not gzip."), "not_gzip") from error
+    if len(unpacked) > limits.MOST_BYTES:
+        raise TooLarge
+    if not unpacking.eof or unpacking.unused_data:
+        raise ParseError(_("The body is not one whole gzip file."), "not_gzip")
+    return unpacked
+
+
+def _object(content: bytes) -> Object:
+    found = read_json(content)
+    if type(found) is not dict:
+        message = _('The body is not a JSON object, such as {"campaign": "nightly", ...}.')
+        raise ParseError(message, "not_an_object")
+    return found
+
+
+def _multipart(request: HttpRequest) -> Body:
+    """A part `run` with the JSON of the other fields, and the output as files."""
+    if "Content-Length" not in request.headers or "Content-Encoding" in request.headers:
+        raise UnsupportedMediaType("multipart/form-data", _("Send the files as they are."))
+    try:
+        parts, sent = request.POST, request.FILES
+    except (RequestDataTooBig, TooManyFilesSent) as error:
+        raise TooLarge from error
+    except (MultiPartParserError, SuspiciousOperation, OSError) as error:
+        raise ParseError(_("The body is not multipart/form-data."), "not_multipart") from error
+    if not parts and not sent:
+        raise ParseError(_("The body is not multipart/form-data."), "not_multipart")
+    _refuse_doubled({name: [*parts.getlist(name), *sent.getlist(name)] for name in {*parts, *sent}})
+    files: dict[str, bytes | str] = {name: parts[name] for name in parts if name != RUN_PART}
+    for name in sent:
+        for file in sent.getlist(name):
+            files[_free_name(name, str(file.name), files)] = file.read()
+    run = files.pop(RUN_PART, None) or parts.get(RUN_PART) or b"{}"
+    content = run.encode() if isinstance(run, str) else run
+    return Body(_object(content), _digest(content, files), files)
+
+
+def _refuse_doubled(parts: Mapping[str, Sequence[object]]) -> None:
+    """Of these there is one: of two nobody knows which is meant. Logs are as many as threads."""
+    faults = [
+        Fault(f"/{name}", "repeated", _("The form has this part more than once."))
+        for name in ONCE & parts.keys()
+        if len(parts[name]) > 1
+    ]
+    if faults:
+        raise Refused("invalid", faults)
+
+
+def _free_name(part: str, file: str, taken: Files) -> str:
+    """The part's name; of several files in one part (logs of threads) the file's."""
+    if part not in taken:
+        return part[:100]
+    name, number = file[:100] or part, 1
+    while name in taken:
+        number += 1
+        name = f"{part[:90]}-{number}"
+    return name
+
+
+def _digest(content: bytes, files: Files) -> str:
+    """Of what was sent, and not of the boundary, which is another each time."""
+    found = hashlib.sha256(content)
+    for name, file in sorted(files.items()):
+        data: Any = file.encode() if isinstance(file, str) else file
+        found.update(json.dumps([name, len(data)]).encode() + data)
+    return found.hexdigest()
+
+
+KEY = "Idempotency-Key"
+
+
+class UploadSchema(Schema):
+    """Adds the problems that only uploads have."""
+
+    problems = ("400", "401", "403", "409", "413", "415", "422", "429")
+
+
+class _Door(QueryDoor):
+    schema = UploadSchema()
+
+    def _answer(self, request: Request, sent: Body, store: Callable[[], Answer]) -> Response:
+        key = request.headers.get(KEY)
+        if key is None:
+            return _of(store())
+        if (
+            not key.strip()
+            or len(key) > limits.LONGEST_IDEMPOTENCY_KEY
+            or not (key.isprintable() and key.isascii())
+        ):
+            message = _("The key must have 1 to 200 printable characters of ASCII, such as a UUID.")
+            raise ValidationError({KEY: [ErrorDetail(message, "not_a_key")]})
+        answer, is_replay = services.once(
+            key=key,
+            body_hash=sent.digest,
+            project=_project(request),
+            work=store,
+        )
+        if not is_replay:
+            return _of(answer)
+        return Response(answer, headers={"Idempotent-Replayed": "true"})
+
+
+class UploadDoor(_Door):
+    """One run."""
+
+    @extend_schema(**description.ONE)
+    def post(self, request: Request) -> Response:
+        """Store a run that was measured elsewhere, with figures or with the tool's raw output."""
+        sent = read(request._request)
+        faults = Faults()
+        # Before the transaction of a key: reading may wait, and then holds no connection.
+        with reading.reader() as outputs:
+            run = runs.run(Reader(sent.content, "", faults), outputs, sent.files or None)
+
+        def store() -> Answer:
+            faults.refuse_if_any()
+            return _stored(request, [run] if run else [])[0]
+
+        return self._answer(request, sent, store)
+
+
+class BatchDoor(_Door):
+    """Many runs."""
+
+    @extend_schema(**description.BATCH)
+    def post(self, request: Request) -> Response:
+        """Store up to 1,000 runs, all of them or none."""
+        sent = read(request._request, takes_files=False)
+        faults = Faults()
+        with reading.reader() as outputs:
+            found = runs.batch(sent.content, faults, outputs)
+
+        def store() -> Answer:
+            faults.refuse_if_any()
+            return {"runs": _stored(request, found)}
+
+        return self._answer(request, sent, store)
+
+
+def _of(answer: Answer) -> Response:
+    """201, or 200 where nothing is new."""
+    runs = answer.get("runs", [answer])
+    is_new = any(not each["stored_before"] for each in runs)
+    return Response(answer, status=status.HTTP_201_CREATED if is_new else status.HTTP_200_OK)
+
+
+def _project(request: Request) -> Project:
+    return project_of(request, Right.UPLOAD) or projects.default()
+
+
+def _stored(request: Request, given: Sequence[GivenRun]) -> list[dict[str, Any]]:
+    project = _project(request)
+    if any(run.server for run in given):
+        permissions.require(reader(request), Right.UPLOAD_FOR_SERVER, project)
+    stored = services.store(runs=given, project=project)
+    # Looked up once: Django takes long of hundreds. The number follows.
+    page, address = (
+        request.build_absolute_uri(reverse(name, args=[0])).removesuffix("0/")
+        for name in ("run-detail", "api:run-detail")
+    )
+    return [_described(run, page, address) for run in stored]
+
+
+def _described(run: StoredRun, page: str, address: str) -> dict[str, Any]:
+    return {
+        "id": run.id,
+        "url": f"{page}{run.id}/",
+        "api_url": f"{address}{run.id}/",
+        "campaign": run.campaign,
+        "state": run.state,
+        "code": run.code,
+        "message": of_stored(run.wording, run.message, _),
+        "repeat": run.repeat,
+        "stored_before": run.is_again,
+    }

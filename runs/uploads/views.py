@@ -1,0 +1,237 @@
+"""Uploads and imports by hand on a page; programs for other machines as downloads."""
+
+import hashlib
+from base64 import b64encode
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from django import forms
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth.models import User
+from django.core.validators import RegexValidator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from runs.access.selectors import permissions
+from runs.access.selectors.permission_table import Right
+from runs.importers.row import Imported, ImportedRun, of_reading
+from runs.models import Project
+from runs.shared import pages
+from runs.shared import reading as foreign
+from runs.shared.errors import Fault, ServiceError
+from runs.tools.adapter import Reading
+from runs.tools.output import text_of
+from runs.uploads.services import importing, version_level
+from runs.uploads.services.workload_levels import with_workload
+from runs.wording import put
+
+CLIENT = "benchlab-upload"
+COMMENT = "benchlab-comment"
+MOST_BYTES = 2_000_000
+# Of a peer's file, which the second step has as Base64.
+MOST_BYTES_OF_PEER = 1_900_000
+# HammerDB and BenchBase are tools, and keep results too.
+PEER = "kept-by-"
+_SHOWN = 20
+_VERSION = RegexValidator(r"\A[0-9]{1,2}(?:\.[0-9]{1,3}){0,2}\Z")
+_SHA = RegexValidator(r"\A[0-9a-fA-F]{7,64}\Z")
+
+T = TypeVar("T")
+
+
+class UploadForm(forms.Form):
+    """One output of a tool, and what it does not say itself."""
+
+    tool = forms.ChoiceField(label=gettext_lazy("Tool"))
+    file = forms.FileField(label=gettext_lazy("Output of the tool"), required=False)
+    text = forms.CharField(required=False, strip=False, widget=forms.HiddenInput)
+    name = forms.CharField(required=False, widget=forms.HiddenInput)
+    campaign = forms.SlugField(
+        label=gettext_lazy("Campaign, for one output"), max_length=120, required=False
+    )
+    project = forms.ModelChoiceField(Project.objects.none(), label=gettext_lazy("Project"))
+    version = forms.CharField(
+        label=gettext_lazy("PostgreSQL, if the output does not name it"),
+        required=False,
+        validators=[_VERSION],
+    )
+    sha = forms.CharField(label=gettext_lazy("Commit"), required=False, validators=[_SHA])
+    branch = forms.CharField(label=gettext_lazy("Branch"), required=False, max_length=200)
+
+    def __init__(self, user: User, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        tools = list(foreign.tools().items())
+        label = _("Results kept by %(peer)s")
+        tools += [(PEER + peer, label % {"peer": peer}) for peer in foreign.peers()]
+        self.fields["tool"] = forms.ChoiceField(label=_("Tool"), choices=tools)
+        projects = permissions.choices(user, Right.UPLOAD)
+        self.fields["project"] = forms.ModelChoiceField(
+            projects, label=_("Project"), initial=projects.first()
+        )
+
+    def clean(self) -> dict[str, Any]:
+        """Take the file's text, once: a second step has it already."""
+        found: dict[str, Any] = super().clean() or {}
+        is_of_peer = found.get("tool", "").startswith(PEER)
+        if file := found.get("file"):
+            found["name"] = file.name
+            most, larger = MOST_BYTES, _("More than 2 MB: send it with benchlab-upload.")
+            if is_of_peer:
+                most = MOST_BYTES_OF_PEER
+                larger = _("More than 1.9 MB, or 20 MB unpacked: use manage.py import_results.")
+            if file.size > most:
+                self.add_error("file", larger)
+            elif is_of_peer:
+                found["text"] = b64encode(file.read()).decode()
+            else:
+                found["text"] = text_of(file.read())
+        elif text := found.get("text"):
+            found["text"] = text.replace("\r\n", "\n")  # as browsers send it back
+        else:
+            self.add_error("file", _("Choose the file that the tool wrote."))
+        if not is_of_peer and not found.get("campaign"):
+            self.add_error("campaign", self.fields["campaign"].default_error_messages["required"])
+        return found
+
+
+def upload_new(request: HttpRequest) -> HttpResponse:
+    """Read a file, show what would be stored, and store it when that is confirmed."""
+    user = cast(User, request.user)
+    form = UploadForm(user, request.POST or None, request.FILES or None)
+    context: dict[str, Any] = {"form": form}
+    if request.method != "POST" or not form.is_valid():
+        return render(request, "uploads/new.html", context)
+    given = form.cleaned_data
+    permissions.require(user, Right.UPLOAD, given["project"])
+    if given["tool"].startswith(PEER):
+        return _import(request, form, context)
+    reading = _read(form, lambda reader: reader.output(given["tool"], {"stdout": given["text"]}))
+    if reading is None:
+        return render(request, "uploads/new.html", context, status=_status(form))
+    levels, faults = _placed(given, reading)
+    for fault in faults:
+        form.add_error("version", fault.message)
+    if faults:
+        return render(request, "uploads/new.html", context)
+    if "store" in request.POST:
+        return _store(request, given, reading, levels)
+    context |= {"reading": reading, "levels": levels, "again": _again(given)}
+    return render(request, "uploads/new.html", context)
+
+
+def _again(given: Mapping[str, Any]) -> dict[str, Any]:
+    fields = {name: value for name, value in given.items() if name != "file"}
+    return fields | {"project": given["project"].pk}
+
+
+def _import(request: HttpRequest, form: UploadForm, context: dict[str, Any]) -> HttpResponse:
+    """Show what a peer's file has, and store it when that is confirmed."""
+    given = form.cleaned_data
+    peer = given["tool"].removeprefix(PEER)
+    found = _read(form, lambda reader: reader.results(peer, given["name"], given["text"]))
+    if found is None:
+        return render(request, "uploads/new.html", context, status=_status(form))
+    runs = importing.in_own_campaigns(found.runs, given["project"])
+    if not runs or "store" not in request.POST:
+        campaigns = sorted({run.campaign for run in runs})
+        context |= {"found": found, "campaigns": campaigns, "again": _again(given)}
+        context["left_out"] = _sentences(found)
+        return render(request, "uploads/new.html", context)
+    done = importing.load(runs=runs, project=given["project"], origin=f"{peer}: page")
+    for sentence in done.left_out[:_SHOWN]:
+        messages.error(request, sentence)
+    result = _("%(new)s runs are new, %(there)s were there.")
+    messages.success(request, result % {"new": done.runs, "there": done.there})
+    return redirect("campaign-detail", runs[0].campaign) if done.ids else redirect("campaign-list")
+
+
+def _sentences(found: Imported) -> list[str]:
+    return [put(each, _) for each in found.left_out[:_SHOWN]]
+
+
+def _read(form: UploadForm, read: Callable[[foreign.Reader], T]) -> T | None:
+    """What a reader makes of the file; None with the reason at the form's field."""
+    try:
+        with foreign.reader() as reader:
+            return read(reader)
+    except foreign.NotUnderstood as error:
+        form.add_error("file", foreign.sentence(error.refusal))
+    except ServiceError as error:
+        form.add_error("file", forms.ValidationError(pages.sentence(error), code=error.code))
+    return None
+
+
+def _status(form: UploadForm) -> int:
+    """422 where reading took more than it may."""
+    codes = {error.code for error in form.errors.as_data()["file"]}
+    return 422 if codes & foreign.TOO_MUCH else 200
+
+
+def _placed(given: Mapping[str, Any], reading: Reading) -> tuple[dict[str, Any], list[Fault]]:
+    fields = {"version": given["version"]} if given["version"] else {}
+    placed, faults = version_level.with_version(
+        {**fields, **reading.levels},
+        reading.server_version or "",
+        tool=reading.tool_name,
+        has_figures=bool(reading.measurements),
+    )
+    return with_workload(placed, reading.workload), faults
+
+
+def _store(
+    request: HttpRequest, given: Mapping[str, Any], reading: Reading, levels: dict[str, Any]
+) -> HttpResponse:
+    """The same text in the same campaign is the same run."""
+    fields = of_reading(reading) | {"levels": levels}
+    fields["server_version"] = reading.server_version or str(given["version"])
+    run = ImportedRun(
+        campaign=given["campaign"],
+        scenario=reading.tool_name,
+        external_id="",
+        started_at=timezone.now(),
+        sha=given["sha"].lower(),
+        branch=given["branch"],
+        text=given["text"],
+        **fields,
+    )
+    done = importing.load(runs=[run], project=given["project"], origin="page")
+    for sentence in done.left_out:
+        messages.error(request, sentence)
+    if not done.ids:
+        return redirect("upload-new")
+    result = (
+        _("The run was stored.") if done.runs else _("This text was stored before, as this run.")
+    )
+    messages.success(request, result)
+    return redirect("run-detail", done.ids[0])
+
+
+def upload_client(_request: HttpRequest) -> HttpResponse:
+    """The upload client from `script/`. Needs no login, since it contains no secret."""
+    return _program(CLIENT)
+
+
+def comment_client(_request: HttpRequest) -> HttpResponse:
+    """The program that says the verdict in a pull or merge request; needs no login either."""
+    return _program(COMMENT)
+
+
+@cache
+def upload_client_sha256() -> str:
+    """What `sha256sum` says of the client."""
+    return hashlib.sha256(_content(CLIENT)).hexdigest()
+
+
+def _program(name: str) -> HttpResponse:
+    return pages.file(_content(name), name, "text/x-python; charset=utf-8")
+
+
+@cache
+def _content(name: str) -> bytes:
+    return (Path(settings.BASE_DIR) / "script" / name).read_bytes()

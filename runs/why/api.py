@@ -1,0 +1,216 @@
+"""Why two cells differ, as JSON or Markdown, and the ablation that proves it."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from django.http import HttpResponse, HttpResponseBase
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
+from rest_framework import serializers, status
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from runs.access.api.authentication import person, reader
+from runs.analysis.why.functions import Compared
+from runs.analysis.why.parts import PARTS, Estimate
+from runs.analysis.why.proof import Proof, Share
+from runs.analysis.why.waits import Slept
+from runs.compare.api.compare import MarkdownRenderer
+from runs.models import Cell
+from runs.shared.api import doors
+from runs.shared.api.doors import QueryDoor
+from runs.shared.api.rendering import JSONRenderer
+from runs.shared.api.shapes import computed, shape
+from runs.why.selectors import ablation_words as proof_words
+from runs.why.services import ablations, words
+from runs.why.services.explanations import Explanation, explain
+from runs.why.services.recorded import Call, Instructions, Stack
+
+Shape = serializers.Serializer[Any]
+PROFILE = "Functions that surely differ by perf; `samples` of a and b. `enough` would show 1 %."
+EstimateSerializer, InstructionsSerializer = shape(Estimate), shape(Instructions)
+ProofSerializer, StackSerializer = shape(Proof), shape(Stack)
+
+
+class PartSerializer(Shape):
+    """A part of the time of a transaction, in seconds, on both sides; `difference` is b less a."""
+
+    name = serializers.ChoiceField(choices=[(each, each) for each in (*PARTS, "all", "cpu")])
+    a = serializers.FloatField()
+    b = serializers.FloatField()
+    difference = EstimateSerializer()
+    moved = serializers.BooleanField()
+
+
+class SuspectSerializer(Shape):
+    """What differs. `put_back` are the settings that an ablation tries; `reason` is why not."""
+
+    kind = serializers.CharField()
+    name = serializers.CharField()
+    a = serializers.CharField()
+    b = serializers.CharField()
+    put_back = serializers.DictField(child=serializers.CharField())
+    evidence = serializers.ListField(child=serializers.CharField())
+    code = serializers.CharField(source="reason")
+    reason = computed(serializers.CharField, words.reason, "In words; empty for what is tried.")
+
+
+class WhySerializer(Shape):
+    """Why cell `b` differs from cell `a`. `summary` is the answer.
+
+    `obstacle` is the code of why nothing can be told. `limits` are codes of what cannot be split.
+    `instructions` are of pages in memory, `reading` of pages that are read into it.
+    `stacks` are of semaphores, `sleeps` of where sessions left the processor.
+    `time` and `cpu` are null before an ablation's first look, `campaign` without one.
+    """
+
+    a = serializers.IntegerField(source="a.pk")
+    b = serializers.IntegerField(source="b.pk")
+    summary = computed(serializers.CharField, words.sentence)
+    obstacle = serializers.CharField()
+    is_crowded = serializers.BooleanField(
+        source="difference.is_crowded",
+        default=False,
+        read_only=True,
+        help_text="Whether more than a tenth of the time was spent waiting for a processor.",
+    )
+    rounds = serializers.IntegerField(source="difference.rounds", default=0, read_only=True)
+    parts = serializers.SerializerMethodField()
+    limits = serializers.ListField(
+        source="difference.limits", child=serializers.CharField(), default=[], read_only=True
+    )
+    suspects = SuspectSerializer(many=True)
+    time = ProofSerializer(source="answers.time", default=None)
+    cpu = ProofSerializer(source="answers.cpu", default=None)
+    instructions = InstructionsSerializer(source="recorded.instructions", default=None)
+    reading = InstructionsSerializer(source="recorded.reading", default=None)
+    waits = shape(Slept)(source="recorded.waits", many=True)
+    profile = shape(Compared, PROFILE, ("unnamed",))(source="recorded.profile", default=None)
+    calls = shape(Call)(source="recorded.calls", many=True)
+    stacks = StackSerializer(source="recorded.stacks", many=True)
+    sleeps = StackSerializer(source="recorded.sleeps", many=True)
+    beside = serializers.SerializerMethodField()
+    campaign = serializers.CharField(source="ablation.campaign.slug", default=None)
+    seconds = serializers.SerializerMethodField()
+
+    @extend_schema_field(PartSerializer(many=True))
+    def get_parts(self, found: Explanation) -> Any:
+        """The parts that both sides know, the whole, and the server's processor time."""
+        return PartSerializer(list(_parts(found)), many=True).data
+
+    def get_beside(self, found: Explanation) -> dict[str, list[float]]:
+        """Seconds per transaction on both sides of what works at the same time."""
+        difference = found.difference
+        if difference is None:
+            return {}
+        both = (difference.a, difference.b)
+        return {name: [getattr(side, name) for side in both] for name in words.BESIDE}
+
+    def get_seconds(self, found: Explanation) -> list[float]:
+        """How long an ablation takes up to its two looks; empty if nothing can be tried."""
+        return [round(each, 1) for each in found.length.seconds] if found.length else []
+
+
+def _parts(found: Explanation) -> Iterator[dict[str, Any]]:
+    fields = ("name", "a", "b", "difference", "moved")
+    for name, *row in found.difference.rows() if found.difference else ():
+        title = "all" if name == "seconds" else name
+        yield dict(zip(fields, (title, *row), strict=True))
+
+
+class WhyDoor(QueryDoor):
+    """Why one cell differs from another, and an ablation that puts suspects back."""
+
+    parameters = ("a", "b", "count")
+    renderer_classes = (JSONRenderer, MarkdownRenderer)
+    PARAMETERS = (
+        OpenApiParameter("a", OpenApiTypes.INT64, required=True, description="Key of a cell."),
+        OpenApiParameter("b", OpenApiTypes.INT64, required=True, description="Key of a cell."),
+    )
+
+    @extend_schema(
+        operation_id="compare_why_retrieve",
+        parameters=[*PARAMETERS, OpenApiParameter("format", enum=["json", "md"])],
+        responses={
+            (200, "application/json"): WhySerializer,
+            (200, "text/markdown"): OpenApiTypes.STR,
+        },
+    )
+    def get(self, request: Request) -> HttpResponseBase:
+        """Where the time went, what may have made the difference, and what is proven."""
+        found = self._found(request)
+        if isinstance(request.accepted_renderer, MarkdownRenderer):
+            text = markdown(found, request.build_absolute_uri)
+            return HttpResponse(text, content_type="text/markdown; charset=utf-8")
+        return Response(WhySerializer(found).data)
+
+    @extend_schema(
+        operation_id="compare_why_create",
+        parameters=[*PARAMETERS, OpenApiParameter("count", enum=["instructions"])],
+        request=None,
+        responses={201: WhySerializer},
+    )
+    def post(self, request: Request) -> Response:
+        """Queue the ablation: A, B, B again, B with each suspect put back, and with all.
+
+        With `count=instructions` runs of A and of B that record waits, functions, instructions,
+        system calls and stacks of semaphores.
+        """
+        found = self._found(request)
+        records = request.query_params.get("count") == "instructions"
+        ablations.check(found, reader=reader(request), records=records)
+        queue = ablations.record if records else ablations.start
+        queue(found=found, by=person(request))
+        return Response(WhySerializer(self._found(request)).data, status.HTTP_201_CREATED)
+
+    def _found(self, request: Request) -> Explanation:
+        keys = []
+        for name in ("a", "b"):
+            text = request.query_params.get(name, "")
+            if not (text.isdecimal() and text.isascii() and len(text) < 19):
+                raise doors.refuse(name, "invalid", _("Give the key of a cell, a number."))
+            keys.append(int(text))
+        try:
+            return explain(keys[0], keys[1], reader=reader(request))
+        except Cell.DoesNotExist as missing:
+            message = _("There are no two cells of these keys.")
+            raise doors.refuse("b", "unknown_cell", message) from missing
+
+
+def markdown(found: Explanation, absolute: Callable[[str], str]) -> str:
+    """The answer for a pull request: the sentence, the suspects that were tried, the page."""
+    address = absolute(f"{reverse('compare-why')}?a={found.a.pk}&b={found.b.pk}")
+    lines = [f"### {words.sentence(found)}", ""]
+    lines += list(_table(found))
+    lines.append(f"[{_('Why %(b)s differs from %(a)s') % _labels(found)}]({address})")
+    return "\n".join(lines) + "\n"
+
+
+def _labels(found: Explanation) -> dict[str, str]:
+    return {"a": _plain(found.labels[0]), "b": _plain(found.labels[1])}
+
+
+def _table(found: Explanation) -> Iterator[str]:
+    proofs: list[Proof | None] = [found.answers.time, found.answers.cpu] if found.answers else []
+    shares: list[dict[str, Share]] = [
+        {each.name: each for each in proof.suspects} if proof else {} for proof in proofs
+    ]
+    if not any(shares):
+        return
+    yield f"| {_('Suspect')} | {pgettext('per transaction', 'Time')} | {_('Processor time')} |"
+    yield "| --- | --- | --- |"
+    for each in found.candidates:
+        answers = [
+            proof_words.answer(share[each.name]) if each.name in share else "" for share in shares
+        ]
+        if any(answers):
+            yield f"| `{_plain(each.name)}` | {' | '.join(answers)} |"
+    yield ""
+
+
+def _plain(text: str) -> str:
+    """Without what Markdown or a table would read as its own."""
+    return "".join(" " if each in "|`[]<>\n\r" else each for each in text)

@@ -1,0 +1,93 @@
+"""Ablations and their answers, computed from their runs; nothing of it is stored."""
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+from django.db.models import Q
+
+from runs.access.selectors.projects import Reader, visible
+from runs.analysis.why import proof
+from runs.analysis.why.proof import Arms, Proof
+from runs.execution.nodes import DATABASE_NODE
+from runs.models import Ablation, Measurement, Run
+from runs.scenarios import registry
+from runs.tools import known_metrics
+
+ARM = "arm"
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What an ablation proves of the time of a transaction, and of the server's processor time.
+
+    These are two questions, and a cause may explain one of them. None: too few rounds so far.
+    Times of runs that are invalid, since others had the machine, are left out, as everywhere; their
+    processor time counts: a process is charged for its own only.
+    """
+
+    time: Proof | None
+    cpu: Proof | None
+
+
+def of_pair(base: int, head: int, *, to: Reader) -> list[Ablation]:
+    """Those of two cells that somebody may see, the newest first."""
+    found = Ablation.objects.filter(base=base, head=head).select_related("campaign__scenario")
+    return list(visible(found, to=to))
+
+
+def about(campaign: int) -> list[Ablation]:
+    """The newest ablation of each pair of a campaign's cells, or the one that it is. One query."""
+    of_cells = Q(base__campaign=campaign, head__campaign=campaign)
+    found = Ablation.objects.filter(of_cells | Q(campaign=campaign)).exclude(suspects=[])
+    newest: dict[tuple[int, int], Ablation] = {}
+    for each in found.select_related("campaign__scenario", "base", "head").order_by("pk"):
+        newest[each.base_id, each.head_id] = each
+    return list(newest.values())
+
+
+def of_campaign(campaign: int) -> Ablation | None:
+    """The ablation that a campaign is, if it is one. One query."""
+    found = Ablation.objects.filter(campaign=campaign)
+    return found.select_related("campaign__scenario").first()
+
+
+def answers(ablation: Ablation) -> Answers:
+    """Two queries."""
+    names = [each["name"] for each in ablation.suspects]
+    time, cpu = _arms(ablation)
+    return Answers(proof.prove(time, names), proof.prove(cpu, names))
+
+
+def is_open(ablation: Ablation) -> bool:
+    """Whether more rounds could still say something."""
+    found = answers(ablation)
+    known = [each for each in (found.time, found.cpu) if each is not None]
+    return not known or not all(each.is_final for each in known)
+
+
+def _arms(ablation: Ablation) -> tuple[Arms, Arms]:
+    """The mean time of a transaction, and the server's processor time for it, by arm and round."""
+    metric = registry.get(ablation.campaign.scenario.slug).primary_metric
+    rows = Measurement.objects.filter(
+        Q(run__state=Run.State.FINISHED) | Q(run__in=Run.objects.filter(Run.LEFT_OUT)),
+        run__campaign=ablation.campaign_id,
+        metric__name__in=(metric, known_metrics.TRANSACTIONS.name),
+    ).select_related("metric", "run__cell")
+    values: dict[Run, dict[str, float]] = defaultdict(dict)
+    higher = {}
+    for row in rows:
+        values[row.run][row.metric.name] = row.value
+        higher[row.metric.name] = row.metric.direction == "higher"
+    time: dict[str, dict[int, float]] = defaultdict(dict)
+    cpu: dict[str, dict[int, float]] = defaultdict(dict)
+    for run, measured in values.items():
+        arm, value = str(run.cell.levels.get(ARM, "")), measured.get(metric, 0.0)
+        if value <= 0:
+            continue
+        if run.state == Run.State.FINISHED:
+            time[arm][run.repeat] = 1 / value if higher[metric] else value
+        used = run.certificate.get("usage", {}).get(DATABASE_NODE, {})
+        number = measured.get(known_metrics.TRANSACTIONS.name, 1.0)
+        if used.get("servers", 0) > 0 and number > 0:
+            cpu[arm][run.repeat] = used["servers"] / number
+    return time, cpu

@@ -1,0 +1,240 @@
+"""Ablations: queue the campaign that puts suspects back, and add its second six rounds.
+
+An arm repeats a run of A or of B by its own plan, with other settings: the same machine, binaries,
+tools, load and treatment. Each arm has a cluster of its own, so that B again is a second one, made
+in the same way: what differs between two such clusters is no effect.
+"""
+
+import json
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from runs.access.selectors import permissions
+from runs.access.selectors.permission_table import Right
+from runs.access.selectors.projects import Reader
+from runs.access.services import audit
+from runs.analysis.why.proof import AGAIN, ALL, LOOKS, A, B
+from runs.campaigns.services import random_order
+from runs.execution.evidence.evidence import WAITS_SINCE
+from runs.execution.machine.treatment import Treatment
+from runs.execution.plan import RunPlan, UnreadablePlan
+from runs.fingerprints import fingerprint
+from runs.models import Ablation, Campaign, Cell, Run
+from runs.queue.services import plans
+from runs.shared import slugs
+from runs.shared.errors import ServiceError
+from runs.why.selectors.ablations import ARM
+from runs.why.services.explanations import Explanation
+from runs.why.services.sides import MEASURED
+
+
+@dataclass(frozen=True)
+class _Arm:
+    """An arm: the cell that it repeats, the settings that are put back in it, what it records.
+
+    `cluster` names whose cluster it has: its own if empty.
+    """
+
+    name: str
+    of: Cell
+    settings: Mapping[str, str]
+    records: Mapping[str, bool] = field(default_factory=dict)
+    cluster: str = ""
+
+
+def check(found: Explanation, *, reader: Reader, records: bool = False) -> None:
+    """Raise what prevents an ablation, or runs that record what explains the two.
+
+    PermissionDenied, or ServiceError with a code.
+    """
+    permissions.require(reader, Right.QUEUE, found.b.campaign.project)
+    if found.obstacle not in {"", "no_evidence"}:
+        raise ServiceError("cannot_be_tried", _("No ablation can explain these two."))
+    if not records and not found.candidates:
+        raise ServiceError(
+            "no_suspects", _("Nothing that differs between the two can be put back.")
+        )
+    made = found.recording if records else found.ablation
+    if made is not None and made.campaign.state in Campaign.LIVE:
+        raise ServiceError("already_measured", _("The suspects are being tried already."))
+    project = found.a.campaign.project
+    if project is not None and not project.is_public and project != found.b.campaign.project:
+        raise ServiceError("private_base", _("A belongs to a private project of others."))
+
+
+@transaction.atomic
+def start(*, found: Explanation, by: User | None = None) -> Ablation:
+    """Queue it. The caller has checked. Raises `plan_of_other_version`, `nothing_to_repeat`."""
+    suspects = found.candidates
+    plan_of = {cell.pk: _plan(cell) for cell in (found.a, found.b)}
+    arms = [_Arm(A, found.a, {}), _Arm(B, found.b, {}), _Arm(AGAIN, found.b, {})]
+    arms += [_Arm(each.name, found.b, dict(each.put_back)) for each in suspects]
+    if len(suspects) > 1:
+        together = {name: value for each in suspects for name, value in each.put_back.items()}
+        arms.append(_Arm(ALL, found.b, together))
+    campaign = _campaign(found, arms, by)
+    _queue(campaign, arms, plan_of)
+    made = Ablation.objects.create(
+        campaign=campaign,
+        base=found.a,
+        head=found.b,
+        suspects=[asdict(each) for each in suspects],
+    )
+    details = {"campaign": campaign.slug, "suspects": [each.name for each in suspects]}
+    audit.record("ablation_queued", campaign, after=details)
+    return made
+
+
+# What runs of their own record: strace slows down what it traces, and only one may trace.
+RECORDS = {
+    "": ("instructions", "waits", "profile"),
+    " calls": ("syscalls",),
+    " stacks": ("stacks",),
+}
+
+
+@transaction.atomic
+def record(*, found: Explanation, by: User | None = None) -> Ablation:
+    """Queue runs of A and of B that record what explains them. Errors as of `start`.
+
+    Waits are sampled and perf samples during the load, callgrind counts after it; strace counts
+    system calls and shows who waits for semaphores, each in a run of its own.
+    """
+    plan_of = {cell.pk: _plan(cell) for cell in (found.a, found.b)}
+    arms = [
+        _Arm(f"{side}{name}", cell, {}, _recordable(names, plan_of[cell.pk][1]), cluster=side)
+        for name, names in RECORDS.items()
+        for side, cell in ((A, found.a), (B, found.b))
+    ]
+    campaign = _campaign(found, arms, by, rounds=1)
+    recorded = {name: True for names in RECORDS.values() for name in names}
+    campaign.treatment = {**campaign.treatment, **recorded}
+    campaign.wanted_half_width = campaign.most_repeats = None
+    campaign.save(update_fields=["treatment", "wanted_half_width", "most_repeats"])
+    _queue(campaign, arms, plan_of)
+    made = Ablation.objects.create(campaign=campaign, base=found.a, head=found.b, suspects=[])
+    audit.record("recording_queued", campaign, after={"campaign": campaign.slug})
+    return made
+
+
+def _recordable(names: Sequence[str], plan: RunPlan) -> dict[str, bool]:
+    wanted = {name: name != "waits" or plan.version_num >= WAITS_SINCE for name in names}
+    return {"syscalls": False, "stacks": False, **wanted}
+
+
+def _plan(cell: Cell) -> tuple[Run, RunPlan]:
+    runs = cell.runs.filter(MEASURED, plan__isnull=False, server__isnull=False)
+    run = runs.select_related("server").order_by("-repeat").first()
+    if run is None:
+        raise ServiceError("nothing_to_repeat", _("No run of this campaign has finished."))
+    try:
+        return run, RunPlan.from_json(run.plan or {})
+    except UnreadablePlan as unreadable:
+        raise plans.other_version(unreadable) from unreadable
+
+
+def _campaign(
+    found: Explanation, arms: Sequence[_Arm], by: User | None, rounds: int = LOOKS[0]
+) -> Campaign:
+    explained = found.b.campaign
+    factors = {name: [level] for name, level in found.b.levels.items()}
+    versions = dict.fromkeys((found.a.version, found.b.version))
+    campaign = Campaign(
+        title=f"Why {found.labels[1]} differs from {found.labels[0]}"[:200],
+        scenario=explained.scenario,
+        topology=explained.topology,
+        configuration=explained.configuration,
+        configuration_revision=explained.configuration_revision,
+        factors={**factors, "version": list(versions), ARM: [each.name for each in arms]},
+        parameters=explained.parameters,
+        treatment=explained.treatment,
+        repeats=rounds,
+        # What decides on the second six rounds is the proof (`repeats.add_round`).
+        wanted_half_width=0.01,
+        most_repeats=LOOKS[1],
+        remeasures=0,
+        most_attempts=explained.most_attempts,
+        seed=secrets.randbelow(2**31),
+        project=explained.project,
+        created_by=by,
+    )
+    return slugs.store(
+        campaign,
+        called=campaign.title,
+        otherwise="why",
+        project=campaign.project,
+        taken=("new",),
+    )
+
+
+def _queue(
+    campaign: Campaign, arms: Sequence[_Arm], plan_of: Mapping[int, tuple[Run, RunPlan]]
+) -> None:
+    cells = [_cell(campaign, place, arm) for place, arm in enumerate(arms, start=1)]
+    Cell.objects.bulk_create(cells)
+    order = _turns(len(arms), campaign.repeats, campaign.seed)
+    queued = [
+        _run(campaign, cells[place], plan_of[arms[place].of.pk][0], repeat, position)
+        for position, (repeat, place) in enumerate(order, start=1)
+    ]
+    stored = [_of_arm(plan_of[arm.of.pk][1], campaign, arm).as_json() for arm in arms]
+    plans.store(queued, [stored[place] for _repeat, place in order])
+
+
+def _cell(campaign: Campaign, ordinal: int, arm: _Arm) -> Cell:
+    levels = {**arm.of.levels, ARM: arm.name}
+    return Cell(
+        campaign=campaign,
+        ordinal=ordinal,
+        levels=levels,
+        key=json.dumps(levels, sort_keys=True),
+        installation=arm.of.installation,
+        version=arm.of.version,
+        version_num=arm.of.version_num,
+        workload_version=arm.of.workload_version,
+    )
+
+
+def _run(campaign: Campaign, cell: Cell, like: Run, repeat: int, position: int) -> Run:
+    return Run(
+        campaign=campaign,
+        cell=cell,
+        repeat=repeat,
+        position=position,
+        server=like.server,
+        hardware_id=like.hardware_id,
+        environment_id=like.environment_id,
+    )
+
+
+def _of_arm(plan: RunPlan, campaign: Campaign, arm: _Arm) -> RunPlan:
+    """The plan with the arm's settings, and with a cluster that only this arm's runs share."""
+    settings = {**plan.settings, **arm.settings}
+    own, was = arm.cluster or arm.name, plan.cluster_key or plan.template_key
+    key = f"{campaign.pk}-{fingerprint([was, plan.bindir, settings, own])[:12]}"
+    return replace(
+        plan,
+        campaign=campaign.slug,
+        settings=settings,
+        treatment=Treatment.of({**vars(plan.treatment), **arm.records}),
+        cluster_key=key if plan.cluster_key else "",
+        template_key="" if plan.cluster_key else key,
+    )
+
+
+def _turns(arms: int, rounds: int, seed: int) -> list[tuple[int, int]]:
+    """(round, arm) in the order of execution: whole rounds, each beginning with another arm.
+
+    Each second round goes backwards, so that no arm always follows the same other one.
+    """
+    order = random_order.shuffled(range(arms), seed)
+    found = []
+    for each in range(rounds):
+        turned = order[each % arms :] + order[: each % arms]
+        found += [(each + 1, place) for place in (turned if each % 2 == 0 else turned[::-1])]
+    return found

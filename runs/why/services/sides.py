@@ -1,0 +1,119 @@
+"""What the runs of two cells recorded, as sides of an explanation."""
+
+import zlib
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.db.models import Q
+
+from benchlab.bucket import StoreError
+from runs import foreign_json
+from runs.analysis.why import account
+from runs.analysis.why.account import Account, Load
+from runs.analysis.why.suspects import Side
+from runs.execution.evidence.accounting import FILE
+from runs.execution.nodes import DATABASE_NODE
+from runs.grouping import by_key
+from runs.models import Artifact, Cell, Measurement, Run
+from runs.postgresql_settings import comparing
+from runs.postgresql_settings.catalogue import known_major
+from runs.queue.services import artifacts
+from runs.scenarios import arrangements, pgbench_load, registry
+from runs.tools import known_metrics
+
+MOST_ROUNDS = 12
+MEASURED = Q(state=Run.State.FINISHED) | Run.LEFT_OUT
+# Units of metrics that are the time of what is measured, which then is one transaction.
+SECONDS = {"s": 1.0, "ms": 1e-3}
+MOST_BYTES = 4 * 1024 * 1024
+
+
+def of_cells(cells: Sequence[Cell]) -> dict[int, Side]:
+    """The sides of cells by key, from their newest runs. Four queries, and a file a run."""
+    runs = _runs([cell.pk for cell in cells])
+    every = [run.pk for of_cell in runs.values() for run in of_cell]
+    values: dict[int, dict[str, float]] = defaultdict(dict)
+    measured = Measurement.objects.filter(run__in=every).values_list("run", "metric__name", "value")
+    for run, name, value in measured:
+        values[run][name] = value
+    documents = {
+        each.run_id: document(each) for each in Artifact.objects.filter(run__in=every, name=FILE)
+    }
+    return {cell.pk: _side(cell, runs.get(cell.pk, []), values, documents) for cell in cells}
+
+
+def clients_of(cell: Cell) -> int:
+    """How many clients its load has."""
+    return int(cell.levels.get("clients") or cell.campaign.parameters.get("clients") or 1)
+
+
+def _runs(cells: Sequence[int]) -> dict[int, list[Run]]:
+    """Those that are left out since others had the machine are among them: the parts say so."""
+    listed = Run.objects.filter(MEASURED, cell__in=cells).select_related("settings")
+    found = by_key((run.cell_id, run) for run in listed.order_by("repeat"))
+    return {cell: of_cell[-MOST_ROUNDS:] for cell, of_cell in found.items()}
+
+
+def document(artifact: Artifact) -> Mapping[str, Any]:
+    """What a run recorded; empty if it was pruned, or is none of ours."""
+    try:
+        found = foreign_json.loads(text(artifact))
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def text(artifact: Artifact) -> str:
+    """The beginning of a file; empty if it was pruned."""
+    try:
+        with artifacts.open_artifact(artifact) as content:
+            return content.read(MOST_BYTES).decode(errors="replace")
+    except (OSError, EOFError, zlib.error, StoreError):
+        return ""
+
+
+def _side(
+    cell: Cell,
+    runs: Sequence[Run],
+    values: Mapping[int, Mapping[str, float]],
+    documents: Mapping[int, Mapping[str, Any]],
+) -> Side:
+    found = [_account(cell, run, values.get(run.pk, {}), documents.get(run.pk, {})) for run in runs]
+    major = known_major(cell.version) or ""
+    known = [run.settings.settings for run in runs if run.settings]
+    settings = known[-1] if known else {}
+    return Side(
+        major=major,
+        version_num=cell.version_num or 0,
+        settings=comparing.of_server(settings, major) if major else {},
+        accounts=[each for each in found if each is not None],
+        query_mode=str(cell.levels.get("query_mode", "simple")),
+    )
+
+
+def _account(
+    cell: Cell, run: Run, values: Mapping[str, float], document: Mapping[str, Any]
+) -> Account | None:
+    """None for a run without evidence, or whose evidence is not in its form."""
+    scenario = registry.get(cell.campaign.scenario.slug)
+    value = values.get(scenario.primary_metric, 0.0)
+    metric = scenario.metric(scenario.primary_metric)
+    is_rate = metric.unit == "tps"
+    if not document or value <= 0 or not (is_rate or metric.unit in SECONDS):
+        return None
+    parameters, levels = cell.campaign.parameters, cell.levels
+    load = Load(
+        clients=clients_of(cell),
+        tps=value if is_rate else 1 / (value * SECONDS[metric.unit]),
+        transactions=values.get(known_metrics.TRANSACTIONS.name) if is_rate else 1,
+        reconnects=levels.get("connection") == pgbench_load.RECONNECTING,
+        is_paced=bool(parameters.get("rate")),
+        has_pooler=levels.get(arrangements.NAME) == arrangements.POOLED,
+        is_elsewhere=bool((run.plan or {}).get("generators")),
+        round=run.round or run.repeat,
+    )
+    try:
+        return account.read(document, load, DATABASE_NODE)
+    except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError):
+        return None

@@ -1,0 +1,45 @@
+"""Scenarios: those that can run, and those known only from published or uploaded data."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+
+from runs.access.selectors import projects
+from runs.access.selectors.projects import Reader
+from runs.models import Campaign, Scenario
+from runs.scenarios import registry
+from runs.scenarios.definition import Scenario as Definition
+from runs.scenarios.themes import THEMES
+
+
+@dataclass(frozen=True)
+class ScenarioRow:
+    """A scenario, its code's `definition` if any, and how many campaigns the reader may see."""
+
+    scenario: Scenario
+    definition: Definition | None
+    campaigns: int
+
+
+def listed(*, to: Reader) -> QuerySet[Scenario]:
+    """Scenarios by slug that the reader may know of.
+
+    Those of the code and the archive's themes are public; another one is visible to readers who can
+    see one of its campaigns.
+    """
+    seen = projects.visible(Campaign.objects.filter(scenario=OuterRef("pk")), to=to)
+    return Scenario.objects.filter(
+        Q(runnable=True) | Q(slug__in=list(THEMES)) | Exists(seen.order_by())
+    ).order_by("slug")
+
+
+def rows(found: Sequence[Scenario], *, to: Reader) -> list[ScenarioRow]:
+    """These scenarios with their campaigns counted, in one query for all."""
+    seen = projects.visible(Campaign.objects.filter(scenario__in=found), to=to)
+    counts = dict(seen.order_by().values_list("scenario").annotate(number=Count("*")))
+    known = {definition.slug: definition for definition in registry.every()}
+    return [
+        ScenarioRow(each, known.get(each.slug) if each.runnable else None, counts.get(each.pk, 0))
+        for each in found
+    ]

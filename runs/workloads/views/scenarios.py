@@ -1,0 +1,28 @@
+"""Scenarios that BenchLab can run: a list, and what each varies, keeps and measures."""
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from runs.access.selectors import projects
+from runs.campaigns.selectors import campaigns
+from runs.scenarios import registry
+from runs.shared.pages import or_404
+
+NEWEST = 10
+
+
+def scenario_list(request: HttpRequest) -> HttpResponse:
+    """All scenarios."""
+    return render(request, "scenarios/list.html", {"scenarios": registry.every()})
+
+
+def scenario_detail(request: HttpRequest, slug: str) -> HttpResponse:
+    """One scenario, and the newest campaigns with it."""
+    with or_404(KeyError):
+        scenario = registry.get(slug)
+    own = campaigns.listed().filter(scenario__slug=slug)
+    context = {
+        "scenario": scenario,
+        "campaigns": campaigns.rows(projects.visible(own, to=request.user)[:NEWEST]),
+    }
+    return render(request, "scenarios/detail.html", context)

@@ -1,0 +1,32 @@
+"""Topologies: which servers play which roles, and the campaigns that used them."""
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+
+from runs.shared import pages
+from runs.shared.filters import TopologyFilters
+from runs.workloads.selectors import topologies as selectors
+
+
+def topology_list(request: HttpRequest) -> HttpResponse:
+    """All topologies, or those of one kind."""
+    filters = TopologyFilters(request.GET, selectors.listed(to=request.user), request=request)
+    page = pages.page(filters.qs, request.GET, by="name")
+    context = {
+        "filters": filters,
+        "page": page,
+        "rows": selectors.rows(page.rows, to=request.user),
+    }
+    return render(request, "topologies/list.html", context)
+
+
+def topology_detail(request: HttpRequest, slug: str) -> HttpResponse:
+    """One topology: its nodes, and the newest campaigns with it."""
+    topology = get_object_or_404(selectors.listed(to=request.user), slug=slug)
+    (row,) = selectors.rows([topology], to=request.user)
+    context = {
+        "row": row,
+        "topology": topology,
+        "campaigns": selectors.used_by(topology, to=request.user, limit=pages.MOST_CAMPAIGNS),
+    }
+    return render(request, "topologies/detail.html", context)
