@@ -8,6 +8,7 @@ from django.urls import include, path, re_path
 from django.views.decorators.http import require_safe
 
 from benchlab import statement_limits
+from runs.access import addresses
 from runs.operations.api import MetricsDoor, readyz
 
 # Here and not by its app: that takes 4 MB of control and workers, where nobody logs in.
@@ -23,6 +24,7 @@ accounts = [
 ]
 
 
+@addresses.page("healthz")
 @require_safe
 def healthz(request: HttpRequest) -> JsonResponse:
     """200 while this process answers. What it needs is `/readyz`: a process that waits for its
@@ -45,3 +47,5 @@ urlpatterns = [
     re_path(r"^readyz/?$", readyz, name="readyz"),
     re_path(r"^metrics/?$", MetricsDoor.as_view(), name="metrics"),
 ]
+
+addresses.require_rules(urlpatterns)

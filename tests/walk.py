@@ -235,7 +235,7 @@ def _logged_in(page: Page, base: str, user: str, password: str) -> None:
 
 
 def _unreached(seen: list[Seen]) -> list[str]:
-    from runs.access.selectors.permission_table import ADDRESSES
+    from tests.rights import ADDRESSES
 
     names = {each.name for each in seen}
     pages = (name for name, rules in ADDRESSES.items() if "GET" in rules)

@@ -6,6 +6,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from runs.access import addresses
 from runs.archive.selectors import archive
 from runs.models import Discrepancy, PublishedTable, Source
 from runs.models.sources import WEIGHTS
@@ -116,6 +117,12 @@ class SourceDetailSerializer(SourceSerializer):
         return [DiscrepancySerializer(each).data for each in found]
 
 
+@addresses.door(
+    {
+        "source-detail": addresses.reading(),
+        "source-list": addresses.reading(),
+    }
+)
 class SourceDoor(ReadOnlyDoor[Source]):
     """Sources: the publications of the archive. Their figures are measurements with `source`."""
 

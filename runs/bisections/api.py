@@ -11,6 +11,7 @@ from rest_framework.exceptions import ErrorDetail, ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from runs.access import addresses
 from runs.access.api.authentication import asker, person, reader, require_own
 from runs.access.selectors import permissions, projects
 from runs.access.selectors.permission_table import Right
@@ -204,6 +205,13 @@ EXAMPLE = OpenApiExample(
 )
 
 
+@addresses.door(
+    {
+        "bisection-cancel": addresses.acting(post=Right.QUEUE),
+        "bisection-detail": addresses.reading(),
+        "bisection-list": addresses.reading(post=Right.QUEUE),
+    }
+)
 class BisectionDoor(ReadOnlyDoor[Bisection]):
     """Bisections: builds of several commits measured in turn, until it is known which is slower."""
 

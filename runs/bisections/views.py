@@ -9,6 +9,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext_lazy as _
 
+from runs.access import addresses
+from runs.access.selectors.permission_table import Right
 from runs.analysis.inference import DEFAULT_EFFECT
 from runs.bisections.selectors import bisections as found_by
 from runs.bisections.services import bisection_questions, bisections
@@ -108,6 +110,7 @@ class BisectionForm(forms.Form):
         )
 
 
+@addresses.form("bisection-new", Right.QUEUE)
 def bisection_new(request: HttpRequest) -> HttpResponse:
     """Settle a verdict that is red or undecided by measuring its builds in turn."""
     if request.method == "POST":
@@ -123,6 +126,7 @@ def bisection_new(request: HttpRequest) -> HttpResponse:
     return render(request, "compare/bisection_form.html", {"form": form})
 
 
+@addresses.page("bisection-detail")
 def bisection_detail(request: HttpRequest, bisection_id: int) -> HttpResponse:
     """What is measured, and what came out."""
     found = get_object_or_404(found_by.listed(to=request.user), pk=bisection_id)

@@ -11,6 +11,7 @@ from rest_framework.exceptions import ErrorDetail
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from runs.access import addresses
 from runs.access.api.authentication import person, project_of, require_own
 from runs.access.selectors import permissions
 from runs.access.selectors.permission_table import Right
@@ -154,6 +155,13 @@ class ConfigurationSchema(Schema):
     problems = ("400", "401", "403", "422", "429")
 
 
+@addresses.door(
+    {
+        "configuration-check": addresses.acting(post=Right.OWN),
+        "configuration-detail": addresses.reading(),
+        "configuration-list": addresses.reading(post=Right.CONFIGURE),
+    }
+)
 class ConfigurationDoor(ReadOnlyDoor[Configuration]):
     """Configurations: named settings of PostgreSQL. The newest first."""
 

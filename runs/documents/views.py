@@ -20,6 +20,7 @@ from django.utils import timezone
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
+from runs.access import addresses
 from runs.access.selectors import projects
 from runs.campaigns.selectors import campaigns, cells_export
 from runs.cells.selectors import factor_names as designs
@@ -37,6 +38,7 @@ from runs.shared.pages import attached, file, or_404
 BLOCK = 2**16
 
 
+@addresses.page("campaign-report")
 def campaign_report(request: HttpRequest, slug: str) -> HttpResponse:
     """The report as a file: `format` is html, md or rst, `lang` en or ja."""
     wanted = request.GET.get("format", "html")
@@ -61,6 +63,7 @@ def campaign_report(request: HttpRequest, slug: str) -> HttpResponse:
     return file(b64decode(content), f"{slug}-{into}.{made.ending}", made.media_type)
 
 
+@addresses.page("campaign-script")
 def campaign_script(request: HttpRequest, slug: str) -> HttpResponse:
     """All finished runs of a server (`server`, else the first) in the order of their execution."""
     campaign = _campaign(request, slug)
@@ -76,6 +79,7 @@ def campaign_script(request: HttpRequest, slug: str) -> HttpResponse:
     )
 
 
+@addresses.page("run-script")
 def run_script(request: HttpRequest, run_id: int) -> HttpResponse:
     """What one run executed."""
     listed = Run.objects.select_related("campaign", "cell", "cluster")
@@ -88,6 +92,7 @@ def run_script(request: HttpRequest, run_id: int) -> HttpResponse:
     )
 
 
+@addresses.page("campaign-csv")
 def campaign_csv(request: HttpRequest, slug: str) -> HttpResponseBase:
     """Each measurement of each run on a line; of a publication each figure with its provenance."""
     campaign = _campaign(request, slug)
@@ -96,6 +101,7 @@ def campaign_csv(request: HttpRequest, slug: str) -> HttpResponseBase:
     return _streamed(cells_export.as_csv(campaign), f"{slug}.csv", "text/csv; charset=utf-8")
 
 
+@addresses.page("campaign-json")
 def campaign_json(request: HttpRequest, slug: str) -> HttpResponseBase:
     """The campaign with its cells and measurements; of a publication its figures."""
     campaign = _campaign(request, slug)

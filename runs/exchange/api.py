@@ -12,6 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from runs.access import addresses
 from runs.access.api.authentication import reader
 from runs.access.selectors import permissions, projects
 from runs.access.selectors.permission_table import Right
@@ -32,6 +33,11 @@ class ImportSchema(Schema):
     problems = ("400", "401", "403", "415", "422", "429")
 
 
+@addresses.door(
+    {
+        "project-export": addresses.reading(),
+    }
+)
 class ExportDoor(APIView):
     """All that a project has."""
 
@@ -46,6 +52,11 @@ class ExportDoor(APIView):
         return response
 
 
+@addresses.door(
+    {
+        "project-import": addresses.acting(post=Right.IMPORT),
+    }
+)
 class ImportDoor(APIView):
     """An export that is stored."""
 

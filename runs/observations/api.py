@@ -8,6 +8,7 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from runs.access import addresses
 from runs.access.api.authentication import person, project_of
 from runs.access.selectors.permission_table import Right
 from runs.campaigns.api.drafts import ConfigurationField, LevelField
@@ -124,6 +125,13 @@ class NewEditionSerializer(StrictSerializer):
     edition = serializers.CharField(max_length=40, default="")
 
 
+@addresses.door(
+    {
+        "observation-begin": addresses.acting(post=Right.QUEUE),
+        "observation-detail": addresses.reading(),
+        "observation-list": addresses.reading(post=Right.QUEUE),
+    }
+)
 class ObservationDoor(ReadOnlyDoor[Observation]):
     """Observations: the same design again each year. The newest first."""
 

@@ -12,12 +12,14 @@ from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
+from runs.access import addresses
 from runs.access.api.authentication import BearerAuthentication, CookieAuthentication, reader
 from runs.access.selectors import permissions
 from runs.access.selectors.permission_table import Right
 from runs.operations.selectors import prometheus, readiness
 
 
+@addresses.page("readyz")
 @require_safe
 def readyz(request: HttpRequest) -> JsonResponse:
     """200 when everything that BenchLab needs is there, else 503; at most two seconds old.
@@ -55,6 +57,7 @@ class PlainText(BaseRenderer):
         return f"{data}\n"
 
 
+@addresses.page("metrics", Right.OPERATE)
 class MetricsDoor(APIView):
     """GET `/metrics` for Prometheus, by a token with the scope `monitor`."""
 

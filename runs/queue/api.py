@@ -14,7 +14,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
+from runs.access import addresses
 from runs.access.api.authentication import asker, reader
+from runs.access.selectors.permission_table import Right
 from runs.analysis.certificate import WEIGHTS
 from runs.analysis.judged_runs import JUDGEMENTS
 from runs.campaigns.api.measurements import levels_of
@@ -310,6 +312,15 @@ class RunDetailSerializer(RunSerializer):
         return builds.facts(installation) if installation else None
 
 
+@addresses.door(
+    {
+        "run-detail": addresses.reading(),
+        "run-list": addresses.reading(),
+        "run-restore": addresses.acting(post=Right.WITHDRAW),
+        "run-retry": addresses.acting(post=Right.QUEUE),
+        "run-withdraw": addresses.acting(post=Right.WITHDRAW),
+    }
+)
 class RunDoor(ReadOnlyDoor[Run]):
     """Runs: each execution of a cell of a campaign, whatever became of it. The newest first."""
 
@@ -353,6 +364,11 @@ class SeriesValuesSerializer(serializers.Serializer[Series]):
     next = serializers.IntegerField(allow_null=True)
 
 
+@addresses.door(
+    {
+        "run-series": addresses.reading(),
+    }
+)
 class SeriesDoor(QueryDoor):
     """The values of one series, up to 20,000 at a time; `next` is the `skip` of what follows."""
 

@@ -10,6 +10,7 @@ from rest_framework.exceptions import ErrorDetail, ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from runs.access import addresses
 from runs.access.api.authentication import person, reader, require_own
 from runs.access.selectors import permissions, projects
 from runs.access.selectors.permission_table import Right
@@ -88,6 +89,14 @@ class NewScheduleSerializer(ChangedScheduleSerializer):
 MADE = OpenApiExample("On weekdays at half past two", EXAMPLES["schedule"], request_only=True)
 
 
+@addresses.door(
+    {
+        "schedule-detail": addresses.reading(patch=Right.QUEUE, delete=Right.QUEUE),
+        "schedule-list": addresses.reading(post=Right.QUEUE),
+        "schedule-pause": addresses.acting(post=Right.QUEUE),
+        "schedule-resume": addresses.acting(post=Right.QUEUE),
+    }
+)
 class ScheduleDoor(ReadOnlyDoor[Schedule]):
     """Schedules: campaigns that BenchLab queues automatically. The newest first."""
 

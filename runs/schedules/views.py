@@ -11,6 +11,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.formats import date_format
 from django.utils.translation import gettext_lazy as _
 
+from runs.access import addresses
 from runs.access.selectors import permissions
 from runs.access.selectors.permission_table import Right
 from runs.access.selectors.projects import visible
@@ -52,12 +53,14 @@ class ScheduleForm(forms.Form):
         cast(forms.TypedMultipleChoiceField, self.fields["weekdays"]).choices = choices
 
 
+@addresses.page("schedule-list")
 def schedule_list(request: HttpRequest) -> HttpResponse:
     """All schedules, and what they did last."""
     context = {"schedules": schedule_selectors.listed(to=request.user)}
     return render(request, "schedules/list.html", context)
 
 
+@addresses.form("schedule-new", Right.QUEUE, of="campaign")
 def schedule_new(request: HttpRequest, slug: str) -> HttpResponse:
     """Queue a campaign again automatically."""
     campaign = get_object_or_404(visible(Campaign.objects.all(), to=request.user), slug=slug)
@@ -76,6 +79,7 @@ def schedule_new(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "schedules/form.html", {"form": form, "campaign": campaign})
 
 
+@addresses.action("schedule-switch", Right.QUEUE)
 def schedule_switch(request: HttpRequest, schedule_id: int) -> HttpResponse:
     """Switch a schedule on or off."""
     schedule = _schedule(request, schedule_id)
@@ -83,6 +87,7 @@ def schedule_switch(request: HttpRequest, schedule_id: int) -> HttpResponse:
     return redirect("schedule-list")
 
 
+@addresses.action("schedule-delete", Right.QUEUE)
 def schedule_delete(request: HttpRequest, schedule_id: int) -> HttpResponse:
     """Remove a schedule; its campaigns stay."""
     schedules.delete(schedule=_schedule(request, schedule_id))

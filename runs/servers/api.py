@@ -15,7 +15,9 @@ from rest_framework.response import Response
 from rest_framework.reverse import reverse
 from rest_framework.views import APIView
 
+from runs.access import addresses
 from runs.access.api.authentication import reader
+from runs.access.selectors.permission_table import Right
 from runs.access.services import audit
 from runs.campaigns.api.drafts import CampaignDraftSerializer
 from runs.models import Environment, HardwareProfile, Installation, Server, ServerCheck
@@ -76,6 +78,12 @@ class HardwareRowSerializer(serializers.Serializer[HardwareRow]):
     )
 
 
+@addresses.door(
+    {
+        "hardware-detail": addresses.reading(),
+        "hardware-list": addresses.reading(),
+    }
+)
 class HardwareDoor(ReadOnlyDoor[HardwareProfile]):
     """Hardware profiles: of servers, of publications, and of uploads. The newest first."""
 
@@ -171,6 +179,14 @@ class ServerSerializer(serializers.Serializer[Server]):
         return dict(MaintenanceSerializer(shown).data)
 
 
+@addresses.door(
+    {
+        "server-detail": addresses.reading(),
+        "server-list": addresses.reading(),
+        "server-maintain": addresses.acting(post=Right.MAINTAIN),
+        "server-release": addresses.acting(post=Right.MAINTAIN),
+    }
+)
 class ServerDoor(ReadOnlyDoor[Server]):
     """Servers: the registered machines, with their hardware and installations of PostgreSQL."""
 
@@ -262,6 +278,11 @@ class AskedCheckDoor(AskedDoor):
         return Response(content, headers=headers)
 
 
+@addresses.door(
+    {
+        "preflight": addresses.acting(post=Right.PREFLIGHT),
+    }
+)
 class PreflightDoor(AskedDoor):
     """Preflight of a campaign that is not queued yet."""
 
@@ -277,6 +298,11 @@ class PreflightDoor(AskedDoor):
         return self.accepted(server_checks.of_draft(draft=given.unchecked_draft()))
 
 
+@addresses.door(
+    {
+        "preflight-check": addresses.reading(Right.PREFLIGHT),
+    }
+)
 class PreflightCheckDoor(AskedCheckDoor):
     """A preflight that was asked for."""
 

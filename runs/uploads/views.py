@@ -18,6 +18,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from runs.access import addresses
 from runs.access.selectors import permissions
 from runs.access.selectors.permission_table import Right
 from runs.importers.row import Imported, ImportedRun, of_reading
@@ -100,6 +101,7 @@ class UploadForm(forms.Form):
         return found
 
 
+@addresses.form("upload-new", Right.UPLOAD)
 def upload_new(request: HttpRequest) -> HttpResponse:
     """Read a file, show what would be stored, and store it when that is confirmed."""
     user = cast(User, request.user)
@@ -212,11 +214,13 @@ def _store(
     return redirect("run-detail", done.ids[0])
 
 
+@addresses.page("upload-client")
 def upload_client(_request: HttpRequest) -> HttpResponse:
     """The upload client from `script/`. Needs no login, since it contains no secret."""
     return _program(CLIENT)
 
 
+@addresses.page("comment-client")
 def comment_client(_request: HttpRequest) -> HttpResponse:
     """The program that says the verdict in a pull or merge request; needs no login either."""
     return _program(COMMENT)

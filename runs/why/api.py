@@ -13,7 +13,9 @@ from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from runs.access import addresses
 from runs.access.api.authentication import person, reader
+from runs.access.selectors.permission_table import Right
 from runs.analysis.why.functions import Compared
 from runs.analysis.why.parts import PARTS, Estimate
 from runs.analysis.why.proof import Proof, Share
@@ -121,6 +123,11 @@ def _parts(found: Explanation) -> Iterator[dict[str, Any]]:
         yield dict(zip(fields, (title, *row), strict=True))
 
 
+@addresses.door(
+    {
+        "compare-why": addresses.reading(post=Right.QUEUE),
+    }
+)
 class WhyDoor(QueryDoor):
     """Why one cell differs from another, and an ablation that puts suspects back."""
 

@@ -12,6 +12,8 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
+from runs.access import addresses
+from runs.access.selectors.permission_table import Right
 from runs.analysis.why.functions import Compared
 from runs.analysis.why.parts import PARTS, Difference, Estimate, Parts
 from runs.analysis.why.suspects import Suspect
@@ -161,6 +163,7 @@ def _semaphores(stacks: Sequence[Stack], labels: Sequence[str]) -> str:
     ) % {"system_v": system_v, "posix": posix}
 
 
+@addresses.page("compare-why", posted=Right.QUEUE)
 def compare_why(request: HttpRequest) -> HttpResponse:
     """The explanation of b against a; POST queues its ablation."""
     a, b = (_key(request, name) for name in ("a", "b"))

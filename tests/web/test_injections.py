@@ -18,7 +18,6 @@ from django.db import connection
 from django.test import Client
 from django.urls import resolve
 
-from runs.access.selectors.permission_table import ADDRESSES
 from runs.access.services import projects, tokens
 from runs.execution.plan import WorkloadContent
 from runs.execution.reporter import ArtifactData
@@ -37,6 +36,7 @@ from runs.tools.pgbench.scripts import GivenScript
 from runs.workloads.services import workloads
 from tests import factories
 from tests.api.upload_bodies import run as upload
+from tests.rights import ADDRESSES
 
 pytestmark = pytest.mark.django_db
 

@@ -2,7 +2,9 @@
 
 from rest_framework import serializers
 
+from runs.access import addresses
 from runs.access.selectors import permissions
+from runs.access.selectors.permission_table import Right
 from runs.models import AuditEntry
 from runs.shared.api.doors import ReadOnlyDoor
 from runs.shared.filters import AuditFilters
@@ -22,6 +24,12 @@ class AuditSerializer(serializers.Serializer[AuditEntry]):
     after = serializers.DictField()
 
 
+@addresses.door(
+    {
+        "audit-detail": addresses.reading(Right.AUDIT),
+        "audit-list": addresses.reading(Right.AUDIT),
+    }
+)
 class AuditDoor(ReadOnlyDoor[AuditEntry]):
     """The audit trail: who did what, of the projects whose trail the reader may read. What belongs
     to none is an administrator's. The newest first."""

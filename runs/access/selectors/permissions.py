@@ -15,8 +15,9 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import Model, QuerySet
 from django.utils.translation import gettext as _
 
+from runs.access import addresses
 from runs.access.selectors import projects
-from runs.access.selectors.permission_table import ADDRESSES, GRANTS, Right, Role
+from runs.access.selectors.permission_table import GRANTS, Right, Role
 from runs.access.selectors.projects import M
 from runs.models import (
     Annotation,
@@ -53,8 +54,6 @@ SUBJECTS: Mapping[str, tuple[type[Model], str]] = {
 }
 # In place of the project of what is of the instance: nobody has a role there.
 INSTANCE = 0
-# Addresses of pages whose first word is not that of the object that they name.
-NAMED_OTHERWISE = {"annotation-add": "campaign", "schedule-new": "campaign"}
 _ROLES = {role.name.lower(): role for role in Role}
 
 
@@ -68,22 +67,25 @@ class Denied:
 
 def right_of(address: str, method: str) -> Right | None:
     """The right that an address needs; None without the method. PermissionDenied without a rule."""
-    rules = ADDRESSES.get(address)
+    rules = addresses.loaded().get(address)
     if rules is None:
-        raise PermissionDenied(f"{address}: no rule in runs.access.selectors.permission_table")
-    return rules.get("GET" if method in READING else method)
+        raise PermissionDenied(f"{address}: nobody said who may use it")
+    return rules.rights.get("GET" if method in READING else method)
 
 
 def methods_of(address: str) -> list[str]:
-    """The methods that a page has."""
-    rules = ADDRESSES.get(address, ())
-    return [*rules, "HEAD"] if "GET" in rules else [*rules]
+    """The methods that a page has; none for an address that knows its own."""
+    rules = addresses.loaded().get(address)
+    if rules is None or not rules.limits_methods:
+        return []
+    methods = list(rules.rights)
+    return [*methods, "HEAD"] if "GET" in methods else methods
 
 
 def right_to_act(address: str) -> Right:
     """The right that a form or a link to an address needs: to post there, else to read it."""
-    rules = ADDRESSES[address]
-    return rules.get("POST") or rules["GET"]
+    rights = addresses.loaded()[address].rights
+    return rights.get("POST") or rights["GET"]
 
 
 def may_act(actor: Actor, address: str, project: int | None = None) -> bool:
@@ -112,8 +114,8 @@ def decide(actor: Actor, right: Right, address: str, named: Mapping[str, Any]) -
     if not actor.is_authenticated and GRANTS[right].role > Role.ANYBODY:
         return Denied(right)
     # The kind of object that an address names, with the path to its project; None for others.
-    name = address.removeprefix("api:")
-    subject = SUBJECTS.get(NAMED_OTHERWISE.get(name, name.partition("-")[0])) if named else None
+    kind = addresses.loaded()[address].of or address.removeprefix("api:").partition("-")[0]
+    subject = SUBJECTS.get(kind) if named else None
     if subject is None:
         return denied(actor, right)
     project = _project_of(*subject, named)

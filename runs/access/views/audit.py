@@ -7,12 +7,15 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 
+from runs.access import addresses
 from runs.access.selectors import permissions
+from runs.access.selectors.permission_table import Right
 from runs.models import AuditEntry
 from runs.shared import pages
 from runs.shared.filters import AuditFilters
 
 
+@addresses.page("audit-list", Right.AUDIT)
 @never_cache
 def audit_list(request: HttpRequest) -> HttpResponse:
     """Who did what, of the projects whose trail the reader may read."""

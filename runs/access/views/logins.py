@@ -142,10 +142,9 @@ class Gate:
         address = match.view_name if match else ""
         if address.startswith("api:") or hasattr(view, "cls"):
             return None  # a door of the API, which asks the table itself
-        if view.__module__.startswith("runs.web."):
-            methods = permissions.methods_of(address)
-            if request.method not in methods:
-                return HttpResponseNotAllowed(methods)
+        methods = permissions.methods_of(address)
+        if methods and request.method not in methods:
+            return HttpResponseNotAllowed(methods)
         if request.method not in SAFE_METHODS:
             audit.become(request.user.get_username(), "page")
         right = permissions.right_of(address, request.method or "GET")

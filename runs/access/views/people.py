@@ -12,7 +12,9 @@ from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.cache import never_cache
 
+from runs.access import addresses
 from runs.access.selectors import projects
+from runs.access.selectors.permission_table import Right
 from runs.access.services import projects as project_service
 from runs.access.views.logins import INVITATION
 from runs.models import Invitation, Membership, Project
@@ -41,6 +43,7 @@ class ProjectForm(forms.Form):
     is_public = forms.BooleanField(label=_("Everyone may read it"), required=False, initial=True)
 
 
+@addresses.page("project-list", posted=Right.PROJECTS)
 def project_list(request: HttpRequest) -> HttpResponse:
     """The projects that somebody may see; an administrator makes new ones."""
     # People are invited into it before anything of it is there.
@@ -55,6 +58,7 @@ def project_list(request: HttpRequest) -> HttpResponse:
     return render(request, "projects/list.html", {"projects": rows, "form": form})
 
 
+@addresses.form("project-people", Right.PEOPLE)
 @never_cache
 def project_people(request: HttpRequest, slug: str) -> HttpResponse:
     """Members, open invitations, and the form of a new one, whose link is shown once."""
@@ -78,6 +82,7 @@ def project_people(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "projects/people.html", context)
 
 
+@addresses.action("project-role", Right.PEOPLE)
 def project_role(request: HttpRequest, slug: str, member_id: int) -> HttpResponse:
     """Give a member another role."""
     membership = get_object_or_404(Membership, project=_project(request, slug), pk=member_id)
@@ -87,6 +92,7 @@ def project_role(request: HttpRequest, slug: str, member_id: int) -> HttpRespons
     return redirect("project-people", slug=slug)
 
 
+@addresses.action("project-remove", Right.PEOPLE)
 def project_remove(request: HttpRequest, slug: str, member_id: int) -> HttpResponse:
     """End a membership."""
     membership = get_object_or_404(Membership, project=_project(request, slug), pk=member_id)
@@ -95,6 +101,7 @@ def project_remove(request: HttpRequest, slug: str, member_id: int) -> HttpRespo
     return redirect("project-people", slug=slug)
 
 
+@addresses.action("project-take-back", Right.PEOPLE)
 def project_take_back(request: HttpRequest, slug: str, invitation_id: int) -> HttpResponse:
     """End an invitation."""
     invitation = get_object_or_404(Invitation, project=_project(request, slug), pk=invitation_id)
@@ -103,6 +110,7 @@ def project_take_back(request: HttpRequest, slug: str, invitation_id: int) -> Ht
     return redirect("project-people", slug=slug)
 
 
+@addresses.page("invitation")
 @never_cache
 def invitation(request: HttpRequest, secret: str) -> HttpResponse:
     """Where the link of an invitation leads: to an account, or to the membership."""
@@ -114,6 +122,7 @@ def invitation(request: HttpRequest, secret: str) -> HttpResponse:
     return render(request, "projects/invitation.html", {"invitation": found})
 
 
+@addresses.action("invitation-accept", Right.OWN)
 def invitation_accept(request: HttpRequest) -> HttpResponse:
     """Make the logged-in user a member."""
     secret = request.session.pop(INVITATION, "")

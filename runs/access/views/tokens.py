@@ -13,7 +13,9 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.cache import never_cache
 
+from runs.access import addresses
 from runs.access.selectors import permissions, projects
+from runs.access.selectors.permission_table import Right
 from runs.access.services import projects as project_service
 from runs.access.services import tokens
 from runs.models import Project, Token
@@ -72,6 +74,7 @@ class TokenForm(forms.Form):
         return timezone.make_aware(datetime.combine(day, time.max))
 
 
+@addresses.form("token-list", Right.OWN)
 @never_cache
 def token_list(request: HttpRequest) -> HttpResponse:
     """The tokens of a person, and the form of a new one."""
@@ -98,6 +101,7 @@ def token_list(request: HttpRequest) -> HttpResponse:
     return render(request, "tokens/list.html", context)
 
 
+@addresses.action("token-revoke", Right.OWN)
 def token_revoke(request: HttpRequest, token_id: int) -> HttpResponse:
     """End a token of one's own."""
     token = get_object_or_404(permissions.tokens_of(cast(User, request.user)), pk=token_id)

@@ -16,6 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import etag
 from django.views.decorators.vary import vary_on_headers
 
+from runs.access import addresses
 from runs.archive.selectors import archive, citations, data_package, gaps
 from runs.archive.selectors.archive import Wanted
 from runs.cells.selectors import provenance
@@ -35,6 +36,7 @@ FILTERS = {
 }
 
 
+@addresses.page("archive")
 @vary_on_headers("HX-Request")
 def archive_index(request: HttpRequest) -> HttpResponse:
     """Every publication with its tables, narrowed by search and filters."""
@@ -70,11 +72,13 @@ def _context(wanted: Wanted) -> dict[str, Any]:
     }
 
 
+@addresses.page("archive-later")
 def archive_later(request: HttpRequest) -> HttpResponse:
     """What later reports of the series would add, and how they come into the archive."""
     return render(request, "archive/later.html", {"gaps": gaps.gaps(), "traces": gaps.traces()})
 
 
+@addresses.page("archive-source")
 def archive_source(request: HttpRequest, slug: str) -> HttpResponse:
     """A publication: what it is, its tables, and its discrepancies."""
     source = get_object_or_404(archive.sources(), slug=slug)
@@ -86,12 +90,14 @@ def archive_source(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "archive/source.html", context)
 
 
+@addresses.page("archive-discrepancies")
 def archive_discrepancies(request: HttpRequest) -> HttpResponse:
     """Every place where a publication contradicts itself, with both numbers."""
     context = {"discrepancies": list(archive.discrepancies())}
     return render(request, "archive/discrepancies.html", context)
 
 
+@addresses.page("archive-citation")
 def archive_citation(request: HttpRequest, slug: str, form: str) -> HttpResponse:
     """A publication for a reference manager: BibTeX or CSL-JSON."""
     source = get_object_or_404(archive.sources(), slug=slug)
@@ -99,6 +105,7 @@ def archive_citation(request: HttpRequest, slug: str, form: str) -> HttpResponse
     return _reference(citations.Cited(source, address), form)
 
 
+@addresses.page("archive-table-citation")
 def archive_table_citation(request: HttpRequest, slug: str, form: str) -> HttpResponse:
     """A published table, by its campaign, for a reference manager."""
     tables = PublishedTable.objects.select_related("source", "campaign")
@@ -107,6 +114,7 @@ def archive_table_citation(request: HttpRequest, slug: str, form: str) -> HttpRe
     return _reference(citations.of_table(table, address), form)
 
 
+@addresses.page("archive-figure-citation")
 def archive_figure_citation(
     request: HttpRequest, slug: str, row: int, column: int, form: str
 ) -> HttpResponse:
@@ -129,6 +137,7 @@ def _reference(cited: citations.Cited, form: str) -> HttpResponse:
     return pages.file(text.encode(), f"{cited.key}.{form}", media_type)
 
 
+@addresses.page("archive-data")
 @etag(lambda request: f'"{caching.code()}-{archive.version()}-{get_language()}"')
 def archive_data(request: HttpRequest) -> FileResponse:
     """The archive as one file to be cited, a Frictionless data package; kept until it changes."""
@@ -168,6 +177,7 @@ def _filters(
     ]
 
 
+@addresses.page("archive-figure")
 def archive_figure(request: HttpRequest, slug: str, row: int, column: int) -> HttpResponse:
     """A figure by its campaign and its place in the table; both counts start at 1."""
     figure = archive.figure(slug, row=row - 1, column=column - 1)

@@ -13,6 +13,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from runs.access import addresses
 from runs.access.selectors import permissions
 from runs.archive.selectors import version_line as lines
 from runs.archive.selectors import version_line_rules, version_pairs
@@ -58,6 +59,7 @@ class Step:
         return not self.pairs and not self.pictures
 
 
+@addresses.page("versions")
 def version_page(request: HttpRequest) -> HttpResponse:
     """The line, and a row for each step with the campaigns behind it."""
     given = request.GET

@@ -10,6 +10,7 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from runs.access import addresses
 from runs.access.api.authentication import asker, person, project_of, reader
 from runs.access.selectors import permissions
 from runs.access.selectors.permission_table import Right
@@ -131,6 +132,22 @@ class RoundsSerializer(serializers.Serializer[Any]):
     rounds = serializers.IntegerField(min_value=1)
 
 
+@addresses.door(
+    {
+        "campaign-annotations": addresses.reading(post=Right.ANNOTATE),
+        "campaign-cancel": addresses.acting(post=Right.QUEUE),
+        "campaign-detail": addresses.reading(patch=Right.EXPECT),
+        "campaign-list": addresses.reading(post=Right.QUEUE),
+        "campaign-pause": addresses.acting(post=Right.QUEUE),
+        "campaign-plan": addresses.reading(),
+        "campaign-priority": addresses.acting(post=Right.PRIORITISE),
+        "campaign-report": addresses.reading(),
+        "campaign-reproduction": addresses.reading(),
+        "campaign-resume": addresses.acting(post=Right.QUEUE),
+        "campaign-retry": addresses.acting(post=Right.QUEUE),
+        "campaign-rounds": addresses.acting(post=Right.QUEUE),
+    }
+)
 class CampaignDoor(CampaignExtras, ReadOnlyDoor[Campaign]):
     """Campaigns: what was asked, of which versions, and how far it is. The newest first."""
 

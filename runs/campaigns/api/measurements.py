@@ -6,6 +6,7 @@ from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from runs.access import addresses
 from runs.access.api.authentication import reader
 from runs.access.selectors import projects
 from runs.campaigns.selectors import grids
@@ -114,6 +115,12 @@ class MeasurementSerializer(serializers.Serializer[Measurement]):
         return self._provenance.said_by if self._provenance else None
 
 
+@addresses.door(
+    {
+        "measurement-detail": addresses.reading(),
+        "measurement-list": addresses.reading(),
+    }
+)
 class MeasurementDoor(ReadOnlyDoor[Measurement]):
     """Measurements: the numbers of finished runs, each with its levels. The newest runs first."""
 

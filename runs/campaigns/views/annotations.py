@@ -11,7 +11,9 @@ from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
+from runs.access import addresses
 from runs.access.selectors import projects
+from runs.access.selectors.permission_table import Right
 from runs.archive.selectors.chart import Plot
 from runs.campaigns.selectors import annotations as annotation_selectors
 from runs.campaigns.services import annotations
@@ -53,6 +55,7 @@ def context(request: HttpRequest, campaign: Campaign, versions: Versions = NEVER
     }
 
 
+@addresses.action("annotation-add", Right.ANNOTATE, of="campaign")
 def annotation_add(request: HttpRequest, slug: str) -> HttpResponse:
     """Add to a campaign, or to one of its cells."""
     seen = projects.visible(Campaign.objects.select_related("scenario"), to=request.user)
@@ -64,6 +67,7 @@ def annotation_add(request: HttpRequest, slug: str) -> HttpResponse:
     return _done(request, campaign, annotations.add, **given)
 
 
+@addresses.action("annotation-change", Right.ANNOTATE)
 def annotation_change(request: HttpRequest, annotation_id: int) -> HttpResponse:
     """Change its text."""
     annotation = _annotation(request, annotation_id)
@@ -71,6 +75,7 @@ def annotation_change(request: HttpRequest, annotation_id: int) -> HttpResponse:
     return _done(request, annotation.campaign, annotations.change, **given)
 
 
+@addresses.action("annotation-delete", Right.ANNOTATE)
 def annotation_delete(request: HttpRequest, annotation_id: int) -> HttpResponse:
     """Take it away."""
     annotation = _annotation(request, annotation_id)

@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.vary import vary_on_headers
 from django_htmx.http import trigger_client_event
 
+from runs.access import addresses
 from runs.access.selectors import permissions, projects
 from runs.access.selectors.permission_table import Right
 from runs.archive.selectors.reproduction import Reproduction, reproduction
@@ -111,6 +112,7 @@ KEPT = (
 )
 
 
+@addresses.page("campaign-list")
 def campaign_list(request: HttpRequest) -> HttpResponse:
     """Campaigns that are not published, the newest first; or those of one origin."""
     origin = request.GET.get("origin", "")
@@ -128,6 +130,7 @@ def campaign_list(request: HttpRequest) -> HttpResponse:
     return render(request, "campaigns/list.html", context)
 
 
+@addresses.form("campaign-new", Right.QUEUE)
 def campaign_new(request: HttpRequest) -> HttpResponse:
     """The form; a choice of scenario or server brings the fields that follow from it."""
     given: QueryDict = request.POST if request.method == "POST" else request.GET
@@ -163,6 +166,7 @@ def campaign_new(request: HttpRequest) -> HttpResponse:
     return _form_page(request, form, proposed_title=given.get("proposed_title", ""))
 
 
+@addresses.page("campaign-estimate", Right.QUEUE)
 def campaign_estimate(request: HttpRequest) -> HttpResponse:
     """The campaign's estimate and problems, while the form is filled in."""
     servers = chosen_servers(request.GET)
@@ -178,6 +182,7 @@ def form_of(request: HttpRequest, given: QueryDict, servers: Sequence[Server]) -
     return CampaignForm(given, scenario=_scenario(given), servers=servers, project=project)
 
 
+@addresses.page("campaign-detail")
 @vary_on_headers("HX-Request")
 def campaign_detail(request: HttpRequest, slug: str) -> HttpResponse:
     """The page, or its live part when htmx asks."""

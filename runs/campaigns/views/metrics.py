@@ -6,7 +6,9 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext_lazy as _
 
+from runs.access import addresses
 from runs.access.selectors import projects
+from runs.access.selectors.permission_table import Right
 from runs.campaigns.services import metric_corrections
 from runs.models import Metric
 from runs.shared import pages
@@ -25,6 +27,7 @@ class MetricForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at r
         }
 
 
+@addresses.page("project-metrics", Right.METRICS)
 def project_metrics(request: HttpRequest, slug: str) -> HttpResponse:
     """The metrics that belong to a project."""
     project = get_object_or_404(projects.readable(request.user), slug=slug)
@@ -33,6 +36,7 @@ def project_metrics(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "projects/metrics.html", context)
 
 
+@addresses.form("project-metric", Right.METRICS)
 def project_metric(request: HttpRequest, slug: str, name: str) -> HttpResponse:
     """Correct one of them."""
     project = get_object_or_404(projects.readable(request.user), slug=slug)

@@ -9,6 +9,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from runs.access import addresses
 from runs.access.api.authentication import reader
 from runs.access.selectors import projects
 from runs.access.selectors.projects import Reader
@@ -33,6 +34,11 @@ from runs.shared.api.rendering import JSONRenderer, known_format
 MarkdownRenderer = known_format("text/markdown", "md")
 
 
+@addresses.door(
+    {
+        "compare": addresses.reading(),
+    }
+)
 class CompareDoor(QueryDoor):
     """Head against base: a verdict for each condition and metric, and one for the whole."""
 

@@ -8,6 +8,7 @@ from django.utils.cache import patch_cache_control
 from django.utils.translation import gettext as _
 from django.views.decorators.http import conditional_page
 
+from runs.access import addresses
 from runs.access.selectors import projects
 from runs.compare.selectors.describe.verdict_words import VERDICTS, size_of_all, verdict_word
 from runs.histories.selectors import histories
@@ -22,6 +23,7 @@ LABEL = "BenchLab"
 WIDTH, PADDING = 6.6, 12
 
 
+@addresses.page("campaign-badge")
 @conditional_page  # caches keep it for some minutes, and ask again with its content's hash
 def campaign_badge(request: HttpRequest, slug: str) -> HttpResponse:
     """The verdict of the newest revision against the one before, or against `base`."""

@@ -13,7 +13,9 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.vary import vary_on_headers
 
+from runs.access import addresses
 from runs.access.selectors import permissions, projects
+from runs.access.selectors.permission_table import Right
 from runs.access.selectors.projects import Reader
 from runs.cells.selectors import provenance, series_cells
 from runs.cells.selectors.level_names import Factors
@@ -147,6 +149,7 @@ FILTERS = ("version", "os", "topology", "hardware", "origin")
 NEWEST_SAVED = 5
 
 
+@addresses.page("compare")
 @vary_on_headers("HX-Request")
 def compare(request: HttpRequest) -> HttpResponse:
     """The comparison that the address says; a file of it; or what can be added, when htmx asks."""
@@ -165,6 +168,7 @@ def compare(request: HttpRequest) -> HttpResponse:
     return render(request, "compare/index.html", context)
 
 
+@addresses.page("compare-cells")
 def compare_cells(request: HttpRequest) -> HttpResponse:
     """Two cells, A against B: `a` and `b`, or two of `cell` as the table's boxes send them."""
     chosen = [request.GET.get("a", ""), request.GET.get("b", "")]
@@ -186,18 +190,21 @@ def compare_cells(request: HttpRequest) -> HttpResponse:
     return render(request, "compare/cells.html", cells_shown(found, state))
 
 
+@addresses.page("compare-saved")
 def compare_saved(request: HttpRequest) -> HttpResponse:
     """Every kept comparison, the newest first."""
     saved = SavedComparison.objects.select_related("created_by")
     return render(request, "compare/saved.html", {"page": pages.page(saved, request.GET)})
 
 
+@addresses.page("compare-open")
 def compare_open(request: HttpRequest, slug: str) -> HttpResponse:
     """A kept comparison: its address."""
     saved = get_object_or_404(SavedComparison, slug=slug)
     return redirect(f"{reverse('compare')}?{saved.query}")
 
 
+@addresses.action("compare-save", Right.OWN)
 def compare_save(request: HttpRequest) -> HttpResponse:
     """Keep the comparison whose query string the form carries."""
     state, _faults = compare_state.read(QueryDict(request.POST.get("query", "")))

@@ -9,6 +9,7 @@ from django.utils import timezone
 from django.utils.translation import get_language, override, pgettext
 from django.utils.translation import gettext as _
 
+from runs.access import addresses
 from runs.analysis.inference import Inference
 from runs.analysis.judged_runs import JUDGEMENTS
 from runs.cells.selectors.metrics import metric_title
@@ -155,6 +156,7 @@ def _figures(row: ComparedRow | None) -> tuple[str | float | None, ...]:
     )
 
 
+@addresses.page("compare-report")
 def compare_report(request: HttpRequest) -> HttpResponse:
     """The comparison that the address says, as a file: `format` is html, md or rst."""
     made = formats.FORMATS.get(request.GET.get("format", "html"))

@@ -8,6 +8,8 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 
+from runs.access import addresses
+from runs.access.selectors.permission_table import Right
 from runs.configurations.selectors import configurations as selectors
 from runs.configurations.services import configurations
 from runs.configurations.services.check import OFFERED_MAJORS
@@ -21,6 +23,7 @@ from runs.shared.filters import ConfigurationFilters
 from runs.templatetags.formats import named, translated
 
 
+@addresses.page("configuration-list")
 def configuration_list(request: HttpRequest) -> HttpResponse:
     """All configurations, or those that the filters leave."""
     listed = selectors.listed(to=request.user)
@@ -37,6 +40,7 @@ def configuration_list(request: HttpRequest) -> HttpResponse:
     return render(request, "configurations/list.html", context)
 
 
+@addresses.page("configuration-detail")
 def configuration_detail(request: HttpRequest, slug: str) -> HttpResponse:
     """Settings and their meaning, what another version gets, uses and history."""
     configuration = get_object_or_404(selectors.listed(to=request.user), slug=slug)
@@ -57,6 +61,7 @@ def configuration_detail(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "configurations/detail.html", context)
 
 
+@addresses.page("configuration-file")
 def configuration_file(request: HttpRequest, slug: str) -> HttpResponse:
     """postgresql.conf for a version, as a download."""
     configuration = get_object_or_404(selectors.listed(to=request.user), slug=slug)
@@ -66,6 +71,7 @@ def configuration_file(request: HttpRequest, slug: str) -> HttpResponse:
     return pages.file(text.encode(), f"{slug}-{major}.conf", "text/plain; charset=utf-8")
 
 
+@addresses.form("configuration-new", Right.CONFIGURE)
 def configuration_new(request: HttpRequest) -> HttpResponse:
     """A new configuration, empty or from one that is there (`?from=slug`)."""
     if request.method == "POST":
@@ -80,6 +86,7 @@ def configuration_new(request: HttpRequest) -> HttpResponse:
     return _editor(request, form, None)
 
 
+@addresses.form("configuration-edit", Right.CONFIGURE)
 def configuration_edit(request: HttpRequest, slug: str) -> HttpResponse:
     """Change one of somebody's own; what others are is only copied."""
     configuration = get_object_or_404(selectors.listed(to=request.user), slug=slug)
@@ -89,12 +96,14 @@ def configuration_edit(request: HttpRequest, slug: str) -> HttpResponse:
     return _editor(request, form, configuration)
 
 
+@addresses.action("configuration-check", Right.OWN)
 def configuration_check(request: HttpRequest) -> HttpResponse:
     """What is to be said of the text, while it is typed."""
     form = ConfigurationForm(request.POST, is_draft=True)
     return render(request, "configurations/form.html#check", _checked(form))
 
 
+@addresses.page("configuration-names")
 def configuration_names(request: HttpRequest) -> HttpResponse:
     """Names of settings that start with, or contain, the typed text: JSON for the editor."""
     majors = [each for each in request.GET.getlist("majors") if each in OFFERED_MAJORS]

@@ -7,6 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.translation import gettext as _
 
+from runs.access import addresses
 from runs.configurations.selectors import configurations
 from runs.configurations.selectors.configurations import Applied, UnknownReference
 from runs.configurations.services import fitted_configurations
@@ -20,6 +21,7 @@ from runs.postgresql_settings.fitting import home
 Values = Mapping[str, Sequence[Shown]]
 
 
+@addresses.page("settings-diff")
 def settings_diff(request: HttpRequest) -> HttpResponse:
     """`?a=run:12&b=configuration:slug`: what differs, or with `all=1` everything."""
     sides: dict[str, Applied | None] = {"a": None, "b": None}

@@ -8,6 +8,7 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from runs.access import addresses
 from runs.access.api.authentication import person, reader
 from runs.access.selectors import permissions
 from runs.access.selectors.permission_table import Right
@@ -95,6 +96,13 @@ class DecisionSerializer(serializers.Serializer[Any]):
     of = serializers.ChoiceField(choices=["change", "cause"], default="change")
 
 
+@addresses.door(
+    {
+        "change-decision": addresses.acting(post=Right.DECIDE),
+        "change-detail": addresses.reading(),
+        "change-list": addresses.reading(),
+    }
+)
 class ChangeDoor(ReadOnlyDoor[Change]):
     """Changes found in the histories of uploads. The newest first."""
 
@@ -189,6 +197,16 @@ class WebhookDeliverySerializer(serializers.Serializer[WebhookDelivery]):
 MADE = OpenApiExample("To a chat", EXAMPLES["webhook"], request_only=True)
 
 
+@addresses.door(
+    {
+        "webhook-deliveries": addresses.reading(Right.WEBHOOKS),
+        "webhook-detail": addresses.reading(
+            Right.WEBHOOKS, patch=Right.WEBHOOKS, delete=Right.WEBHOOKS
+        ),
+        "webhook-list": addresses.reading(Right.WEBHOOKS, post=Right.WEBHOOKS),
+        "webhook-ping": addresses.acting(post=Right.WEBHOOKS),
+    }
+)
 @extend_schema_view(list=extend_schema(operation_id="webhooks_list"))
 class WebhookDoor(ReadOnlyDoor[Webhook]):
     """Webhooks of the token's project. The newest first.

@@ -11,6 +11,7 @@ from rest_framework.exceptions import ErrorDetail, ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from runs.access import addresses
 from runs.access.api.authentication import reader
 from runs.cells.selectors import metrics, revisions
 from runs.compare.selectors.address import head_and_base as sides
@@ -118,6 +119,11 @@ class HistorySerializer(Shape):
     series = HistorySeriesSerializer(many=True)
 
 
+@addresses.door(
+    {
+        "history": addresses.reading(),
+    }
+)
 class HistoryDoor(QueryDoor):
     """The histories of a campaign of uploads."""
 

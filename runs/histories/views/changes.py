@@ -12,6 +12,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.cache import never_cache
 
+from runs.access import addresses
 from runs.access.selectors import permissions, projects
 from runs.access.selectors.permission_table import Right
 from runs.access.services import projects as project_service
@@ -35,6 +36,7 @@ WHICH = (
 DECISIONS = [(each.value, each.label) for each in Change.Decision if each != "refuted"]
 
 
+@addresses.page("change-list")
 def change_list(request: HttpRequest) -> HttpResponse:
     """Changes of all campaigns by cause, the newest first, by what was decided about them."""
     filters = ChangeFilters(request.GET, Change.objects.all(), request=request)
@@ -106,6 +108,7 @@ class WebhookForm(forms.Form):
             project.queryset = project.queryset.filter(pk__in=maintained)
 
 
+@addresses.form("webhook-list", Right.WEBHOOKS)
 @never_cache
 def webhook_list(request: HttpRequest) -> HttpResponse:
     """The webhooks with their last reports, and the form of a new one. For maintainers."""
@@ -122,6 +125,7 @@ def webhook_list(request: HttpRequest) -> HttpResponse:
     return render(request, "webhooks/list.html", {"form": form, "made": made, "webhooks": found})
 
 
+@addresses.action("webhook-ping", Right.WEBHOOKS)
 def webhook_ping(request: HttpRequest, webhook_id: int) -> HttpResponse:
     """Queue a report without an event."""
     webhooks.ping(webhook=_seen(request, webhook_id))
@@ -129,6 +133,7 @@ def webhook_ping(request: HttpRequest, webhook_id: int) -> HttpResponse:
     return redirect("webhook-list")
 
 
+@addresses.action("webhook-remove", Right.WEBHOOKS)
 def webhook_remove(request: HttpRequest, webhook_id: int) -> HttpResponse:
     """Remove a webhook, and what waits for it."""
     webhook = _seen(request, webhook_id)

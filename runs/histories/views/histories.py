@@ -15,7 +15,9 @@ from django.template.defaultfilters import filesizeformat
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop, ngettext
 
+from runs.access import addresses
 from runs.access.selectors import projects
+from runs.access.selectors.permission_table import Right
 from runs.cells.selectors import metrics as campaign_metrics
 from runs.cells.selectors.factor_names import constant
 from runs.cells.selectors.metrics import metric_title
@@ -262,6 +264,7 @@ class WatchForm(forms.Form):
     )
 
 
+@addresses.page("campaign-history")
 def campaign_history(request: HttpRequest, slug: str) -> HttpResponse:
     """The histories of a campaign that was uploaded, under levels given as clients=8."""
     campaign = get_object_or_404(_uploaded(request), slug=slug)
@@ -277,6 +280,7 @@ def campaign_history(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "campaigns/history.html", {"form": form, **context})
 
 
+@addresses.action("change-decide", Right.DECIDE)
 def change_decide(request: HttpRequest, change_id: int) -> HttpResponse:
     """Confirm or dismiss a change, with a note."""
     shown = projects.visible(histories.all_changes(), to=request.user)
@@ -294,6 +298,7 @@ def change_decide(request: HttpRequest, change_id: int) -> HttpResponse:
     return redirect(webhooks.history_path(change.cell.campaign, change))
 
 
+@addresses.action("campaign-watch", Right.EXPECT)
 def campaign_watch(request: HttpRequest, slug: str) -> HttpResponse:
     """Set how often uploads are expected, and the branch of the history."""
     campaign = get_object_or_404(_uploaded(request), slug=slug)

@@ -12,6 +12,7 @@ from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 from django.views.decorators.vary import vary_on_headers
 
+from runs.access import addresses
 from runs.access.selectors import projects
 from runs.archive.selectors import answers, version_line
 from runs.archive.views import versions
@@ -39,6 +40,7 @@ MOST_CELLS = 200
 SECONDS_OF_ALL = 6
 
 
+@addresses.page("home")
 @vary_on_headers("HX-Request")
 def home(request: HttpRequest) -> HttpResponse:
     """The page, or its live part when htmx asks."""

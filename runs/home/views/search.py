@@ -8,6 +8,7 @@ from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+from runs.access import addresses
 from runs.home.selectors import search
 from runs.templatetags.formats import in_language, named, translated
 
@@ -25,6 +26,7 @@ KINDS: dict[str, tuple[str | Promise, str]] = {
 }
 
 
+@addresses.page("search")
 def everywhere(request: HttpRequest) -> HttpResponse:
     """What the words of `?q=` find; without words the form alone."""
     words = " ".join(request.GET.get("q", "").split())[: search.LONGEST]

@@ -5,6 +5,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.translation import gettext_lazy as _
 
+from runs.access import addresses
 from runs.charts.scaling import Axes, Line, Point, scaling
 from runs.compare.selectors.describe.verdict_words import VERDICTS
 from runs.models import Campaign, Run, Server, Topology
@@ -28,6 +29,7 @@ class SampleForm(forms.Form):
     text = forms.CharField(label=_("Text"), required=False, widget=forms.Textarea)
 
 
+@addresses.page("styleguide")
 def styleguide(request: HttpRequest) -> HttpResponse:
     """Badges, tables, charts, forms ... with made-up contents."""
     context = {

@@ -7,7 +7,8 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from runs.access.selectors.permission_table import ADDRESSES, GRANTS, Right, Role
+from runs.access.addresses import loaded
+from runs.access.selectors.permission_table import GRANTS, Right, Role
 
 BEGIN, END = "<!-- permissions: begin -->\n", "<!-- permissions: end -->\n"
 ROLES = {role: role.name.lower() for role in Role} | {Role.PERSON: "logged in"}
@@ -24,8 +25,8 @@ def rights() -> str:
 def addresses() -> str:
     """Of each right the addresses that need it."""
     found: dict[Right, list[str]] = defaultdict(list)
-    for address, rules in ADDRESSES.items():
-        for method, right in rules.items():
+    for address, rules in sorted(loaded().items()):
+        for method, right in rules.rights.items():
             found[right].append(f"{method} `{address}`")
     lines = [_row(["right", "addresses"]), _row(["---"] * 2)]
     lines += [_row([right.value, ", ".join(found[right])]) for right in GRANTS if found[right]]

@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from runs.access import addresses
 from runs.access.selectors import permissions
 from runs.access.selectors.permission_table import Right
 from runs.access.selectors.projects import Reader
@@ -42,12 +43,14 @@ from runs.why.services import words as why_words
 MOST_SERVERS = 20
 
 
+@addresses.page("observation-list")
 def observation_list(request: HttpRequest) -> HttpResponse:
     """All observations, and their editions."""
     context = {"observations": editions.listed(to=request.user)}
     return render(request, "observations/list.html", context)
 
 
+@addresses.form("observation-new", Right.QUEUE)
 def observation_new(request: HttpRequest) -> HttpResponse:
     """The form with what it will take; posted, the first edition is queued at once.
 
@@ -68,6 +71,7 @@ def observation_new(request: HttpRequest) -> HttpResponse:
     return render(request, "observations/form.html", {"form": form, **_previewed(form)})
 
 
+@addresses.page("observation-detail")
 def observation_detail(request: HttpRequest, slug: str) -> HttpResponse:
     """An edition, by default the newest: what it says, the anchor, people's words."""
     observation = _observation(request, slug)
@@ -97,6 +101,7 @@ def observation_detail(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "observations/detail.html", context)
 
 
+@addresses.action("observation-begin", Right.QUEUE)
 def observation_begin(request: HttpRequest, slug: str) -> HttpResponse:
     """Queue the next edition."""
     observation = _observation(request, slug)
@@ -113,6 +118,7 @@ def observation_begin(request: HttpRequest, slug: str) -> HttpResponse:
     return redirect("observation-detail", slug=slug)
 
 
+@addresses.action("observation-write", Right.ANNOTATE)
 def observation_write(request: HttpRequest, slug: str) -> HttpResponse:
     """Keep people's words on an edition."""
     observation = _observation(request, slug)
@@ -124,6 +130,7 @@ def observation_write(request: HttpRequest, slug: str) -> HttpResponse:
     return redirect(f"{request.path.removesuffix('write/')}?edition={label}")
 
 
+@addresses.page("observation-report")
 def observation_report(request: HttpRequest, slug: str) -> HttpResponse:
     """The report of an edition as a file: `format` is html, md or rst, `lang` en or ja."""
     edition = _edition(request, slug)
@@ -143,6 +150,7 @@ def observation_report(request: HttpRequest, slug: str) -> HttpResponse:
     return file(made.write(report), f"{report.name}.{made.ending}", made.media_type)
 
 
+@addresses.page("observation-publication")
 def observation_publication(request: HttpRequest, slug: str) -> HttpResponse:
     """The data file that makes the edition a source of an archive."""
     edition = _edition(request, slug)

@@ -9,6 +9,7 @@ from django.shortcuts import render
 from django.utils.safestring import mark_safe
 from django.utils.translation import gettext as _
 
+from runs.access import addresses
 from runs.charts import flame_graph, stacks
 from runs.charts.stacks import Change, Frame
 from runs.models import Artifact
@@ -34,6 +35,7 @@ class Asked:
         return "?" + urlencode({name: value for name, value in given.items() if value})
 
 
+@addresses.page("run-profile")
 def run_profile(request: HttpRequest, run_id: int) -> HttpResponse:
     """A run's profile, or with `?against=` the difference to another run's."""
     chosen = _from_address(request)

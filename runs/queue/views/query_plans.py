@@ -9,7 +9,9 @@ from django.shortcuts import render
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from runs.access import addresses
 from runs.access.selectors import projects
+from runs.access.selectors.permission_table import Right
 from runs.models import Artifact
 from runs.query_plans import (
     Difference,
@@ -126,6 +128,7 @@ class Side:
     problem: str = ""
 
 
+@addresses.page("plan-viewer", posted=Right.OWN)
 def plan_viewer(request: HttpRequest) -> HttpResponse:
     """The plans of `left` and `right`: artifacts as RUN/NAME, or what was pasted (not stored)."""
     names = ("left", "right")

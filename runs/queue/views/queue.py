@@ -12,6 +12,8 @@ from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
+from runs.access import addresses
+from runs.access.selectors.permission_table import Right
 from runs.access.selectors.projects import visible
 from runs.bisections.services import bisections
 from runs.campaigns.services import campaigns, repeats
@@ -48,8 +50,12 @@ class MaintenanceForm(forms.Form):
 
 @dataclass(frozen=True)
 class Button:
-    """What a button does and then says; `form` is typed with it, `wrong` says that it is none."""
+    """What a button does and then says, and the right that it needs.
 
+    `form` is typed with it, `wrong` says that it is none.
+    """
+
+    right: Right
     act: Callable[..., object]
     done: Any
     form: type[forms.Form] = forms.Form
@@ -57,32 +63,85 @@ class Button:
 
 
 BUTTONS = {
-    "bisection-cancel": Button(bisections.cancel, _("It is cancelled; finished runs stay.")),
-    "campaign-pause": Button(campaigns.pause, _("The campaign is paused.")),
-    "campaign-resume": Button(campaigns.resume, _("The campaign goes on.")),
-    "campaign-retry": Button(campaigns.retry, _("The runs that did not finish are queued again.")),
+    "bisection-cancel": Button(
+        Right.QUEUE,
+        bisections.cancel,
+        _("It is cancelled; finished runs stay."),
+    ),
+    "campaign-pause": Button(
+        Right.QUEUE,
+        campaigns.pause,
+        _("The campaign is paused."),
+    ),
+    "campaign-resume": Button(
+        Right.QUEUE,
+        campaigns.resume,
+        _("The campaign goes on."),
+    ),
+    "campaign-retry": Button(
+        Right.QUEUE,
+        campaigns.retry,
+        _("The runs that did not finish are queued again."),
+    ),
     "campaign-cancel": Button(
-        campaigns.cancel, _("The campaign is being cancelled; what has finished is kept.")
+        Right.QUEUE,
+        campaigns.cancel,
+        _("The campaign is being cancelled; what has finished is kept."),
     ),
     "campaign-rounds": Button(
-        *(repeats.add_rounds, _("The further rounds are queued.")),
-        *(RoundsForm, _("Rounds are a whole number.")),
+        Right.QUEUE,
+        repeats.add_rounds,
+        _("The further rounds are queued."),
+        RoundsForm,
+        _("Rounds are a whole number."),
     ),
     "campaign-priority": Button(
-        *(campaigns.prioritise, _("The priority is now %(priority)d.")),
-        *(PriorityForm, _("A priority is a whole number.")),
+        Right.PRIORITISE,
+        campaigns.prioritise,
+        _("The priority is now %(priority)d."),
+        PriorityForm,
+        _("A priority is a whole number."),
     ),
-    "run-retry": Button(attempts.retry, _("The run is queued again.")),
-    "run-cancel": Button(transitions.cancel, _("The run is being cancelled.")),
-    "run-withdraw": Button(withdrawals.withdraw, _("The run is withdrawn."), ReasonForm),
-    "run-restore": Button(withdrawals.restore, _("The run counts again."), ReasonForm),
+    "run-retry": Button(
+        Right.QUEUE,
+        attempts.retry,
+        _("The run is queued again."),
+    ),
+    "run-cancel": Button(
+        Right.QUEUE,
+        transitions.cancel,
+        _("The run is being cancelled."),
+    ),
+    "run-withdraw": Button(
+        Right.WITHDRAW,
+        withdrawals.withdraw,
+        _("The run is withdrawn."),
+        ReasonForm,
+    ),
+    "run-restore": Button(
+        Right.WITHDRAW,
+        withdrawals.restore,
+        _("The run counts again."),
+        ReasonForm,
+    ),
     "server-maintain": Button(
-        *(maintenance.begin, _("No run starts on this server until its maintenance is over.")),
-        *(MaintenanceForm, _("Give the end as date and time, such as 2026-07-01 18:00.")),
+        Right.MAINTAIN,
+        maintenance.begin,
+        _("No run starts on this server until its maintenance is over."),
+        MaintenanceForm,
+        _("Give the end as date and time, such as 2026-07-01 18:00."),
     ),
-    "server-release": Button(maintenance.end, _("Runs start on this server again.")),
+    "server-release": Button(
+        Right.MAINTAIN,
+        maintenance.end,
+        _("Runs start on this server again."),
+    ),
 }
 KINDS = {"bisection": Bisection, "campaign": Campaign, "run": Run, "server": Server}
+
+
+for name, button in BUTTONS.items():
+    addresses.action(name, button.right)(button.act)
 
 
 def press(request: HttpRequest, **named: Any) -> HttpResponse:

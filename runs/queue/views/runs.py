@@ -10,6 +10,7 @@ from django.utils.http import content_disposition_header
 from django.utils.translation import gettext as _
 from django.views.decorators.vary import vary_on_headers
 
+from runs.access import addresses
 from runs.access.selectors import projects
 from runs.campaigns.selectors import waiting
 from runs.cells.selectors import provenance, versions
@@ -26,6 +27,7 @@ from runs.shared import pages
 from runs.shared.pages import or_404
 
 
+@addresses.page("artifact")
 def artifact_download(request: HttpRequest, run_id: int, name: str) -> StreamingHttpResponse:
     """The file as an attachment: what a target wrote is never shown as a page of ours."""
     artifact = get_object_or_404(
@@ -43,6 +45,7 @@ def artifact_download(request: HttpRequest, run_id: int, name: str) -> Streaming
     return response
 
 
+@addresses.page("run-detail")
 @vary_on_headers("HX-Request")
 def run_detail(request: HttpRequest, run_id: int) -> HttpResponse:
     """The page, or its live part when htmx asks."""
@@ -74,6 +77,7 @@ class Span:
     ended: float
 
 
+@addresses.page("run-series")
 def run_series(request: HttpRequest, run_id: int) -> HttpResponse:
     """`?from=` and `?to=` are seconds of the load; without them it is the complete run."""
     with or_404(Run.DoesNotExist):

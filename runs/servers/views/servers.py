@@ -11,7 +11,9 @@ from django.utils.translation import gettext as _
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.vary import vary_on_headers
 
+from runs.access import addresses
 from runs.access.selectors import projects
+from runs.access.selectors.permission_table import Right
 from runs.campaigns.selectors import waiting
 from runs.campaigns.views.campaigns import chosen_servers, form_of
 from runs.cells.selectors import noise
@@ -34,6 +36,7 @@ from runs.shared.pages import or_404
 from runs.tools import known_metrics
 
 
+@addresses.form("ssh-key-list", Right.SSH_KEYS)
 @sensitive_post_parameters("private_key", "passphrase")
 def ssh_key_list(request: HttpRequest) -> HttpResponse:
     """The keys, and two forms: to generate one, and to upload one."""
@@ -57,6 +60,7 @@ def ssh_key_list(request: HttpRequest) -> HttpResponse:
     return render(request, "servers/keys.html", context)
 
 
+@addresses.action("ssh-key-delete", Right.SSH_KEYS)
 def ssh_key_delete(request: HttpRequest, key_id: int) -> HttpResponse:
     """Delete a key that no server needs."""
     key = get_object_or_404(SSHKey, pk=key_id)
@@ -76,6 +80,7 @@ def _made(form: Any) -> SSHKey | None:
 NEWEST = 10
 
 
+@addresses.page("server-list")
 def server_list(request: HttpRequest) -> HttpResponse:
     """All servers, or those that the filters leave."""
     filters = ServerFilters(request.GET, server_selectors.listed(), request=request)
@@ -87,6 +92,7 @@ def server_list(request: HttpRequest) -> HttpResponse:
     return render(request, "servers/list.html", context)
 
 
+@addresses.form("server-new", Right.SERVERS)
 def server_new(request: HttpRequest) -> HttpResponse:
     """Register a server: a worker fetches its host key, and the page shows it for confirmation."""
     form = ServerForm(request.POST or None, initial={"ssh_key": ssh_keys.default()})
@@ -96,6 +102,7 @@ def server_new(request: HttpRequest) -> HttpResponse:
     return render(request, "servers/form.html", {"form": form, "public_key": servers.public_key()})
 
 
+@addresses.page("server-detail")
 def server_detail(request: HttpRequest, slug: str) -> HttpResponse:
     """What the machine is, what is installed, and what has to be done before it can be used."""
     with or_404(Server.DoesNotExist):
@@ -121,6 +128,7 @@ def server_detail(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "servers/detail.html", context)
 
 
+@addresses.action("server-confirm", Right.HOST_KEYS)
 def server_confirm(request: HttpRequest, slug: str) -> HttpResponse:
     """Pin the host key that a person has compared, and inspect the machine at once."""
     server = get_object_or_404(Server, slug=slug)
@@ -131,6 +139,7 @@ def server_confirm(request: HttpRequest, slug: str) -> HttpResponse:
     return redirect("server-detail", slug=slug)
 
 
+@addresses.action("server-replace-host-key", Right.HOST_KEYS)
 def server_replace_host_key(request: HttpRequest, slug: str) -> HttpResponse:
     """Accept a new host key, after a person has typed the end of its fingerprint."""
     server = get_object_or_404(Server, slug=slug)
@@ -140,6 +149,7 @@ def server_replace_host_key(request: HttpRequest, slug: str) -> HttpResponse:
     return redirect("server-detail", slug=slug)
 
 
+@addresses.form("server-edit", Right.SERVERS)
 def server_edit(request: HttpRequest, slug: str) -> HttpResponse:
     """Change a server, and look at it again."""
     server = get_object_or_404(Server, slug=slug)
@@ -151,6 +161,7 @@ def server_edit(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "servers/edit.html", {"form": form, "slug": slug, "name": name})
 
 
+@addresses.action("server-delete", Right.SERVERS)
 def server_delete(request: HttpRequest, slug: str) -> HttpResponse:
     """Delete a server that nobody has confirmed."""
     server = get_object_or_404(Server, slug=slug)
@@ -162,6 +173,7 @@ def server_delete(request: HttpRequest, slug: str) -> HttpResponse:
     return redirect("server-detail", slug=slug)
 
 
+@addresses.action("server-inspect", Right.MAINTAIN)
 def server_inspect(request: HttpRequest, slug: str) -> HttpResponse:
     """Have a worker log in and look again."""
     return _look_at(request, get_object_or_404(Server, slug=slug))
@@ -189,6 +201,7 @@ def _fingerprint(host_key: str) -> str:
     return servers.fingerprint(host_key) if host_key else ""
 
 
+@addresses.page("hardware-list")
 def hardware_list(request: HttpRequest) -> HttpResponse:
     """All profiles, or those that the filters leave."""
     listed = hardware_selectors.listed(to=request.user)
@@ -202,6 +215,7 @@ def hardware_list(request: HttpRequest) -> HttpResponse:
     return render(request, "hardware/list.html", context)
 
 
+@addresses.page("hardware-detail")
 def hardware_detail(request: HttpRequest, hardware_id: int) -> HttpResponse:
     """One profile: its facts, its servers, how repeats scatter on it, and its campaigns."""
     listed = hardware_selectors.listed(to=request.user)
@@ -221,6 +235,7 @@ def hardware_detail(request: HttpRequest, hardware_id: int) -> HttpResponse:
     return render(request, "hardware/detail.html", context)
 
 
+@addresses.action("server-preflight", Right.PREFLIGHT)
 def server_preflight(request: HttpRequest, slug: str) -> HttpResponse:
     """Have a server checked, and show the check."""
     server = get_object_or_404(Server, slug=slug)
@@ -229,6 +244,7 @@ def server_preflight(request: HttpRequest, slug: str) -> HttpResponse:
     return redirect("server-detail", slug=slug)
 
 
+@addresses.action("campaign-preflight", Right.PREFLIGHT)
 def campaign_preflight(request: HttpRequest) -> HttpResponse:
     """Have the servers asked whether they can take the campaign in the form."""
     get_object_or_404(Server, slug=request.POST.get("server", ""))
@@ -245,6 +261,7 @@ def campaign_preflight(request: HttpRequest) -> HttpResponse:
     return render(request, "servers/_checks.html#check", {"check": check})
 
 
+@addresses.page("server-check", Right.PREFLIGHT)
 @vary_on_headers("HX-Request")
 def server_check(request: HttpRequest, check_id: UUID) -> HttpResponse:
     """A check as far as it is; htmx asks for its part of the page until it has ended."""

@@ -24,6 +24,7 @@ from rest_framework.settings import api_settings
 from rest_framework.views import APIView
 from rest_framework.viewsets import ReadOnlyModelViewSet
 
+from runs.access import addresses
 from runs.access.api.authentication import reader, require_own
 from runs.access.selectors import projects
 from runs.histories.selectors import histories
@@ -263,6 +264,11 @@ class ReadOnlyDoor(_Door, ReadOnlyModelViewSet[M]):
         )
 
 
+@addresses.door(
+    {
+        "nowhere": addresses.reading(),
+    }
+)
 @extend_schema(exclude=True)
 class Nowhere(APIView):
     """Every other address below the API: a problem in the API's shape, and no HTML page."""

@@ -10,6 +10,7 @@ from django.views.decorators.http import etag
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.views import SpectacularAPIView
 
+from runs.access import addresses
 from runs.shared import caching
 
 
@@ -27,6 +28,11 @@ def _tag(request: HttpRequest) -> str:
     return f'"{caching.code()}-{zlib.crc32(repr(variant).encode()):x}"'
 
 
+@addresses.door(
+    {
+        "schema": addresses.reading(),
+    }
+)
 @method_decorator(etag(_tag), name="dispatch")
 class SchemaView(SpectacularAPIView):
     """The description, as YAML or JSON."""

@@ -18,6 +18,7 @@ from rest_framework.exceptions import ErrorDetail, ParseError, UnsupportedMediaT
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from runs.access import addresses
 from runs.access.api.authentication import project_of, reader
 from runs.access.selectors import permissions
 from runs.access.selectors.permission_table import Right
@@ -195,6 +196,11 @@ class _Door(QueryDoor):
         return Response(answer, headers={"Idempotent-Replayed": "true"})
 
 
+@addresses.door(
+    {
+        "upload": addresses.acting(post=Right.UPLOAD),
+    }
+)
 class UploadDoor(_Door):
     """One run."""
 
@@ -214,6 +220,11 @@ class UploadDoor(_Door):
         return self._answer(request, sent, store)
 
 
+@addresses.door(
+    {
+        "upload-batch": addresses.acting(post=Right.UPLOAD),
+    }
+)
 class BatchDoor(_Door):
     """Many runs."""
 

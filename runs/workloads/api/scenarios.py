@@ -6,6 +6,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from runs.access import addresses
 from runs.access.api.authentication import reader
 from runs.models import Scenario
 from runs.scenarios.definition import AnyFactor, Parameter, Quick
@@ -90,6 +91,12 @@ class ScenarioDetailSerializer(ScenarioSerializer):
     quick = QuickSerializer(source="definition.quick", allow_null=True, default=None)
 
 
+@addresses.door(
+    {
+        "scenario-detail": addresses.reading(),
+        "scenario-list": addresses.reading(),
+    }
+)
 class ScenarioDoor(ReadOnlyDoor[Scenario]):
     """Scenarios: procedures that BenchLab runs, or knows as data only. The newest first."""
 

@@ -8,6 +8,8 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from runs.access import addresses
+from runs.access.selectors.permission_table import Right
 from runs.execution.plan import WorkloadContent
 from runs.models import Server, ServerCheck
 from runs.servers.api import AskedCheckDoor, AskedDoor, CheckSerializer
@@ -61,6 +63,11 @@ class TrialCheckSerializer(CheckSerializer):
     answer = TrialAnswerSerializer(allow_null=True)
 
 
+@addresses.door(
+    {
+        "trial": addresses.acting(post=Right.CONFIGURE),
+    }
+)
 class TrialDoor(AskedDoor):
     """Trial of own scripts that are not stored."""
 
@@ -80,6 +87,11 @@ class TrialDoor(AskedDoor):
         return self.accepted(server_checks.of_workload(server=server, content=content))
 
 
+@addresses.door(
+    {
+        "trial-check": addresses.reading(Right.CONFIGURE),
+    }
+)
 class TrialCheckDoor(AskedCheckDoor):
     """A trial that was asked for."""
 

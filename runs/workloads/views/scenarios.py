@@ -3,6 +3,7 @@
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
+from runs.access import addresses
 from runs.access.selectors import projects
 from runs.campaigns.selectors import campaigns
 from runs.scenarios import registry
@@ -11,11 +12,13 @@ from runs.shared.pages import or_404
 NEWEST = 10
 
 
+@addresses.page("scenario-list")
 def scenario_list(request: HttpRequest) -> HttpResponse:
     """All scenarios."""
     return render(request, "scenarios/list.html", {"scenarios": registry.every()})
 
 
+@addresses.page("scenario-detail")
 def scenario_detail(request: HttpRequest, slug: str) -> HttpResponse:
     """One scenario, and the newest campaigns with it."""
     with or_404(KeyError):

@@ -3,11 +3,13 @@
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 
+from runs.access import addresses
 from runs.shared import pages
 from runs.shared.filters import TopologyFilters
 from runs.workloads.selectors import topologies as selectors
 
 
+@addresses.page("topology-list")
 def topology_list(request: HttpRequest) -> HttpResponse:
     """All topologies, or those of one kind."""
     filters = TopologyFilters(request.GET, selectors.listed(to=request.user), request=request)
@@ -20,6 +22,7 @@ def topology_list(request: HttpRequest) -> HttpResponse:
     return render(request, "topologies/list.html", context)
 
 
+@addresses.page("topology-detail")
 def topology_detail(request: HttpRequest, slug: str) -> HttpResponse:
     """One topology: its nodes, and the newest campaigns with it."""
     topology = get_object_or_404(selectors.listed(to=request.user), slug=slug)

@@ -11,6 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext_lazy as _
 
+from runs.access import addresses
 from runs.access.selectors.permission_table import Right
 from runs.execution.plan import WorkloadContent
 from runs.models import Server, ServerCheck, Workload, WorkloadVersion
@@ -158,12 +159,14 @@ def show_faults(form: WorkloadForm, scripts: AnyScriptForms, refused: Refused) -
             form.add_error(place if place in form.fields else None, fault.message)
 
 
+@addresses.page("workload-list")
 def workload_list(request: HttpRequest) -> HttpResponse:
     """All workloads."""
     page = pages.page(selectors.listed(to=request.user), request.GET, by="name")
     return render(request, "workloads/list.html", {"page": page, "rows": page.rows})
 
 
+@addresses.page("workload-detail")
 def workload_detail(request: HttpRequest, slug: str) -> HttpResponse:
     """The newest version, or the one of `?version=`; earlier versions, and its campaigns."""
     workload = get_object_or_404(selectors.listed(to=request.user), slug=slug)
@@ -179,12 +182,14 @@ def workload_detail(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "workloads/detail.html", context)
 
 
+@addresses.form("workload-new", Right.CONFIGURE)
 def workload_new(request: HttpRequest) -> HttpResponse:
     """A new workload, empty or from one that is there (`?from=slug`)."""
     known = selectors.listed(to=request.user)
     return _edited(request, None, origin=known.filter(slug=request.GET.get("from", "")).first())
 
 
+@addresses.form("workload-edit", Right.CONFIGURE)
 def workload_edit(request: HttpRequest, slug: str) -> HttpResponse:
     """A further version of a workload."""
     workload = get_object_or_404(selectors.listed(to=request.user), slug=slug)

@@ -11,7 +11,7 @@ from typing import Any
 from django.urls import resolve
 from drf_spectacular.generators import SchemaGenerator
 
-from runs.access.selectors.permission_table import ADDRESSES
+from tests.rights import ADDRESSES
 
 Values = Mapping[str, Sequence[str]]
 

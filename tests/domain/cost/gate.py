@@ -24,7 +24,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import resolve
 
-from runs.access.selectors.permission_table import ADDRESSES, GRANTS, Role
+from runs.access.selectors.permission_table import GRANTS, Role
 from runs.compare.selectors.judge.judging import Judge
 from runs.shared import caching
 from tests.domain.cost.addresses import (
@@ -37,6 +37,7 @@ from tests.domain.cost.addresses import (
     WHOLE_STATEMENTS,
     addresses,
 )
+from tests.rights import ADDRESSES
 
 MOST_GROWTH = 1.2
 READERS = ("anonymous", "member", "administrator")

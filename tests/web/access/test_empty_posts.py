@@ -5,12 +5,12 @@ from django.apps import apps
 from django.test import Client
 from django.urls import NoReverseMatch, reverse
 
-from runs.access.selectors.permission_table import ADDRESSES
 from runs.access.services import projects
 from runs.observations.services import observations
 from runs.observations.services.observations import Design, Plan
 from runs.workloads.services import scenarios
 from tests import factories
+from tests.rights import ADDRESSES
 
 pytestmark = pytest.mark.django_db
 

@@ -10,12 +10,13 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.test import Client
 
-from runs.access.selectors.permission_table import ADDRESSES, Role
+from runs.access.selectors.permission_table import Role
 from runs.access.services import projects, tokens
 from runs.models import Campaign, Membership, Run
 from runs.shared.slugs import in_project
 from tests import factories
 from tests.api import upload_bodies
+from tests.rights import ADDRESSES
 from tests.web.access import test_permissions as table
 
 pytestmark = pytest.mark.django_db

@@ -19,10 +19,10 @@ from django.urls.converters import IntConverter, UUIDConverter
 from django.utils import timezone
 
 from runs import pages_urls
+from runs.access import addresses
 from runs.access.selectors import permissions
-from runs.access.selectors.permission_table import ADDRESSES, GRANTS, Right, Role
+from runs.access.selectors.permission_table import GRANTS, Right, Role
 from runs.access.services import projects, tokens
-from runs.checks import addresses
 from runs.configurations.services import configurations
 from runs.configurations.services.contents import Content
 from runs.execution.reporter import ArtifactData
@@ -39,6 +39,7 @@ from runs.models import (
 from runs.workloads.services import topologies
 from tests import factories
 from tests.each import some
+from tests.rights import ADDRESSES
 
 pytestmark = pytest.mark.django_db
 
@@ -220,7 +221,7 @@ def cases():
 
 
 def test_every_address_has_a_rule_and_no_rule_is_without_address():
-    assert addresses() == ADDRESSES.keys()
+    assert addresses.names_of(get_resolver().url_patterns) == ADDRESSES.keys()
 
 
 def test_no_address_changes_the_archive():
