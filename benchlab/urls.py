@@ -8,6 +8,7 @@ from django.urls import include, path, re_path
 from django.views.decorators.http import require_safe
 
 from benchlab import statement_limits
+from runs import urls
 from runs.access import addresses
 from runs.operations.api import MetricsDoor, readyz
 
@@ -36,8 +37,8 @@ handler500 = statement_limits.server_error_page
 
 urlpatterns = [
     # First, since an address is looked for from above, and programs ask most often.
-    path("api/", include("runs.api_urls")),
-    path("", include("runs.pages_urls")),
+    path("api/", include((urls.api, "api"))),
+    path("", include(urls.pages)),
     path("login/", account_views.login, name="login"),
     path("logout/", account_views.logout, name="logout"),
     path("accounts/", include(accounts)),

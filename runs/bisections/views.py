@@ -17,12 +17,11 @@ from runs.bisections.services import bisection_questions, bisections
 from runs.bisections.services.bisection_questions import Question, Wish
 from runs.campaigns.services.campaign_limits import MOST_REPEATS
 from runs.compare.selectors.address.state import CONDITIONS
-from runs.compare.selectors.describe.verdict_words import HEADLINES
+from runs.compare.selectors.describe.verdict_words import HEADLINES, sized
 from runs.models import Bisection, Server
 from runs.scenarios import registry
 from runs.shared import pages
 from runs.shared.errors import Refused, ServiceError
-from runs.templatetags.formats import sized
 
 MOST_CHARACTERS = 100_000
 

@@ -16,6 +16,7 @@ from runs.access.api.authentication import person, project_of, require_own
 from runs.access.selectors import permissions
 from runs.access.selectors.permission_table import Right
 from runs.access.services import projects
+from runs.configurations.filters import ConfigurationFilters
 from runs.configurations.services import check as configuration_check
 from runs.configurations.services import configurations
 from runs.configurations.services.check import MOST_SETTINGS, OFFERED_MAJORS, Remark
@@ -24,7 +25,6 @@ from runs.models import Configuration, Project, Token
 from runs.shared.api import doors
 from runs.shared.api.doors import ReadOnlyDoor, Schema
 from runs.shared.api.shapes import computed
-from runs.shared.filters import ConfigurationFilters
 
 
 def known(version: str) -> None:

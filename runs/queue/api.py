@@ -33,6 +33,7 @@ from runs.models import (
 )
 from runs.models.campaigns import Origin
 from runs.models.measurements import Statistic
+from runs.queue.filters import RunFilters
 from runs.queue.selectors import runs
 from runs.queue.selectors.validity import Sentence, certificate_sentences
 from runs.queue.services import attempts, withdrawals
@@ -41,7 +42,6 @@ from runs.servers.selectors import builds
 from runs.shared.api import doors
 from runs.shared.api.doors import QueryDoor, ReadOnlyDoor
 from runs.shared.api.shapes import computed
-from runs.shared.filters import RunFilters
 from runs.wording import of_stored
 
 VALIDITY: dict[str, Any] = {

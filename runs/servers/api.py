@@ -21,6 +21,7 @@ from runs.access.selectors.permission_table import Right
 from runs.access.services import audit
 from runs.campaigns.api.drafts import CampaignDraftSerializer
 from runs.models import Environment, HardwareProfile, Installation, Server, ServerCheck
+from runs.servers.filters import HardwareFilters, ServerFilters
 from runs.servers.selectors import hardware, servers
 from runs.servers.selectors.hardware import MOST_COUNTED, HardwareRow
 from runs.servers.services import maintenance, server_checks
@@ -30,7 +31,6 @@ from runs.shared.api import doors
 from runs.shared.api.doors import ReadOnlyDoor, Schema
 from runs.shared.api.parsing import StrictSerializer
 from runs.shared.api.shapes import computed, shape
-from runs.shared.filters import HardwareFilters, ServerFilters
 from runs.wording import of_stored
 
 

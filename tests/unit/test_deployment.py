@@ -236,7 +236,7 @@ def test_a_web_process_has_the_pages_loaded_before_its_first_request():
         cwd=ROOT,
         text=True,
     )
-    assert {"runs.pages_urls", "runs.api_urls", "runs.compare.views.compare"} <= set(loaded.split())
+    assert {"runs.urls", "runs.campaigns.urls", "runs.compare.views.compare"} <= set(loaded.split())
 
 
 @pytest.mark.parametrize("name", ["control", "worker"])

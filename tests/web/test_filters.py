@@ -5,7 +5,7 @@ import re
 import pytest
 from django.contrib.auth.models import User
 
-from runs.api_urls import router
+from runs import urls
 from runs.configurations.services import configurations
 from tests import factories
 
@@ -21,7 +21,13 @@ def lists(client, ready_server):
     client.force_login(User.objects.create_superuser("admin"))
     configurations.sync()
     factories.campaign("nightly", on=ready_server)
-    pages = {name: (client.get(f"/{name}/"), door) for name, door, _base in router.registry}
+    registered = [
+        entry
+        for subject in urls.SUBJECTS
+        if hasattr(subject, "router")
+        for entry in subject.router.registry
+    ]
+    pages = {name: (client.get(f"/{name}/"), door) for name, door, _base in registered}
     return {
         name: (page.context.get("filters"), getattr(door, "filterset_class", None))
         for name, (page, door) in pages.items()

@@ -20,8 +20,8 @@ from benchlab import gunicorn, middleware
 from benchlab.gunicorn import ImpatientSocket
 from runs.home.views import home
 from runs.models import Bisection, Campaign, Run
+from runs.shared import formats
 from runs.shared.api import rate_limit
-from runs.templatetags import formats
 from tests import factories, texts
 from tests.each import over
 

@@ -3,11 +3,11 @@
 from rest_framework import serializers
 
 from runs.access import addresses
+from runs.access.filters import AuditFilters
 from runs.access.selectors import permissions
 from runs.access.selectors.permission_table import Right
 from runs.models import AuditEntry
 from runs.shared.api.doors import ReadOnlyDoor
-from runs.shared.filters import AuditFilters
 
 
 class AuditSerializer(serializers.Serializer[AuditEntry]):

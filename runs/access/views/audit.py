@@ -8,11 +8,11 @@ from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 
 from runs.access import addresses
+from runs.access.filters import AuditFilters
 from runs.access.selectors import permissions
 from runs.access.selectors.permission_table import Right
 from runs.models import AuditEntry
 from runs.shared import pages
-from runs.shared.filters import AuditFilters
 
 
 @addresses.page("audit-list", Right.AUDIT)

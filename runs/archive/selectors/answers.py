@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from runs.compare.selectors.describe.verdict_words import printed_size
 from runs.models import HardwareProfile, PublishedNode, PublishedTable, Run
 from runs.models.measurements import Statistic
-from runs.templatetags.formats import named
+from runs.shared.formats import named
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ from runs.models import (
 from runs.models.campaigns import Origin
 from runs.published import search_words as words
 from runs.queue.selectors import validity
-from runs.templatetags.formats import named
+from runs.shared.formats import named
 
 # Later measurements that the page of a figure lists.
 MOST_SINCE = 10

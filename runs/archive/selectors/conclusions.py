@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from django.utils.translation import gettext as _
 
 from runs.models import PublishedTable
-from runs.templatetags.formats import spoken
+from runs.shared.formats import spoken
 
 
 @dataclass(frozen=True)

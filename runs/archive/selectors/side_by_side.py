@@ -18,7 +18,7 @@ from runs.published.document import Rule
 from runs.published.figures import Number
 from runs.published.printing_errors import Operand
 from runs.queue.selectors import validity
-from runs.templatetags.formats import change, factor, spoken
+from runs.shared.formats import change, factor, spoken
 
 VERSION = "version"
 UNITS = {"factor": "", "inverse": "", "percent": "%", "loss": "%", "less": "%"}

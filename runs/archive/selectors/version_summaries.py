@@ -12,7 +12,7 @@ from runs.analysis.summary import Summary
 from runs.cells.selectors import metrics, versions
 from runs.cells.selectors.series_cells import VERSION
 from runs.models import Campaign, Cell
-from runs.templatetags.formats import factor
+from runs.shared.formats import factor
 
 # The summaries of a campaign's cells: by major version, then by the other levels.
 ByVersion = Mapping[str, Mapping[str, Summary]]

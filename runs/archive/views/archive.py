@@ -22,9 +22,8 @@ from runs.archive.selectors.archive import Wanted
 from runs.cells.selectors import provenance
 from runs.cells.selectors.level_names import citation, factors
 from runs.grouping import by_key
-from runs.home.selectors import search
 from runs.models import Discrepancy, PrintedFigure, PublishedTable
-from runs.shared import caching, pages
+from runs.shared import caching, pages, words
 
 FILTERS = {
     "theme": _("Theme"),
@@ -154,7 +153,7 @@ def archive_data(request: HttpRequest) -> FileResponse:
 def _wanted(request: HttpRequest) -> Wanted:
     given = request.GET
     return Wanted(
-        words=given.get("q", "")[: search.LONGEST],
+        words=given.get("q", "")[: words.LONGEST],
         source=given.get("source", ""),
         **{name: given.get(name, "") for name in FILTERS},
     )

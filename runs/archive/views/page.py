@@ -21,7 +21,7 @@ from runs.cells.selectors.series_cells import SeriesKey, level_text
 from runs.compare.selectors.address.state import NO_AXIS, CompareState
 from runs.configurations.views.page import differences
 from runs.models import Artifact, Campaign, PrintedFigure, PublishedNode, PublishedTable
-from runs.templatetags.formats import quantity, spoken
+from runs.shared.formats import quantity, spoken
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from runs.access.selectors import permissions
 from runs.access.selectors.permission_table import Right
 from runs.campaigns.api.drafts import CampaignDraftSerializer
 from runs.campaigns.api.extras import EXTRAS, CampaignExtras
+from runs.campaigns.filters import CampaignFilters
 from runs.campaigns.selectors import campaigns, sentences
 from runs.campaigns.selectors.campaigns import CampaignRow
 from runs.campaigns.services import campaigns as campaign_service
@@ -29,7 +30,6 @@ from runs.models.campaigns import Origin
 from runs.shared.api import doors
 from runs.shared.api.doors import ReadOnlyDoor
 from runs.shared.api.shapes import JudgedSerializer, computed
-from runs.shared.filters import CampaignFilters
 
 
 class CampaignSerializer(serializers.Serializer[CampaignRow]):

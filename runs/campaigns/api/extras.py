@@ -25,7 +25,7 @@ from runs.reports import formats
 from runs.shared.api import doors
 from runs.shared.api.rendering import known_format
 from runs.shared.errors import ServiceError
-from runs.templatetags.formats import spoken
+from runs.shared.formats import spoken
 
 LANGUAGES = ("en", "ja")
 # One file that opens offline, or a zip with the figures as SVG.

@@ -9,6 +9,7 @@ from rest_framework import serializers
 from runs.access import addresses
 from runs.access.api.authentication import reader
 from runs.access.selectors import projects
+from runs.campaigns.filters import MeasurementFilters
 from runs.campaigns.selectors import grids
 from runs.cells.selectors import metrics, provenance
 from runs.cells.selectors.provenance import Dispute, Place
@@ -20,7 +21,6 @@ from runs.models.sources import WEIGHTS
 from runs.shared.api.doors import ReadOnlyDoor
 from runs.shared.api.pagination import PagesByRun
 from runs.shared.api.shapes import shape
-from runs.shared.filters import MeasurementFilters
 
 # Null for what no publication prints.
 OF_PRINT: dict[str, Any] = {"read_only": True, "allow_null": True, "default": None}

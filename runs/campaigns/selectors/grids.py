@@ -17,7 +17,7 @@ from runs.models import Campaign, Cell, Measurement, Metric, Run
 from runs.models.campaigns import Origin
 from runs.models.runs import judgement
 from runs.queue.selectors import validity
-from runs.templatetags.formats import change
+from runs.shared.formats import change
 
 # More marks than this in one cell are unreadable; its summary counts all of its runs.
 MOST_MARKED = 100

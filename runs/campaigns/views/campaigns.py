@@ -16,6 +16,7 @@ from runs.access.selectors import permissions, projects
 from runs.access.selectors.permission_table import Right
 from runs.archive.selectors.reproduction import Reproduction, reproduction
 from runs.archive.views import page as published_page
+from runs.campaigns.filters import CampaignFilters
 from runs.campaigns.selectors import campaigns as campaign_selectors
 from runs.campaigns.services import campaigns, designs, estimates
 from runs.campaigns.services.designs import Design, DesignCell
@@ -37,7 +38,6 @@ from runs.scenarios import arrangements, common_factors, registry
 from runs.scenarios.definition import ChoiceFactor, FurtherCluster, Scenario
 from runs.schedules.services import schedules
 from runs.shared import pages
-from runs.shared.filters import CampaignFilters
 from runs.wording import gettext_noop
 
 MOST_DRAWINGS = 6

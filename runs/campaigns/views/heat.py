@@ -13,7 +13,7 @@ from runs.compare.selectors.describe.verdict_words import verdict_word
 from runs.compare.selectors.judge.ratios import RatioRow
 from runs.configurations.services import fitted_configurations
 from runs.queue.selectors import validity
-from runs.templatetags.formats import change
+from runs.shared.formats import change
 
 MOST_ROWS = 24
 MOST_COLUMNS = 16

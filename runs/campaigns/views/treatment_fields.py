@@ -17,7 +17,7 @@ from runs.postgresql_settings.catalogue import canonical
 from runs.scenarios.definition import Factor
 from runs.servers.selectors import builds
 from runs.servers.services.tools import installed
-from runs.templatetags.formats import named
+from runs.shared.formats import named
 from runs.tools.pgbench import version_text
 
 EVIDENCE = ("profile", "waits", "statements", "io", "syscalls", "stacks", "instructions")

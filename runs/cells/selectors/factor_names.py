@@ -13,7 +13,7 @@ from runs.models import Campaign, CampaignConfiguration, TopologyNode
 from runs.scenarios import common_factors, registry
 from runs.scenarios.definition import Parameter
 from runs.scenarios.operating_systems import AS_CONFIGURED
-from runs.templatetags.formats import as_read, quantity, term
+from runs.shared.formats import as_read, quantity, term
 
 # The levels that say which PostgreSQL was measured; all others are conditions.
 SUBJECT = ("version", "build", "bindir")

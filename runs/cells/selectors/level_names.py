@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy
 
 from runs.models import PublishedTable
 from runs.postgresql_settings.catalogue import existence
-from runs.templatetags.formats import in_language, place, spoken
+from runs.shared.formats import in_language, place, spoken
 
 Combination = frozenset[tuple[str, str]]
 

@@ -24,7 +24,7 @@ from runs.models.campaigns import Origin
 from runs.models.measurements import Statistic
 from runs.models.runs import SUMMARY_REPEAT
 from runs.scenarios import registry
-from runs.templatetags.formats import in_language
+from runs.shared.formats import in_language
 from runs.tools import units
 
 TIMES = frozenset({"ns", "us", "µs", "ms", "s", "min", "h"})

@@ -22,7 +22,7 @@ from runs.models import (
     Run,
 )
 from runs.models.sources import SAID_BY
-from runs.templatetags import formats
+from runs.shared import formats
 
 # What `lines` needs of a figure's table and machine, and the large columns that it does not. In the
 # figure's own query: a page has some dozens of figures, each with one of them.

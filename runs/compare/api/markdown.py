@@ -15,7 +15,13 @@ from runs.bisections.selectors.bisections import Measured
 from runs.cells.selectors.series_cells import level_text
 from runs.compare.selectors.address.head_and_base import Side
 from runs.compare.selectors.describe import summary
-from runs.compare.selectors.describe.verdict_words import HEADLINES, missing, sentence, verdict_word
+from runs.compare.selectors.describe.verdict_words import (
+    HEADLINES,
+    missing,
+    sentence,
+    sized,
+    verdict_word,
+)
 from runs.compare.selectors.judge import gate
 from runs.compare.selectors.judge.gate import SideVerdict, VerdictRow
 from runs.compare.selectors.judge.gate_answers import EarlierAnswer
@@ -23,7 +29,7 @@ from runs.histories.selectors import causes
 from runs.models import Bisection, BisectionStep, Build
 from runs.reports.markdown import defused
 from runs.reports.tables import Table, as_markdown, shown
-from runs.templatetags.formats import as_read, sized
+from runs.shared.formats import as_read
 
 SIGNS = {"slower": "🔴", "faster": "🟢", "same": "⚪", "different": "🔵"}
 UNDECIDED = "🟡"

@@ -33,13 +33,12 @@ from runs.compare.services import compare as comparisons
 from runs.compare.views import page as compare_page
 from runs.compare.views import report as compare_exports
 from runs.compare.views import words as compare_words
-from runs.home.selectors import search
 from runs.models import Campaign, Cell, SavedComparison
 from runs.models.campaigns import Origin
-from runs.shared import caching, pages
+from runs.shared import caching, pages, words
+from runs.shared.formats import estimate, ratio, tone
 from runs.shared.pages import or_404
 from runs.templatetags.components import without_indents
-from runs.templatetags.formats import estimate, ratio, tone
 
 # Questions, what their comparisons show, and these: a campaign and the choices.
 _EXAMPLES = (
@@ -280,7 +279,7 @@ def _search(request: HttpRequest, state: CompareState) -> dict[str, Any]:
 
 def _text(request: HttpRequest, name: str) -> str:
     """What was asked for; PostgreSQL has no null character in its texts."""
-    return request.GET.get(name, "")[: search.LONGEST].replace("\0", "")
+    return request.GET.get(name, "")[: words.LONGEST].replace("\0", "")
 
 
 def _offer(each: Candidate, state: CompareState, words: Factors) -> dict[str, Any]:

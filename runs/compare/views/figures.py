@@ -23,7 +23,7 @@ from runs.compare.selectors.judge.comparisons import ComparedPage, ComparedRow
 from runs.compare.selectors.load.series import Series, SeriesCell
 from runs.compare.views import words as compare_words
 from runs.queue.selectors import validity
-from runs.templatetags.formats import named
+from runs.shared.formats import named
 
 # Nobody reads a plot with more rows; the table next to it has them all.
 MOST_BRANCHES = 40

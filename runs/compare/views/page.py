@@ -34,7 +34,7 @@ from runs.compare.views import words as compare_words
 from runs.models.campaigns import Origin
 from runs.queue.selectors import validity
 from runs.queue.selectors.runs import closed_loop
-from runs.templatetags.formats import estimate, in_language, quantity, ratio, repeats, tone
+from runs.shared.formats import estimate, in_language, quantity, ratio, repeats, tone
 
 # Beyond, the table is a file's business.
 MOST_ROWS = 100

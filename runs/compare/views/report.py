@@ -25,8 +25,8 @@ from runs.documents.selectors import conditions as report_conditions
 from runs.queue.selectors import validity
 from runs.reports import formats, tables
 from runs.reports.report import Block, Facts, Paragraph, Picture, Report, Section, Table
+from runs.shared.formats import in_language
 from runs.shared.pages import file
-from runs.templatetags.formats import in_language
 
 FORMATS = {
     "csv": ("text/csv", "csv", tables.as_csv),

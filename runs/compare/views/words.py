@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy
 
 from runs.analysis.comparability_judgement import Differing
 from runs.compare.selectors.describe import series_labels
-from runs.templatetags import formats
+from runs.shared import formats
 
 # Of the facts that a row names; the table of all differences has the others.
 MOST_NAMED = 4

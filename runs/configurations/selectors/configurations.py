@@ -30,7 +30,7 @@ from runs.models import (
 from runs.models.postgres import major_version
 from runs.postgresql_settings.catalogue import known_major
 from runs.postgresql_settings.comparing import Shown, of_server
-from runs.templatetags.formats import named, translated
+from runs.shared.formats import named, translated
 
 
 def listed(*, to: Reader) -> QuerySet[Configuration]:

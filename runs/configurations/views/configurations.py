@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 
 from runs.access import addresses
 from runs.access.selectors.permission_table import Right
+from runs.configurations.filters import ConfigurationFilters
 from runs.configurations.selectors import configurations as selectors
 from runs.configurations.services import configurations
 from runs.configurations.services.check import OFFERED_MAJORS
@@ -19,8 +20,7 @@ from runs.models import Configuration
 from runs.postgresql_settings.completion import complete
 from runs.shared import pages
 from runs.shared.errors import Refused, ServiceError
-from runs.shared.filters import ConfigurationFilters
-from runs.templatetags.formats import named, translated
+from runs.shared.formats import named, translated
 
 
 @addresses.page("configuration-list")

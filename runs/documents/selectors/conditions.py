@@ -11,7 +11,7 @@ from runs.configurations.selectors import configurations
 from runs.models import Campaign, Environment, HardwareProfile, Run
 from runs.reports.report import Block, Facts, Table
 from runs.servers.selectors import builds
-from runs.templatetags.formats import memory, named, spoken, term
+from runs.shared.formats import memory, named, spoken, term
 from runs.workloads.selectors import workloads
 
 

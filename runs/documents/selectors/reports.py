@@ -32,7 +32,7 @@ from runs.reports.report import (
     Table,
 )
 from runs.reports.shell_script import shell_script
-from runs.templatetags.formats import factor, in_language, quantity, spoken
+from runs.shared.formats import factor, in_language, quantity, spoken
 
 
 def machines(table: PublishedTable) -> list[Block]:

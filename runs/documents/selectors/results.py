@@ -21,12 +21,13 @@ from runs.charts.forest import Branch, forest
 from runs.charts.forest import Words as ForestWords
 from runs.charts.scaling import Axes, Line, Point, scaling
 from runs.compare.selectors.describe import summary
+from runs.compare.selectors.describe.verdict_words import sized, verdict
 from runs.compare.selectors.judge import ratios
 from runs.compare.selectors.judge.ratios import RatioRow
 from runs.models import Campaign, Cell, Metric
 from runs.queue.selectors import validity
 from runs.reports.report import Block, Paragraph, Picture, Table
-from runs.templatetags.formats import estimate, factor, quantity, sized, verdict
+from runs.shared.formats import estimate, factor, quantity
 
 # More metrics would repeat the same in other units.
 MOST_METRICS = 8

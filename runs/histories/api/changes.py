@@ -13,6 +13,7 @@ from runs.access.api.authentication import person, reader
 from runs.access.selectors import permissions
 from runs.access.selectors.permission_table import Right
 from runs.access.services import projects
+from runs.histories.filters import ChangeFilters
 from runs.histories.selectors import histories
 from runs.histories.selectors import webhooks as webhook_selectors
 from runs.histories.services import changes, webhooks
@@ -21,7 +22,6 @@ from runs.shared.api import doors
 from runs.shared.api.doors import ReadOnlyDoor
 from runs.shared.api.examples import EXAMPLES
 from runs.shared.api.parsing import StrictSerializer
-from runs.shared.filters import ChangeFilters
 
 DECISIONS = (Change.Decision.OPEN, Change.Decision.CONFIRMED, Change.Decision.DISMISSED)
 

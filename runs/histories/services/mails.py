@@ -20,13 +20,13 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from runs import celery_messages
+from runs.cells.selectors.level_texts import level
 from runs.cells.selectors.metrics import metric_label
 from runs.compare.selectors.describe.verdict_words import VERDICTS
 from runs.histories.selectors import causes
 from runs.histories.selectors.causes import Cause
 from runs.histories.services import webhooks
 from runs.models import Campaign, Change, Project
-from runs.templatetags.factors import level
 
 logger = logging.getLogger(__name__)
 

@@ -16,6 +16,7 @@ from runs.access import addresses
 from runs.access.selectors import permissions, projects
 from runs.access.selectors.permission_table import Right
 from runs.access.services import projects as project_service
+from runs.histories.filters import ChangeFilters
 from runs.histories.selectors import causes, machines
 from runs.histories.selectors import webhooks as webhook_selectors
 from runs.histories.services import webhooks
@@ -23,7 +24,6 @@ from runs.histories.services.webhooks import EVENTS
 from runs.models import Change, Project, Webhook
 from runs.queue.selectors import runs
 from runs.shared import pages
-from runs.shared.filters import ChangeFilters
 
 ROWS = 50
 NEWEST = 5

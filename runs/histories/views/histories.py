@@ -20,6 +20,7 @@ from runs.access.selectors import projects
 from runs.access.selectors.permission_table import Right
 from runs.cells.selectors import metrics as campaign_metrics
 from runs.cells.selectors.factor_names import constant
+from runs.cells.selectors.level_texts import level
 from runs.cells.selectors.metrics import metric_title
 from runs.charts.history import Event, Mark, Point, Words, history
 from runs.charts.sparkline import sparkline
@@ -32,7 +33,6 @@ from runs.models import Campaign, Change
 from runs.models.campaigns import Origin
 from runs.servers.selectors.hardware import shown
 from runs.shared.pages import Page, beside, run_addresses
-from runs.templatetags.factors import level
 
 ARROW = "\N{RIGHTWARDS ARROW}"
 LONGEST_LABEL = 40

@@ -10,7 +10,8 @@ from django.utils.translation import gettext_lazy as _
 
 from runs.access import addresses
 from runs.home.selectors import search
-from runs.templatetags.formats import in_language, named, translated
+from runs.shared.formats import in_language, named, translated
+from runs.shared.words import LONGEST
 
 # The heading of each kind, and the name of its pages' address.
 KINDS: dict[str, tuple[str | Promise, str]] = {
@@ -29,7 +30,7 @@ KINDS: dict[str, tuple[str | Promise, str]] = {
 @addresses.page("search")
 def everywhere(request: HttpRequest) -> HttpResponse:
     """What the words of `?q=` find; without words the form alone."""
-    words = " ".join(request.GET.get("q", "").split())[: search.LONGEST]
+    words = " ".join(request.GET.get("q", "").split())[:LONGEST]
     groups = [
         (KINDS[each.kind][0], [_row(each.kind, row) for row in each.rows], each.has_more)
         for each in search.everywhere(words, to=request.user)

@@ -9,8 +9,8 @@ from runs.access import addresses
 from runs.charts.scaling import Axes, Line, Point, scaling
 from runs.compare.selectors.describe.verdict_words import VERDICTS
 from runs.models import Campaign, Run, Server, Topology
-from runs.shared.filters import TopologyFilters
 from runs.shared.pages import Page
+from runs.workloads.filters import TopologyFilters
 
 SURFACES = ("page", "surface", "sunken", "line", "ink", "soft", "accent")
 

@@ -11,7 +11,7 @@ from django.utils.translation import ngettext
 from runs.cells.selectors import versions
 from runs.models import Campaign, Run
 from runs.servers.selectors import builds
-from runs.templatetags.formats import worded
+from runs.shared.formats import worded
 
 # A round that rests for longer was interrupted: by the day, a restart, or a person.
 LONGEST_REST = timedelta(minutes=15)

@@ -22,7 +22,7 @@ from runs.observations.selectors import anchors, editions
 from runs.observations.selectors.editions import Again, Part
 from runs.queue.selectors.validity import certificate_sentences
 from runs.reports.report import Block, Bullets, Paragraph, Picture, Report, Section, Table
-from runs.templatetags.formats import factor
+from runs.shared.formats import factor
 
 # Draws the line of a part; charts of pages and reports are the same.
 Draw = Callable[[Part], Figure | None]

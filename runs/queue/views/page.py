@@ -20,7 +20,7 @@ from runs.queue.selectors import runs, validity
 from runs.queue.services.artifacts import NAME as FLAME_GRAPH
 from runs.queue.views import evidence
 from runs.scenarios import registry
-from runs.templatetags.formats import as_read
+from runs.shared.formats import as_read
 from runs.tools.known_metrics import HOST
 from runs.workloads.selectors import workloads
 

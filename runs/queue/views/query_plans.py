@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy
 from runs.access import addresses
 from runs.access.selectors import projects
 from runs.access.selectors.permission_table import Right
+from runs.cells.selectors.level_texts import level
 from runs.models import Artifact
 from runs.query_plans import (
     Difference,
@@ -27,7 +28,6 @@ from runs.queue.services import artifacts
 from runs.shared import pages, reading
 from runs.shared.errors import ServiceError
 from runs.shared.pages import or_404
-from runs.templatetags.factors import level
 
 # From here on a line is highlighted: a share of the total time, and a factor of rows.
 SLOW_SHARE, WRONG_ROWS = 0.2, 10

@@ -16,7 +16,7 @@ from runs.execution.machine.machine_facts import Disk, NetworkCard
 from runs.grouping import by_key
 from runs.models import Campaign, Environment, HardwareProfile, PublishedNode, Run, Server
 from runs.models.campaigns import Origin
-from runs.templatetags.formats import term
+from runs.shared.formats import term
 
 Device = TypeVar("Device", Disk, NetworkCard)
 

@@ -22,6 +22,7 @@ from runs.models import Server, ServerCheck, SSHKey
 from runs.operations.selectors.readiness import silences
 from runs.queue.selectors import runs as run_selectors
 from runs.scenarios import registry
+from runs.servers.filters import HardwareFilters, ServerFilters
 from runs.servers.selectors import hardware as hardware_selectors
 from runs.servers.selectors import servers as key_selectors
 from runs.servers.selectors import servers as server_selectors
@@ -31,7 +32,6 @@ from runs.servers.services.edits import Edit
 from runs.servers.views.forms import GenerateKeyForm, ServerEditForm, ServerForm, UploadKeyForm
 from runs.shared import pages
 from runs.shared.errors import ServiceError
-from runs.shared.filters import HardwareFilters, ServerFilters
 from runs.shared.pages import or_404
 from runs.tools import known_metrics
 

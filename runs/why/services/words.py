@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from runs.analysis.why.parts import Difference, Estimate
 from runs.analysis.why.proof import LOOKS, Proof
 from runs.analysis.why.suspects import Suspect
-from runs.templatetags.formats import duration
+from runs.shared.formats import duration
 from runs.why.selectors.ablation_words import percent, proof_sentences
 from runs.why.services.explanations import Explanation
 from runs.why.services.recorded import Recorded

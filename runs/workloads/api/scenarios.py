@@ -12,8 +12,8 @@ from runs.models import Scenario
 from runs.scenarios.definition import AnyFactor, Parameter, Quick
 from runs.shared.api.doors import ReadOnlyDoor
 from runs.shared.api.shapes import computed, shape
-from runs.shared.filters import ScenarioFilters
 from runs.tools.metrics import Metric
+from runs.workloads.filters import ScenarioFilters
 from runs.workloads.selectors import scenarios
 from runs.workloads.selectors.scenarios import ScenarioRow
 

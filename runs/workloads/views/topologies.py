@@ -5,7 +5,7 @@ from django.shortcuts import get_object_or_404, render
 
 from runs.access import addresses
 from runs.shared import pages
-from runs.shared.filters import TopologyFilters
+from runs.workloads.filters import TopologyFilters
 from runs.workloads.selectors import topologies as selectors
 
 

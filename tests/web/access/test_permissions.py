@@ -18,7 +18,7 @@ from django.urls import URLResolver, get_resolver, resolve, reverse
 from django.urls.converters import IntConverter, UUIDConverter
 from django.utils import timezone
 
-from runs import pages_urls
+from runs import urls
 from runs.access import addresses
 from runs.access.selectors import permissions
 from runs.access.selectors.permission_table import GRANTS, Right, Role
@@ -401,7 +401,7 @@ def test_strangers_find_nothing(client, hidden):
 
 def pages(run):
     """Every page without a campaign's object in its address, and those of what the run uses."""
-    plain = [f"/{each.pattern}" for each in pages_urls.urlpatterns if not each.pattern.converters]
+    plain = [f"/{each.pattern}" for each in urls.pages if not each.pattern.converters]
     scenario, server = run.campaign.scenario, run.server
     return [
         *plain,

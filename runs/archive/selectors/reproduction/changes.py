@@ -27,7 +27,7 @@ from runs.models import (
 )
 from runs.scenarios import registry
 from runs.scenarios.definition import Place, Scenario
-from runs.templatetags.formats import memory
+from runs.shared.formats import memory
 
 REPEATS, CONFIGURATION, HARDWARE = "repeats", "configuration", "hardware"
 MACHINES, GENERATOR = "machines", "generator"

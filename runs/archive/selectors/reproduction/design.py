@@ -35,7 +35,7 @@ from runs.postgresql_settings.catalogue import MAJORS
 from runs.postgresql_settings.effective import Effective
 from runs.scenarios import registry
 from runs.scenarios.definition import Level, Place, Scenario
-from runs.templatetags.formats import in_language
+from runs.shared.formats import in_language
 
 
 def installations(choice: Choice) -> list[Installation]:

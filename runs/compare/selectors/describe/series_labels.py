@@ -19,7 +19,7 @@ from runs.models import Environment, HardwareProfile, PublishedTable
 from runs.models.campaigns import Origin
 from runs.postgresql_settings import units
 from runs.servers.selectors.hardware import ENVIRONMENT_FIELDS, HARDWARE_FIELDS
-from runs.templatetags.formats import bytesize, named
+from runs.shared.formats import bytesize, named
 
 # Where a cluster is and what it is called does not affect its speed.
 PLACES = frozenset(

@@ -26,7 +26,7 @@ from runs.compare.selectors.describe.verdict_words import (
 from runs.compare.selectors.judge.comparisons import ComparedPage, SeriesFit, Step
 from runs.compare.selectors.judge.ratios import RatioRow
 from runs.grouping import by_key
-from runs.templatetags.formats import quantity
+from runs.shared.formats import quantity
 
 PROVEN = ("slower", "faster", "different")
 # In the order in which a sentence names what is not proven.

@@ -1,0 +1,21 @@
+"""Addresses of compare."""
+
+from django.urls import path
+
+from runs.compare.api.compare import CompareDoor
+from runs.compare.views import badges, compare
+from runs.compare.views import report as compare_report
+from runs.shared.urls import page
+
+pages = [
+    page("campaigns/<slug:slug>/badge.svg", badges.campaign_badge),
+    page("compare/", compare.compare),
+    page("compare/report/", compare_report.compare_report),
+    page("compare/cells/", compare.compare_cells),
+    page("compare/save/", compare.compare_save),
+    page("compare/saved/", compare.compare_saved),
+    page("compare/saved/<slug:slug>/", compare.compare_open),
+]
+api = [
+    path("compare/", CompareDoor.as_view(), name="compare"),
+]

@@ -1,0 +1,13 @@
+"""Addresses of home."""
+
+from django.urls import URLPattern, path
+
+from runs.home.views import home, search, styleguide
+from runs.shared.urls import page
+
+pages = [
+    page("", home.home),
+    path("search/", search.everywhere, name="search"),
+    page("styleguide/", styleguide.styleguide),
+]
+api: list[URLPattern] = []
