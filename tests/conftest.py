@@ -19,6 +19,24 @@ from playwright.sync_api import Browser, sync_playwright
 
 from tests import flushing
 from tests.by_file import WAITING
+from tests.fixtures.api import (  # noqa: F401 - fixtures of all tests
+    bearer,
+    get,
+    log_in_as,
+    make_token,
+    no_rate_limit,
+    project,
+)
+from tests.fixtures.pages import (  # noqa: F401 - fixtures of all tests
+    administrator,
+    finished_campaign,
+    known,
+    log_in,
+    member,
+    page,
+    ready_server,
+    tab,
+)
 from tests.migrated import TEMPLATE
 from tests.real_services import socket_folder
 
@@ -39,7 +57,28 @@ CHROMIUM_OPTIONS = (
 gc.disable()
 
 # The folders with the longest files begin, so that no process is left alone with one at the end.
-FIRST = (*WAITING, "web", "api", "domain", "unit")
+SUBJECTS = (
+    "access",
+    "archive",
+    "bisections",
+    "campaigns",
+    "compare",
+    "configurations",
+    "documents",
+    "exchange",
+    "histories",
+    "home",
+    "observations",
+    "operations",
+    "queue",
+    "schedules",
+    "seals",
+    "servers",
+    "shared",
+    "uploads",
+    "why",
+)
+FIRST = (*WAITING, *SUBJECTS, "web", "api", "domain", "unit")
 # The shortest of the files that wait end for the same reason: below ten seconds each.
 LAST = {
     *("embedded/test_processes.py", "lab/test_lab.py"),

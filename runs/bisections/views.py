@@ -122,7 +122,7 @@ def bisection_new(request: HttpRequest) -> HttpResponse:
         initial: dict[str, Any] = {name: request.GET.get(name, "") for name in names}
         ignored = request.GET.get("ignore", "")
         form = BisectionForm(initial=initial | {"ignore": ignored.split(",") if ignored else []})
-    return render(request, "compare/bisection_form.html", {"form": form})
+    return render(request, "bisections/bisection_form.html", {"form": form})
 
 
 @addresses.page("bisection-detail")
@@ -145,7 +145,7 @@ def bisection_detail(request: HttpRequest, bisection_id: int) -> HttpResponse:
         "message": found_by.message_of(found),
         "made": found_by.made_for(found).values(),
     }
-    return render(request, "compare/bisection.html", context)
+    return render(request, "bisections/bisection.html", context)
 
 
 def _started(request: HttpRequest, form: BisectionForm) -> Bisection | None:

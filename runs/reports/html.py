@@ -12,7 +12,7 @@ from django.utils.translation import override
 from runs.charts import looks, svg
 from runs.reports.report import Block, Picture, Report
 
-TEMPLATE = "reports/report.html"
+TEMPLATE = "documents/report.html"
 STYLES = ("css/tokens.css", "css/report.css")
 
 

@@ -172,7 +172,7 @@ def compare_why(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
         _start(request, found)
         return redirect(f"{request.path}?a={a}&b={b}")
-    return render(request, "compare/why.html", context(found))
+    return render(request, "why/why.html", context(found))
 
 
 def _key(request: HttpRequest, name: str) -> int:

@@ -229,10 +229,10 @@ def test_a_catalogue_that_a_merge_has_spoilt_is_refused(compile_all, tmp_path, w
 COMPOSITION = "tests/deployment/test_composition.py"
 SYSTEMD = "tests/deployment/test_without_containers.py"
 SERVER = "tests/deployment/test_without_containers.py"
-BACKUPS = "tests/domain/services/operations/test_operations.py"
-ARTIFACTS = "tests/domain/services/runs/test_findings.py"
-PARTITIONS = "tests/domain/services/operations/test_partitions.py"
-RETENTION = "tests/domain/services/operations/test_operations.py"
+BACKUPS = "tests/operations/services/test_operations.py"
+ARTIFACTS = "tests/queue/services/test_findings.py"
+PARTITIONS = "tests/operations/services/test_partitions.py"
+RETENTION = "tests/operations/services/test_operations.py"
 BLOCKS = {
     "One machine": {SERVER},
     "Containers": {COMPOSITION},
@@ -264,14 +264,14 @@ SENTENCES = {
     "manage.py partitions": (PARTITIONS, '"partitions")'),
     "manage.py partitions --drop": (PARTITIONS, '"--drop")'),
     "manage.py partitions --make": (PARTITIONS, '"--make"'),
-    "manage.py recount_runs": ("tests/api/runs/test_runs.py", "recount_runs"),
+    "manage.py recount_runs": ("tests/queue/api/test_runs.py", "recount_runs"),
     "manage.py retain": (RETENTION, '"retain"'),
     "manage.py retain --remove": (RETENTION, "--remove"),
-    "manage.py verify": ("tests/domain/services/seals/test_seals.py", '"verify"'),
+    "manage.py verify": ("tests/seals/services/test_seals.py", '"verify"'),
     "manage.py restore FILE --trust-plain": (BACKUPS, "--trust-plain"),
     "manage.py restore FILE": (SYSTEMD, "After the loss of a machine"),
     "manage.py rotate_encryption_key": (
-        "tests/domain/services/servers/test_machines.py",
+        "tests/servers/services/test_machines.py",
         "rotate_encryption_key",
     ),
     "manage.py sync_scenarios": (SYSTEMD, "Without containers"),
@@ -311,7 +311,7 @@ EXAMPLES: dict[str, str | dict[str, str]] = {
     "ci.md": {
         **dict.fromkeys(("Once", "GitHub Actions", "GitLab CI", "Jenkins", "curl alone"), JUDGED),
         **dict.fromkeys(("Both sides in one job", "The verdict"), JUDGED),
-        # Its curl and manage.py: tests/api/compare/test_baseline.py.
+        # Its curl and manage.py: tests/compare/api/test_baseline.py.
         "In the pull request": "tests/client/test_comment.py",
         "Buildbot": "none: it needs a Buildbot",
     },

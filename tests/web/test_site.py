@@ -334,7 +334,7 @@ def test_a_finding_says_what_its_campaign_says(client, ready_server):
 
 TEMPLATES_FOLDER = Path(__file__).parents[2] / "templates"
 # A report is a self-contained file, which a browser opens without BenchLab.
-STANDALONE = {"reports/report.html"}
+STANDALONE = {"documents/report.html"}
 INLINE = re.compile(
     r"<style\b|<script(?![^>]*\bsrc=)|\son\w+\s*=\s*[\"']|javascript:", re.IGNORECASE
 )

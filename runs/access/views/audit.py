@@ -23,7 +23,9 @@ def audit_list(request: HttpRequest) -> HttpResponse:
     filters = AuditFilters(request.GET, entries, request=request)
     page = pages.page(filters.qs, request.GET)
     rows = [(entry, _changes(entry)) for entry in page.rows]
-    return render(request, "audit/list.html", {"filters": filters, "page": page, "rows": rows})
+    return render(
+        request, "access/audit/list.html", {"filters": filters, "page": page, "rows": rows}
+    )
 
 
 def _changes(entry: AuditEntry) -> list[tuple[str, Any, Any]]:

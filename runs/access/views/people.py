@@ -55,7 +55,7 @@ def project_list(request: HttpRequest) -> HttpResponse:
             return redirect("project-people", slug=made.slug)
     readable: QuerySet[Project] = projects.readable(request.user)
     rows = readable.annotate(people=Count("memberships")).order_by("name", "pk")
-    return render(request, "projects/list.html", {"projects": rows, "form": form})
+    return render(request, "access/projects/list.html", {"projects": rows, "form": form})
 
 
 @addresses.form("project-people", Right.PEOPLE)
@@ -79,7 +79,7 @@ def project_people(request: HttpRequest, slug: str) -> HttpResponse:
         "form": form,
         "link": link,
     }
-    return render(request, "projects/people.html", context)
+    return render(request, "access/projects/people.html", context)
 
 
 @addresses.action("project-role", Right.PEOPLE)
@@ -117,9 +117,9 @@ def invitation(request: HttpRequest, secret: str) -> HttpResponse:
     try:
         found = project_service.opened_invitation(secret=secret)
     except ServiceError as error:
-        return render(request, "projects/invitation.html", {"error": error}, status=404)
+        return render(request, "access/projects/invitation.html", {"error": error}, status=404)
     request.session[INVITATION] = secret
-    return render(request, "projects/invitation.html", {"invitation": found})
+    return render(request, "access/projects/invitation.html", {"invitation": found})
 
 
 @addresses.action("invitation-accept", Right.OWN)

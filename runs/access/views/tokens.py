@@ -94,11 +94,11 @@ def token_list(request: HttpRequest) -> HttpResponse:
         "made": made,
         "client_sha256": views.upload_client_sha256(),
         # What docs/ci.md says, with the address of this BenchLab.
-        "step": str(render_to_string("tokens/step.txt", address)).strip(),
-        "shell": str(render_to_string("tokens/shell.txt", address)).strip(),
+        "step": str(render_to_string("access/tokens/step.txt", address)).strip(),
+        "shell": str(render_to_string("access/tokens/shell.txt", address)).strip(),
         "tokens": permissions.tokens_of(user),
     }
-    return render(request, "tokens/list.html", context)
+    return render(request, "access/tokens/list.html", context)
 
 
 @addresses.action("token-revoke", Right.OWN)

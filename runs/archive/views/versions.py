@@ -75,13 +75,13 @@ def version_page(request: HttpRequest) -> HttpResponse:
 
     def make() -> SafeString:
         found = context(used, clients=clients, base=base, by=by)
-        pairs = list(rows("versions/index.html#pair", found["steps"]))
+        pairs = list(rows("archive/versions/index.html#pair", found["steps"]))
         found |= {"told": pairs, "user": request.user}
-        return render_to_string("versions/index.html#line", found)
+        return render_to_string("archive/versions/index.html#line", found)
 
     offers = [permissions.is_offered(request.user, each) for each in OFFERED]
     shown = caching.html(("versions", used, clients, base, by, *offers), version, make)
-    return render(request, "versions/index.html", {"shown": shown})
+    return render(request, "archive/versions/index.html", {"shown": shown})
 
 
 def context(

@@ -33,7 +33,7 @@ def project_metrics(request: HttpRequest, slug: str) -> HttpResponse:
     project = get_object_or_404(projects.readable(request.user), slug=slug)
     page = pages.page(project.metrics.all(), request.GET, by="name")
     context = {"project": project, "page": page, "rows": page.rows}
-    return render(request, "projects/metrics.html", context)
+    return render(request, "access/projects/metrics.html", context)
 
 
 @addresses.form("project-metric", Right.METRICS)
@@ -48,4 +48,4 @@ def project_metric(request: HttpRequest, slug: str, name: str) -> HttpResponse:
             messages.success(request, _("The metric was corrected."))
             return redirect("project-metrics", slug=slug)
     context = {"project": project, "metric": metric, "form": form}
-    return render(request, "projects/metric.html", context)
+    return render(request, "access/projects/metric.html", context)

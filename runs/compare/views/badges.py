@@ -46,7 +46,7 @@ def campaign_badge(request: HttpRequest, slug: str) -> HttpResponse:
         "text_at": left + right / 2,
         "colour": COLOURS.get(found.verdict or "", UNDECIDED),
     }
-    page = render(request, "campaigns/badge.svg", context, content_type="image/svg+xml")
+    page = render(request, "compare/badge.svg", context, content_type="image/svg+xml")
     # What a member sees, such as the verdict against a private base, is not for everybody's cache.
     who = "private" if request.user.is_authenticated else "public"
     patch_cache_control(page, max_age=SECONDS, **{who: True})

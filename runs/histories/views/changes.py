@@ -58,7 +58,7 @@ def change_list(request: HttpRequest) -> HttpResponse:
         "is_first": not given,
         "decisions": DECISIONS,
     }
-    return render(request, "changes/list.html", context)
+    return render(request, "histories/changes/list.html", context)
 
 
 def newest(to: projects.Reader) -> list[dict[str, Any]]:
@@ -122,7 +122,9 @@ def webhook_list(request: HttpRequest) -> HttpResponse:
             made = webhooks.create(**form.cleaned_data)
             form = WebhookForm(user=user)
     found = webhook_selectors.with_deliveries(user)
-    return render(request, "webhooks/list.html", {"form": form, "made": made, "webhooks": found})
+    return render(
+        request, "histories/webhooks/list.html", {"form": form, "made": made, "webhooks": found}
+    )
 
 
 @addresses.action("webhook-ping", Right.WEBHOOKS)

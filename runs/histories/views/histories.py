@@ -277,7 +277,7 @@ def campaign_history(request: HttpRequest, slug: str) -> HttpResponse:
     ways = ("" if each is None else beside(request.GET, skip=each) for each in places)
     context["page"] = Page([], *ways)
     form = WatchForm(initial={"hours": hours, "ref": campaign.tracked_ref})
-    return render(request, "campaigns/history.html", {"form": form, **context})
+    return render(request, "histories/history.html", {"form": form, **context})
 
 
 @addresses.action("change-decide", Right.DECIDE)

@@ -35,7 +35,9 @@ def everywhere(request: HttpRequest) -> HttpResponse:
         (KINDS[each.kind][0], [_row(each.kind, row) for row in each.rows], each.has_more)
         for each in search.everywhere(words, to=request.user)
     ]
-    return render(request, "search.html", {"words": words, "groups": groups, "most": search.MOST})
+    return render(
+        request, "home/search.html", {"words": words, "groups": groups, "most": search.MOST}
+    )
 
 
 def _row(kind: str, row: Any) -> dict[str, Any]:

@@ -46,7 +46,7 @@ def styleguide(request: HttpRequest) -> HttpResponse:
         "invalid_form": SampleForm({"number": "1.5"}, auto_id="invalid_%s"),
         "figure": _figure(),
     }
-    return render(request, "styleguide/index.html", context)
+    return render(request, "home/styleguide/index.html", context)
 
 
 def _figure() -> dict[str, object]:

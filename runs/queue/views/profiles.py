@@ -62,7 +62,7 @@ def run_profile(request: HttpRequest, run_id: int) -> HttpResponse:
         "samples_before": before.samples if before else None,
         "others": selectors.others(own, to=request.user),
     }
-    return render(request, "profiles/profile.html", context)
+    return render(request, "queue/profiles/profile.html", context)
 
 
 def _functions(after: Frame, before: Frame | None) -> Sequence[Change]:

@@ -151,7 +151,7 @@ def _shown(request: HttpRequest, sides: list[Side]) -> HttpResponse:
         "others": _others(request, sides),
         "problems": [each.problem for each in sides if each.problem],
     }
-    return render(request, "query_plans/viewer.html", context)
+    return render(request, "queue/query_plans/viewer.html", context)
 
 
 def _others(request: HttpRequest, sides: list[Side]) -> list[tuple[str, str]]:

@@ -62,8 +62,8 @@ def run_detail(request: HttpRequest, run_id: int) -> HttpResponse:
         **run_page.live(run),
     }
     if getattr(request, "htmx", False):
-        return pages.live(request, "runs/_live.html", context)
-    return render(request, "runs/detail.html", context)
+        return pages.live(request, "queue/runs/_live.html", context)
+    return render(request, "queue/runs/detail.html", context)
 
 
 PARTS = 10
@@ -98,7 +98,7 @@ def run_series(request: HttpRequest, run_id: int) -> HttpResponse:
         "parts": _parts(shown),
         "figure": timeline(tracks, x_title=_("seconds of measuring"), major=major),
     }
-    return render(request, "runs/series.html", context)
+    return render(request, "queue/runs/series.html", context)
 
 
 def _part(series: Series, span: Span) -> Track | None:

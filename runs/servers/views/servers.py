@@ -212,7 +212,7 @@ def hardware_list(request: HttpRequest) -> HttpResponse:
         "page": page,
         "rows": hardware_selectors.rows(page.rows, to=request.user),
     }
-    return render(request, "hardware/list.html", context)
+    return render(request, "servers/hardware/list.html", context)
 
 
 @addresses.page("hardware-detail")
@@ -232,7 +232,7 @@ def hardware_detail(request: HttpRequest, hardware_id: int) -> HttpResponse:
             hardware, to=request.user, limit=pages.MOST_CAMPAIGNS
         ),
     }
-    return render(request, "hardware/detail.html", context)
+    return render(request, "servers/hardware/detail.html", context)
 
 
 @addresses.action("server-preflight", Right.PREFLIGHT)

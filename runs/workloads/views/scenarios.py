@@ -15,7 +15,7 @@ NEWEST = 10
 @addresses.page("scenario-list")
 def scenario_list(request: HttpRequest) -> HttpResponse:
     """All scenarios."""
-    return render(request, "scenarios/list.html", {"scenarios": registry.every()})
+    return render(request, "workloads/scenarios/list.html", {"scenarios": registry.every()})
 
 
 @addresses.page("scenario-detail")
@@ -28,4 +28,4 @@ def scenario_detail(request: HttpRequest, slug: str) -> HttpResponse:
         "scenario": scenario,
         "campaigns": campaigns.rows(projects.visible(own, to=request.user)[:NEWEST]),
     }
-    return render(request, "scenarios/detail.html", context)
+    return render(request, "workloads/scenarios/detail.html", context)

@@ -19,7 +19,7 @@ def topology_list(request: HttpRequest) -> HttpResponse:
         "page": page,
         "rows": selectors.rows(page.rows, to=request.user),
     }
-    return render(request, "topologies/list.html", context)
+    return render(request, "workloads/topologies/list.html", context)
 
 
 @addresses.page("topology-detail")
@@ -32,4 +32,4 @@ def topology_detail(request: HttpRequest, slug: str) -> HttpResponse:
         "topology": topology,
         "campaigns": selectors.used_by(topology, to=request.user, limit=pages.MOST_CAMPAIGNS),
     }
-    return render(request, "topologies/detail.html", context)
+    return render(request, "workloads/topologies/detail.html", context)

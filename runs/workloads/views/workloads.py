@@ -163,7 +163,7 @@ def show_faults(form: WorkloadForm, scripts: AnyScriptForms, refused: Refused) -
 def workload_list(request: HttpRequest) -> HttpResponse:
     """All workloads."""
     page = pages.page(selectors.listed(to=request.user), request.GET, by="name")
-    return render(request, "workloads/list.html", {"page": page, "rows": page.rows})
+    return render(request, "workloads/scripts/list.html", {"page": page, "rows": page.rows})
 
 
 @addresses.page("workload-detail")
@@ -179,7 +179,7 @@ def workload_detail(request: HttpRequest, slug: str) -> HttpResponse:
         "past": past,
         "campaigns": selectors.used_by(workload, to=request.user, limit=pages.MOST_CAMPAIGNS),
     }
-    return render(request, "workloads/detail.html", context)
+    return render(request, "workloads/scripts/detail.html", context)
 
 
 @addresses.form("workload-new", Right.CONFIGURE)
@@ -273,4 +273,4 @@ def _editor(
     check: ServerCheck | None = None,
 ) -> HttpResponse:
     context = {"form": form, "scripts": scripts, "workload": workload, "check": check}
-    return render(request, "workloads/form.html", context)
+    return render(request, "workloads/scripts/form.html", context)

@@ -20,7 +20,7 @@ from runs.analysis.monitoring import Known, expected_range, news
 from runs.analysis.noise import estimate, needs_more
 from runs.analysis.summary import summarise
 from tests.each import examples
-from tests.histories import noisy
+from tests.history_points import noisy
 from tests.unit.analysis.cells import cell_of
 
 # Change points of histories, and alarms.

@@ -21,11 +21,11 @@ from runs.tools import reader, registry
 from runs.tools.adapter import UnreadableOutput
 from runs.tools.pgbench import script_check
 from runs.tools.pgbench.scripts import GivenScript
-from tests.domain.services.uploads.test_importing import PEERS
 from tests.structures import Structure, databases, structures
 from tests.unit.timing import cpu_seconds
 from tests.unit.tools.pgbench.samples import all_samples
 from tests.unit.tools.reading import samples
+from tests.uploads.services.test_importing import PEERS
 
 # Below this the file with four times as much is read at once.
 NOTICED_SECONDS = 0.5

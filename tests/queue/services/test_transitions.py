@@ -1,0 +1,350 @@
+"""The states of a run: what may follow what, who may say so, and what each change leaves."""
+
+from collections import Counter
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from asgiref.sync import async_to_sync
+from django.db import connection
+from django.utils.translation import override
+
+from runs.execution.errors import Detached
+from runs.execution.reporter import Findings
+from runs.execution.steps.steps import StepResult
+from runs.models import Campaign, Lease, Run
+from runs.queue.services import attempts, leases, reporting, transitions
+from runs.queue.services import results as findings
+from runs.queue.services.reporting import DatabaseReporter
+from runs.queue.services.transitions import TRANSITIONS
+from runs.shared.errors import ServiceError
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+
+S = Run.State
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@pytest.fixture
+def server():
+    server = factories.server(versions=["16.14"])
+    Lease.objects.get_or_create(server=server)
+    return server
+
+
+@pytest.fixture
+def campaign(server):
+    return factories.campaign(on=server, factors={"version": ["16.14"], "clients": [1]}, repeats=2)
+
+
+def claimed(server) -> leases.Claim:
+    claim = leases.claim(server_id=server.pk, holder="worker")
+    assert claim is not None
+    return claim
+
+
+def to_measuring(claim: leases.Claim) -> None:
+    for state in (S.PREPARING, S.MEASURING):
+        assert transitions.transition(run_id=claim.run_id, to=state, code=state, token=claim.token)
+
+
+def test_a_finished_run_stays_finished_unless_it_is_withdrawn(campaign, server):
+    claim = claimed(server)
+    to_measuring(claim)
+    for state in (S.COLLECTING, S.FINISHED):
+        assert transitions.transition(run_id=claim.run_id, to=state, code=state, token=claim.token)
+    for state in set(S.values) - {S.WITHDRAWN}:
+        assert not transitions.transition(run_id=claim.run_id, to=state, code="late")
+    assert Run.objects.get(pk=claim.run_id).state == S.FINISHED
+
+
+def test_a_run_cannot_skip_a_phase(campaign, server):
+    claim = claimed(server)
+    assert not transitions.transition(
+        run_id=claim.run_id, to=S.MEASURING, code="", token=claim.token
+    )
+    assert not transitions.transition(
+        run_id=claim.run_id, to=S.FINISHED, code="", token=claim.token
+    )
+
+
+def test_each_change_leaves_an_event_with_both_states(campaign, server):
+    claim = claimed(server)
+    to_measuring(claim)
+    events = Run.objects.get(pk=claim.run_id).events
+    assert list(events.values_list("from_state", "to_state", "code")) == [
+        ("queued", "claimed", "claimed"),
+        ("claimed", "preparing", "preparing"),
+        ("preparing", "measuring", "measuring"),
+    ]
+
+
+def test_a_worker_that_was_given_up_changes_nothing_any_more(campaign, server):
+    old = claimed(server)
+    transitions.transition(run_id=old.run_id, to=S.LOST, code="no_heartbeat", token=old.token)
+    new = claimed(server)
+    assert new.run_id == old.run_id
+    assert not transitions.transition(run_id=old.run_id, to=S.PREPARING, code="", token=old.token)
+    assert transitions.transition(run_id=new.run_id, to=S.PREPARING, code="", token=new.token)
+
+
+def test_a_waiting_run_is_cancelled_at_once(campaign):
+    run = transitions.cancel(run=campaign.runs.first(), by="ann")
+    assert run.state == S.CANCELLED
+    assert "ann" in run.events.get().message
+
+
+def test_an_active_run_is_asked_to_stop_and_its_worker_told(campaign, server):
+    claim = claimed(server)
+    to_measuring(claim)
+    run = transitions.cancel(run=Run.objects.get(pk=claim.run_id), by="ann")
+    # From the table an active run might go straight to cancelled; only its worker may do that.
+    assert run.state == S.MEASURING
+    assert factories.pulse(claim.run_id, claim.token) == "cancel"
+
+
+def test_a_run_that_has_ended_cannot_be_cancelled(campaign):
+    run = campaign.runs.first()
+    transitions.cancel(run=run)
+    with pytest.raises(ServiceError) as told:
+        transitions.cancel(run=run)
+    assert told.value.code == "run_has_ended"
+
+
+def test_a_lost_run_whose_cancel_was_asked_for_is_stopped_by_the_next_worker(campaign, server):
+    claim = claimed(server)
+    to_measuring(claim)
+    transitions.cancel(run=Run.objects.get(pk=claim.run_id))
+    transitions.transition(run_id=claim.run_id, to=S.LOST, code="no_heartbeat", token=claim.token)
+    again = claimed(server)
+    assert again.run_id == claim.run_id
+    assert factories.pulse(again.run_id, again.token) == "cancel"
+
+
+def test_a_lost_run_on_a_server_out_of_reach_can_be_given_up(campaign, server):
+    claim = claimed(server)
+    to_measuring(claim)
+    transitions.transition(
+        run_id=claim.run_id, to=S.LOST, code="host_unreachable", token=claim.token
+    )
+    server.state = "unreachable"
+    server.save()
+    run = transitions.cancel(run=Run.objects.get(pk=claim.run_id))
+    assert run.state == S.CANCELLED
+    assert "may be left there" in run.events.last().message
+
+
+def test_a_restarted_target_gets_another_attempt_up_to_a_limit(campaign, server):
+    Campaign.objects.update(most_attempts=2)
+    for attempt in (1, 2):
+        claim = claimed(server)
+        to_measuring(claim)
+        again = attempts.start_again(
+            run_id=claim.run_id, token=claim.token, code="target_restarted", message="x"
+        )
+        assert again == (attempt < 2)
+    run = Run.objects.get(pk=claim.run_id)
+    assert (run.state, run.code, run.attempt) == (S.FAILED, "target_restarted", 2)
+
+
+def test_a_persons_retries_take_nothing_of_what_is_begun_anew_by_itself(campaign, server):
+    Campaign.objects.update(most_attempts=2)
+    for _time in range(3):
+        claim = claimed(server)
+        to_measuring(claim)
+        Run.objects.filter(pk=claim.run_id).update(plan={})
+        transitions.transition(run_id=claim.run_id, to=S.FAILED, code="x", token=claim.token)
+        attempts.retry(run=Run.objects.get(pk=claim.run_id))
+    claim = claimed(server)
+    to_measuring(claim)
+    assert attempts.start_again(
+        run_id=claim.run_id, token=claim.token, code="target_restarted", message="x"
+    )
+    run = Run.objects.get(pk=claim.run_id)
+    assert (run.state, run.attempt, run.started_at, run.finished_at) == (S.QUEUED, 5, None, None)
+
+
+def test_cancelling_many_does_not_look_for_each_among_all_others(campaign, server, monkeypatch):
+    """With 10,000 runs that took 13 seconds, in which all of them were locked."""
+    cell, comparisons = campaign.cells.get(), []
+    Run.objects.bulk_create(
+        Run(campaign=campaign, cell=cell, repeat=number, position=number, server=server)
+        for number in range(3, 301)
+    )
+    monkeypatch.setattr(Run, "__eq__", lambda self, other: comparisons.append(1) or self is other)
+    assert transitions.cancel_all(runs=campaign.runs.all()) == 300
+    assert len(comparisons) < 1000
+
+
+def test_only_one_run_of_a_server_can_be_active_even_by_force(campaign, server):
+    from django.db import IntegrityError
+
+    claimed(server)
+    waiting = campaign.runs.filter(state=S.QUEUED)
+    with pytest.raises(IntegrityError):
+        waiting.update(state=S.MEASURING)
+
+
+@pytest.mark.parametrize(
+    ("states", "expected"),
+    [
+        ({S.QUEUED: 3}, Campaign.State.QUEUED),
+        ({S.QUEUED: 2, S.MEASURING: 1}, Campaign.State.RUNNING),
+        ({S.QUEUED: 1, S.FINISHED: 2}, Campaign.State.RUNNING),
+        ({S.LOST: 1, S.FINISHED: 2}, Campaign.State.RUNNING),
+        ({S.FINISHED: 3}, Campaign.State.FINISHED),
+        ({S.FINISHED: 2, S.WITHDRAWN: 1}, Campaign.State.FINISHED),
+        ({S.FINISHED: 2, S.FAILED: 1}, Campaign.State.INCOMPLETE),
+        ({S.FINISHED: 2, S.ERRORED: 1}, Campaign.State.INCOMPLETE),
+        ({S.FINISHED: 1, S.FAILED: 1, S.CANCELLED: 1}, Campaign.State.CANCELLED),
+    ],
+)
+def test_a_campaigns_state_follows_from_its_runs(states, expected):
+    assert transitions.campaign_state(Counter(states)) == expected
+
+
+@pytest.mark.parametrize(
+    ("state", "to", "has_started", "set_now"),
+    [
+        (S.CLAIMED, S.PREPARING, False, {"started_at"}),
+        # Taken over: it goes on since it first began.
+        (S.CLAIMED, S.PREPARING, True, set()),
+        (S.PREPARING, S.MEASURING, False, set()),
+        (S.MEASURING, S.LOST, True, set()),
+        (S.COLLECTING, S.FINISHED, True, {"finished_at"}),
+        (S.MEASURING, S.FAILED, True, {"finished_at"}),
+        (S.FAILED, S.QUEUED, True, set()),
+        # What was withdrawn ended when it ended.
+        (S.FINISHED, S.WITHDRAWN, True, set()),
+    ],
+)
+def test_a_runs_times_are_those_of_its_begin_and_its_end(state, to, has_started, set_now):
+    run = Run(state=state, started_at=NOW if has_started else None)
+
+    times = transitions._times(run, to)
+
+    assert {name for name, value in times.items() if value} == set_now
+    assert ("finished_at" in times) == bool(set_now)
+
+
+def test_a_server_is_woken_when_a_run_leaves_it_and_by_none_that_has_it(
+    server, campaign, monkeypatch
+):
+    woken = []
+    claim = claimed(server)
+    monkeypatch.setattr("runs.celery_messages.wake", woken.append)
+    run, token = claim.run_id, claim.token
+
+    for state in (S.PREPARING, S.MEASURING):
+        assert transitions.transition(run_id=run, to=state, code="x", token=token)
+    transitions.cancel(run=Run.objects.get(pk=run))
+    assert not transitions.cancel_where_asked(run_id=run, token=token + 1)
+    assert woken == []
+    assert transitions.cancel_where_asked(run_id=run, token=token)
+    assert woken == [server.pk]
+
+
+def test_every_state_has_its_transitions():
+    assert set(transitions.TRANSITIONS) == set(S.values)
+
+
+@pytest.mark.parametrize("state", [S.FAILED, S.ERRORED, S.CANCELLED])
+def test_a_run_that_did_not_finish_is_queued_as_its_next_attempt(campaign, state):
+    run = campaign.runs.first()
+    Run.objects.filter(pk=run.pk).update(state=state, code="x", plan={}, cancel_requested_at=NOW)
+    run = attempts.retry(run=run, by="ann")
+    assert (run.state, run.attempt, run.code, run.cancel_requested_at) == (S.QUEUED, 2, "", None)
+    event = run.events.get()
+    assert (event.from_state, event.to_state, event.attempt) == (state, S.QUEUED, 1)
+    assert "ann" in event.message
+
+
+@pytest.mark.parametrize("state", set(S.values) - set(Run.UNSUCCESSFUL))
+def test_a_run_that_waits_works_or_finished_is_not_queued_again(campaign, state):
+    run = campaign.runs.first()
+    Run.objects.filter(pk=run.pk).update(state=state, plan={})
+    with pytest.raises(ServiceError) as told:
+        attempts.retry(run=run)
+    assert told.value.code == "run_not_failed"
+    assert Run.objects.get(pk=run.pk).attempt == 1
+
+
+def test_a_result_that_nobody_here_measured_is_not_queued_again(campaign):
+    run = campaign.runs.first()
+    Run.objects.filter(pk=run.pk).update(state=S.FAILED, plan=None)
+    with pytest.raises(ServiceError):
+        attempts.retry(run=run)
+
+
+def test_a_retried_run_has_each_measurement_once(campaign, server):
+    factories.metric("tps")
+    for value in (1.0, 2.0):
+        claim = claimed(server)
+        to_measuring(claim)
+        found = Findings(measurements={"tps": value})
+        assert findings.store(run_id=claim.run_id, token=claim.token, findings=found)
+        if value == 1.0:
+            transitions.transition(run_id=claim.run_id, to=S.FAILED, code="x", token=claim.token)
+            Run.objects.filter(pk=claim.run_id).update(plan={})
+            campaign.runs.filter(state=S.QUEUED).update(state=S.FAILED)
+            attempts.retry(run=Run.objects.get(pk=claim.run_id))
+    for state in (S.COLLECTING, S.FINISHED):
+        transitions.transition(run_id=claim.run_id, to=state, code=state, token=claim.token)
+    run = Run.objects.get(pk=claim.run_id)
+    assert (run.attempt, [each.value for each in run.measurements.all()]) == (2, [2.0])
+    assert run.cell.summaries.get().n == 1
+
+
+def test_what_is_kept_is_in_english_whoever_asks(campaign):
+    campaign.runs.update(plan={})
+    first, second = campaign.runs.order_by("pk")[:2]
+    with override("ja"):
+        transitions.cancel(run=first, by="ichiro")
+        transitions.cancel(run=second)
+        attempts.retry(run=second, by="ichiro")
+    assert first.events.get(code="cancelled").message == "Cancelled by ichiro."
+    assert second.events.get(code="queued_again").message == "Queued again by ichiro."
+
+
+PAGE = Path(__file__).parents[3] / "docs/execution.md"
+BEGIN, END = "```mermaid\n", "```\n"
+
+
+def picture() -> str:
+    """The states in Mermaid's language, in the order of the model."""
+    order = {state: place for place, state in enumerate(Run.State.values)}
+    lines = ["stateDiagram-v2", "    [*] --> queued"]
+    for state in sorted(TRANSITIONS, key=lambda each: order[each]):
+        following = sorted(TRANSITIONS[state], key=lambda each: order[each])
+        lines += [f"    {state} --> {Run.State(to).value}" for to in following]
+        if not following:
+            lines.append(f"    {state} --> [*]")
+    return "\n".join(lines) + "\n"
+
+
+def test_the_picture_shows_every_transition_and_no_other():
+    drawn = PAGE.read_text().partition(BEGIN)[2].partition(END)[0]
+    assert drawn == picture(), f"put this into {PAGE.name}:\n{picture()}"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_worker_lets_go_of_its_run_and_no_error_of_its_own_ends_it(monkeypatch):
+    """Another one takes it over then: what it has found still lies on its target."""
+    reporter = DatabaseReporter(run=factories.run(), token=1)
+    step = StepResult("load", ("pgbench",), "", 0, 1.0, 2.0, "", "")
+
+    async def measure() -> None:
+        """A step is stored while the run goes on, so its failure shows at the next phase."""
+        await reporter.command("db", step)
+        await reporter.phase("measuring")
+
+    with monkeypatch.context() as away:
+        away.setattr(reporting, "WAITS_SECONDS", (0.01, 0.01))
+        away.setitem(connection.settings_dict, "PORT", "1")
+        connection.close()
+        with pytest.raises(Detached):
+            async_to_sync(measure)()
+        with pytest.raises(Detached):
+            async_to_sync(reporter.found)(Findings())
+    connection.close()
