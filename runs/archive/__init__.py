@@ -1,1 +1,1 @@
-"""Archive."""
+"""Publications, the version line and reproduction."""

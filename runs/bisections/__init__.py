@@ -1,1 +1,1 @@
-"""Bisections."""
+"""Which commit it was."""

@@ -1,1 +1,1 @@
-"""Campaigns."""
+"""Questions: from draft over cells and runs to a conclusion."""

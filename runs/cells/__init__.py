@@ -1,1 +1,1 @@
-"""Cells."""
+"""Conditions of a campaign: levels and their names, commits, metrics, summaries."""

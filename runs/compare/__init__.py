@@ -1,1 +1,1 @@
-"""Compare."""
+"""Series side by side: what is named, loaded, judged and said."""

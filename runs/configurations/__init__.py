@@ -1,1 +1,1 @@
-"""Configurations."""
+"""PostgreSQL settings: stored, checked, fitted to versions."""

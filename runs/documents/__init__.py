@@ -1,1 +1,1 @@
-"""Documents."""
+"""Reports, scripts and exports of campaigns and comparisons."""

@@ -1,1 +1,1 @@
-"""Exchange."""
+"""Projects as files: exported and imported."""

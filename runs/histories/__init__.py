@@ -1,1 +1,1 @@
-"""Histories."""
+"""A point per commit or day: steps, alarms, decisions, and who is told."""

@@ -1,1 +1,1 @@
-"""Home."""
+"""The first page, the search for everything, the style guide."""

@@ -1,1 +1,1 @@
-"""Observations."""
+"""What is measured again each year."""

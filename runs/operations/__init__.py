@@ -1,1 +1,1 @@
-"""Operations."""
+"""Running BenchLab: readiness, backups, retention, metrics, doctor."""

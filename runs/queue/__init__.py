@@ -1,1 +1,1 @@
-"""Queue."""
+"""Runs: states, leases, attempts, plans, supervision, files, validity."""

@@ -1,1 +1,1 @@
-"""Schedules."""
+"""Campaigns that are queued by themselves."""

@@ -1,1 +1,1 @@
-"""Seals."""
+"""What vouches for a figure: signed chains, and their verification."""

@@ -1,1 +1,1 @@
-"""Servers."""
+"""Machines over SSH: registration, keys, preflight, hardware, builds."""

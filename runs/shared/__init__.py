@@ -1,1 +1,1 @@
-"""Shared."""
+"""What doors and services of all subjects share."""

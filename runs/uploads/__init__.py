@@ -1,1 +1,1 @@
-"""Uploads."""
+"""Results from elsewhere: read, decided, stored, told."""

@@ -1,1 +1,1 @@
-"""Why."""
+"""Where a difference comes from: parts, suspects, ablations."""

@@ -1,1 +1,1 @@
-"""Workloads."""
+"""Scenarios that are offered, own scripts, topologies, trials."""

@@ -1,1 +1,1 @@
-"""Services."""
+"""Writes."""

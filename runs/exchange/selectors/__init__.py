@@ -1,1 +1,1 @@
-"""Selectors."""
+"""Reads."""

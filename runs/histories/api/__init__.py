@@ -1,1 +1,1 @@
-"""Api."""
+"""Its part of the REST API."""
