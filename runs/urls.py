@@ -1,6 +1,6 @@
 """Addresses of all subjects: pages, and the REST API below /api/v1/."""
 
-from django.urls import URLPattern, include, path, re_path
+from django.urls import URLPattern, URLResolver, include, path, re_path
 from drf_spectacular.views import SpectacularSwaggerSplitView
 
 from runs.access import urls as access
@@ -46,7 +46,7 @@ SUBJECTS = [
 ]
 
 pages: list[URLPattern] = [pattern for subject in SUBJECTS for pattern in subject.pages]
-api = [
+api: list[URLPattern | URLResolver] = [
     path("v1/", include([pattern for subject in SUBJECTS for pattern in subject.api])),
     path("v1/schema/", SchemaView.as_view(), name="schema"),
     # The page's script is served as a file of its own: no inline script anywhere on the site.
