@@ -28,7 +28,10 @@ from benchlab.bucket import ContentChanged, StoreError
 from runs.operations.selectors import health_checks
 
 # Pages and reads of the API answer at once; writes may wait for each other, exports read it all.
-PAGE, READ, WRITE, EXPORT = 10, 15, 60, 600
+PAGE = 10
+READ = 15
+WRITE = 60
+EXPORT = 600
 RETRY_SECONDS = 5
 # What PostgreSQL has not ended by itself so long after the limit: it hangs.
 GRACE_SECONDS = 2

@@ -8,6 +8,12 @@ class StaticFiles(StaticFilesConfig):
 
     ignore_patterns = [
         *StaticFilesConfig.ignore_patterns,
-        *("widgetbundle.js", "datasets", "templates", "rest_framework"),
-        *("redoc", "ext", "htmx-4*", "htmax-4*"),
+        "widgetbundle.js",
+        "datasets",
+        "templates",
+        "rest_framework",
+        "redoc",
+        "ext",
+        "htmx-4*",
+        "htmax-4*",
     ]

@@ -163,13 +163,17 @@ def _executed(project: Project, *, campaigns: int, scales: int) -> int:
     shapes.append(("versus", OLDER + VERSIONS, CLIENTS, (100,)))
     Campaign.objects.bulk_create(
         Campaign(
-            slug=slug, title=f"Campaign {slug}", project=project, origin=Origin.EXECUTED, repeats=3,
+            slug=slug,
+            title=f"Campaign {slug}",
+            project=project,
+            origin=Origin.EXECUTED,
+            repeats=3,
             scenario=themes[place % 2],
             factors={"version": list(versions), "clients": list(clients), "scale": list(scales)},
             **COMMON,
         )
         for place, (slug, versions, clients, scales) in enumerate(shapes)
-    )  # fmt: skip
+    )
     return sum(3 * len(v) * len(c) * len(s) for _slug, v, c, s in shapes)
 
 
@@ -190,12 +194,17 @@ def _uploaded(project: Project, numbers: range, *, name: str = "ci") -> None:
     scenario, _created = Scenario.objects.get_or_create(slug="ci", defaults={"title": "CI"})
     Campaign.objects.bulk_create(
         Campaign(
-            slug=f"{name}-{number:04}", title=f"Campaign {name}-{number:04}", project=project,
-            origin=Origin.UPLOADED, repeats=REPEATS_OF_UPLOAD, scenario=scenario,
-            factors={"clients": list(OF_UPLOAD)}, **COMMON,
+            slug=f"{name}-{number:04}",
+            title=f"Campaign {name}-{number:04}",
+            project=project,
+            origin=Origin.UPLOADED,
+            repeats=REPEATS_OF_UPLOAD,
+            scenario=scenario,
+            factors={"clients": list(OF_UPLOAD)},
+            **COMMON,
         )
         for number in numbers
-    )  # fmt: skip
+    )
 
 
 def _metrics() -> list[int]:

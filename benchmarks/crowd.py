@@ -109,7 +109,10 @@ def _watched(options: argparse.Namespace, times: Path, worker: int) -> int:
     while active.count() < options.held and time.monotonic() < until:
         time.sleep(1)
     held, first = active.count(), time.time()
-    client, answers, least, failed = Client(), [], held, Counter[str]()
+    client = Client()
+    answers = []
+    least = held
+    failed = Counter[str]()
     port, most = int(connection.settings_dict["PORT"]), 0
     while time.time() < first + options.seconds:
         answer = client.get("/readyz")

@@ -22,7 +22,10 @@ from runs.analysis.noise import estimate
 Floats = NDArray[np.float64]
 Random = np.random.Generator
 
-SERIES, COMMITS, RUNS, LOST = 20, 60, 3, 40
+SERIES = 20
+COMMITS = 60
+RUNS = 3
+LOST = 40
 NEAR = change_points.SAME_PLACE
 # Of recorded series: where a loss begins, within how many points it is to be told, and the running
 # median that takes true regimes out.

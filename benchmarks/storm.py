@@ -29,14 +29,26 @@ FELT = timedelta(seconds=45)
 # What a fault does to others: to runs whose standby, or whose database, is on its machine.
 TO_OTHERS = frozenset(
     (
-        *("standby_gone", "cluster_gone", "cluster_out_of_reach", "replication_differs"),
-        *("standby_does_not_catch_up", "database_out_of_reach", "target_restarted"),
+        "standby_gone",
+        "cluster_gone",
+        "cluster_out_of_reach",
+        "replication_differs",
+        "standby_does_not_catch_up",
+        "database_out_of_reach",
+        "target_restarted",
     )
 )
 ON_MACHINES = frozenset(
     (
-        *("restart-target", "cut-connection", "freeze-sshd", "kill-pgbench", "kill-postgres"),
-        *("fill-disk", "skew-clock", "other-shell", "max-startups"),
+        "restart-target",
+        "cut-connection",
+        "freeze-sshd",
+        "kill-pgbench",
+        "kill-postgres",
+        "fill-disk",
+        "skew-clock",
+        "other-shell",
+        "max-startups",
     )
 )
 

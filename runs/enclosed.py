@@ -47,7 +47,15 @@ _SHELL = re.compile(  # what stands before a string of several lines
 )
 _ESCAPED_IN_SHELL = re.compile(r"\\([\\\"$`])")
 _MESSAGES = (
-    *("log", "msg", "message", "MESSAGE", "textPayload", "line", "text", "@message", "QUERY PLAN"),
+    "log",
+    "msg",
+    "message",
+    "MESSAGE",
+    "textPayload",
+    "line",
+    "text",
+    "@message",
+    "QUERY PLAN",
 )
 
 

@@ -27,7 +27,9 @@ FOR_DJANGO = {
     "BENCHLAB_DATABASE_POOL": "0",
 }
 PROGRAMS = (
-    *("celery.bin.worker", "celery.concurrency.thread", "gunicorn.app.wsgiapp"),
+    "celery.bin.worker",
+    "celery.concurrency.thread",
+    "gunicorn.app.wsgiapp",
     "playwright.sync_api",
 )
 QUIET = 2

@@ -32,8 +32,12 @@ TEMPLATE = "migrated"
 # Nobody needs a test's data after a crash of the machine, and waiting for the disk at each commit
 # is most of what a test waits for. Several processes with threads need more connections.
 QUICK = (
-    *("--fsync=off", "--synchronous_commit=off", "--full_page_writes=off"),
-    *("--wal_level=minimal", "--max_wal_senders=0", "--max_connections=300"),
+    "--fsync=off",
+    "--synchronous_commit=off",
+    "--full_page_writes=off",
+    "--wal_level=minimal",
+    "--max_wal_senders=0",
+    "--max_connections=300",
     # It finds tables that a test has emptied. Statements planned for these read whole tables later.
     "--autovacuum=off",
 )

@@ -277,8 +277,33 @@ SECONDS = 0.02
 # One of each kind that a class can tell apart; what a pattern names itself comes on top.
 ALPHABET = " \t\n\\'\"`0aAeEx_.,:;-+*/%=<>()[]{}|&#$@!?~^é表\x00"
 UNITS = (
-    *(" \n", "\r\n", "()", "[]", "{}", "((", "a ", "a.", "0.", "1,", "--", "''", "'\\", "\\\\ "),
-    *("$$", "$a$", "/*", "*/", "<!--", "::", "//", "a=1 ", "-+", "0e", "%s", "a:", ".\n"),
+    " \n",
+    "\r\n",
+    "()",
+    "[]",
+    "{}",
+    "((",
+    "a ",
+    "a.",
+    "0.",
+    "1,",
+    "--",
+    "''",
+    "'\\",
+    "\\\\ ",
+    "$$",
+    "$a$",
+    "/*",
+    "*/",
+    "<!--",
+    "::",
+    "//",
+    "a=1 ",
+    "-+",
+    "0e",
+    "%s",
+    "a:",
+    ".\n",
 )
 _parser: Any = re._parser  # type: ignore[attr-defined]
 _REPEATS = frozenset(("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"))

@@ -40,8 +40,11 @@ def wait_for_lab() -> None:
     # What is there already stays, and one waits for another.
     subprocess.run(
         [sys.executable, "-m", "benchlab.lab", "--no-register"],
-        cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, check=False,
-    )  # fmt: skip
+        cwd=ROOT,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        check=False,
+    )
 
 
 def _made(test_folder: Path) -> list[Path]:

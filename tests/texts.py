@@ -17,7 +17,13 @@ from babel.messages.pofile import read_po
 ROOT = Path(__file__).parents[1]
 WITH_CONTEXT = {"pgettext", "pgettext_lazy"}
 KEYWORDS = WITH_CONTEXT | {
-    *("_", "_now", "gettext", "gettext_lazy", "gettext_noop", "ngettext", "ngettext_lazy"),
+    "_",
+    "_now",
+    "gettext",
+    "gettext_lazy",
+    "gettext_noop",
+    "ngettext",
+    "ngettext_lazy",
 }
 # What Django makes of a template's tags for xgettext: calls with literals between noise.
 CALL = re.compile(r"\b(p?)n?gettext\(")

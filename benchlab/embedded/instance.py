@@ -284,9 +284,15 @@ class Instance:
             bind, passed = f"fd://{self._door.fileno()}", (self._door.fileno(),)
         return self._program(
             "web",
-            *("-m", "gunicorn", "benchlab.wsgi:application", "--bind", bind),
-            *("--config", "python:benchlab.gunicorn"),
-            *("--graceful-timeout", "3"),
+            "-m",
+            "gunicorn",
+            "benchlab.wsgi:application",
+            "--bind",
+            bind,
+            "--config",
+            "python:benchlab.gunicorn",
+            "--graceful-timeout",
+            "3",
             pass_fds=passed,
         )
 
@@ -297,11 +303,25 @@ class Instance:
     def _celery(self, name: str, *, queue: str, threads: int) -> Program:
         return self._program(
             name,
-            *("-m", "celery", "-A", "benchlab", "worker", "--queues", queue),
-            *("--pool", "threads", "--concurrency", str(threads)),
+            "-m",
+            "celery",
+            "-A",
+            "benchlab",
+            "worker",
+            "--queues",
+            queue,
+            "--pool",
+            "threads",
+            "--concurrency",
+            str(threads),
             # Workers say nothing to each other: PostgreSQL has the queue.
-            *("--without-heartbeat", "--without-gossip", "--without-mingle"),
-            *("--loglevel", "info", "--hostname", f"{name}-{self.options.port}@%h"),
+            "--without-heartbeat",
+            "--without-gossip",
+            "--without-mingle",
+            "--loglevel",
+            "info",
+            "--hostname",
+            f"{name}-{self.options.port}@%h",
         )
 
     def _wait_for_web(self) -> None:

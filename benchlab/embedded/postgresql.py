@@ -119,7 +119,9 @@ class EmbeddedPostgreSQL(EmbeddedServer):
         """The postmaster."""
         settings = {**SETTINGS, "port": str(self.port)}
         argv: list[str | Path] = [
-            *(self.bindir / "postgres", "-D", self.data),
+            self.bindir / "postgres",
+            "-D",
+            self.data,
             f"--hba_file={self._access_rules_file}",
             *(f"--{name}={value}" for name, value in settings.items()),
         ]
@@ -163,10 +165,19 @@ class EmbeddedPostgreSQL(EmbeddedServer):
 
     def _initdb(self, draft: Path, password_file: Path) -> None:
         argv: list[str | Path] = [
-            *(self.bindir / "initdb", "-D", draft, "-U", SUPERUSER, "--encoding=UTF8"),
+            self.bindir / "initdb",
+            "-D",
+            draft,
+            "-U",
+            SUPERUSER,
+            "--encoding=UTF8",
             # the builtin locale does not depend on the system and sorts the same everywhere
-            *("--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"),
-            *("--auth=scram-sha-256", f"--pwfile={password_file}", "--no-instructions"),
+            "--locale=C",
+            "--locale-provider=builtin",
+            "--builtin-locale=C.UTF-8",
+            "--auth=scram-sha-256",
+            f"--pwfile={password_file}",
+            "--no-instructions",
         ]
         program = self.as_account(argv, name="initdb")
         if wait_for_end(program, self.pause) != 0:

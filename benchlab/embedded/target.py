@@ -112,9 +112,17 @@ class EmbeddedTarget(EmbeddedServer):
         module = "benchlab.embedded.ssh_target"
         return self.as_account(
             [
-                *(self.software.python, "-m", module, "--port", str(self.port)),
-                *("--home", self.home, "--authorized-key", self.authorized_keys),
-                *("--port-file", self._port_file),
+                self.software.python,
+                "-m",
+                module,
+                "--port",
+                str(self.port),
+                "--home",
+                self.home,
+                "--authorized-key",
+                self.authorized_keys,
+                "--port-file",
+                self._port_file,
             ],
             env=self._environment(),
             cwd=self.software.root,

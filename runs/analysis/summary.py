@@ -15,8 +15,18 @@ ROBUST_FROM = 5
 """From five repeats on, the other four show the spread without the fifth."""
 
 LIMITS = (
-    *((5, 13.0), (6, 7.8), (7, 8.3), (8, 6.5), (9, 6.8), (10, 5.8)),
-    *((12, 5.4), (15, 5.2), (20, 4.7), (30, 4.4), (50, 4.2), (100, 4.1)),
+    (5, 13.0),
+    (6, 7.8),
+    (7, 8.3),
+    (8, 6.5),
+    (9, 6.8),
+    (10, 5.8),
+    (12, 5.4),
+    (15, 5.2),
+    (20, 4.7),
+    (30, 4.4),
+    (50, 4.2),
+    (100, 4.1),
 )
 """(repeats, modified z-score) that the farthest of as many normal repeats exceeds in 2 % of cells.
 

@@ -12,7 +12,10 @@ from typing import Literal
 
 from runs.grouping import by_key
 
-WIDTH, HEIGHT, ACROSS, DOWN = 150, 46, 80, 18
+WIDTH = 150
+HEIGHT = 46
+ACROSS = 80
+DOWN = 18
 EDGE, TITLE = 14, 22
 
 Column = Literal["load", "pool", "database", "further"]

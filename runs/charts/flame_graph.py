@@ -17,7 +17,10 @@ from xml.sax.saxutils import escape, quoteattr
 
 from runs.charts.stacks import Change, Frame, change, tree_of
 
-WIDTH, ROW, MARGIN, HEAD = 1200, 17, 10, 44
+WIDTH = 1200
+ROW = 17
+MARGIN = 10
+HEAD = 44
 LETTER = 6.6
 # Boxes narrower than this (in pixels) are left out, with everything above them.
 NARROWEST = 0.6

@@ -49,9 +49,13 @@ LINES_TO_SEARCH = 2000
 NOTHING_FREE_BYTES = 64 * 1024
 # How pgbench reports, in all versions, that its server did not answer any more.
 _LOST = (
-    "the backend died", "timeout expired", "timed out", "No route to host",
-    "Network is unreachable", "Connection refused",
-)  # fmt: skip
+    "the backend died",
+    "timeout expired",
+    "timed out",
+    "No route to host",
+    "Network is unreachable",
+    "Connection refused",
+)
 # ... and the server's own messages, if the network was not the cause.
 _ENDED = ("was terminated by signal", "terminating connection")
 
@@ -61,10 +65,16 @@ TO_EXPLAIN = frozenset(("step_failed", "password_not_set"))
 # What was read from an output, which a full disk cuts off.
 OF_OUTPUT = frozenset(
     (
-        "address_unknown", "data_not_sent", "duet_incomplete", "facts_unknown", "fio_failed",
-        "no_free_port", "pooler_does_not_start", "rows_missing",
+        "address_unknown",
+        "data_not_sent",
+        "duet_incomplete",
+        "facts_unknown",
+        "fio_failed",
+        "no_free_port",
+        "pooler_does_not_start",
+        "rows_missing",
     )
-)  # fmt: skip
+)
 
 
 async def explained(problem: TargetProblem, bench: Bench, *, taken_over: bool) -> TargetProblem:

@@ -22,7 +22,7 @@ from runs.wording import gettext_noop as _
 Row = dict[str, Any]
 Tables = dict[str, list[Row]]
 ByTest = Mapping[str, Mapping[tuple[str, str], list[Row]]]
-TABLES = (*("tests", "testset", "server", "test_settings", "test_bgwriter"), "test_metrics_data")
+TABLES = ("tests", "testset", "server", "test_settings", "test_bgwriter", "test_metrics_data")
 _FIGURES = (
     (known_metrics.TPS, "tps"),
     (known_metrics.TRANSACTIONS, "trans"),

@@ -18,8 +18,16 @@ from runs.importers import (
 from runs.importers.row import Imported
 
 _MODULES = (
-    *(asv, benchbase, benchmarksql, codespeed, conbench, github_action_benchmark, hammerdb),
-    *(pgbench_tools, phoronix, postgresbench),
+    asv,
+    benchbase,
+    benchmarksql,
+    codespeed,
+    conbench,
+    github_action_benchmark,
+    hammerdb,
+    pgbench_tools,
+    phoronix,
+    postgresbench,
 )
 IMPORTERS: dict[str, Callable[[Path], Imported]] = {
     each.__name__.rpartition(".")[2].replace("_", "-"): each.read for each in _MODULES

@@ -259,7 +259,7 @@ class Run(models.Model):
             # Lists begin with what their reader may see: what is public, and own projects.
             *seen_by_readers("-id", public="run_public", private="run_private"),
             *seen_by_readers(
-                *("-finished_at", "-id"), public="run_public_by_end", private="run_private_by_end"
+                "-finished_at", "-id", public="run_public_by_end", private="run_private_by_end"
             ),
             models.Index(
                 fields=["server", "id"],

@@ -15,8 +15,22 @@ from typing import Literal, get_args
 FILE = Path(__file__).parent / "settings.csv"
 # Oldest first; the last may be `UNRELEASED`.
 MAJORS = (
-    "9.2", "9.3", "9.4", "9.5", "9.6", "10", "11", "12", "13", "14", "15", "16", "17", "18", "19",
-)  # fmt: skip
+    "9.2",
+    "9.3",
+    "9.4",
+    "9.5",
+    "9.6",
+    "10",
+    "11",
+    "12",
+    "13",
+    "14",
+    "15",
+    "16",
+    "17",
+    "18",
+    "19",
+)
 # Recorded from a beta: names and defaults may still change.
 UNRELEASED = frozenset({"19"})
 

@@ -49,8 +49,10 @@ _OF_PROVIDERS = (
 )
 # A function's two strings: set_config, and those of programs.
 _CALL = re.compile(rf"""\w\(\s*+["'](?P<name>[\w.]++)["']\s*+,\s*+(?P<value>{_VALUE})""")
-_OF_CONTROLDATA = {"max_prepared_xacts": "max_prepared_transactions",
-                   "max_locks_per_xact": "max_locks_per_transaction"}  # fmt: skip
+_OF_CONTROLDATA = {
+    "max_prepared_xacts": "max_prepared_transactions",
+    "max_locks_per_xact": "max_locks_per_transaction",
+}
 _FLAGS = re.compile(r"--database-flags[ =][\"']?(?:\^(?P<mark>[^\s^])\^)?(?P<flags>[^\s\"']++)")
 # A setting's name has two words; a line of a comment names others.
 _NAME = re.compile(r"(?<![\w./-])[a-z]+(?:_[a-z]+)+(?![\w/])")

@@ -44,9 +44,18 @@ _WORDS: Mapping[str, tuple[frozenset[str], str]] = {
     **{
         name: (frozenset({"on"}), _COSTS)
         for name in (
-            *("debug_assertions", "debug_print_parse", "debug_print_plan", "debug_print_rewritten"),
-            *("jit_dump_bitcode", "jit_profiling_support", "log_duration", "log_executor_stats"),
-            *("log_parser_stats", "log_planner_stats", "log_statement_stats", "trace_notify"),
+            "debug_assertions",
+            "debug_print_parse",
+            "debug_print_plan",
+            "debug_print_rewritten",
+            "jit_dump_bitcode",
+            "jit_profiling_support",
+            "log_duration",
+            "log_executor_stats",
+            "log_parser_stats",
+            "log_planner_stats",
+            "log_statement_stats",
+            "trace_notify",
             "trace_sort",
         )
     },

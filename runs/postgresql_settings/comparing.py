@@ -10,18 +10,38 @@ from runs.postgresql_settings.names import known
 # The place of a cluster, and what differs between starts or sessions.
 _OF_THE_CLUSTER = frozenset(
     {
-        *("application_name", "cluster_name", "config_file", "data_directory", "external_pid_file"),
-        *("hba_file", "ident_file", "hosts_file", "log_file_mode", "num_os_semaphores", "port"),
-        *("shared_memory_size", "shared_memory_size_in_huge_pages", "unix_socket_directories"),
-        *("unix_socket_directory", "transaction_deferrable", "transaction_isolation"),
-        *("transaction_read_only", "client_encoding"),
+        "application_name",
+        "cluster_name",
+        "config_file",
+        "data_directory",
+        "external_pid_file",
+        "hba_file",
+        "ident_file",
+        "hosts_file",
+        "log_file_mode",
+        "num_os_semaphores",
+        "port",
+        "shared_memory_size",
+        "shared_memory_size_in_huge_pages",
+        "unix_socket_directories",
+        "unix_socket_directory",
+        "transaction_deferrable",
+        "transaction_isolation",
+        "transaction_read_only",
+        "client_encoding",
     }
 )
 # What initdb writes into postgresql.conf by the machine's locale and time zone.
 _BY_THE_LOCALE = frozenset(
     {
-        *("lc_messages", "lc_monetary", "lc_numeric", "lc_time", "DateStyle"),
-        *("TimeZone", "log_timezone", "default_text_search_config"),
+        "lc_messages",
+        "lc_monetary",
+        "lc_numeric",
+        "lc_time",
+        "DateStyle",
+        "TimeZone",
+        "log_timezone",
+        "default_text_search_config",
     }
 )
 # And by itself, where the machine has the room.

@@ -198,9 +198,20 @@ _FLAGS = frozenset(
 )
 _WITH_VALUE = frozenset(
     {
-        *("--builtin-locale", "--encoding", "--icu-locale", "--icu-rules", "--lc-collate"),
-        *("--lc-ctype", "--lc-messages", "--lc-monetary", "--lc-numeric", "--lc-time", "--locale"),
-        *("--locale-provider", "--text-search-config", "--wal-segsize"),
+        "--builtin-locale",
+        "--encoding",
+        "--icu-locale",
+        "--icu-rules",
+        "--lc-collate",
+        "--lc-ctype",
+        "--lc-messages",
+        "--lc-monetary",
+        "--lc-numeric",
+        "--lc-time",
+        "--locale",
+        "--locale-provider",
+        "--text-search-config",
+        "--wal-segsize",
     }
 )
 OFFERED = (*sorted(_FLAGS), *(f"{name}=" for name in sorted(_WITH_VALUE)))

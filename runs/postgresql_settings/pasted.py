@@ -46,8 +46,16 @@ _YAML = re.compile(
 )
 _QUOTED_JSON = re.compile(r"--(?:parameters|config-json)\s++'(\s*+[\[{][^']*+)'")
 _NAMES = {"name", "parametername", "parameter_name", "parameter name", "parameter"}
-_VALUES = {"setting", "value", "parametervalue", "parameter_value", "parameter value",
-           "currentvalue", "current_setting", "values"}  # fmt: skip
+_VALUES = {
+    "setting",
+    "value",
+    "parametervalue",
+    "parameter_value",
+    "parameter value",
+    "currentvalue",
+    "current_setting",
+    "values",
+}
 _PAIR = re.compile(
     r"\A\s*+(?:- )?(?P<key>(?:parameter)?(?:name|value)|key|option|setting|unit|parameter|source)"
     r"\s*+[:=|]\s*+(?P<value>.*+)",
@@ -204,8 +212,11 @@ def _of_bare_rows(lines: list[str]) -> list[Pasted] | None:
     """A setting and its value in each row, and perhaps its unit, whatever is above them."""
     for separator in ("|", ",", "\t", ";"):
         found: list[Pasted] = []
-        rows = [(n, [each.strip("` ") for each in _cells(line, separator)])
-                for n, line in enumerate(lines, start=1) if separator in line]  # fmt: skip
+        rows = [
+            (n, [each.strip("` ") for each in _cells(line, separator)])
+            for n, line in enumerate(lines, start=1)
+            if separator in line
+        ]
         for number, cells in rows:
             if cells and existence(cells[0].lower()):
                 if len(cells) not in {2, 3} or (len(cells) == 3 and not _UNIT.fullmatch(cells[2])):

@@ -17,28 +17,74 @@ MASK = "********"
 
 # What a name of a secret contains, in a setting's name and in texts (`PGPASSWORD=x`) alike.
 WORDS = (
-    *("password", "passwd", "passphrase", "pwd", "secret", "token", "credential", "bearer"),
-    *("apikey", "api_key", "accesskey", "access_key", "account_key", "private_key", "privatekey"),
-    *("storage_key", "encryption_key", "authorization", "signature"),
+    "password",
+    "passwd",
+    "passphrase",
+    "pwd",
+    "secret",
+    "token",
+    "credential",
+    "bearer",
+    "apikey",
+    "api_key",
+    "accesskey",
+    "access_key",
+    "account_key",
+    "private_key",
+    "privatekey",
+    "storage_key",
+    "encryption_key",
+    "authorization",
+    "signature",
 )
 # The same as a part of a name: `app.auth`, `pw=x`; within a word they mean something else.
 PARTS = frozenset({"auth", "cred", "creds", "pass", "pw", "sas", "sig"})
 # Settings of extensions whose values are names and lists of words.
 _SHOWN = frozenset(
     {
-        *("citus.node_conninfo", "cron.database_name", "cron.host", "cron.timezone"),
-        *("basic_archive.archive_directory", "pg_partman_bgw.dbname", "pg_partman_bgw.role"),
-        *("pgaudit.role", "plpgsql.extra_errors", "plpgsql.extra_warnings"),
+        "citus.node_conninfo",
+        "cron.database_name",
+        "cron.host",
+        "cron.timezone",
+        "basic_archive.archive_directory",
+        "pg_partman_bgw.dbname",
+        "pg_partman_bgw.role",
+        "pgaudit.role",
+        "plpgsql.extra_errors",
+        "plpgsql.extra_warnings",
         "postgres_fdw.application_name",
     }
 )
 # Words of enumerations besides those of PostgreSQL's own settings.
 _HARMLESS_WORDS = frozenset(
     {
-        *("(disabled)", "basic", "csv", "enabled", "f", "function", "json", "misc", "misc_set"),
-        *("n", "nested", "object", "read", "relaxed_order", "role", "row", "statement"),
-        *("strict_order", "t", "text", "top", "use_column", "use_variable", "write"),
-        *("xml", "y", "yaml"),
+        "(disabled)",
+        "basic",
+        "csv",
+        "enabled",
+        "f",
+        "function",
+        "json",
+        "misc",
+        "misc_set",
+        "n",
+        "nested",
+        "object",
+        "read",
+        "relaxed_order",
+        "role",
+        "row",
+        "statement",
+        "strict_order",
+        "t",
+        "text",
+        "top",
+        "use_column",
+        "use_variable",
+        "write",
+        "xml",
+        "y",
+        "yaml",
     }
 )
 _NUMBER = re.compile(

@@ -10,11 +10,20 @@ from collections.abc import Mapping
 from runs.postgresql_settings.catalogue import before
 
 BYTES: Mapping[str, int] = {
-    "TB": 1024**4, "GB": 1024**3, "MB": 1024**2, "kB": 1024, "B": 1,
-}  # fmt: skip
+    "TB": 1024**4,
+    "GB": 1024**3,
+    "MB": 1024**2,
+    "kB": 1024,
+    "B": 1,
+}
 MICROSECONDS: Mapping[str, int] = {
-    "d": 86_400_000_000, "h": 3_600_000_000, "min": 60_000_000, "s": 1_000_000, "ms": 1000, "us": 1,
-}  # fmt: skip
+    "d": 86_400_000_000,
+    "h": 3_600_000_000,
+    "min": 60_000_000,
+    "s": 1_000_000,
+    "ms": 1000,
+    "us": 1,
+}
 # The first version that knows the unit; the others are older than 9.2.
 SINCE: Mapping[str, str] = {"TB": "9.4", "B": "11", "us": "12"}
 # The `unit` of a setting that counts blocks or WAL segments.

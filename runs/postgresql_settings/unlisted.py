@@ -84,8 +84,15 @@ IN_VAIN = frozenset(
 # String settings whose words each machine has by its locales and time zones, and those of all.
 OF_THE_MACHINE = frozenset(
     (
-        *("lc_messages", "lc_monetary", "lc_numeric", "lc_time"),
-        *("timezone", "timezone_abbreviations", "log_timezone", "bonjour", "max_stack_depth"),
+        "lc_messages",
+        "lc_monetary",
+        "lc_numeric",
+        "lc_time",
+        "timezone",
+        "timezone_abbreviations",
+        "log_timezone",
+        "bonjour",
+        "max_stack_depth",
     )
 )
 EVERYWHERE = frozenset({"", "c", "posix", "gmt", "utc", "default", *OFF, "100kb", "1mb", "2mb"})

@@ -127,8 +127,8 @@ def _finding(value: Any, slug: str) -> Finding:
     has_place = bool(made.section or made.quote)
     if (made.by == "benchlab") == has_place or bool(made.section) != bool(made.quote):
         raise fields.fault(
-            f"(“{made.text.en}”) needs the “section” and the “quote” in which the publication says "
-            "it, or “by: benchlab” and neither where BenchLab computes it"
+            f"(“{made.text.en}”) needs the “section” and the “quote” in which the publication "
+            "says it, or “by: benchlab” and neither where BenchLab computes it"
         )
     return made
 

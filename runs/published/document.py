@@ -199,9 +199,12 @@ class Rule:
             return {}
         over = {name: list(levels) for name, levels in self.over.items()}
         return {
-            "kind": self.kind, "operand": self.operand, "to": dict(self.to), "form": self.form,
+            "kind": self.kind,
+            "operand": self.operand,
+            "to": dict(self.to),
+            "form": self.form,
             "over": over,
-        }  # fmt: skip
+        }
 
     @classmethod
     def of(cls, stored: Mapping[str, Any]) -> Self:

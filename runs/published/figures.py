@@ -136,8 +136,8 @@ def figures(campaign: CampaignEntry) -> tuple[Figure, ...]:
         if other := seen.get(identity):
             message = (
                 f"“{figure.text}” has the metric {figure.metric} and the levels {figure.key}, "
-                f"as has “{other.text}” in row {other.row + 1}. Give the column or the row a level "
-                "that keeps them apart."
+                f"as has “{other.text}” in row {other.row + 1}. Give the column or the row "
+                "a level that keeps them apart."
             )
             raise PublishedFileError(
                 message, campaign=campaign.slug, row=figure.row, words=("|", figure.text)

@@ -115,8 +115,8 @@ def _check_setting(key: str, version: str, name: str) -> None:
         where = f"PostgreSQL {major}" if major else "no version of PostgreSQL that we know"
         verb = "does not have" if major else "has"
         raise PublishedFileError(
-            f"configuration {key}: {where} {verb} a setting {name}. Write the name as the server "
-            "knows it, and note a misprint of the publication in “notes”.",
+            f"configuration {key}: {where} {verb} a setting {name}. Write the name as the "
+            "server knows it, and note a misprint of the publication in “notes”.",
             words=f"{name}:",
         )
 
@@ -199,8 +199,8 @@ def _check_texts(campaign: CampaignEntry, found: Figures) -> None:
     for named in campaign.unprinted_repeats:
         if not any(named.items() <= each.items() for each in levels):
             message = (
-                f"“unprinted_repeats” names levels that no figure has: {named}. Take levels of the "
-                "columns or rows."
+                f"“unprinted_repeats” names levels that no figure has: {named}. Take "
+                "levels of the columns or rows."
             )
             raise _fault(campaign, message, words="unprinted_repeats:")
 

@@ -83,7 +83,10 @@ def from_xml(text: str) -> Any:
     """What EXPLAIN (FORMAT XML) has printed. Its elements are values, lists or groups of those."""
     path: list[tuple[str, list[tuple[str, Any]], list[str]]] = [("", [], [])]
     for found in _XML_TAG.finditer(text):
-        closes, name, is_empty, words = found[1], found[2], found[3], found[4]
+        closes = found[1]
+        name = found[2]
+        is_empty = found[3]
+        words = found[4]
         if words is not None:
             path[-1][2].append(words)
             continue

@@ -11,14 +11,38 @@ from runs.query_plans.node import Node, Plan, PlanUnreadableError
 # Shown by the node itself, not by a line of its own.
 _SHOWN = frozenset(
     (
-        "Node Type", "Strategy", "Partial Mode", "Parent Relationship", "Subplan Name",
-        "Parallel Aware", "Async Capable", "Join Type", "Relation Name", "Schema", "Alias",
-        "Index Name", "CTE Name", "Function Name", "Table Function Name", "Tuplestore Name",
-        "Operation", "Command", "Custom Plan Provider", "Startup Cost", "Total Cost", "Plan Rows",
-        "Plan Width", "Actual Startup Time", "Actual Total Time", "Actual Rows", "Actual Loops",
-        "Plans", "Workers", "Scan Direction",
+        "Node Type",
+        "Strategy",
+        "Partial Mode",
+        "Parent Relationship",
+        "Subplan Name",
+        "Parallel Aware",
+        "Async Capable",
+        "Join Type",
+        "Relation Name",
+        "Schema",
+        "Alias",
+        "Index Name",
+        "CTE Name",
+        "Function Name",
+        "Table Function Name",
+        "Tuplestore Name",
+        "Operation",
+        "Command",
+        "Custom Plan Provider",
+        "Startup Cost",
+        "Total Cost",
+        "Plan Rows",
+        "Plan Width",
+        "Actual Startup Time",
+        "Actual Total Time",
+        "Actual Rows",
+        "Actual Loops",
+        "Plans",
+        "Workers",
+        "Scan Direction",
     )
-)  # fmt: skip
+)
 # 9.3 has quotes here, as in its text.
 _INDEX_9_3 = re.compile(r'\A"(.+)"\Z')
 _AGGREGATES = {"Sorted": "GroupAggregate", "Hashed": "HashAggregate", "Mixed": "MixedAggregate"}
@@ -26,18 +50,43 @@ _ON = ("Relation Name", "CTE Name", "Function Name", "Table Function Name", "Tup
 # Values that the text format has in one line: (its name, (words of the line, name of the value)).
 _LINES: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
     ("Sort Method", (("", "Sort Method"), ("  {}: ", "Sort Space Used"))),
-    ("Buckets", (("", "Hash Buckets"), ("  Batches: ", "Hash Batches"),
-                 ("  Memory Usage: ", "Peak Memory Usage"))),
-    ("Planned Partitions", (("", "Planned Partitions"), ("  Batches: ", "HashAgg Batches"),
-                            ("  Memory Usage: ", "Peak Memory Usage"),
-                            ("  Disk Usage: ", "Disk Usage"))),
-    ("Batches", (("", "HashAgg Batches"), ("  Memory Usage: ", "Peak Memory Usage"),
-                 ("  Disk Usage: ", "Disk Usage"))),
-    ("Hits", (("", "Cache Hits"), ("  Misses: ", "Cache Misses"),
-              ("  Evictions: ", "Cache Evictions"), ("  Overflows: ", "Cache Overflows"),
-              ("  Memory Usage: ", "Peak Memory Usage"))),
+    (
+        "Buckets",
+        (
+            ("", "Hash Buckets"),
+            ("  Batches: ", "Hash Batches"),
+            ("  Memory Usage: ", "Peak Memory Usage"),
+        ),
+    ),
+    (
+        "Planned Partitions",
+        (
+            ("", "Planned Partitions"),
+            ("  Batches: ", "HashAgg Batches"),
+            ("  Memory Usage: ", "Peak Memory Usage"),
+            ("  Disk Usage: ", "Disk Usage"),
+        ),
+    ),
+    (
+        "Batches",
+        (
+            ("", "HashAgg Batches"),
+            ("  Memory Usage: ", "Peak Memory Usage"),
+            ("  Disk Usage: ", "Disk Usage"),
+        ),
+    ),
+    (
+        "Hits",
+        (
+            ("", "Cache Hits"),
+            ("  Misses: ", "Cache Misses"),
+            ("  Evictions: ", "Cache Evictions"),
+            ("  Overflows: ", "Cache Overflows"),
+            ("  Memory Usage: ", "Peak Memory Usage"),
+        ),
+    ),
     ("Storage", (("", "Storage"), ("  Maximum Storage: ", "Maximum Storage"))),
-)  # fmt: skip
+)
 _KILOBYTES = frozenset(
     (
         "Sort Space Used",
@@ -180,8 +229,9 @@ def _lines_of(name: str, value: Any, given: Mapping[str, Any]) -> Iterator[tuple
 
 def _line(given: Mapping[str, Any], parts: tuple[tuple[str, str], ...]) -> str:
     text = ""
-    was_resized = any(given.get(f"Original {name}", given.get(name)) != given.get(name)
-                      for _words, name in parts)  # fmt: skip
+    was_resized = any(
+        given.get(f"Original {name}", given.get(name)) != given.get(name) for _words, name in parts
+    )
     for words, name in parts:
         value = given.get(name)
         if value is None or (name == "Disk Usage" and _is_nothing(value)):
@@ -261,9 +311,18 @@ def _worker(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 _OF_FOOT = frozenset(
-    ("Plan", "Planning Time", "Execution Time", "Total Runtime", "Settings", "Planning", "Triggers",
-     "JIT", "Serialization")
-)  # fmt: skip
+    (
+        "Plan",
+        "Planning Time",
+        "Execution Time",
+        "Total Runtime",
+        "Settings",
+        "Planning",
+        "Triggers",
+        "JIT",
+        "Serialization",
+    )
+)
 
 
 def _foot(whole: Mapping[str, Any]) -> Iterator[str]:
@@ -271,8 +330,11 @@ def _foot(whole: Mapping[str, Any]) -> Iterator[str]:
         yield "Settings: " + ", ".join(f"{name} = '{value}'" for name, value in settings.items())
     yield from (f"{name}: {_text(whole[name])}" for name in whole if name not in _OF_FOOT)
     planning = dict(whole.get("Planning") or {})
-    memory = [f"{word}={planning.pop(f'Memory {word.title()}')}kB" for word in ("used", "allocated")
-              if f"Memory {word.title()}" in planning]  # fmt: skip
+    memory = [
+        f"{word}={planning.pop(f'Memory {word.title()}')}kB"
+        for word in ("used", "allocated")
+        if f"Memory {word.title()}" in planning
+    ]
     yield from (f"Planning: {name}: {value}" for name, value in _counters(planning))
     if memory:
         yield "Planning: Memory: " + "  ".join(memory)

@@ -69,10 +69,25 @@ _KIND = re.compile(
 _QUOTED = re.compile(r'"([^"]*+(?:""[^"]*+)*)"')
 _NO_NAME = re.compile(r"[|│;\\+]| {2}")
 _WITH_ONE = frozenset(
-    ("Hash", "Sort", "Incremental Sort", "Limit", "Materialize", "Memoize", "Gather",
-     "Gather Merge", "Unique", "WindowAgg", "LockRows", "Bitmap Heap Scan", "Aggregate",
-     "GroupAggregate", "HashAggregate", "Subquery Scan")
-)  # fmt: skip
+    (
+        "Hash",
+        "Sort",
+        "Incremental Sort",
+        "Limit",
+        "Materialize",
+        "Memoize",
+        "Gather",
+        "Gather Merge",
+        "Unique",
+        "WindowAgg",
+        "LockRows",
+        "Bitmap Heap Scan",
+        "Aggregate",
+        "GroupAggregate",
+        "HashAggregate",
+        "Subquery Scan",
+    )
+)
 
 
 @dataclass

@@ -13,10 +13,25 @@ LOOKS = frozenset(
 )
 # Steps during the load, preparations for it, and clean-ups of leftovers; names follow.
 BESIDE = (
-    "monitor", "profile", "keep-perf", "set-perf", "check-cpus", "source", "stop-what-was-left",
-    "lag", "clear", "read-settings", "show-cores", "try-affinity", "read-affinity", "explain",
-    "counters", "run-queue", "settings-after", "instructions",
-)  # fmt: skip
+    "monitor",
+    "profile",
+    "keep-perf",
+    "set-perf",
+    "check-cpus",
+    "source",
+    "stop-what-was-left",
+    "lag",
+    "clear",
+    "read-settings",
+    "show-cores",
+    "try-affinity",
+    "read-affinity",
+    "explain",
+    "counters",
+    "run-queue",
+    "settings-after",
+    "instructions",
+)
 
 
 @dataclass(frozen=True)

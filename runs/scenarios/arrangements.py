@@ -40,9 +40,11 @@ SINGLE, LOGICAL, POOLED = "single", "logical", "pooled"
 STREAMING = {"sync": 1, "async": 1, "quorum": 2, "mixed": 2}
 # What pg_stat_replication says of each standby, in the order of their names.
 MODES = {
-    "sync": ("sync",), "async": ("async",), "quorum": ("quorum", "quorum"),
+    "sync": ("sync",),
+    "async": ("async",),
+    "quorum": ("quorum", "quorum"),
     "mixed": ("sync", "async"),
-}  # fmt: skip
+}
 # The kinds of topology of such runs.
 KINDS = dict.fromkeys(STREAMING, "streaming") | {LOGICAL: "logical", POOLED: "pooled"}
 PROGRAMS = {POOLED: pooler.PROGRAM}

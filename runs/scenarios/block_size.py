@@ -177,7 +177,12 @@ SCENARIO = Scenario(
     factors=(),
     parameters=(
         Parameter(
-            "scale_percent", _("Scale factor"), "%", default=20, minimum=1, maximum=10_000,
+            "scale_percent",
+            _("Scale factor"),
+            "%",
+            default=20,
+            minimum=1,
+            maximum=10_000,
             help=_("100 is scale factor 1, about 1 GB of CSV. The article used 10."),
         ),
     ),
@@ -202,8 +207,12 @@ SCENARIO = Scenario(
     places={
         f"block-size-2012-{name}": Place(metric=metric)
         for name, metric in (
-            ("buffers", "cached_bytes"), ("data", "database_bytes"), ("group", "elapsed_group"),
-            ("load", "elapsed_load"), ("scan", "elapsed_scan"), ("tables", "table_size"),
+            ("buffers", "cached_bytes"),
+            ("data", "database_bytes"),
+            ("group", "elapsed_group"),
+            ("load", "elapsed_load"),
+            ("scan", "elapsed_scan"),
+            ("tables", "table_size"),
         )
     },
-)  # fmt: skip
+)

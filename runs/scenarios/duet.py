@@ -161,16 +161,23 @@ SCENARIO = Scenario(
         design.scale(_("Of each of the two clusters; one unit is about 16 MB.")),
         Parameter("duration", _("Duration of a pair"), "s", default=5, minimum=1, maximum=3_600),
         Parameter(
-            "pairs", _("Pairs of a run"), "", default=12, minimum=2, maximum=1_000,
+            "pairs",
+            _("Pairs of a run"),
+            "",
+            default=12,
+            minimum=2,
+            maximum=1_000,
             help=_("Each of the two starts first in every second pair."),
         ),
     ),
     metrics=(
-        known_metrics.DUET_RATIO, known_metrics.DUET_TPS, known_metrics.DUET_PARTNER_TPS,
+        known_metrics.DUET_RATIO,
+        known_metrics.DUET_TPS,
+        known_metrics.DUET_PARTNER_TPS,
         known_metrics.DUET_SPREAD,
     ),
     writes=False,
     procedure=Duet(),
     arrangement=partner,
     quick=Quick({"scale": 2, "duration": 2, "pairs": 6}, {"clients": (1,)}, repeats=3),
-)  # fmt: skip
+)

@@ -55,4 +55,4 @@ SCENARIO = Scenario(
     },
     by_hand=ByHand(SCRIPT),
     quick=Quick({"scale": 10, "duration": 6}, {"clients": (1, 2, 4)}, repeats=3),
-)  # fmt: skip
+)

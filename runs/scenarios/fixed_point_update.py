@@ -59,9 +59,7 @@ SCENARIO = Scenario(
     places={
         "wg1-2021-update": Place(
             unknown={
-                "clients": _(
-                    "ten numbers of clients were measured; the others are not printed"
-                )
+                "clients": _("ten numbers of clients were measured; the others are not printed")
             }
         ),
         "wg1-2017-strace-counts": Place(
@@ -78,4 +76,4 @@ SCENARIO = Scenario(
     by_hand=ByHand(SCRIPT, ("-F", str(FILLFACTOR))),
     quick=Quick({"scale": 10, "duration": 6}, {"clients": (1, 2, 4)}, repeats=3),
     cluster=cluster,
-)  # fmt: skip
+)

@@ -262,7 +262,8 @@ SCENARIO = Scenario(
     source="PGECons WG3 2017",
     factors=(
         ChoiceFactor(
-            "operation", _("Operation"),
+            "operation",
+            _("Operation"),
             choices={
                 "select": _("join of one customer and one account"),
                 "update": _("update of one account"),
@@ -271,12 +272,18 @@ SCENARIO = Scenario(
             default=("select",),
         ),
         Factor(
-            "pattern", _("Pattern"), default=(1, 2, 3, 4), minimum=1, maximum=4,
-            help=_("1: both tables local, 2: accounts foreign, 3: customers foreign, 4: both "
-                "foreign."),
+            "pattern",
+            _("Pattern"),
+            default=(1, 2, 3, 4),
+            minimum=1,
+            maximum=4,
+            help=_(
+                "1: both tables local, 2: accounts foreign, 3: customers foreign, 4: both foreign."
+            ),
         ),
         ChoiceFactor(
-            "table_location", _("Table written to"),
+            "table_location",
+            _("Table written to"),
             choices={"local": _("local table"), "foreign": _("foreign table")},
             default=("local",),
         ),
@@ -284,12 +291,20 @@ SCENARIO = Scenario(
     ),
     parameters=(
         design.scale(
-            _("One unit is 100,000 accounts and customers, about 40 MB a server. The report "
-                "used 1."), default=1,
+            _(
+                "One unit is 100,000 accounts and customers, about 40 MB a server. The report "
+                "used 1."
+            ),
+            default=1,
         ),
         design.duration(_("Seconds per run. The report used 60.")),
         Parameter(
-            "warm_up", _("Warm-up"), "s", default=10, minimum=0, maximum=3600,
+            "warm_up",
+            _("Warm-up"),
+            "s",
+            default=10,
+            minimum=0,
+            maximum=3600,
             help=_("Seconds of the same load before, which are not counted. The report used 10."),
         ),
     ),
@@ -311,4 +326,4 @@ SCENARIO = Scenario(
         slug: Place(levels={"pattern": (1,), "table_location": ("local", "foreign")})
         for slug in ("wg1-2017-9-4-2", "wg1-2017-9-4-3")
     },
-)  # fmt: skip
+)

@@ -312,17 +312,27 @@ FACTORS = (
 )
 PARAMETERS = (
     Parameter(
-        "records", _("Records"), "rows", default=40_000, minimum=1000, maximum=10_000_000,
+        "records",
+        _("Records"),
+        "rows",
+        default=40_000,
+        minimum=1000,
+        maximum=10_000_000,
         help=_("About 1.5 kB each. The report had 203,317."),
     ),
     Parameter("clients", _("Clients"), "", default=1, minimum=1, maximum=1000),
     Parameter("duration", _("Duration"), "s", default=10, minimum=1, maximum=604_800),
-)  # fmt: skip
+)
 BESIDE = pgbench_design.switch("background_load", _("Concurrent inserts"), "off", "on")
 RATE = Parameter(
-    "insert_rate", _("Inserts a second during the searches"), "inserts/s", default=300, minimum=1,
-    maximum=100_000, help=_("The report had about 1,200."),
-)  # fmt: skip
+    "insert_rate",
+    _("Inserts a second during the searches"),
+    "inserts/s",
+    default=300,
+    minimum=1,
+    maximum=100_000,
+    help=_("The report had about 1,200."),
+)
 
 SEARCH = Scenario(
     slug="full-text-search",

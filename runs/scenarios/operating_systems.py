@@ -154,12 +154,14 @@ SCENARIO = Scenario(
     source="PGECons WG3 2017",
     factors=(
         ChoiceFactor(
-            "operation", _("Operation"),
+            "operation",
+            _("Operation"),
             choices={"read": _("reading"), "update": _("updating")},
             default=("read", "update"),
         ),
         ChoiceFactor(
-            "shared_buffers", "shared_buffers",
+            "shared_buffers",
+            "shared_buffers",
             choices={
                 AS_CONFIGURED: _("as configured"),
                 **{each: each for each in SIZES},
@@ -167,7 +169,8 @@ SCENARIO = Scenario(
             default=(AS_CONFIGURED,),
         ),
         ChoiceFactor(
-            "wal_sync_method", "wal_sync_method",
+            "wal_sync_method",
+            "wal_sync_method",
             choices={
                 AS_CONFIGURED: _("as configured"),
                 **{each: each for each in METHODS},
@@ -180,7 +183,11 @@ SCENARIO = Scenario(
         design.scale(_("One unit is 100,000 accounts, about 16 MB. The report used 1000.")),
         design.duration(_("Seconds per run. The report used 300.")),
         Parameter(
-            "fsync_seconds", _("pg_test_fsync, seconds a test"), "s", default=1, minimum=0,
+            "fsync_seconds",
+            _("pg_test_fsync, seconds a test"),
+            "s",
+            default=1,
+            minimum=0,
             maximum=60,
             help=_("Before each run of a wal_sync_method; it makes 17 tests. 0 leaves it out."),
         ),
@@ -194,8 +201,10 @@ SCENARIO = Scenario(
     quick=Quick(
         parameters={"scale": 10, "duration": 6, "fsync_seconds": 1},
         levels={
-            "operation": ("update",), "shared_buffers": (AS_CONFIGURED,),
-            "wal_sync_method": ("open_datasync", "fdatasync"), "clients": (1, 8),
+            "operation": ("update",),
+            "shared_buffers": (AS_CONFIGURED,),
+            "wal_sync_method": ("open_datasync", "fdatasync"),
+            "clients": (1, 8),
         },
     ),
     places={
@@ -209,9 +218,11 @@ SCENARIO = Scenario(
         ),
         "wg1-2017-5-3": Place(
             levels={
-                "operation": ("update",), "shared_buffers": (AS_CONFIGURED,), "clients": (1,),
+                "operation": ("update",),
+                "shared_buffers": (AS_CONFIGURED,),
+                "clients": (1,),
             },
             metric=known_metrics.FSYNC_OPERATIONS.name,
         ),
     },
-)  # fmt: skip
+)

@@ -155,17 +155,31 @@ SCENARIO = Scenario(
     ),
     parameters=(
         Parameter(
-            "scale_percent", _("Scale factor"), "%", default=20, minimum=5, maximum=10_000,
+            "scale_percent",
+            _("Scale factor"),
+            "%",
+            default=20,
+            minimum=5,
+            maximum=10_000,
             help=_("100 is scale factor 1, about 1.7 GB with keys. The report used 2."),
         ),
         Parameter(
-            "statement_timeout", _("Statement timeout"), "s", default=20, minimum=0, maximum=86_400,
+            "statement_timeout",
+            _("Statement timeout"),
+            "s",
+            default=20,
+            minimum=0,
+            maximum=86_400,
             help=_("A query that takes longer is ended, which is a result; 0: never."),
         ),
     ),
     metrics=(
-        known_metrics.ELAPSED, known_metrics.PARALLEL_PART, known_metrics.GATHERED,
-        known_metrics.WORKERS_PLANNED, known_metrics.WORKERS_LAUNCHED, known_metrics.ROWS_RETURNED,
+        known_metrics.ELAPSED,
+        known_metrics.PARALLEL_PART,
+        known_metrics.GATHERED,
+        known_metrics.WORKERS_PLANNED,
+        known_metrics.WORKERS_LAUNCHED,
+        known_metrics.ROWS_RETURNED,
     ),
     writes=False,
     procedure=ParallelQuery(),
@@ -185,4 +199,4 @@ SCENARIO = Scenario(
         "wg1-2017-6-16": Place(metric="parallel_part_elapsed"),
         "wg1-2017-6-17": Place(metric="parallel_part_elapsed"),
     },
-)  # fmt: skip
+)

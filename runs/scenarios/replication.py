@@ -214,19 +214,23 @@ SCENARIO = Scenario(
     source="PGECons WG3 2017",
     factors=(
         Factor(
-            "sync_standbys", _("Synchronous standbys"), default=(0, 1), minimum=0,
+            "sync_standbys",
+            _("Synchronous standbys"),
+            default=(0, 1),
+            minimum=0,
             maximum=MOST_STANDBYS,
         ),
         Factor(
-            "async_standbys", _("Asynchronous standbys"), default=(0, 1), minimum=0,
+            "async_standbys",
+            _("Asynchronous standbys"),
+            default=(0, 1),
+            minimum=0,
             maximum=MOST_STANDBYS,
         ),
         ChoiceFactor(
             "synchronous_commit",
             "synchronous_commit",
-            choices={
-                each: each for each in ("on", "remote_apply", "remote_write", "local", "off")
-            },
+            choices={each: each for each in ("on", "remote_apply", "remote_write", "local", "off")},
             default=("on",),
         ),
         ChoiceFactor(
@@ -246,7 +250,12 @@ SCENARIO = Scenario(
         design.duration(_("Seconds per run. The report used 300.")),
         design.clients(16, _("The report used 64.")),
         Parameter(
-            "standbys", _("Standbys in all"), "", default=0, minimum=0, maximum=MOST_STANDBYS,
+            "standbys",
+            _("Standbys in all"),
+            "",
+            default=0,
+            minimum=0,
+            maximum=MOST_STANDBYS,
             help=_("0 measures every pair of at most three; 3 only those of the mixed design."),
         ),
     ),
@@ -259,12 +268,16 @@ SCENARIO = Scenario(
     measures=measures,
     requires=(
         Requirement(
-            90600, _("remote_apply came with PostgreSQL 9.6."),
-            factor="synchronous_commit", level="remote_apply",
+            90600,
+            _("remote_apply came with PostgreSQL 9.6."),
+            factor="synchronous_commit",
+            level="remote_apply",
         ),
         Requirement(
-            100000, _("a quorum came with PostgreSQL 10."),
-            factor="synchronous_by", level="majority",
+            100000,
+            _("a quorum came with PostgreSQL 10."),
+            factor="synchronous_by",
+            level="majority",
         ),
         _from_9_6(2),
         _from_9_6(3),
@@ -289,4 +302,4 @@ SCENARIO = Scenario(
         parameters={"standbys": 0, **QUICK},
         levels={"sync_standbys": (0, 1), "async_standbys": (0, 1)},
     ),
-)  # fmt: skip
+)

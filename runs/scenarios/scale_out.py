@@ -45,18 +45,27 @@ MOST_TRIES = 100
 TABLES = (
     ("pgbench_branches", "bid", "bid int, bbalance int, filler char(88)", 1, "id, 0, ''"),
     (
-        "pgbench_tellers", "tid", "tid int, bid int, tbalance int, filler char(84)", 10,
+        "pgbench_tellers",
+        "tid",
+        "tid int, bid int, tbalance int, filler char(84)",
+        10,
         "id, (id - 1) / 10 + 1, 0, ''",
     ),
     (
-        "pgbench_accounts", "aid", "aid int, bid int, abalance int, filler char(84)", 100_000,
+        "pgbench_accounts",
+        "aid",
+        "aid int, bid int, abalance int, filler char(84)",
+        100_000,
         "id, (id - 1) / 100000 + 1, 0, ''",
     ),
     (
-        "pgbench_history", "aid",
-        "tid int, bid int, aid int, delta int, mtime timestamp, filler char(22)", 0, "",
+        "pgbench_history",
+        "aid",
+        "tid int, bid int, aid int, delta int, mtime timestamp, filler char(22)",
+        0,
+        "",
     ),
-)  # fmt: skip
+)
 SUMS = """
 SELECT (SELECT coalesce(sum(abalance), 0) FROM pgbench_accounts),
     (SELECT coalesce(sum(tbalance), 0) FROM pgbench_tellers),
@@ -219,7 +228,8 @@ SCENARIO = Scenario(
     source="PGECons WG1 2013",
     factors=(
         ChoiceFactor(
-            "cluster", _("Cluster"),
+            "cluster",
+            _("Cluster"),
             choices={
                 ALONE: _("PostgreSQL alone"),
                 "fdw-1": _("1 node by postgres_fdw"),
@@ -230,12 +240,14 @@ SCENARIO = Scenario(
             default=(ALONE, "fdw-1", "fdw-2"),
         ),
         ChoiceFactor(
-            "size", _("Size"),
+            "size",
+            _("Size"),
             choices={"fixed": _("fixed"), "per-node": _("fixed size a node")},
             default=("fixed",),
         ),
         ChoiceFactor(
-            "load", _("Load"),
+            "load",
+            _("Load"),
             choices={"read": _("reading"), "update": _("updating (TPC-B)")},
             default=("read", "update"),
         ),
@@ -269,7 +281,9 @@ SCENARIO = Scenario(
     quick=Quick(
         parameters={"scale": 5, "duration": 8, "clients": 4},
         levels={
-            "cluster": (ALONE, "fdw-1", "fdw-2"), "size": ("fixed",), "load": ("read", "update"),
+            "cluster": (ALONE, "fdw-1", "fdw-2"),
+            "size": ("fixed",),
+            "load": ("read", "update"),
         },
     ),
-)  # fmt: skip
+)

@@ -135,11 +135,17 @@ def argv(levels: Values, parameters: Values, folder: str) -> tuple[str, ...]:
     """fio's command line: as printed in the report, or buffered with a flush after an interval."""
     interval = str(levels["fsync_interval"])
     common = (
-        "fio", "--name=benchlab", f"--directory={folder}", f"--size={parameters['size_mb']}M",
-        f"--bs={BLOCK_KB}k", "--group_reporting", f"--runtime={parameters['duration']}",
-        f"--rw={WAYS[str(levels['access'])]}", "--output-format=json",
+        "fio",
+        "--name=benchlab",
+        f"--directory={folder}",
+        f"--size={parameters['size_mb']}M",
+        f"--bs={BLOCK_KB}k",
+        "--group_reporting",
+        f"--runtime={parameters['duration']}",
+        f"--rw={WAYS[str(levels['access'])]}",
+        "--output-format=json",
         *(["--time_based"] if parameters.get("time_based") else []),
-    )  # fmt: skip
+    )
     if interval == DIRECT:
         return (*common, "--direct=1", f"--numjobs={parameters['jobs']}")
     return (*common, "--numjobs=1", f"--fsync={FLUSH_AFTER[interval]}", "--end_fsync=1")
@@ -160,7 +166,8 @@ SCENARIO = Scenario(
     source="PGECons WG1 2013",
     factors=(
         ChoiceFactor(
-            "access", _("Access"),
+            "access",
+            _("Access"),
             choices={
                 "sequential read": _("sequential read"),
                 "sequential write": _("sequential write"),
@@ -170,7 +177,8 @@ SCENARIO = Scenario(
             default=tuple(WAYS),
         ),
         ChoiceFactor(
-            "fsync_interval", _("fsync after"),
+            "fsync_interval",
+            _("fsync after"),
             choices={
                 DIRECT: _("direct I/O, without a flush"),
                 "8kB": "8 kB",
@@ -182,25 +190,48 @@ SCENARIO = Scenario(
     ),
     parameters=(
         Parameter(
-            "size_mb", _("Size per job"), "MiB", default=1024, minimum=1, maximum=1_000_000,
+            "size_mb",
+            _("Size per job"),
+            "MiB",
+            default=1024,
+            minimum=1,
+            maximum=1_000_000,
             help=_("The report used 1 GB."),
         ),
         Parameter(
-            "jobs", _("Jobs"), "", default=4, minimum=1, maximum=64,
+            "jobs",
+            _("Jobs"),
+            "",
+            default=4,
+            minimum=1,
+            maximum=64,
             help=_("With direct I/O; the report used 4. With flushes there is one."),
         ),
         Parameter(
-            "duration", _("Duration"), "s", default=60, minimum=1, maximum=86_400,
+            "duration",
+            _("Duration"),
+            "s",
+            default=60,
+            minimum=1,
+            maximum=86_400,
             help=_("At most: the jobs end when their size is done. The report used 60."),
         ),
         Parameter(
-            "time_based", _("Go on until the duration is over"), "", default=0, minimum=0,
-            maximum=1, help=_("1: the jobs begin their size again. The report: 0."),
+            "time_based",
+            _("Go on until the duration is over"),
+            "",
+            default=0,
+            minimum=0,
+            maximum=1,
+            help=_("1: the jobs begin their size again. The report: 0."),
         ),
     ),
     metrics=(
-        known_metrics.BANDWIDTH, known_metrics.STORAGE_READ, known_metrics.STORAGE_WRITE,
-        known_metrics.IOPS, known_metrics.FSYNC_LATENCY,
+        known_metrics.BANDWIDTH,
+        known_metrics.STORAGE_READ,
+        known_metrics.STORAGE_WRITE,
+        known_metrics.IOPS,
+        known_metrics.FSYNC_LATENCY,
     ),
     writes=False,
     procedure=StorageBandwidth(),
@@ -213,4 +244,4 @@ SCENARIO = Scenario(
             "fsync_interval": (DIRECT, "8kB", "128kB", "none"),
         },
     ),
-)  # fmt: skip
+)

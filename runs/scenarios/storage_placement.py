@@ -38,7 +38,11 @@ from runs.scenarios.pgbench_load import BUILT_IN
 from runs.tools import known_metrics
 from runs.wording import gettext_noop as _
 
-SLOW, WAL, INDEX, TABLE, ALL = "all-hdd", "wal-ssd", "index-ssd", "table-ssd", "all-ssd"
+SLOW = "all-hdd"
+WAL = "wal-ssd"
+INDEX = "index-ssd"
+TABLE = "table-ssd"
+ALL = "all-ssd"
 IN_MEMORY = frozenset(("tmpfs", "ramfs"))
 INDEX_ONLY_SINCE = 90200
 INDEX_ONLY = """\\set naccounts 100000 * :scale
@@ -256,7 +260,8 @@ SCENARIO = Scenario(
     source="PGECons WG1 2013",
     factors=(
         ChoiceFactor(
-            "placement", _("Placement"),
+            "placement",
+            _("Placement"),
             choices={
                 SLOW: _("all on the slow device"),
                 WAL: _("WAL on the fast device"),
@@ -267,7 +272,8 @@ SCENARIO = Scenario(
             default=(SLOW,),
         ),
         ChoiceFactor(
-            "load", _("Load"),
+            "load",
+            _("Load"),
             choices={
                 "update": _("updating (TPC-B)"),
                 "read": _("reading"),
@@ -276,7 +282,8 @@ SCENARIO = Scenario(
             default=("update", "read"),
         ),
         ChoiceFactor(
-            "index_only_scan", _("Index-only scan"),
+            "index_only_scan",
+            _("Index-only scan"),
             choices={
                 "any": _("not applicable"),
                 "succeeds": _("succeeds"),
@@ -300,14 +307,17 @@ SCENARIO = Scenario(
     measures=measures,
     requires=(
         Requirement(
-            INDEX_ONLY_SINCE, _("index-only scans came with PostgreSQL 9.2."),
-            factor="load", level="index-only",
+            INDEX_ONLY_SINCE,
+            _("index-only scans came with PostgreSQL 9.2."),
+            factor="load",
+            level="index-only",
         ),
     ),
     quick=replace(
         ON_ONE_MACHINE,
         levels={
-            "placement": (SLOW,), "load": ("update", "read", "index-only"),
+            "placement": (SLOW,),
+            "load": ("update", "read", "index-only"),
             "index_only_scan": ("any", "succeeds", "fails"),
         },
     ),
@@ -319,10 +329,12 @@ SCENARIO = Scenario(
         ),
         "wg1-2013-4-stack": Place(
             levels={
-                "placement": (SLOW,), "load": ("index-only",), "index_only_scan": ("fails",),
+                "placement": (SLOW,),
+                "load": ("index-only",),
+                "index_only_scan": ("fails",),
             },
             quick=ON_ONE_MACHINE,
             treatment=("waits",),
         ),
     },
-)  # fmt: skip
+)

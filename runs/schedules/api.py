@@ -42,7 +42,8 @@ class ScheduleSerializer(serializers.Serializer[Schedule]):
     kind = serializers.ChoiceField(choices=Schedule.Kind.choices)
     weekdays = serializers.ListField(child=serializers.IntegerField())
     at = computed(
-        *(serializers.CharField, lambda it: f"{it.hour:02}:{it.minute:02}"),
+        serializers.CharField,
+        lambda it: f"{it.hour:02}:{it.minute:02}",
         help_text="Hour and minute in its time zone.",
     )
     time_zone = serializers.CharField()

@@ -68,7 +68,9 @@ class HardwareRowSerializer(serializers.Serializer[HardwareRow]):
     virtualization = serializers.CharField(source="hardware.virtualization")
     facts = serializers.DictField(source="hardware.facts")
     servers = computed(
-        *(serializers.ListField, lambda row: [each.slug for each in row.servers], "Their slugs."),
+        serializers.ListField,
+        lambda row: [each.slug for each in row.servers],
+        "Their slugs.",
         child=serializers.CharField(),
     )
     runs = serializers.IntegerField(help_text=f"Counted up to {MOST_COUNTED:,}.")
@@ -150,7 +152,8 @@ class ServerSerializer(serializers.Serializer[Server]):
     problem = serializers.SerializerMethodField()
     maintenance = serializers.SerializerMethodField()
     host_key_fingerprint = computed(
-        *(serializers.CharField, lambda it: fingerprint(it.host_key) if it.host_key else None),
+        serializers.CharField,
+        lambda it: fingerprint(it.host_key) if it.host_key else None,
         help_text="SHA256 of the pinned key, as ssh-keygen prints it; null before it is pinned.",
         allow_null=True,
     )

@@ -49,7 +49,11 @@ def mark(tone: str, label: object, href: str) -> SafeString:
     return format_html(
         '<a class="mark tone--{}" href="{}" title="{}">{}'
         '<span class="visually-hidden">{}</span></a>',
-        *(tone, href, label, icon(tone), label),
+        tone,
+        href,
+        label,
+        icon(tone),
+        label,
     )
 
 

@@ -152,11 +152,24 @@ PROCESS_WRITE = _other("process_write", "kB/s", "neutral", _("Written by a progr
 HOST = {
     each.name: each
     for each in (
-        *(CPU_USER, CPU_SYSTEM, CPU_IOWAIT, CPU_STEAL, CPU_IDLE),
-        *(MEMORY_FREE, MEMORY_CACHED, RUN_QUEUE),
-        *(DISK_READ, DISK_WRITE, DISK_TRANSFER, DISK_UTIL, DISK_AWAIT),
-        *(NETWORK_RECEIVE, NETWORK_SEND),
-        *(PROCESS_CPU, PROCESS_READ, PROCESS_WRITE),
+        CPU_USER,
+        CPU_SYSTEM,
+        CPU_IOWAIT,
+        CPU_STEAL,
+        CPU_IDLE,
+        MEMORY_FREE,
+        MEMORY_CACHED,
+        RUN_QUEUE,
+        DISK_READ,
+        DISK_WRITE,
+        DISK_TRANSFER,
+        DISK_UTIL,
+        DISK_AWAIT,
+        NETWORK_RECEIVE,
+        NETWORK_SEND,
+        PROCESS_CPU,
+        PROCESS_READ,
+        PROCESS_WRITE,
     )
 }
 GENERATOR_CPU = _other(

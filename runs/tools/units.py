@@ -37,10 +37,28 @@ QUANTITIES: dict[str, dict[str, Fraction | int]] = {
     **{
         each: {each: 1}
         for each in (
-            *("transactions", "queries", "requests", "calls", "events", "errors", "retries"),
-            *("deadlocks", "connections", "sessions", "processes", "processors", "workers"),
-            *("rows", "blocks", "vacuums", "ops"),
-            *("events/s", "errors/s", "items/s", "rows/s", "inserts/s"),
+            "transactions",
+            "queries",
+            "requests",
+            "calls",
+            "events",
+            "errors",
+            "retries",
+            "deadlocks",
+            "connections",
+            "sessions",
+            "processes",
+            "processors",
+            "workers",
+            "rows",
+            "blocks",
+            "vacuums",
+            "ops",
+            "events/s",
+            "errors/s",
+            "items/s",
+            "rows/s",
+            "inserts/s",
         )
     },
 }

@@ -16,14 +16,31 @@ pytestmark = pytest.mark.django_db
 
 RUNS = 1000
 # Of uploads: what an upload stores, and what shows it.
-PAGES = ("/", "/campaigns/", "/campaigns/new-ci/", "/campaigns/new-ci/history/", "/changes/",
-         "/hardware/", "/compare/", "/compare/?q=new-ci", "/versions/")  # fmt: skip
+PAGES = (
+    "/",
+    "/campaigns/",
+    "/campaigns/new-ci/",
+    "/campaigns/new-ci/history/",
+    "/changes/",
+    "/hardware/",
+    "/compare/",
+    "/compare/?q=new-ci",
+    "/versions/",
+)
 LISTS = ("campaigns", "changes", "hardware", "measurements", "runs", "scenarios")
 FILTERS = (
-    *("campaigns/?origin=uploaded", "hardware/?cpu_model=nothing", "measurements/?campaign=new-ci"),
-    *("measurements/?campaign=new-ci&metric=tps", "measurements/?metric=tps"),
-    *("measurements/?version=18", "runs/?campaign=new-ci", "runs/?origin=executed"),
-    *("runs/?origin=uploaded", "runs/?state=failed", "runs/?version=18", "runs/?version=9"),
+    "campaigns/?origin=uploaded",
+    "hardware/?cpu_model=nothing",
+    "measurements/?campaign=new-ci",
+    "measurements/?campaign=new-ci&metric=tps",
+    "measurements/?metric=tps",
+    "measurements/?version=18",
+    "runs/?campaign=new-ci",
+    "runs/?origin=executed",
+    "runs/?origin=uploaded",
+    "runs/?state=failed",
+    "runs/?version=18",
+    "runs/?version=9",
 )
 
 # TRUNCATE does so itself, but of the partitions only.

@@ -118,9 +118,17 @@ def test_filters_and_paging_are_described(schema):
     parameters = schema["paths"]["/api/v1/measurements/"]["get"]["parameters"]
 
     assert {parameter["name"] for parameter in parameters} == {
-        "campaign", "cursor", "format", "metric", "origin", "page_size", "run", "source", "table",
+        "campaign",
+        "cursor",
+        "format",
+        "metric",
+        "origin",
+        "page_size",
+        "run",
+        "source",
+        "table",
         "version",
-    }  # fmt: skip
+    }
 
 
 def test_a_page_of_results_is_described_as_it_comes(schema):

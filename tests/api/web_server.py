@@ -26,9 +26,18 @@ class WebServer:
         address = urlsplit(os.environ["DATABASE_URL"])
         database = urlunsplit(address._replace(path=f"/{connection.settings_dict['NAME']}"))
         argv = (
-            *(sys.executable, "-m", "gunicorn", "benchlab.wsgi:application"),
-            *("--bind", f"127.0.0.1:{self.port}", "--workers", "2", "--no-control-socket"),
-            *("--threads", str(self.threads), "--preload"),
+            sys.executable,
+            "-m",
+            "gunicorn",
+            "benchlab.wsgi:application",
+            "--bind",
+            f"127.0.0.1:{self.port}",
+            "--workers",
+            "2",
+            "--no-control-socket",
+            "--threads",
+            str(self.threads),
+            "--preload",
         )
         environment = {
             **os.environ,

@@ -20,10 +20,14 @@ class Forge:
 
     def __init__(self) -> None:
         self.comments = [
-            {"id": number, "body": "<!-- benchlab: demo -->\nmine", "user": {"login": "somebody"},
-             "author": {"id": 5}}
+            {
+                "id": number,
+                "body": "<!-- benchlab: demo -->\nmine",
+                "user": {"login": "somebody"},
+                "author": {"id": 5},
+            }
             for number in range(1, 121)
-        ]  # fmt: skip
+        ]
         self.checks: list[dict] = []
         self.pulls: list[dict] = []
         self.calls: list[tuple[str, str]] = []
@@ -91,9 +95,10 @@ class Forge:
         if (method, path) == ("GET", "pulls"):
             owner, _colon, branch = query["head"].partition(":")
             return 200, [
-                each for each in self.pulls
+                each
+                for each in self.pulls
                 if each["head"]["ref"] == branch and each["head"]["user"]["login"] == owner
-            ]  # fmt: skip
+            ]
         found = re.fullmatch(r"pulls/(\d+)", path)
         return (200, self.pulls[0]) if found else (404, {"message": "Not Found"})
 

@@ -84,9 +84,13 @@ class Checkout:
 
     def git(self, *argv: str) -> str:
         done = subprocess.run(
-            ["git", *argv], cwd=self.folder, env=self.environment, capture_output=True, text=True,
+            ["git", *argv],
+            cwd=self.folder,
+            env=self.environment,
+            capture_output=True,
+            text=True,
             check=True,
-        )  # fmt: skip
+        )
         return done.stdout.strip()
 
     def commit(self, branch: str) -> None:
@@ -200,9 +204,13 @@ def test_an_undecided_verdict_is_a_warning_and_no_failure(checkout):
 def test_the_client_is_got_as_the_page_says(checkout):
     here = checkout("once")
     done = subprocess.run(
-        ["bash", "-e", "-c", block("Once", "sh")], cwd=here.folder, env=here.environment,
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        ["bash", "-e", "-c", block("Once", "sh")],
+        cwd=here.folder,
+        env=here.environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.stdout.strip().isdigit()
 
 
@@ -220,9 +228,13 @@ def test_both_sides_of_one_job_are_judged_and_the_campaign_is_watched(checkout):
     (here.folder / "admin-header").write_text(f"Authorization: Bearer {admin}\n")
     for name in ("Once", "Both sides in one job", "The verdict"):
         done = subprocess.run(
-            ["bash", "-ec", block(name, "sh")], cwd=here.folder, env=here.environment,
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
+            ["bash", "-ec", block(name, "sh")],
+            cwd=here.folder,
+            env=here.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         assert done.returncode == 0, done.stdout + done.stderr
     assert Run.objects.filter(campaign__slug="nightly", state="finished").count() == 10
     assert Campaign.objects.get().tracked_ref == "main"

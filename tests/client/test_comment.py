@@ -62,9 +62,13 @@ class Actions:
         self.forge = forge
         self.given = {name: str(each.get("default", "")) for name, each in ACTION["inputs"].items()}
         self.given |= {
-            "url": reach["BENCHLAB_URL"], "token": reach["BENCHLAB_TOKEN"], "campaign": "demo",
-            "scenario": "tpcb-like", "run": "pgbench -n -c 2 -j 2 -T 60", "github-token": "secret",
-        }  # fmt: skip
+            "url": reach["BENCHLAB_URL"],
+            "token": reach["BENCHLAB_TOKEN"],
+            "campaign": "demo",
+            "scenario": "tpcb-like",
+            "run": "pgbench -n -c 2 -j 2 -T 60",
+            "github-token": "secret",
+        }
 
     def uses(self, event, *, acts=("measure", "report"), **inputs) -> int:
         """The status of the last job. The second one has no checkout, but the artifact."""
@@ -81,21 +85,29 @@ class Actions:
         path = self.here.folder / "event.json"
         path.write_text(json.dumps(event))
         runner = {
-            "GITHUB_ACTIONS": "true", "GITHUB_SHA": sha, "GITHUB_REPOSITORY": "o/r",
+            "GITHUB_ACTIONS": "true",
+            "GITHUB_SHA": sha,
+            "GITHUB_REPOSITORY": "o/r",
             "GITHUB_REF_NAME": self.here.git("rev-parse", "--abbrev-ref", "HEAD"),
-            "GITHUB_API_URL": self.forge.url, "GITHUB_EVENT_PATH": str(path),
-            "GITHUB_STEP_SUMMARY": "summary.md", "GITHUB_RUN_ID": "77",
+            "GITHUB_API_URL": self.forge.url,
+            "GITHUB_EVENT_PATH": str(path),
+            "GITHUB_STEP_SUMMARY": "summary.md",
+            "GITHUB_RUN_ID": "77",
             "GITHUB_ACTION_PATH": str(ROOT / "ci" / "github"),
-        }  # fmt: skip
+        }
         for step in ACTION["runs"]["steps"]:
             if "run" not in step or not CONDITIONS[step["if"]](given["act"]):
                 continue
             env = {name: expanded(text, given) for name, text in step["env"].items()}
             done = subprocess.run(
-                ["bash", "-e", "-o", "pipefail", "-c", step["run"]], cwd=self.here.folder,
-                env=self.here.environment | runner | env, capture_output=True, text=True,
-                timeout=120, check=False,
-            )  # fmt: skip
+                ["bash", "-e", "-o", "pipefail", "-c", step["run"]],
+                cwd=self.here.folder,
+                env=self.here.environment | runner | env,
+                capture_output=True,
+                text=True,
+                timeout=120,
+                check=False,
+            )
             self.out = done.stdout + done.stderr
             if done.returncode:
                 break
@@ -177,15 +189,19 @@ def test_a_fork_without_secrets_is_reported_by_a_second_job(actions, here, forge
     kept[0].write_text(json.dumps(hostile))
     forge.pulls = [
         {
-            "number": 7, "html_url": "https://github.com/o/r/pull/7", "merge_commit_sha": "e" * 40,
+            "number": 7,
+            "html_url": "https://github.com/o/r/pull/7",
+            "merge_commit_sha": "e" * 40,
             "head": {"sha": HEAD, "ref": "topic", "user": {"login": "fork"}},
             "base": {"sha": main},
         }
-    ]  # fmt: skip
+    ]
     event = {
-        "head_branch": "topic", "head_sha": HEAD, "html_url": "https://github.com/o/r/actions/1",
+        "head_branch": "topic",
+        "head_sha": HEAD,
+        "html_url": "https://github.com/o/r/actions/1",
         "head_repository": {"owner": {"login": "fork"}},
-    }  # fmt: skip
+    }
 
     assert actions.uses({"workflow_run": event}, acts=["publish"]) == 0, actions.out
 
@@ -206,9 +222,12 @@ import random
 print(f"elapsed={float(open('built').read()) * random.gauss(1, 0.003):.3f} ms lower")
 """
 PAIR = {
-    "pair": "true", "rounds": "4", "run": "python3 bench.py", "build": "cp cost built",
+    "pair": "true",
+    "rounds": "4",
+    "run": "python3 bench.py",
+    "build": "cp cost built",
     "upload-options": "--tool lines",
-}  # fmt: skip
+}
 
 
 def takes(here, milliseconds, branch):
@@ -239,14 +258,19 @@ def test_a_pair_is_checked_out_built_and_measured_in_turn(actions, here, forge):
     head = takes(here, 200, "fork")
     assert actions.uses(PULL, token="", **PAIR) == 0, actions.out
     pull = {
-        "number": 7, "html_url": "https://github.com/o/r/pull/7", "merge_commit_sha": head,
-        "head": {"sha": HEAD, "ref": "topic", "user": {"login": "fork"}}, "base": {"sha": base},
-    }  # fmt: skip
+        "number": 7,
+        "html_url": "https://github.com/o/r/pull/7",
+        "merge_commit_sha": head,
+        "head": {"sha": HEAD, "ref": "topic", "user": {"login": "fork"}},
+        "base": {"sha": base},
+    }
     forge.pulls = [pull]
     event = {
-        "head_branch": "topic", "head_sha": HEAD, "html_url": "https://github.com/o/r/actions/1",
+        "head_branch": "topic",
+        "head_sha": HEAD,
+        "html_url": "https://github.com/o/r/actions/1",
         "head_repository": {"owner": {"login": "fork"}},
-    }  # fmt: skip
+    }
     assert actions.uses({"workflow_run": event}, acts=["publish"]) == 0, actions.out
     assert set(Run.objects.values_list("campaign__slug", flat=True)) == {"demo-forks"}
     assert Run.objects.filter(cell__revision__sha=base).count() == 4
@@ -266,10 +290,15 @@ def test_the_first_commit_has_no_other_side_and_a_shallow_checkout_says_so(actio
 
 def test_the_component_of_gitlab_comments_once_and_sets_a_status(here, forge, reach, tmp_path):
     spec, jobs = yaml.safe_load_all((ROOT / "ci" / "gitlab" / "benchlab.yml").read_text())
-    given = {name: str((each or {}).get("default", "")) for name, each in
-             spec["spec"]["inputs"].items()}  # fmt: skip
-    given |= {"url": reach["BENCHLAB_URL"], "campaign": "demo", "scenario": "tpcb-like",
-              "run": "pgbench -n -c 2 -j 2 -T 60"}  # fmt: skip
+    given = {
+        name: str((each or {}).get("default", "")) for name, each in spec["spec"]["inputs"].items()
+    }
+    given |= {
+        "url": reach["BENCHLAB_URL"],
+        "campaign": "demo",
+        "scenario": "tpcb-like",
+        "run": "pgbench -n -c 2 -j 2 -T 60",
+    }
 
     def folder_of(name):
         """The second job has no checkout, but what somebody has left there, and the artifact."""
@@ -284,11 +313,14 @@ def test_the_component_of_gitlab_comments_once_and_sets_a_status(here, forge, re
 
     def pipeline(merge_request="", *, is_fork=False):
         runner = {
-            "GITLAB_CI": "true", "CI_API_V4_URL": f"{forge.url}/api/v4", "CI_PROJECT_ID": "3",
-            "CI_COMMIT_SHA": here.git("rev-parse", "HEAD"), "CI_JOB_URL": "https://gitlab.test/j/1",
+            "GITLAB_CI": "true",
+            "CI_API_V4_URL": f"{forge.url}/api/v4",
+            "CI_PROJECT_ID": "3",
+            "CI_COMMIT_SHA": here.git("rev-parse", "HEAD"),
+            "CI_JOB_URL": "https://gitlab.test/j/1",
             "CI_COMMIT_REF_NAME": here.git("rev-parse", "--abbrev-ref", "HEAD"),
             "CI_MERGE_REQUEST_IID": merge_request,
-        }  # fmt: skip
+        }
         secrets = {"BENCHLAB_TOKEN": reach["BENCHLAB_TOKEN"], "GITLAB_TOKEN": "secret"}
         for name, job in jobs.items():
             variables = {
@@ -298,9 +330,13 @@ def test_the_component_of_gitlab_comments_once_and_sets_a_status(here, forge, re
             more = secrets if name == "benchlab-report" and not is_fork else {}
             done = subprocess.run(
                 ["bash", "-e", "-o", "pipefail", "-c", "\n".join(job["script"])],
-                cwd=folder_of(name), env=here.environment | runner | variables | more,
-                capture_output=True, text=True, timeout=120, check=False,
-            )  # fmt: skip
+                cwd=folder_of(name),
+                env=here.environment | runner | variables | more,
+                capture_output=True,
+                text=True,
+                timeout=120,
+                check=False,
+            )
             if done.returncode:
                 break
         return done.returncode, done.stdout + done.stderr

@@ -16,8 +16,10 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 PYTHON = ("openapi-python-client==0.29.1",)
 TYPESCRIPT = (
-    *("openapi-typescript@7.13.0", "openapi-fetch@0.17.0"),
-    *("typescript@5.9.3", "@types/node@22"),
+    "openapi-typescript@7.13.0",
+    "openapi-fetch@0.17.0",
+    "typescript@5.9.3",
+    "@types/node@22",
 )
 RUN = {
     "campaign": "generated",
@@ -69,9 +71,15 @@ console.log(JSON.stringify({ id: run!.id, value: run!.measurements[0].value, rep
 
 def do(argv, folder, *, stdin="", **environment):
     done = subprocess.run(
-        argv, cwd=folder, env={**os.environ, **environment}, input=stdin, capture_output=True,
-        text=True, timeout=600, check=False,
-    )  # fmt: skip
+        argv,
+        cwd=folder,
+        env={**os.environ, **environment},
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     return done.stdout
 

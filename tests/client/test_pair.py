@@ -29,9 +29,13 @@ def checkout(tmp_path, plain):
             for what in ("NAME", "EMAIL")
         }
         done = subprocess.run(
-            ["git", *argv], cwd=tmp_path, env=plain | identity, capture_output=True, text=True,
+            ["git", *argv],
+            cwd=tmp_path,
+            env=plain | identity,
+            capture_output=True,
+            text=True,
             check=True,
-        )  # fmt: skip
+        )
         return done.stdout.strip()
 
     git("init", "-q", "-b", "main", ".")
@@ -52,8 +56,14 @@ def test_a_loss_of_a_twentieth_is_found_in_five_rounds(upload, reach, checkout):
         upload(*NEW, "--revision", base, "--ref", "main", "--", "sh", "-c", takes(200), **reach)
 
     done = upload(
-        *(*NEW, "--compare", "main", "--rounds", 5),
-        *("--pair", f"base={takes(400)}", f"head={takes(420)}"),
+        *NEW,
+        "--compare",
+        "main",
+        "--rounds",
+        5,
+        "--pair",
+        f"base={takes(400)}",
+        f"head={takes(420)}",
         **reach,
     )
 
@@ -93,8 +103,13 @@ def test_both_sides_at_the_same_time_have_half_of_the_cores_each(upload, reach, 
     command = f'sleep 0.3 && {takes(300)} && python3 -c "{said}"'
 
     done = upload(
-        *(*NEW, "--together", "--rounds", 2, "--pair"),
-        *(f"base={command}", f"head={command}"),
+        *NEW,
+        "--together",
+        "--rounds",
+        2,
+        "--pair",
+        f"base={command}",
+        f"head={command}",
         **reach,
     )
 

@@ -59,9 +59,27 @@ def test_a_commands_output_is_uploaded_with_what_is_known_of_machine_and_server(
     )
 
     done = upload(
-        *("--campaign", "nightly", "--scenario", "tpcb-like", "--level", "scale=1"),
-        *("--label", "by=test", "--revision", "4F1C09D2A7BE", "--ref", "main", "--"),
-        *("pgbench", "-n", "-c", "2", "-T", "1", "-P", "1"),
+        "--campaign",
+        "nightly",
+        "--scenario",
+        "tpcb-like",
+        "--level",
+        "scale=1",
+        "--label",
+        "by=test",
+        "--revision",
+        "4F1C09D2A7BE",
+        "--ref",
+        "main",
+        "--",
+        "pgbench",
+        "-n",
+        "-c",
+        "2",
+        "-T",
+        "1",
+        "-P",
+        "1",
         **reach,
         **connected,
     )
@@ -252,8 +270,15 @@ def test_the_verdict_is_printed_kept_and_is_the_exit_status(upload, tmp_path):
     markdown = (200, {"Content-Type": "text/markdown"}, b"**slower**: tps -7 %")
     with Proxy(STORED, json_answer, markdown) as proxy:
         done = upload(
-            *("--campaign", "nightly", "--revision", "abcdef0", "--compare", "main"),
-            *("--markdown", "verdict.md", str(GOOD)),
+            "--campaign",
+            "nightly",
+            "--revision",
+            "abcdef0",
+            "--compare",
+            "main",
+            "--markdown",
+            "verdict.md",
+            str(GOOD),
             BENCHLAB_URL=proxy.url,
             BENCHLAB_TOKEN=TOKEN,
         )
@@ -278,8 +303,18 @@ def test_undecided_may_pass_and_nothing_else_does(upload, exit_code, options, st
     json_answer = (200, {"Content-Type": "application/json"}, verdict)
     with Proxy(STORED, json_answer, (200, {"Content-Type": "text/markdown"}, b"words")) as proxy:
         done = upload(
-            *("--campaign", "nightly", "--revision", "abcdef0", "--compare", "main"),
-            *("--metric", "tps", "--effect", "5", *options, str(GOOD)),
+            "--campaign",
+            "nightly",
+            "--revision",
+            "abcdef0",
+            "--compare",
+            "main",
+            "--metric",
+            "tps",
+            "--effect",
+            "5",
+            *options,
+            str(GOOD),
             BENCHLAB_URL=proxy.url,
             BENCHLAB_TOKEN=TOKEN,
         )

@@ -85,9 +85,21 @@ CMD ["/sbin/init"]
 """
 # systemd needs them for what the units forbid: namespaces of mounts, processes and users.
 RIGHTS = (
-    *("--cap-add", "SYS_ADMIN", "--cap-add", "SYS_PTRACE", "--cgroupns", "private"),
+    "--cap-add",
+    "SYS_ADMIN",
+    "--cap-add",
+    "SYS_PTRACE",
+    "--cgroupns",
+    "private",
     *(f"--security-opt={each}=unconfined" for each in ("seccomp", "apparmor", "systempaths")),
-    *("--tmpfs", "/run", "--tmpfs", "/run/lock", "--tmpfs", "/tmp", "--env", "container=docker"),
+    "--tmpfs",
+    "/run",
+    "--tmpfs",
+    "/run/lock",
+    "--tmpfs",
+    "/tmp",
+    "--env",
+    "container=docker",
 )
 UNUSED = """\
 *filter

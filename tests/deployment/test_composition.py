@@ -62,7 +62,8 @@ class Composition:
     def run(self, *words, **environment):
         """The status and all that was said."""
         done = self._daemon.run(
-            *(COMPOSE, *words),
+            COMPOSE,
+            *words,
             cwd=ROOT,
             check=False,
             environment=self.environment | environment,
@@ -71,7 +72,7 @@ class Composition:
 
     def compose(self, *words, **environment):
         return self._daemon.run(
-            *(COMPOSE, *words), cwd=ROOT, environment=self.environment | environment
+            COMPOSE, *words, cwd=ROOT, environment=self.environment | environment
         ).stdout
 
     def guide(self, command, *more, file="FILE", inside=None, **environment):

@@ -139,8 +139,13 @@ class Machine:
     def run(self, text, *, check=True):
         """The output of commands, executed by one shell as somebody types them."""
         done = self._daemon.docker(
-            *("exec", "--env=DEBIAN_FRONTEND=noninteractive"),
-            *("--env=DJANGO_SUPERUSER_PASSWORD=of the test", self._name, "bash", "-c", text),
+            "exec",
+            "--env=DEBIAN_FRONTEND=noninteractive",
+            "--env=DJANGO_SUPERUSER_PASSWORD=of the test",
+            self._name,
+            "bash",
+            "-c",
+            text,
             check=False,
         )
         assert not (check and done.returncode), (

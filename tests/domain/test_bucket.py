@@ -63,9 +63,19 @@ def store(tmp_path_factory):
     (folder / "s3.json").write_text(IDENTITIES)
     ports = dict(zip([*PARTS, *(f"{part}.grpc" for part in PARTS)], free_ports(8), strict=True))
     argv = [
-        *(WEED, "server", f"-dir={folder}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-filer", "-s3"),
-        *(f"-s3.config={folder}/s3.json", "-s3.autoCreateBucket=false", "-master.telemetry=false"),
-        *("-master.volumeSizeLimitMB=16", "-volume.max=8", "-master.electionTimeout=100ms"),
+        WEED,
+        "server",
+        f"-dir={folder}",
+        "-ip=127.0.0.1",
+        "-ip.bind=127.0.0.1",
+        "-filer",
+        "-s3",
+        f"-s3.config={folder}/s3.json",
+        "-s3.autoCreateBucket=false",
+        "-master.telemetry=false",
+        "-master.volumeSizeLimitMB=16",
+        "-volume.max=8",
+        "-master.electionTimeout=100ms",
         *(f"-{part}.port={ports[part]}" for part in PARTS),
         *(f"-{part}.port.grpc={ports[f'{part}.grpc']}" for part in PARTS),
     ]

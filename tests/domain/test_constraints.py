@@ -279,9 +279,14 @@ def test_a_change_has_the_campaign_of_its_cell_whatever_is_written():
     one, other = (factories.campaign(slug) for slug in ("one", "other"))
     cells = [each.cells.first() for each in (one, other)]
     change = Change.objects.create(
-        cell=cells[0], run=cells[0].runs.first(), metric=factories.metric(),
-        kind="step", ratio=1, before=1, after=1,
-    )  # fmt: skip
+        cell=cells[0],
+        run=cells[0].runs.first(),
+        metric=factories.metric(),
+        kind="step",
+        ratio=1,
+        before=1,
+        after=1,
+    )
 
     def campaigns() -> list[str]:
         return list(Change.objects.values_list("campaign__slug", flat=True))

@@ -42,9 +42,17 @@ PUBLICATION = "wg1-2013"
 FEW, MANY = 16, 160
 # What a member has more of than others: lists with rows of an own private project.
 OF_MEMBERS = (
-    *("/", "/campaigns/", "/changes/", "/servers/lab-1/", "/hardware/{hardware}/"),
-    *("/api/v1/campaigns/", "/api/v1/changes/", "/api/v1/measurements/?metric=tps"),
-    *("/api/v1/runs/", "/api/v1/runs/?server=lab-1", "/api/v1/runs/?version=16"),
+    "/",
+    "/campaigns/",
+    "/changes/",
+    "/servers/lab-1/",
+    "/hardware/{hardware}/",
+    "/api/v1/campaigns/",
+    "/api/v1/changes/",
+    "/api/v1/measurements/?metric=tps",
+    "/api/v1/runs/",
+    "/api/v1/runs/?server=lab-1",
+    "/api/v1/runs/?version=16",
 )
 # The indexes without which a list reads more than it may: where there are several, each would do.
 NEEDED = {
@@ -54,17 +62,25 @@ NEEDED = {
     "runs/?campaign=ci-long&validity=valid": ("run_by_campaign_validity",),
     "runs/?campaign=ci-long&version=16": ("run_by_campaign_major",),
     "runs/?hardware=rare": (
-        *("run_by_hardware", "run_public_by_hardware", "run_by_campaign_hardware"),
+        "run_by_hardware",
+        "run_public_by_hardware",
+        "run_by_campaign_hardware",
     ),
     "runs/?origin=published": ("run_by_origin", "run_public_by_origin"),
     "runs/?state=lost": ("run_by_state", "run_public_by_state", "run_by_campaign_state"),
     "runs/?validity=doubtful": (
-        *("run_by_validity", "run_public_by_validity", "run_by_campaign_validity"),
+        "run_by_validity",
+        "run_public_by_validity",
+        "run_by_campaign_validity",
     ),
     "runs/?version=9": ("run_of_nine", "run_by_major", "run_public_by_major"),
     "runs/?version=9.4.26": (
-        *("run_by_version", "run_public_by_version", "run_by_major", "run_public_by_major"),
-        *("run_of_nine", "run_by_campaign_major"),
+        "run_by_version",
+        "run_public_by_version",
+        "run_by_major",
+        "run_public_by_major",
+        "run_of_nine",
+        "run_by_campaign_major",
     ),
 }
 
@@ -289,10 +305,17 @@ def test_a_commit_is_found_in_a_campaign_however_many_have_measured_it(client, s
         Revision(project=project, sha=f"{number:040x}", ref="main") for number in range(100)
     )
     campaigns = Campaign.objects.bulk_create(
-        Campaign(slug=f"ci-{number}", title="CI", project=project, origin="uploaded",
-                 scenario=factories.scenario(), factors={}, state="finished")
+        Campaign(
+            slug=f"ci-{number}",
+            title="CI",
+            project=project,
+            origin="uploaded",
+            scenario=factories.scenario(),
+            factors={},
+            state="finished",
+        )
         for number in range(200)
-    )  # fmt: skip
+    )
     Cell.objects.bulk_create(
         Cell(campaign=campaign, ordinal=1, levels={}, key=commit.sha, revision=commit)
         for campaign in campaigns
@@ -327,10 +350,16 @@ def test_campaigns_of_a_machine_are_found_by_its_runs_whatever_other_machines_th
         for cell in cells
     )
     Run.objects.bulk_create(
-        Run(campaign_id=cell.campaign_id, cell=cell, hardware=machine, repeat=1, position=0,
-            state="finished")
+        Run(
+            campaign_id=cell.campaign_id,
+            cell=cell,
+            hardware=machine,
+            repeat=1,
+            position=0,
+            state="finished",
+        )
         for cell, machine in zip(cells, machines, strict=True)
-    )  # fmt: skip
+    )
     analyse("runs_hardwareprofile", "runs_campaign", "runs_cell", "runs_cellsummary", "runs_run")
     for origin, found in (("", True), ("executed", True), ("published", False)):
         address = f"/compare/?q=&in_hardware=rare&in_origin={origin}"
@@ -342,11 +371,16 @@ def commit_of_each_series(campaign: Campaign, commits: range) -> None:
     """A measured cell of three conditions for each of these commits."""
     tps = factories.metric("tps")
     cells = Cell.objects.bulk_create(
-        Cell(campaign=campaign, ordinal=3 * commit + clients, levels={"clients": clients},
-             series_key=f"clients={clients}", key=f"{commit} clients={clients}")
+        Cell(
+            campaign=campaign,
+            ordinal=3 * commit + clients,
+            levels={"clients": clients},
+            series_key=f"clients={clients}",
+            key=f"{commit} clients={clients}",
+        )
         for commit in commits
         for clients in (1, 2, 3)
-    )  # fmt: skip
+    )
     CellSummary.objects.bulk_create(
         CellSummary(cell=cell, metric=tps, n=1, median=1, minimum=1, maximum=1, mean=1)
         for cell in cells

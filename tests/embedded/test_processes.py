@@ -87,7 +87,10 @@ class Mortal:
 
 
 def test_a_service_that_keeps_dying_is_restarted_ever_more_slowly() -> None:
-    now, mortal, said, restarts = 0.0, Mortal(), [], []
+    now = 0.0
+    mortal = Mortal()
+    said = []
+    restarts = []
     supervisor = Supervisor(said.append, clock=lambda: now + 1000)
     while now < 100:
         before = mortal.restarts

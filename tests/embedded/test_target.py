@@ -387,7 +387,15 @@ class TestOpenSSHClient:
         hosts.write_text(f"[127.0.0.1]:{target.port} {target.host_key}\n")
         options = [f"UserKnownHostsFile={hosts}", "StrictHostKeyChecking=yes", "BatchMode=yes"]
         return [
-            *("ssh", "-F", "none", "-i", str(key), "-p", str(target.port), "-l", target.user),
+            "ssh",
+            "-F",
+            "none",
+            "-i",
+            str(key),
+            "-p",
+            str(target.port),
+            "-l",
+            target.user,
             *(word for option in options for word in ("-o", option)),
             "127.0.0.1",
         ]

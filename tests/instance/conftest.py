@@ -30,7 +30,10 @@ SHARED_FIRST_RUN_SECONDS = 1
 # Each of the first campaign's cells is measured once, and as often as by default before a release.
 FIRST_REPEATS = 3 if "BENCHLAB_TEST_ALL" in os.environ else 1
 OF_THE_TESTS = {
-    *("DATABASE_URL", "REDIS_URL", "SECRET_KEY", "BENCHLAB_ENCRYPTION_KEY"),
+    "DATABASE_URL",
+    "REDIS_URL",
+    "SECRET_KEY",
+    "BENCHLAB_ENCRYPTION_KEY",
     "BENCHLAB_DATABASE_POOL",
 }
 

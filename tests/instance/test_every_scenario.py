@@ -101,9 +101,14 @@ def design(instance: Instance, slug: str, server: str) -> dict[str, Any]:
     quick = registry.get(slug).quick
     levels = {name: list(values) for name, values in quick.levels.items()}
     return {
-        "title": slug, "scenario": slug, "server": server, "versions": ["18"],
-        "levels": levels, "parameters": quick.parameters, "repeats": quick.repeats,
-    }  # fmt: skip
+        "title": slug,
+        "scenario": slug,
+        "server": server,
+        "versions": ["18"],
+        "levels": levels,
+        "parameters": quick.parameters,
+        "repeats": quick.repeats,
+    }
 
 
 @pytest.mark.parametrize("slug", [*PLACES, *WITHOUT_PLACE])

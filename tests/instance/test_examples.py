@@ -16,8 +16,11 @@ from tests.instance.conftest import REPOSITORY, environment, new_token
 pytestmark = pytest.mark.instance
 
 GUIDES = (
-    *("docs/api.md", "docs/reports.md", "docs/export-format.md"),
-    *("docs/seals.md", "docs/observation.md"),
+    "docs/api.md",
+    "docs/reports.md",
+    "docs/export-format.md",
+    "docs/seals.md",
+    "docs/observation.md",
     pytest.param("docs/scaling.md", marks=pytest.mark.slow),  # exports all there is, twice
 )
 PLACE = "http://localhost:8000"

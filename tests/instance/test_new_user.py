@@ -13,9 +13,7 @@ from tests.client.forge import Forge
 from tests.client.test_ci_docs import PAGE, Checkout
 from tests.client.test_comment import PULL, Actions
 
-pytestmark = [
-    pytest.mark.instance, pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(900)
-]  # fmt: skip
+pytestmark = [pytest.mark.instance, pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(900)]
 # An instance of its own, without a first campaign: the minutes are counted.
 FIRST_RUN_SECONDS = 0
 # Each measurement of a minute is replayed at once.

@@ -21,8 +21,19 @@ pytestmark = [pytest.mark.instance, pytest.mark.slow, pytest.mark.timeout(600)]
 # Planted where somebody may put one without thinking.
 WEBHOOK, SETTING, LABEL = "Wh00k-planted-secret", "S3tting-planted", "pl4nted-in-a-setting"
 PAGES = (
-    *("", "campaigns/", "servers/", "servers/keys/", "tokens/", "webhooks/", "audit/", "projects/"),
-    *("configurations/", "hardware/", "schedules/", "compare/", "workloads/"),
+    "",
+    "campaigns/",
+    "servers/",
+    "servers/keys/",
+    "tokens/",
+    "webhooks/",
+    "audit/",
+    "projects/",
+    "configurations/",
+    "hardware/",
+    "schedules/",
+    "compare/",
+    "workloads/",
 )
 ANSWERS = ("campaigns/", "servers/", "runs/", "configurations/", "webhooks/", "audit/", "schema/")
 

@@ -58,8 +58,11 @@ def test_a_missing_extra_or_different_number_is_seen(printed, otherwise):
 
 def test_digits_of_names_are_no_numbers():
     assert checker.numbers("dbt3 V13.4 2.04E-05 8kB ▲1,234.5% 9 (*1) [2]") == [
-        "2.04E-05", "8", "▲1,234.5", "9",
-    ]  # fmt: skip
+        "2.04E-05",
+        "8",
+        "▲1,234.5",
+        "9",
+    ]
 
 
 @pytest.mark.parametrize("marker", ["Table 1.1:", "1.3 Discussion"])
@@ -89,5 +92,6 @@ def test_a_conclusion_in_another_section_and_an_unprinted_line_are_seen():
     assert checker.misplaced(campaign, document.replace("1.2.", "1.4."), regions) != []
     assert checker.misplaced(campaign, document.replace("26%", "27%"), regions) != []
     assert checker.unprinted(campaign, document) == [
-        "harbour-reading: script.sql: SELECT 1;", "harbour-reading: plan.txt: Seq Scan",
-    ]  # fmt: skip
+        "harbour-reading: script.sql: SELECT 1;",
+        "harbour-reading: plan.txt: Seq Scan",
+    ]

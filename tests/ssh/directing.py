@@ -46,10 +46,35 @@ def left_running(folder: Path) -> list[str]:
 
 # What the scripts on a target may start by name.
 PROGRAMS = (
-    "awk", "cat", "cut", "date", "df", "find", "flock", "getconf", "grep", "head", "id", "ln", "ls",
-    "mkdir", "mv", "readlink", "rm", "rmdir", "sed", "setsid", "sh", "sleep", "sort", "tail",
-    "test", "touch", "tr", "wc",
-)  # fmt: skip
+    "awk",
+    "cat",
+    "cut",
+    "date",
+    "df",
+    "find",
+    "flock",
+    "getconf",
+    "grep",
+    "head",
+    "id",
+    "ln",
+    "ls",
+    "mkdir",
+    "mv",
+    "readlink",
+    "rm",
+    "rmdir",
+    "sed",
+    "setsid",
+    "sh",
+    "sleep",
+    "sort",
+    "tail",
+    "test",
+    "touch",
+    "tr",
+    "wc",
+)
 
 
 def recorded_programs(folder: Path) -> Path:

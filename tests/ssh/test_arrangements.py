@@ -165,10 +165,13 @@ def test_the_partner_of_each_version_is_the_first_one(racks, binaries):
     installations = list(found.order_by("version_num"))
     campaign = campaigns.create(
         draft=factories.draft(
-            server, title="duet", scenario="duet", installations=installations,
+            server,
+            title="duet",
+            scenario="duet",
+            installations=installations,
             parameters={"scale": 1, "duration": 1, "pairs": 2},
         )
-    )  # fmt: skip
+    )
     while claim := leases.claim(server_id=server.pk, holder="worker"):
         execution.execute(claim)
 

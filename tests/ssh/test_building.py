@@ -85,19 +85,28 @@ class Clone:
         self.folder = folder
         self.git("init", "-q", "-b", "main", ".")
         files = {
-            "one.c": PROGRAM, "configure": CONFIGURE, "flags": "",
+            "one.c": PROGRAM,
+            "configure": CONFIGURE,
+            "flags": "",
             "Makefile.in": MAKEFILE.replace("@real@", str(real)),
-        }  # fmt: skip
+        }
         self.first = self.commit(files)
 
     def git(self, *argv: str) -> str:
-        names = {f"GIT_{who}_{what}": "x@example.org" for who in ("AUTHOR", "COMMITTER")
-                 for what in ("NAME", "EMAIL")}  # fmt: skip
+        names = {
+            f"GIT_{who}_{what}": "x@example.org"
+            for who in ("AUTHOR", "COMMITTER")
+            for what in ("NAME", "EMAIL")
+        }
         argv = ("git", "-c", f"safe.directory={self.folder}", *argv)
         done = subprocess.run(
-            argv, cwd=self.folder, env=os.environ | names, capture_output=True, text=True,
+            argv,
+            cwd=self.folder,
+            env=os.environ | names,
+            capture_output=True,
+            text=True,
             check=True,
-        )  # fmt: skip
+        )
         return done.stdout.strip()
 
     def commit(self, files: dict[str, str | None]) -> str:
@@ -141,10 +150,15 @@ def waiting_for(server, *commits, nightly="nightly"):
             factories.finish(run, tps=value)
     boss, _is_new = User.objects.get_or_create(username="boss", is_superuser=True)
     wish = Wish(
-        campaign=nightly, base=f"revision:{commits[0]}", head=f"revision:{commits[-1]}",
-        server=server, scenario="fixed-point-read", commits=commits[1:-1],
-        parameters={"scale": 1, "duration": 1}, most_repeats=6,
-    )  # fmt: skip
+        campaign=nightly,
+        base=f"revision:{commits[0]}",
+        head=f"revision:{commits[-1]}",
+        server=server,
+        scenario="fixed-point-read",
+        commits=commits[1:-1],
+        parameters={"scale": 1, "duration": 1},
+        most_repeats=6,
+    )
     return bisection_questions.question(wish, reader=boss)
 
 
@@ -333,10 +347,15 @@ def test_the_build_that_lost_is_found_by_executing_them(racks, made_builds, djan
         for run, value in zip(cell.runs.order_by("repeat"), values, strict=True):
             factories.finish(run, tps=value)
     wish = Wish(
-        campaign="nightly", base=f"revision:{SHAS[0]}", head=f"revision:{SHAS[-1]}", server=server,
-        scenario="fixed-point-read", commits=[SHAS[1]], parameters={"scale": 1, "duration": 1},
+        campaign="nightly",
+        base=f"revision:{SHAS[0]}",
+        head=f"revision:{SHAS[-1]}",
+        server=server,
+        scenario="fixed-point-read",
+        commits=[SHAS[1]],
+        parameters={"scale": 1, "duration": 1},
         most_repeats=8,
-    )  # fmt: skip
+    )
     asked = bisection_questions.question(
         wish, reader=django_user_model.objects.create_superuser("boss")
     )

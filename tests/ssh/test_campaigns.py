@@ -115,10 +115,27 @@ def database_and_generator(racks, binaries):
 
 # What a plan of 0.1 had.
 FIELDS_OF_0_1 = {
-    *("run_id", "campaign", "scenario", "host", "port", "username", "base_dir", "bindir"),
-    *("version_num", "client_bindir", "client_version_num", "settings", "initdb_options"),
-    *("levels", "parameters", "cluster_key", "template_key", "psql_bindir", "translated"),
-    *("generators", "treatment"),
+    "run_id",
+    "campaign",
+    "scenario",
+    "host",
+    "port",
+    "username",
+    "base_dir",
+    "bindir",
+    "version_num",
+    "client_bindir",
+    "client_version_num",
+    "settings",
+    "initdb_options",
+    "levels",
+    "parameters",
+    "cluster_key",
+    "template_key",
+    "psql_bindir",
+    "translated",
+    "generators",
+    "treatment",
 }
 TREATMENT_OF_0_1 = {"cold_cache", "governor", "server_cpus", "pgbench_cpus", "profile"}
 

@@ -215,10 +215,16 @@ def test_the_steps_of_a_load_add_up():
 
     assert account.as_json() == {
         "database": {
-            "processors": 2, "seconds": 5.0, "busy": 5.0, "stolen": 0.0, "servers": 4.0,
-            "kernel": 0.0, "generator": 1.0, "servers_in_kernel": 0.0,
+            "processors": 2,
+            "seconds": 5.0,
+            "busy": 5.0,
+            "stolen": 0.0,
+            "servers": 4.0,
+            "kernel": 0.0,
+            "generator": 1.0,
+            "servers_in_kernel": 0.0,
         }
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.parametrize(

@@ -258,9 +258,14 @@ def test_a_hop_needs_no_base_directory(server, openssh, account):
 
 def test_a_hop_whose_key_changed_is_named_and_the_server_behind_it_comes_back(server, openssh):
     hop = factories.server(
-        "hop", address="localhost", port=openssh.port, username=server.username,
-        base_dir="", host_key=factories.HOST_KEY, ssh_key=ssh_keys.default(),
-    )  # fmt: skip
+        "hop",
+        address="localhost",
+        port=openssh.port,
+        username=server.username,
+        base_dir="",
+        host_key=factories.HOST_KEY,
+        ssh_key=ssh_keys.default(),
+    )
     Server.objects.filter(pk=server.pk).update(jump=hop)
     behind = servers.inspect(server=Server.objects.get(pk=server.pk))
     assert (behind.state, behind.problem_code) == ("unreachable", "hop_key_changed")

@@ -208,9 +208,11 @@ def test_an_index_finds_the_same_records_and_is_used(direct, searching):
 @pytest.mark.usefixtures("loaded_before")
 def test_a_subscriber_alone_has_the_index_and_is_searched(direct, plan, base_dir):
     levels = {
-        "index": "bigram", "text_column": "description", "background_load": "on",
+        "index": "bigram",
+        "text_column": "description",
+        "background_load": "on",
         "replication": "logical",
-    }  # fmt: skip
+    }
     made = arranged(plan, "full-text-search", levels, SMALL)
     made = replace(made, initdb_options=("--locale=C.UTF-8",))
     director = direct(made)

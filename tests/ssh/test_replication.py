@@ -19,9 +19,13 @@ pytestmark = [pytest.mark.openssh, pytest.mark.usefixtures("loaded_before")]
 def with_standbys(plan: RunPlan, sync: int, asynchronous: int, **levels) -> RunPlan:
     """The plan of a cell with this many standbys."""
     cell = {
-        "version": "16.14", "sync_standbys": sync, "async_standbys": asynchronous,
-        "synchronous_commit": "on", "synchronous_by": "all", **levels,
-    }  # fmt: skip
+        "version": "16.14",
+        "sync_standbys": sync,
+        "async_standbys": asynchronous,
+        "synchronous_commit": "on",
+        "synchronous_by": "all",
+        **levels,
+    }
     parameters = {"scale": 1, "duration": 2, "clients": 4, "standbys": 0}
     return arranged(plan, "replication", cell, parameters)
 

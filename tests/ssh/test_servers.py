@@ -196,9 +196,13 @@ def test_a_refused_login_says_where_the_key_goes(ready, openssh):
 def test_a_wrong_port_is_told_at_registration():
     with pytest.raises(ServiceError) as told:
         servers.register(
-            name="x", address="127.0.0.1", port=free_port(0), username="u", base_dir="/b/c",
+            name="x",
+            address="127.0.0.1",
+            port=free_port(0),
+            username="u",
+            base_dir="/b/c",
             bindirs=[],
-        )  # fmt: skip
+        )
     assert told.value.code == "host_unreachable"
     assert Server.objects.count() == 0
 
@@ -274,9 +278,14 @@ def test_a_campaign_ends_finished_and_its_cluster_is_removed(campaign, ready, ba
 
 def test_runs_are_executed_through_a_hop(campaign, ready, openssh):
     hop = factories.server(
-        "hop", address="localhost", port=openssh.port, username=ready.username,
-        base_dir="", host_key=openssh.host_key, ssh_key=ssh_keys.default(),
-    )  # fmt: skip
+        "hop",
+        address="localhost",
+        port=openssh.port,
+        username=ready.username,
+        base_dir="",
+        host_key=openssh.host_key,
+        ssh_key=ssh_keys.default(),
+    )
     Server.objects.filter(pk=ready.pk).update(jump=hop)
     assert [work(ready).state, work(ready).state] == ["finished", "finished"]
     assert work(ready) is None

@@ -49,9 +49,11 @@ def test_a_flush_after_128_kb_is_one_after_sixteen_writes(direct, bandwidth, bas
 
 def method(plan, value, **settings):
     levels = {
-        "operation": "update", "shared_buffers": "as-configured", "wal_sync_method": value,
+        "operation": "update",
+        "shared_buffers": "as-configured",
+        "wal_sync_method": value,
         "clients": 1,
-    }  # fmt: skip
+    }
     parameters = {"scale": 1, "duration": 1, "fsync_seconds": 1}
     made = arranged(plan, "operating-systems", levels, parameters)
     return replace(made, settings=made.settings | {"fsync": "on"} | settings)

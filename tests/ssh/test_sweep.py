@@ -400,8 +400,14 @@ def first_process(openssh, account):
     def begin(folder):
         openssh.stop()
         (openssh.folder / "log").unlink()
-        given = [openssh._passwd(), openssh.binary, openssh.folder, folder, account.uid,
-                 account.gid]  # fmt: skip
+        given = [
+            openssh._passwd(),
+            openssh.binary,
+            openssh.folder,
+            folder,
+            account.uid,
+            account.gid,
+        ]
         unshare = ["unshare", "--pid", "--fork", "--mount-proc", "--propagation", "private"]
         shell = ["sh", "-c", IN_ITS_OWN_NAMESPACE, "sh", *map(str, given)]
         openssh.process = subprocess.Popen([*unshare, *shell], start_new_session=True)

@@ -76,16 +76,24 @@ def queued(
         scenario="pgbench",
         installations=measured(server, folder),
         levels={
-            "script": [script], "scale": [scale], "clients": [1], "query_mode": [mode],
-            "connection": ["kept"], **(levels or {}),
+            "script": [script],
+            "scale": [scale],
+            "clients": [1],
+            "query_mode": [mode],
+            "connection": ["kept"],
+            **(levels or {}),
         },
         parameters={
-            "duration": seconds, "warm_up": 0, "rate": 0, "max_tries": 0, "random_seed": 0,
+            "duration": seconds,
+            "warm_up": 0,
+            "rate": 0,
+            "max_tries": 0,
+            "random_seed": 0,
             "fillfactor": 100,
         },
         settings=settings or {},
         repeats=repeats,
-    )  # fmt: skip
+    )
     return campaigns.create(draft=draft)
 
 
@@ -243,7 +251,7 @@ SCRIPTS = {
     "sort": "SELECT count(*) FROM (SELECT * FROM pgbench_accounts ORDER BY filler, aid OFFSET 9) s",
     "range": "\\set aid random(1, 90000)\nSELECT sum(abalance) FROM pgbench_accounts"
     " WHERE aid BETWEEN :aid AND :aid + 2000;",
-}  # fmt: skip
+}
 
 
 @pytest.fixture

@@ -132,8 +132,12 @@ def test_the_secrets_of_a_deployment_are_made_once(tmp_path):
     Fernet(values["BENCHLAB_ENCRYPTION_KEY"])
     assert before["postgresql-password"].decode().strip() in values["DATABASE_URL"]
     assert set(before) == {
-        *("environment", "postgresql-password", "redis-password", "redis.conf"),
-        *("tls.crt", "tls.key"),
+        "environment",
+        "postgresql-password",
+        "redis-password",
+        "redis.conf",
+        "tls.crt",
+        "tls.key",
     }
     assert (tmp_path / "environment").stat().st_mode & 0o77 == 0
 
@@ -162,7 +166,9 @@ def test_the_unit_of_the_web_runs_what_the_image_runs():
     unit = (ROOT / "deploy/systemd/benchlab-web.service").read_text()
     assert words[2:4] == ["--config", "python:benchlab.gunicorn"]
     assert [word for word in words if word not in unit] == [
-        *("0.0.0.0:8000", "--worker-tmp-dir", "/dev/shm")
+        "0.0.0.0:8000",
+        "--worker-tmp-dir",
+        "/dev/shm",
     ]
 
 
@@ -170,8 +176,14 @@ def test_a_wrong_setting_ends_the_web_service_with_its_line():
     environment = os.environ | {"BENCHLAB_PROXIES": "three"}
     ended = subprocess.run(
         [
-            *(sys.executable, "-m", "gunicorn", "benchlab.wsgi:application"),
-            *("--config", "python:benchlab.gunicorn", "--bind", "127.0.0.1:0"),
+            sys.executable,
+            "-m",
+            "gunicorn",
+            "benchlab.wsgi:application",
+            "--config",
+            "python:benchlab.gunicorn",
+            "--bind",
+            "127.0.0.1:0",
         ],
         env=environment,
         cwd=ROOT,
@@ -393,7 +405,14 @@ def test_redis_of_the_composition_has_a_password_and_a_network_without_targets()
     services = composed["services"]
     of_data = {name for name, each in services.items() if "data" in each.get("networks", [])}
     assert of_data == {
-        *("postgresql", "redis", "migrate", "web", "control", "worker", "backup", "lab")
+        "postgresql",
+        "redis",
+        "migrate",
+        "web",
+        "control",
+        "worker",
+        "backup",
+        "lab",
     }
     assert composed["networks"]["data"] == {"internal": True}
     assert services["redis"]["networks"] == services["postgresql"]["networks"] == ["data"]

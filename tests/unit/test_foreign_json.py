@@ -13,20 +13,28 @@ from tests import patterns
 from tests.patterns import ROOT
 
 # Parsers that recurse, by module.
-PARSERS = {*("ast", "expat", "json", "lxml", "marshal", "pickle"), *("tomllib", "xml", "yaml")}
+PARSERS = {"ast", "expat", "json", "lxml", "marshal", "pickle", "tomllib", "xml", "yaml"}
 READS = {"decode", "literal_eval", "load", "loads", "parse", "raw_decode", "get_single_node"}
 # What BenchLab itself has written, or reviewed; `check_depth` goes before the decoder of output.
 OWN = {
-    "benchlab/cache.py", "benchlab/embedded/state.py", "benchlab/lab/releases.py",
-    "benchlab/settings.py", "runs/shared/api/examples.py", "runs/foreign_json.py",
+    "benchlab/cache.py",
+    "benchlab/embedded/state.py",
+    "benchlab/lab/releases.py",
+    "benchlab/settings.py",
+    "runs/shared/api/examples.py",
+    "runs/foreign_json.py",
     "runs/published/fields.py",
-    "runs/compare/selectors/address/candidates.py", "runs/compare/selectors/load/comparability.py",
+    "runs/compare/selectors/address/candidates.py",
+    "runs/compare/selectors/load/comparability.py",
     "runs/compare/selectors/describe/verdict_words.py",
-    "runs/compare/selectors/judge/gate_answers.py", "runs/seals/selectors/verification.py",
+    "runs/compare/selectors/judge/gate_answers.py",
+    "runs/seals/selectors/verification.py",
     "runs/archive/services/comparison.py",
-    "runs/operations/services/backup_files.py", "runs/seals/services/seal_keys.py",
-    "runs/servers/services/server_checks.py", "runs/tools/output.py",
-}  # fmt: skip
+    "runs/operations/services/backup_files.py",
+    "runs/seals/services/seal_keys.py",
+    "runs/servers/services/server_checks.py",
+    "runs/tools/output.py",
+}
 
 
 def nested(levels, begin="[", end="]"):

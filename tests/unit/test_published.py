@@ -216,8 +216,10 @@ rows: |
 """)
 
     assert {text: figure.node.software for text, figure in found.items()} == {
-        "1": "a", "2": "b", "3": "c",
-    }  # fmt: skip
+        "1": "a",
+        "2": "b",
+        "3": "c",
+    }
 
 
 def test_repeats_stand_for_one_run_each_and_the_others_for_all():
@@ -503,7 +505,11 @@ def test_numbers_are_numbers_but_versions_are_names():
     content = parse("{version: 10, versions: ['9.6', '10'], scale: 1000, share: 0.5, log: true}")
 
     assert typed(content) == {
-        "version": "10", "versions": ["9.6", "10"], "scale": 1000, "share": 0.5, "log": True,
-    }  # fmt: skip
+        "version": "10",
+        "versions": ["9.6", "10"],
+        "scale": 1000,
+        "share": 0.5,
+        "log": True,
+    }
     assert typed("007") == "007"
     assert typed("null") is None

@@ -163,9 +163,12 @@ def test_packages_that_do_not_come_are_one_line_with_the_remedy(tmp_path, printe
     )
     script = f". {ROOT}/script/lib/environment.sh; venv=/v; log={tmp_path}/log; explain"
     told = subprocess.run(
-        ["sh", "-c", script], env={"https_proxy": "http://dead:1"}, capture_output=True, text=True,
+        ["sh", "-c", script],
+        env={"https_proxy": "http://dead:1"},
+        capture_output=True,
+        text=True,
         check=False,
-    )  # fmt: skip
+    )
     [line] = told.stderr.splitlines()
     assert (told.returncode, FAILURES[printed] in line) == (1, True), line
 
@@ -322,14 +325,16 @@ EXAMPLES: dict[str, str | dict[str, str]] = {
             (
                 "1. A user that only BenchLab uses",
                 "2. Its folder, on the disk that shall be measured",
-                "3. The public key", "6. Register and confirm", "Privileged actions (optional)",
+                "3. The public key",
+                "6. Register and confirm",
+                "Privileged actions (optional)",
                 "Taking BenchLab off again",
             ),
             "tests/ssh/test_target_setup.py",
         ),
         "4. The firewall": "none: it needs firewalld",
     },
-}  # fmt: skip
+}
 # Pictures of the code and of states.
 NO_COMMANDS = {"architecture.md", "execution.md", "deployment.md"}
 

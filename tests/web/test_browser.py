@@ -347,11 +347,28 @@ def test_the_skip_link_leads_to_the_content(page, live_server, ready_server):
 
 # The forms of other rooms.
 FORMS = (
-    *("/compare/", "/configurations/new/", "/configurations/diff/", "/workloads/new/", "/plans/"),
-    *("/tokens/", "/webhooks/", "/projects/", "/projects/default/people/", "/uploads/new/"),
-    *("/observations/new/", "/schedules/", "/campaigns/finished/schedule/", "/servers/keys/"),
-    *("/servers/db1/edit/", "/changes/", "/audit/", "/search/?q=9", "/accounts/2fa/"),
-    *("/accounts/password/change/", "/accounts/password/reset/", "/accounts/email/"),
+    "/compare/",
+    "/configurations/new/",
+    "/configurations/diff/",
+    "/workloads/new/",
+    "/plans/",
+    "/tokens/",
+    "/webhooks/",
+    "/projects/",
+    "/projects/default/people/",
+    "/uploads/new/",
+    "/observations/new/",
+    "/schedules/",
+    "/campaigns/finished/schedule/",
+    "/servers/keys/",
+    "/servers/db1/edit/",
+    "/changes/",
+    "/audit/",
+    "/search/?q=9",
+    "/accounts/2fa/",
+    "/accounts/password/change/",
+    "/accounts/password/reset/",
+    "/accounts/email/",
 )
 
 # Buttons that send no form, forms that nothing sends (Enter sends one of a single field), and empty

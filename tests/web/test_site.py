@@ -290,9 +290,13 @@ def test_its_queries_do_not_grow_with_the_campaigns(
 def test_steps_of_a_bisection_are_none_of_the_newest_findings(client, finished_campaign):
     assert "Newest findings" in client.get("/").content.decode()
     bisection = Bisection.objects.create(
-        campaign=finished_campaign, server=finished_campaign.runs.first().server,
-        asked={}, draft={}, builds=[], high=1,
-    )  # fmt: skip
+        campaign=finished_campaign,
+        server=finished_campaign.runs.first().server,
+        asked={},
+        draft={},
+        builds=[],
+        high=1,
+    )
     bisection.steps.create(campaign=finished_campaign, low=0, high=1)
     assert "Newest findings" not in client.get("/").content.decode()
 
@@ -528,7 +532,10 @@ def test_bytes_are_counted_in_binary_units(size, text):
 
 def test_a_ratio_of_any_size_can_be_read():
     assert [formats.factor(each) for each in (4415.9, 0.983, 0.0123, 6.84e-05)] == [
-        *("4,420", "0.983", "0.0123", "1/14,600")
+        "4,420",
+        "0.983",
+        "0.0123",
+        "1/14,600",
     ]
 
 

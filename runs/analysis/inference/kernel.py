@@ -236,8 +236,14 @@ def judged(
     p_values = 2 * sp.special.stdtr(freedom, -distances)
     adjusted = -np.expm1(rule.tables * np.log1p(-np.minimum(p_values, 1 - 1e-16)))
     figures = (
-        *(contrasts.differences, contrasts.bases, contrasts.heads, widths),
-        *(p_values, adjusted, contrasts.errors, contrasts.freedom),
+        contrasts.differences,
+        contrasts.bases,
+        contrasts.heads,
+        widths,
+        p_values,
+        adjusted,
+        contrasts.errors,
+        contrasts.freedom,
     )
     return [
         _answer(model, pair, rule, row)

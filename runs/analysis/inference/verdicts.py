@@ -127,8 +127,13 @@ def of_table(p_value: float, tables: float) -> float:
 
 
 PRECEDENCE: tuple[Verdict, ...] = (
-    *("slower", "too_few_runs", "not_comparable", "undecided"),
-    *("faster", "different", "same"),
+    "slower",
+    "too_few_runs",
+    "not_comparable",
+    "undecided",
+    "faster",
+    "different",
+    "same",
 )
 
 

@@ -18,8 +18,16 @@ MOST_SHOWN = 20
 COLUMNS: Mapping[str, Mapping[str, int]] = {
     "pg_stat_database": dict.fromkeys(
         (
-            *("blks_read", "blks_hit", "tup_returned", "tup_fetched", "tup_inserted"),
-            *("tup_updated", "tup_deleted", "temp_files", "temp_bytes", "deadlocks"),
+            "blks_read",
+            "blks_hit",
+            "tup_returned",
+            "tup_fetched",
+            "tup_inserted",
+            "tup_updated",
+            "tup_deleted",
+            "temp_files",
+            "temp_bytes",
+            "deadlocks",
             "xact_rollback",
         ),
         0,
@@ -27,8 +35,15 @@ COLUMNS: Mapping[str, Mapping[str, int]] = {
     "pg_stat_user_tables": {
         **dict.fromkeys(
             (
-                *("seq_scan", "seq_tup_read", "idx_scan", "idx_tup_fetch", "n_tup_ins"),
-                *("n_tup_upd", "n_tup_del", "n_tup_hot_upd", "autovacuum_count"),
+                "seq_scan",
+                "seq_tup_read",
+                "idx_scan",
+                "idx_tup_fetch",
+                "n_tup_ins",
+                "n_tup_upd",
+                "n_tup_del",
+                "n_tup_hot_upd",
+                "autovacuum_count",
                 "autoanalyze_count",
             ),
             0,

@@ -14,7 +14,10 @@ from typing import Literal
 import numpy as np
 import scipy as sp
 
-A, B, AGAIN, ALL = "A", "B", "B again", "all"
+A = "A"
+B = "B"
+AGAIN = "B again"
+ALL = "all"
 LOOKS = (6, 12)
 # Half of it lies on the side away from A: 1 in 60 campaigns of null suspects proves one.
 SIGNIFICANCE = 1 / 30

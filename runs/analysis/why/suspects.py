@@ -280,10 +280,13 @@ def _others(a: Side, b: Side, facts: Facts) -> Iterator[Suspect]:
     sums = [side.settings.get("data_checksums", Shown("off", True, "off")) for side in (a, b)]
     if sums[0].amount != sums[1].amount:
         yield Suspect(
-            "checksums", "data_checksums", sums[0].text, sums[1].text,
+            "checksums",
+            "data_checksums",
+            sums[0].text,
+            sums[1].text,
             reason="" if facts.reads is not False or facts.writes is not False else "nothing_read",
             parts=("server",),
-        )  # fmt: skip
+        )
     if a.accounts and b.accounts:
         yield from _of_relations(a.accounts[0], b.accounts[0])
         yield from _of_builds(a.accounts[0], b.accounts[0])

@@ -92,8 +92,15 @@ def answers() -> list[Answer]:
         has_spread=Exists(again),
     )
     rows = found.order_by("-source__year", "source", "ordinal").values_list(
-        *("campaign__slug", "source__slug", "asked", "answer", "repeats", "statistic"),
-        *("has_spread", "machine", "machine_ja"),
+        "campaign__slug",
+        "source__slug",
+        "asked",
+        "answer",
+        "repeats",
+        "statistic",
+        "has_spread",
+        "machine",
+        "machine_ja",
     )
     return [Answer(*row) for row in rows]
 

@@ -31,16 +31,43 @@ def _columns(*names: str, **kinds: str) -> Columns:
 
 
 SOURCES = _columns(
-    *("slug", "title", "title_ja", "publisher", "year", "published", "url", "traces"),
-    *("licence", "licence_url", "transcribed_on", "data_version"),
+    "slug",
+    "title",
+    "title_ja",
+    "publisher",
+    "year",
+    "published",
+    "url",
+    "traces",
+    "licence",
+    "licence_url",
+    "transcribed_on",
+    "data_version",
     year="integer",
     traces="array",
     transcribed_on="date",
 )
 FIGURES = _columns(
-    *("source", "table", "section", "page", "row", "column", "head", "words", "levels"),
-    *("conditions", "metric", "value", "unit", "printed", "said_by", "exact", "n"),
-    *("statistic", "recomputed", "disputed"),
+    "source",
+    "table",
+    "section",
+    "page",
+    "row",
+    "column",
+    "head",
+    "words",
+    "levels",
+    "conditions",
+    "metric",
+    "value",
+    "unit",
+    "printed",
+    "said_by",
+    "exact",
+    "n",
+    "statistic",
+    "recomputed",
+    "disputed",
     **dict.fromkeys(("row", "column", "n"), "integer"),
     **dict.fromkeys(("levels", "conditions"), "object"),
     **dict.fromkeys(("value", "recomputed"), "number"),
@@ -48,11 +75,11 @@ FIGURES = _columns(
     disputed="array",
 )
 DISCREPANCIES = _columns(
-    *("source", "table", "weight", "kind", "printed", "recomputed", "explanation")
+    "source", "table", "weight", "kind", "printed", "recomputed", "explanation"
 )
 CONCLUSIONS = _columns("source", "table", "by", "text", "section", "quote")
 CORRECTIONS = _columns(
-    *("source", "date", "table", "figures", "was", "now", "reason"), date="date", figures="array"
+    "source", "date", "table", "figures", "was", "now", "reason", date="date", figures="array"
 )
 
 

@@ -10,9 +10,21 @@ from runs.wording import gettext_noop as _
 
 # The fiscal years of the series by the version that was new: each compares it with the one before.
 FISCAL_YEARS = {
-    "9.2": 2012, "9.3": 2013, "9.4": 2014, "9.5": 2015, "9.6": 2016, "10": 2017, "11": 2018,
-    "12": 2019, "13": 2020, "14": 2021, "15": 2022, "16": 2023, "17": 2024, "18": 2025,
-}  # fmt: skip
+    "9.2": 2012,
+    "9.3": 2013,
+    "9.4": 2014,
+    "9.5": 2015,
+    "9.6": 2016,
+    "10": 2017,
+    "11": 2018,
+    "12": 2019,
+    "13": 2020,
+    "14": 2021,
+    "15": 2022,
+    "16": 2023,
+    "17": 2024,
+    "18": 2025,
+}
 # What the names of its publications begin with.
 SERIES = "wg1-"
 # The first year in which the series observed updates too.

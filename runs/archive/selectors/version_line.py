@@ -24,9 +24,21 @@ from runs.models.observations import published_campaign
 READ, UPDATE = "fixed-point-read", "fixed-point-update"
 # Every major version in the archive, oldest first, with its release year.
 RELEASED = {
-    "9.2": 2012, "9.3": 2013, "9.4": 2014, "9.5": 2016, "9.6": 2016, "10": 2017, "11": 2018,
-    "12": 2019, "13": 2020, "14": 2021, "15": 2022, "16": 2023, "17": 2024, "18": 2025,
-}  # fmt: skip
+    "9.2": 2012,
+    "9.3": 2013,
+    "9.4": 2014,
+    "9.5": 2016,
+    "9.6": 2016,
+    "10": 2017,
+    "11": 2018,
+    "12": 2019,
+    "13": 2020,
+    "14": 2021,
+    "15": 2022,
+    "16": 2023,
+    "17": 2024,
+    "18": 2025,
+}
 MAJORS = tuple(RELEASED)
 
 

@@ -59,11 +59,16 @@ def agreement(published: Campaign, repeated: Campaign) -> str:
         return ""
     apart = [
         _("%(base)s → %(head)s: %(ratio)s times (%(low)s – %(high)s)")
-        % {"base": base, "head": head, "ratio": factor(each.ratio), "low": factor(each.low),
-           "high": factor(each.high)}
+        % {
+            "base": base,
+            "head": head,
+            "ratio": factor(each.ratio),
+            "low": factor(each.low),
+            "high": factor(each.high),
+        }
         for (base, head), each in known.items()
         if each.is_apart
-    ]  # fmt: skip
+    ]
     values = {"number": len(known), "count": len(apart), "steps": "; ".join(apart)}
     if not apart:
         text = _(

@@ -135,7 +135,7 @@ def _stored_runs(campaign: Campaign) -> Rows:
     cells = Cell.objects.filter(campaign=campaign).values_list("pk", "key", "levels", "version")
     known = {pk: rest for pk, *rest in cells}
     runs = Run.objects.filter(Q(campaign=campaign) | Q(cell__campaign=campaign)).values_list(
-        *("cell_id", "campaign__slug", "repeat", "tool_name", "tool_version", "state", "origin")
+        "cell_id", "campaign__slug", "repeat", "tool_name", "tool_version", "state", "origin"
     )
     found = []
     for cell, slug, repeat, *rest in runs:
@@ -160,24 +160,30 @@ def _planned_figures(planned: Mapping[Any, results.PlannedRun]) -> Rows:
 
 def _stored_figures(campaign: Campaign) -> Rows:
     rows = Measurement.objects.filter(run__campaign=campaign).values_list(
-        *("run__cell__key", "run__repeat", "metric__name", "statistic", "value", "n")
+        "run__cell__key", "run__repeat", "metric__name", "statistic", "value", "n"
     )
     return _by_key((tuple(place), [value, n]) for *place, value, n in rows)
 
 
 def _stored_summaries(campaign: Campaign) -> Rows:
-    rows = CellSummary.objects.filter(cell__campaign=campaign).values(
-        *("cell__key", "metric__name", "n", "median", "minimum", "maximum", "mean"),
-        *("log_mean", "log_variance"),
+    names = ("n", "median", "minimum", "maximum", "mean", "log_mean", "log_variance")
+    summaries = CellSummary.objects.filter(cell__campaign=campaign)
+    rows = summaries.values("cell__key", "metric__name", *names)
+    return _by_key(
+        ((row["cell__key"], row["metric__name"]), {name: row[name] for name in names})
+        for row in rows
     )
-    return _by_key(((row.pop("cell__key"), row.pop("metric__name")), row) for row in rows)
 
 
 def _printed(table: CheckedTable) -> Rows:
     return {
         (each.figure.row, each.figure.column): [
-            *(each.figure.text, each.figure.n, each.figure.statistic or ""),
-            *(each.figure.is_exact, each.kind, each.recomputed),
+            each.figure.text,
+            each.figure.n,
+            each.figure.statistic or "",
+            each.figure.is_exact,
+            each.kind,
+            each.recomputed,
         ]
         for each in table.figures
     }

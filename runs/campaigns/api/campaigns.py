@@ -93,7 +93,8 @@ class CampaignDetailSerializer(CampaignSerializer):
     expected_every = serializers.SerializerMethodField()
     tracked_ref = serializers.CharField(source="campaign.tracked_ref")
     cells = computed(
-        *(serializers.ListField, lambda row: campaigns.cells_in_full(row.campaign)),
+        serializers.ListField,
+        lambda row: campaigns.cells_in_full(row.campaign),
         child=CellSerializer(),
     )
     summary = serializers.SerializerMethodField()

@@ -173,9 +173,21 @@ class DesignSerializer(StrictSerializer):
 
 # Fields of a body that are those of a draft.
 SAME = (
-    *("title", "scenario", "generators", "cluster_servers", "repeats", "seed", "settings"),
-    *("reproduces", "priority", "most_attempts", "remeasures", "leaves_out_doubtful"),
-    *("wanted_half_width", "most_repeats", "treatment"),
+    "title",
+    "scenario",
+    "generators",
+    "cluster_servers",
+    "repeats",
+    "seed",
+    "settings",
+    "reproduces",
+    "priority",
+    "most_attempts",
+    "remeasures",
+    "leaves_out_doubtful",
+    "wanted_half_width",
+    "most_repeats",
+    "treatment",
 )
 
 

@@ -109,8 +109,15 @@ def unpublished() -> QuerySet[Campaign]:
 
 # What a line of the first page says of a campaign.
 _LINE = (
-    *("slug", "title", "title_ja", "scenario__title", "origin", "state", "paused_at"),
-    *("created_at", "year"),
+    "slug",
+    "title",
+    "title_ja",
+    "scenario__title",
+    "origin",
+    "state",
+    "paused_at",
+    "created_at",
+    "year",
 )
 
 

@@ -247,13 +247,22 @@ def _part(
     memory = hardware.memory_bytes if hardware else None
     fits = tuple(_fits(installations, variants, memory))
     every = (
-        _cell(draft, scenario, fit, variant, {
-            VERSION: fit.installation.version, **told_apart[fit.installation.pk], **where,
-            **variant.levels, **own,
-        })
+        _cell(
+            draft,
+            scenario,
+            fit,
+            variant,
+            {
+                VERSION: fit.installation.version,
+                **told_apart[fit.installation.pk],
+                **where,
+                **variant.levels,
+                **own,
+            },
+        )
         for fit, variant in zip(fits, [*variants] * len(installations), strict=True)
         for own in combinations
-    )  # fmt: skip
+    )
     cells, left_out = _parted(list(islice(every, room)))
     return Part(
         server=server,

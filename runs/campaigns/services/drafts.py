@@ -88,7 +88,13 @@ class Draft:
 
 
 _PLAIN = (
-    *("title", "scenario", "seed", "most_attempts", "most_repeats", "is_a_a", "reproduces"),
+    "title",
+    "scenario",
+    "seed",
+    "most_attempts",
+    "most_repeats",
+    "is_a_a",
+    "reproduces",
     *RULES,
 )
 

@@ -43,9 +43,11 @@ from runs.wording import gettext_noop
 MOST_DRAWINGS = 6
 # The roles of further clusters, as scenarios name them in the record of a run.
 ROLES = (
-    gettext_noop("standby"), gettext_noop("subscriber"), gettext_noop("foreign server"),
+    gettext_noop("standby"),
+    gettext_noop("subscriber"),
+    gettext_noop("foreign server"),
     gettext_noop("node"),
-)  # fmt: skip
+)
 LINKS = {
     "sync": gettext_noop("synchronous"),
     "async": gettext_noop("asynchronous"),
@@ -106,8 +108,13 @@ PAGE_SIZE = 25
 MOST_CAUSES = 20
 # What stays as typed when another scenario or server is chosen.
 KEPT = (
-    *("wanted_percent", "most_repeats", "is_a_a", "priority", "most_attempts"),
-    *("configuration", "settings"),
+    "wanted_percent",
+    "most_repeats",
+    "is_a_a",
+    "priority",
+    "most_attempts",
+    "configuration",
+    "settings",
     *treatment_fields.NAMES,
 )
 

@@ -33,8 +33,20 @@ from runs.workloads.selectors import workloads
 DIGITS = 10  # a key has fewer
 # Fields that are those of a draft.
 SAME = (
-    *("title", "scenario", "server", "more_servers", "repeats", "most_repeats", "is_a_a", "client"),
-    *("most_attempts", "leaves_out_doubtful", "seed", "settings", "generators", "cluster_servers"),
+    "title",
+    "scenario",
+    "server",
+    "more_servers",
+    "repeats",
+    "most_repeats",
+    "is_a_a",
+    "client",
+    "most_attempts",
+    "leaves_out_doubtful",
+    "seed",
+    "settings",
+    "generators",
+    "cluster_servers",
 )
 # Fields that most campaigns leave alone, in the groups that the page folds.
 SELDOM = {
@@ -42,8 +54,14 @@ SELDOM = {
     "settings": ("settings",),
     "repeats": ("wanted_percent", "most_repeats", "is_a_a"),
     "order": (
-        *("seed", "priority", "most_attempts", "remeasures", "leaves_out_doubtful"),
-        *("client", "generators", "cluster_servers"),
+        "seed",
+        "priority",
+        "most_attempts",
+        "remeasures",
+        "leaves_out_doubtful",
+        "client",
+        "generators",
+        "cluster_servers",
     ),
     "treatment": treatment_fields.NAMES,
 }

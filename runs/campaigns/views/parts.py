@@ -10,7 +10,10 @@ from django.http import QueryDict
 # The factor that the ratios are about, and the metric that chart and tables show.
 BY, METRIC = "by", "metric"
 # Each table's name in the address.
-CELLS, RATIOS, ORDER, TROUBLED_RUNS = "cells", "ratios", "order", "troubled"
+CELLS = "cells"
+RATIOS = "ratios"
+ORDER = "order"
+TROUBLED_RUNS = "troubled"
 SIZES = {RATIOS: 60, ORDER: 200, TROUBLED_RUNS: 20}
 
 

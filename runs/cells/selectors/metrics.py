@@ -143,11 +143,29 @@ def summary_of(row: CellSummary) -> Summary:
 
 # All other fields of a run or a table are many times as long.
 TOLD = (
-    *("value", "n", "statistic", "metric__name", "metric__unit", "run__origin", "run__repeat"),
-    *("run__campaign__slug", "run__campaign__repeats", "run__campaign__published__number"),
-    *("run__campaign__published__source__slug", "run__cell__levels", "run__cell__version"),
-    *("printed__text", "printed__kind", "printed__n", "printed__statistic", "printed__exact"),
-    *("printed__recomputed", "printed__row", "printed__column", "printed__table", "printed__node"),
+    "value",
+    "n",
+    "statistic",
+    "metric__name",
+    "metric__unit",
+    "run__origin",
+    "run__repeat",
+    "run__campaign__slug",
+    "run__campaign__repeats",
+    "run__campaign__published__number",
+    "run__campaign__published__source__slug",
+    "run__cell__levels",
+    "run__cell__version",
+    "printed__text",
+    "printed__kind",
+    "printed__n",
+    "printed__statistic",
+    "printed__exact",
+    "printed__recomputed",
+    "printed__row",
+    "printed__column",
+    "printed__table",
+    "printed__node",
 )
 
 # The key by which a figure is found from its measurement.

@@ -27,15 +27,20 @@ from runs.shared import formats
 # What `lines` needs of a figure's table and machine, and the large columns that it does not. In the
 # figure's own query: a page has some dozens of figures, each with one of them.
 RELATED = (
-    *("table__campaign__scenario", "table__campaign__topology"),
-    *("node__hardware", "node__environment", "node__configuration"),
+    "table__campaign__scenario",
+    "table__campaign__topology",
+    "node__hardware",
+    "node__environment",
+    "node__configuration",
 )
 MOST_MEASURED = 100_000
 UNUSED = (
     *(f"table__{name}" for name in ("search", "method", "grid", "asked", "answer", "findings")),
     *(f"table__{name}" for name in ("notes", "chart", "reproduce", "versions")),
     *(f"table__campaign__{name}" for name in ("factors", "question", "question_ja")),
-    *("node__hardware__facts", "node__environment__facts", "node__configuration__settings"),
+    "node__hardware__facts",
+    "node__environment__facts",
+    "node__configuration__settings",
 )
 
 

@@ -43,32 +43,38 @@ from runs.templatetags.components import without_indents
 # Questions, what their comparisons show, and these: a campaign and the choices.
 _EXAMPLES = (
     (
-        *(_("Is PostgreSQL 9.3 slower than 9.2 on 80 cores?"), "wg1-2013-2-2"),
+        _("Is PostgreSQL 9.3 slower than 9.2 on 80 cores?"),
+        "wg1-2013-2-2",
         _("Reads at 1 to 128 clients, two lines, ratios at each client count"),
         {"metric": "tps"},
     ),
     (
-        *(_("What do page checksums cost?"), "wg1-2013-2-3"),
+        _("What do page checksums cost?"),
+        "wg1-2013-2-3",
         _("9.3 with and without, against the one without"),
         {"metric": "tps", "x": "clients", "relative": True},
     ),
     (
-        *(_("What should be on the SSD?"), "wg1-2013-4-5"),
+        _("What should be on the SSD?"),
+        "wg1-2013-4-5",
         _("WAL, indexes, tables or all, for updates and for reads"),
         {"x": "load", "base": "wg1-2013-4-5~placement=all-hdd", "log_y": True},
     ),
     (
-        *(_("Did reads get slower from 13 to 14?"), "wg1-2021-read"),
+        _("Did reads get slower from 13 to 14?"),
+        "wg1-2021-read",
         _("Clients 1 to 192, ratios to 13"),
         {"metric": "tps", "relative": True},
     ),
     (
-        *(_("What does synchronous replication cost?"), "wg1-2017-8-10"),
+        _("What does synchronous replication cost?"),
+        "wg1-2017-8-10",
         _("Three standbys: none, asynchronous, mixed, synchronous"),
         {"metric": "tps", "x": "none"},
     ),
     (
-        *(_("How far does throughput scale with cores?"), "wg1-2013-2-5"),
+        _("How far does throughput scale with cores?"),
+        "wg1-2013-2-5",
         _("8 to 80 cores with the Universal Scalability Law through them"),
         {"metric": "tps", "fit": "usl"},
     ),

@@ -144,9 +144,15 @@ def _provenance(table: PublishedTable) -> list[Block]:
         for figure, conditions in zip(figures, under, strict=True)
     )
     heads = (
-        _("As printed"), _("Unit"), _("Row, column"), _("Source"), _("Exactness"), _("Repeats"),
-        _("Disputed"), *([_("Conditions")] if differ else []),
-    )  # fmt: skip
+        _("As printed"),
+        _("Unit"),
+        _("Row, column"),
+        _("Source"),
+        _("Exactness"),
+        _("Repeats"),
+        _("Disputed"),
+        *([_("Conditions")] if differ else []),
+    )
     found: list[Block] = [Table(_("Where each figure comes from"), heads, rows)]
     if under and under[0] and not differ:
         found.append(Paragraph(_("Conditions of all figures: %(which)s") % {"which": under[0]}))

@@ -50,8 +50,16 @@ SECRET_IN_PLAN = frozenset({"host", "port", "username", "run_id"})
 SCENARIO = ("slug", "title", "description")
 METRIC = ("name", "unit", "direction", "title", "title_ja")
 HARDWARE = (
-    *("fingerprint", "slug", "name", "cpu_model", "sockets", "cores", "threads"),
-    *("memory_bytes", "virtualization", "facts"),
+    "fingerprint",
+    "slug",
+    "name",
+    "cpu_model",
+    "sockets",
+    "cores",
+    "threads",
+    "memory_bytes",
+    "virtualization",
+    "facts",
 )
 ENVIRONMENT = ("fingerprint", "slug", "os_name", "kernel", "architecture", "facts")
 SETTINGS = ("content_hash", "settings")
@@ -61,16 +69,53 @@ CONFIGURATION_REVISION = ("number", *CONTENT, "created_at")
 TOPOLOGY = ("slug", "name", "kind")
 REVISION = ("sha", "ref", "url", "committed_at", "parents", "created_at")
 CAMPAIGN = (
-    *("slug", "title", "title_ja", "question", "question_ja", "origin", "state", "factors"),
-    *("parameters", "treatment", "repeats", "seed", "wanted_half_width", "most_repeats"),
-    *("priority", "most_attempts", "year", "expected_every", "tracked_ref", "created_at"),
-    *("reproduces", "changes", "looks"),
+    "slug",
+    "title",
+    "title_ja",
+    "question",
+    "question_ja",
+    "origin",
+    "state",
+    "factors",
+    "parameters",
+    "treatment",
+    "repeats",
+    "seed",
+    "wanted_half_width",
+    "most_repeats",
+    "priority",
+    "most_attempts",
+    "year",
+    "expected_every",
+    "tracked_ref",
+    "created_at",
+    "reproduces",
+    "changes",
+    "looks",
 )
 CELL = ("ordinal", "levels", "key", "series_key", "version", "version_num")
 RUN = (
-    *("repeat", "position", "origin", "state", "code", "message", "remedy", "attempt", "plan"),
-    *("server_version", "tool_name", "tool_version", "quality", "external_id", "round", "labels"),
-    *("wording", "queued_at", "started_at", "finished_at", "validity"),
+    "repeat",
+    "position",
+    "origin",
+    "state",
+    "code",
+    "message",
+    "remedy",
+    "attempt",
+    "plan",
+    "server_version",
+    "tool_name",
+    "tool_version",
+    "quality",
+    "external_id",
+    "round",
+    "labels",
+    "wording",
+    "queued_at",
+    "started_at",
+    "finished_at",
+    "validity",
 )
 # Where an imported run came from.
 IMPORTED = ("instance", "key", "is_verified", "at")
@@ -79,12 +124,28 @@ SERIES = ("name", "unit", "start", "interval", "values")
 ARTIFACT = ("name", "media_type", "size", "sha256", "created_at")
 EVENT = ("at", "from_state", "to_state", "code", "message", "wording", "attempt")
 COMMAND = (
-    *("attempt", "ordinal", "step", "argv", "stdin", "exit_status", "started_at"),
-    *("finished_at", "stdout", "stderr", "truncated"),
+    "attempt",
+    "ordinal",
+    "step",
+    "argv",
+    "stdin",
+    "exit_status",
+    "started_at",
+    "finished_at",
+    "stdout",
+    "stderr",
+    "truncated",
 )
 ANNOTATION = ("kind", "text", "created_at")
 CHANGE = (
-    *("kind", "ratio", "before", "after", "p_value", "found_at", "decision", "note"),
+    "kind",
+    "ratio",
+    "before",
+    "after",
+    "p_value",
+    "found_at",
+    "decision",
+    "note",
     "decided_at",
 )
 SEAL = ("number", "kind", "run", "at", "reason", "content", "hash", "key", "signature")
@@ -225,8 +286,11 @@ class _Outputs:
     def __init__(self, campaigns: Sequence[Campaign]) -> None:
         which = Q(run__campaign__in=campaigns, run__state__in=Run.ENDED)
         order = (
-            *("run__campaign__slug", "run__cell__ordinal", "run__cell_id"),
-            *("run__repeat", "run_id"),
+            "run__campaign__slug",
+            "run__cell__ordinal",
+            "run__cell_id",
+            "run__repeat",
+            "run_id",
         )
 
         def following(model: Any, fields: tuple[str, ...], *by: str, kind: str = "") -> Following:

@@ -83,9 +83,10 @@ def write(folder: Path, *, since: str = "") -> Iterator[Month]:
 def _months(since: str) -> list[str]:
     ended = Run.objects.filter(state=Run.State.FINISHED)
     dated = ended.filter(finished_at__isnull=False).order_by("finished_at")
-    first, last = (each.values_list("finished_at", flat=True).first() for each in (
-        dated, dated.order_by("-finished_at")
-    ))  # fmt: skip
+    first, last = (
+        each.values_list("finished_at", flat=True).first()
+        for each in (dated, dated.order_by("-finished_at"))
+    )
     found = []
     if first and last:
         year, month = first.year, first.month

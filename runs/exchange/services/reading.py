@@ -23,8 +23,14 @@ IMPORTED = "imported-"
 
 TIMES = frozenset(
     {
-        *("at", "created_at", "queued_at", "started_at", "finished_at", "committed_at"),
-        *("found_at", "decided_at"),
+        "at",
+        "created_at",
+        "queued_at",
+        "started_at",
+        "finished_at",
+        "committed_at",
+        "found_at",
+        "decided_at",
     }
 )
 ORIGINS = frozenset({Origin.EXECUTED, Origin.IMPORTED, Origin.UPLOADED})

@@ -30,8 +30,15 @@ from runs.uploads.services.campaigns import own_slugs
 
 # The order in which rows may refer to one another.
 TABLES = (
-    *("runs_cell", "runs_run", "runs_measurement", "runs_artifact", "runs_runevent"),
-    *("runs_series", "runs_command", "runs_annotation", "runs_change"),
+    "runs_cell",
+    "runs_run",
+    "runs_measurement",
+    "runs_artifact",
+    "runs_runevent",
+    "runs_series",
+    "runs_command",
+    "runs_annotation",
+    "runs_change",
 )
 MOST_ROWS = 5000
 MOST_VALUES = 500_000  # of series

@@ -268,9 +268,22 @@ class Arrangement:
         host, port = self.main_seen_from(member)
         secret = self._secret(member)
         return (
-            *secret, f"{member.cluster.client_bindir}/pg_basebackup", "-D", member.cluster.data,
-            "-h", host, "-p", str(port), "-U", SUPERUSER, "-X", "stream", "-c", "fast", "-w",
-        )  # fmt: skip
+            *secret,
+            f"{member.cluster.client_bindir}/pg_basebackup",
+            "-D",
+            member.cluster.data,
+            "-h",
+            host,
+            "-p",
+            str(port),
+            "-U",
+            SUPERUSER,
+            "-X",
+            "stream",
+            "-c",
+            "fast",
+            "-w",
+        )
 
     def main_seen_from(self, member: Member) -> tuple[str, int]:
         """(host, port) of the run's own cluster; on its own machine the folder of the sockets."""

@@ -66,9 +66,18 @@ class Cluster:
     def initdb(self, options: Sequence[str]) -> tuple[str, ...]:
         """Create the cluster; initdb need not sync its files for a measurement."""
         return (
-            f"{self.bindir}/initdb", "-D", self.data, "-U", SUPERUSER, "-A", "trust",
-            "-E", "UTF8", "--locale=C", *options_for(self.version_num, options),
-        )  # fmt: skip
+            f"{self.bindir}/initdb",
+            "-D",
+            self.data,
+            "-U",
+            SUPERUSER,
+            "-A",
+            "trust",
+            "-E",
+            "UTF8",
+            "--locale=C",
+            *options_for(self.version_num, options),
+        )
 
     def configure(self, settings: Mapping[str, str]) -> tuple[tuple[str, ...], str]:
         """Append settings to postgresql.conf: (argv, standard input).
@@ -91,10 +100,20 @@ class Cluster:
         """Start the server and wait until it answers."""
         secret = ("env", f"PGPASSFILE={self.passfile}") if self.passfile else ()
         return (
-            *secret, *pinned(self.cpus),
-            f"{self.bindir}/pg_ctl", "start", "-w", "-t", str(WAIT_SECONDS),
-            "-D", self.data, "-l", self.log, "-o", self._options,
-        )  # fmt: skip
+            *secret,
+            *pinned(self.cpus),
+            f"{self.bindir}/pg_ctl",
+            "start",
+            "-w",
+            "-t",
+            str(WAIT_SECONDS),
+            "-D",
+            self.data,
+            "-l",
+            self.log,
+            "-o",
+            self._options,
+        )
 
     @property
     def _options(self) -> str:
@@ -104,9 +123,16 @@ class Cluster:
     def stop(self) -> tuple[str, ...]:
         """Stop the server cleanly and wait until it has."""
         return (
-            f"{self.bindir}/pg_ctl", "stop", "-w", "-t", str(WAIT_SECONDS),
-            "-D", self.data, "-m", "fast",
-        )  # fmt: skip
+            f"{self.bindir}/pg_ctl",
+            "stop",
+            "-w",
+            "-t",
+            str(WAIT_SECONDS),
+            "-D",
+            self.data,
+            "-m",
+            "fast",
+        )
 
     def promptly(self, argv: Sequence[str]) -> tuple[str, ...]:
         """What goes before the command of `start` or `stop` to notice sooner that it is done."""
@@ -125,10 +151,26 @@ class Cluster:
     def psql(self, *, database: str = DATABASE) -> tuple[str, ...]:
         """Run the SQL on standard input; stop at the first error; unaligned, tab-separated."""
         return (
-            f"{self.client_bindir}/psql", "-X", "-q", "-A", "-t", "-F", "\t",
-            "-v", "ON_ERROR_STOP=1", "-h", self.socket_dir, "-p", str(self.port),
-            "-U", SUPERUSER, "-d", database, "-f", "-",
-        )  # fmt: skip
+            f"{self.client_bindir}/psql",
+            "-X",
+            "-q",
+            "-A",
+            "-t",
+            "-F",
+            "\t",
+            "-v",
+            "ON_ERROR_STOP=1",
+            "-h",
+            self.socket_dir,
+            "-p",
+            str(self.port),
+            "-U",
+            SUPERUSER,
+            "-d",
+            database,
+            "-f",
+            "-",
+        )
 
 
 def lines_for(settings: Mapping[str, str]) -> list[str]:

@@ -23,8 +23,10 @@ PREPARED = "prepared"
 
 # The message of every version for an address or a socket that is already in use.
 _PORT_TAKEN = (
-    "Address already in use", "Is another postmaster already running on port", "using socket file",
-)  # fmt: skip
+    "Address already in use",
+    "Is another postmaster already running on port",
+    "using socket file",
+)
 
 SERVING = "serving "
 # "serving" and its folder for each cluster with a running server: a run that was given up, such

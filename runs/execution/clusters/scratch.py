@@ -30,9 +30,12 @@ TRIAL_SECONDS = 120.0
 # To stop and remove the cluster. What is left after that is cleaned up by a sweep.
 CLEANING_SECONDS = 60.0
 SETTINGS = {
-    "fsync": "off", "shared_buffers": "16MB", "max_connections": "10", "autovacuum": "off",
+    "fsync": "off",
+    "shared_buffers": "16MB",
+    "max_connections": "10",
+    "autovacuum": "off",
     "statement_timeout": f"{STATEMENT_SECONDS}s",
-}  # fmt: skip
+}
 # GNU timeout, where there is one; without it the limit of the connection's command applies.
 TIMED_OUT = 124
 _LIMITED = """

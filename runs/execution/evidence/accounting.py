@@ -228,10 +228,23 @@ def processes(printed: str) -> list[dict[str, Any]]:
 _COLUMNS = ("kind", "title", "first", "last", "run", "wait")
 WORKER, CLIENT_BACKEND = "parallel worker", "client backend"
 _OWN: Sequence[str] = (
-    "autovacuum", "background writer", "bgworker", "checkpointer", "io worker", "logical",
-    "slotsync", "startup", "stats collector", "wal ", "walsender", "walwriter", "walreceiver",
-    "walsummarizer", "archiver", "writer",
-)  # fmt: skip
+    "autovacuum",
+    "background writer",
+    "bgworker",
+    "checkpointer",
+    "io worker",
+    "logical",
+    "slotsync",
+    "startup",
+    "stats collector",
+    "wal ",
+    "walsender",
+    "walwriter",
+    "walreceiver",
+    "walsummarizer",
+    "archiver",
+    "writer",
+)
 
 
 def kind_of(title: str) -> str:

@@ -192,8 +192,15 @@ class Evidence:
 
 
 _IO_COLUMNS = (
-    "backend_type", "object", "context", "reads", "writes", "extends", "hits", "evictions",
-)  # fmt: skip
+    "backend_type",
+    "object",
+    "context",
+    "reads",
+    "writes",
+    "extends",
+    "hits",
+    "evictions",
+)
 _IO = f"""
 SELECT {", ".join(_IO_COLUMNS[:3])}, {", ".join(f"coalesce({c}, 0)" for c in _IO_COLUMNS[3:])}
 FROM pg_stat_io

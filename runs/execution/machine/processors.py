@@ -82,8 +82,10 @@ def _threads(sections: Sections, usable: frozenset[int]) -> int | None:
     """The fewest that anybody says: a container may show its host's processors somewhere."""
     cpu = pairs(sections.get("lscpu", []), ":")
     counts = (
-        number_in(cpu.get("CPU(s)")), number_in(first(sections, "processors")), len(usable) or None,
-    )  # fmt: skip
+        number_in(cpu.get("CPU(s)")),
+        number_in(first(sections, "processors")),
+        len(usable) or None,
+    )
     return min((each for each in counts if each), default=None)
 
 

@@ -139,9 +139,12 @@ def standing(campaign: Campaign) -> QuerySet[Change]:
 
 # Of the rows next to a change, what histories show of them: to read them whole takes longer.
 _SHOWN = (
-    *("cell__campaign_id", "cell__levels", "cell__series_key"),
+    "cell__campaign_id",
+    "cell__levels",
+    "cell__series_key",
     *(f"cell__revision__{name}" for name in ("sha", "ref", "url")),
-    *("run__started_at", "decided_by__username"),
+    "run__started_at",
+    "decided_by__username",
 )
 
 

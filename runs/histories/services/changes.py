@@ -291,9 +291,10 @@ def judge_all() -> int:
 def _changes_again() -> int:
     rows = Change.objects.filter(rules__lt=monitoring.RULES).order_by("rules", "pk")
     old = list(
-        rows.select_related("cell__campaign", "metric")
-        .select_for_update(skip_locked=True, of=("self",))[:MOST]
-    )  # fmt: skip
+        rows.select_related("cell__campaign", "metric").select_for_update(
+            skip_locked=True, of=("self",)
+        )[:MOST]
+    )
     histories: dict[tuple[Campaign, str], set[int]] = defaultdict(set)
     # Those of a campaign whose histories are being analysed wait for another turn.
     campaigns = {change.cell.campaign_id for change in old}

@@ -37,7 +37,11 @@ MOST_AT_ONCE = 200
 TRY_TAKES = timedelta(minutes=5)
 LONGEST_SUBJECT = 160
 RELATED = (
-    *("cell__campaign__project", "cell__campaign__scenario", "cell__revision", "metric", "run"),
+    "cell__campaign__project",
+    "cell__campaign__scenario",
+    "cell__revision",
+    "metric",
+    "run",
 )
 
 

@@ -22,7 +22,11 @@ from runs.models import Campaign, Change, Project, Webhook, WebhookDelivery
 from runs.shared.errors import ServiceError
 
 EVENTS = (
-    *("change.found", "alarm.raised", "change.refuted", "upload.missing", "campaign.finished"),
+    "change.found",
+    "alarm.raised",
+    "change.refuted",
+    "upload.missing",
+    "campaign.finished",
 )
 OF_KIND = {
     Change.Kind.STEP: "change.found",

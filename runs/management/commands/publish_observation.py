@@ -52,6 +52,9 @@ class Command(command.Command):
                 publications.load(files=publications.files())
         except (OSError, ValueError, PublishedFileError) as error:
             raise CommandError(str(error)) from error
-        audit.record("edition_published", f"observation {edition.observation.slug}",
-                     after={"edition": edition.label, "file": str(path)})  # fmt: skip
+        audit.record(
+            "edition_published",
+            f"observation {edition.observation.slug}",
+            after={"edition": edition.label, "file": str(path)},
+        )
         self.stdout.write(str(path))

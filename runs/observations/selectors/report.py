@@ -81,8 +81,10 @@ def _environment(found: Sequence[Part]) -> list[Block]:
         return []
     first = found[0].campaign
     return [
-        *conditions.machines(first), *conditions.programs(first), *conditions.settings(first),
-    ]  # fmt: skip
+        *conditions.machines(first),
+        *conditions.programs(first),
+        *conditions.settings(first),
+    ]
 
 
 def _procedure(edition: Edition, found: Sequence[Part]) -> list[Block]:
@@ -132,8 +134,13 @@ def _against(again: Iterable[Again]) -> Iterator[Block]:
         yield from (Paragraph(remark) for remark in each.remarks)
         here, there = each.names
         heads = (
-            _("Version"), f"{here} : {there}", there, here, _("Change"), _("interval (95 %)"),
-        )  # fmt: skip
+            _("Version"),
+            f"{here} : {there}",
+            there,
+            here,
+            _("Change"),
+            _("interval (95 %)"),
+        )
         rows = tuple(
             (
                 f"{other.version} : {each.anchor}",

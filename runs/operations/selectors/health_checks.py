@@ -26,7 +26,10 @@ from runs.models import Campaign, Run, Server, ServerCheck
 from runs.shared import signs
 
 # Unknown: it could not be asked, and says nothing of what it is about.
-OK, WARNING, FAILED, UNKNOWN = "ok", "warning", "failed", "unknown"
+OK = "ok"
+WARNING = "warning"
+FAILED = "failed"
+UNKNOWN = "unknown"
 # A sign of life comes every five seconds; the supervisor's interval is a setting.
 SILENT_SECONDS = 20.0
 LEAST_FREE_BYTES = 256 * 2**20
@@ -343,8 +346,18 @@ def connected(alias: str = DEFAULT_DB_ALIAS) -> "psycopg.Connection[Any]":
 
 _OF_LIBPQ = frozenset(
     {
-        *("dbname", "user", "password", "host", "port", "options", "sslmode", "sslrootcert"),
-        *("sslcert", "sslkey", "service", "passfile"),
+        "dbname",
+        "user",
+        "password",
+        "host",
+        "port",
+        "options",
+        "sslmode",
+        "sslrootcert",
+        "sslcert",
+        "sslkey",
+        "service",
+        "passfile",
     }
 )
 

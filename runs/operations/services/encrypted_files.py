@@ -18,7 +18,10 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 
 MAGIC = b"BenchLab encrypted 1\n"
-SALT_BYTES, KEY_BYTES, CHECK_BYTES, TAG_BYTES = 16, 32, 16, 16
+SALT_BYTES = 16
+KEY_BYTES = 32
+CHECK_BYTES = 16
+TAG_BYTES = 16
 HEADER_BYTES = len(MAGIC) + SALT_BYTES + CHECK_BYTES
 CHUNK_BYTES = 1024 * 1024
 # What guessing a passphrase costs: 64 MB and a tenth of a second each.

@@ -22,9 +22,22 @@ MOST_VALUES = 20_000
 _LENGTH = Func("values", 1, function="array_length", output_field=IntegerField())
 
 _LISTED = (
-    *("position", "repeat", "origin", "state", "validity", "code", "wording", "remedy"),
-    *("queued_at", "started_at", "finished_at", "cell__levels", "cell__version"),
-    *("campaign__slug", "campaign__title", "server__slug"),
+    "position",
+    "repeat",
+    "origin",
+    "state",
+    "validity",
+    "code",
+    "wording",
+    "remedy",
+    "queued_at",
+    "started_at",
+    "finished_at",
+    "cell__levels",
+    "cell__version",
+    "campaign__slug",
+    "campaign__title",
+    "server__slug",
 )
 
 
@@ -70,8 +83,15 @@ def series_part(run_id: int, name: str, *, skip: int, to: Reader) -> Series | No
 
 # What a line of the first page says of a run.
 _LINE = (
-    *("repeat", "state", "origin", "validity", "started_at", "campaign__title"),
-    *("cell__levels", "cell__revision__sha", "server__name"),
+    "repeat",
+    "state",
+    "origin",
+    "validity",
+    "started_at",
+    "campaign__title",
+    "cell__levels",
+    "cell__revision__sha",
+    "server__name",
 )
 
 
@@ -109,16 +129,16 @@ def _whole(series: QuerySet[Series]) -> QuerySet[Run]:
     commands = Command.objects.order_by("attempt", "ordinal")
     return (
         Run.objects.select_related(
-            *("campaign__scenario", "campaign__configuration", "cell__installation"),
-            *(
-                "cell__revision",
-                "server",
-                "hardware",
-                "environment",
-                "settings",
-                "cluster",
-                "imported",
-            ),
+            "campaign__scenario",
+            "campaign__configuration",
+            "cell__installation",
+            "cell__revision",
+            "server",
+            "hardware",
+            "environment",
+            "settings",
+            "cluster",
+            "imported",
         )
         .prefetch_related(
             "events",

@@ -123,9 +123,11 @@ def cancel_all(*, runs: QuerySet[Run], by: object = None) -> int:
     message = f"Cancelled by {by or 'BenchLab'}."
     # Always in the same order, so that two cancels do not deadlock.
     open_runs = list(
-        runs.exclude(state__in=Run.ENDED).select_for_update(of=("self",)).order_by("pk")
+        runs.exclude(state__in=Run.ENDED)
+        .select_for_update(of=("self",))
+        .order_by("pk")
         .defer("plan")
-    )  # fmt: skip
+    )
     now = timezone.now()
     at_once = [run for run in open_runs if _can_be_cancelled_here(run)]
     cancelled = {run.pk for run in at_once}

@@ -39,10 +39,14 @@ FROM generate_series(0, {rows} - 1) i
 def rows_parameter(default: int) -> Parameter:
     """The number of rows of a partition."""
     return Parameter(
-        "rows_per_partition", _("Rows per partition"), "rows", default=default, minimum=100,
+        "rows_per_partition",
+        _("Rows per partition"),
+        "rows",
+        default=default,
+        minimum=100,
         maximum=10_000_000,
         help=_("A partition is a day, 30 of them a month. The report: 7,680,000."),
-    )  # fmt: skip
+    )
 
 
 # Every tenth product: some rows of each page, which clears its bit in the visibility map.

@@ -138,7 +138,12 @@ SCENARIO = Scenario(
     parameters=(
         layout.rows_parameter(5000),
         Parameter(
-            "span_days", _("Days searched"), "d", default=1, minimum=1, maximum=31,
+            "span_days",
+            _("Days searched"),
+            "d",
+            default=1,
+            minimum=1,
+            maximum=31,
             help=_("The report's text says one day, its printed SQL the 31 days of January."),
         ),
     ),
@@ -155,4 +160,4 @@ SCENARIO = Scenario(
         )
     },
     quick=Quick({"rows_per_partition": 5000}, {"months": (2,)}),
-)  # fmt: skip
+)

@@ -67,7 +67,11 @@ def check(weekdays: Sequence[int], hour: int, minute: int, time_zone: str) -> No
 
 
 MOST_IN_A_ROW = 5
-QUEUED, SKIPPED, PAUSED, RESUMED, ERROR = "queued", "skipped", "paused", "resumed", "error"
+QUEUED = "queued"
+SKIPPED = "skipped"
+PAUSED = "paused"
+RESUMED = "resumed"
+ERROR = "error"
 _ENDS_A_ROW = {QUEUED, PAUSED, RESUMED}
 LONGEST_REASON = 500
 
@@ -330,8 +334,17 @@ def _draft(schedule: Schedule, new: Sequence[Sequence[str]]) -> Draft:
     stored = schedule.draft
     today = timezone.now().astimezone(ZoneInfo(schedule.time_zone)).strftime("%Y-%m-%d")
     configurations = _configurations(schedule)
-    copied = ("scenario", "levels", "parameters", "repeats", "priority", "most_attempts",
-              "wanted_half_width", "most_repeats", "is_a_a")  # fmt: skip
+    copied = (
+        "scenario",
+        "levels",
+        "parameters",
+        "repeats",
+        "priority",
+        "most_attempts",
+        "wanted_half_width",
+        "most_repeats",
+        "is_a_a",
+    )
     return Draft(
         title=_dated(stored["title"], today),
         server=schedule.server,

@@ -37,7 +37,11 @@ OF_CELL = (
     *(f"revision__{name}" for name in REVISION),
 )
 OF_METRIC = (
-    *("metric__name", "metric__unit", "metric__direction", "metric__title", "metric__project_id"),
+    "metric__name",
+    "metric__unit",
+    "metric__direction",
+    "metric__title",
+    "metric__project_id",
 )
 
 

@@ -13,9 +13,20 @@ STANDARD = "standard"
 LONGEST = 60
 # The install paths, which always differ between builds, and flags that are handled separately.
 _PLACES = (
-    *("--prefix=", "--exec-prefix=", "--bindir=", "--libdir=", "--libexecdir=", "--mandir="),
-    *("--docdir=", "--sysconfdir=", "--datarootdir=", "--datadir=", "--localedir="),
-    *("--includedir=", "--htmldir=", "CFLAGS="),
+    "--prefix=",
+    "--exec-prefix=",
+    "--bindir=",
+    "--libdir=",
+    "--libexecdir=",
+    "--mandir=",
+    "--docdir=",
+    "--sysconfdir=",
+    "--datarootdir=",
+    "--datadir=",
+    "--localedir=",
+    "--includedir=",
+    "--htmldir=",
+    "CFLAGS=",
 )
 
 

@@ -191,7 +191,9 @@ def _same(wanted: ServerCheck, machines: Sequence[Server]) -> ServerCheck:
     for each in busy.order_by("server"):
         found = each.server_check
         is_same = (found.kind, found.server_id, found.given) == (
-            *(wanted.kind, wanted.server_id, wanted.given),
+            wanted.kind,
+            wanted.server_id,
+            wanted.given,
         )
         is_own = (found.asked_by, found.by_way_of) == (wanted.asked_by, wanted.by_way_of)
         if is_same and (is_own or found.kind not in {Kind.CAMPAIGN, Kind.EDIT, Kind.TRIAL}):

@@ -30,9 +30,20 @@ _AGGREGATES = frozenset({"mean", "median", "stddev", "cv", "BigO", "RMS", "min",
 # What the tool itself writes of an iteration; all else is the benchmark's own.
 _FIELDS = frozenset(
     {
-        *("family_index", "per_family_instance_index", "repetitions", "repetition_index"),
-        *("threads", "iterations", "real_time", "cpu_time", "allocs_per_iter", "max_bytes_used"),
-        *("total_allocated_bytes", "net_heap_growth", "error_occurred", "skipped"),
+        "family_index",
+        "per_family_instance_index",
+        "repetitions",
+        "repetition_index",
+        "threads",
+        "iterations",
+        "real_time",
+        "cpu_time",
+        "allocs_per_iter",
+        "max_bytes_used",
+        "total_allocated_bytes",
+        "net_heap_growth",
+        "error_occurred",
+        "skipped",
     }
 )
 _RATES = {each.name: each for each in (known_metrics.ITEM_RATE, known_metrics.BYTE_RATE)}

@@ -18,12 +18,22 @@ from runs.wording import gettext_noop as _
 NAME = "iostat"
 _DISK = {
     "disk_read": (
-        *(("rkB/s", 1.0), ("rMB/s", 1024.0), ("rsec/s", 0.5)),
-        *(("kB_read/s", 1.0), ("MB_read/s", 1024.0), ("Blk_read/s", 0.5), ("kr/s", 1.0)),
+        ("rkB/s", 1.0),
+        ("rMB/s", 1024.0),
+        ("rsec/s", 0.5),
+        ("kB_read/s", 1.0),
+        ("MB_read/s", 1024.0),
+        ("Blk_read/s", 0.5),
+        ("kr/s", 1.0),
     ),
     "disk_write": (
-        *(("wkB/s", 1.0), ("wMB/s", 1024.0), ("wsec/s", 0.5)),
-        *(("kB_wrtn/s", 1.0), ("MB_wrtn/s", 1024.0), ("Blk_wrtn/s", 0.5), ("kw/s", 1.0)),
+        ("wkB/s", 1.0),
+        ("wMB/s", 1024.0),
+        ("wsec/s", 0.5),
+        ("kB_wrtn/s", 1.0),
+        ("MB_wrtn/s", 1024.0),
+        ("Blk_wrtn/s", 0.5),
+        ("kw/s", 1.0),
     ),
     "disk_transfer": (("kB/s", 1.0), ("MB/s", 1024.0)),
     "disk_util": (("util", 1.0), ("b", 1.0)),

@@ -31,9 +31,7 @@ AUTOMATIC = frozenset(("client_id", "default_seed", "random_seed", "scale"))
 SHELL = frozenset(("shell", "setshell"))
 _CONDITIONS = ("if", "elif", "else", "endif")
 _WITHOUT_WORDS = frozenset(("else", "endif", "startpipeline", "syncpipeline", "endpipeline"))
-_COMMANDS = frozenset(
-    ("set", "sleep", "gset", "aset", *_CONDITIONS, *SHELL, *_WITHOUT_WORDS)
-)  # fmt: skip
+_COMMANDS = frozenset(("set", "sleep", "gset", "aset", *_CONDITIONS, *SHELL, *_WITHOUT_WORDS))
 _OF_PIPELINES = frozenset(("startpipeline", "syncpipeline", "endpipeline", "gset", "aset"))
 _MOST_WORDS = dict.fromkeys(_WITHOUT_WORDS, 0) | {"gset": 1, "aset": 1}
 _SETTING = frozenset(("set", "setshell"))

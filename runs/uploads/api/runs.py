@@ -21,10 +21,29 @@ from runs.uploads.services.workload_levels import NAMES, with_workload
 T = TypeVar("T")
 FIELDS = frozenset(
     {
-        *("campaign", "campaign_title", "scenario", "levels", "started_at", "finished_at"),
-        *("status", "reason", "server", "hardware", "environment", "postgresql"),
-        *("configuration", "tool", "measurements", "series", "revision", "labels"),
-        *("external_id", "job", "round", "raw", "workload"),
+        "campaign",
+        "campaign_title",
+        "scenario",
+        "levels",
+        "started_at",
+        "finished_at",
+        "status",
+        "reason",
+        "server",
+        "hardware",
+        "environment",
+        "postgresql",
+        "configuration",
+        "tool",
+        "measurements",
+        "series",
+        "revision",
+        "labels",
+        "external_id",
+        "job",
+        "round",
+        "raw",
+        "workload",
     }
 )
 STATUSES = ("finished", "failed", "partial")

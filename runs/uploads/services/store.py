@@ -30,9 +30,19 @@ from runs.wording import Wording
 # all before it shows a few, a hundred times the work. Autovacuum analyses a table within a minute
 # or so, if it is on.
 TABLES = (
-    *("runs_campaign", "runs_cell", "runs_cellsummary", "runs_change", "runs_environment"),
-    *("runs_hardwareprofile", "runs_measurement", "runs_metric", "runs_revision", "runs_run"),
-    *("runs_runcount", "runs_series", "runs_settingssnapshot"),
+    "runs_campaign",
+    "runs_cell",
+    "runs_cellsummary",
+    "runs_change",
+    "runs_environment",
+    "runs_hardwareprofile",
+    "runs_measurement",
+    "runs_metric",
+    "runs_revision",
+    "runs_run",
+    "runs_runcount",
+    "runs_series",
+    "runs_settingssnapshot",
 )
 NEW = """
 SELECT relname FROM pg_class
@@ -59,10 +69,32 @@ def _analyse() -> None:
 
 # A run's columns. Those not named are null.
 RUNS = (
-    *("id", "campaign_id", "cell_id", "repeat", "position", "origin", "state", "code", "message"),
-    *("remedy", "attempt", "server_id", "hardware_id", "environment_id", "settings_id"),
-    *("server_version", "tool_name", "tool_version", "quality", "wording", "external_id", "round"),
-    *("labels", "queued_at", "started_at", "finished_at"),
+    "id",
+    "campaign_id",
+    "cell_id",
+    "repeat",
+    "position",
+    "origin",
+    "state",
+    "code",
+    "message",
+    "remedy",
+    "attempt",
+    "server_id",
+    "hardware_id",
+    "environment_id",
+    "settings_id",
+    "server_version",
+    "tool_name",
+    "tool_version",
+    "quality",
+    "wording",
+    "external_id",
+    "round",
+    "labels",
+    "queued_at",
+    "started_at",
+    "finished_at",
 )
 MEASUREMENTS = ("run_id", "metric_id", "value", "n", "statistic")
 SERIES = ("run_id", "name", "unit", "start", "interval", "values")
@@ -114,17 +146,32 @@ def store_rows(
 
 def _run(run: GivenRun, where: Placed, what: Conditions, now: datetime) -> tuple[Any, ...]:
     return (
-        *(where.campaign_id, where.cell_id, where.repeat),
+        where.campaign_id,
+        where.cell_id,
+        where.repeat,
         # Only `started_at` gives the order of execution.
-        *(0, Origin.UPLOADED.value, STATES[run.status].value, run.code, run.message, "", 1),
-        *(what.server_id, what.hardware_id, what.environment_id, what.settings_id),
-        *(run.server_version, run.tool_name, run.tool_version),
+        0,
+        Origin.UPLOADED.value,
+        STATES[run.status].value,
+        run.code,
+        run.message,
+        "",
+        1,
+        what.server_id,
+        what.hardware_id,
+        what.environment_id,
+        what.settings_id,
+        run.server_version,
+        run.tool_name,
+        run.tool_version,
         json.dumps([dict(note) for note in run.notes]) if run.notes else "[]",
         json.dumps(run.wording) if run.wording else "{}",
         run.external_id,
         run.round,
         json.dumps(dict(run.labels)) if run.labels else "{}",
-        *(now, run.started_at, run.finished_at),
+        now,
+        run.started_at,
+        run.finished_at,
     )
 
 
@@ -204,8 +251,13 @@ def _store(runs: Sequence[GivenRun], project: Project) -> list[StoredRun]:
     _once_committed(finished, is_sealed=bool(to_seal), number=len(runs))
     return [
         StoredRun(
-            *(key, run.campaign, STATES[run.status], run.code),
-            *(run.message, run.wording, where.repeat),
+            key,
+            run.campaign,
+            STATES[run.status],
+            run.code,
+            run.message,
+            run.wording,
+            where.repeat,
         )
         for run, key, where in zip(runs, ids, placed, strict=True)
     ]
@@ -222,7 +274,13 @@ def _with_those(
 
 def _stored_before(run: Run) -> StoredRun:
     return StoredRun(
-        *(run.pk, run.campaign.slug, run.state, run.code, run.message, run.wording, run.repeat),
+        run.pk,
+        run.campaign.slug,
+        run.state,
+        run.code,
+        run.message,
+        run.wording,
+        run.repeat,
         is_again=True,
     )
 

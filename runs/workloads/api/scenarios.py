@@ -44,7 +44,8 @@ class FactorSerializer(Shape):
     minimum = serializers.IntegerField(allow_null=True, default=None)
     maximum = serializers.IntegerField(allow_null=True, default=None)
     choices = computed(
-        *(serializers.ListField, lambda it: list(getattr(it, "choices", ()))),
+        serializers.ListField,
+        lambda it: list(getattr(it, "choices", ())),
         help_text="The levels that there are; empty where numbers are.",
         child=serializers.CharField(),
     )

@@ -359,8 +359,10 @@ def test_the_command_prints_a_token_that_works(ask, db):
     assert ask(text).status_code == 200
     stored = token_of(text)
     assert (stored.name, stored.scopes, stored.project.slug) == (
-        "nightly", ["read", "upload"], "default",
-    )  # fmt: skip
+        "nightly",
+        ["read", "upload"],
+        "default",
+    )
     assert timedelta(days=29) < stored.expires_at - timezone.now() <= timedelta(days=30)
 
 

@@ -102,11 +102,15 @@ def test_newer_runs_of_private_projects_cost_a_public_list_nothing(closed):
     for start in range(1000, 4000, 1000):
         Run.objects.bulk_create(
             Run(
-                campaign=hidden, cell=run.cell, repeat=start + each, position=1, state="finished",
+                campaign=hidden,
+                cell=run.cell,
+                repeat=start + each,
+                position=1,
+                state="finished",
                 finished_at=run.finished_at,
             )
             for each in range(1000)
-        )  # fmt: skip
+        )
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")
     after = buffers(latest(5)), buffers(visible(Run.objects.order_by("-pk"), to=NOBODY)[:5])

@@ -29,15 +29,23 @@ def test_a_reader_sees_what_is_public_or_of_own_projects_now():
         return sorted(shown.values_list("slug", flat=True)[:2])
 
     assert [seen(reader) for reader in readers] == [
-        *(["open"], ["of-one", "open"], ["open"], ["of-two", "open"]),
-        *(["of-one", "open"], ["of-two", "open"]),
+        ["open"],
+        ["of-one", "open"],
+        ["open"],
+        ["of-two", "open"],
+        ["of-one", "open"],
+        ["of-two", "open"],
     ]
     Membership.objects.create(user=somebody, project=other, role="viewer")
     Project.objects.filter(pk=private.pk).update(is_public=True)
     Membership.objects.filter(user=member).delete()
     assert [seen(reader) for reader in readers] == [
-        *(["of-one", "open"], ["of-one", "open"], ["of-two", "open"], ["of-two", "open"]),
-        *(["of-one", "open"], ["of-two", "open"]),
+        ["of-one", "open"],
+        ["of-one", "open"],
+        ["of-two", "open"],
+        ["of-two", "open"],
+        ["of-one", "open"],
+        ["of-two", "open"],
     ]
 
 

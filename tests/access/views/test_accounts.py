@@ -227,8 +227,15 @@ def test_other_logins_are_listed_and_ended(django_user_model):
 @pytest.mark.parametrize(
     "path",
     [
-        *("password/change/", "email/", "2fa/", "2fa/totp/activate/", "2fa/webauthn/"),
-        *("2fa/webauthn/add/", "sessions/", "reauthenticate/", "linked/"),
+        "password/change/",
+        "email/",
+        "2fa/",
+        "2fa/totp/activate/",
+        "2fa/webauthn/",
+        "2fa/webauthn/add/",
+        "sessions/",
+        "reauthenticate/",
+        "linked/",
     ],
 )
 def test_pages_of_an_account_are_in_our_design(client, django_user_model, path, language):

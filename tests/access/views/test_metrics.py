@@ -99,7 +99,9 @@ def test_projects_that_agree_are_compared_and_others_are_not(upload, admin_clien
     ).json()
     (row,) = agreeing["rows"]
     assert (row["metric"], row["base"]["median"], row["head"]["median"], row["verdict"]) == (
-        *("qps_of_everyone", 100.0, 300.0),
+        "qps_of_everyone",
+        100.0,
+        300.0,
         "faster",
     )
     differing = admin_client.get(

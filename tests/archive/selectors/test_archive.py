@@ -13,23 +13,51 @@ from runs.compare.selectors.judge.comparisons import compared
 from tests import factories
 
 ANSWER = answers.Answer(
-    campaign="wg1-2021-read", source="wg1-2021", asked={}, ratios=(),
-    machine="", machine_ja="", repeats=3, statistic="median", has_spread=False,
-)  # fmt: skip
+    campaign="wg1-2021-read",
+    source="wg1-2021",
+    asked={},
+    ratios=(),
+    machine="",
+    machine_ja="",
+    repeats=3,
+    statistic="median",
+    has_spread=False,
+)
 
 
 @pytest.mark.parametrize(
     ("version", "major"),
-    [("9.6.24", "9.6"), ("9.2", "9.2"), ("10.23", "10"), ("16.14", "16"), ("18", "18"),
-     ("19beta1", "19"), ("19devel", "19"), ("", ""), ("unknown", "")],
-)  # fmt: skip
+    [
+        ("9.6.24", "9.6"),
+        ("9.2", "9.2"),
+        ("10.23", "10"),
+        ("16.14", "16"),
+        ("18", "18"),
+        ("19beta1", "19"),
+        ("19devel", "19"),
+        ("", ""),
+        ("unknown", ""),
+    ],
+)
 def test_the_major_version_is_two_numbers_before_10_and_one_since(version, major):
     assert versions.major(version) == major
 
 
 def test_versions_sort_as_they_were_released():
-    released = ["", "9.2.24", "9.6.3", "9.6.24", "10.1", "18.4", "19devel", "19beta1", "19beta2",
-                "19rc1", "19.0", "19.1"]  # fmt: skip
+    released = [
+        "",
+        "9.2.24",
+        "9.6.3",
+        "9.6.24",
+        "10.1",
+        "18.4",
+        "19devel",
+        "19beta1",
+        "19beta2",
+        "19rc1",
+        "19.0",
+        "19.1",
+    ]
 
     assert sorted(set(released), key=versions.order) == released
 

@@ -35,9 +35,22 @@ pytestmark = pytest.mark.django_db
 
 SAMPLE = Path(__file__).parents[2] / "samples/published/harbour-2020.yaml"
 STORED = (
-    Source, Campaign, Cell, Run, Measurement, CellSummary, PublishedTable, PublishedNode,
-    PrintedFigure, Discrepancy, HardwareProfile, Environment, Configuration, Topology, Artifact,
-)  # fmt: skip
+    Source,
+    Campaign,
+    Cell,
+    Run,
+    Measurement,
+    CellSummary,
+    PublishedTable,
+    PublishedNode,
+    PrintedFigure,
+    Discrepancy,
+    HardwareProfile,
+    Environment,
+    Configuration,
+    Topology,
+    Artifact,
+)
 
 
 @pytest.fixture

@@ -187,10 +187,14 @@ def _every_figure_has_its_record(client):
 def _charts_and_comparisons_say_where_a_figure_is_printed(client):
     """The hover text of a chart has the record; so have the tables of a comparison."""
     wanted = (
-        "as printed: 253.9; unit: tps", "Table 4.8, section 4.6.1, p. 43", "row 5, column 6",
-        "said by the publication (measured)", "n = 1, single value", CONDITIONS,
+        "as printed: 253.9; unit: tps",
+        "Table 4.8, section 4.6.1, p. 43",
+        "row 5, column 6",
+        "said by the publication (measured)",
+        "n = 1, single value",
+        CONDITIONS,
         "disputed: TPS中央値を出した際",
-    )  # fmt: skip
+    )
     of_table = PrintedFigure.objects.filter(table__number="4.8", measurement__metric__name="tps")
     base, head = (of_table.get(text=text).measurement.run.cell_id for text in ("198.5", "253.9"))
     chart = client.get("/campaigns/wg1-2013-2-3/").content.decode()

@@ -67,9 +67,13 @@ def nightly():
 
 def wish(lab, **changed):
     given = {
-        "campaign": "nightly", "base": f"revision:{SHAS[0]}", "head": f"revision:{SHAS[-1]}",
-        "server": lab, "scenario": "fixed-point-read", "parameters": {"scale": 1, "duration": 5},
-    }  # fmt: skip
+        "campaign": "nightly",
+        "base": f"revision:{SHAS[0]}",
+        "head": f"revision:{SHAS[-1]}",
+        "server": lab,
+        "scenario": "fixed-point-read",
+        "parameters": {"scale": 1, "duration": 5},
+    }
     return Wish(**(given | changed))
 
 
@@ -119,8 +123,12 @@ def test_the_commit_that_lost_is_found_and_measured_once_more_by_itself(lab, nig
     assert (found.builds[0]["commit"], found.builds[-1]["commit"]) == (SHAS[0], SHAS[-1])
     steps = list(found.steps.all())
     assert [(each.low, each.middle, each.high) for each in steps] == [
-        (0, None, 8), (0, 4, 8), (4, 6, 8), (4, 5, 6), (4, None, 5)
-    ]  # fmt: skip
+        (0, None, 8),
+        (0, 4, 8),
+        (4, 6, 8),
+        (4, 5, 6),
+        (4, None, 5),
+    ]
     for step in steps:
         rounds = set(step.campaign.runs.values_list("repeat", flat=True))
         assert rounds == set(range(1, len(rounds) + 1))
@@ -353,7 +361,7 @@ def test_a_wish_that_cannot_be_met_says_what_is_wrong_and_queues_nothing(lab, ni
         ({"metrics": ["tps", "bananas"]}, "/metric/1", "unknown_metric"),
         ({"head": "revision:main~1"}, "/head", "unknown_revision"),
         ({"campaign": "away"}, "/campaign", "unknown_campaign"),
-    ]  # fmt: skip
+    ]
     found = []
     for changed, _pointer, _code in cases:
         with pytest.raises(Refused) as refused:

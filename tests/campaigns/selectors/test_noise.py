@@ -92,9 +92,14 @@ def test_only_what_was_measured_there_counts(server, other):
 
 @pytest.mark.parametrize(
     "treatment",
-    [{"cold_cache": True}, {"profile": True}, {"server_cpus": "0-3"}, {"pgbench_cpus": "0"},
-     {"governor": "performance"}],
-)  # fmt: skip
+    [
+        {"cold_cache": True},
+        {"profile": True},
+        {"server_cpus": "0-3"},
+        {"pgbench_cpus": "0"},
+        {"governor": "performance"},
+    ],
+)
 def test_a_campaign_with_a_treatment_tells_nothing_of_the_server_as_it_is(server, treatment):
     treated = factories.campaign(factors={"version": []}, treatment=treatment)
     measured(server, [1000.0, 2000.0], of=treated)

@@ -413,10 +413,15 @@ def test_builds_of_one_version_are_told_apart_by_what_differs(old_and_new):
         ("/c/bin", 32768, "-O2 -Wall"),
     ):
         factories.installation(
-            old_and_new, "18.4", bindir=bindir, block_size=size, cflags=flags,
-            configure_options=f"'--prefix={bindir}' '--with-lz4'", has_psql=True,
+            old_and_new,
+            "18.4",
+            bindir=bindir,
+            block_size=size,
+            cflags=flags,
+            configure_options=f"'--prefix={bindir}' '--with-lz4'",
+            has_psql=True,
             pgbench_version_num=180004,
-        )  # fmt: skip
+        )
     chosen = list(old_and_new.installations.filter(version="18.4"))
     design = resolve(factories.draft(old_and_new, installations=chosen))
     told = {each.installation.bindir: each.levels for each in design.cells}

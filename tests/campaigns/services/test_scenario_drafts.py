@@ -295,8 +295,10 @@ def test_standbys_lie_on_other_machines_by_turns_and_the_run_holds_them_all(stan
     campaign = campaigns.create(draft=draft)
     [plan] = plans(campaign)
     assert [(each.name, each.machine) for each in plan.clusters] == [
-        ("standby1", "db2"), ("standby2", "db3"), ("standby3", "db2"),
-    ]  # fmt: skip
+        ("standby1", "db2"),
+        ("standby2", "db3"),
+        ("standby3", "db2"),
+    ]
     assert machines_of(campaign.runs.get()) == [server.pk, *sorted(each.pk for each in others)]
     nodes = campaign.topology.nodes.filter(role="clusters")
     assert {node.server for node in nodes} == set(others)
@@ -308,8 +310,9 @@ def test_a_machine_for_clusters_needs_the_release_and_no_other_part(standbys, se
     draft = replace(standbys, cluster_servers=[other, server])
     found = {(each.code, each.field) for each in estimate(draft).problems}
     assert found == {
-        ("version_missing", "cluster_servers"), ("machine_has_a_part", "cluster_servers"),
-    }  # fmt: skip
+        ("version_missing", "cluster_servers"),
+        ("machine_has_a_part", "cluster_servers"),
+    }
     needless = replace(update, cluster_servers=[other])
     assert [each.code for each in estimate(needless).problems] == ["no_further_clusters"]
 
@@ -362,9 +365,12 @@ def run(tmp_path):
     bindir = postgresql_binaries(tmp_path, myself()).postgresql18
     place = connection.settings_dict
     variables = {
-        "PGHOST": place["HOST"], "PGPORT": str(place["PORT"]), "PGUSER": place["USER"],
-        "PGPASSWORD": place["PASSWORD"], "PGDATABASE": place["NAME"],
-    }  # fmt: skip
+        "PGHOST": place["HOST"],
+        "PGPORT": str(place["PORT"]),
+        "PGUSER": place["USER"],
+        "PGPASSWORD": place["PASSWORD"],
+        "PGDATABASE": place["NAME"],
+    }
     mark = tmp_path / "mark"
 
     def ran(program, *options, text):

@@ -150,9 +150,12 @@ def test_a_plan_is_that_of_its_server(draft, beta):
 
 def test_a_copy_that_one_run_of_a_server_would_use_is_not_made(draft):
     update = replace(
-        draft, scenario="fixed-point-update", levels={"clients": [1]}, repeats=1,
+        draft,
+        scenario="fixed-point-update",
+        levels={"clients": [1]},
+        repeats=1,
         parameters={"scale": 10, "duration": 60},
-    )  # fmt: skip
+    )
     assert {plan.template_key for plan in plans(campaigns.create(draft=update)).values()} == {""}
 
 
@@ -231,8 +234,11 @@ def test_another_release_of_the_same_version_is_told_and_has_cells_of_its_own(dr
     assert campaign.factors["version"] == ["16.13", "16.14", "18.4"]
     versions = set(campaign.cells.values_list("levels__server", "version"))
     assert versions == {
-        ("alpha", "16.14"), ("alpha", "18.4"), ("gamma", "16.13"), ("gamma", "18.4")
-    }  # fmt: skip
+        ("alpha", "16.14"),
+        ("alpha", "18.4"),
+        ("gamma", "16.13"),
+        ("gamma", "18.4"),
+    }
 
 
 def test_what_only_one_server_lacks_names_it(draft, alpha, beta):

@@ -508,11 +508,17 @@ def test_the_form_varies_configurations_and_settings_without_javascript(member, 
     assert "Also with these configurations" in page
     installations = list(ready_server.installations.values_list("pk", flat=True))
     given = {
-        "title": "Many factors", "scenario": "fixed-point-read", "server": "db1",
-        "installations": installations, "clients": "1, 2", "scale": "1", "duration": "1",
-        "repeats": "3", "more_configurations": ["small", "large"],
+        "title": "Many factors",
+        "scenario": "fixed-point-read",
+        "server": "db1",
+        "installations": installations,
+        "clients": "1, 2",
+        "scale": "1",
+        "duration": "1",
+        "repeats": "3",
+        "more_configurations": ["small", "large"],
         "settings": "shared_buffers: 32MB, 64MB",
-    }  # fmt: skip
+    }
     estimate = member.get("/campaigns/new/estimate/", given).content.decode()
     assert "shared_buffers 64MB" in estimate
     assert member.post("/campaigns/new/", given).status_code == 302
@@ -670,11 +676,15 @@ def test_what_a_pgbench_campaign_does_not_vary_stands_in_its_conditions_only(cli
         "pgbench",
         scenario=factories.scenario("pgbench"),
         factors={
-            "version": ["16.14", "18.4"], "script": ["select-only"], "scale": [1],
-            "clients": [1, 2], "query_mode": ["simple", "prepared"], "connection": ["kept"],
+            "version": ["16.14", "18.4"],
+            "script": ["select-only"],
+            "scale": [1],
+            "clients": [1, 2],
+            "query_mode": ["simple", "prepared"],
+            "connection": ["kept"],
         },
         parameters={"duration": 60, "rate": 0, "max_tries": 0},
-    )  # fmt: skip
+    )
     factories.finish_all(made)
     page = " ".join(client.get("/campaigns/pgbench/").content.decode().split())
 

@@ -177,8 +177,11 @@ def test_the_chart_has_a_line_for_each_server_and_version(client, queued):
     page = client.get("/campaigns/two-machines/").content.decode()
     (figure,) = re.findall(r'<script type="application/json">(.*?)</script>', page)
     assert [trace["name"] for trace in json.loads(figure)["data"]] == [
-        "16.14 · db1", "18.4 · db1", "16.14 · Rack 2", "18.4 · Rack 2",
-    ]  # fmt: skip
+        "16.14 · db1",
+        "18.4 · db1",
+        "16.14 · Rack 2",
+        "18.4 · Rack 2",
+    ]
 
 
 def test_the_pages_queries_do_not_grow_with_servers(client, ready_server, rack):
@@ -213,9 +216,11 @@ def test_a_campaign_compared_as_a_whole_has_a_series_for_each_server(client, que
     finish(queued)
     found = client.get("/compare/?s=two-machines").context["page"]
     assert found.labels == (
-        "PostgreSQL 16.14 · Server db1", "PostgreSQL 18.4 · Server db1",
-        "PostgreSQL 16.14 · Rack 2", "PostgreSQL 18.4 · Rack 2",
-    )  # fmt: skip
+        "PostgreSQL 16.14 · Server db1",
+        "PostgreSQL 18.4 · Server db1",
+        "PostgreSQL 16.14 · Rack 2",
+        "PostgreSQL 18.4 · Rack 2",
+    )
     assert found.loaded.x == "clients"
 
 

@@ -139,9 +139,14 @@ def test_points_before_a_step_are_no_baseline(of_history):
     store(repeats(commit(50, "topic"), tps=[800.0, 803.0, 798.0]))
     step = Cell.objects.get(revision__sha=sha(10))
     Change.objects.create(
-        cell=step, run=step.runs.first(), metric=Metric.objects.get(name="tps"), kind="step",
-        ratio=0.8, before=1000, after=800,
-    )  # fmt: skip
+        cell=step,
+        run=step.runs.first(),
+        metric=Metric.objects.get(name="tps"),
+        kind="step",
+        ratio=0.8,
+        before=1000,
+        after=800,
+    )
 
     (row,) = of_history(50)["rows"]
 
@@ -358,10 +363,14 @@ def test_a_history_of_many_conditions_is_not_too_much(of_history):
 
 BASE, HEAD = "a" * 40, "b" * 40
 GIVEN = {
-    "campaign": "nightly", "base": f"revision:{BASE}", "head": f"revision:{HEAD}",
-    "server": "lab", "scenario": "fixed-point-read", "levels": {"clients": [2]},
+    "campaign": "nightly",
+    "base": f"revision:{BASE}",
+    "head": f"revision:{HEAD}",
+    "server": "lab",
+    "scenario": "fixed-point-read",
+    "levels": {"clients": [2]},
     "parameters": {"scale": 1, "duration": 5},
-}  # fmt: skip
+}
 
 
 @pytest.fixture
@@ -459,14 +468,15 @@ def test_what_is_wrong_is_refused_with_its_place_and_nothing_is_queued(post, lab
         ({"parameters": {"duration": 0}}, 422, "/parameters/duration", "out_of_range"),
         ({"parameters": {"bananas": 1}}, 422, "/parameters/bananas", "unknown_parameter"),
         ({"builds": []}, 400, "/builds", "unknown_field"),
-    ]  # fmt: skip
+    ]
     found = []
     for changed, *_expected in cases:
         answer = post(GIVEN | changed)
         faults = [(each["pointer"], each["code"]) for each in answer.json().get("errors", [])]
         found.append((changed, answer.status_code, faults[:1]))
-    assert [each for each, case in zip(found, cases, strict=True)
-            if each[1:] != (case[1], [case[2:]])] == []  # fmt: skip
+    assert [
+        each for each, case in zip(found, cases, strict=True) if each[1:] != (case[1], [case[2:]])
+    ] == []
     assert not Bisection.objects.exists()
     assert Campaign.objects.count() == 1
 

@@ -44,7 +44,9 @@ def test_what_a_job_was_told_is_kept_with_its_evidence(ask):
     kept = GateAnswer.objects.get()
     runs = Run.objects.filter(cell__revision__sha=sha(50))
     assert (kept.head.sha, kept.base, kept.overall, kept.rules) == (
-        *(sha(50), "history:main", "slower"),
+        sha(50),
+        "history:main",
+        "slower",
         kept.table["rows"][0]["comparison"]["rules"],
     )
     assert kept.runs.endswith(f"-{max(runs.values_list('pk', flat=True))}")

@@ -105,9 +105,13 @@ def test_conditions_are_those_of_the_finished_runs():
     settings = {"jit": {"setting": "on"}}
     snapshot = SettingsSnapshot.objects.create(content_hash="a", settings=settings)
     Run.objects.filter(cell=cell).update(
-        hardware=factories.hardware(), environment=factories.environment(), settings=snapshot,
-        tool_name="pgbench", tool_version="18.4", server_version="16.14",
-    )  # fmt: skip
+        hardware=factories.hardware(),
+        environment=factories.environment(),
+        settings=snapshot,
+        tool_name="pgbench",
+        tool_version="18.4",
+        server_version="16.14",
+    )
     factories.run(cell, repeat=9, hardware=factories.hardware("another"))
 
     loaded = load("c")
@@ -185,9 +189,14 @@ def test_a_campaign_is_found_by_what_it_is_and_ran_on(words):
 
 @pytest.mark.parametrize(
     "filters",
-    [{"version": "17"}, {"os": "Windows"}, {"hardware": "Xeon"}, {"topology": "fdw"},
-     {"origin": "uploaded"}],
-)  # fmt: skip
+    [
+        {"version": "17"},
+        {"os": "Windows"},
+        {"hardware": "Xeon"},
+        {"topology": "fdw"},
+        {"origin": "uploaded"},
+    ],
+)
 def test_filters_narrow_what_is_offered(filters):
     finished()
 

@@ -14,8 +14,18 @@ from tests.web.looks import DRAWN
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 VERSIONS = [
-    *("9.2.24", "9.3.25", "9.4.26", "9.5.25", "9.6.24"),
-    *("10.23", "11.22", "12.22", "13.22", "14.19", "15.14", "16.10"),
+    "9.2.24",
+    "9.3.25",
+    "9.4.26",
+    "9.5.25",
+    "9.6.24",
+    "10.23",
+    "11.22",
+    "12.22",
+    "13.22",
+    "14.19",
+    "15.14",
+    "16.10",
 ]
 # Addresses, each with the number of its charts.
 PAGES = (

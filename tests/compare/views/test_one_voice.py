@@ -287,7 +287,8 @@ ADDRESSES = (
     "/versions/?clients=4",
     "/compare/?s=at-work&s=ended-0",
     "/api/v1/compare/?base=campaign:ended-1&head=campaign:at-work",
-    *("/campaigns/at-work/", "/campaigns/ended-0/"),
+    "/campaigns/at-work/",
+    "/campaigns/ended-0/",
 )
 
 
@@ -374,9 +375,15 @@ def a_server_changes(generator):
 
 
 ANY = (
-    *(a_run_finishes, a_run_is_judged, a_run_is_deleted, a_run_is_claimed),
-    *(a_figure_is_corrected, a_campaign_is_hidden_or_shown, a_campaign_ends_or_goes_on),
-    *(a_campaign_is_paused_or_renamed, a_server_changes),
+    a_run_finishes,
+    a_run_is_judged,
+    a_run_is_deleted,
+    a_run_is_claimed,
+    a_figure_is_corrected,
+    a_campaign_is_hidden_or_shown,
+    a_campaign_ends_or_goes_on,
+    a_campaign_is_paused_or_renamed,
+    a_server_changes,
 )
 
 

@@ -18,8 +18,18 @@ from runs.models.campaigns import Origin
 from tests.domain.cost import database
 
 # One part of each.
-PRIVATE, PROJECTS, SMALL, CELLS, REPEATS, COMMITS, SERIES = 8, 4, 40, 40, 25, 40, 6
-FAILED, MESSAGE, MACHINES, USERS, EMPTY = 12, 400, 2, 20, 20
+PRIVATE = 8
+PROJECTS = 4
+SMALL = 40
+CELLS = 40
+REPEATS = 25
+COMMITS = 40
+SERIES = 6
+FAILED = 12
+MESSAGE = 400
+MACHINES = 2
+USERS = 20
+EMPTY = 20
 COMMITS_OF_EACH, PARTS = 4, 10
 
 # Of uploads a cell is a commit of a series, of others a version and scale. Numbers count from 0.
@@ -121,13 +131,19 @@ def _campaigns(
     slugs = [f"{name}-{number:05}" for number in range(first, end)]
     Campaign.objects.bulk_create(
         [
-            Campaign(slug=slug, title=name, project=project or projects.default(), origin=kind,
-                     state=Campaign.State.FINISHED, scenario=themes[kind],
-                     created_at=timezone.now())
+            Campaign(
+                slug=slug,
+                title=name,
+                project=project or projects.default(),
+                origin=kind,
+                state=Campaign.State.FINISHED,
+                scenario=themes[kind],
+                created_at=timezone.now(),
+            )
             for slug, kind in zip(slugs, kinds, strict=True)
         ],
         ignore_conflicts=True,
-    )  # fmt: skip
+    )
     return list(Campaign.objects.filter(slug__in=slugs).order_by("pk"))
 
 
@@ -204,10 +220,16 @@ def _users(had: int, end: int) -> None:
     for project in (default, closed):
         Membership.objects.bulk_create(Membership(project=project, user=each) for each in people)
     Token.objects.bulk_create(
-        Token(name="ci", prefix=f"p{each.pk:07}", secret_hash="", scopes=["upload"],
-              project=default, created_by=each)
+        Token(
+            name="ci",
+            prefix=f"p{each.pk:07}",
+            secret_hash="",
+            scopes=["upload"],
+            project=default,
+            created_by=each,
+        )
         for each in people
-    )  # fmt: skip
+    )
 
 
 def _without_figures(had: int, end: int) -> None:

@@ -56,7 +56,10 @@ from runs.operations.services import partitions
 from runs.workloads.services import topologies
 from tests import factories
 
-VERSIONS, OLD, CLIENTS, REPEATS = ("16.11", "17.7", "18.1"), "9.4.26", (1, 8, 64), 3
+VERSIONS = ("16.11", "17.7", "18.1")
+OLD = "9.4.26"
+CLIENTS = (1, 8, 64)
+REPEATS = 3
 REVISIONS, UPLOADED_CLIENTS = 6, (1, 8)
 # What each pair of campaigns adds to the two long ones.
 SCALES, LONG_REVISIONS = 1, 3
@@ -231,14 +234,20 @@ def grow(pairs: int) -> None:
         _make(closed if 4 * number >= 3 * pairs else project, number)
     Campaign.objects.filter(slug="long").update(
         factors={
-            "version": list(VERSIONS), "clients": [8], "scale": list(range(1, pairs * SCALES + 1)),
+            "version": list(VERSIONS),
+            "clients": [8],
+            "scale": list(range(1, pairs * SCALES + 1)),
         }
-    )  # fmt: skip
-    values = around(project) | marks | {
-        "revisions": REVISIONS,
-        "first": FIRST_OF_LONG,
-        "long_revisions": pairs * LONG_REVISIONS,
-    }  # fmt: skip
+    )
+    values = (
+        around(project)
+        | marks
+        | {
+            "revisions": REVISIONS,
+            "first": FIRST_OF_LONG,
+            "long_revisions": pairs * LONG_REVISIONS,
+        }
+    )
     with connection.cursor() as cursor:
         # The session may have been that of a page, which has a limit.
         cursor.execute("SET statement_timeout = 0")
@@ -281,14 +290,24 @@ def _make(project: Any, number: int) -> None:
     topology = topologies.single_topology(server=_server())
     configuration = _configuration("own-0")
     Campaign.objects.create(
-        slug=lab, title=lab, origin=Origin.EXECUTED, scenario=scenario, topology=topology,
-        configuration=configuration, configuration_revision=configuration.revisions.get(),
-        factors={"version": versions, "clients": list(CLIENTS)}, **common,
-    )  # fmt: skip
+        slug=lab,
+        title=lab,
+        origin=Origin.EXECUTED,
+        scenario=scenario,
+        topology=topology,
+        configuration=configuration,
+        configuration_revision=configuration.revisions.get(),
+        factors={"version": versions, "clients": list(CLIENTS)},
+        **common,
+    )
     Campaign.objects.create(
-        slug=uploads, title=uploads, origin=Origin.UPLOADED, scenario=ci,
-        factors={"clients": list(UPLOADED_CLIENTS)}, **common,
-    )  # fmt: skip
+        slug=uploads,
+        title=uploads,
+        origin=Origin.UPLOADED,
+        scenario=ci,
+        factors={"clients": list(UPLOADED_CLIENTS)},
+        **common,
+    )
 
 
 def around(project: Any) -> dict[str, object]:
@@ -374,19 +393,30 @@ def _make_few(project: Any) -> None:
             workload=workload, number=1, scripts=[{"name": "a", "text": "SELECT 1;", "weight": 1}]
         )
         Token.objects.create(
-            name="ci", prefix=f"{number:08}", secret_hash="", scopes=["upload"],
-            project=project, created_by=admin,
-        )  # fmt: skip
+            name="ci",
+            prefix=f"{number:08}",
+            secret_hash="",
+            scopes=["upload"],
+            project=project,
+            created_by=admin,
+        )
     for number in range(SENDERS):
         Schedule.objects.create(
-            title=f"Nightly {number}", server=_server(), draft={"project": project.pk},
-            weekdays=[1], next_at=at,
-        )  # fmt: skip
+            title=f"Nightly {number}",
+            server=_server(),
+            draft={"project": project.pk},
+            weekdays=[1],
+            next_at=at,
+        )
         Webhook.objects.create(project=project, url="https://example.org/", events=["change"])
     observation = Observation.objects.create(
-        slug="autumn", title="Autumn", server=_server(), anchor="16", project=project,
+        slug="autumn",
+        title="Autumn",
+        server=_server(),
+        anchor="16",
+        project=project,
         designs=[{"scenario": "fixed-point-read", "levels": {}, "parameters": {}}],
-    )  # fmt: skip
+    )
     for year in ("2025", "2026"):
         Edition.objects.create(observation=observation, label=year)
     for kind in (ServerCheck.Kind.PREFLIGHT, ServerCheck.Kind.TRIAL):

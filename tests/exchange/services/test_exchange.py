@@ -73,17 +73,16 @@ CONTENTS = {
     Campaign: (
         (*exports.CAMPAIGN, *exports.LINKS["campaign"]),
         {
-            *(
-                "project",
-                "created_by",
-                "paused_at",
-                "missing_told_at",
-                "missing_mailed_at",
-                "uploaded_as",
-                "mailing_since",
-                "is_public",
-            ),
-            *("remeasures", "leaves_out_doubtful"),
+            "project",
+            "created_by",
+            "paused_at",
+            "missing_told_at",
+            "missing_mailed_at",
+            "uploaded_as",
+            "mailing_since",
+            "is_public",
+            "remeasures",
+            "leaves_out_doubtful",
         },
     ),
     Cell: (
@@ -93,10 +92,18 @@ CONTENTS = {
     Run: (
         (*exports.RUN, *exports.LINKS["run"]),
         {
-            *("campaign", "cell", "cluster", "cancel_requested_at"),
-            *("imported", "certificate", "again_of"),
+            "campaign",
+            "cell",
+            "cluster",
+            "cancel_requested_at",
+            "imported",
+            "certificate",
+            "again_of",
             # Copies of the cell, which triggers keep.
-            *("cell_version", "cell_major", "is_public", "private_project"),
+            "cell_version",
+            "cell_major",
+            "is_public",
+            "private_project",
         },
     ),
     Measurement: ((*exports.MEASUREMENT, *exports.LINKS["measurement"]), {"run"}),
@@ -109,10 +116,21 @@ CONTENTS = {
         (*exports.CHANGE, *exports.LINKS["change"]),
         {
             # The campaign is a copy of the cell's, which a trigger keeps.
-            *("campaign", "cell", "run", "decided_by", "mailed_at", "mailing_since", "is_public"),
+            "campaign",
+            "cell",
+            "run",
+            "decided_by",
+            "mailed_at",
+            "mailing_since",
+            "is_public",
             "private_project",
             # Where a step lies is judged again by the rules of who imports it.
-            *("earliest", "latest", "facts", "rules", "settled_at", "reason"),
+            "earliest",
+            "latest",
+            "facts",
+            "rules",
+            "settled_at",
+            "reason",
         },
     ),
 }
@@ -265,8 +283,19 @@ def empty(settings, tmp_path):
 
     def emptied():
         for model in (
-            *(Campaign, Revision, Project, TopologyNode, Topology, Server, SSHKey),
-            *(Configuration, SettingsSnapshot, HardwareProfile, Environment, Metric, Scenario),
+            Campaign,
+            Revision,
+            Project,
+            TopologyNode,
+            Topology,
+            Server,
+            SSHKey,
+            Configuration,
+            SettingsSnapshot,
+            HardwareProfile,
+            Environment,
+            Metric,
+            Scenario,
         ):
             model.objects.all().delete()
         settings.ARTIFACTS_DIR = tmp_path / "elsewhere"
@@ -490,10 +519,17 @@ def _grow(project, number):
     cell = campaign.cells.first()
     metric = factories.metric()
     runs = Run.objects.bulk_create(
-        Run(campaign=campaign, cell=cell, repeat=100 + each, position=0, origin="uploaded",
-            state="finished", message="x" * 500)
+        Run(
+            campaign=campaign,
+            cell=cell,
+            repeat=100 + each,
+            position=0,
+            origin="uploaded",
+            state="finished",
+            message="x" * 500,
+        )
         for each in range(number)
-    )  # fmt: skip
+    )
     Measurement.objects.bulk_create(Measurement(run=run, metric=metric, value=1) for run in runs)
 
 

@@ -41,8 +41,18 @@ DIGEST = hashlib.sha256(b"tps = 1\n").hexdigest()
 CONTROLS = ("a\r\nX-Evil: 1", "a\0b", "a\x1b]0;b", "a\u2028b", "\ud800")
 NUMBERS = (float("nan"), float("inf"), 1e300, True, "1", None, [1])
 DIGESTS = (
-    *("/etc/passwd", "../../etc/passwd", "a file outside", "0" * 63, "0" * 65, "A" * 64),
-    *("0" * 64 + "\n", "", None, 7, "０" * 64, "0" * 62 + "/."),
+    "/etc/passwd",
+    "../../etc/passwd",
+    "a file outside",
+    "0" * 63,
+    "0" * 65,
+    "A" * 64,
+    "0" * 64 + "\n",
+    "",
+    None,
+    7,
+    "０" * 64,
+    "0" * 62 + "/.",
 )
 TIMES = ("0001-01-01T00:00:00+23:00", "9999-12-31T23:59:59-23:00", "2026-01-31", 7, "now")
 
@@ -287,8 +297,15 @@ def test_a_row_tells_what_it_is_of(lab, tmp_path):
     )
     [row] = asked(tmp_path, f"SELECT {names} FROM {{files}} WHERE run = {first.pk}")
     assert row == (
-        *(first.pk, lab.slug, "fixed-point-read", first.cell.version, first.cell_major),
-        *(str(first.cell.levels["clients"]), "tps", first.server.slug, None),
+        first.pk,
+        lab.slug,
+        "fixed-point-read",
+        first.cell.version,
+        first.cell_major,
+        str(first.cell.levels["clients"]),
+        "tps",
+        first.server.slug,
+        None,
     )
 
 

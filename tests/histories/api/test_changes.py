@@ -84,8 +84,12 @@ def test_a_step_that_later_points_do_not_show_is_refuted(stepped):
     wrong = Change.objects.create(
         cell=stepped.cell.campaign.cells.order_by("pk")[15],
         run=stepped.cell.campaign.cells.order_by("pk")[15].runs.first(),
-        metric=stepped.metric, kind="step", ratio=1.1, before=900, after=990,
-    )  # fmt: skip
+        metric=stepped.metric,
+        kind="step",
+        ratio=1.1,
+        before=900,
+        after=990,
+    )
 
     find()
 

@@ -21,13 +21,19 @@ pytestmark = pytest.mark.django_db
 
 def change(number, *, campaign="nightly", ratio=0.9, decision="open", kind="step"):
     """A change at the so-manieth commit."""
-    run = Run.objects.filter(
-        campaign__slug=campaign, cell__revision__sha=sha(number)
-    ).earliest("pk")  # fmt: skip
+    run = Run.objects.filter(campaign__slug=campaign, cell__revision__sha=sha(number)).earliest(
+        "pk"
+    )
     return Change.objects.create(
-        cell=run.cell, run=run, metric=Metric.objects.get(name="tps"), kind=kind, ratio=ratio,
-        before=1000, after=1000 * ratio, decision=decision,
-    )  # fmt: skip
+        cell=run.cell,
+        run=run,
+        metric=Metric.objects.get(name="tps"),
+        kind=kind,
+        ratio=ratio,
+        before=1000,
+        after=1000 * ratio,
+        decision=decision,
+    )
 
 
 @pytest.fixture
@@ -70,8 +76,9 @@ def many(runs, number):
     for place in range(number):
         run = runs[place % len(runs)]
         metric = Metric.objects.create(name=f"m{place}", unit="ms", direction="lower")
-        Change.objects.create(cell=run.cell, run=run, metric=metric, kind="step", ratio=1.1,
-                              before=1, after=1.1)  # fmt: skip
+        Change.objects.create(
+            cell=run.cell, run=run, metric=metric, kind="step", ratio=1.1, before=1, after=1.1
+        )
 
 
 def links(page):
@@ -100,8 +107,9 @@ def test_a_commit_that_changes_more_than_a_page_is_one_item_and_the_next_follows
     many([other], 3)
     for number in range(250):
         metric = Metric.objects.create(name=f"n{number}", unit="ms", direction="lower")
-        Change.objects.create(cell=one.cell, run=one, metric=metric, kind="step", ratio=1.1,
-                              before=1, after=1.1)  # fmt: skip
+        Change.objects.create(
+            cell=one.cell, run=one, metric=metric, kind="step", ratio=1.1, before=1, after=1.1
+        )
     page = client.get("/changes/").content.decode()
     assert len(ids(page)) == 250
     (older,) = links(page)
@@ -127,8 +135,14 @@ def six_of_twelve(db):
     """A commit that makes six of twelve conditions slower by 7 %."""
     for clients in range(12):
         level = 0.93 if clients < 6 else 1
-        store(history([1000] * 40 + [1000 * level] * 12, of={"clients": clients + 1},
-                      seed=clients, noise=0.003))  # fmt: skip
+        store(
+            history(
+                [1000] * 40 + [1000 * level] * 12,
+                of={"clients": clients + 1},
+                seed=clients,
+                noise=0.003,
+            )
+        )
     return changes.find(campaign_id=Campaign.objects.get().pk)
 
 
@@ -156,8 +170,15 @@ def test_the_banner_counts_all_conditions_of_a_commit(client, db):
     for clients in range(25):
         store(history([1000] * 2, runs=1, of={"clients": clients}))
     for run in Run.objects.filter(cell__revision__sha=sha(1)).select_related("cell"):
-        Change.objects.create(cell=run.cell, run=run, metric=Metric.objects.get(name="tps"),
-                              kind="step", ratio=0.9, before=1000, after=900)  # fmt: skip
+        Change.objects.create(
+            cell=run.cell,
+            run=run,
+            metric=Metric.objects.get(name="tps"),
+            kind="step",
+            ratio=0.9,
+            before=1000,
+            after=900,
+        )
 
     assert "25 of 25 conditions 10 % slower" in client.get("/campaigns/nightly/").content.decode()
 
@@ -170,9 +191,14 @@ def test_of_many_metrics_the_largest_have_lines_and_the_rest_is_one(client, some
             name=f"m{number}", direction="lower", unit="s", project=first.metric.project
         )
         Change.objects.create(
-            cell=first.cell, run=first.run, metric=metric, kind="step",
-            ratio=1.5 + number / 10, before=1, after=2,
-        )  # fmt: skip
+            cell=first.cell,
+            run=first.run,
+            metric=metric,
+            kind="step",
+            ratio=1.5 + number / 10,
+            before=1,
+            after=2,
+        )
     page = client.get("/changes/").content.decode()
     assert "m7: " in page
     assert "<p>m3: " not in page
@@ -367,12 +393,16 @@ def test_a_history_of_days_shows_its_machines_too(django_assert_num_queries):
 def test_the_queries_do_not_grow_with_points_and_series(django_assert_num_queries):
     store(
         *(
-            on(number, hardware={"cpu_model": f"{number}"}, environment={"kernel": f"{number}"},
-               clients=clients)
+            on(
+                number,
+                hardware={"cpu_model": f"{number}"},
+                environment={"kernel": f"{number}"},
+                clients=clients,
+            )
             for number in range(1, 9)
             for clients in (1, 2, 4)
         )
-    )  # fmt: skip
+    )
     series = histories.histories(Campaign.objects.get()).series
     with django_assert_num_queries(2):
         assert [len(each) for each in histories.host_changes(series).values()] == [7, 7, 7]

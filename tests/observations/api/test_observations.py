@@ -8,10 +8,17 @@ from tests import factories
 
 pytestmark = pytest.mark.django_db
 BODY = {
-    "title": "Autumn", "server": "db1", "anchor": "17",
-    "designs": [{"scenario": "fixed-point-read", "levels": {"clients": [1, 2]},
-                 "parameters": {"scale": 1, "duration": 5}}],
-}  # fmt: skip
+    "title": "Autumn",
+    "server": "db1",
+    "anchor": "17",
+    "designs": [
+        {
+            "scenario": "fixed-point-read",
+            "levels": {"clients": [1, 2]},
+            "parameters": {"scale": 1, "duration": 5},
+        }
+    ],
+}
 
 
 @pytest.fixture

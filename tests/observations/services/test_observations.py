@@ -356,11 +356,16 @@ def test_reproducing_an_own_publication_gives_its_own_design(built, settings, tm
     # Measured on a machine of half the speed, where 18 gains nothing.
     repeated = campaigns.create(
         draft=Draft(
-            title="Again", scenario=READ, server=built, installations=again.installations,
-            levels=again.levels, parameters=again.parameters, repeats=4,
+            title="Again",
+            scenario=READ,
+            server=built,
+            installations=again.installations,
+            levels=again.levels,
+            parameters=again.parameters,
+            repeats=4,
             reproduces=published.slug,
         )
-    )  # fmt: skip
+    )
     factories.finish_all(repeated, gain={"9.6.24": 0.4, "17.6": 0.5, "18.3": 0.55})
     said = "Each of 2 steps between versions is as large as published"
     assert agreement(published, repeated).startswith(said)

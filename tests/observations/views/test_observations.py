@@ -40,9 +40,16 @@ def edition(server):
 
 
 FORM = {
-    "title": "Autumn", "server": "db1", "scenarios": ["fixed-point-read"], "anchor": "17",
-    "clients": "1, 2", "scale": "1", "duration": "5", "repeats": "3", "time_zone": "UTC",
-}  # fmt: skip
+    "title": "Autumn",
+    "server": "db1",
+    "scenarios": ["fixed-point-read"],
+    "anchor": "17",
+    "clients": "1, 2",
+    "scale": "1",
+    "duration": "5",
+    "repeats": "3",
+    "time_zone": "UTC",
+}
 
 
 def test_the_form_says_what_an_edition_takes(admin_client, server):
@@ -187,8 +194,9 @@ def test_the_anchor_has_a_line_of_its_own_from_the_second_edition_on(client, edi
     labels = figure["layout"]["yaxis"]["ticktext"]
     assert labels == ["2027 : 2026", "2028 : 2026"]
     assert sorted(x for trace in figure["data"] for x in trace["x"]) == [
-        pytest.approx(0.8, rel=0.01), pytest.approx(0.9, rel=0.01)
-    ]  # fmt: skip
+        pytest.approx(0.8, rel=0.01),
+        pytest.approx(0.9, rel=0.01),
+    ]
     assert "The anchor 17 from edition to edition: Fixed-point read" in page.content.decode()
     report = reverse("observation-report", args=[edition.observation.slug])
     text = client.get(report, {"edition": "2028"}).content.decode()

@@ -129,8 +129,11 @@ def test_an_empty_partition_is_dropped_and_the_next_takes_its_runs(capsys):
     assert AuditEntry.objects.filter(action="partition_dropped").count() == 1
     assert f"runs_series_2026_11: runs 1 to {other.pk + 1}, some" in told
     assert names() == [
-        *(FIRST[0], NEW[0], "runs_measurement_2026_12"),
-        *(NEW[1], "runs_series_2026_12"),
+        FIRST[0],
+        NEW[0],
+        "runs_measurement_2026_12",
+        NEW[1],
+        "runs_series_2026_12",
     ]
     Series.objects.create(run=before, name="late", interval=1, values=[1.0])
     assert places(before) == (FIRST[0], NEW[1])

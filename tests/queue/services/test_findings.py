@@ -256,9 +256,14 @@ def test_steps_are_stored_before_the_next_phase_and_the_next_one_does_not_wait_f
 
 
 QUIET = {
-    "processors": 2, "seconds": 60.0, "busy": 104.0, "stolen": 0.2, "servers": 70.0,
-    "kernel": 2.0, "generator": 30.0,
-}  # fmt: skip
+    "processors": 2,
+    "seconds": 60.0,
+    "busy": 104.0,
+    "stolen": 0.2,
+    "servers": 70.0,
+    "kernel": 2.0,
+    "generator": 30.0,
+}
 BUSY = QUIET | {"busy": 118.0, "servers": 30.0, "generator": 14.0}
 
 
@@ -278,12 +283,23 @@ def server():
 
 
 PLAN = {
-    "run_id": 1, "campaign": "c", "scenario": "fixed-point-read", "host": "192.0.2.1", "port": 22,
-    "username": "postgres", "base_dir": "/srv/benchlab", "bindir": "/usr/bin",
-    "version_num": 160014, "client_bindir": "/usr/bin", "client_version_num": 160014,
-    "settings": {}, "initdb_options": [], "levels": {"version": "16.14", "clients": 1},
-    "parameters": {"scale": 1, "duration": 60}, "cluster_key": "",
-}  # fmt: skip
+    "run_id": 1,
+    "campaign": "c",
+    "scenario": "fixed-point-read",
+    "host": "192.0.2.1",
+    "port": 22,
+    "username": "postgres",
+    "base_dir": "/srv/benchlab",
+    "bindir": "/usr/bin",
+    "version_num": 160014,
+    "client_bindir": "/usr/bin",
+    "client_version_num": 160014,
+    "settings": {},
+    "initdb_options": [],
+    "levels": {"version": "16.14", "clients": 1},
+    "parameters": {"scale": 1, "duration": 60},
+    "cluster_key": "",
+}
 
 
 def measured(server, usage=None, **changed):

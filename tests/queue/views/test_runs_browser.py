@@ -116,8 +116,11 @@ def test_statements_io_and_waits_are_shown_as_charts(client, explained):
     assert statements[0]["customdata"] == [STATEMENTS[0][-1]]
     assert statements[0]["y"][0].endswith("…")
     assert {each["name"]: each["x"] for each in io} == {
-        "Hits": [90000.0], "Reads": [120.0], "Writes": [3.0], "Extends": [0.0],
-    }  # fmt: skip
+        "Hits": [90000.0],
+        "Reads": [120.0],
+        "Writes": [3.0],
+        "Extends": [0.0],
+    }
     assert figures["waits"]["data"][0]["y"] == ["1. LWLock · WALWrite"]
 
 

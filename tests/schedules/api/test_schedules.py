@@ -140,8 +140,12 @@ def test_changing_needs_the_scope_to_queue(ask, client, campaign, method, path):
 
 def test_a_token_steers_its_own_projects_schedules_only(ask, nightly, campaign):
     other = projects.create(slug="other", name="other", is_public=True)
-    for method, path in (("PATCH", f"{nightly.pk}/"), ("POST", f"{nightly.pk}/pause/"),
-                         ("DELETE", f"{nightly.pk}/"), ("POST", "")):  # fmt: skip
+    for method, path in (
+        ("PATCH", f"{nightly.pk}/"),
+        ("POST", f"{nightly.pk}/pause/"),
+        ("DELETE", f"{nightly.pk}/"),
+        ("POST", ""),
+    ):
         body = NIGHTLY if path == "" else {}
         status, problem = ask(method, path, body, of=other)
         assert (status, problem["code"]) == (403, "other_project")

@@ -66,8 +66,18 @@ def test_it_queues_the_same_design_again(nightly, campaign):
     supervision.supervise()
     again = ScheduleEvent.objects.get().campaign
     assert again.slug != campaign.slug
-    same = ("scenario", "topology", "configuration", "factors", "parameters", "repeats",
-            "priority", "most_attempts", "wanted_half_width", "most_repeats")  # fmt: skip
+    same = (
+        "scenario",
+        "topology",
+        "configuration",
+        "factors",
+        "parameters",
+        "repeats",
+        "priority",
+        "most_attempts",
+        "wanted_half_width",
+        "most_repeats",
+    )
     assert [getattr(again, name) for name in same] == [getattr(campaign, name) for name in same]
     assert again.runs.count() == campaign.runs.count() == 8
 

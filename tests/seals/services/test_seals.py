@@ -88,19 +88,29 @@ def sql(statement, *parameters):
 
 # Sealed as parts of their own, derived, or of the run's way to its result.
 NOT_AS_FIELDS = {
-    *("again_of", "cancel_requested_at", "cell_major", "cell_version", "certificate", "code", "id"),
-    *("is_public", "message", "private_project", "remedy", "state", "validity", "wording"),
-    *(
-        "imported",
-        "campaign",
-        "cell",
-        "cluster",
-        "environment",
-        "hardware",
-        "plan",
-        "server",
-        "settings",
-    ),
+    "again_of",
+    "cancel_requested_at",
+    "cell_major",
+    "cell_version",
+    "certificate",
+    "code",
+    "id",
+    "is_public",
+    "message",
+    "private_project",
+    "remedy",
+    "state",
+    "validity",
+    "wording",
+    "imported",
+    "campaign",
+    "cell",
+    "cluster",
+    "environment",
+    "hardware",
+    "plan",
+    "server",
+    "settings",
 }
 
 
@@ -333,7 +343,7 @@ def test_a_withdrawn_run_counts_nowhere_and_says_why(sealed):
     run = sealed.runs.order_by("pk")[0]
     cell, ended = run.cell, run.finished_at
     alarm = Change.objects.create(
-        *(), cell=cell, run=run, metric=factories.metric(), kind="alarm", ratio=1, before=1, after=1
+        cell=cell, run=run, metric=factories.metric(), kind="alarm", ratio=1, before=1, after=1
     )
     withdrawals.withdraw(run=run, reason="the disk was failing")
 

@@ -87,9 +87,14 @@ def test_a_visitor_is_sent_to_log_in(client, server, path):
 
 @pytest.mark.parametrize(
     "path",
-    ["/servers/keys/", "/servers/db1/edit/", "/servers/db1/host-key/", "/servers/db1/preflight/",
-     "/campaigns/new/preflight/"],
-)  # fmt: skip
+    [
+        "/servers/keys/",
+        "/servers/db1/edit/",
+        "/servers/db1/host-key/",
+        "/servers/db1/preflight/",
+        "/campaigns/new/preflight/",
+    ],
+)
 def test_a_visitor_changes_nothing(client, server, path):
     before, keys = Server.objects.values().get(), SSHKey.objects.count()
     assert client.post(path, given(server, name="other", typed="x")).status_code == 302

@@ -551,7 +551,10 @@ def test_what_is_there_is_found(random_errors):
 
 def adaptive(random, repetitions):
     """The share of tables of 8 rows with a wrong word, if rounds are added while one is wide."""
-    least, most, wanted, wrong = 3, 8, 0.015, 0
+    least = 3
+    most = 8
+    wanted = 0.015
+    wrong = 0
     significance = critical.level_of_look(range(least, most + 1), 0.05)
     for _ in range(repetitions):
         logs = verdicts.measured(random, verdicts.normal, 16, most)

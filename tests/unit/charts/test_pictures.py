@@ -445,5 +445,7 @@ def test_functions_differ_by_their_own_samples():
     first, *others = changes(BEFORE, AFTER)
     assert (first.name, first.points, first.is_sure) == ("write", pytest.approx(-31), True)
     assert {each.name for each in others} == {"copy", "<new>&co", "read", "main", "all"} - {
-        "read", "main", "all",
-    }  # fmt: skip
+        "read",
+        "main",
+        "all",
+    }

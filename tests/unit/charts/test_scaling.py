@@ -268,5 +268,8 @@ def test_parts_of_a_machine_lie_in_its_frame_and_no_two_overlap():
             assert one is other or apart or below
     assert made.shared == ["db2"]
     assert sorted(each.label for each in made.arrows) == [
-        "", "asynchronous", "asynchronous", "synchronous",
-    ]  # fmt: skip
+        "",
+        "asynchronous",
+        "asynchronous",
+        "synchronous",
+    ]

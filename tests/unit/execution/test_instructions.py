@@ -24,9 +24,12 @@ def printed(**figures):
 def test_functions_are_read_with_the_total_and_recursion_added_up():
     found = instructions.functions(printed(total=39858041, scan=4198757, again=740450))
     assert found == {
-        "": 39858041, "heap_getnext": 4198757, "_dl_lookup_symbol_x": 740450, "ExecProcNode": 1500,
+        "": 39858041,
+        "heap_getnext": 4198757,
+        "_dl_lookup_symbol_x": 740450,
+        "ExecProcNode": 1500,
         "scanRTEForColumn": 220,
-    }  # fmt: skip
+    }
 
 
 def test_what_only_the_start_takes_is_no_part_of_a_transaction():

@@ -187,11 +187,24 @@ def test_lists_are_kept_in_one_spelling():
 
 def test_a_plan_keeps_its_treatment_and_old_plans_have_none():
     plan = RunPlan(
-        run_id=1, campaign="c", scenario="s", host="h", port=22, username="u", base_dir="/b",
-        bindir="/p", version_num=160000, client_bindir="/p", client_version_num=160000,
-        settings={}, initdb_options=(), levels={}, parameters={}, cluster_key="",
+        run_id=1,
+        campaign="c",
+        scenario="s",
+        host="h",
+        port=22,
+        username="u",
+        base_dir="/b",
+        bindir="/p",
+        version_num=160000,
+        client_bindir="/p",
+        client_version_num=160000,
+        settings={},
+        initdb_options=(),
+        levels={},
+        parameters={},
+        cluster_key="",
         treatment=FULL,
-    )  # fmt: skip
+    )
     stored = plan.as_json()
     assert RunPlan.from_json(stored) == plan
     del stored["treatment"]

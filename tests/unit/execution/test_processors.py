@@ -1,6 +1,5 @@
 """What a login may use of its machine, of each architecture, and what a system is called."""
 
-# ruff: noqa: E501 - outputs are wide.
 import os
 import subprocess
 from pathlib import Path
@@ -29,8 +28,11 @@ def topology(threads, per_core=1, per_socket=99, apart=1):
     lines = []
     for cpu in range(threads):
         core = cpu % apart if apart > 1 else cpu // per_core
-        siblings = [str(each) for each in range(threads) if
-                    (each % apart if apart > 1 else each // per_core) == core]  # fmt: skip
+        siblings = [
+            str(each)
+            for each in range(threads)
+            if (each % apart if apart > 1 else each // per_core) == core
+        ]
         lines.append(f"{cpu}\t{core}\t{core // per_socket}\t{','.join(siblings)}")
     return "\n".join(lines)
 
@@ -41,83 +43,184 @@ def lscpu(*lines):
 
 MACHINES = {
     "x86 of two sockets": (
-        {"lscpu": lscpu("CPU(s): 8", "On-line CPU(s) list: 0-7", "Model name: Some Xeon",
-                        "Thread(s) per core: 2", "Core(s) per socket: 2", "Socket(s): 2")},
+        {
+            "lscpu": lscpu(
+                "CPU(s): 8",
+                "On-line CPU(s) list: 0-7",
+                "Model name: Some Xeon",
+                "Thread(s) per core: 2",
+                "Core(s) per socket: 2",
+                "Socket(s): 2",
+            )
+        },
         ("Some Xeon", 2, 4, 8),
     ),
     "hybrid, without the kernel's files": (
-        {"lscpu": lscpu("CPU(s): 22", "On-line CPU(s) list: 0-21", "Model name: X",
-                        "Thread(s) per core: 2", "Core(s) per socket: 16", "Socket(s): 1")},
+        {
+            "lscpu": lscpu(
+                "CPU(s): 22",
+                "On-line CPU(s) list: 0-21",
+                "Model name: X",
+                "Thread(s) per core: 2",
+                "Core(s) per socket: 16",
+                "Socket(s): 1",
+            )
+        },
         ("X", 1, 16, 22),
     ),
     "half of the threads off": (
-        {"lscpu": lscpu("CPU(s): 8", "On-line CPU(s) list: 0-3", "Off-line CPU(s) list: 4-7",
-                        "Model name: X", "Core(s) per socket: 4", "Socket(s): 1"),
-         "topology": topology(4)},
+        {
+            "lscpu": lscpu(
+                "CPU(s): 8",
+                "On-line CPU(s) list: 0-3",
+                "Off-line CPU(s) list: 4-7",
+                "Model name: X",
+                "Core(s) per socket: 4",
+                "Socket(s): 1",
+            ),
+            "topology": topology(4),
+        },
         ("X", 1, 4, 4),
     ),
     "a container of four processors": (
-        {"lscpu": lscpu("CPU(s): 96", "On-line CPU(s) list: 0-95", "Model name: X",
-                        "Core(s) per socket: 48", "Socket(s): 1"), "processors": "4"},
+        {
+            "lscpu": lscpu(
+                "CPU(s): 96",
+                "On-line CPU(s) list: 0-95",
+                "Model name: X",
+                "Core(s) per socket: 48",
+                "Socket(s): 1",
+            ),
+            "processors": "4",
+        },
         ("X", 1, 4, 4),
     ),
     "two threads of one core by affinity": (
-        {"lscpu": lscpu("CPU(s): 8", "On-line CPU(s) list: 0-7", "Model name: X"),
-         "allowed": "0,4", "topology": topology(8, apart=4), "processors": "8"},
+        {
+            "lscpu": lscpu("CPU(s): 8", "On-line CPU(s) list: 0-7", "Model name: X"),
+            "allowed": "0,4",
+            "topology": topology(8, apart=4),
+            "processors": "8",
+        },
         ("X", 1, 1, 2),
     ),
     "arm64 in clusters": (
-        {"lscpu": lscpu("CPU(s): 64", "Model name: Neoverse-N1", "Core(s) per cluster: 32",
-                        "Socket(s): -", "Cluster(s): 2")},
+        {
+            "lscpu": lscpu(
+                "CPU(s): 64",
+                "Model name: Neoverse-N1",
+                "Core(s) per cluster: 32",
+                "Socket(s): -",
+                "Cluster(s): 2",
+            )
+        },
         ("Neoverse-N1", None, 64, 64),
     ),
     "arm64 of two kinds": (
-        {"lscpu": lscpu("CPU(s): 8", "Vendor ID: ARM", "Model name: Cortex-A55",
-                        "  Core(s) per socket: 4", "  Socket(s): 1", "Model name: Cortex-A76",
-                        "  Core(s) per socket: 2", "  Socket(s): 2")},
+        {
+            "lscpu": lscpu(
+                "CPU(s): 8",
+                "Vendor ID: ARM",
+                "Model name: Cortex-A55",
+                "  Core(s) per socket: 4",
+                "  Socket(s): 1",
+                "Model name: Cortex-A76",
+                "  Core(s) per socket: 2",
+                "  Socket(s): 2",
+            )
+        },
         ("Cortex-A55 + Cortex-A76", None, 8, 8),
     ),
     "arm64 without a name": (
-        {"lscpu": lscpu("Architecture: aarch64", "CPU(s): 8", "Vendor ID: Apple",
-                        "Model name: -", "Model: 0", "Core(s) per socket: 8", "Socket(s): 1")},
+        {
+            "lscpu": lscpu(
+                "Architecture: aarch64",
+                "CPU(s): 8",
+                "Vendor ID: Apple",
+                "Model name: -",
+                "Model: 0",
+                "Core(s) per socket: 8",
+                "Socket(s): 1",
+            )
+        },
         ("Apple 0", 1, 8, 8),
     ),
     "s390x": (
-        {"lscpu": lscpu("Architecture: s390x", "CPU(s): 16", "Thread(s) per core: 2",
-                        "Core(s) per socket: 2", "Socket(s) per book: 2", "Book(s) per drawer: 1",
-                        "Drawer(s): 2", "Vendor ID: IBM/S390", "Machine type: 3931")},
+        {
+            "lscpu": lscpu(
+                "Architecture: s390x",
+                "CPU(s): 16",
+                "Thread(s) per core: 2",
+                "Core(s) per socket: 2",
+                "Socket(s) per book: 2",
+                "Book(s) per drawer: 1",
+                "Drawer(s): 2",
+                "Vendor ID: IBM/S390",
+                "Machine type: 3931",
+            )
+        },
         ("IBM/S390 3931", 4, 8, 16),
     ),
     "s390x, one of many parts": (
-        {"lscpu": lscpu("Architecture: s390x", "CPU(s): 8", "Thread(s) per core: 2",
-                        "Core(s) per socket: 8", "Socket(s) per book: 3", "Book(s): 8",
-                        "Vendor ID: IBM/S390", "Machine type: 2964")},
+        {
+            "lscpu": lscpu(
+                "Architecture: s390x",
+                "CPU(s): 8",
+                "Thread(s) per core: 2",
+                "Core(s) per socket: 8",
+                "Socket(s) per book: 3",
+                "Book(s): 8",
+                "Vendor ID: IBM/S390",
+                "Machine type: 2964",
+            )
+        },
         ("IBM/S390 2964", 4, 4, 8),
     ),
     "ppc64le with threads off": (
-        {"lscpu": lscpu("CPU(s): 16", "On-line CPU(s) list: 0,8", "Off-line CPU(s) list: 1-7,9-15",
-                        "Thread(s) per core: 1", "Core(s) per socket: 2", "Socket(s): 1",
-                        "Model name: POWER9, altivec supported")},
+        {
+            "lscpu": lscpu(
+                "CPU(s): 16",
+                "On-line CPU(s) list: 0,8",
+                "Off-line CPU(s) list: 1-7,9-15",
+                "Thread(s) per core: 1",
+                "Core(s) per socket: 2",
+                "Socket(s): 1",
+                "Model name: POWER9, altivec supported",
+            )
+        },
         ("POWER9, altivec supported", 1, 2, 2),
     ),
     "riscv": (
-        {"lscpu": lscpu("Architecture: riscv64", "CPU(s): 4", "Thread(s) per core: 4",
-                        "Core(s) per socket: 1", "Socket(s): 1"),
-         "topology": "\n".join(f"{n}\t{n}\t-1\t{n}" for n in range(4))},
+        {
+            "lscpu": lscpu(
+                "Architecture: riscv64",
+                "CPU(s): 4",
+                "Thread(s) per core: 4",
+                "Core(s) per socket: 1",
+                "Socket(s): 1",
+            ),
+            "topology": "\n".join(f"{n}\t{n}\t-1\t{n}" for n in range(4)),
+        },
         ("riscv64", None, 4, 4),
     ),
     "RHEL 6": (
-        {"lscpu": lscpu("CPU(s): 16", "Thread(s) per core: 1", "Core(s) per socket: 8",
-                        "CPU socket(s): 2"), "cpuinfo": "model name\t: Some Xeon"},
+        {
+            "lscpu": lscpu(
+                "CPU(s): 16", "Thread(s) per core: 1", "Core(s) per socket: 8", "CPU socket(s): 2"
+            ),
+            "cpuinfo": "model name\t: Some Xeon",
+        },
         ("Some Xeon", 2, 16, 16),
     ),
     "no lscpu": (
         {"processors": "4", "cpuinfo": "model name\t: X", "topology": topology(4, per_core=2)},
         ("X", 1, 2, 4),
     ),
-    "hostile": ({"lscpu": lscpu("CPU(s): 4", "On-line CPU(s) list: 0-99999999999"), "allowed": "9-1"},
-                ("", None, None, 4)),
-}  # fmt: skip
+    "hostile": (
+        {"lscpu": lscpu("CPU(s): 4", "On-line CPU(s) list: 0-99999999999"), "allowed": "9-1"},
+        ("", None, None, 4),
+    ),
+}
 
 
 @pytest.mark.parametrize("machine", MACHINES)
@@ -138,10 +241,14 @@ MEMORY = "MemTotal: 16777216 kB"
         ("cpu.cfs_quota_us\t150000\ncpu.cfs_period_us\t100000", "1.5", None),
         ("cpu.cfs_quota_us\t-1\ncpu.cfs_period_us\t100000", None, None),
         ("memory.limit_in_bytes\t9223372036854771712", None, None),
-        ("memory.limit_in_bytes\t1073741824\nmemory.limit_in_bytes\t9223372036854771712", None, 2**30),
+        (
+            "memory.limit_in_bytes\t1073741824\nmemory.limit_in_bytes\t9223372036854771712",
+            None,
+            2**30,
+        ),
         ("cpu.max\tnonsense\nmemory.max\t-4", None, None),
     ],
-)  # fmt: skip
+)
 def test_limits_of_groups_are_facts_and_memory_is_what_they_leave(cgroup, cpu, memory):
     sections = report(meminfo=MEMORY, cgroup=cgroup)
     free = report(meminfo=MEMORY, cgroup="known")
@@ -164,8 +271,9 @@ def test_affinity_and_hybrid_cores_are_facts():
         hybrid="core\t0-11\natom\t12-19",
     )
     assert operating_system(sections).more == {
-        "cpus_allowed": "0-11", "hybrid_cores": "core 0-11, atom 12-19",
-    }  # fmt: skip
+        "cpus_allowed": "0-11",
+        "hybrid_cores": "core 0-11, atom 12-19",
+    }
 
 
 @pytest.mark.parametrize(

@@ -380,9 +380,15 @@ def test_a_command_is_pinned_only_where_a_list_is_given():
 
 # Two sockets of two cores with two threads each; Linux numbers the second threads last.
 TWO_SOCKETS = [
-    Thread(0, 0, 0, 0), Thread(1, 0, 1, 1), Thread(2, 1, 0, 0), Thread(3, 1, 1, 1),
-    Thread(4, 0, 0, 0), Thread(5, 0, 1, 1), Thread(6, 1, 0, 0), Thread(7, 1, 1, 1),
-]  # fmt: skip
+    Thread(0, 0, 0, 0),
+    Thread(1, 0, 1, 1),
+    Thread(2, 1, 0, 0),
+    Thread(3, 1, 1, 1),
+    Thread(4, 0, 0, 0),
+    Thread(5, 0, 1, 1),
+    Thread(6, 1, 0, 0),
+    Thread(7, 1, 1, 1),
+]
 ALL = frozenset(range(8))
 
 

@@ -164,17 +164,22 @@ def test_statements_of_a_script_for_psql_are_read():
 def test_statements_have_sql_literals_and_lists():
     text = "ALTER SYSTEM SET log_line_prefix = '%m ''a'' # ';\nALTER ROLE a SET search_path TO app, public;"
     assert conf_file.read(text).settings == {
-        "log_line_prefix": "%m 'a' # ", "search_path": "app, public",
-    }  # fmt: skip
+        "log_line_prefix": "%m 'a' # ",
+        "search_path": "app, public",
+    }
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        "log_line_prefix = '%m # not a comment '' '", "work_mem = '1.5MB'", "x.y = 'a: b'",
-        "primary_conninfo = 'host=a -c b=c'", "log_destination = 'stderr,csvlog'", "name = setting",
+        "log_line_prefix = '%m # not a comment '' '",
+        "work_mem = '1.5MB'",
+        "x.y = 'a: b'",
+        "primary_conninfo = 'host=a -c b=c'",
+        "log_destination = 'stderr,csvlog'",
+        "name = setting",
     ],
-)  # fmt: skip
+)
 def test_a_postgresql_conf_is_no_other_form(text):
     file = conf_file.read(text)
     assert not file.faults
@@ -184,23 +189,34 @@ def test_a_postgresql_conf_is_no_other_form(text):
 def test_unknown_settings_of_a_block_and_formulas_are_left_to_the_check():
     text = "parameters:\n  shared_bufers: 2GB\n  work_mem: '{DBInstanceClassMemory/32768}'\n"
     assert conf_file.read(text).settings == {
-        "shared_bufers": "2GB", "work_mem": "{DBInstanceClassMemory/32768}",
-    }  # fmt: skip
+        "shared_bufers": "2GB",
+        "work_mem": "{DBInstanceClassMemory/32768}",
+    }
 
 
 @pytest.mark.parametrize(
     ("text", "name", "value"),
     [
-        ("command: postgres -c work_mem=8MB -c shared_preload_libraries=a,b -c jit=off",
-         "shared_preload_libraries", "a,b"),
+        (
+            "command: postgres -c work_mem=8MB -c shared_preload_libraries=a,b -c jit=off",
+            "shared_preload_libraries",
+            "a,b",
+        ),
         ("command: [postgres,-c,work_mem=8MB,-c,jit=off]", "work_mem", "8MB"),
         ("postgresql_conf:\n  listen_addresses: \"'*'\"\n", "listen_addresses", "*"),
-        ("wal_level setting:       replica\nmax_locks_per_xact setting:   64\n",
-         "max_locks_per_transaction", "64"),
+        (
+            "wal_level setting:       replica\nmax_locks_per_xact setting:   64\n",
+            "max_locks_per_transaction",
+            "64",
+        ),
         ('{"user_config": {"pg": {"jit": false}, "work_mem": 64}}', "work_mem", "64MB"),  # Aiven
-        ("Data\n====\npostgresql.conf:\n----\nwork_mem = 8MB\njit = off\n", "work_mem", "8MB"),  # kubectl
+        (
+            "Data\n====\npostgresql.conf:\n----\nwork_mem = 8MB\njit = off\n",
+            "work_mem",
+            "8MB",
+        ),  # kubectl
     ],
-)  # fmt: skip
+)
 def test_values_are_read_whole(text, name, value):
     assert conf_file.read(text).settings[name] == value
 

@@ -92,10 +92,18 @@ def test_kin_are_never_in_one_version(pair):
 
 
 CASES = [
-    ("9.4", "9.5", {"checkpoint_segments": "3"},
-     {"max_wal_size": "144MB", "min_wal_size": "112MB"}),
-    ("9.3", "18", {"checkpoint_segments": "3200"},
-     {"max_wal_size": "150GB", "min_wal_size": "102416MB"}),
+    (
+        "9.4",
+        "9.5",
+        {"checkpoint_segments": "3"},
+        {"max_wal_size": "144MB", "min_wal_size": "112MB"},
+    ),
+    (
+        "9.3",
+        "18",
+        {"checkpoint_segments": "3200"},
+        {"max_wal_size": "150GB", "min_wal_size": "102416MB"},
+    ),
     ("10", "9.3", {"max_wal_size": "160GB"}, {"checkpoint_segments": "3413"}),
     ("9.5", "9.4", {"max_wal_size": "32MB"}, {"checkpoint_segments": "1"}),
     ("9.6", "10", {"max_wal_size": "64"}, {"max_wal_size": "1GB"}),
@@ -109,10 +117,18 @@ CASES = [
     ("10", "9.3", {"wal_level": "logical"}, {"wal_level": "hot_standby"}),
     ("9.6", "10", {"min_parallel_relation_size": "8MB"}, {"min_parallel_table_scan_size": "8MB"}),
     ("9.6", "9.5", {"synchronous_commit": "remote_apply"}, {"synchronous_commit": "on"}),
-    ("10", "9.6", {"synchronous_standby_names": "FIRST 2 (a, b)"},
-     {"synchronous_standby_names": "2 (a, b)"}),
-    ("10", "9.5", {"synchronous_standby_names": "FIRST 1 (a, b)"},
-     {"synchronous_standby_names": "a, b"}),
+    (
+        "10",
+        "9.6",
+        {"synchronous_standby_names": "FIRST 2 (a, b)"},
+        {"synchronous_standby_names": "2 (a, b)"},
+    ),
+    (
+        "10",
+        "9.5",
+        {"synchronous_standby_names": "FIRST 1 (a, b)"},
+        {"synchronous_standby_names": "a, b"},
+    ),
     ("12", "13", {"effective_io_concurrency": "4"}, {"effective_io_concurrency": "8"}),
     ("13", "12", {"effective_io_concurrency": "8"}, {"effective_io_concurrency": "4"}),
     ("11", "12", {"effective_io_concurrency": "4"}, {"effective_io_concurrency": "4"}),
@@ -131,8 +147,12 @@ CASES = [
     ("17", "18", {"log_connections": "on"}, {"log_connections": "on"}),
     ("18", "19", {"io_workers": "4"}, {"io_min_workers": "4", "io_max_workers": "4"}),
     ("19", "18", {"io_max_workers": "4"}, {"io_workers": "4"}),
-    ("19", "18", {"log_min_messages": "warning,autovacuum:debug1"},
-     {"log_min_messages": "warning"}),
+    (
+        "19",
+        "18",
+        {"log_min_messages": "warning,autovacuum:debug1"},
+        {"log_min_messages": "warning"},
+    ),
     ("9.6", "9.5", {"checkpoint_timeout": "2h"}, {"checkpoint_timeout": "1h"}),
     ("12", "11", {"vacuum_cost_delay": "0.2ms"}, {"vacuum_cost_delay": "1ms"}),
     ("12", "11", {"work_mem": "1.5GB"}, {"work_mem": "1536MB"}),
@@ -142,7 +162,7 @@ CASES = [
     ("9.2", "18", {"pg_bigm.enable_recheck": "on"}, {"pg_bigm.enable_recheck": "on"}),
     ("9.2", "18", {"datestyle": "iso"}, {"DateStyle": "iso"}),
     ("16", "16", {"work_mem": "1GB"}, {"work_mem": "1GB"}),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("source", "target", "given", "expected"), CASES)
@@ -185,8 +205,13 @@ def test_a_change_tells_both_names_and_values():
 
 
 def test_there_and_back_again_is_where_it_began():
-    given = {"checkpoint_segments": "64", "wal_keep_segments": "32", "wal_level": "hot_standby",
-             "effective_io_concurrency": "4", "shared_buffers": "8GB"}  # fmt: skip
+    given = {
+        "checkpoint_segments": "64",
+        "wal_keep_segments": "32",
+        "wal_level": "hot_standby",
+        "effective_io_concurrency": "4",
+        "shared_buffers": "8GB",
+    }
     there = translate(given, "9.3", "18")
     assert translate(there.settings, "18", "9.3").settings == given
 

@@ -118,10 +118,17 @@ def test_a_setting_that_came_with_a_minor_release_is_a_warning():
 @pytest.mark.parametrize(
     "name",
     [
-        "port", "listen_addresses", "data_directory", "hba_file", "ident_file", "config_file",
-        "external_pid_file", "unix_socket_directories", "unix_socket_permissions",
+        "port",
+        "listen_addresses",
+        "data_directory",
+        "hba_file",
+        "ident_file",
+        "config_file",
+        "external_pid_file",
+        "unix_socket_directories",
+        "unix_socket_permissions",
     ],
-)  # fmt: skip
+)
 def test_what_benchlab_sets_itself_is_refused_for_runs(name):
     value = "5432" if name == "port" else "0770" if name.endswith("permissions") else "x"
     assert codes({name: value}, "16") == {("error", "set_by_benchlab", name)}
@@ -230,12 +237,18 @@ def test_sums_that_fit_are_not(given):
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("fsync", "off"), ("full_page_writes", "no"), ("synchronous_commit", "off"),
-        ("autovacuum", "off"), ("log_statement", "all"), ("log_min_duration_statement", "0"),
-        ("debug_parallel_query", "regress"), ("enable_nestloop", "off"), ("trace_sort", "on"),
+        ("fsync", "off"),
+        ("full_page_writes", "no"),
+        ("synchronous_commit", "off"),
+        ("autovacuum", "off"),
+        ("log_statement", "all"),
+        ("log_min_duration_statement", "0"),
+        ("debug_parallel_query", "regress"),
+        ("enable_nestloop", "off"),
+        ("trace_sort", "on"),
         ("zero_damaged_pages", "on"),
     ],
-)  # fmt: skip
+)
 def test_what_makes_runs_incomparable_is_a_warning_with_the_reason(name, value):
     finding = only({name: value}, "16")
     assert (finding.severity, finding.code, finding.name) == ("warning", "not_comparable", name)
@@ -245,11 +258,14 @@ def test_what_makes_runs_incomparable_is_a_warning_with_the_reason(name, value):
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("fsync", "on"), ("autovacuum", "on"), ("log_min_duration_statement", "1s"),
-        ("log_min_duration_statement", "-1"), ("synchronous_commit", "local"),
+        ("fsync", "on"),
+        ("autovacuum", "on"),
+        ("log_min_duration_statement", "1s"),
+        ("log_min_duration_statement", "-1"),
+        ("synchronous_commit", "local"),
         ("enable_partitionwise_join", "off"),
     ],
-)  # fmt: skip
+)
 def test_the_usual_values_are_not(name, value):
     assert check({name: value}, ["16"]) == ()
 
@@ -269,9 +285,19 @@ def test_a_version_that_is_not_recorded_is_refused():
 
 def test_every_template_has_its_parameters():
     wrong = {
-        "checkpoint_segments": "x", "max_wal_size": "1XB", "jit": "maybe", "wal_level": "minimal",
-        "work_mem": "1PB", "block_size": "1", "shared_buffers": "100TB", "nonsense": "1",
-        "sort_mem": "1", "port": "1", "fsync": "off", "log_destination": "x", "trigger_file": "x",
-    }  # fmt: skip
+        "checkpoint_segments": "x",
+        "max_wal_size": "1XB",
+        "jit": "maybe",
+        "wal_level": "minimal",
+        "work_mem": "1PB",
+        "block_size": "1",
+        "shared_buffers": "100TB",
+        "nonsense": "1",
+        "sort_mem": "1",
+        "port": "1",
+        "fsync": "off",
+        "log_destination": "x",
+        "trigger_file": "x",
+    }
     for finding in check(wrong, MAJORS, memory_bytes=GIGABYTE):
         assert "%(" not in english(finding)

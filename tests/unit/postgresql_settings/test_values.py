@@ -52,10 +52,19 @@ def test_a_number_is_read_in_the_settings_own_unit(name, major, text, number):
 @pytest.mark.parametrize(
     ("text", "value"),
     [
-        ("on", True), ("ON", True), ("true", True), ("t", True), ("y", True), ("1", True),
-        ("of", False), ("off", False), ("fal", False), ("n", False), ("0", False),
+        ("on", True),
+        ("ON", True),
+        ("true", True),
+        ("t", True),
+        ("y", True),
+        ("1", True),
+        ("of", False),
+        ("off", False),
+        ("fal", False),
+        ("n", False),
+        ("0", False),
     ],
-)  # fmt: skip
+)
 def test_a_bool_takes_any_beginning_that_is_clear(text, value):
     assert parse(text, setting("fsync", "9.2")) is value
 
@@ -247,13 +256,40 @@ COMMANDS = (
     f"openssl enc -k {SECRET}",
 )
 NAMES_OF_COMMANDS = (
-    *("archive_command", "restore_command", "ssl_passphrase_command", "archive_cleanup_command"),
-    *("recovery_end_command", "repmgr.service_start_command", "Acme.Command"),
+    "archive_command",
+    "restore_command",
+    "ssl_passphrase_command",
+    "archive_cleanup_command",
+    "recovery_end_command",
+    "repmgr.service_start_command",
+    "Acme.Command",
 )
 CUSTOM = (
-    *("passwd", "pwd", "password", "credential", "credentials", "auth", "api_key", "apikey"),
-    *("private_key", "token", "secret", "secret_key", "access_key", "account_key", "passphrase"),
-    *("x", "key", "license", "dsn", "url", "bearer", "salt", "signature", "sas", "Api-Key"),
+    "passwd",
+    "pwd",
+    "password",
+    "credential",
+    "credentials",
+    "auth",
+    "api_key",
+    "apikey",
+    "private_key",
+    "token",
+    "secret",
+    "secret_key",
+    "access_key",
+    "account_key",
+    "passphrase",
+    "x",
+    "key",
+    "license",
+    "dsn",
+    "url",
+    "bearer",
+    "salt",
+    "signature",
+    "sas",
+    "Api-Key",
 )
 WITH_SECRETS = {
     "primary_conninfo": (
@@ -331,11 +367,40 @@ def test_what_is_no_secret_stays():
 
 
 HOSTILE = (
-    *("x", "password", "password=", "password='", "a='", 'a="', "'", "''", "\\", "a\\'"),
-    *("=", " ", "-"),
-    *("a ", "a =", "a:", "://", "://a:", "://a:b", "@", "authorization: "),
-    *("authorization ", "a,", "a;"),
-    *("pass_word", "1", "1.", "1e", "a.b", "ｘ", "a'\\", "password =", "\n", "token:token:"),
+    "x",
+    "password",
+    "password=",
+    "password='",
+    "a='",
+    'a="',
+    "'",
+    "''",
+    "\\",
+    "a\\'",
+    "=",
+    " ",
+    "-",
+    "a ",
+    "a =",
+    "a:",
+    "://",
+    "://a:",
+    "://a:b",
+    "@",
+    "authorization: ",
+    "authorization ",
+    "a,",
+    "a;",
+    "pass_word",
+    "1",
+    "1.",
+    "1e",
+    "a.b",
+    "ｘ",
+    "a'\\",
+    "password =",
+    "\n",
+    "token:token:",
 )
 
 
@@ -363,11 +428,23 @@ def test_masking_again_changes_nothing():
 @pytest.mark.parametrize(
     ("major", "count"),
     [
-        ("9.2", 224), ("9.3", 231), ("9.4", 240), ("9.5", 248), ("9.6", 262), ("10", 270),
-        ("11", 291), ("12", 315), ("13", 330), ("14", 345), ("15", 353), ("16", 362),
-        ("17", 378), ("18", 399), ("19", 418),
+        ("9.2", 224),
+        ("9.3", 231),
+        ("9.4", 240),
+        ("9.5", 248),
+        ("9.6", 262),
+        ("10", 270),
+        ("11", 291),
+        ("12", 315),
+        ("13", 330),
+        ("14", 345),
+        ("15", 353),
+        ("16", 362),
+        ("17", 378),
+        ("18", 399),
+        ("19", 418),
     ],
-)  # fmt: skip
+)
 def test_each_version_has_as_many_settings_as_its_server_printed(major, count):
     assert len(catalogue.names(major)) == count
 
@@ -388,8 +465,12 @@ def test_each_version_has_as_many_settings_as_its_server_printed(major, count):
 def test_a_setting_is_as_its_version_printed_it(name, major, kind, unit, minimum, maximum, boot):
     found = setting(name, major)
     assert (found.kind, found.unit, found.minimum, found.maximum, found.boot) == (
-        kind, unit, minimum, maximum, boot,
-    )  # fmt: skip
+        kind,
+        unit,
+        minimum,
+        maximum,
+        boot,
+    )
 
 
 def test_an_enum_tells_its_words_and_one_of_them_may_be_empty():

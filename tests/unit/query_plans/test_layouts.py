@@ -38,23 +38,43 @@ WIDTH = max(map(len, LINES)) + 2
 
 
 def node(kind, *below, **more):
-    figures = {"Startup Cost": 1.0, "Total Cost": 2.0, "Plan Rows": 1, "Actual Startup Time": 0.1,
-               "Actual Total Time": 0.2, "Actual Rows": 1, "Actual Loops": 1}  # fmt: skip
+    figures = {
+        "Startup Cost": 1.0,
+        "Total Cost": 2.0,
+        "Plan Rows": 1,
+        "Actual Startup Time": 0.1,
+        "Actual Total Time": 0.2,
+        "Actual Rows": 1,
+        "Actual Loops": 1,
+    }
     return {"Node Type": kind, **figures, **more, **({"Plans": list(below)} if below else {})}
 
 
 DOCUMENT = [
     {
-        "Plan": node("Sort", node("Aggregate", node(
-            "Hash Join",
-            node("Seq Scan", **{"Relation Name": "line", "Alias": "l"}),
-            node("Hash", node("Seq Scan", **{"Relation Name": "book", "Filter": "(a <> 'a -> b'::text)"})),
-            **{"Join Type": "Inner"},
-        ), Strategy="Hashed")),
+        "Plan": node(
+            "Sort",
+            node(
+                "Aggregate",
+                node(
+                    "Hash Join",
+                    node("Seq Scan", **{"Relation Name": "line", "Alias": "l"}),
+                    node(
+                        "Hash",
+                        node(
+                            "Seq Scan",
+                            **{"Relation Name": "book", "Filter": "(a <> 'a -> b'::text)"},
+                        ),
+                    ),
+                    **{"Join Type": "Inner"},
+                ),
+                Strategy="Hashed",
+            ),
+        ),
         "Planning Time": 0.1,
         "Execution Time": 0.3,
     }
-]  # fmt: skip
+]
 JSON = json.dumps(DOCUMENT, indent=2)
 
 
@@ -88,8 +108,13 @@ def hard(lines, width):
 
 
 def soft(lines, width):
-    return "\n".join(part for line in lines for part in textwrap.wrap(line, width, break_long_words=False,
-                     drop_whitespace=True, replace_whitespace=False))  # fmt: skip
+    return "\n".join(
+        part
+        for line in lines
+        for part in textwrap.wrap(
+            line, width, break_long_words=False, drop_whitespace=True, replace_whitespace=False
+        )
+    )
 
 
 def as_csv(*rows):
@@ -246,8 +271,11 @@ def test_a_plan_without_costs_has_its_first_node():
     text = "HashAggregate\n  Group Key: g\n  ->  Nested Loop Left Join\n        ->  Seq Scan on a\n        ->  Seq Scan on b"
     plan = read("explain (costs off)\nselect g from a;\n" + text)
     assert [each.name for each in plan.nodes()] == [
-        "HashAggregate", "Nested Loop Left Join", "Seq Scan on a", "Seq Scan on b",
-    ]  # fmt: skip
+        "HashAggregate",
+        "Nested Loop Left Join",
+        "Seq Scan on a",
+        "Seq Scan on b",
+    ]
     assert read("Index Only Scan Backward using i on t").root.index == "i"
 
 
@@ -320,9 +348,17 @@ def test_a_plan_of_another_product_or_form_is_named(product, text):
         read(text)
 
 
-@pytest.mark.parametrize(("whole", "cut"), [("12.596..12.599", "12,596..12,599"), ("rows=10 width", "rows=1,000 width"),
-                                             ("loops=1)\n  Sort Key", "loops=1\n  Sort Key"), ("24.600 ms", "24.600"),
-                                             ("(actual time=12.596", "(actua. time=12.596"), ("book b", "boo |k b")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("whole", "cut"),
+    [
+        ("12.596..12.599", "12,596..12,599"),
+        ("rows=10 width", "rows=1,000 width"),
+        ("loops=1)\n  Sort Key", "loops=1\n  Sort Key"),
+        ("24.600 ms", "24.600"),
+        ("(actual time=12.596", "(actua. time=12.596"),
+        ("book b", "boo |k b"),
+    ],
+)
 def test_figures_that_cannot_be_read_are_named(whole, cut):
     assert read(PLAN.replace(whole, cut)).not_understood
 
@@ -339,8 +375,10 @@ def test_lines_that_are_no_part_of_a_plan_are_named_and_the_plan_is_shown():
     )
     plan = read("I have a question.\n" + text)
     assert plan.not_understood == (
-        (1, "I have a question."), (4, "what is this"), (5, "and: this?"),
-    )  # fmt: skip
+        (1, "I have a question."),
+        (4, "what is this"),
+        (5, "and: this?"),
+    )
     assert [each.kind for each in plan.nodes()] == KINDS
 
 
@@ -360,14 +398,31 @@ def test_lines_that_are_no_part_of_a_plan_are_named_and_the_plan_is_shown():
         ("  ->  Hash  (cost=1.00..2.00 rows=1 width=1)\n->  Seq Scan on a", "left of the first"),
         ("  ->  Sort  (cost=1.00..2.00 rows=1 width=1)\n InitPlan 1\n  Buffers: x", "right of"),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_whole_plan_is_refused_with_the_reason(text, why):
     with pytest.raises(PlanUnreadableError, match=why):
         read(text)
 
 
-@pytest.mark.parametrize("unit", ["(cost=1..", "> ", "| ", '"', "'", " ->  Sort\n", "CTE a\n", "<td>",
-                                  "duration: 1.0 ms  plan:", "- ", "- a:\n", "Worker 0: ", "+\n", ".\n"])  # fmt: skip
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "(cost=1..",
+        "> ",
+        "| ",
+        '"',
+        "'",
+        " ->  Sort\n",
+        "CTE a\n",
+        "<td>",
+        "duration: 1.0 ms  plan:",
+        "- ",
+        "- a:\n",
+        "Worker 0: ",
+        "+\n",
+        ".\n",
+    ],
+)
 def test_a_hostile_text_is_answered_soon(unit):
     text = "Sort  (cost=1.0..2.0 rows=1 width=4)\n" + unit * (100_000 // len(unit))
 

@@ -102,16 +102,22 @@ def test_a_text_plan_of_psql_becomes_a_tree():
     plan = read(JOIN)
     root = plan.root
     assert (root.kind, root.loops, root.rows, root.detail("Hash Cond")) == (
-        "Hash Left Join", 2, 10.0, "(a.id = b.id)",
-    )  # fmt: skip
+        "Hash Left Join",
+        2,
+        10.0,
+        "(a.id = b.id)",
+    )
     cte, scan, hashed = root.children
     assert cte.role == "CTE w"
     assert (scan.kind, scan.on, scan.total_ms) == ("Parallel Seq Scan", "public.a", None)
     assert hashed.is_never_executed
     only = hashed.children[0]
     assert (only.kind, only.index, only.on, only.detail("Heap Fetches")) == (
-        "Index Only Scan", "b_pkey", "b x", "0",
-    )  # fmt: skip
+        "Index Only Scan",
+        "b_pkey",
+        "b x",
+        "0",
+    )
     assert (plan.planning_ms, plan.execution_ms) == (0.1, 0.05)
     assert root.misestimate == 2.0
 
@@ -125,17 +131,26 @@ def test_a_json_plan_has_the_names_of_the_text_format():
     node = {"Node Type": "Aggregate", "Strategy": "Sorted", "Partial Mode": "Finalize"}
     inner = {"Node Type": "Hash Join", "Join Type": "Semi", "Parent Relationship": "Outer"}
     scan = {
-        "Node Type": "Seq Scan", "Relation Name": "t", "Alias": "u", "Parallel Aware": True,
-        "Actual Loops": 0, "Actual Rows": 0, "Plan Rows": 7, "Filter": "(x > 1)",
-    }  # fmt: skip
+        "Node Type": "Seq Scan",
+        "Relation Name": "t",
+        "Alias": "u",
+        "Parallel Aware": True,
+        "Actual Loops": 0,
+        "Actual Rows": 0,
+        "Plan Rows": 7,
+        "Filter": "(x > 1)",
+    }
     sub = {"Node Type": "Result", "Subplan Name": "SubPlan 1", "Parent Relationship": "SubPlan"}
     whole = [{"Plan": {**node, "Plans": [{**inner, "Plans": [scan]}, sub]}, "Total Runtime": 5}]
     plan = read(
         "QUERY PLAN\n-----\n" + json.dumps(whole, indent=2).replace("\n", " +\n") + "\n(1 row)"
     )
     assert [each.name for each in plan.nodes()] == [
-        "Finalize GroupAggregate", "Hash Semi Join", "Parallel Seq Scan on t u", "Result",
-    ]  # fmt: skip
+        "Finalize GroupAggregate",
+        "Hash Semi Join",
+        "Parallel Seq Scan on t u",
+        "Result",
+    ]
     scanned = plan.nodes()[2]
     assert scanned.is_never_executed
     assert (scanned.rows, scanned.estimated_rows, scanned.detail("Filter")) == (

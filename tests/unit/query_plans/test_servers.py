@@ -74,7 +74,7 @@ QUERIES = [
         "SELECT DISTINCT pieces FROM LINE WHERE false",
         "SELECT 1",
     )
-]  # fmt: skip
+]
 PARALLEL = """
 SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0;
 """
@@ -137,8 +137,10 @@ def test_what_was_executed_is_the_same_and_own_times_are_those_of_the_whole(serv
     connection.execute("RESET ALL")
     wrong = []
     for query in some(QUERIES, 2):
-        plans = [read(explained(connection, f"ANALYZE, VERBOSE, TIMING off, FORMAT {form}", query))
-                 for form in ("text", "json")]  # fmt: skip
+        plans = [
+            read(explained(connection, f"ANALYZE, VERBOSE, TIMING off, FORMAT {form}", query))
+            for form in ("text", "json")
+        ]
         if tree(plans[0], own=True) != tree(plans[1], own=True) or plans[0].not_understood:
             wrong.append((query, plans[0].not_understood))
         for form in ("text", "json"):
@@ -174,21 +176,34 @@ def test_each_format_has_the_same_lines(server):
     if major in {"9.3", "9.6", "12"}:
         pytest.skip("no incremental sort")
     connection.execute("RESET ALL; SET work_mem = 64; SET enable_indexscan = off")
-    connection.execute("""CREATE TABLE IF NOT EXISTS part (id int) PARTITION BY RANGE (id);
+    connection.execute(
+        """CREATE TABLE IF NOT EXISTS part (id int) PARTITION BY RANGE (id);
         CREATE TABLE IF NOT EXISTS part_1 PARTITION OF part FOR VALUES FROM (0) TO (9);
         CREATE TABLE IF NOT EXISTS part_2 PARTITION OF part FOR VALUES FROM (9) TO (18);
         CREATE OR REPLACE TRIGGER ": calls" AFTER INSERT ON LINE EXECUTE FUNCTION nothing()
-        """.replace("LINE", LINE))  # fmt: skip
+        """.replace("LINE", LINE)
+    )
     wrong = []
     for query in LINES if major != "14" else LINES[:-1]:
         for options in ("ANALYZE", "ANALYZE, VERBOSE"):
-            plans = [read(explained(connection, f"{options}, FORMAT {form}", query.replace("LINE", LINE)))
-                     for form in ("text", "json", "yaml", "xml")]  # fmt: skip
+            plans = [
+                read(
+                    explained(connection, f"{options}, FORMAT {form}", query.replace("LINE", LINE))
+                )
+                for form in ("text", "json", "yaml", "xml")
+            ]
             lines = [
-                [sorted((k, re.sub(r"\s+|[\d.]+", "#", v)) for k, v in node.details if k != "Buffers")
-                 for node in plan.nodes()] + [re.sub(r"[\d.]+", "#", e) for e in plan.footer if "Buffers" not in e]
+                [
+                    sorted(
+                        (k, re.sub(r"\s+|[\d.]+", "#", v))
+                        for k, v in node.details
+                        if k != "Buffers"
+                    )
+                    for node in plan.nodes()
+                ]
+                + [re.sub(r"[\d.]+", "#", e) for e in plan.footer if "Buffers" not in e]
                 for plan in plans
-            ]  # fmt: skip
+            ]
             wrong += [(query, lines[0], each) for each in lines if each != lines[0]]
     assert not wrong, "\n".join(map(str, wrong[:3]))
 

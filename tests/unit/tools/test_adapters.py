@@ -266,8 +266,18 @@ def test_json_with_wrong_types_everywhere_is_no_trouble():
 
 
 NAMES = {
-    *("benchbase", "fio", "go_tpc", "hammerdb", "pg_test_fsync", "pg_test_timing", "pgbench"),
-    *("google_benchmark", "hyperfine", "lines", "pytest_benchmark", "sysbench"),
+    "benchbase",
+    "fio",
+    "go_tpc",
+    "hammerdb",
+    "pg_test_fsync",
+    "pg_test_timing",
+    "pgbench",
+    "google_benchmark",
+    "hyperfine",
+    "lines",
+    "pytest_benchmark",
+    "sysbench",
 }
 
 

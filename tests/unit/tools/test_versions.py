@@ -105,8 +105,11 @@ def test_aggregates_are_no_benchmarks():
 @pytest.mark.parametrize(
     "name",
     [
-        *("1.5.6_aggregates.json", "1.9.0_aggregates.json"),
-        *("1.7.1_one.json", "1.8.3_one.json", "1.9.5_one.json"),
+        "1.5.6_aggregates.json",
+        "1.9.0_aggregates.json",
+        "1.7.1_one.json",
+        "1.8.3_one.json",
+        "1.9.5_one.json",
     ],
 )
 def test_a_benchmark_that_failed_costs_the_others_no_figure(name):

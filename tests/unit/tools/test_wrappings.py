@@ -255,8 +255,17 @@ def test_any_text_ends_in_a_reading_or_the_one_error(text):
 @pytest.mark.parametrize(
     "unit",
     [
-        *("\n", "a\n", "{}\n", ' {"a":1}      \n', "<pre>", "<pre>a</PRE>", "'\\n\\n',   \n"),
-        *("tps = 1.0      \n", "progress: 1 s\n  ", "2026-01-01 10:00:00 \n", "job[1] | a = 1.0\n"),
+        "\n",
+        "a\n",
+        "{}\n",
+        ' {"a":1}      \n',
+        "<pre>",
+        "<pre>a</PRE>",
+        "'\\n\\n',   \n",
+        "tps = 1.0      \n",
+        "progress: 1 s\n  ",
+        "2026-01-01 10:00:00 \n",
+        "job[1] | a = 1.0\n",
     ],
 )
 def test_a_long_text_of_anything_is_read_at_once(unit):

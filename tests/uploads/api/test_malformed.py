@@ -272,8 +272,11 @@ BODIES = [
     (old("18.1", "1996-01-31T00:00:00Z"), "/started_at", "too_old"),
     (old("9.2.24", "2005-01-31T00:00:00Z"), "/started_at", "too_old"),
     (run(server="a", hardware={"cores": 2}), "/hardware", "either_or"),
-    (run(levels={"version": "17"}, postgresql={"version": "18.1"}), "/levels/version",
-     "version_differs"),
+    (
+        run(levels={"version": "17"}, postgresql={"version": "18.1"}),
+        "/levels/version",
+        "version_differs",
+    ),
     (raw(exit_status="abc"), "/raw/exit_status", "not_a_number"),
     (raw(**{"..": "x"}), "/raw/..", "not_a_name"),
     (raw() | {"measurements": []}, "/measurements", "either_or"),
@@ -285,7 +288,7 @@ BODIES = [
     (raw(stdout="pgbench (PostgreSQL) 18.1\n"), "/raw", "not_a_run"),
     (raw(stdout=LOADING.stdout, stderr=LOADING.stderr), "/raw", "not_a_run"),
     (raw(stdout=sample("13.12/a_tpcb").stdout), "/postgresql/version", "version_unknown"),
-]  # fmt: skip
+]
 
 # What the body is as bytes, and further headers.
 TEXTS = [
@@ -313,9 +316,14 @@ TEXTS = [
     (b"{}", {"Content-Type": "multipart/form-data"}, 400, "/", "not_multipart"),
     (json.dumps(GOOD).encode(), {"Idempotency-Key": ""}, 400, "/Idempotency-Key", "not_a_key"),
     (json.dumps(GOOD).encode(), {"Idempotency-Key": " "}, 400, "/Idempotency-Key", "not_a_key"),
-    (json.dumps(GOOD).encode(), {"Idempotency-Key": "x" * 201}, 400, "/Idempotency-Key",
-     "not_a_key"),
-]  # fmt: skip
+    (
+        json.dumps(GOOD).encode(),
+        {"Idempotency-Key": "x" * 201},
+        400,
+        "/Idempotency-Key",
+        "not_a_key",
+    ),
+]
 
 BATCHES = [
     ({}, "/runs", "required"),
@@ -326,14 +334,28 @@ BATCHES = [
     ({"runs": [GOOD, 5]}, "/runs/1", "not_an_object"),
     ({"runs": [GOOD, run("campaign")]}, "/runs/1/campaign", "required"),
     ({"runs": 2 * [run(external_id="7")]}, "/runs/1/external_id", "repeated"),
-    ({"runs": [GOOD, changed("measurements/1/value", -1)]}, "/runs/1/measurements/1/value",
-     "negative_time"),
-]  # fmt: skip
+    (
+        {"runs": [GOOD, changed("measurements/1/value", -1)]},
+        "/runs/1/measurements/1/value",
+        "negative_time",
+    ),
+]
 
 FORM = {"Content-Type": "multipart/form-data; boundary=x"}
 LISTS = (
-    *("campaigns", "changes", "runs", "measurements", "configurations", "hardware", "scenarios"),
-    *("schedules", "servers", "sources", "webhooks", "compare", "history"),
+    "campaigns",
+    "changes",
+    "runs",
+    "measurements",
+    "configurations",
+    "hardware",
+    "scenarios",
+    "schedules",
+    "servers",
+    "sources",
+    "webhooks",
+    "compare",
+    "history",
 )
 QUERIES = [
     *((f"{name}/?x=1", "?x", "unknown_parameter") for name in LISTS),
@@ -397,12 +419,15 @@ def forms():
     return [
         ({"run": fields, "stdout": [file("a", out), file("b", out)]}, "/stdout", "repeated"),
         ({"run": [fields, fields], "stdout": file("a", out)}, "/run", "repeated"),
-        ({"run": fields, "stdout": file("a", out), "exit_status": "abc"}, "/raw/exit_status",
-         "not_a_number"),
+        (
+            {"run": fields, "stdout": file("a", out), "exit_status": "abc"},
+            "/raw/exit_status",
+            "not_a_number",
+        ),
         ({"run": fields, "stdout": file("a", out), "..": "x"}, "/raw/..", "not_a_name"),
         ({"run": "{", "stdout": file("a", out)}, "/", "not_json"),
         ({"stdout": file("a", out)}, "/campaign", "required"),
-    ]  # fmt: skip
+    ]
 
 
 def test_every_malformed_request_is_refused_with_its_place_and_a_remedy(ask, client, bearer):
@@ -425,18 +450,27 @@ def test_every_malformed_request_is_refused_with_its_place_and_a_remedy(ask, cli
             *((post(body), at, code) for body, at, code in BODIES),
             *((post(text, **more), at, code, status) for text, more, status, at, code in TEXTS),
             *((post(body, "uploads/batch/"), at, code) for body, at, code in BATCHES),
-            *(((lambda parts=parts: send_form(client, bearer, parts)), at, code)
-              for parts, at, code in forms()),
+            *(
+                ((lambda parts=parts: send_form(client, bearer, parts)), at, code)
+                for parts, at, code in forms()
+            ),
             *((lambda path=path: ask("GET", path), at, code) for path, at, code in QUERIES),
             (post(GOOD, "uploads/?x=1"), "?x", "unknown_parameter"),
             (post({"runs": [GOOD]}, "uploads/batch/?x=1"), "?x", "unknown_parameter"),
-            (post(b"--x--", "uploads/batch/", **FORM),
-             "/Content-Type", "unsupported_media_type", 415),
-            (lambda: ask("PATCH", "campaigns/nightly/", {"tracked_ref": "nowhere"}),
-             "/tracked_ref", "unknown_ref"),
+            (
+                post(b"--x--", "uploads/batch/", **FORM),
+                "/Content-Type",
+                "unsupported_media_type",
+                415,
+            ),
+            (
+                lambda: ask("PATCH", "campaigns/nightly/", {"tracked_ref": "nowhere"}),
+                "/tracked_ref",
+                "unknown_ref",
+            ),
         ],
         refused,
-    )  # fmt: skip
+    )
     assert len(asked) >= 170
 
 

@@ -289,11 +289,18 @@ def test_each_part_of_a_workload_parts_cells(post_raw):
     texts = (SIMPLE.stdout, PREPARED, READ, RETRIED, LIMITED, RECONNECTED)
 
     assert [post_raw(text).json()["repeat"] for text in texts] == [1] * 6
-    known = [set(cell.levels) - set(Cell.objects.earliest("pk").levels)
-             for cell in Cell.objects.order_by("pk")]  # fmt: skip
+    known = [
+        set(cell.levels) - set(Cell.objects.earliest("pk").levels)
+        for cell in Cell.objects.order_by("pk")
+    ]
     assert known == [
-        set(), {"query_mode"}, {"script"}, {"max_tries"}, {"rate"}, {"connection"},
-    ]  # fmt: skip
+        set(),
+        {"query_mode"},
+        {"script"},
+        {"max_tries"},
+        {"rate"},
+        {"connection"},
+    ]
 
 
 def test_what_the_uploader_says_of_script_and_rate_stands_for_what_was_read(post_raw):

@@ -298,8 +298,10 @@ def test_a_server_brings_its_hardware(stored):
     made = stored(run(server="lab"))
 
     assert (made.server, made.hardware, made.environment) == (
-        server, server.hardware, server.environment,
-    )  # fmt: skip
+        server,
+        server.hardware,
+        server.environment,
+    )
 
 
 def test_hardware_is_named_by_its_slug(stored):

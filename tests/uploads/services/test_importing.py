@@ -52,20 +52,43 @@ def postgresbench(folder):
     results.mkdir(parents=True)
     (folder / "LICENSE").write_text("\n   Some License\n   Version 1.0\n\n   Terms\n")
     run = {
-        "run": 1, "tps": 1200.5, "transactions": 720300, "failed_transactions": 0,
-        "latency_avg_ms": 8.25, "latency_stddev_ms": 3.5, "initial_connection_time_ms": 40,
-        "latency_p95_ms": 21.5, "latency_p99_ms": 31.5,
-    }  # fmt: skip
+        "run": 1,
+        "tps": 1200.5,
+        "transactions": 720300,
+        "failed_transactions": 0,
+        "latency_avg_ms": 8.25,
+        "latency_stddev_ms": 3.5,
+        "initial_connection_time_ms": 40,
+        "latency_p95_ms": 21.5,
+        "latency_p99_ms": 31.5,
+    }
     document = {
-        "system": "Harbour", "date": "2026-02-03", "machine": "2vCPU, 8GB RAM", "cluster_size": 1,
-        "instance": {"type": "h2.large", "vcpus": 2, "ram_gb": 8, "instance_storage": None,
-                     "primary_storage": "NVMe"},
-        "tuned": "no", "comment": "", "postgres_version": "18.1 (f00ba4)",
-        "benchmark": {"tool": "pgbench", "workload": "TPC-B (built-in)", "scale_factor": 100,
-                      "clients": 32, "threads": 2, "duration": 600, "query_mode": "prepared"},
+        "system": "Harbour",
+        "date": "2026-02-03",
+        "machine": "2vCPU, 8GB RAM",
+        "cluster_size": 1,
+        "instance": {
+            "type": "h2.large",
+            "vcpus": 2,
+            "ram_gb": 8,
+            "instance_storage": None,
+            "primary_storage": "NVMe",
+        },
+        "tuned": "no",
+        "comment": "",
+        "postgres_version": "18.1 (f00ba4)",
+        "benchmark": {
+            "tool": "pgbench",
+            "workload": "TPC-B (built-in)",
+            "scale_factor": 100,
+            "clients": 32,
+            "threads": 2,
+            "duration": 600,
+            "query_mode": "prepared",
+        },
         "load": {"load_time_seconds": 12.5},
         "results": [run, {**run, "run": 2, "tps": 1250.25}, {"run": 3, "tps": None}],
-    }  # fmt: skip
+    }
     (results / "harbour_2cpu_8gb_100.json").write_text(json.dumps(document))
     return folder
 

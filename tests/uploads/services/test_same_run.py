@@ -53,7 +53,9 @@ def test_a_text_with_six_measured_digits_has_a_name(figures, is_telling):
 
 def test_a_run_without_a_finished_text_or_with_a_name_of_its_own_gets_none():
     assert names(given(status="failed"), given(files={}), given(external_id="mine")) == [
-        *("", "", "mine")
+        "",
+        "",
+        "mine",
     ]
 
 

@@ -204,7 +204,7 @@ def _of_factors(
         unknown = place.unknown.get(factor.name, "")
         if unknown or {str(each) for each in theirs} != {str(each) for each in here}:
             yield _change(
-                *(ours, factor.name, theirs or None, here), title=factor.title, unknown=unknown
+                ours, factor.name, theirs or None, here, title=factor.title, unknown=unknown
             )
     varied = {each.name for each in (*scenario.factors, *scenario.parameters)}
     # A factor of the scenario that the publication has under another name.

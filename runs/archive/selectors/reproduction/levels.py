@@ -33,7 +33,10 @@ SHARE_OF_MEMORY = 0.25
 SHARE_OF_DISK = 0.25
 # The share of memory for shared_buffers.
 SHARE_OF_BUFFERS = 0.4
-SCALE, CLIENTS, CORES, BUFFERS = "scale", "clients", "cores", "shared_buffers"
+SCALE = "scale"
+CLIENTS = "clients"
+CORES = "cores"
+BUFFERS = "shared_buffers"
 SYNC_METHOD, NOT_ON_LINUX = "wal_sync_method", frozenset({"fsync_writethrough"})
 
 

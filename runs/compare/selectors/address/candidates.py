@@ -112,8 +112,15 @@ def _says(word: str) -> Q:
     """
     texts = Q()
     for name in (
-        *("title", "title_ja", "slug", "scenario__title", "scenario__slug", "topology__name"),
-        *("topology__kind", "configuration__name", "configuration__slug"),
+        "title",
+        "title_ja",
+        "slug",
+        "scenario__title",
+        "scenario__slug",
+        "topology__name",
+        "topology__kind",
+        "configuration__name",
+        "configuration__slug",
     ):
         texts |= Q(**{f"{name}__icontains": word})
     named = Q(configuration__name__icontains=word) | Q(configuration__slug__icontains=word)

@@ -24,10 +24,23 @@ from runs.shared.formats import bytesize, named
 # Where a cluster is and what it is called does not affect its speed.
 PLACES = frozenset(
     {
-        *("cluster_name", "config_file", "data_directory", "data_directory_mode"),
-        *("event_source", "external_pid_file", "hba_file", "ident_file", "log_directory"),
-        *("log_filename", "log_file_mode", "port", "server_version", "server_version_num"),
-        *("unix_socket_directories", "unix_socket_directory", "unix_socket_permissions"),
+        "cluster_name",
+        "config_file",
+        "data_directory",
+        "data_directory_mode",
+        "event_source",
+        "external_pid_file",
+        "hba_file",
+        "ident_file",
+        "log_directory",
+        "log_filename",
+        "log_file_mode",
+        "port",
+        "server_version",
+        "server_version_num",
+        "unix_socket_directories",
+        "unix_socket_directory",
+        "unix_socket_permissions",
     }
 )
 

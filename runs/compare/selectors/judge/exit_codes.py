@@ -2,7 +2,10 @@
 
 from runs.analysis.inference import Verdict
 
-NO_REGRESSION, REGRESSION, NOT_DECIDED, NOT_COMPARABLE = 0, 1, 2, 3
+NO_REGRESSION = 0
+REGRESSION = 1
+NOT_DECIDED = 2
+NOT_COMPARABLE = 3
 
 
 def exit_code(verdict: Verdict) -> int:

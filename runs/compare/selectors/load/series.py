@@ -160,7 +160,10 @@ def _rows(
         (
             cell.campaign_id,
             SeriesCell(
-                *(cell.pk, None, levels, summaries[cell.pk]),
+                cell.pk,
+                None,
+                levels,
+                summaries[cell.pk],
                 runs.get(cell.pk, CellRuns()),
                 cell.revision_id,
             ),

@@ -22,8 +22,12 @@ Machine = tuple[int | None, int | None]
 """The keys of a run's hardware and environment."""
 
 _CONDITIONS = (
-    *("hardware_id", "environment_id", "settings_id"),
-    *("server_version", "tool_version", "tool_name"),
+    "hardware_id",
+    "environment_id",
+    "settings_id",
+    "server_version",
+    "tool_version",
+    "tool_name",
 )
 
 
@@ -101,8 +105,16 @@ def _read(count: int, first: int | None, *found: Any) -> CellRuns:
     name = ", ".join(filter(None, names))
     tools = (f"{name} {number}".strip() for number in numbers if name or number)
     return CellRuns(
-        *(count, first, hardware, environment, settings, tuple(filter(None, servers))),
-        *(tuple(tools), jobs, turns, Judged(*found[8:])),
+        count,
+        first,
+        hardware,
+        environment,
+        settings,
+        tuple(filter(None, servers)),
+        tuple(tools),
+        jobs,
+        turns,
+        Judged(*found[8:]),
     )
 
 
@@ -203,7 +215,11 @@ def of_model(
         (cell, metric.pk, *row)
         for metric in measured
         for cell, *row in zip(
-            *(metric.cells, metric.counts, metric.log_means, metric.log_variances, metric.means),
+            metric.cells,
+            metric.counts,
+            metric.log_means,
+            metric.log_variances,
+            metric.means,
             strict=True,
         )
     )

@@ -138,9 +138,11 @@ def test_counters_are_paired_across_versions_that_moved_them():
     new = of_counters(
         180000,
         pg_stat_checkpointer={"": {"num_requested": 1000.0}},
-        pg_stat_io={"client backend wal normal": {"fsyncs": 900.0, "write_bytes": 5.0},
-                    "walwriter wal normal": {"fsyncs": 100.0}},
-    )  # fmt: skip
+        pg_stat_io={
+            "client backend wal normal": {"fsyncs": 900.0, "write_bytes": 5.0},
+            "walwriter wal normal": {"fsyncs": 100.0},
+        },
+    )
     assert (
         old == new == {("checkpoints", "", "requested"): 1.0, ("pg_stat_wal", "", "wal_sync"): 1.0}
     )

@@ -50,18 +50,33 @@ def test_what_cannot_act_says_why():
     reads = {"pg_stat_database": {"": {"blks_hit": 5000.0}}}
     same = replace(PLAIN, plans=[plan("Index Scan")], counters=reads, jit=False)
     a = side(
-        "11", 110022, same, jit=("off", ""), random_page_cost=("4", ""), work_mem=("4096", "kB"),
-        wal_compression=("off", ""), checkpoint_timeout=("300", "s"),
+        "11",
+        110022,
+        same,
+        jit=("off", ""),
+        random_page_cost=("4", ""),
+        work_mem=("4096", "kB"),
+        wal_compression=("off", ""),
+        checkpoint_timeout=("300", "s"),
         effective_io_concurrency=("1", ""),
-        plan_cache_mode=("auto", ""), track_io_timing=("off", ""), autovacuum_naptime=("60", "s"),
-    )  # fmt: skip
+        plan_cache_mode=("auto", ""),
+        track_io_timing=("off", ""),
+        autovacuum_naptime=("60", "s"),
+    )
     b = side(
-        "12", 120022, same, jit=("on", ""), random_page_cost=("2", ""), work_mem=("8192", "kB"),
-        wal_compression=("on", ""), checkpoint_timeout=("900", "s"),
+        "12",
+        120022,
+        same,
+        jit=("on", ""),
+        random_page_cost=("2", ""),
+        work_mem=("8192", "kB"),
+        wal_compression=("on", ""),
+        checkpoint_timeout=("900", "s"),
         effective_io_concurrency=("16", ""),
-        plan_cache_mode=("force_custom_plan", ""), track_io_timing=("on", ""),
+        plan_cache_mode=("force_custom_plan", ""),
+        track_io_timing=("on", ""),
         autovacuum_naptime=("30", "s"),
-    )  # fmt: skip
+    )
     assert reasons(suspects.find(a, b, None)) == {
         "track_io_timing": "",
         "jit": "no_jit",

@@ -49,8 +49,18 @@ def option(name: str, arguments: tuple[str, ...]) -> str:
 
 def test_tables_are_made_quietly():
     assert initialise("/usr/pgsql/bin", SOCKET, scale=1000) == (
-        *("/usr/pgsql/bin/pgbench", "-i", "-s", "1000", "-q"),
-        *("-h", "/var/run/postgresql", "-p", "5432", "-U", "bench", "bench"),
+        "/usr/pgsql/bin/pgbench",
+        "-i",
+        "-s",
+        "1000",
+        "-q",
+        "-h",
+        "/var/run/postgresql",
+        "-p",
+        "5432",
+        "-U",
+        "bench",
+        "bench",
     )
 
 
@@ -65,9 +75,28 @@ def test_9_2_cannot_make_tables_quietly():
 
 def test_a_run_has_all_the_options_of_the_reports():
     assert command() == (
-        *("/usr/pgsql/bin/pgbench", "-n", "-c", "32", "-j", "16", "-T", "300", "-s", "1000"),
-        *("-P", "1", "-r", "-f", "/srv/read.sql@1"),
-        *("-h", "/var/run/postgresql", "-p", "5432", "-U", "bench", "bench"),
+        "/usr/pgsql/bin/pgbench",
+        "-n",
+        "-c",
+        "32",
+        "-j",
+        "16",
+        "-T",
+        "300",
+        "-s",
+        "1000",
+        "-P",
+        "1",
+        "-r",
+        "-f",
+        "/srv/read.sql@1",
+        "-h",
+        "/var/run/postgresql",
+        "-p",
+        "5432",
+        "-U",
+        "bench",
+        "bench",
     )
 
 
@@ -372,8 +401,11 @@ def test_weights_names_and_variables_are_looked_at_together():
     scripts = [GivenScript("a", "SELECT 1;", 0), GivenScript("a", "SELECT 1;", 2)]
     found = check(scripts, {"scale": "1", "2b": "1"})
     assert [each.code for each in found] == [
-        "name_twice", "bad_variable", "bad_variable", "bad_weight",
-    ]  # fmt: skip
+        "name_twice",
+        "bad_variable",
+        "bad_variable",
+        "bad_weight",
+    ]
     assert [each.code for each in check([], {})] == ["no_script"]
 
 

@@ -18,10 +18,18 @@ from tests.unit.tools.reading import figures
 SAMPLES = [sample for sample in all_samples() if sample.stdout]
 # One of each shape of output: each is cut at every byte.
 SHAPES = [
-    *("9.3.25/a_tpcb_r", "9.5.25/g_rate50_limit20", "9.5.25/g_two_scripts_old"),
-    *("9.6.23/g_two_scripts_rate_limit", "9.6.23/g_rate_overload_limit", "9.6.23/g_weight0"),
-    *("12.13/g_two_scripts_rate_limit", "12.13/e_t100", "15.16/g_maxtries_two_scripts"),
-    *("15.16/j_connect_S_r", "18.6/g_maxtries_two_scripts", "18.6/g_two_scripts_rate_limit"),
+    "9.3.25/a_tpcb_r",
+    "9.5.25/g_rate50_limit20",
+    "9.5.25/g_two_scripts_old",
+    "9.6.23/g_two_scripts_rate_limit",
+    "9.6.23/g_rate_overload_limit",
+    "9.6.23/g_weight0",
+    "12.13/g_two_scripts_rate_limit",
+    "12.13/e_t100",
+    "15.16/g_maxtries_two_scripts",
+    "15.16/j_connect_S_r",
+    "18.6/g_maxtries_two_scripts",
+    "18.6/g_two_scripts_rate_limit",
 ]
 TPS = re.compile(r"^tps = \S+ \((?:excluding|without|including reconn)[^()\n]*\)$", re.MULTILINE)
 FRAGMENTS = sorted({line for sample in SAMPLES for line in sample.stdout.split("\n")})
@@ -181,7 +189,10 @@ ROW = re.compile(r"^\s+([0-9.]+)\s+(?:([0-9]+)\s+)?(?:([0-9]+)\s+)?")
 
 def read_plainly(text):
     """The figures by metric, and for the rows of -r their numbers in order."""
-    found, rows, script, columns = {}, [], 0, None
+    found = {}
+    rows = []
+    script = 0
+    columns = None
     several = (
         len(
             set(SCRIPT.findall(text.replace("\n", "\n\n")))
