@@ -62,25 +62,32 @@ def address(text: str) -> Address:
 
     Keys and passwords have variables of their own: what holds them here is refused.
     """
-    parts = urlsplit(text)
-    prefix = f"{parts.path.strip('/')}/".lstrip("/")
-    options = dict(parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query)))
+    url = urlsplit(text)
+    prefix = f"{url.path.strip('/')}/".lstrip("/")
+    options = dict(parse_qsl(url.query, keep_blank_values=True, strict_parsing=bool(url.query)))
     endpoint, region = options.pop("endpoint", ""), options.pop("region", "")
-    at = urlsplit(endpoint)
+    endpoint_url = urlsplit(endpoint)
     if (
-        parts.scheme != "s3"
-        or not _NAME.fullmatch(parts.netloc)
+        url.scheme != "s3"
+        or not _NAME.fullmatch(url.netloc)
         or not _PREFIX.fullmatch(prefix)
         or options
-        or parts.fragment
-        or (endpoint and (at.scheme not in {"http", "https"} or not at.hostname or at.port == 0))
-        or at.username is not None
-        or at.path.strip("/")
-        or at.query
+        or url.fragment
+        or (
+            endpoint
+            and (
+                endpoint_url.scheme not in {"http", "https"}
+                or not endpoint_url.hostname
+                or endpoint_url.port == 0
+            )
+        )
+        or endpoint_url.username is not None
+        or endpoint_url.path.strip("/")
+        or endpoint_url.query
         or (region and not _REGION.fullmatch(region))
     ):
         raise ValueError
-    return Address(parts.netloc, prefix, endpoint.rstrip("/"), region)
+    return Address(url.netloc, prefix, endpoint.rstrip("/"), region)
 
 
 def is_set() -> bool:
@@ -90,8 +97,10 @@ def is_set() -> bool:
 
 def described() -> str:
     """As an operator knows it."""
-    at = _at()
-    return f"s3://{at.bucket}/{at.prefix}" + (f" at {at.endpoint}" if at.endpoint else "")
+    address = _at()
+    return f"s3://{address.bucket}/{address.prefix}" + (
+        f" at {address.endpoint}" if address.endpoint else ""
+    )
 
 
 def exists(key: str) -> bool:
@@ -142,29 +151,29 @@ def stored() -> Iterator[Stored]:
     prefix = _at().prefix
     with _translated_errors():
         objects = _storage(_at(), PATIENT_SECONDS).bucket.objects
-        for each in objects.filter(Prefix=prefix):
-            key = each.key.removeprefix(prefix)
-            changed_at = each.last_modified.timestamp()
-            yield Stored(key, each.size, changed_at, partial(remove, key))
+        for stored_file in objects.filter(Prefix=prefix):
+            key = stored_file.key.removeprefix(prefix)
+            changed_at = stored_file.last_modified.timestamp()
+            yield Stored(key, stored_file.size, changed_at, partial(remove, key))
 
 
 def ask() -> None:
     """Whether the bucket answers and shows what it has. One request."""
-    at = _at()
+    address = _at()
     with _translated_errors():
-        client = _storage(at).connection.meta.client
-        client.list_objects_v2(Bucket=at.bucket, Prefix=at.prefix, MaxKeys=1)
+        client = _storage(address).connection.meta.client
+        client.list_objects_v2(Bucket=address.bucket, Prefix=address.prefix, MaxKeys=1)
 
 
 def _at() -> Address:
-    at: Address | None = settings.ARTIFACTS_BUCKET
-    if at is None:
+    address: Address | None = settings.ARTIFACTS_BUCKET
+    if address is None:
         raise StoreError("BENCHLAB_ARTIFACTS names no bucket")
-    return at
+    return address
 
 
 @cache
-def _storage(at: Address, seconds: int = QUICK_SECONDS) -> Any:
+def _storage(address: Address, seconds: int = QUICK_SECONDS) -> Any:
     """Of each thread a connection of its own; the keys are in the settings."""
     from boto3.s3.transfer import TransferConfig  # noqa: PLC0415 -- see above
     from botocore.config import Config  # noqa: PLC0415
@@ -175,16 +184,16 @@ def _storage(at: Address, seconds: int = QUICK_SECONDS) -> Any:
         read_timeout=seconds,
         retries={"total_max_attempts": 1, "mode": "standard"},
         signature_version="s3v4",
-        s3={"addressing_style": "path" if at.endpoint else "auto"},
+        s3={"addressing_style": "path" if address.endpoint else "auto"},
         # Not every store knows the newer checksums.
         request_checksum_calculation="when_required",
         response_checksum_validation="when_required",
     )
     return S3Storage(
-        bucket_name=at.bucket,
-        location=at.prefix.rstrip("/"),
-        endpoint_url=at.endpoint or None,
-        region_name=at.region or None,
+        bucket_name=address.bucket,
+        location=address.prefix.rstrip("/"),
+        endpoint_url=address.endpoint or None,
+        region_name=address.region or None,
         client_config=config,
         transfer_config=TransferConfig(use_threads=False),
         max_memory_size=MEMORY_BYTES,

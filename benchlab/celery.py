@@ -28,21 +28,21 @@ def mutex(client: Redis, name: str, expire: int) -> Iterator[None]:
 
     Raises MutexHeld if somebody else has it. It ends by itself after `expire` seconds.
     """
-    own = uuid.uuid4().hex.encode()
-    if not client.set(name, own, nx=True, ex=expire):
+    holder = uuid.uuid4().hex.encode()
+    if not client.set(name, holder, nx=True, ex=expire):
         raise transport.MutexHeld
     try:
         yield
     finally:
-        _release(client, name, own)
+        _release(client, name, holder)
 
 
-def _release(client: Redis, name: str, own: bytes) -> None:
+def _release(client: Redis, name: str, holder: bytes) -> None:
     """Remove the lock, unless it has expired, or somebody else has it since."""
     with client.pipeline() as pipe:
         try:
             pipe.watch(name)  # type: ignore[no-untyped-call]
-            if pipe.get(name) == own:
+            if pipe.get(name) == holder:
                 pipe.multi()
                 pipe.delete(name)
                 pipe.execute()

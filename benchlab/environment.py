@@ -39,10 +39,10 @@ class Environment(environ.Env):  # type: ignore[misc]
         super().__init__()
         self.names = set()
 
-    def get_value(self, var: str, *rest: Any, **options: Any) -> Any:
+    def get_value(self, var: str, *args: Any, **options: Any) -> Any:
         """What the readers of environ.Env call."""
         self.names.add(var)
-        return super().get_value(var, *rest, **options)
+        return super().get_value(var, *args, **options)
 
     def int(self, name: str, default: int) -> int:
         """A whole number."""
@@ -69,8 +69,8 @@ class Environment(environ.Env):  # type: ignore[misc]
     def db(self, name: str, default: str) -> dict[str, Any]:
         """The results database, as Django's settings have it; empty for none."""
         url = self._read(name, default, _database, "postgresql://user:password@host:5432/database")
-        found: dict[str, Any] = self.db_url_config(url) if url else {}
-        return found
+        database: dict[str, Any] = self.db_url_config(url) if url else {}
+        return database
 
     def redis(self, name: str, default: str) -> str:
         """The address of Redis."""
@@ -86,15 +86,15 @@ class Environment(environ.Env):  # type: ignore[misc]
 
     def days(self, name: str) -> Days:
         """For kinds of RETAINED how many days they are kept; none by default."""
-        what = f"days by kind ({', '.join(RETAINED)}), as in files=365,failures=90"
-        return self._read(name, {}, _days, what)
+        expected = f"days by kind ({', '.join(RETAINED)}), as in files=365,failures=90"
+        return self._read(name, {}, _days, expected)
 
     def bucket(self, name: str) -> Address | None:
         """The S3-compatible store of files; None for the folder."""
-        what = (
+        expected = (
             "s3://bucket/prefix, with ?endpoint=https://host&region=name where it is not Amazon's"
         )
-        return self._read(name, None, address, what)
+        return self._read(name, None, address, expected)
 
     def time_zone(self, name: str, default: str) -> str:
         """A name of the IANA database."""
@@ -102,7 +102,7 @@ class Environment(environ.Env):  # type: ignore[misc]
             name, default, lambda text: ZoneInfo(text).key, "a time zone such as Asia/Tokyo"
         )
 
-    def _read(self, name: str, default: T, parse: Callable[[str], T], what: str) -> T:
+    def _read(self, name: str, default: T, parse: Callable[[str], T], expected: str) -> T:
         self.names.add(name)
         text = str(self.ENVIRON.get(name, "")).strip()
         if not text:
@@ -111,7 +111,7 @@ class Environment(environ.Env):  # type: ignore[misc]
             return parse(text)
         except (ValueError, OSError, ZoneInfoNotFoundError):
             held = "holds a URL that" if "://" in text else f"is {text!r}, which"
-            raise SystemExit(f"BenchLab: {name} {held} is not {what}. Correct it.") from None
+            raise SystemExit(f"BenchLab: {name} {held} is not {expected}. Correct it.") from None
 
 
 def _above_zero(text: str) -> float:
@@ -128,16 +128,16 @@ def _switch(text: str) -> bool:
 
 
 def _database(text: str) -> str:
-    parts = urlsplit(text)
+    url = urlsplit(text)
     # The port is read to raise ValueError where it is none.
-    if parts.scheme not in DATABASES or not parts.path.strip("/") or parts.port == 0:
+    if url.scheme not in DATABASES or not url.path.strip("/") or url.port == 0:
         raise ValueError
     return text
 
 
 def _redis(text: str) -> str:
-    parts = urlsplit(text)
-    if parts.scheme not in REDIS or not (parts.hostname or parts.path) or parts.port == 0:
+    url = urlsplit(text)
+    if url.scheme not in REDIS or not (url.hostname or url.path) or url.port == 0:
         raise ValueError
     return text
 
@@ -149,17 +149,17 @@ def _mail(text: str) -> str:
 
 
 def _slugs(text: str) -> tuple[str, ...]:
-    found = tuple(dict.fromkeys(each.strip() for each in text.split(",") if each.strip()))
-    if not all(SLUG.fullmatch(each) for each in found):
+    slugs = tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
+    if not all(SLUG.fullmatch(slug) for slug in slugs):
         raise ValueError
-    return found
+    return slugs
 
 
 def _days(text: str) -> Days:
-    found: Days = {}
-    for each in filter(None, map(str.strip, text.split(","))):
-        kind, is_named, days = (part.strip() for part in each.partition("="))
-        if kind not in RETAINED or kind in found or not is_named or not days.isdecimal():
+    days_by_kind: Days = {}
+    for entry in filter(None, map(str.strip, text.split(","))):
+        kind, is_named, days = (field.strip() for field in entry.partition("="))
+        if kind not in RETAINED or kind in days_by_kind or not is_named or not days.isdecimal():
             raise ValueError
-        found[kind] = int(days)
-    return found
+        days_by_kind[kind] = int(days)
+    return days_by_kind

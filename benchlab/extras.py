@@ -19,8 +19,11 @@ SCRIPT = REPOSITORY / "script/extra"
 def missing(extra: str) -> list[str]:
     """The packages of an extra that this Python does not have, by name."""
     names = re.findall(r"^([a-z0-9-]+)==", (FOLDER / f"{extra}.txt").read_text(), re.MULTILINE)
-    found = {each.name.lower().replace("_", "-") for each in importlib.metadata.distributions()}
-    return [name for name in names if name not in found]
+    present_names = {
+        distribution.name.lower().replace("_", "-")
+        for distribution in importlib.metadata.distributions()
+    }
+    return [name for name in names if name not in present_names]
 
 
 def command(extra: str) -> str:

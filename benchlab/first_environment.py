@@ -44,24 +44,24 @@ def main() -> int:
 
 
 def _environment(var: Path, folder: Path) -> None:
-    for each in (var, folder):
-        each.mkdir(parents=True, exist_ok=True)
-    given = os.environ.get("POSTGRES_PASSWORD", "").strip()
+    for path in (var, folder):
+        path.mkdir(parents=True, exist_ok=True)
+    given_password = os.environ.get("POSTGRES_PASSWORD", "").strip()
     password = kept_secret(
-        folder / "postgresql-password", lambda: given or secrets.token_urlsafe(24)
+        folder / "postgresql-password", lambda: given_password or secrets.token_urlsafe(24)
     )
     redis = _redis(folder)
     if (var / "environment").exists():
         _protect_redis(var / "environment", redis)
         return
-    made = {
+    defaults = {
         "SECRET_KEY": secrets.token_urlsafe(48),
         "BENCHLAB_ENCRYPTION_KEY": Fernet.generate_key().decode(),
         "DATABASE_URL": f"postgresql://benchlab:{password}@postgresql:5432/benchlab",
         "REDIS_URL": redis,
     }
     # What somebody has set stays in force when it is not set any more.
-    lines = [f"{name}={os.environ.get(name) or value}\n" for name, value in made.items()]
+    lines = [f"{name}={os.environ.get(name) or value}\n" for name, value in defaults.items()]
     write_private(var / "environment", "".join(lines))
 
 
@@ -81,7 +81,7 @@ def _protect_redis(environment: Path, address: str) -> None:
     before = f"REDIS_URL={REDIS_OF_BEFORE}\n"
     if before in lines:
         after = f"REDIS_URL={address}\n"
-        write_private(environment, "".join(after if each == before else each for each in lines))
+        write_private(environment, "".join(after if line == before else line for line in lines))
 
 
 def _certificate(folder: Path) -> None:

@@ -157,12 +157,12 @@ class LockWaits:
             limit = f"{GIVE_UP_SECONDS * 1000:.0f}"
             raw.execute(f"SET lock_timeout = {limit}; SET statement_timeout = 0")
         try:
-            if found := _NEW_INDEX.match(sql):
-                is_valid = raw.execute(_IS_VALID, [found[1]]).fetchone()
+            if name_match := _NEW_INDEX.match(sql):
+                is_valid = raw.execute(_IS_VALID, [name_match[1]]).fetchone()
                 if is_valid == (True,):
                     return None  # the migration was cut off after it
                 if is_valid:
-                    raw.execute(f'DROP INDEX CONCURRENTLY IF EXISTS "{found[1]}"')
+                    raw.execute(f'DROP INDEX CONCURRENTLY IF EXISTS "{name_match[1]}"')
             return plain()
         finally:
             if not settings.PGBOUNCER:
@@ -261,7 +261,7 @@ class AddCheck(AddConstraintNotValid):
 
 def in_steps(operations: Iterable[Operation]) -> list[Operation]:
     """The same operations so that checks and indexes hold no lock while rows are read."""
-    return [_gentle(each) for each in operations]
+    return [_gentle(operation) for operation in operations]
 
 
 def _gentle(operation: Operation) -> Operation:

@@ -45,11 +45,11 @@ class ImpatientSocket:
 
     def recv(self, size: int) -> bytes:
         """As socket.recv; nothing more comes after the time."""
-        left = self._deadline - time.monotonic()
+        seconds_left = self._deadline - time.monotonic()
         try:
-            if left <= 0:
+            if seconds_left <= 0:
                 raise TimeoutError
-            self._wrapped.settimeout(min(left, SILENCE_SECONDS))
+            self._wrapped.settimeout(min(seconds_left, SILENCE_SECONDS))
             received = self._wrapped.recv(size)
         except TimeoutError:
             # For the parser as well as for the next request on the connection, which there is not.

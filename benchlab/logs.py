@@ -80,8 +80,8 @@ def number_requests(
     from benchlab.request_counts import note  # noqa: PLC0415 -- only web counts requests
 
     def answer(request: HttpRequest) -> HttpResponseBase:
-        given = request.headers.get("X-Request-ID", "")
-        token = REQUEST_ID.set(given if GIVEN_ID.fullmatch(given) else uuid.uuid4().hex)
+        given_id = request.headers.get("X-Request-ID", "")
+        token = REQUEST_ID.set(given_id if GIVEN_ID.fullmatch(given_id) else uuid.uuid4().hex)
         began = time.monotonic()
         try:
             response = get_response(request)

@@ -169,10 +169,10 @@ CELERY_TASK_IGNORE_RESULT = True
 # Runs wait for hours on their targets: what control does has a queue and a worker of its own.
 # A worker without --queues serves both.
 CELERY_TASK_DEFAULT_QUEUE = "control"
-CELERY_TASK_QUEUES = [Queue(each, routing_key=each) for each in ("control", "runs")]
+CELERY_TASK_QUEUES = [Queue(queue, routing_key=queue) for queue in ("control", "runs")]
 # What waits for machines goes to those who have threads to wait, however silent they are.
 CELERY_TASK_ROUTES = {
-    each: {"queue": "runs"} for each in ("runs.execute_next", "runs.check_servers")
+    task: {"queue": "runs"} for task in ("runs.execute_next", "runs.check_servers")
 }
 # The sites whose servers this worker reaches, besides servers without a site.
 SITES = env.slugs("BENCHLAB_SITES")
@@ -238,7 +238,9 @@ EMAIL_BACKEND = _MAIL["EMAIL_BACKEND"]
 EMAIL_HOST, EMAIL_PORT = _MAIL["EMAIL_HOST"] or "localhost", _MAIL["EMAIL_PORT"] or 25
 EMAIL_HOST_USER = _MAIL["EMAIL_HOST_USER"] or ""
 EMAIL_HOST_PASSWORD = _MAIL["EMAIL_HOST_PASSWORD"] or ""
-EMAIL_USE_TLS, EMAIL_USE_SSL = (bool(_MAIL.get(f"EMAIL_USE_{each}")) for each in ("TLS", "SSL"))
+EMAIL_USE_TLS, EMAIL_USE_SSL = (
+    bool(_MAIL.get(f"EMAIL_USE_{protocol}")) for protocol in ("TLS", "SSL")
+)
 EMAIL_TIMEOUT = 15
 DEFAULT_FROM_EMAIL = env.str("BENCHLAB_MAIL_FROM", default="benchlab@localhost")
 

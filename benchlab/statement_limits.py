@@ -112,7 +112,7 @@ class LimitStatements:
         """The response of the view, or of `process_exception`."""
         limit = seconds(request)
         # A transaction that was open before the request ends after it: one setting holds in it.
-        outer = {each.alias for each in connections.all() if each.in_atomic_block}
+        outer = {connection.alias for connection in connections.all() if connection.in_atomic_block}
         held: set[str] = set()
 
         def execute(proceed: Any, sql: Any, params: Any, many: bool, context: Any) -> Any:
@@ -126,8 +126,8 @@ class LimitStatements:
             return proceed(sql, params, many, context)
 
         with ExitStack() as wrapped:
-            for each in connections.all():
-                wrapped.enter_context(each.execute_wrapper(execute))
+            for connection in connections.all():
+                wrapped.enter_context(connection.execute_wrapper(execute))
             response = self._get_response(request)
         if isinstance(response, StreamingHttpResponse) and not isinstance(response, FileResponse):
             # Read when this request has left all middleware.

@@ -33,17 +33,17 @@ def read_chunks(wrapped: Application) -> Application:
     return answer
 
 
-def _copy(received: IO[bytes], to: IO[bytes]) -> int:
+def _copy(received: IO[bytes], target: IO[bytes]) -> int:
     """Copy a body and give its length; one that breaks off is shorter than said, as others are."""
     length = 0
     while length < MOST_IN_CHUNKS:
         try:
-            part = received.read(min(65_536, MOST_IN_CHUNKS - length))
+            chunk = received.read(min(65_536, MOST_IN_CHUNKS - length))
         except OSError:
             return length + 1
-        if not part:
+        if not chunk:
             break
-        length += to.write(part)
+        length += target.write(chunk)
     return length
 
 

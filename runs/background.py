@@ -68,7 +68,7 @@ class Background:
 
     def __init__(self, queues: Sequence[str]) -> None:
         self._threads: list[Repeating] = []
-        if any(celery_messages.is_for_runs(each) for each in queues):
+        if any(celery_messages.is_for_runs(queue) for queue in queues):
             self._threads += [
                 Repeating("life", signs.SECONDS_BETWEEN, lambda: signs.show(kind=signs.WORKER)),
                 Repeating("pulse", settings.HEARTBEAT_SECONDS, held_here.beat, held_here.some),

@@ -62,9 +62,9 @@ def find_changes(campaign_id: int) -> None:
     transaction.on_commit(partial(_send_seldom, FIND_CHANGES, campaign_id))
 
 
-def judge_campaign(campaign_id: int, asked: str = "") -> None:
-    """Let control make what the page of a wide campaign says of verdicts, `asked` as there."""
-    _send(JUDGE_CAMPAIGN, campaign_id, asked)
+def judge_campaign(campaign_id: int, reason: str = "") -> None:
+    """Let control make what the page of a wide campaign says of verdicts, `reason` as there."""
+    _send(JUDGE_CAMPAIGN, campaign_id, reason)
 
 
 def deliver(delivery_id: int) -> None:
@@ -108,9 +108,9 @@ def _send_to_server(server_id: int) -> None:
 
 def _send_build(build_id: int) -> None:
     build = Build.objects.filter(pk=build_id).exclude(server__site="")
-    named = [f"{RUNS}.{site}" for site in build.values_list("server__site", flat=True)]
+    queues = [f"{RUNS}.{site}" for site in build.values_list("server__site", flat=True)]
     # Without a site, to the queue that all builds have.
-    for queue in named or (None,):
+    for queue in queues or (None,):
         _send(BUILD, build_id, queue=queue)
 
 

@@ -16,8 +16,8 @@ def neutralised(text: str) -> str:
     return _ACTING.sub(_written_out, text.replace("\r\n", "\n"))
 
 
-def _written_out(found: re.Match[str]) -> str:
-    character = found[0]
+def _written_out(match: re.Match[str]) -> str:
+    character = match[0]
     if character in _REPLACED:
         return _REPLACED[character]
     number = ord(character)

@@ -75,39 +75,39 @@ def frames(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _documents(text: str) -> Iterator[str]:
-    found: list[Any] = []
-    place = failures = 0
+    documents: list[Any] = []
+    position = failures = 0
     while failures < _STARTS_LOOKED_AT:
-        begin = _OPENS.search(text, place)
+        begin = _OPENS.search(text, position)
         if begin is None:
             break
         try:
-            document, place = foreign_json.first(text, begin.start())
-            found.append(document)
-            if len(found) > _MOST_DOCUMENTS:
+            document, position = foreign_json.first(text, begin.start())
+            documents.append(document)
+            if len(documents) > _MOST_DOCUMENTS:
                 return
         except ValueError:
-            failures, place = failures + 1, begin.end()
-    yield from _within(found)
+            failures, position = failures + 1, begin.end()
+    yield from _within(documents)
     messages = _LOGFMT.findall(text)
-    found = messages if len(messages) > _SHARE * text.count("\n") else _YAML.findall(text)
-    if len(found) >= _FEWEST_LINES:
-        yield "".join(f"{_unquoted(each)}\n" for each in found)
+    documents = messages if len(messages) > _SHARE * text.count("\n") else _YAML.findall(text)
+    if len(documents) >= _FEWEST_LINES:
+        yield "".join(f"{_unquoted(message)}\n" for message in documents)
 
 
 def _within(value: Any) -> Iterator[str]:
     items = value if isinstance(value, list) else list(value.values())
     if all(map(_is_timed, items)):  # Loki's, which is asked for the newest first
         items = sorted(items, key=lambda pair: (len(pair[0]), pair[0]))
-    lines = [each for each in map(_message, items) if each is not None]
+    lines = [message for message in map(_message, items) if message is not None]
     if isinstance(value, list) and len(lines) >= max(_FEWEST_LINES, _SHARE * len(items)):
         yield "\n".join(line.removesuffix("\n") for line in lines) + "\n"
         return
-    for each in items:
-        if isinstance(each, str) and each.count("\n") >= _FEWEST_LINES:
-            yield each
-        elif isinstance(each, dict | list):
-            yield from _within(each)
+    for item_of in items:
+        if isinstance(item_of, str) and item_of.count("\n") >= _FEWEST_LINES:
+            yield item_of
+        elif isinstance(item_of, dict | list):
+            yield from _within(item_of)
 
 
 def _is_timed(value: Any) -> bool:
@@ -128,12 +128,12 @@ def _literals(text: str) -> Iterator[str]:
     """Strings as programs print them, whose line ends are written as \\n."""
     if text.count("\\n") < _FEWEST_LINES and text.count("', '") < _FEWEST_LINES:
         return
-    literals = [found[0][1:-1] for found in _LITERAL.finditer(text)]
-    whole = [each for each in literals if each.count("\\n") >= _FEWEST_LINES]
-    yield from (_unescaped(each) for each in whole)
-    if not whole and len(literals) >= _FEWEST_LINES:  # a list of Python
-        yield "".join(f"{_unescaped(each)}\n" for each in literals)
-    if not whole:
+    literals = [match[0][1:-1] for match in _LITERAL.finditer(text)]
+    printed_literals = [literal for literal in literals if literal.count("\\n") >= _FEWEST_LINES]
+    yield from (_unescaped(literal) for literal in printed_literals)
+    if not printed_literals and len(literals) >= _FEWEST_LINES:  # a list of Python
+        yield "".join(f"{_unescaped(literal)}\n" for literal in literals)
+    if not printed_literals:
         yield _ASSIGNED.sub("", text).replace("\\n", "\n")
 
 
@@ -157,13 +157,15 @@ def _unquoted(text: str) -> str:
 
 
 def _unescaped(text: str) -> str:
-    return _ESCAPED.sub(lambda found: _ESCAPES.get(found[1], found[1]), text)
+    return _ESCAPED.sub(lambda match: _ESCAPES.get(match[1], match[1]), text)
 
 
 def in_cdata(text: str) -> str:
     """What XML, as of JUnit, has as it was printed; the text where that is nothing."""
-    parts = text.split("<![CDATA[")[1:]
-    return "\n".join(part.partition("]]>")[0] for part in parts if "]]>" in part) or text
+    sections = text.split("<![CDATA[")[1:]
+    return (
+        "\n".join(section.partition("]]>")[0] for section in sections if "]]>" in section) or text
+    )
 
 
 def without_marks(text: str) -> str:
@@ -184,7 +186,7 @@ def _frames(lines: list[str]) -> Iterator[tuple[str, str]]:
     characters = sum(map(len, lines)) + 1
     for prefix in prefixes[: max(2, min(_MOST_FRAMES, _WORK // characters))]:
         inner = [_after(prefix, line) for line in lines]
-        begin = next(found[0] for line in looked_at if (found := prefix.match(line)))
+        begin = next(prefix_match[0] for line in looked_at if (prefix_match := prefix.match(line)))
         yield "\n".join(inner), begin
         if end := _common_end(inner):
             yield "\n".join(_bare(line, begin, end) for line in inner), begin
@@ -193,8 +195,8 @@ def _frames(lines: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def _after(prefix: re.Pattern[str], line: str) -> str:
-    if found := prefix.match(line):
-        return _cell(line[found.end() :])
+    if prefix_match := prefix.match(line):
+        return _cell(line[prefix_match.end() :])
     return "" if prefix.match(f"{line} ") else line  # blanks at the end may have been lost
 
 
@@ -213,24 +215,26 @@ def _prefixes(lines: list[str]) -> list[re.Pattern[str]]:
     rows = [_TOKEN.findall(line[:_LONGEST_PREFIX]) for line in lines]
     least = max(_FEWEST_LINES, _SHARE * len(rows))
     shape: list[str] = []
-    found: list[tuple[int, str]] = []
+    counted_shapes: list[tuple[int, str]] = []
     bare = 0
-    for place in range(_MOST_TOKENS):
-        bare += sum(len(row) == place for row in rows)  # lines of the prefix alone
-        rows = [row for row in rows if len(row) > place]
-        counts = Counter(_kind(row[place]) for row in rows)
+    for token_count in range(_MOST_TOKENS):
+        bare += sum(len(row) == token_count for row in rows)  # lines of the prefix alone
+        rows = [row for row in rows if len(row) > token_count]
+        counts = Counter(_kind(row[token_count]) for row in rows)
         kind, count = counts.most_common(1)[0] if counts else ("", 0)
         count += bare
         if count < least:
             break
-        rows = [row for row in rows if _kind(row[place]) == kind]
+        rows = [row for row in rows if _kind(row[token_count]) == kind]
         if kind == " ":  # the rest of the blanks may be the line's own
-            widths = sorted({len(row[place]) for row in rows})[:3]
-            found += [(count, "".join(shape) + f" {{{width}}}") for width in reversed(widths)]
+            widths = sorted({len(row[token_count]) for row in rows})[:3]
+            counted_shapes += [
+                (count, "".join(shape) + f" {{{width}}}") for width in reversed(widths)
+            ]
         elif not kind.isalnum():
-            found.append((count, "".join(shape) + re.escape(kind)))
+            counted_shapes.append((count, "".join(shape) + re.escape(kind)))
         shape.append({" ": " {1,80}+", "0": "[0-9]{1,40}+"}.get(kind, re.escape(kind)))
-    likeliest = sorted(enumerate(found), key=lambda each: (-each[1][0], -each[0]))
+    likeliest = sorted(enumerate(counted_shapes), key=lambda counted: (-counted[1][0], -counted[0]))
     return [re.compile(pattern) for _place, (_count, pattern) in likeliest]
 
 
@@ -243,7 +247,9 @@ def _kind(word: str) -> str:
 
 def _common_end(lines: list[str]) -> str:
     ends = Counter(
-        found[0].strip() if (found := _ENDS.search(line)) else "" for line in lines if line.strip()
+        end_match[0].strip() if (end_match := _ENDS.search(line)) else ""
+        for line in lines
+        if line.strip()
     )
     end, count = ends.most_common(1)[0] if ends else ("", 0)
     return end if count >= _SHARE * sum(ends.values()) else ""

@@ -52,19 +52,22 @@ def of_program(text: str) -> str:
     return text
 
 
-def _in_json(found: re.Match[str]) -> str:
-    word = found[0]
-    if found[1] is not None:
-        return '"{}"'.format(found[1].replace("\\'", "'").replace('"', '\\"'))
-    is_name = word[0].isalpha() and found.string[found.end() : found.end() + 2].strip()[:1] == ":"
+def _in_json(word_match: re.Match[str]) -> str:
+    word = word_match[0]
+    if word_match[1] is not None:
+        return '"{}"'.format(word_match[1].replace("\\'", "'").replace('"', '\\"'))
+    is_name = (
+        word[0].isalpha()
+        and word_match.string[word_match.end() : word_match.end() + 2].strip()[:1] == ":"
+    )
     return f'"{word}"' if is_name else "" if word.startswith("//") else _WORDS.get(word, word)
 
 
 def check_depth(text: str, begin: int = 0) -> None:
     """Raise TooDeepError for the document that begins there, if it has too many levels."""
     depth = 0
-    for found in _BRACKET.finditer(text, begin):
-        if found[1] in {"[", "{"}:
+    for bracket in _BRACKET.finditer(text, begin):
+        if bracket[1] in {"[", "{"}:
             depth += 1
             if depth > MOST_DEPTH:
                 raise TooDeepError

@@ -10,10 +10,10 @@ V = TypeVar("V")
 
 def by_key(pairs: Iterable[tuple[K, V]]) -> defaultdict[K, list[V]]:
     """The values of each key, in their order; none for any other key."""
-    found: defaultdict[K, list[V]] = defaultdict(list)
+    values_of: defaultdict[K, list[V]] = defaultdict(list)
     for key, value in pairs:
-        found[key].append(value)
-    return found
+        values_of[key].append(value)
+    return values_of
 
 
 class Following:

@@ -60,25 +60,25 @@ def find_changes(campaign_id: int) -> None:
 
 
 @shared_task(name=celery_messages.JUDGE_CAMPAIGN)
-def judge_campaign(campaign_id: int, asked: str) -> None:
+def judge_campaign(campaign_id: int, page_query: str) -> None:
     """Make what the page of a wide campaign says of verdicts."""
-    kept_verdicts.keep(campaign_id, asked, partial(in_child, _judged, campaign_id, asked))
+    kept_verdicts.keep(campaign_id, page_query, partial(in_child, _judged, campaign_id, page_query))
 
 
-def _judged(campaign_id: int, asked: str) -> Any:
+def _judged(campaign_id: int, page_query: str) -> Any:
     from runs.campaigns.views import verdicts  # noqa: PLC0415 - control needs no pages
 
-    return verdicts.judge(campaign_id, asked)
+    return verdicts.judge(campaign_id, page_query)
 
 
-def in_child(function: Callable[..., Any], *given: Any) -> Any:
+def in_child(function: Callable[..., Any], *arguments: Any) -> Any:
     """What it returns in a process that ends with it: this one would keep 300 MB of 30,000 cells.
 
     The answer and what is given are pickled.
     """
     context = get_context("spawn")
     with ProcessPoolExecutor(1, context, initializer=django.setup) as child:
-        return child.submit(function, *given).result()
+        return child.submit(function, *arguments).result()
 
 
 @shared_task(name=celery_messages.DELIVER)
@@ -103,7 +103,7 @@ def seal() -> None:
 def serve_sites(instance: Any, **_kwargs: Any) -> None:
     """A worker of runs takes from the queues of its sites too."""
     queues = instance.app.amqp.queues
-    if settings.SITES and any(celery_messages.is_for_runs(each) for each in queues.consume_from):
+    if settings.SITES and any(celery_messages.is_for_runs(queue) for queue in queues.consume_from):
         for queue in celery_messages.queues_of(settings.SITES):
             queues.select_add(queue)
 

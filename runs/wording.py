@@ -44,13 +44,13 @@ def _quoted(value: object) -> str | Wording:
     return wording if isinstance(wording, Mapping) else neutralised(str(value))
 
 
-def joined(parts: Sequence[Wording], further: str) -> Wording:
-    """Sentences in one: each but the first as `further` has it, such as "; %(sentence)s"."""
-    if len(parts) == 1:
-        return parts[0]
+def joined(wordings: Sequence[Wording], further_text: str) -> Wording:
+    """Sentences in one: each but the first as `further_text` has it, such as "; %(sentence)s"."""
+    if len(wordings) == 1:
+        return wordings[0]
     values = {
-        str(place): wording_of(further, {"sentence": each}) if place else each
-        for place, each in enumerate(parts)
+        str(index): wording_of(further_text, {"sentence": wording}) if index else wording
+        for index, wording in enumerate(wordings)
     }
     return {"text": "".join(f"%({name})s" for name in values), "values": values}
 
@@ -65,16 +65,18 @@ def is_wording(value: Any, depth: int = DEEPEST) -> bool:
     text, values = value.get("text"), value.get("values", {})
     if not isinstance(text, str) or not isinstance(values, Mapping):
         return False
-    places = [place for place in _PLACE.findall(text) if place]
+    places = [placeholder for placeholder in _PLACE.findall(text) if placeholder]
     is_complete = len(set(places)) == len(places) and values.keys() >= set(places)
     return (not values or (is_complete and "%" not in _PLACE.sub("", text))) and all(
-        isinstance(each, str) or is_wording(each, depth - 1) for each in values.values()
+        isinstance(member, str) or is_wording(member, depth - 1) for member in values.values()
     )
 
 
 def put(wording: Wording, translate: Callable[[str], str] = in_english) -> str:
     """A wording as a sentence; what it quotes stays as it is."""
-    values = {name: _put_value(each, translate) for name, each in wording.get("values", {}).items()}
+    values = {
+        name: _put_value(member, translate) for name, member in wording.get("values", {}).items()
+    }
     text = wording["text"]
     text = translate(text) if text else ""
     return text % values if values else text

@@ -31,15 +31,15 @@ class DatabaseWrapper(base.DatabaseWrapper):
             return PatientConnection.connect(**conn_params)
         while True:
             try:
-                found = super().get_new_connection(conn_params)
+                connection = super().get_new_connection(conn_params)
             except PoolTimeout:
                 turns.refused()
                 raise
-            if _works(found):
+            if _works(connection):
                 turns.taken()
-                return found
-            found.close()
-            self.pool.putconn(found)
+                return connection
+            connection.close()
+            self.pool.putconn(connection)
 
     def _set_autocommit(self, autocommit: bool) -> None:
         # psycopg locks, and asks libpq for the state, also where nothing changes.

@@ -88,16 +88,16 @@ class Account:
         if not self.by_sudo:
             process.send_signal(number)
         elif process.poll() is None:
-            own = self.owned_below(process)
-            pids = {each.pid for each in own}
+            processes = self.owned_below(process)
+            pids = {process.pid for process in processes}
             if number != signal.SIGKILL:
-                pids -= {each.pid for each in own if each.parent in pids}
+                pids -= {process.pid for process in processes if process.parent in pids}
             if pids:
                 self.succeeds("kill", f"-{number.value}", *map(str, pids))
 
     def owned_below(self, process: Child) -> list[Process]:
         """The processes of this account that a process has started."""
-        return [each for each in descendants(process.pid) if self._owns(each)]
+        return [process for process in descendants(process.pid) if self._owns(process)]
 
     def _owns(self, process: Process) -> bool:
         try:
@@ -157,8 +157,8 @@ class Account:
             status = YES if question() else NO
         except Exception as error:  # noqa: BLE001 - told to whoever asked
             status = FAILED
-            answer = str(error) if isinstance(error, StartError) else repr(error)
-            os.write(writing, answer.encode()[:LONGEST_COMPLAINT])
+            message = str(error) if isinstance(error, StartError) else repr(error)
+            os.write(writing, message.encode()[:LONGEST_COMPLAINT])
         finally:
             os._exit(status)
 
@@ -184,8 +184,8 @@ class Account:
             raise StartError(f"{folder} is no folder: remove it, or set BENCHLAB_VAR")
         for _path, folders, files, descriptor in os.fwalk(folder, topdown=False):
             for name in (*folders, *files):
-                found = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
-                if found.st_uid == former.st_uid:
+                status = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
+                if status.st_uid == former.st_uid:
                     os.chown(name, self.uid, self.gid, dir_fd=descriptor, follow_symlinks=False)
         self.own(folder)
 

@@ -52,17 +52,17 @@ class Accounts:
             name = environ.get("BENCHLAB_TARGET_USER") or mine.name
             target = mine if name == mine.name else _by_sudo(name, mine.name)
             return cls(mine, mine, mine, target)
-        found = cls(**{part: _account(part, environ) for part in VARIABLES})
+        accounts = cls(**{role: _account(role, environ) for role in VARIABLES})
         by_number: dict[int, str] = {}
-        for part, (variable, _name) in VARIABLES.items():
-            account: Account = getattr(found, part)
-            other = by_number.setdefault(account.uid, variable)
-            if other != variable:
+        for role, (variable, _name) in VARIABLES.items():
+            account: Account = getattr(accounts, role)
+            prior = by_number.setdefault(account.uid, variable)
+            if prior != variable:
                 raise StartError(
-                    f"{other} and {variable} are both {account.name}: give each an account of its "
+                    f"{prior} and {variable} are both {account.name}: give each an account of its "
                     "own, so that a benchmark cannot reach the results"
                 )
-        return found
+        return accounts
 
     @property
     def each(self) -> tuple[Account, ...]:
@@ -75,8 +75,8 @@ class Accounts:
         return self.target.uid not in {self.web.uid, self.postgresql.uid, self.redis.uid}
 
 
-def _account(part: str, environ: Mapping[str, str]) -> Account:
-    variable, usual = VARIABLES[part]
+def _account(role: str, environ: Mapping[str, str]) -> Account:
+    variable, usual = VARIABLES[role]
     name = environ.get(variable) or usual
     with contextlib.suppress(KeyError):
         return _to_switch_to(name, variable)
@@ -94,12 +94,12 @@ def _account(part: str, environ: Mapping[str, str]) -> Account:
 def _by_sudo(name: str, me: str) -> Account:
     variable = VARIABLES["target"][0]
     try:
-        found = _to_switch_to(name, variable)
+        sudo_account = _to_switch_to(name, variable)
     except KeyError:
         raise StartError(
             f"there is no account {name!r}: set {variable} to an existing one"
         ) from None
-    account = replace(found, switch=False, by_sudo=True)
+    account = replace(sudo_account, switch=False, by_sudo=True)
     if not account.succeeds("true"):
         raise StartError(
             f"sudo does not let {me} run programs as {name} without a password: let root put"
@@ -136,12 +136,14 @@ def add_account(name: str, etc: Path = Path("/etc")) -> None:
 
 
 def _free_number(etc: Path) -> int:
-    taken = {entry.pw_uid for entry in pwd.getpwall()} | {entry.gr_gid for entry in grp.getgrall()}
+    numbers = {entry.pw_uid for entry in pwd.getpwall()} | {
+        entry.gr_gid for entry in grp.getgrall()
+    }
     for file in (etc / "passwd", etc / "group"):
         fields = (line.split(":") for line in file.read_text().splitlines())
-        taken |= {int(each[2]) for each in fields if len(each) > 2 and each[2].isdigit()}
+        numbers |= {int(field[2]) for field in fields if len(field) > 2 and field[2].isdigit()}
     for number in SYSTEM_NUMBERS:
-        if number not in taken:
+        if number not in numbers:
             return number
     raise StartError("no number is free for another system account")
 

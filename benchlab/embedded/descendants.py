@@ -74,13 +74,13 @@ def descendants(pid: int) -> list[Process]:
     children: dict[int, list[Process]] = {}
     for process in process_table():
         children.setdefault(process.parent, []).append(process)
-    found: list[Process] = []
+    processes: list[Process] = []
     parents = [pid]
     while parents:
         below = children.get(parents.pop(), [])
-        found += [process for process in below if not process.zombie]
+        processes += [process for process in below if not process.zombie]
         parents += [process.pid for process in below]
-    return found
+    return processes
 
 
 class Ending:
@@ -93,33 +93,33 @@ class Ending:
     def advance(self) -> bool:
         """Signal the remaining processes; return whether none is left (or none that we may)."""
         elapsed = time.monotonic() - self._began
-        left = descendants(os.getpid())
+        remaining = descendants(os.getpid())
         for after, number in ENDING:
             if elapsed >= after:
-                for process in left:
+                for process in remaining:
                     if (number, process) not in self._told:
                         self._told.add((number, process))
                         with contextlib.suppress(ProcessLookupError, PermissionError):
                             os.kill(process.pid, number)
-        return not left or elapsed > ENDING[-1][0] + 3
+        return not remaining or elapsed > ENDING[-1][0] + 3
 
 
-def reap_adopted(own: Collection[int]) -> None:
+def reap_adopted(child_pids: Collection[int]) -> None:
     """Take leave of dead orphans that we adopted; our own children's statuses stay untouched."""
     if not hasattr(os, "waitid"):
         return
     with contextlib.suppress(ChildProcessError):
         while dead := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT):
-            if dead.si_pid in own:
+            if dead.si_pid in child_pids:
                 return
             os.waitpid(dead.si_pid, os.WNOHANG)
 
 
 def working_in(folder: Path) -> list[int]:
     """Processes whose working directory is that folder; on Linux only, elsewhere none is seen."""
-    found = []
+    pids = []
     for process in process_table():
         with contextlib.suppress(OSError):
             if os.readlink(f"/proc/{process.pid}/cwd") == str(folder):  # noqa: PTH115
-                found.append(process.pid)
-    return found
+                pids.append(process.pid)
+    return pids

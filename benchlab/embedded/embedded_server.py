@@ -31,13 +31,13 @@ def is_free(port: int, address: str = "127.0.0.1") -> bool:
     return True
 
 
-def free_port(wanted: int = 0) -> int:
+def free_port(wanted_port: int = 0) -> int:
     """The wanted port when it is free on 127.0.0.1, else one that the kernel picks.
 
     Somebody else may take it before our server does: the caller starts again with another.
     """
-    if wanted and is_free(wanted):
-        return wanted
+    if wanted_port and is_free(wanted_port):
+        return wanted_port
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -79,11 +79,11 @@ class EmbeddedServer(ABC):
     def program(self) -> Program:
         """The server's program, for the port as it is now."""
 
-    def as_account(self, argv: Sequence[str | Path], **more: Any) -> Program:
+    def as_account(self, argv: Sequence[str | Path], **options: Any) -> Program:
         """A program of the server's account that writes to its log, by default in its folder."""
         env = self.account.environment(self.folder)
         usual: dict[str, Any] = {"name": self.name, "env": env, "cwd": self.folder}
-        return Program(argv=argv, account=self.account, log=self.log, **usual | more)
+        return Program(argv=argv, account=self.account, log=self.log, **usual | options)
 
     def answers(self) -> bool:
         """Whether it serves; False as well while it does not do so yet.

@@ -126,8 +126,8 @@ class Instance:
         reader = accounts.target if accounts.target.by_sudo else accounts.postgresql
         binaries = postgresql_binaries(services, reader)
         lab = folders.bindirs(folders.versions_folder(places, accounts.target))
-        found = [binaries.postgresql16, binaries.postgresql18, *lab]
-        self._bindirs = ":".join(map(str, found))
+        bindirs = [binaries.postgresql16, binaries.postgresql18, *lab]
+        self._bindirs = ":".join(map(str, bindirs))
         options: dict[str, dict[str, Any]] = {
             name: {
                 "account": getattr(accounts, name),
@@ -395,8 +395,8 @@ def main() -> int:
             print(f"BenchLab: {error}", file=sys.stderr, flush=True)
             return 1
         except OSError as error:
-            where = f" {error.filename}" if error.filename else ""
-            message = f"{error.strerror or error}:{where}" if where else str(error)
+            file_name = f" {error.filename}" if error.filename else ""
+            message = f"{error.strerror or error}:{file_name}" if file_name else str(error)
             remedy = "Correct that, or set BENCHLAB_VAR to another folder."
             print(f"BenchLab: {message}. {remedy}", file=sys.stderr, flush=True)
             return 1

@@ -43,7 +43,7 @@ class Places:
         if not self.var.exists():
             self.var.mkdir(parents=True)
             # others may pass through to services/ when they are another account, but not look
-            self.var.chmod(0o711 if any(each.is_another for each in accounts.each) else 0o700)
+            self.var.chmod(0o711 if any(account.is_another for account in accounts.each) else 0o700)
         if accounts.target.by_sudo:
             self._let_pass(accounts.target)
         for folder in (self.logs, self.target_keys):
@@ -97,7 +97,9 @@ class Places:
 
     def _prepare_services(self, accounts: Accounts) -> None:
         link = self.var / "services"
-        if not link.exists() and not all(each.can_enter(self.var) for each in set(accounts.each)):
+        if not link.exists() and not all(
+            account.can_enter(self.var) for account in set(accounts.each)
+        ):
             link.unlink(missing_ok=True)
             link.symlink_to(self._folder_elsewhere())
         link.mkdir(mode=0o711, exist_ok=True)

@@ -75,8 +75,8 @@ class EmbeddedPostgreSQL(EmbeddedServer):
     @property
     def version(self) -> str:
         """As the binary names it, for example 18.4."""
-        answer = subprocess.check_output([str(self.bindir / "postgres"), "--version"], text=True)
-        return answer.split()[2]
+        printed = subprocess.check_output([str(self.bindir / "postgres"), "--version"], text=True)
+        return printed.split()[2]
 
     def start(self) -> None:
         """Initialise at first, end what an unclean stop left, start, and wait until it serves."""
@@ -106,10 +106,10 @@ class EmbeddedPostgreSQL(EmbeddedServer):
     def _check_version(self) -> None:
         """Raise StartError for the data folder of another PostgreSQL."""
         file = self.data / "PG_VERSION"
-        found = file.read_text().strip() if file.exists() else ""
-        if found == self.version.partition(".")[0]:
+        data_version = file.read_text().strip() if file.exists() else ""
+        if data_version == self.version.partition(".")[0]:
             return
-        held = f"the data of PostgreSQL {found}" if found else "no data of PostgreSQL"
+        held = f"the data of PostgreSQL {data_version}" if data_version else "no data of PostgreSQL"
         raise StartError(
             f"{self.data} has {held}, and this is PostgreSQL {self.version}: let the BenchLab that"
             " made it make a backup (docs/deployment.md), or set BENCHLAB_VAR to another folder"
@@ -217,8 +217,8 @@ class EmbeddedPostgreSQL(EmbeddedServer):
             if not connection.execute("SELECT FROM pg_roles WHERE rolname = %s", [ROLE]).rowcount:
                 connection.execute(sql.SQL("CREATE ROLE {} LOGIN CREATEDB").format(role))
             connection.execute(sql.SQL("ALTER ROLE {} PASSWORD {}").format(role, password))
-            known = connection.execute("SELECT FROM pg_database WHERE datname = %s", [DATABASE])
-            if not known.rowcount:
+            cursor = connection.execute("SELECT FROM pg_database WHERE datname = %s", [DATABASE])
+            if not cursor.rowcount:
                 create = sql.SQL("CREATE DATABASE {} OWNER {}")
                 connection.execute(create.format(sql.Identifier(DATABASE), role))
         return True

@@ -118,9 +118,11 @@ class Program:
 
     def _wait_for_the_end_of(self, killed: Sequence[Process]) -> None:
         until = time.monotonic() + KILLED_SECONDS
-        while left := [each for each in killed if started(each.pid) == each.started]:
+        while survivors := [
+            process for process in killed if started(process.pid) == process.started
+        ]:
             if time.monotonic() > until:
-                pids = " ".join(str(each.pid) for each in left)
+                pids = " ".join(str(process.pid) for process in survivors)
                 raise StopError(
                     f"{self.name} is still running: sudo does not let us end programs of"
                     f" {self.account.name} any more. As root: kill {pids}"
@@ -157,10 +159,10 @@ class Program:
 
 def reason(output: str) -> str:
     """The line in which a command of manage.py says why it ended; empty where it does not."""
-    *_before, last = ["", *output.strip().splitlines()]
+    *_before, last_line = ["", *output.strip().splitlines()]
     for mark in ("BenchLab: ", "CommandError: "):
-        if last.startswith(mark):
-            return last.removeprefix(mark)
+        if last_line.startswith(mark):
+            return last_line.removeprefix(mark)
     return ""
 
 
@@ -263,17 +265,17 @@ class Interrupts:
         self._reading, self._writing = os.pipe()
         self._is_asked = False
         os.set_blocking(self._writing, False)
-        self._before = {each: signal.getsignal(each) for each in SIGNALS}
-        for each in SIGNALS:
+        self._before = {signals: signal.getsignal(signals) for signals in SIGNALS}
+        for signals in SIGNALS:
             # nohup's wish is kept; an ignored SIGINT is only what a shell does to `server &`
-            if each is not signal.SIGHUP or self._before[each] is not signal.SIG_IGN:
-                signal.signal(each, self._note)
+            if signals is not signal.SIGHUP or self._before[signals] is not signal.SIG_IGN:
+                signal.signal(signals, self._note)
         self._before[signal.SIGCHLD] = signal.signal(signal.SIGCHLD, self._note)
         return self
 
     def __exit__(self, *_: object) -> None:
-        for each, handler in self._before.items():
-            signal.signal(each, handler)
+        for signals, handler in self._before.items():
+            signal.signal(signals, handler)
         os.close(self._reading)
         os.close(self._writing)
 
@@ -285,8 +287,8 @@ class Interrupts:
         """Sleep; raises Interrupted as soon as a signal came, now or earlier."""
         until = time.monotonic() + seconds
         self.wait_for_child(0)
-        while (left := until - time.monotonic()) > 0:
-            self.wait_for_child(left)
+        while (seconds_left := until - time.monotonic()) > 0:
+            self.wait_for_child(seconds_left)
 
     def wait_for_child(self, seconds: float) -> None:
         """The same, but no longer than until a child ends, or since one has ended."""

@@ -65,7 +65,9 @@ class EmbeddedRedis(EmbeddedServer):
 
     def program(self) -> Program:
         """The server. It takes its settings from standard input: no password in argv."""
-        without = "\n".join(f'rename-command {each} ""' for each in self._script_commands())
+        without = "\n".join(
+            f'rename-command {script_command} ""' for script_command in self._script_commands()
+        )
         settings = CONFIGURATION.format(
             port=self.port, password=self._password, data=self.data, without=without
         )
@@ -73,8 +75,12 @@ class EmbeddedRedis(EmbeddedServer):
 
     def _script_commands(self) -> tuple[str, ...]:
         """Those that this version has: it does not start if told to rename others."""
-        found = _VERSION.search(self.account.printed(self.binary, "--version")[1])
-        return SCRIPTS if found is None or int(found[1]) < 7 else SCRIPTS + SCRIPTS_SINCE_7
+        version_match = _VERSION.search(self.account.printed(self.binary, "--version")[1])
+        return (
+            SCRIPTS
+            if version_match is None or int(version_match[1]) < 7
+            else SCRIPTS + SCRIPTS_SINCE_7
+        )
 
     def is_heard(self) -> bool:
         """Whether it answers with our password."""

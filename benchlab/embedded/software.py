@@ -66,18 +66,18 @@ def software_for(
     A copy that is in use by a running instance stays as it is. Raises StartError where the copy
     does not run either.
     """
-    others = [account for account in dict.fromkeys(accounts) if account.is_another]
-    found = in_place()
-    if others:
-        _compile(found.root)  # they may not write there, and would do it again at each start
-    if _refused(found, others) is None:
-        return found
+    other_accounts = [account for account in dict.fromkeys(accounts) if account.is_another]
+    software = in_place()
+    if other_accounts:
+        _compile(software.root)  # they may not write there, and would do it again at each start
+    if _refused(software, other_accounts) is None:
+        return software
     places = _readable_places(_package_folders())
     copy = _copied(services, places, is_in_use=is_in_use)
-    refused = _refused(copy, others)
+    refused = _refused(copy, other_accounts)
     if refused and places:  # a file there has other rights than its folder
         copy = _copied(services, (), is_in_use=is_in_use)
-        refused = _refused(copy, others)
+        refused = _refused(copy, other_accounts)
     if refused:
         raise StartError(
             f"{sys.executable} does not run as {refused.name}, and neither does a copy of it: "
@@ -99,15 +99,19 @@ def _refused(software: Software, accounts: Sequence[Account]) -> Account | None:
 def _package_folders() -> list[Path]:
     """Where this Python looks for packages."""
     names = ("site-packages", "dist-packages")
-    return [Path(each).resolve() for each in sys.path if Path(each).name in names]
+    return [Path(path).resolve() for path in sys.path if Path(path).name in names]
 
 
 def _readable_places(folders: Sequence[Path]) -> tuple[Path, ...]:
     """The folders that packages lie in; none if one of them is closed to other accounts."""
-    can_be_read = all(_gives_others(place, READ_AND_ENTER) for place in folders)
-    above = {folder for place in folders for folder in place.parents}
+    can_be_read = all(
+        _gives_others(folder_of_packages, READ_AND_ENTER) for folder_of_packages in folders
+    )
+    above = {folder for folder_of_packages in folders for folder in folder_of_packages.parents}
     return (
-        tuple(folders) if can_be_read and all(_gives_others(each, ENTER) for each in above) else ()
+        tuple(folders)
+        if can_be_read and all(_gives_others(parent, ENTER) for parent in above)
+        else ()
     )
 
 
@@ -132,7 +136,7 @@ def _compile(root: Path) -> None:
 
 def _code(folder: Path) -> Path:
     """A copy of the repository's own files, made at each start: they are few."""
-    place, draft = folder / "code", folder / f"code.{os.getpid()}"
+    code_folder, draft = folder / "code", folder / f"code.{os.getpid()}"
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir()
     for entry in REPOSITORY.iterdir():
@@ -143,9 +147,9 @@ def _code(folder: Path) -> Path:
         else:
             shutil.copy2(entry, draft / entry.name)
     make_readable(folder, draft)
-    shutil.rmtree(place, ignore_errors=True)
-    draft.rename(place)
-    return place
+    shutil.rmtree(code_folder, ignore_errors=True)
+    draft.rename(code_folder)
+    return code_folder
 
 
 def _is_made(entry: Path) -> bool:
@@ -156,20 +160,22 @@ def _is_made(entry: Path) -> bool:
 def _python(folder: Path, places: Sequence[Path], *, is_in_use: bool) -> tuple[Path, Path]:
     """The interpreter and its libraries' folder; made once for each choice of packages."""
     base = Path(sys.base_prefix)
-    found = importlib.metadata.distributions()
-    names = sorted(f"{each.metadata['Name']}=={each.version}" for each in found)
+    distributions = importlib.metadata.distributions()
+    names = sorted(
+        f"{distribution.metadata['Name']}=={distribution.version}" for distribution in distributions
+    )
     made_of = [FORM, sys.version, str(base), *map(str, places), *names]
     digest = hashlib.sha256("\n".join(made_of).encode()).hexdigest()[:12]
-    place = folder / f"python-{digest}"
+    python_folder = folder / f"python-{digest}"
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
-    if not place.exists():
+    if not python_folder.exists():
         for older in () if is_in_use else folder.glob("python-*"):
             shutil.rmtree(older)
         draft = folder / f"new-python-{os.getpid()}"
         shutil.rmtree(draft, ignore_errors=True)
         _fill(draft, base, version, places)
-        draft.rename(place)
-    return place / "bin" / version, place / "lib"
+        draft.rename(python_folder)
+    return python_folder / "bin" / version, python_folder / "lib"
 
 
 def _fill(draft: Path, base: Path, version: str, places: Sequence[Path]) -> None:
@@ -180,14 +186,14 @@ def _fill(draft: Path, base: Path, version: str, places: Sequence[Path]) -> None
         _link_or_copy(library.resolve(), draft / "lib" / library.name)
     standard = draft / "lib" / version
     _copy_tree(base / "lib" / version, standard, NOT_OF_PYTHON)
-    own = standard / "site-packages"
-    own.mkdir()
+    site_packages = standard / "site-packages"
+    site_packages.mkdir()
     # Debian's Python looks for packages under this name, unless it is in a virtual environment.
-    (standard / "dist-packages").symlink_to(own.name)
+    (standard / "dist-packages").symlink_to(site_packages.name)
     for folder in () if places else _package_folders():
-        _copy_tree(folder, own, NOT_OF_PACKAGES)
+        _copy_tree(folder, site_packages, NOT_OF_PACKAGES)
     _take_programs(Path(sys.prefix) / "bin", draft / "bin")
-    (own / "places.pth").write_text("".join(f"{place}\n" for place in places))
+    (site_packages / "places.pth").write_text("".join(f"{folder}\n" for folder in places))
     for path in (draft, *draft.rglob("*")):
         if path.is_dir() and not path.is_symlink():
             path.chmod(0o755)

@@ -66,13 +66,13 @@ def locked(lock: Path, state: Path) -> Iterator[None]:
 
 def end_leftovers(state: State, pause: Pause) -> None:
     """End processes of an instance whose supervisor was killed before it could."""
-    left = {pid for name, pid in state.pids.items() if _is_still(pid, state.started.get(name))}
-    for pid in left:
+    pids_left = {pid for name, pid in state.pids.items() if _is_still(pid, state.started.get(name))}
+    for pid in pids_left:
         _signal(pid, signal.SIGTERM)
     deadline = time.monotonic() + LEFTOVER_PATIENCE
-    while any(map(_alive, left)) and time.monotonic() < deadline:
+    while any(map(_alive, pids_left)) and time.monotonic() < deadline:
         pause(0.1)
-    for pid in filter(_alive, left):
+    for pid in filter(_alive, pids_left):
         _signal(pid, signal.SIGKILL)
 
 

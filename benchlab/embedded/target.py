@@ -98,8 +98,8 @@ class EmbeddedTarget(EmbeddedServer):
     def _own(self, folder: Path) -> None:
         """Give the folder to the account; one below /var/tmp may be somebody else's by now."""
         # `nobody` had it until the accounts were apart.
-        known = {os.getuid(), self.account.uid, service_account({}).uid}
-        if folder.is_symlink() or folder.lstat().st_uid not in known:
+        uids = {os.getuid(), self.account.uid, service_account({}).uid}
+        if folder.is_symlink() or folder.lstat().st_uid not in uids:
             raise StartError(f"{folder} belongs to somebody else: remove it, or set BENCHLAB_VAR")
         self.account.take_over(folder)
 
@@ -138,8 +138,8 @@ class EmbeddedTarget(EmbeddedServer):
 
     def _environment(self) -> dict[str, str]:
         """Only what Python needs: no secret of the instance."""
-        wanted = ("LD_LIBRARY_PATH", "COVERAGE_PROCESS_START")
-        ours = {name: os.environ[name] for name in wanted if name in os.environ}
+        passed_names = ("LD_LIBRARY_PATH", "COVERAGE_PROCESS_START")
+        ours = {name: os.environ[name] for name in passed_names if name in os.environ}
         return self.account.environment(self.home) | ours | self.software.variables
 
 

@@ -72,17 +72,17 @@ def build(
     try:
         source = _unpacked(archive, work)
         version = version_of(source)
-        made = []
+        bindirs = []
         for size in block_sizes:
-            place = folder / name_of(version, size)
-            if not (place / "bin/postgres").exists():
+            version_folder = folder / name_of(version, size)
+            if not (version_folder / "bin/postgres").exists():
                 say(f"building PostgreSQL {version} with blocks of {size} kB: some minutes")
-                _build(source, version, size, place, work)
-                make_readable(folder, place)
-                _try(place, size, account)
-            say(f"PostgreSQL {version} with blocks of {size} kB is ready in {place}")
-            made.append(place / "bin")
-        return made
+                _build(source, version, size, version_folder, work)
+                make_readable(folder, version_folder)
+                _try(version_folder, size, account)
+            say(f"PostgreSQL {version} with blocks of {size} kB is ready in {version_folder}")
+            bindirs.append(version_folder / "bin")
+        return bindirs
     finally:
         shutil.rmtree(work, ignore_errors=True)
 
@@ -90,12 +90,12 @@ def build(
 def version_of(source: Path) -> str:
     """The version of an unpacked source. Raises LabError if it is none of PostgreSQL."""
     try:
-        found = _VERSION.search((source / "configure").read_text(errors="replace"))
+        version_match = _VERSION.search((source / "configure").read_text(errors="replace"))
     except OSError:
-        found = None
-    if found is None or not (source / "src/backend").is_dir():
+        version_match = None
+    if version_match is None or not (source / "src/backend").is_dir():
         raise LabError(f"{source.name} is no source of PostgreSQL: it has no configure of one")
-    return found[1]
+    return version_match[1]
 
 
 def _require_tools() -> None:
@@ -116,17 +116,17 @@ def _unpacked(archive: Path, work: Path) -> Path:
             packed.extractall(work / "source")  # noqa: S202
     except (OSError, EOFError, tarfile.TarError) as error:
         raise LabError(f"{archive} cannot be unpacked: {error}") from None
-    found = [each for each in (work / "source").iterdir() if each.is_dir()]
-    if len(found) != 1:
+    folders = [path for path in (work / "source").iterdir() if path.is_dir()]
+    if len(folders) != 1:
         raise LabError(f"{archive} is no source of PostgreSQL: it has not one folder")
-    return found[0]
+    return folders[0]
 
 
-def _build(source: Path, version: str, size: int, place: Path, work: Path) -> None:
+def _build(source: Path, version: str, size: int, target: Path, work: Path) -> None:
     """Built in a folder of its own, installed next to its place, and moved there whole."""
     tree, draft = work / f"build-{size}", work / f"installed-{size}"
     tree.mkdir()
-    commands = [configure(source, place, version, size), *steps(os.cpu_count() or 1, draft)]
+    commands = [configure(source, target, version, size), *steps(os.cpu_count() or 1, draft)]
     for argv in commands:
         done = subprocess.run(
             argv, cwd=tree, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
@@ -135,18 +135,20 @@ def _build(source: Path, version: str, size: int, place: Path, work: Path) -> No
             lines = done.stdout.decode(errors="replace").strip().splitlines()[-LAST_LINES:]
             output = "\n  ".join(lines)
             raise LabError(f"{' '.join(argv[:4])} ended with {done.returncode}:\n  {output}")
-    shutil.rmtree(place, ignore_errors=True)
-    (draft / place.relative_to("/")).rename(place)
+    shutil.rmtree(target, ignore_errors=True)
+    (draft / target.relative_to("/")).rename(target)
     shutil.rmtree(tree)
 
 
-def _try(place: Path, size: int, account: Account) -> None:
+def _try(installed_folder: Path, size: int, account: Account) -> None:
     """The server itself must say the block size, or it would be measured under a wrong name."""
-    given = dict.fromkeys(("config_file", "hba_file", "ident_file"), "/dev/null")
-    words = [f"--{name}={value}" for name, value in {**given, "data_directory": "/"}.items()]
-    _status, output = account.printed(place / "bin/postgres", *words, "-C", "block_size")
+    file_settings = dict.fromkeys(("config_file", "hba_file", "ident_file"), "/dev/null")
+    words = [
+        f"--{name}={value}" for name, value in {**file_settings, "data_directory": "/"}.items()
+    ]
+    _status, output = account.printed(installed_folder / "bin/postgres", *words, "-C", "block_size")
     if output.splitlines()[-1:] != [str(size * 1024)]:
-        shutil.rmtree(place)
+        shutil.rmtree(installed_folder)
         raise LabError(
             f"the build with blocks of {size} kB says block_size = {output or 'nothing'}"
         )

@@ -43,8 +43,8 @@ def register(places: Places, account: Account, bindirs: Sequence[Path]) -> None:
         software.python, manage, "add_bindirs", SERVER, *bindirs, env=environment, cwd=software.root
     )
     if status != 0:
-        last = "\n".join(output.splitlines()[-5:])
-        raise LabError(f"the running instance did not take the versions:\n{last}")
+        last_lines = "\n".join(output.splitlines()[-5:])
+        raise LabError(f"the running instance did not take the versions:\n{last_lines}")
 
 
 def _environment(places: Places, software: Software, account: Account) -> dict[str, str]:
@@ -123,9 +123,9 @@ def _make(names: Sequence[str], *, register: bool | None) -> int:
         )
     accounts, places = Accounts.from_environment(), Places(var_from_environment())
     places.prepare(accounts)
-    made, failures = _make_each(chosen, places, accounts.target)
-    if made:
-        _register(places, accounts, made, wanted=register)
+    bindirs, failures = _make_each(chosen, places, accounts.target)
+    if bindirs:
+        _register(places, accounts, bindirs, is_wanted=register)
     for failure in failures:
         print(f"BenchLab: {failure}", file=sys.stderr, flush=True)
     return 1 if failures else 0
@@ -135,8 +135,8 @@ def _build(source: Path, block_sizes: Sequence[int], *, register: bool | None) -
     accounts, places = Accounts.from_environment(), Places(var_from_environment())
     places.prepare(accounts)
     folder = folders.versions_folder(places, accounts.target)
-    made = building.build(source, block_sizes, folder, accounts.target, say=say)
-    _register(places, accounts, made, wanted=register)
+    bindirs = building.build(source, block_sizes, folder, accounts.target, say=say)
+    _register(places, accounts, bindirs, is_wanted=register)
     return 0
 
 
@@ -149,7 +149,7 @@ def _make_each(
     """
     folder = folders.versions_folder(places, account)
     base, archives = downloads.repository(), folders.downloads_folder(places.var)
-    made: list[Path] = []
+    bindirs: list[Path] = []
     failures: list[LabError] = []
     for release in chosen:
         is_away = any(isinstance(failure, RepositoryAway) for failure in failures)
@@ -164,23 +164,23 @@ def _make_each(
                     say(f"PostgreSQL {release.version}: {release.remark}")
             if release.cflags:
                 (folder / release.version / "cflags").write_text(f"{release.cflags}\n")
-            made.append(folder / release.version / "bin")
+            bindirs.append(folder / release.version / "bin")
         except LabError as error:
             failures.append(error)
-    say(f"{len(made)} of {len(chosen)} versions are ready in {folder}")
-    return made, failures
+    say(f"{len(bindirs)} of {len(chosen)} versions are ready in {folder}")
+    return bindirs, failures
 
 
 def _register(
-    places: Places, accounts: Accounts, bindirs: Sequence[Path], *, wanted: bool | None
+    places: Places, accounts: Accounts, bindirs: Sequence[Path], *, is_wanted: bool | None
 ) -> None:
     """As --register says; None: where an instance runs."""
-    if wanted is False:
+    if is_wanted is False:
         return
     if is_running(places):
         register(places, accounts.web, bindirs)
         say(f"{len(bindirs)} versions are registered on the server this-machine")
-    elif wanted:
+    elif is_wanted:
         raise LabError(
             f"no BenchLab runs with its files in {places.var}: start script/server,"
             " or set BENCHLAB_VAR"

@@ -34,18 +34,18 @@ def unpack(release: Release, artifact: Path, folder: Path, account: Account) -> 
 
     Raises LabError when the archive cannot be read or its programs do not run here.
     """
-    place, draft = folder / release.version, folder / f".{release.version}.{os.getpid()}"
+    unpacked_folder, draft = folder / release.version, folder / f".{release.version}.{os.getpid()}"
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir(parents=True)
     try:
         _extract(artifact, release, draft)
         make_readable(folder, draft)
         _try(release, draft / "bin", account)
-        shutil.rmtree(place, ignore_errors=True)
-        draft.rename(place)
+        shutil.rmtree(unpacked_folder, ignore_errors=True)
+        draft.rename(unpacked_folder)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
-    return place
+    return unpacked_folder
 
 
 def _extract(artifact: Path, release: Release, draft: Path) -> None:
@@ -136,27 +136,27 @@ def fetch(
     if is_kept(release, folder):
         return archive
     say(f"downloading {release.file_name} ({release.bytes / 1e6:.0f} MB)")
-    part = archive.with_name(archive.name + ".part")
-    last: Exception | None = None
+    partial_file = archive.with_name(archive.name + ".part")
+    last_error: Exception | None = None
     for wait in (*WAITS_SECONDS, None):
         try:
-            _continue(f"{base}/{release.path}", part, release.bytes)
-            found = _digest(part)
-            if found != release.sha256:
-                raise Damaged(f"its SHA-256 is {found} and should be {release.sha256}")
+            _continue(f"{base}/{release.path}", partial_file, release.bytes)
+            digest = _digest(partial_file)
+            if digest != release.sha256:
+                raise Damaged(f"its SHA-256 is {digest} and should be {release.sha256}")
         except (OSError, http.client.HTTPException, Damaged) as error:
-            last = error
+            last_error = error
             if isinstance(error, urllib.error.HTTPError):
                 error.close()
             if isinstance(error, Damaged):
-                part.unlink(missing_ok=True)
+                partial_file.unlink(missing_ok=True)
             if wait is not None:
                 pause(wait)
         else:
-            part.rename(archive)
+            partial_file.rename(archive)
             return archive
-    is_away = isinstance(last, OSError) and not isinstance(last, urllib.error.HTTPError)
-    raise (RepositoryAway if is_away else LabError)(_explained(release, folder, base, last))
+    is_away = isinstance(last_error, OSError) and not isinstance(last_error, urllib.error.HTTPError)
+    raise (RepositoryAway if is_away else LabError)(_explained(release, folder, base, last_error))
 
 
 def is_kept(release: Release, folder: Path) -> bool:
@@ -165,21 +165,21 @@ def is_kept(release: Release, folder: Path) -> bool:
     return archive.exists() and _digest(archive) == release.sha256
 
 
-def _continue(url: str, part: Path, size: int) -> None:
+def _continue(url: str, partial_file: Path, size: int) -> None:
     """Append what is missing; start again if the other side cannot continue."""
-    have = part.stat().st_size if part.exists() else 0
+    have = partial_file.stat().st_size if partial_file.exists() else 0
     if have == size:
         return
     request = urllib.request.Request(url)  # noqa: S310 -- the scheme was checked
     if have:
         request.add_header("Range", f"bytes={have}-")
-    with urllib.request.urlopen(request, timeout=PATIENCE_SECONDS) as answer:  # noqa: S310
-        continues = have > 0 and getattr(answer, "status", None) == 206
-        with part.open("ab" if continues else "wb") as file:
-            while chunk := answer.read(CHUNK_BYTES):
+    with urllib.request.urlopen(request, timeout=PATIENCE_SECONDS) as response:  # noqa: S310
+        continues = have > 0 and getattr(response, "status", None) == 206
+        with partial_file.open("ab" if continues else "wb") as file:
+            while chunk := response.read(CHUNK_BYTES):
                 file.write(chunk)
-    if part.stat().st_size < size:
-        raise OSError(f"broke off after {part.stat().st_size} of {size} bytes")
+    if partial_file.stat().st_size < size:
+        raise OSError(f"broke off after {partial_file.stat().st_size} of {size} bytes")
 
 
 def _digest(path: Path) -> str:

@@ -25,4 +25,4 @@ def downloads_folder(var: Path, environ: Mapping[str, str] = os.environ) -> Path
 
 def bindirs(folder: Path) -> list[Path]:
     """The bin folders of the versions that are there, by name; half-unpacked ones have another."""
-    return sorted(each for each in folder.glob("[0-9]*/bin") if (each / "postgres").exists())
+    return sorted(bindir for bindir in folder.glob("[0-9]*/bin") if (bindir / "postgres").exists())

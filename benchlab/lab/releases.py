@@ -29,8 +29,8 @@ class Release:
     @property
     def major(self) -> str:
         """9.6 of 9.6.24, 18 of 18.0."""
-        parts = self.version.split(".")
-        return ".".join(parts[:2]) if int(parts[0]) < 10 else parts[0]
+        numbers = self.version.split(".")
+        return ".".join(numbers[:2]) if int(numbers[0]) < 10 else numbers[0]
 
     @property
     def file_name(self) -> str:
@@ -44,17 +44,21 @@ def every(source: Path = LIST) -> tuple[Release, ...]:
     return tuple(Release(**row) for row in rows)
 
 
-def choose(names: Sequence[str], known: Sequence[Release] | None = None) -> tuple[Release, ...]:
+def choose(names: Sequence[str], releases: Sequence[Release] | None = None) -> tuple[Release, ...]:
     """The releases of these versions ("9.6", "18", "14.19"); all of them for no name.
 
     Raises LabError for a version that the lab cannot have.
     """
-    known = every() if known is None else known
+    releases = every() if releases is None else releases
     for name in names:
-        if not any(name in {each.major, each.version} for each in known):
-            majors = ", ".join(each.major for each in known)
+        if not any(name in {release.major, release.version} for release in releases):
+            majors = ", ".join(release.major for release in releases)
             raise LabError(
                 f"there are no binaries of PostgreSQL {name} to be had; there are {majors}"
             )
-    wanted = set(names)
-    return tuple(each for each in known if not names or wanted & {each.major, each.version})
+    wanted_versions = set(names)
+    return tuple(
+        release
+        for release in releases
+        if not names or wanted_versions & {release.major, release.version}
+    )

@@ -117,8 +117,8 @@ class Certificate:
     @property
     def is_curable(self) -> bool:
         """Whether measuring again may give a run without doubt."""
-        doubts = [each for each in self.findings if each.weight != "remark"]
-        return bool(doubts) and all(each.is_curable for each in doubts)
+        doubts = [finding for finding in self.findings if finding.weight != "remark"]
+        return bool(doubts) and all(finding.is_curable for finding in doubts)
 
 
 def certify(evidence: Evidence) -> Certificate:
@@ -131,7 +131,7 @@ def certify(evidence: Evidence) -> Certificate:
         *_build(evidence),
         *_settings(evidence),
     )
-    weights = {each.weight for each in findings}
+    weights = {finding.weight for finding in findings}
     if "invalid" in weights:
         return Certificate("invalid", findings)
     if "doubt" in weights:
@@ -172,15 +172,15 @@ def _queue(evidence: Evidence) -> Iterator[Finding]:
 
 def _steadiness(evidence: Evidence) -> Iterator[Finding]:
     times = [time for time, _rate in evidence.rates]
-    found = drift.examine(times, [rate for _time, rate in evidence.rates])
-    slow = found.drift
+    stability = drift.examine(times, [rate for _time, rate in evidence.rates])
+    slow = stability.drift
     if slow is not None and slow.is_proven and abs(slow.change) >= DRIFT_DOUBTFUL:
         yield Finding("drift", "doubt", {"change": round(100 * slow.change, 1)}, is_curable=True)
-    if found.warm_up_s > 0:
-        yield Finding("warm_up", "remark", {"seconds": round(found.warm_up_s, 1)})
-    if found.dips:
-        deepest = max(found.dips, key=lambda dip: dip.depth)
-        figures = {"number": len(found.dips), "depth": round(100 * deepest.depth, 0)}
+    if stability.warm_up_s > 0:
+        yield Finding("warm_up", "remark", {"seconds": round(stability.warm_up_s, 1)})
+    if stability.dips:
+        deepest = max(stability.dips, key=lambda dip: dip.depth)
+        figures = {"number": len(stability.dips), "depth": round(100 * deepest.depth, 0)}
         yield Finding("dips", "remark", figures)
 
 

@@ -80,24 +80,30 @@ def find(
     history = _History.of(points)
     if len(history.logs) < 2 * history.shortest:
         return ()
-    found: tuple[ChangePoint, ...] = ()
+    changes: tuple[ChangePoint, ...] = ()
     # What stands out of the history's noise.
-    while len(more := _pruned(history, _refined(history, _candidates(history)))) > len(found):
-        found, history = more, history.without(more)
-    return _with_others(history, found, moves) if moves else found
+    while len(significant := _pruned(history, _refined(history, _candidates(history)))) > len(
+        changes
+    ):
+        changes, history = significant, history.without(significant)
+    return _with_others(history, changes, moves) if moves else changes
 
 
 def unreported(
-    found: Iterable[ChangePoint], known: Iterable[tuple[int, float]]
+    steps: Iterable[ChangePoint], prior: Iterable[tuple[int, float]]
 ) -> tuple[ChangePoint, ...]:
     """Those that are not known yet, so that each change is reported once.
 
-    `known` are (position, ratio) of reported changes, including those that a person has dismissed,
-    in the same numbering as `found`: add the window's start to the positions of a window. As points
+    `prior` are (position, ratio) of reported changes, including those that a person has dismissed,
+    in the same numbering as `steps`: add the window's start to the positions of a window. As points
     arrive, a place moves by a few of them.
     """
-    reported = tuple(known)
-    return tuple(change for change in found if not any(change.is_same(*each) for each in reported))
+    reported = tuple(prior)
+    return tuple(
+        change
+        for change in steps
+        if not any(change.is_same(*position_and_ratio) for position_and_ratio in reported)
+    )
 
 
 @dataclass(frozen=True)
@@ -124,9 +130,9 @@ class _History:
         sums = np.concatenate(([0.0], np.cumsum(calm)))
         return cls(logs, calm, sums, estimate(calm, shortest), shortest)
 
-    def without(self, found: Iterable[ChangePoint]) -> _History:
+    def without(self, changes: Iterable[ChangePoint]) -> _History:
         """The same, with the noise that is left between these changes."""
-        places = [change.position for change in found]
+        places = [change.position for change in changes]
         return replace(self, noise=estimate(self.calm, self.shortest, places))
 
 
@@ -141,9 +147,9 @@ def _candidates(history: _History) -> list[int]:
             for hit in np.flatnonzero(scores > threshold)
         ]
     chosen: list[int] = []
-    for length, _, start, place in sorted(significant):
-        if not any(start < taken < start + length for taken in chosen):
-            chosen.append(place)
+    for length, _, start, position in sorted(significant):
+        if not any(start < chosen_position < start + length for chosen_position in chosen):
+            chosen.append(position)
     return sorted(chosen)
 
 
@@ -162,14 +168,14 @@ def _seeded_intervals(total: int, shortest: int) -> Iterable[tuple[Places, int]]
 
 def _best_splits(history: _History, starts: Places, length: int) -> tuple[Places, Floats]:
     """(place, t-statistic) of the best split of each interval."""
-    left = np.arange(history.shortest, length - history.shortest + 1)
-    right = length - left
+    left_counts = np.arange(history.shortest, length - history.shortest + 1)
+    right = length - left_counts
     begin, end = history.sums[starts][:, None], history.sums[starts + length][:, None]
-    middle = history.sums[starts[:, None] + left]
-    differences = np.abs((end - middle) / right - (middle - begin) / left)
-    scores = differences / history.noise.errors(left, right)
+    middle = history.sums[starts[:, None] + left_counts]
+    differences = np.abs((end - middle) / right - (middle - begin) / left_counts)
+    scores = differences / history.noise.errors(left_counts, right)
     best = scores.argmax(axis=1)
-    return starts + left[best], scores[np.arange(len(starts)), best]
+    return starts + left_counts[best], scores[np.arange(len(starts)), best]
 
 
 def _refined(history: _History, places: Sequence[int]) -> list[int]:
@@ -182,8 +188,8 @@ def _refined(history: _History, places: Sequence[int]) -> list[int]:
     for index in range(1, len(bounds) - 1):
         start, end = bounds[index - 1], bounds[index + 1]
         if end - start >= 2 * history.shortest:
-            found, _ = _best_splits(history, np.array([start]), end - start)
-            bounds[index] = int(found[0])
+            splits, _ = _best_splits(history, np.array([start]), end - start)
+            bounds[index] = int(splits[0])
     return bounds[1:-1]
 
 
@@ -192,33 +198,37 @@ def _pruned(history: _History, places: list[int]) -> tuple[ChangePoint, ...]:
 
     What is placed has other sides than before: it is computed, tested and pruned again.
     """
-    kept = places
-    while (weakest := _weakest(_changes(history, kept))) is not None:
-        kept = _refined(history, [place for place in kept if place != weakest])
-    placed = _placed_in_order(history, kept)
+    remaining = places
+    while (weakest := _weakest(_changes(history, remaining))) is not None:
+        remaining = _refined(history, [position for position in remaining if position != weakest])
+    placed = _placed_in_order(history, remaining)
     while (weakest := _weakest(placed, history.shortest)) is not None:
-        kept = [change.position for change in placed if change.position != weakest]
-        placed = _placed_in_order(history, kept)
+        remaining = [change.position for change in placed if change.position != weakest]
+        placed = _placed_in_order(history, remaining)
     return tuple(placed)
 
 
 def _with_others(
-    history: _History, found: Sequence[ChangePoint], moves: Collection[int]
+    history: _History, changes: Sequence[ChangePoint], moves: Collection[int]
 ) -> tuple[ChangePoint, ...]:
     """Each at the nearest of these places that is as likely as its own."""
     places = [
         min(
-            (place for place in moves if each.earliest <= place <= each.latest),
-            key=lambda place: abs(place - each.position),
-            default=each.position,
+            (
+                position
+                for position in moves
+                if change_point.earliest <= position <= change_point.latest
+            ),
+            key=lambda position: abs(position - change_point.position),
+            default=change_point.position,
         )
-        for each in found
+        for change_point in changes
     ]
     if len(set(places)) < len(places):
-        return tuple(found)
+        return tuple(changes)
     return tuple(
-        replace(change, earliest=each.earliest, latest=each.latest)
-        for change, each in zip(_changes(history, places), found, strict=True)
+        replace(change, earliest=change_point.earliest, latest=change_point.latest)
+        for change, change_point in zip(_changes(history, places), changes, strict=True)
     )
 
 
@@ -228,10 +238,10 @@ def _weakest(changes: Sequence[ChangePoint], shortest: int = 0) -> int | None:
     Between two changes there are `shortest` points, as an excursion is none.
     """
     near = {
-        place
-        for one, other in itertools.pairwise(change.position for change in changes)
-        if other - one < shortest
-        for place in (one, other)
+        place_between
+        for first, second in itertools.pairwise(change.position for change in changes)
+        if second - first < shortest
+        for place_between in (first, second)
     }
     weak = [
         (abs(math.log(change.ratio)), change.position)
@@ -251,25 +261,27 @@ def _changes(history: _History, places: Sequence[int]) -> list[ChangePoint]:
     ]
 
 
-def _change(history: _History, start: int, place: int, end: int) -> ChangePoint:
-    before = float(np.median(history.logs[start:place]))
-    after = float(np.median(history.logs[place:end]))
-    difference = float(history.calm[place:end].mean() - history.calm[start:place].mean())
-    error = float(history.noise.errors(np.array([place - start]), np.array([end - place]))[0])
+def _change(history: _History, start: int, position: int, end: int) -> ChangePoint:
+    before = float(np.median(history.logs[start:position]))
+    after = float(np.median(history.logs[position:end]))
+    difference = float(history.calm[position:end].mean() - history.calm[start:position].mean())
+    error = float(history.noise.errors(np.array([position - start]), np.array([end - position]))[0])
     p_value = min(1.0, len(history.logs) * history.noise.p_value(difference / error))
-    return ChangePoint(place, math.exp(before), math.exp(after), math.exp(after - before), p_value)
+    return ChangePoint(
+        position, math.exp(before), math.exp(after), math.exp(after - before), p_value
+    )
 
 
 def _placed_in_order(history: _History, places: Sequence[int]) -> list[ChangePoint]:
     """Each at its likeliest place, which is after that of the one before: no two have the same."""
     placed: list[ChangePoint] = []
-    for place, end in zip(places, [*places, len(history.logs)][1:], strict=True):
+    for position, end in zip(places, [*places, len(history.logs)][1:], strict=True):
         start = placed[-1].position if placed else 0
-        placed.append(_placed(history, _change(history, start, place, end), start, end))
+        placed.append(_placed(history, _change(history, start, position, end), start, end))
     figures = _changes(history, [change.position for change in placed])
     return [
-        replace(change, earliest=each.earliest, latest=each.latest)
-        for change, each in zip(figures, placed, strict=True)
+        replace(change, earliest=change_point.earliest, latest=change_point.latest)
+        for change, change_point in zip(figures, placed, strict=True)
     ]
 
 
@@ -280,29 +292,31 @@ def _placed(history: _History, change: ChangePoint, start: int, end: int) -> Cha
     when fewer than six follow it), and the points count as they were measured, beyond HUBER by
     their direction alone.
     """
-    logs, place = history.logs[start:end], change.position - start
+    logs, position = history.logs[start:end], change.position - start
     for _ in range(5):
-        gains = _gains(logs, place, history.noise.sd)
+        gains = _gains(logs, position, history.noise.sd)
         # What is said for the new level from each place on: the first point is before every one.
         support = np.cumsum(gains[::-1])[::-1][1:]
         likeliest = 1 + int(support.argmax())
-        if likeliest == place:
+        if likeliest == position:
             break
-        place = likeliest
+        position = likeliest
     rho = history.noise.autocorrelation
     variance = history.noise.sd**2 * (1 + rho) / (1 - rho)
     likely = 1 + np.flatnonzero(2 * (support.max() - support) <= LIKELY * variance)
     return replace(
         change,
-        position=start + place,
+        position=start + position,
         earliest=start + int(likely[0]),
         latest=start + int(likely[-1]),
     )
 
 
-def _gains(logs: Floats, place: int, sd: float) -> Floats:
+def _gains(logs: Floats, position: int, sd: float) -> Floats:
     """How much less each point is off the level after the place than off the one before it."""
-    return _loss(logs - np.median(logs[:place]), sd) - _loss(logs - np.median(logs[place:]), sd)
+    return _loss(logs - np.median(logs[:position]), sd) - _loss(
+        logs - np.median(logs[position:]), sd
+    )
 
 
 def _loss(off: Floats, sd: float) -> Floats:

@@ -27,8 +27,8 @@ Unknown = Literal[
 _ALWAYS_TOLD: tuple[Kind, ...] = ("hardware", "environment")
 # The facts that are judged, in the order in which differences are listed.
 _ORDER = {
-    fact: place
-    for place, fact in enumerate((*FACTS, *SETTINGS.values()))
+    fact: position
+    for position, fact in enumerate((*FACTS, *SETTINGS.values()))
     if fact.weight != "ignored"
 }
 # What the facts of a workload are read from: the levels that declare them have the same names.
@@ -77,7 +77,7 @@ class Conditions:
     @property
     def known(self) -> frozenset[Kind]:
         """The kinds of which anything is known."""
-        return frozenset().union(*(part.kinds for part in self.parts))
+        return frozenset().union(*(facts_of_kind.kinds for facts_of_kind in self.parts))
 
 
 @dataclass(frozen=True)
@@ -108,21 +108,21 @@ def known(
     rows: Mapping[Kind, Iterable[Raw]], *, settings: Iterable[Raw] = (), version: str = ""
 ) -> Known:
     """Read all facts from the stored rows of each kind, and from snapshots of `pg_settings`."""
-    found: dict[Fact, set[Value]] = {}
-    for kind, listed in rows.items():
-        for row in listed:
+    values_of: dict[Fact, set[Value]] = {}
+    for kind, stored_rows in rows.items():
+        for row in stored_rows:
             for fact in _OF_KIND[kind]:
                 if (value := fact.read(row)) is not None:
-                    found.setdefault(fact, set()).add(value)
+                    values_of.setdefault(fact, set()).add(value)
     defaults: dict[str, bool] = {}
     for snapshot in settings:
         for name, fact in SETTINGS.items():
             if name in snapshot and (value := fact.read(snapshot)) is not None:
-                found.setdefault(fact, set()).add(value)
+                values_of.setdefault(fact, set()).add(value)
                 is_default = fact_readers.is_default(name, snapshot, version)
                 defaults[name] = defaults.get(name, True) and is_default
     return Known(
-        facts={fact: frozenset(each) for fact, each in found.items()},
+        facts={fact: frozenset(fact_values) for fact, fact_values in values_of.items()},
         defaults=frozenset(name for name, is_default in defaults.items() if is_default),
     )
 
@@ -136,7 +136,9 @@ def judge(base: Conditions, head: Conditions, ignore: Collection[str] = ()) -> J
     """
     differing = tuple(_differing(base, head))
     forbidden = _codes(
-        each for each in differing if each.weight == "forbids" and not each.is_declared
+        differing
+        for differing in differing
+        if differing.weight == "forbids" and not differing.is_declared
     )
     reasons = tuple(code for code in forbidden if code not in ignore)
     despite = tuple(code for code in _codes(differing) if code not in reasons)
@@ -147,38 +149,42 @@ def _differing(base: Conditions, head: Conditions) -> Iterator[Differing]:
     if not (base.parts and head.parts):
         return
     apart = chain.from_iterable(
-        one.apart(other) for one, other in zip(base.parts, head.parts, strict=True)
+        base_part.apart(head_part)
+        for base_part, head_part in zip(base.parts, head.parts, strict=True)
     )
-    for fact, each in sorted(apart, key=lambda of: _ORDER[of[0]]):
+    for fact, differing in sorted(apart, key=lambda facts: _ORDER[facts[0]]):
         if any(
             name in base.levels and name in head.levels and base.levels[name] != head.levels[name]
             for name in fact.declared_by
         ):
-            yield replace(each, is_declared=True)
-        elif _is_of_versions(fact, each, base, head):
-            yield replace(each, weight="warns")
+            yield replace(differing, is_declared=True)
+        elif _is_of_versions(fact, differing, base, head):
+            yield replace(differing, weight="warns")
         else:
-            yield each
+            yield differing
 
 
 def _apart(base: Known, head: Known) -> Iterator[tuple[Fact, Differing]]:
-    for fact, one in base.facts.items():
-        other = head.facts.get(fact)
-        if other is None or fact not in _ORDER or _is_same(fact, one, other):
+    for fact, base_values in base.facts.items():
+        head_values = head.facts.get(fact)
+        if head_values is None or fact not in _ORDER or _is_same(fact, base_values, head_values):
             continue
         if fact.last_resort and _is_told_otherwise(fact, base, head):
             continue
         if fact.kind == "settings" and fact.name in base.defaults & head.defaults:
             continue  # Two versions, each with its own default: that is part of the versions.
-        values = (_listed(one), _listed(other))
+        values = (_listed(base_values), _listed(head_values))
         yield fact, Differing(fact.kind, fact.name, fact.weight, *values)
 
 
 def _is_told_otherwise(fact: Fact, base: Known, head: Known) -> bool:
     """Whether both state another fact of its kind, which is no last resort."""
     return any(
-        each.kind == fact.kind and not each.last_resort and each in head.facts and each in _ORDER
-        for each in base.facts
+        other_fact.kind == fact.kind
+        and not other_fact.last_resort
+        and other_fact in head.facts
+        and other_fact in _ORDER
+        for other_fact in base.facts
     )
 
 
@@ -186,34 +192,38 @@ def _is_same(fact: Fact, base: frozenset[Value], head: frozenset[Value]) -> bool
     if base == head and not fact.spoils:
         return True
     return all(
-        any(fact.is_same(one, other) for other in others)
-        for ones, others in ((base, head), (head, base))
-        for one in ones
+        any(fact.is_same(base_value, other_value) for other_value in other_values)
+        for ones, other_values in ((base, head), (head, base))
+        for base_value in ones
     )
 
 
-def _is_of_versions(fact: Fact, found: Differing, base: Conditions, head: Conditions) -> bool:
+def _is_of_versions(fact: Fact, differing: Differing, base: Conditions, head: Conditions) -> bool:
     """Whether two versions are compared, and it is a difference that only warns between them."""
     warns, of_both = fact.warns_between_versions, (base.levels, head.levels)
     versions = [levels.get("version") for levels in of_both]
     if warns is None or None in versions or versions[0] == versions[1]:
         return False
-    return all(warns(one, other) for one in found.base for other in found.head)
+    return all(
+        warns(base_value, head_value)
+        for base_value in differing.base
+        for head_value in differing.head
+    )
 
 
 def _codes(differing: Iterable[Differing]) -> tuple[Difference, ...]:
-    kinds = {each.kind for each in differing}
+    kinds = {differing.kind for differing in differing}
     return tuple(f"{kind}_differs" for kind in KINDS if kind in kinds)  # type: ignore[misc]
 
 
 @lru_cache(maxsize=256)
 def _unknown(base: frozenset[Kind], head: frozenset[Kind]) -> tuple[Unknown, ...]:
-    found = []
+    codes = []
     for kind in KINDS:
-        known = (kind in base, kind in head)
-        if not all(known) and (any(known) or kind in _ALWAYS_TOLD):
-            found.append(f"{kind}_unknown")
-    return tuple(found)  # type: ignore[arg-type]
+        is_known = (kind in base, kind in head)
+        if not all(is_known) and (any(is_known) or kind in _ALWAYS_TOLD):
+            codes.append(f"{kind}_unknown")
+    return tuple(codes)  # type: ignore[arg-type]
 
 
 def _listed(values: Iterable[Value]) -> tuple[Value, ...]:

@@ -50,18 +50,18 @@ class Fact:
 
     def read(self, raw: Raw) -> Value | None:
         """What a stored row says of it."""
-        found: Any = raw
+        field: Any = raw
         for name in self.at or (self.name,):
-            found = found.get(name) if isinstance(found, Mapping) else None
-        return self.reader(found)
+            field = field.get(name) if isinstance(field, Mapping) else None
+        return self.reader(field)
 
-    def is_same(self, one: Value, other: Value) -> bool:
+    def is_same(self, base: Value, head: Value) -> bool:
         """Equal, or numbers no farther apart than the tolerance."""
-        if self.spoils and (one is True or other is True):
+        if self.spoils and (base is True or head is True):
             return False
-        if self.tolerance and isinstance(one, int | float) and isinstance(other, int | float):
-            return abs(one - other) <= self.tolerance
-        return one == other
+        if self.tolerance and isinstance(base, int | float) and isinstance(head, int | float):
+            return abs(base - head) <= self.tolerance
+        return base == head
 
 
 _hardware = partial(Fact, "hardware", declared_by=("server", "hardware"))
@@ -69,15 +69,17 @@ _environment = partial(Fact, "environment", declared_by=("server", "os"))
 
 
 def _build(
-    name: str, weight: Weight, reader: Reader, at: tuple[str, ...] = (), **more: Any
+    name: str, weight: Weight, reader: Reader, path: tuple[str, ...] = (), **options: Any
 ) -> Fact:
-    return Fact("build", name, weight, reader, at, declared_by=("bindir", "build", name), **more)
+    return Fact(
+        "build", name, weight, reader, path, declared_by=("bindir", "build", name), **options
+    )
 
 
 def _workload(
-    name: str, weight: Weight, reader: Reader, at: tuple[str, ...] = (), *, spoils: bool = False
+    name: str, weight: Weight, reader: Reader, path: tuple[str, ...] = (), *, spoils: bool = False
 ) -> Fact:
-    return Fact("workload", name, weight, reader, at, declared_by=(name, *at), spoils=spoils)
+    return Fact("workload", name, weight, reader, path, declared_by=(name, *path), spoils=spoils)
 
 
 _MACHINE = (

@@ -24,7 +24,7 @@ class Contrast:
 
 
 def contrast(
-    parts: Iterable[tuple[float, Summary]], *, significance: float = SIGNIFICANCE
+    weighted: Iterable[tuple[float, Summary]], *, significance: float = SIGNIFICANCE
 ) -> Contrast | None:
     """The product of each mean to the power of its weight; None if a mean has no logarithm.
 
@@ -34,14 +34,14 @@ def contrast(
     logs: list[float] = []
     errors: list[tuple[float, float]] = []
     is_known = True
-    for weight, each in parts:
-        if each.log_mean is None:
+    for weight, summary in weighted:
+        if summary.log_mean is None:
             return None
-        logs.append(weight * each.log_mean)
-        if each.log_variance is None or not each.n or each.n < 2:
+        logs.append(weight * summary.log_mean)
+        if summary.log_variance is None or not summary.n or summary.n < 2:
             is_known = False
         else:
-            errors.append((weight**2 * each.log_variance / each.n, each.n - 1))
+            errors.append((weight**2 * summary.log_variance / summary.n, summary.n - 1))
     if not logs:
         return None
     log = math.fsum(logs)

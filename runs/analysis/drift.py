@@ -99,20 +99,20 @@ def _without_drift(starts: Floats, medians: Floats, half: int) -> Floats:
     The second half is warm and shows it best. If it is too short to be sure, the complete series
     is used: a warm-up affects only a few of its slopes.
     """
-    for part in (slice(half, None), slice(None)):
-        slope = _theil_sen(starts[part], medians[part])
+    for stretch in (slice(half, None), slice(None)):
+        slope = _theil_sen(starts[stretch], medians[stretch])
         level: Floats = medians - slope * (starts - starts[-1])
-        if _mann_kendall(medians[part], level[part]) < SIGNIFICANCE:
+        if _mann_kendall(medians[stretch], level[stretch]) < SIGNIFICANCE:
             return level
     return medians
 
 
 def _mser(distances: Floats, half: int) -> int:
     """How many of the first blocks to cut, at most half: the least squared standard error."""
-    left = np.arange(len(distances), 0, -1)
+    remaining_counts = np.arange(len(distances), 0, -1)
     sums = np.cumsum(distances[::-1])[::-1]
     squares = np.cumsum(distances[::-1] ** 2)[::-1]
-    errors = (squares - sums**2 / left) / left**2
+    errors = (squares - sums**2 / remaining_counts) / remaining_counts**2
     return int(errors[: half + 1].argmin())
 
 
@@ -180,10 +180,10 @@ def _variance_factor(detrended: Floats) -> float:
     ranks -= ranks.mean()
     full = np.correlate(ranks, ranks, mode="full")[n - 1 :]
     lags, rho = np.arange(1, n), full[1:] / full[0]
-    first = min(float(rho[0]) + (1 + 4 * float(rho[0])) / n, 0.98)
+    correlation = min(float(rho[0]) + (1 + 4 * float(rho[0])) / n, 0.98)
     rho[np.abs(rho) < NORMAL_QUANTILE / math.sqrt(n)] = 0
     weights = (n - lags) * (n - lags - 1.0) * (n - lags - 2.0)
     by_lags = 1 + 2 * float(weights @ rho) / (n * (n - 1) * (n - 2))
-    if first <= NORMAL_QUANTILE / math.sqrt(n):
+    if correlation <= NORMAL_QUANTILE / math.sqrt(n):
         return by_lags
-    return max(by_lags, 1 + 2 * float((1 - lags / n) @ first**lags))
+    return max(by_lags, 1 + 2 * float((1 - lags / n) @ correlation**lags))

@@ -31,22 +31,22 @@ _REMARKS = re.compile(r"\([^()]*\)")
 _LEVEL_OF_OPTIMISATION = re.compile(r"(?<!\S)-O([0-9sgz]|fast)?(?!\S)")
 
 
-def text(found: Any) -> str | None:
+def text(raw: Any) -> str | None:
     """A text, whatever its case and spaces."""
-    return None if found is None else " ".join(str(found).casefold().split()) or None
+    return None if raw is None else " ".join(str(raw).casefold().split()) or None
 
 
-def number(found: Any) -> float | None:
+def number(raw: Any) -> float | None:
     """A number, given as one or as its text."""
     try:
-        return None if found is None or isinstance(found, bool) else float(str(found))
+        return None if raw is None or isinstance(raw, bool) else float(str(raw))
     except ValueError:
         return None
 
 
-def flag(found: Any) -> bool | None:
+def flag(raw: Any) -> bool | None:
     """Yes or no."""
-    return found if isinstance(found, bool) else None
+    return raw if isinstance(raw, bool) else None
 
 
 def is_limited(rate: Any) -> bool | None:
@@ -54,28 +54,28 @@ def is_limited(rate: Any) -> bool | None:
     return None if rate in (None, "") else bool(rate)
 
 
-def tries(found: Any) -> float | None:
+def tries(raw: Any) -> float | None:
     """How often a transaction is tried: 0 means not stated, which is once."""
-    stated = number(found)
+    stated = number(raw)
     return None if stated is None else max(stated, 1.0)
 
 
-def words(found: Any) -> str | None:
+def words(raw: Any) -> str | None:
     """Words in any order."""
-    return ",".join(sorted(map(str, found))) or None if isinstance(found, list | tuple) else None
+    return ",".join(sorted(map(str, raw))) or None if isinstance(raw, list | tuple) else None
 
 
-def devices(found: Any) -> str | None:
+def devices(raw: Any) -> str | None:
     """Devices in any order, without the names that the kernel gives them."""
-    if not isinstance(found, Sequence) or isinstance(found, str) or not found:
+    if not isinstance(raw, Sequence) or isinstance(raw, str) or not raw:
         return None
-    listed = [
-        {key: value for key, value in each.items() if key != "name" and value not in (None, "")}
-        if isinstance(each, Mapping)
-        else each
-        for each in found
+    devices_without_names = [
+        {key: value for key, value in device.items() if key != "name" and value not in (None, "")}
+        if isinstance(device, Mapping)
+        else device
+        for device in raw
     ]
-    return "; ".join(sorted(json.dumps(each, sort_keys=True) for each in listed))
+    return "; ".join(sorted(json.dumps(device, sort_keys=True) for device in devices_without_names))
 
 
 def nothing(_found: Any) -> None:
@@ -84,18 +84,18 @@ def nothing(_found: Any) -> None:
 
 def operating_system(name: Any) -> str | None:
     """The system and its release, without the point release: `debian gnu/linux 13 (trixie)`."""
-    named = text(name)
-    if named is None:
+    system_name = text(name)
+    if system_name is None:
         return None
-    release = _UBUNTU_RELEASE if named.startswith("ubuntu") else _POINT_RELEASE
-    return release.sub(r"\1", named).removesuffix(" lts")
+    release = _UBUNTU_RELEASE if system_name.startswith("ubuntu") else _POINT_RELEASE
+    return release.sub(r"\1", system_name).removesuffix(" lts")
 
 
 def kernel_series(kernel: Any) -> str | None:
     """6.12 of `Linux 6.12.41-amd64`."""
-    named = text(kernel)
-    found = _SERIES.search(named) if named else None
-    return found[0] if found else named
+    kernel_name = text(kernel)
+    series_match = _SERIES.search(kernel_name) if kernel_name else None
+    return series_match[0] if series_match else kernel_name
 
 
 def optimisation(cflags: Any) -> str | None:
@@ -103,29 +103,29 @@ def optimisation(cflags: Any) -> str | None:
     flags = str(cflags or "")
     if not flags.strip():
         return None
-    found = _LEVEL_OF_OPTIMISATION.findall(flags)
-    return f"-O{found[-1] or 1}" if found else "-O0"
+    levels = _LEVEL_OF_OPTIMISATION.findall(flags)
+    return f"-O{levels[-1] or 1}" if levels else "-O0"
 
 
-def are_optimised(one: str, other: str) -> bool:
+def are_optimised(base: str, head: str) -> bool:
     """Whether both levels of optimisation are made for speed, though not the same."""
-    return UNOPTIMISED.isdisjoint({one, other})
+    return UNOPTIMISED.isdisjoint({base, head})
 
 
 def compiler(said: Any) -> str | None:
     """Its name and release: gcc 7.5 of "gcc (Ubuntu 7.5.0-3ubuntu1~18.04) 7.5.0"."""
     name = _REMARKS.sub("", str(said or "")).strip()
-    found = _RELEASE.search(name)
-    if found is None:
+    release_match = _RELEASE.search(name)
+    if release_match is None:
         return name[:60] or None
-    return f"{name[: found.start()].replace('version', '').strip(' -')} {found[0]}"
+    return f"{name[: release_match.start()].replace('version', '').strip(' -')} {release_match[0]}"
 
 
 def _option(*names: str) -> Callable[[Any], bool | None]:
     """Whether one of these is among the options of configure or meson."""
 
-    def read(given: Any) -> bool | None:
-        options = str(given or "")
+    def read(raw: Any) -> bool | None:
+        options = str(raw or "")
         if not options.strip():
             return None
         return any(re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", options) for name in names)
@@ -154,8 +154,10 @@ def is_default(name: str, raw: Raw, version: str) -> bool:
         return False
     if entry.get("source") != "uploaded":
         return entry.get("source") == "default"
-    known = _catalogued(name, version)
-    return known is not None and setting(name, entry) == _spelled(name, values.default(known), "")
+    catalogued = _catalogued(name, version)
+    return catalogued is not None and setting(name, entry) == _spelled(
+        name, values.default(catalogued), ""
+    )
 
 
 @lru_cache(maxsize=4096)
@@ -163,8 +165,12 @@ def _spelled(name: str, value: str, unit: str) -> str:
     try:
         if unit:
             return units.spelled(float(value), unit, "18")
-        known = _catalogued(name, "")
-        return values.spelled(values.parse(value, known), known) if known else value.strip()
+        catalogued = _catalogued(name, "")
+        return (
+            values.spelled(values.parse(value, catalogued), catalogued)
+            if catalogued
+            else value.strip()
+        )
     except (ValueError, KeyError):
         return f"{value} {unit}".strip()
 
@@ -175,5 +181,5 @@ def _catalogued(name: str, version: str) -> Setting | None:
     major = catalogue.known_major(version) if version else None
     if major is not None:
         return catalogue.setting(name, major)
-    known = [catalogue.setting(name, each) for each in catalogue.MAJORS]
-    return next((each for each in reversed(known) if each is not None), None)
+    settings_of_majors = [catalogue.setting(name, major) for major in catalogue.MAJORS]
+    return next((setting for setting in reversed(settings_of_majors) if setting is not None), None)

@@ -24,9 +24,9 @@ class Judged:
     ours: int = 0
 
     @classmethod
-    def total(cls, parts: Iterable["Judged"]) -> "Judged":
+    def total(cls, judged_parts: Iterable["Judged"]) -> "Judged":
         """Of all runs of these."""
-        columns = zip(*map(_COUNTS, parts), strict=True)
+        columns = zip(*map(_COUNTS, judged_parts), strict=True)
         return cls(*map(sum, columns))
 
     @property
@@ -42,8 +42,8 @@ class Judged:
     @property
     def was_machine_taken(self) -> bool:
         """Whether others used the machine in most of the runs: then there is no answer."""
-        found = self.valid + self.doubtful + self.invalid + self.unknown
-        return 2 * (self.left_out - self.again) > found - self.again
+        total_runs = self.valid + self.doubtful + self.invalid + self.unknown
+        return 2 * (self.left_out - self.again) > total_runs - self.again
 
 
 _COUNTS = attrgetter(*Judged.__dataclass_fields__)

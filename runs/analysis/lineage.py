@@ -24,30 +24,36 @@ def left_behind(commits: Iterable[Commit]) -> frozenset[Sha]:
     on the way from there to the newest one no parent is unknown that might lead to it.
     """
     branches = by_key((commit.ref, commit) for commit in commits)
-    known = {commit.sha: commit.parents for own in branches.values() for commit in own}
-    return frozenset(sha for own in branches.values() for sha in _of_branch(own, known))
+    parents_of = {commit.sha: commit.parents for commits in branches.values() for commit in commits}
+    return frozenset(
+        sha for commits in branches.values() for sha in _of_branch(commits, parents_of)
+    )
 
 
-def _of_branch(commits: Sequence[Commit], known: Mapping[Sha, Sequence[Sha]]) -> list[Sha]:
+def _of_branch(commits: Sequence[Commit], parents_of: Mapping[Sha, Sequence[Sha]]) -> list[Sha]:
     parents = {parent for commit in commits for parent in commit.parents}
     # A clock may be wrong, but the newest commit is nobody's parent.
-    newest = next((each for each in reversed(commits) if each.sha not in parents), commits[-1])
-    line = _ancestors(newest.sha, known)
-    unknown = {sha for sha in line if not known[sha] or not set(known[sha]) <= known.keys()}
-    found = []
+    newest = next(
+        (commit for commit in reversed(commits) if commit.sha not in parents), commits[-1]
+    )
+    line = _ancestors(newest.sha, parents_of)
+    unknown = {
+        sha for sha in line if not parents_of[sha] or not set(parents_of[sha]) <= parents_of.keys()
+    }
+    shas = []
     for commit in commits:
         if commit.sha not in line and commit.parents:
-            shared = _ancestors(commit.sha, known) & line
+            shared = _ancestors(commit.sha, parents_of) & line
             if shared and unknown <= shared:
-                found.append(commit.sha)
-    return found
+                shas.append(commit.sha)
+    return shas
 
 
-def _ancestors(sha: Sha, known: Mapping[Sha, Sequence[Sha]]) -> set[Sha]:
+def _ancestors(sha: Sha, parents_of: Mapping[Sha, Sequence[Sha]]) -> set[Sha]:
     """A commit and its known ancestors."""
-    found, waiting = {sha}, [sha]
+    ancestors, waiting = {sha}, [sha]
     while waiting:
-        fresh = {each for each in known[waiting.pop()] if each in known} - found
-        found |= fresh
+        fresh = {parent for parent in parents_of[waiting.pop()] if parent in parents_of} - ancestors
+        ancestors |= fresh
         waiting += fresh
-    return found
+    return ancestors

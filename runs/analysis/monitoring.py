@@ -118,7 +118,7 @@ class News:
 
 def news(
     history: Sequence[Values],
-    known: Sequence[Known],
+    known_changes: Sequence[Known],
     *,
     last_is_new: bool = True,
     jobs: Sequence[Values] = (),
@@ -131,57 +131,59 @@ def news(
     values of each job that measured the last point, `moves` the places at which the series moved
     that were measured with it.
     """
-    found = change_points.find(history, moves=moves)
-    steps = [each for each in known if each.kind == "step"]
-    alarms = [each for each in known if each.kind == "alarm" and not each.settled]
-    confirmed = [each for each in alarms if _match(found, each)]
-    places = _matched(found, steps)
+    change_points_found = change_points.find(history, moves=moves)
+    steps = [change for change in known_changes if change.kind == "step"]
+    alarms = [change for change in known_changes if change.kind == "alarm" and not change.settled]
+    confirmed = [alarm for alarm in alarms if _match(change_points_found, alarm)]
+    places = _matched(change_points_found, steps)
     # A refuted one is free for what is found near its place.
-    free = [each for each in steps if each.refuted and not each.by_person]
-    fixed = [each for each in steps if each not in free]
-    decided = [(each.position, each.ratio) for each in fixed if each.settled]
+    free = [step for step in steps if step.refuted and not step.by_person]
+    fixed = [step for step in steps if step not in free]
+    decided = [(change.position, change.ratio) for change in fixed if change.settled]
     lost = [
-        each
-        for each in fixed
-        if not each.settled and each.id not in places and _is_inside(history, each)
+        change
+        for change in fixed
+        if not change.settled and change.id not in places and _is_inside(history, change)
     ]
     return News(
         steps=tuple(
-            each for each in change_points.unreported(found, decided) if each not in places.values()
+            change_point
+            for change_point in change_points.unreported(change_points_found, decided)
+            if change_point not in places.values()
         ),
-        alarm=_alarm(history, known, found, jobs) if last_is_new else None,
+        alarm=_alarm(history, known_changes, change_points_found, jobs) if last_is_new else None,
         moved=tuple(
-            (each.id, places[each.id])
-            for each in steps
-            if each.id in places and (each in free or not each.settled)
+            (step.id, places[step.id])
+            for step in steps
+            if step.id in places and (step in free or not step.settled)
         ),
-        confirmed=tuple(each.id for each in confirmed),
+        confirmed=tuple(change.id for change in confirmed),
         refuted=tuple(
-            each.id for each in alarms if each not in confirmed and _is_refuted(history, each)
+            alarm.id for alarm in alarms if alarm not in confirmed and _is_refuted(history, alarm)
         )
-        + tuple(each.id for each in lost),
-        reopened=tuple(each.id for each in free if each.id in places),
+        + tuple(change.id for change in lost),
+        reopened=tuple(change.id for change in free if change.id in places),
     )
 
 
-def _matched(found: Sequence[ChangePoint], steps: Sequence[Known]) -> dict[int, ChangePoint]:
+def _matched(changes: Sequence[ChangePoint], steps: Sequence[Known]) -> dict[int, ChangePoint]:
     """The change that each known step is, no change being two of them: the nearest pairs first.
 
     Steps that were refuted come last.
     """
     pairs = sorted(
         (
-            (each.refuted, abs(change.position - each.position), each.id, number)
-            for each in steps
-            for number, change in enumerate(found)
-            if change.is_same(each.position, each.ratio)
+            (step.refuted, abs(change.position - step.position), step.id, number)
+            for step in steps
+            for number, change in enumerate(changes)
+            if change.is_same(step.position, step.ratio)
         )
     )
     matched: dict[int, int] = {}
     for _refuted, _distance, key, number in pairs:
         if key not in matched and number not in matched.values():
             matched[key] = number
-    return {key: found[number] for key, number in matched.items()}
+    return {key: changes[number] for key, number in matched.items()}
 
 
 def _is_inside(history: Sequence[Values], step: Known) -> bool:
@@ -190,36 +192,44 @@ def _is_inside(history: Sequence[Values], step: Known) -> bool:
 
 
 def again(
-    history: Sequence[Values], known: Iterable[Known], *, moves: Collection[int] = ()
+    history: Sequence[Values], known_changes: Iterable[Known], *, moves: Collection[int] = ()
 ) -> dict[int, ChangePoint | None]:
     """What these rules say of steps that were reported before; None where they find none."""
-    found = change_points.find(history, moves=moves)
-    return {each.id: _match(found, each) for each in known if each.kind == "step"}
+    changes = change_points.find(history, moves=moves)
+    return {change.id: _match(changes, change) for change in known_changes if change.kind == "step"}
 
 
-def _match(found: Iterable[ChangePoint], known: Known) -> ChangePoint | None:
+def _match(changes: Iterable[ChangePoint], known_change: Known) -> ChangePoint | None:
     """The nearest change that may be the known one."""
-    near = [each for each in found if each.is_same(known.position, known.ratio)]
-    return min(near, key=lambda each: abs(each.position - known.position), default=None)
+    near = [
+        change_point
+        for change_point in changes
+        if change_point.is_same(known_change.position, known_change.ratio)
+    ]
+    return min(
+        near,
+        key=lambda change_point: abs(change_point.position - known_change.position),
+        default=None,
+    )
 
 
 def _alarm(
     history: Sequence[Values],
-    known: Iterable[Known],
-    found: Sequence[ChangePoint],
+    known_changes: Iterable[Known],
+    changes: Sequence[ChangePoint],
     jobs: Sequence[Values],
 ) -> Alarm | None:
     """An alarm where two jobs agree: most of the last point's, or the last two points."""
-    last = len(history) - 1
-    if any(last - step.position <= SAME_PLACE for step in found):
+    last_position = len(history) - 1
+    if any(last_position - step.position <= SAME_PLACE for step in changes):
         return None  # A change at the very end is a step already.
-    for position, both in ((last, jobs), (last - 1, history[-2:])):
+    for position, two_jobs in ((last_position, jobs), (last_position - 1, history[-2:])):
         expected = expected_range(history[: max(position, 0)])
-        if expected is None or not _agree(both, expected):
+        if expected is None or not _agree(two_jobs, expected):
             continue
         value = statistics.median(history[position])
         raised = Alarm(value, value / expected.median, expected, position)
-        if not _was_told(raised, known):
+        if not _was_told(raised, known_changes):
             return raised
     return None
 
@@ -234,23 +244,23 @@ def _agree(jobs: Sequence[Values], expected: ExpectedRange) -> bool:
     return outside >= 2 and 2 * outside > len(medians)
 
 
-def _was_told(raised: Alarm, known: Iterable[Known]) -> bool:
+def _was_told(raised: Alarm, known_changes: Iterable[Known]) -> bool:
     return any(
-        each.position == raised.position
-        if each.refuted
-        else abs(raised.position - each.position) <= SAME_PLACE
-        and (each.ratio > 1) == (raised.ratio > 1)
-        for each in known
+        change.position == raised.position
+        if change.refuted
+        else abs(raised.position - change.position) <= SAME_PLACE
+        and (change.ratio > 1) == (raised.ratio > 1)
+        for change in known_changes
     )
 
 
-def _is_refuted(history: Sequence[Values], known: Known) -> bool:
+def _is_refuted(history: Sequence[Values], alarm: Known) -> bool:
     """Whether further runs, of the same point or later ones, are as expected before it."""
-    expected = expected_range(history[: known.position])
+    expected = expected_range(history[: alarm.position])
     if expected is None:
         return False
-    same = history[known.position]
-    later = [value for point in history[known.position + 1 :] for value in point]
+    same = history[alarm.position]
+    later = [value for point in history[alarm.position + 1 :] for value in point]
     return (len(same) > 1 and _is_within(same, expected)) or (
         bool(later) and _is_within(later, expected)
     )

@@ -43,15 +43,15 @@ def noise_floor(summaries: Iterable[Summary]) -> NoiseFloor | None:
     Cells are not compared with each other, so they may be of any scenario; use cells of the same
     metric on the same server. None if no cell has two runs.
     """
-    known = [
+    freedom_and_variance = [
         ((cell.n or 1) - 1, cell.log_variance)
         for cell in summaries
         if cell.log_variance is not None
     ]
-    freedom = sum(runs for runs, _ in known)
+    freedom = sum(runs for runs, _ in freedom_and_variance)
     if freedom == 0:
         return None
-    squares = math.fsum(runs * variance for runs, variance in known)
+    squares = math.fsum(runs * variance for runs, variance in freedom_and_variance)
 
     # chdtri takes the probability of the upper tail.
     low, high = (
@@ -63,7 +63,7 @@ def noise_floor(summaries: Iterable[Summary]) -> NoiseFloor | None:
         low=math.sqrt(squares / float(low)),
         high=math.sqrt(squares / float(high)),
         freedom=freedom,
-        cells=len(known),
+        cells=len(freedom_and_variance),
     )
 
 
@@ -83,10 +83,10 @@ def power(log_sd: float, repeats: int, effect: float, *, rows: int = 1) -> float
     freedom = float(min(2 * (repeats - 1) * rows, MOST_FREEDOM))
     level = -math.expm1(math.log1p(-SIGNIFICANCE) / rows)
     threshold = -float(sp.special.stdtrit(freedom, level / 2))
-    shown = difference / (log_sd * math.sqrt(2 / repeats))
-    if shown - threshold > CERTAIN:
+    standardized = difference / (log_sd * math.sqrt(2 / repeats))
+    if standardized - threshold > CERTAIN:
         return 1.0
-    return 1 - float(sp.special.nctdtr(freedom, shown, threshold))
+    return 1 - float(sp.special.nctdtr(freedom, standardized, threshold))
 
 
 def minimum_detectable_effect(log_sd: float, repeats: int, *, rows: int = 1) -> float:
@@ -152,9 +152,9 @@ class HistoryNoise:
     autocorrelation: float
     freedom: float
 
-    def errors(self, left: Places, right: Places) -> Floats:
-        """The standard error of the difference of the means of `left` and `right` points."""
-        variance = self._variance_of_mean(left) + self._variance_of_mean(right)
+    def errors(self, left_counts: Places, right: Places) -> Floats:
+        """The standard error of the difference of the means of `left_counts` and `right` points."""
+        variance = self._variance_of_mean(left_counts) + self._variance_of_mean(right)
         errors: Floats = self.sd * np.sqrt(variance)
         return errors
 
@@ -208,15 +208,15 @@ def estimate(
         return HistoryNoise(math.inf, 0.0, 1.0)
     if shortest is not None:
         calm = _level(calm, shortest, changes)
-    first, second = spread(np.diff(calm)) ** 2, spread(calm[2:] - calm[:-2]) ** 2
-    if first == 0:
+    first_variance, second = spread(np.diff(calm)) ** 2, spread(calm[2:] - calm[:-2]) ** 2
+    if first_variance == 0:
         # A history of equal values, or nearly: whatever scatter there is must do.
-        first = second = float(np.var(np.diff(calm)))
+        first_variance = second = float(np.var(np.diff(calm)))
     rho = 0.0
-    if first > 0:
-        rho = min(max(second / first - 1, 0.0), MOST_AUTOCORRELATION)
+    if first_variance > 0:
+        rho = min(max(second / first_variance - 1, 0.0), MOST_AUTOCORRELATION)
         rho *= len(calm) / (len(calm) + SHRINKS)
-    sd = max(math.sqrt(first / (2 * (1 - rho))), 1e-9)
+    sd = max(math.sqrt(first_variance / (2 * (1 - rho))), 1e-9)
     freedom = max(1.0, (len(calm) - 1) * TOLD * (1 - rho) / (1 + rho))
     return HistoryNoise(sd, rho, freedom)
 
@@ -225,17 +225,19 @@ def _level(calm: Floats, shortest: int, changes: Sequence[int]) -> Floats:
     """The points without these changes of level, and without the further one that explains most."""
     level = calm.copy()
     splits: list[tuple[float, int, int]] = []
-    for number, part in enumerate(parts := np.split(level, list(changes))):
-        part[:] -= part.mean()
-        left = np.arange(shortest, len(part) - shortest + 1)
-        if len(left):
-            gains = np.cumsum(part)[left - 1] ** 2 / (left * (1 - left / len(part)))
+    for number, stretch in enumerate(stretches := np.split(level, list(changes))):
+        stretch[:] -= stretch.mean()
+        left_counts = np.arange(shortest, len(stretch) - shortest + 1)
+        if len(left_counts):
+            gains = np.cumsum(stretch)[left_counts - 1] ** 2 / (
+                left_counts * (1 - left_counts / len(stretch))
+            )
             best = int(gains.argmax())
-            splits.append((float(gains[best]), number, int(left[best])))
+            splits.append((float(gains[best]), number, int(left_counts[best])))
     if splits:
-        _gain, number, place = max(splits)
-        for part in np.split(parts[number], [place]):
-            part[:] -= part.mean()
+        _gain, number, position = max(splits)
+        for stretch in np.split(stretches[number], [position]):
+            stretch[:] -= stretch.mean()
     return level
 
 

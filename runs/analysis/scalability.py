@@ -91,31 +91,31 @@ def _intervals(law: Law, n: Floats, measured: Floats) -> dict[str, Interval]:
         return {}
 
     inverse = np.linalg.pinv(design.T @ design)
-    found = inverse @ design.T @ np.ones_like(n)
-    squares = float(np.sum((1 - design @ found) ** 2))
+    coefficients = inverse @ design.T @ np.ones_like(n)
+    squares = float(np.sum((1 - design @ coefficients) ** 2))
     covariance = inverse * squares / freedom
     wide = -float(sp.special.stdtrit(freedom, SIGNIFICANCE / 2))
 
     def ratio(top: Sequence[float], bottom: Sequence[float]) -> Interval:
-        sides = np.array([top, bottom])[:, : len(found)]
-        return _fieller(sides @ found, sides @ covariance @ sides.T, wide)
+        sides = np.array([top, bottom])[:, : len(coefficients)]
+        return _fieller(sides @ coefficients, sides @ covariance @ sides.T, wide)
 
     intervals = {
-        "gamma": _inverse(found, covariance, wide),
+        "gamma": _inverse(coefficients, covariance, wide),
         "alpha": _within(ratio((0, 1, 0), (1, 0, 0)), 0.0, 1.0),
     }
     if law == "usl":
         intervals["beta"] = _within(ratio((0, 0, 1), (1, 0, 0)), 0.0, None)
-        if found[2] > wide * math.sqrt(max(float(covariance[2, 2]), 0.0)):
+        if coefficients[2] > wide * math.sqrt(max(float(covariance[2, 2]), 0.0)):
             low, high = ratio((1, -1, 0), (0, 0, 1))
             intervals["peak_level"] = (math.sqrt(max(low, 1.0)), high and math.sqrt(max(high, 1.0)))
     return intervals
 
 
-def _inverse(found: Floats, covariance: Floats, wide: float) -> Interval:
+def _inverse(coefficients: Floats, covariance: Floats, wide: float) -> Interval:
     """gamma is one through the first coefficient."""
     width = wide * math.sqrt(max(float(covariance[0, 0]), 0.0))
-    low, high = found[0] - width, found[0] + width
+    low, high = coefficients[0] - width, coefficients[0] + width
     return float(1 / high), float(1 / low) if low > 0 else None
 
 
@@ -124,10 +124,10 @@ def _fieller(sides: Floats, covariance: Floats, wide: float) -> Interval:
     (top, bottom), square = sides, wide**2
     leading = bottom**2 - square * covariance[1, 1]
     middle = top * bottom - square * covariance[0, 1]
-    last = top**2 - square * covariance[0, 0]
+    constant = top**2 - square * covariance[0, 0]
     if leading <= 0:
         return -math.inf, None
-    root = math.sqrt(max(float(middle**2 - leading * last), 0.0))
+    root = math.sqrt(max(float(middle**2 - leading * constant), 0.0))
     return float((middle - root) / leading), float((middle + root) / leading)
 
 
@@ -165,7 +165,7 @@ def _least_squares(law: Law, n: Floats, measured: Floats) -> tuple[float, float,
 
     size = 2 if law == "usl" else 1
     starts = ([0.02, 0.1], [0.2, 1.0], [0.8, 5.0])
-    found = min(
+    solution = min(
         (
             least_squares(
                 residuals,
@@ -179,5 +179,5 @@ def _least_squares(law: Law, n: Floats, measured: Floats) -> tuple[float, float,
         ),
         key=lambda result: result.cost,
     )
-    gamma, _ = gamma_of(found.x)
-    return gamma, float(found.x[0]), float(found.x[1]) * unit if law == "usl" else 0.0
+    gamma, _ = gamma_of(solution.x)
+    return gamma, float(solution.x[0]), float(solution.x[1]) * unit if law == "usl" else 0.0

@@ -51,78 +51,91 @@ def of_jobs(logs: Floats, conditions: Sequence[Hashable]) -> Suite | None:
     the condition of each row. None for fewer than LEAST_SERIES series that say something of their
     own.
     """
-    own = logs[_apart(logs, conditions)]
-    if len(own) < LEAST_SERIES or own.shape[1] < 2 * MINIMUM_SEGMENT:
+    series_logs = logs[_apart(logs, conditions)]
+    if len(series_logs) < LEAST_SERIES or series_logs.shape[1] < 2 * MINIMUM_SEGMENT:
         return None
-    part = _polished(own)
+    common = _polished(series_logs)
     # Where stretches between moves that stay begin and end.
-    found = change_points.find(np.exp(part).tolist())
-    bounds = [0, *(change.position for change in found), len(part)]
-    level = _level(part, bounds)
-    flicker = part - level
-    flicker[~_agree(own - level, flicker)] = 0.0
-    return Suite(flicker, tuple(_moves(own - flicker, level, bounds)))
+    changes = change_points.find(np.exp(common).tolist())
+    bounds = [0, *(change.position for change in changes), len(common)]
+    level = _level(common, bounds)
+    flicker = common - level
+    flicker[~_agree(series_logs - level, flicker)] = 0.0
+    return Suite(flicker, tuple(_moves(series_logs - flicker, level, bounds)))
 
 
 def _apart(logs: Floats, conditions: Sequence[Hashable]) -> list[int]:
     """The rows that say something of their own: tps and latency of the same runs are one."""
-    kept: list[int] = []
+    kept_rows: list[int] = []
     steps = np.diff(logs, axis=1)
-    for row, own in enumerate(steps):
-        known = own[~np.isnan(own)]
-        if len(known) < MINIMUM_SEGMENT or known.std() == 0:
+    for row, series_steps in enumerate(steps):
+        known_steps = series_steps[~np.isnan(series_steps)]
+        if len(known_steps) < MINIMUM_SEGMENT or known_steps.std() == 0:
             continue
-        alike = [other for other in kept if conditions[other] == conditions[row]]
-        if not any(_correlation(own, steps[other]) > INVERSE for other in alike):
-            kept.append(row)
-    return kept
+        same_condition = [
+            row_number for row_number in kept_rows if conditions[row_number] == conditions[row]
+        ]
+        if not any(
+            _correlation(series_steps, steps[same_row]) > INVERSE for same_row in same_condition
+        ):
+            kept_rows.append(row)
+    return kept_rows
 
 
-def _correlation(one: Floats, other: Floats) -> float:
-    both = ~np.isnan(one) & ~np.isnan(other)
-    if both.sum() < MINIMUM_SEGMENT or not one[both].std() * other[both].std():
+def _correlation(left_steps: Floats, right_steps: Floats) -> float:
+    in_both = ~np.isnan(left_steps) & ~np.isnan(right_steps)
+    if (
+        in_both.sum() < MINIMUM_SEGMENT
+        or not left_steps[in_both].std() * right_steps[in_both].std()
+    ):
         return 0.0
-    return float(np.corrcoef(one[both], other[both])[0, 1])
+    return float(np.corrcoef(left_steps[in_both], right_steps[in_both])[0, 1])
 
 
-def _polished(own: Floats) -> Floats:
+def _polished(series_logs: Floats) -> Floats:
     """The columns' part by median polish; 0 where too few series were measured."""
-    part = np.zeros(own.shape[1])
-    enough = (~np.isnan(own)).sum(axis=0) >= LEAST_SERIES
+    common = np.zeros(series_logs.shape[1])
+    enough = (~np.isnan(series_logs)).sum(axis=0) >= LEAST_SERIES
     for _sweep in range(SWEEPS):
-        levels = np.nanmedian(own - part, axis=1, keepdims=True)
-        found = np.zeros(own.shape[1])
-        found[enough] = np.nanmedian((own - levels)[:, enough], axis=0)
-        if np.abs(found - part).max() < 1e-6:
+        levels = np.nanmedian(series_logs - common, axis=1, keepdims=True)
+        move_of_columns = np.zeros(series_logs.shape[1])
+        move_of_columns[enough] = np.nanmedian((series_logs - levels)[:, enough], axis=0)
+        if np.abs(move_of_columns - common).max() < 1e-6:
             break
-        part = found
-    return part
+        common = move_of_columns
+    return common
 
 
-def _level(part: Floats, bounds: Sequence[int]) -> Floats:
+def _level(common: Floats, bounds: Sequence[int]) -> Floats:
     """The level of each stretch; a few jobs on a slow host are none."""
-    level = np.zeros(len(part))
+    level = np.zeros(len(common))
     for begin, end in itertools.pairwise(bounds):
-        level[begin:end] = np.median(part[begin:end])
+        level[begin:end] = np.median(common[begin:end])
     return level
 
 
-def _moves(own: Floats, level: Floats, bounds: Sequence[int]) -> Iterator[int]:
+def _moves(series_logs: Floats, level: Floats, bounds: Sequence[int]) -> Iterator[int]:
     """The places of moves that most series made."""
-    for begin, at, end in zip(bounds, bounds[1:], bounds[2:], strict=False):
-        known = ~(np.isnan(own[:, begin:at]).all(axis=1) | np.isnan(own[:, at:end]).all(axis=1))
-        before = np.nanmedian(own[known, begin:at], axis=1)
-        after = np.nanmedian(own[known, at:end], axis=1)
-        if known.any() and ((after - before) / (level[at] - level[begin]) >= 0.5).mean() >= MOST:
-            yield at
+    for begin, middle, end in zip(bounds, bounds[1:], bounds[2:], strict=False):
+        is_known = ~(
+            np.isnan(series_logs[:, begin:middle]).all(axis=1)
+            | np.isnan(series_logs[:, middle:end]).all(axis=1)
+        )
+        before = np.nanmedian(series_logs[is_known, begin:middle], axis=1)
+        after = np.nanmedian(series_logs[is_known, middle:end], axis=1)
+        if (
+            is_known.any()
+            and ((after - before) / (level[middle] - level[begin]) >= 0.5).mean() >= MOST
+        ):
+            yield middle
 
 
-def _agree(own: Floats, flicker: Floats) -> Truths:
+def _agree(series_logs: Floats, flicker: Floats) -> Truths:
     """Whether most series moved with each job, by half of its move or more."""
-    rest = own - np.nanmedian(own - flicker, axis=1, keepdims=True)
-    known = ~np.isnan(rest)
+    residual = series_logs - np.nanmedian(series_logs - flicker, axis=1, keepdims=True)
+    has_value = ~np.isnan(residual)
     with np.errstate(invalid="ignore", divide="ignore"):
-        shared = (rest / flicker >= 0.5) & known
-    share = shared.sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+        shared = (residual / flicker >= 0.5) & has_value
+    share = shared.sum(axis=0) / np.maximum(has_value.sum(axis=0), 1)
     agreed: Truths = (share >= MOST) | (np.abs(flicker) < LEAST_MOVE)
     return agreed

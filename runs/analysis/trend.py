@@ -64,21 +64,35 @@ def combine(links: Sequence[Link]) -> Step:
     Birge, Physical Review 40, 1932; the scale factor of the Particle Data Group). If an error is
     unknown, the result is the plain geometric mean, and its error is unknown as well.
     """
-    first = links[0]
+    first_link = links[0]
     if len(links) == 1:
         return Step(
-            first.base, first.head, first.ratio, first.log_error, first.freedom, tuple(links)
+            first_link.base,
+            first_link.head,
+            first_link.ratio,
+            first_link.log_error,
+            first_link.freedom,
+            tuple(links),
         )
     logs = [math.log(link.ratio) for link in links]
     errors = [link.log_error for link in links if link.log_error is not None]
     if len(errors) < len(links):
         ratio = math.exp(math.fsum(logs) / len(logs))
-        return Step(first.base, first.head, ratio, None, None, tuple(links))
+        return Step(first_link.base, first_link.head, ratio, None, None, tuple(links))
     weights = _weights(errors)
     mean = math.fsum(weight * log for weight, log in zip(weights, logs, strict=True))
-    parts = [(weight * error) ** 2 for weight, error in zip(weights, errors, strict=True)]
-    error = math.sqrt(math.fsum(parts)) * max(1.0, _birge(logs, errors, mean))
-    return Step(first.base, first.head, math.exp(mean), error, _freedom(parts, links), tuple(links))
+    weighted_variances = [
+        (weight * error) ** 2 for weight, error in zip(weights, errors, strict=True)
+    ]
+    error = math.sqrt(math.fsum(weighted_variances)) * max(1.0, _birge(logs, errors, mean))
+    return Step(
+        first_link.base,
+        first_link.head,
+        math.exp(mean),
+        error,
+        _freedom(weighted_variances, links),
+        tuple(links),
+    )
 
 
 def _weights(errors: Sequence[float]) -> list[float]:
@@ -98,14 +112,14 @@ def _birge(logs: Sequence[float], errors: Sequence[float], mean: float) -> float
     return math.sqrt(math.fsum(squares) / (len(logs) - 1))
 
 
-def _freedom(parts: Sequence[float], links: Sequence[Link]) -> float | None:
+def _freedom(variance_parts: Sequence[float], links: Sequence[Link]) -> float | None:
     """Welch and Satterthwaite for a weighted mean; None (normal) if no part is uncertain."""
-    total = math.fsum(parts)
+    total = math.fsum(variance_parts)
     if total == 0:
         return None
     inverse = math.fsum(
-        (part / total) ** 2 / link.freedom
-        for part, link in zip(parts, links, strict=True)
+        (part_variance / total) ** 2 / link.freedom
+        for part_variance, link in zip(variance_parts, links, strict=True)
         if link.freedom is not None
     )
     return 1 / inverse if inverse > 0 else None
@@ -163,40 +177,42 @@ def trend(links: Iterable[Link], *, versions: Sequence[str], base: str) -> Trend
     skips some. Versions not connected to the base make chains of their own, whose base is their
     lowest version. Raises ValueError for a link or a base outside of `versions`.
     """
-    place = {version: position for position, version in enumerate(versions)}
-    steps = _steps(links, place)
-    if base not in place:
+    position_of = {version: position for position, version in enumerate(versions)}
+    steps = _steps(links, position_of)
+    if base not in position_of:
         raise ValueError(f"The base {base!r} is not among the versions.")
     linked = {end for step in steps for end in (step.base, step.head)} | {base}
     chains: list[Chain] = []
-    seen: set[str] = set()
+    visited: set[str] = set()
     for start in (base, *(version for version in versions if version in linked)):
-        if start not in seen:
-            reached = _reach(start, steps, place)
-            seen |= reached.keys()
+        if start not in visited:
+            reached = _reach(start, steps, position_of)
+            visited |= reached.keys()
             chains.append(_chain(start, reached, versions))
     return Trend(tuple(chains), tuple(version for version in versions if version not in linked))
 
 
-def _steps(links: Iterable[Link], place: Mapping[str, int]) -> list[Step]:
+def _steps(links: Iterable[Link], position_of: Mapping[str, int]) -> list[Step]:
     """Parallel links of a pair combined, each in the direction of the versions."""
     pairs: dict[tuple[str, str], list[Link]] = {}
     for link in links:
-        if link.base not in place or link.head not in place:
+        if link.base not in position_of or link.head not in position_of:
             raise ValueError(f"The link {link.base!r} to {link.head!r} is outside of the versions.")
-        forward = link if place[link.base] < place[link.head] else link.reversed()
+        forward = link if position_of[link.base] < position_of[link.head] else link.reversed()
         pairs.setdefault((forward.base, forward.head), []).append(forward)
     return [combine(parallel) for parallel in pairs.values()]
 
 
-def _reach(start: str, steps: Iterable[Step], place: Mapping[str, int]) -> dict[str, _Reached]:
+def _reach(
+    start: str, steps: Iterable[Step], position_of: Mapping[str, int]
+) -> dict[str, _Reached]:
     """Dijkstra's shortest paths from the start; ties are settled by version order."""
     from_version: dict[str, list[Step]] = {}
     for step in steps:
         from_version.setdefault(step.base, []).append(step)
         from_version.setdefault(step.head, []).append(step.reversed())
     reached: dict[str, _Reached] = {}
-    waiting = [(0, place[start], 0, start, _Reached(0.0, (), None))]
+    waiting = [(0, position_of[start], 0, start, _Reached(0.0, (), None))]
     order = 0
     while waiting:
         cost, _, _, version, state = heappop(waiting)
@@ -205,18 +221,18 @@ def _reach(start: str, steps: Iterable[Step], place: Mapping[str, int]) -> dict[
         reached[version] = state
         for step in from_version.get(version, ()):
             order += 1  # so that the heap never has to compare states
-            further = cost + (place[step.head] - place[version]) ** 2
-            onward = (further, place[step.head], order, step.head, _after(state, step))
+            next_cost = cost + (position_of[step.head] - position_of[version]) ** 2
+            onward = (next_cost, position_of[step.head], order, step.head, _after(state, step))
             heappush(waiting, onward)
     return reached
 
 
 def _after(state: _Reached, step: Step) -> _Reached:
-    parts = None
+    variance_parts = None
     if state.parts is not None and step.log_error is not None:
         freedom = math.inf if step.freedom is None else step.freedom
-        parts = (*state.parts, (step.log_error**2, freedom))
-    return _Reached(state.log_index + math.log(step.ratio), parts, step)
+        variance_parts = (*state.parts, (step.log_error**2, freedom))
+    return _Reached(state.log_index + math.log(step.ratio), variance_parts, step)
 
 
 def _chain(base: str, reached: Mapping[str, _Reached], versions: Sequence[str]) -> Chain:
@@ -233,13 +249,15 @@ def _point(version: str, state: _Reached) -> Point:
     return Point(version, index, low, high, state.step)
 
 
-def margin(parts: Sequence[tuple[float, float]], *, significance: float = SIGNIFICANCE) -> float:
+def margin(
+    variance_parts: Sequence[tuple[float, float]], *, significance: float = SIGNIFICANCE
+) -> float:
     """Half the interval of a sum: variances add, the freedom by Welch and Satterthwaite."""
-    total = math.fsum(variance for variance, _ in parts)
+    total = math.fsum(variance for variance, _ in variance_parts)
     if total == 0:
         return 0.0
     # Shares of the total instead of squares of variances, which underflow for a quiet machine.
-    shares = math.fsum((variance / total) ** 2 / freedom for variance, freedom in parts)
+    shares = math.fsum((variance / total) ** 2 / freedom for variance, freedom in variance_parts)
 
     quantile = 1 - significance / 2
     width = sp.special.ndtri(quantile) if shares == 0 else sp.special.stdtrit(1 / shares, quantile)

@@ -55,10 +55,14 @@ class DiscrepancySerializer(serializers.Serializer[Discrepancy]):
     printed = serializers.CharField()
     recomputed = serializers.CharField()
     row = computed(
-        serializers.IntegerField, lambda it: it.figure and it.figure.row + 1, allow_null=True
+        serializers.IntegerField,
+        lambda discrepancy: discrepancy.figure and discrepancy.figure.row + 1,
+        allow_null=True,
     )
     column = computed(
-        serializers.IntegerField, lambda it: it.figure and it.figure.column + 1, allow_null=True
+        serializers.IntegerField,
+        lambda discrepancy: discrepancy.figure and discrepancy.figure.column + 1,
+        allow_null=True,
     )
     explanation = serializers.DictField(child=serializers.CharField())
 
@@ -79,10 +83,18 @@ class CorrectionSerializer(serializers.Serializer[Any]):
     date = serializers.DateField()
     table = serializers.CharField()
     figures = serializers.ListField(child=serializers.CharField(), default=list)
-    was = computed(serializers.CharField, lambda it: _in(it["was"], "en"), "In English.")
-    was_ja = computed(serializers.CharField, lambda it: _in(it["was"], "ja"), "In Japanese.")
-    now = computed(serializers.CharField, lambda it: _in(it["now"], "en"), "In English.")
-    now_ja = computed(serializers.CharField, lambda it: _in(it["now"], "ja"), "In Japanese.")
+    was = computed(
+        serializers.CharField, lambda correction: _in(correction["was"], "en"), "In English."
+    )
+    was_ja = computed(
+        serializers.CharField, lambda correction: _in(correction["was"], "ja"), "In Japanese."
+    )
+    now = computed(
+        serializers.CharField, lambda correction: _in(correction["now"], "en"), "In English."
+    )
+    now_ja = computed(
+        serializers.CharField, lambda correction: _in(correction["now"], "ja"), "In Japanese."
+    )
     reason = serializers.DictField(child=serializers.CharField())
 
 
@@ -113,8 +125,8 @@ class SourceDetailSerializer(SourceSerializer):
     @extend_schema_field(DiscrepancySerializer(many=True))
     def get_discrepancies(self, source: Source) -> list[dict[str, Any]]:
         """Every contradiction."""
-        found = archive.discrepancies().filter(table__source=source)
-        return [DiscrepancySerializer(each).data for each in found]
+        discrepancies = archive.discrepancies().filter(table__source=source)
+        return [DiscrepancySerializer(discrepancy).data for discrepancy in discrepancies]
 
 
 @addresses.door(

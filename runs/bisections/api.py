@@ -52,7 +52,7 @@ class NewBisectionSerializer(DesignSerializer):
         default=DEFAULT_EFFECT, min_value=0.2, max_value=100, help_text="In percent."
     )
     ignore = serializers.ListField(
-        child=serializers.ChoiceField(choices=[(each, each) for each in CONDITIONS]),
+        child=serializers.ChoiceField(choices=[(condition, condition) for condition in CONDITIONS]),
         required=False,
         help_text="Conditions that may differ between base and head, as in compare/.",
     )
@@ -108,8 +108,8 @@ class NewBisectionSerializer(DesignSerializer):
 
     def wish(self) -> Wish:
         """The valid body."""
-        given = dict(self.validated_data)
-        return Wish(metrics=given.pop("metric", ()), **given)
+        fields = dict(self.validated_data)
+        return Wish(metrics=fields.pop("metric", ()), **fields)
 
 
 class BisectedBuildSerializer(Shape):
@@ -121,7 +121,7 @@ class BisectedBuildSerializer(Shape):
 
     commit = serializers.CharField()
     bindir = serializers.CharField(allow_blank=True)
-    state = serializers.ChoiceField(choices=[(each, each) for each in ("", *Build.State.values)])
+    state = serializers.ChoiceField(choices=[(state, state) for state in ("", *Build.State.values)])
     code = serializers.CharField(allow_blank=True)
     log = serializers.CharField(allow_blank=True)
 
@@ -162,26 +162,28 @@ class BisectionSerializer(serializers.Serializer[Bisection]):
     ended_at = serializers.DateTimeField(allow_null=True)
 
     @extend_schema_field(BisectedBuildSerializer(many=True))
-    def get_builds(self, found: Bisection) -> Any:
+    def get_builds(self, bisection: Bisection) -> Any:
         """The builds, from the base's to the head's."""
         rows = []
-        for each in found.builds:
-            build = found.made.get(each["commit"])  # type: ignore[attr-defined]  # by the door
+        for build_entry in bisection.builds:
+            build = bisection.made.get(build_entry["commit"])  # type: ignore[attr-defined]  # by the door
             progress = {name: getattr(build, name, "") for name in ("state", "code", "log")}
-            rows.append({"commit": each["commit"], "bindir": each["bindir"], **progress})
+            rows.append(
+                {"commit": build_entry["commit"], "bindir": build_entry["bindir"], **progress}
+            )
         return rows
 
-    def get_culprit(self, found: Bisection) -> str | None:
+    def get_culprit(self, bisection: Bisection) -> str | None:
         """The commit that made it slower."""
-        if not found.is_found:
+        if not bisection.is_found:
             return None
-        build = found.builds[found.high]
+        build = bisection.builds[bisection.high]
         return str(build["commit"] or build["bindir"])
 
     @extend_schema_field(BisectionStepSerializer(many=True))
-    def get_steps(self, found: Bisection) -> Any:
+    def get_steps(self, bisection: Bisection) -> Any:
         """The campaigns, in their order."""
-        return BisectionStepSerializer(found_by.measured(found), many=True).data
+        return BisectionStepSerializer(found_by.measured(bisection), many=True).data
 
 
 class OneBisectionSerializer(BisectionSerializer):
@@ -190,14 +192,14 @@ class OneBisectionSerializer(BisectionSerializer):
     exit_code = serializers.SerializerMethodField()
     report = serializers.SerializerMethodField()
 
-    def get_exit_code(self, found: Bisection) -> int | None:
+    def get_exit_code(self, bisection: Bisection) -> int | None:
         """As in compare/; null until the end, and where it ended without a verdict."""
-        has_ended = found.state != Bisection.State.RUNNING and found.verdict
-        return exit_code(found.verdict) if has_ended else None  # type: ignore[arg-type]
+        has_ended = bisection.state != Bisection.State.RUNNING and bisection.verdict
+        return exit_code(bisection.verdict) if has_ended else None  # type: ignore[arg-type]
 
-    def get_report(self, found: Bisection) -> str:
+    def get_report(self, bisection: Bisection) -> str:
         """The answer in Markdown; while it runs, what is being measured."""
-        return settled(found, self.context["request"].build_absolute_uri)
+        return settled(bisection, self.context["request"].build_absolute_uri)
 
 
 EXAMPLE = OpenApiExample(
@@ -222,12 +224,12 @@ class BisectionDoor(ReadOnlyDoor[Bisection]):
     detail_serializer_class = OneBisectionSerializer
     filterset_class = None
 
-    def prepared(self, found: Sequence[Any]) -> Sequence[Bisection]:
+    def prepared(self, bisection_list: Sequence[Any]) -> Sequence[Bisection]:
         """With their builds. One query."""
-        made = found_by.made_for_each(found)
-        for each in found:
-            each.made = made[each.pk]
-        return found
+        builds_of = found_by.made_for_each(bisection_list)
+        for bisection in bisection_list:
+            bisection.made = builds_of[bisection.pk]
+        return bisection_list
 
     @extend_schema(
         request=NewBisectionSerializer,
@@ -239,21 +241,21 @@ class BisectionDoor(ReadOnlyDoor[Bisection]):
 
         200 where the same question runs already: nothing is queued twice.
         """
-        given = doors.taken(NewBisectionSerializer, request)
-        question = bisection_questions.question(given.wish(), reader=reader(request))
+        body = doors.taken(NewBisectionSerializer, request)
+        question = bisection_questions.question(body.wish(), reader=reader(request))
         _check(request, question)
         token = request.auth if isinstance(request.auth, Token) else None
-        made, is_new = bisections.start(question=question, by=person(request), token=token)
-        found = self.get_queryset().get(pk=made.pk)
-        return self.shown(found, status.HTTP_201_CREATED if is_new else status.HTTP_200_OK)
+        started, is_new = bisections.start(question=question, by=person(request), token=token)
+        bisection = self.get_queryset().get(pk=started.pk)
+        return self.shown(bisection, status.HTTP_201_CREATED if is_new else status.HTTP_200_OK)
 
     def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """One; asked with the right to queue, it counts as awaited (`wait_seconds`)."""
-        found = self.get_object()
-        project = found.project_id or permissions.default_project()
+        bisection = self.get_object()
+        project = bisection.project_id or permissions.default_project()
         if permissions.may(reader(request), Right.QUEUE, project):
-            bisections.await_answer(bisection=found)
-        return self.shown(found)
+            bisections.await_answer(bisection=bisection)
+        return self.shown(bisection)
 
     @action(detail=True, methods=["post"])
     def cancel(self, request: Request, pk: str) -> Response:
@@ -267,4 +269,4 @@ def _check(request: Request, question: Question) -> None:
     require_own(request, lambda token: projects.is_own(owner, token))
     problems = bisection_questions.problems(question)
     if problems:
-        raise Refused("contradicts", [fault_of(each, question.scenario) for each in problems])
+        raise Refused("contradicts", [fault_of(problem, question.scenario) for problem in problems])

@@ -37,7 +37,7 @@ class BisectionForm(forms.Form):
         min_value=0.2, max_value=100, required=False, widget=forms.HiddenInput
     )
     ignore = forms.MultipleChoiceField(
-        choices=[(each, each) for each in CONDITIONS],
+        choices=[(condition, condition) for condition in CONDITIONS],
         required=False,
         widget=forms.MultipleHiddenInput,
     )
@@ -77,35 +77,37 @@ class BisectionForm(forms.Form):
         server = cast("forms.ModelChoiceField[Server]", self.fields["server"])
         server.queryset = Server.objects.select_related("hardware").order_by("name")
         scenario = cast(forms.ChoiceField, self.fields["scenario"])
-        scenario.choices = [("", "–")] + [(each.slug, _(each.title)) for each in registry.every()]
+        scenario.choices = [("", "–")] + [
+            (scenario_there.slug, _(scenario_there.title)) for scenario_there in registry.every()
+        ]
 
     def clean_levels(self) -> dict[str, list[int | str]]:
         """`clients=1,8 scale=10` as levels by factor."""
-        found: dict[str, list[int | str]] = {}
+        levels_by_factor: dict[str, list[int | str]] = {}
         for word in self.cleaned_data["levels"].split():
             name, equals, levels = word.partition("=")
             if not (name and equals and levels):
                 message = _("“%(text)s” must be a factor and its level, as in clients=8.")
                 raise forms.ValidationError(message % {"text": word})
-            found[name] = [
+            levels_by_factor[name] = [
                 int(level) if level.isdecimal() and len(level) < 10 else level
                 for level in levels.split(",")
             ]
-        return found
+        return levels_by_factor
 
     def wish(self) -> Wish:
         """The valid form."""
-        given = self.cleaned_data
-        builds = given["builds"].split()
-        has_folders = any(each.startswith("/") for each in builds)
+        fields = self.cleaned_data
+        builds = fields["builds"].split()
+        has_folders = any(build.startswith("/") for build in builds)
         same = ("campaign", "base", "head", "server", "ignore", "scenario", "repeats")
         return Wish(
-            **{name: given[name] for name in (*same, "most_repeats")},
-            metrics=[given["metric"]] if given["metric"] else (),
-            effect=given["effect"] or DEFAULT_EFFECT,
+            **{name: fields[name] for name in (*same, "most_repeats")},
+            metrics=[fields["metric"]] if fields["metric"] else (),
+            effect=fields["effect"] or DEFAULT_EFFECT,
             bindirs=builds if has_folders else None,
             commits=() if has_folders else builds,
-            levels=given["levels"] or None,
+            levels=fields["levels"] or None,
         )
 
 
@@ -114,9 +116,9 @@ def bisection_new(request: HttpRequest) -> HttpResponse:
     """Settle a verdict that is red or undecided by measuring its builds in turn."""
     if request.method == "POST":
         form = BisectionForm(request.POST)
-        made = _started(request, form) if form.is_valid() else None
-        if made is not None:
-            return redirect("bisection-detail", bisection_id=made.pk)
+        bisection = _started(request, form) if form.is_valid() else None
+        if bisection is not None:
+            return redirect("bisection-detail", bisection_id=bisection.pk)
     else:
         names = ("campaign", "base", "head", "metric", "effect", "scenario", "server")
         initial: dict[str, Any] = {name: request.GET.get(name, "") for name in names}
@@ -128,22 +130,25 @@ def bisection_new(request: HttpRequest) -> HttpResponse:
 @addresses.page("bisection-detail")
 def bisection_detail(request: HttpRequest, bisection_id: int) -> HttpResponse:
     """What is measured, and what came out."""
-    found = get_object_or_404(found_by.listed(to=request.user), pk=bisection_id)
-    steps = found_by.measured(found)
-    builds = [found_by.name_of(build) for build in found.builds]
-    worst = steps[-1].worst if found.is_found else None
+    bisection = get_object_or_404(found_by.listed(to=request.user), pk=bisection_id)
+    steps = found_by.measured(bisection)
+    builds = [found_by.name_of(build) for build in bisection.builds]
+    worst = steps[-1].worst if bisection.is_found else None
     context = {
-        "bisection": found,
+        "bisection": bisection,
         "builds": list(enumerate(builds)),
-        "steps": [(each.step, [builds[at] for at in each.places]) for each in steps],
-        "headline": HEADLINES.get(found.verdict, ""),
+        "steps": [
+            (measured.step, [builds[position] for position in measured.places])
+            for measured in steps
+        ],
+        "headline": HEADLINES.get(bisection.verdict, ""),
         "base": builds[0],
         "head": builds[-1],
-        "low": builds[found.low],
-        "high": builds[found.high],
+        "low": builds[bisection.low],
+        "high": builds[bisection.high],
         "size": sized(worst.comparison) if worst else "",
-        "message": found_by.message_of(found),
-        "made": found_by.made_for(found).values(),
+        "message": found_by.message_of(bisection),
+        "made": found_by.made_for(bisection).values(),
     }
     return render(request, "bisections/bisection.html", context)
 
@@ -164,7 +169,7 @@ def _started(request: HttpRequest, form: BisectionForm) -> Bisection | None:
 
 
 def _start(request: HttpRequest, question: Question) -> Bisection:
-    made, is_new = bisections.start(question=question, by=cast(User, request.user))
+    bisection, is_new = bisections.start(question=question, by=cast(User, request.user))
     if not is_new:
         messages.info(request, _("The same question is being measured already."))
-    return made
+    return bisection

@@ -83,59 +83,64 @@ class Drawing:
     shared: Sequence[str]
 
 
-def drawing(parts: Sequence[Part]) -> Drawing:
+def drawing(components: Sequence[Part]) -> Drawing:
     """Place the parts. Those of a machine are together in a column."""
     columns = [
-        sorted((part for part in parts if part.column == column), key=lambda part: part.machine)
+        sorted(
+            (component for component in components if component.column == column),
+            key=lambda component: component.machine,
+        )
         for column in COLUMNS
     ]
     columns = [column for column in columns if column]
     most = max(map(len, columns), default=0)
     placed: dict[int, Placed] = {}
-    for place, column in enumerate(columns):
-        x = 2 * EDGE + place * (WIDTH + ACROSS)
+    for column_number, column in enumerate(columns):
+        x = 2 * EDGE + column_number * (WIDTH + ACROSS)
         gap = (most - len(column)) * (HEIGHT + DOWN + EDGE + TITLE) // 2
-        for row, part in enumerate(column):
+        for row, component in enumerate(column):
             y = EDGE + TITLE + gap + row * (HEIGHT + DOWN + EDGE + TITLE)
-            placed[id(part)] = Placed(x, y, WIDTH, HEIGHT, part.name, part.role)
-    frames = _frames(parts, placed)
+            placed[id(component)] = Placed(x, y, WIDTH, HEIGHT, component.name, component.role)
+    frames = _frames(components, placed)
     return Drawing(
-        width=max((each.x + each.width for each in frames), default=0) + EDGE,
-        height=max((each.y + each.height for each in frames), default=0) + EDGE,
+        width=max((placed.x + placed.width for placed in frames), default=0) + EDGE,
+        height=max((placed.y + placed.height for placed in frames), default=0) + EDGE,
         frames=frames,
         boxes=list(placed.values()),
         arrows=_arrows(columns, placed),
-        shared=_shared(parts),
+        shared=_shared(components),
     )
 
 
-def _frames(parts: Sequence[Part], placed: dict[int, Placed]) -> list[Placed]:
-    found = by_key((part.machine, placed[id(part)]) for part in parts)
+def _frames(components: Sequence[Part], placed: dict[int, Placed]) -> list[Placed]:
+    boxes_of_machine = by_key(
+        (component.machine, placed[id(component)]) for component in components
+    )
     return [
         Placed(
-            x := min(each.x for each in boxes) - EDGE,
-            y := min(each.y for each in boxes) - TITLE,
-            max(each.x for each in boxes) + WIDTH + EDGE - x,
-            max(each.y for each in boxes) + HEIGHT + EDGE - y,
+            x := min(placed.x for placed in boxes) - EDGE,
+            y := min(placed.y for placed in boxes) - TITLE,
+            max(placed.x for placed in boxes) + WIDTH + EDGE - x,
+            max(placed.y for placed in boxes) + HEIGHT + EDGE - y,
             machine,
         )
-        for machine, boxes in found.items()
+        for machine, boxes in boxes_of_machine.items()
     ]
 
 
 def _arrows(columns: Sequence[Sequence[Part]], placed: dict[int, Placed]) -> list[Arrow]:
     """From each part of a column to each of the next one: one of two columns has a single part."""
-    found = []
-    for left, right in pairwise(columns):
-        for one, other in product(left, right):
-            start, end = placed[id(one)], placed[id(other)]
+    arrows = []
+    for left_column, right in pairwise(columns):
+        for start_component, end_component in product(left_column, right):
+            start, end = placed[id(start_component)], placed[id(end_component)]
             y1, y2 = start.y + HEIGHT // 2, end.y + HEIGHT // 2
-            found.append(Arrow(start.x + WIDTH, y1, end.x - 3, y2, other.link))
-    return found
+            arrows.append(Arrow(start.x + WIDTH, y1, end.x - 3, y2, end_component.link))
+    return arrows
 
 
-def _shared(parts: Sequence[Part]) -> list[str]:
+def _shared(components: Sequence[Part]) -> list[str]:
     clusters: Counter[str] = Counter()
-    for part in parts:
-        clusters[part.machine] += part.column in {"database", "further"}
+    for component in components:
+        clusters[component.machine] += component.column in {"database", "further"}
     return [machine for machine, number in clusters.items() if number > 1]

@@ -50,20 +50,20 @@ def of_single_points(
     if len(points) < 2 or any(len(line.points) > 1 for line in lines):
         return [], ""
     has_own = len({point.x for _label, point in points}) == len(points)
-    bars = (replace(each, x=str(each.x) if has_own else label) for label, each in points)
+    bars = (replace(point, x=str(point.x) if has_own else label) for label, point in points)
     return [Line("", "", tuple(bars))], by_level if has_own else by_name
 
 
 def _trace(line: Line, axes: Axes, *, stacked: bool) -> dict[str, Any]:
-    shown = [bar for bar in line.points if bar.median > 0 or not axes.log_y]
-    has_whiskers = not stacked and any(bar.minimum < bar.maximum for bar in shown)
+    points = [bar for bar in line.points if bar.median > 0 or not axes.log_y]
+    has_whiskers = not stacked and any(bar.minimum < bar.maximum for bar in points)
     name = "<b>%{fullData.name}</b><br>" if line.label else ""
     trace: dict[str, Any] = {
         "type": "bar",
         "name": line.label,
-        "x": [bar.x for bar in shown],
-        "y": [bar.median for bar in shown],
-        **hover(shown, axes.words, f"{name}%{{x}}"),
+        "x": [bar.x for bar in points],
+        "y": [bar.median for bar in points],
+        **hover(points, axes.words, f"{name}%{{x}}"),
         "texttemplate": "%{y:,.3~s}",
         # Whiskers are where a label outside would be.
         "textposition": "inside" if stacked or has_whiskers else "outside",
@@ -78,28 +78,28 @@ def _trace(line: Line, axes: Axes, *, stacked: bool) -> dict[str, Any]:
     marker: dict[str, Any] = {}
     if line.major:
         marker["color"] = palette.style(line.major).colour
-    if any(bar.mark for bar in shown):
+    if any(bar.mark for bar in points):
         shapes = ("circle-open", "circle") if axes.log_y else ("/", "")
-        chosen = [shapes[0] if bar.mark else shapes[1] for bar in shown]
+        chosen = [shapes[0] if bar.mark else shapes[1] for bar in points]
         marker |= {"symbol": chosen} if axes.log_y else {"pattern": {"shape": chosen}}
     if marker:
         trace["marker"] = marker
     if has_whiskers:
-        trace["error_y"] = ranges(shown, width=4)
+        trace["error_y"] = ranges(points, width=4)
     return trace
 
 
 MOST_CHARACTERS = 48
 
 
-def ranking(labels: Sequence[str], parts: Mapping[str, Sequence[float]], *, x_title: str) -> Figure:
+def ranking(
+    labels: Sequence[str], values_by_part: Mapping[str, Sequence[float]], *, x_title: str
+) -> Figure:
     """One bar per label, made of the parts; the labels are in the order of their size.
 
     Long labels are cut; the hover text has them whole. The numbers keep equal labels apart.
     """
-    names = [
-        f"{place}. {cut(label, MOST_CHARACTERS)}" for place, label in enumerate(labels, start=1)
-    ]
+    names = [f"{rank}. {cut(label, MOST_CHARACTERS)}" for rank, label in enumerate(labels, start=1)]
     return {
         "data": [
             {
@@ -111,14 +111,14 @@ def ranking(labels: Sequence[str], parts: Mapping[str, Sequence[float]], *, x_ti
                 "customdata": list(labels),
                 "hovertemplate": "%{customdata}<br>%{fullData.name}: %{x:,.6~g}<extra></extra>",
             }
-            for name, values in parts.items()
+            for name, values in values_by_part.items()
         ],
         "layout": layout(
             barmode="stack",
             bargap=0.25,
             xaxis=axis(x_title, rangemode="tozero"),
             yaxis={"type": "category", "autorange": "reversed", "automargin": True},
-            showlegend=len(parts) > 1,
+            showlegend=len(values_by_part) > 1,
             legend=LEGEND_ABOVE,
         ),
     }

@@ -54,11 +54,11 @@ def _lines(tracks: Sequence[Track], axes: Axes) -> Figure:
 
 
 def _bars(tracks: Sequence[Track], axes: Axes) -> Figure:
-    named = [
+    named_tracks = [
         replace(track, points=tuple(replace(p, x=_named(p.x, track)) for p in track.points))
         for track in tracks
     ]
-    figure = bars(named, axes)
+    figure = bars(named_tracks, axes)
     _finished(figure, tracks, axes)
     if all(point.x is None for track in tracks for point in track.points):
         # Each bar has its name below: no labels beside it and no legend are needed.

@@ -9,7 +9,7 @@ Figure = dict[str, Any]
 TRANSPARENT = "rgba(0,0,0,0)"
 
 
-def layout(**more: Any) -> dict[str, Any]:
+def layout(**members: Any) -> dict[str, Any]:
     """The layout common to all figures.
 
     The page's own background is visible, and no font or grid colour is set: the page's script
@@ -21,23 +21,23 @@ def layout(**more: Any) -> dict[str, Any]:
         "autosize": True,
         "margin": {"l": 64, "r": 24, "t": 24, "b": 56},
         "hovermode": "closest",
-        **more,
+        **members,
     }
 
 
 def scatter(
-    name: str, x: Iterable[Any], y: Iterable[Any], *, mode: str = "markers", **more: Any
+    name: str, x: Iterable[Any], y: Iterable[Any], *, mode: str = "markers", **members: Any
 ) -> dict[str, Any]:
-    """A trace of points, or of lines by its `mode`; `more` are further members."""
-    return {"type": "scatter", "mode": mode, "name": name, "x": list(x), "y": list(y), **more}
+    """A trace of points, or of lines by its `mode`; `members` are further members."""
+    return {"type": "scatter", "mode": mode, "name": name, "x": list(x), "y": list(y), **members}
 
 
 LEGEND_ABOVE = {"orientation": "h", "y": 1.02, "yanchor": "bottom"}
 
 
-def axis(text: str, **more: Any) -> dict[str, Any]:
+def axis(text: str, **members: Any) -> dict[str, Any]:
     """An axis with its title."""
-    return {"title": {"text": text}, "automargin": True, **more}
+    return {"title": {"text": text}, "automargin": True, **members}
 
 
 def whiskers(
@@ -64,16 +64,16 @@ def whiskers(
     }
 
 
-def line_at(letter: str, at: float | str, dash: str = "dot") -> dict[str, Any]:
+def line_at(letter: str, value: float | str, dash: str = "dot") -> dict[str, Any]:
     """A thin line at a value of that axis, over the whole plot."""
-    other = "y" if letter == "x" else "x"
+    other_letter = "y" if letter == "x" else "x"
     return {
         "type": "line",
-        f"{other}ref": "paper",
-        f"{letter}0": at,
-        f"{letter}1": at,
-        f"{other}0": 0,
-        f"{other}1": 1,
+        f"{other_letter}ref": "paper",
+        f"{letter}0": value,
+        f"{letter}1": value,
+        f"{other_letter}0": 0,
+        f"{other_letter}1": 1,
         "line": {"width": 1, "dash": dash, "color": "#7a7f87"},
     }
 

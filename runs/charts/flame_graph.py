@@ -125,15 +125,15 @@ def view(
     `zoom` are the positions of the frames on the way, by their names' order; one that leads nowhere
     ends where it can. `link` gives the address of a zoom.
     """
-    top, then, way = _zoomed(after, before, zoom)
+    top, then, path = _zoomed(after, before, zoom)
     drawing = _Drawing(after, top, before, search.lower(), link)
-    height, drawn = _stacked(drawing, then, way[-1][1], MARGIN)
+    height, drawn = _stacked(drawing, then, path[-1][1], MARGIN)
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="flames" viewBox="0 0 {WIDTH} {height}" '
         'font-family="monospace" font-size="11">'
     )
-    found = _found(after, drawing.search) if search else None
-    return View("\n".join([head, *drawn, "</svg>"]), found, way)
+    found_share = _found(after, drawing.search) if search else None
+    return View("\n".join([head, *drawn, "</svg>"]), found_share, path)
 
 
 def _zoomed(
@@ -141,13 +141,13 @@ def _zoomed(
 ) -> tuple[Frame, Frame | None, list[tuple[str, Zoom]]]:
     frame, then = after, before
     places: list[tuple[str, Zoom]] = [(after.name, ())]
-    for place in zoom:
+    for position in zoom:
         names = sorted(frame.called)
-        if not 0 <= place < len(names):
+        if not 0 <= position < len(names):
             break
-        frame = frame.called[names[place]]
-        then = then.called.get(names[place]) if then else None
-        places.append((frame.name, (*places[-1][1], place)))
+        frame = frame.called[names[position]]
+        then = then.called.get(names[position]) if then else None
+        places.append((frame.name, (*places[-1][1], position)))
     return frame, then, places
 
 
@@ -167,13 +167,13 @@ def _boxes(drawing: _Drawing, before: Frame | None, zoom: Zoom) -> Iterator[_Box
     while waiting:
         box = waiting.pop()
         yield box
-        left = box.left
-        for place, name in enumerate(sorted(box.frame.called)):
+        left_edge = box.left
+        for position, name in enumerate(sorted(box.frame.called)):
             frame = box.frame.called[name]
             if frame.samples >= narrowest:
                 then = box.before.called.get(name) if box.before else None
-                waiting.append(_Box(frame, then, (*box.zoom, place), left, box.row + 1))
-            left += frame.samples
+                waiting.append(_Box(frame, then, (*box.zoom, position), left_edge, box.row + 1))
+            left_edge += frame.samples
 
 
 def _is_found(frame: Frame, search: str) -> bool:
@@ -203,8 +203,8 @@ def _drawn(box: _Box, drawing: _Drawing, height: int) -> str:
     if changed is not None:
         sentence += f" ({changed.before:.2f} %, {changed.points:+.2f})"
     room = int((width - 6) / LETTER)
-    shown = name if len(name) <= room else f"{name[: max(room - 2, 0)]}.."
-    label = f'<text x="{x + 3:.1f}" y="{y + 12}" fill="#121820">{escape(shown)}</text>'
+    label_text = name if len(name) <= room else f"{name[: max(room - 2, 0)]}.."
+    label = f'<text x="{x + 3:.1f}" y="{y + 12}" fill="#121820">{escape(label_text)}</text>'
     begin, end = "<g>", "</g>"
     if drawing.link is not None:
         begin, end = f"<a href={quoteattr(drawing.link(box.zoom))}>", "</a>"

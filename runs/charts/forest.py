@@ -63,10 +63,10 @@ def forest(branches: Sequence[Branch], *, minimum_effect: float, words: Words) -
 
     The axis is logarithmic: twice as fast is as far from 1 as half as fast.
     """
-    places = [(len(branches) - place, branch) for place, branch in enumerate(branches)]
+    places = [(len(branches) - row, branch) for row, branch in enumerate(branches)]
     return {
         "data": [
-            _trace(code, [each for each in places if each[1].verdict == code], words)
+            _trace(code, [branches for branches in places if branches[1].verdict == code], words)
             for code in STYLES
             if any(branch.verdict == code for branch in branches)
         ],
@@ -75,7 +75,7 @@ def forest(branches: Sequence[Branch], *, minimum_effect: float, words: Words) -
             xaxis=_x_axis(branches, words),
             yaxis={
                 "tickmode": "array",
-                "tickvals": [place for place, _branch in places],
+                "tickvals": [row for row, _branch in places],
                 "ticktext": [branch.label for _place, branch in places],
                 "range": [0.4, len(branches) + 0.6],
                 "automargin": True,
@@ -99,7 +99,7 @@ def _trace(code: str, rows: Sequence[tuple[int, Branch]], words: Words) -> dict[
     return scatter(
         words.verdicts.get(code, code),
         ratios,
-        (place for place, _branch in rows),
+        (row for row, _branch in rows),
         text=[branch.label for branch in branches],
         marker={"size": 10, "symbol": symbol},
         meta={"slot": slot, "urls": [branch.url for branch in branches]},
@@ -129,7 +129,7 @@ def _x_axis(branches: Sequence[Branch], words: Words) -> dict[str, Any]:
 
 
 def _reach(branches: Sequence[Branch]) -> tuple[float, float]:
-    ends = [end for each in branches for end in (each.ratio, each.low, each.high) if end]
+    ends = [end for branch in branches for end in (branch.ratio, branch.low, branch.high) if end]
     return min(1 / NARROWEST, *ends), max(NARROWEST, *ends)
 
 

@@ -82,11 +82,11 @@ def history(
             shapes=[
                 *(line_at("x", step.at.isoformat()) for step in steps),
                 *(line_at("x", host.at.isoformat(), "dash") for host in hosts),
-                *(line_at("x", each.at.isoformat()) for each in decisions),
+                *(line_at("x", event.at.isoformat()) for event in decisions),
             ],
             annotations=[
                 *(_label(host, top=True) for host in hosts),
-                *(_label(each, top=False) for each in decisions),
+                *(_label(event, top=False) for event in decisions),
             ],
             showlegend=False,
         ),

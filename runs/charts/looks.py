@@ -29,9 +29,9 @@ class Look:
 
     def colour_of(self, trace: Mapping[str, Any], index: int) -> str:
         """The trace's own colour, else that of its slot, or of its position among the traces."""
-        own = trace.get("line", {}).get("color") or trace.get("marker", {}).get("color")
-        if isinstance(own, str):
-            return own
+        own_colour = trace.get("line", {}).get("color") or trace.get("marker", {}).get("color")
+        if isinstance(own_colour, str):
+            return own_colour
         slot = int((trace.get("meta") or {}).get("slot", index))
         return self.colours[slot % len(self.colours)]
 

@@ -45,8 +45,8 @@ def number(value: Any, form: str) -> str:
     if fixed:
         return f"{value:{grouped}.{fixed}f}"
     if value and 1e-4 <= abs(value) < 1e15:
-        whole = len(str(int(abs(value))))
-        text = f"{value:{grouped}.{max(digits - whole, 0)}f}" if abs(value) >= 1 else ""
+        whole_digits = len(str(int(abs(value))))
+        text = f"{value:{grouped}.{max(digits - whole_digits, 0)}f}" if abs(value) >= 1 else ""
         text = text or f"{value:.{digits}g}"
         return text.rstrip("0").rstrip(".") if "." in text else text
     return f"{value:.{digits}g}"
@@ -62,7 +62,7 @@ def _format(form: str) -> tuple[str, str, int]:
 
 def _filled(template: str, trace: Mapping[str, Any], index: int) -> str:
     begin, fields = _parsed(template)
-    parts = [begin]
+    pieces = [begin]
     for name, position, form, text in fields:
         values = trace.get(name)
         value = values[index] if isinstance(values, list | tuple) and len(values) > index else None
@@ -70,8 +70,8 @@ def _filled(template: str, trace: Mapping[str, Any], index: int) -> str:
             value = value[position]
         if name == "fullData.name":
             value = html.escape(str(trace.get("name", "")))
-        parts += [number(value, form), text]
-    return "".join(parts)
+        pieces += [number(value, form), text]
+    return "".join(pieces)
 
 
 @lru_cache(maxsize=256)
@@ -80,8 +80,8 @@ def _parsed(template: str) -> tuple[str, tuple[tuple[str, int | None, str, str],
 
     Each point of a trace fills it: it is read once.
     """
-    begin, *rest = _FIELD.split(template)
-    fields = zip(*(rest[each::4] for each in range(4)), strict=True)
+    begin, *pieces = _FIELD.split(template)
+    fields = zip(*(pieces[offset::4] for offset in range(4)), strict=True)
     return begin, tuple(
         (name, int(position) if position else None, form or "", text)
         for name, position, form, text in fields

@@ -55,10 +55,12 @@ class Logarithmic(Linear):
         return _ticks(self, self.marks, self._powers())
 
     def _powers(self) -> list[float]:
-        first, last = math.floor(math.log10(self.low)), math.ceil(math.log10(self.high))
-        digits = (1, 2, 5) if last - first <= 2 else (1,)
-        powers = [digit * 10.0**power for power in range(first, last + 1) for digit in digits]
-        few = sum(self.low <= each <= self.high for each in powers) < 2
+        first_power, last_power = math.floor(math.log10(self.low)), math.ceil(math.log10(self.high))
+        digits = (1, 2, 5) if last_power - first_power <= 2 else (1,)
+        powers = [
+            digit * 10.0**power for power in range(first_power, last_power + 1) for digit in digits
+        ]
+        few = sum(self.low <= power <= self.high for power in powers) < 2
         return list(nice(self.low, self.high)) if few else powers
 
 
@@ -68,7 +70,7 @@ def _ticks(
     """At the marks, else at the numbers, as far as they are on the axis."""
     marks = marks or [(value, number(value)) for value in numbers]
     placed = [(scale.place(value), text) for value, text in marks]
-    return [(place, text) for place, text in placed if place is not None and -1e-9 <= place <= 1]
+    return [(share, text) for share, text in placed if share is not None and -1e-9 <= share <= 1]
 
 
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
@@ -94,15 +96,15 @@ class Time:
 
     def place(self, value: float | str) -> float | None:
         """The share of the way from low to high."""
-        at = _seconds(value) if isinstance(value, str) else value
-        return (at - self.low) / (self.high - self.low)
+        seconds = _seconds(value) if isinstance(value, str) else value
+        return (seconds - self.low) / (self.high - self.low)
 
     def ticks(self) -> list[tuple[float, str]]:
         """Whole seconds, minutes, hours, days, or first days of months, as many as are readable."""
         return [
-            (self.place(at) or 0.0, text)
-            for at, text in self._marks()
-            if self.low <= at <= self.high
+            (self.place(seconds) or 0.0, text)
+            for seconds, text in self._marks()
+            if self.low <= seconds <= self.high
         ]
 
     def _marks(self) -> Iterator[tuple[float, str]]:
@@ -115,26 +117,26 @@ class Time:
         ):
             for step in steps:
                 if span <= step * unit * MOST_TICKS:
-                    first = math.ceil(self.low / (step * unit))
-                    last = math.floor(self.high / (step * unit))
-                    for number_of in range(first, last + 1):
-                        at = number_of * step * unit
-                        yield at, f"{_date(at):{form}}"
+                    first_number = math.ceil(self.low / (step * unit))
+                    last_number = math.floor(self.high / (step * unit))
+                    for number_of in range(first_number, last_number + 1):
+                        seconds = number_of * step * unit
+                        yield seconds, f"{_date(seconds):{form}}"
                     return
         yield from self._months(span / DAY / 30.4)
 
     def _months(self, span: float) -> Iterator[tuple[float, str]]:
-        step = next((each for each in MONTHS if span <= each * MOST_TICKS), MONTHS[-1])
+        step = next((months for months in MONTHS if span <= months * MOST_TICKS), MONTHS[-1])
         start, end = _date(self.low), _date(self.high)
-        first = (start.year * 12 + start.month - 1) // step * step
-        for month in range(first, end.year * 12 + end.month, step):
-            at = datetime(month // 12, month % 12 + 1, 1, tzinfo=UTC)
-            yield at.timestamp(), f"{at:%Y}" if step >= 12 else f"{at:%Y-%m}"
+        first_month = (start.year * 12 + start.month - 1) // step * step
+        for month in range(first_month, end.year * 12 + end.month, step):
+            moment = datetime(month // 12, month % 12 + 1, 1, tzinfo=UTC)
+            yield moment.timestamp(), f"{moment:%Y}" if step >= 12 else f"{moment:%Y-%m}"
 
 
 def _seconds(value: str) -> float:
-    at = datetime.fromisoformat(value)
-    return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
+    moment = datetime.fromisoformat(value)
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
 def _date(seconds: float) -> datetime:
@@ -171,10 +173,10 @@ def nice(low: float, high: float) -> list[float]:
         return [low]
     rough = (high - low) / MOST_TICKS
     power = 10.0 ** math.floor(math.log10(rough))
-    step = next(each * power for each in STEPS if each * power >= rough * (1 - 1e-9))
-    first = math.ceil(low / step - 1e-9)
-    last = math.floor(high / step + 1e-9)
-    return [round(index * step, 12) for index in range(first, last + 1)]
+    step = next(step * power for step in STEPS if step * power >= rough * (1 - 1e-9))
+    first_index = math.ceil(low / step - 1e-9)
+    last_index = math.floor(high / step + 1e-9)
+    return [round(index * step, 12) for index in range(first_index, last_index + 1)]
 
 
 def widened(values: Sequence[float], *, from_zero: bool) -> tuple[float, float]:

@@ -23,11 +23,11 @@ def shifts(ends: Sequence[float], highest: float) -> list[float]:
     """
     scale = PLOT_HEIGHT / highest if highest > 0 else 0.0
     order = sorted(range(len(ends)), key=ends.__getitem__)
-    wanted = [ends[index] * scale for index in order]
-    placed = _spread(wanted)
+    wanted_heights = [ends[index] * scale for index in order]
+    placed = _spread(wanted_heights)
     moved = [0.0] * len(ends)
-    for index, at, to in zip(order, wanted, placed, strict=True):
-        moved[index] = round(to - at, 1)
+    for index, wanted_height, placed_height in zip(order, wanted_heights, placed, strict=True):
+        moved[index] = round(placed_height - wanted_height, 1)
     return moved
 
 
@@ -73,10 +73,10 @@ class Point:
 
     @classmethod
     def of(
-        cls, x: Any, found: Summary, *, mark: str = "", note: str = "", url: str = ""
+        cls, x: Any, summary: Summary, *, mark: str = "", note: str = "", url: str = ""
     ) -> "Point":
         """The point of a cell with this summary."""
-        return cls(x, found.median, found.minimum, found.maximum, found.n, mark, note, url)
+        return cls(x, summary.median, summary.minimum, summary.maximum, summary.n, mark, note, url)
 
 
 @dataclass(frozen=True)
@@ -160,11 +160,11 @@ def grow_by_factors(levels: Sequence[float]) -> bool:
 
 def _dashed(lines: Sequence[Line]) -> list[tuple[Line, str]]:
     """Lines of the same major version share its colour and differ in their dashes."""
-    seen: dict[str, int] = {}
+    lines_of_major: dict[str, int] = {}
     dashed = []
     for line in lines:
-        position = seen.get(line.major, 0) if line.major else 0
-        seen[line.major] = position + 1
+        position = lines_of_major.get(line.major, 0) if line.major else 0
+        lines_of_major[line.major] = position + 1
         dashed.append((line, palette.dash(position)))
     return dashed
 
@@ -193,9 +193,9 @@ def hover(points: Sequence[Point], words: Words, head: str) -> dict[str, Any]:
     return {
         **({"meta": {"urls": urls}} if any(urls) else {}),
         "customdata": [
-            [each.minimum, each.maximum, words.number(each.n, each.mark)]
-            + ([each.note] if has_notes else [])
-            for each in points
+            [point.minimum, point.maximum, words.number(point.n, point.mark)]
+            + ([point.note] if has_notes else [])
+            for point in points
         ],
         "hovertemplate": (
             f"{head}<br>{words.median}: %{{y:,.6~g}}"
@@ -207,8 +207,8 @@ def hover(points: Sequence[Point], words: Words, head: str) -> dict[str, Any]:
 
 def ranges(points: Sequence[Point], width: int) -> dict[str, Any]:
     """Whiskers from the minimum to the maximum."""
-    lows, highs = [each.minimum for each in points], [each.maximum for each in points]
-    return whiskers([each.median for each in points], lows, highs, width=width)
+    lows, highs = [point.minimum for point in points], [point.maximum for point in points]
+    return whiskers([point.median for point in points], lows, highs, width=width)
 
 
 def _symbols(line: Line, style: palette.Style | None) -> str | list[str]:
@@ -221,11 +221,11 @@ def _symbols(line: Line, style: palette.Style | None) -> str | list[str]:
 
 
 def _x_axis(text: str, levels: Sequence[float], *, log_x: bool) -> dict[str, Any]:
-    found = axis(text, type="log") if log_x else axis(text)
+    x_axis = axis(text, type="log") if log_x else axis(text)
     if log_x or _have_room(levels):
-        found |= {"tickmode": "array", "tickvals": list(levels)}
-        found["ticktext"] = [f"{level:g}" for level in levels]
-    return found
+        x_axis |= {"tickmode": "array", "tickvals": list(levels)}
+        x_axis["ticktext"] = [f"{level:g}" for level in levels]
+    return x_axis
 
 
 def _y_axis(axes: Axes) -> dict[str, Any]:

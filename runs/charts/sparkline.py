@@ -20,8 +20,8 @@ def sparkline(values: Sequence[float]) -> str:
     scale = (HEIGHT - 2 * MARGIN) / (high - low) if high > low else 0.0
     step = (WIDTH - 2 * MARGIN) / (len(values) - 1)
     return " ".join(
-        f"{MARGIN + place * step:.1f},{HEIGHT - MARGIN - (values[place] - low) * scale:.1f}"
-        for place in thin(values, 2 * WIDTH)
+        f"{MARGIN + index * step:.1f},{HEIGHT - MARGIN - (values[index] - low) * scale:.1f}"
+        for index in thin(values, 2 * WIDTH)
     )
 
 

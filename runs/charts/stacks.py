@@ -52,8 +52,8 @@ def tree_of(folded: str) -> Frame:
         frame.samples += samples
         # What perf cannot name is one box, not a tower of them.
         pairs = zip(names, ["", *names], strict=False)
-        named = [name for name, below in pairs if not name == below == UNKNOWN]
-        for name in named[: MOST_ROWS - 1]:
+        named_rows = [name for name, below in pairs if not name == below == UNKNOWN]
+        for name in named_rows[: MOST_ROWS - 1]:
             frame = frame.called.setdefault(name, Frame(name))
             frame.samples += samples
     return root
@@ -61,28 +61,30 @@ def tree_of(folded: str) -> Frame:
 
 def own_samples(root: Frame) -> Counter[str]:
     """The samples in each function itself, wherever it was called from."""
-    found: Counter[str] = Counter()
+    samples: Counter[str] = Counter()
     waiting = [root]
     while waiting:
         frame = waiting.pop()
-        below = sum(each.samples for each in frame.called.values())
-        found[frame.name] += frame.samples - below
+        below = sum(frame.samples for frame in frame.called.values())
+        samples[frame.name] += frame.samples - below
         waiting += frame.called.values()
-    return +found
+    return +samples
 
 
 def changes(before: Frame, after: Frame) -> list[Change]:
     """Every function's own share in both, those that differ most first."""
-    left, right = own_samples(before), own_samples(after)
-    found = [
-        change(name, left[name], before.samples, right[name], after.samples)
-        for name in left.keys() | right.keys()
+    before_samples, right = own_samples(before), own_samples(after)
+    all_changes = [
+        change(name, before_samples[name], before.samples, right[name], after.samples)
+        for name in before_samples.keys() | right.keys()
     ]
-    return sorted(found, key=lambda each: (-abs(each.points), each.name))
+    return sorted(all_changes, key=lambda change: (-abs(change.points), change.name))
 
 
 def change(name: str, before: int, all_before: int, after: int, all_after: int) -> Change:
     """The change of one share: `before` of `all_before` samples to `after` of `all_after`."""
-    left, right = before / max(all_before, 1), after / max(all_after, 1)
-    variance = left * (1 - left) / max(all_before, 1) + right * (1 - right) / max(all_after, 1)
-    return Change(name, 100 * left, 100 * right, 100 * math.sqrt(variance))
+    before_share, right = before / max(all_before, 1), after / max(all_after, 1)
+    variance = before_share * (1 - before_share) / max(all_before, 1) + right * (1 - right) / max(
+        all_after, 1
+    )
+    return Change(name, 100 * before_share, 100 * right, 100 * math.sqrt(variance))

@@ -124,7 +124,7 @@ class _Drawing:
     def has_stops(self) -> bool:
         """Whether the Tab key stops at the points: if they are not too many."""
         urls = ((trace.get("meta") or {}).get("urls") or () for trace in self.traces)
-        return sum(1 for each in urls for url in each if url) <= MOST_STOPS
+        return sum(1 for address in urls for url in address if url) <= MOST_STOPS
 
     def plane(self, trace: Mapping[str, Any]) -> Plane:
         """Where and how the trace is drawn."""
@@ -138,18 +138,18 @@ def render(figure: Figure, *, title: str = "", look: Look = PAPER) -> str:
     On a transparent ground. Raises ValueError for an unsupported kind of trace.
     """
     drawing = _drawing(figure, look)
-    named = escape(title, {'"': "&quot;"})
+    label = escape(title, {'"': "&quot;"})
     # Of a picture with role img nothing within is told, its links neither.
     role = "group" if look.has_points else "img"
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="{role}" aria-label="{named}"',
+    elements = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="{role}" aria-label="{label}"',
         f' font-family="sans-serif" font-size="12" fill={quoteattr(look.soft)}',
         f' viewBox="0 0 {look.width} {drawing.height:g}"',
         f' width="{look.width}" height="{drawing.height:g}">',
         "" if look.has_points else f"<title>{escape(title)}</title>",
         *_shapes(drawing, "rect"),
         *_x_ticks(drawing),
-        *(part for panel in drawing.panels.values() for part in _y_axis(drawing, panel)),
+        *(element for panel in drawing.panels.values() for element in _y_axis(drawing, panel)),
         *_x_title(drawing),
         *_shapes(drawing, "line"),
         *_traces(drawing),
@@ -157,7 +157,7 @@ def render(figure: Figure, *, title: str = "", look: Look = PAPER) -> str:
         *_legend(drawing),
         "</svg>\n",
     ]
-    return "\n".join(parts)
+    return "\n".join(elements)
 
 
 def _drawing(figure: Figure, look: Look) -> _Drawing:
@@ -181,8 +181,8 @@ def _drawing(figure: Figure, look: Look) -> _Drawing:
     legend, top = _placed_legend(traces, layout, look)
     box, below = _box(layout, look, x, list(axes.values()), top)
     panels = {
-        name: _Panel(each, _part(box, layout.get(f"yaxis{name[1:]}", {}).get("domain")))
-        for name, each in axes.items()
+        name: _Panel(axis, _part(box, layout.get(f"yaxis{name[1:]}", {}).get("domain")))
+        for name, axis in axes.items()
     }
     return _Drawing(traces, layout, look, box.bottom + below, box, x, panels, notes, legend)
 
@@ -204,20 +204,20 @@ def _box(
 ) -> tuple[Box, int]:
     """The place of the plot, and the room below it: labels, names and the legend have theirs."""
     notes = layout.get("annotations", ())
-    beside = [_width(str(note["text"])) + 14 for note in notes if note.get("xshift")]
-    right = max(MARGIN, *beside) if beside else MARGIN
+    widths_beside = [_width(str(note["text"])) + 14 for note in notes if note.get("xshift")]
+    right = max(MARGIN, *widths_beside) if widths_beside else MARGIN
     most = max(
-        (_width(cut(text, MOST_OF_LABEL)) for each in axes for _at, text in each.scale.ticks()),
+        (_width(cut(text, MOST_OF_LABEL)) for axis in axes for _at, text in axis.scale.ticks()),
         default=20,
     )
-    left = most + 14 + (18 if any(each.title for each in axes) else 0)
+    left_edge = most + 14 + (18 if any(axis.title for axis in axes) else 0)
     many = max(0, len(axes) - 1) * (90 if look.is_narrow else 110)
     height = layout.get("height", look.height + many)
-    left, right = min(left, look.width * 0.45), look.width - min(right, look.width / 3)
+    left_edge, right = min(left_edge, look.width * 0.45), look.width - min(right, look.width / 3)
     lines = max((text.count("<br>") for _at, text in x.scale.ticks()), default=0)
-    turned = 34 if _is_turned(x, right - left) else 0
+    turned = 34 if _is_turned(x, right - left_edge) else 0
     below = 32 + 14 * lines + (22 if x.title else 0) + turned
-    return Box(left, top, right, height - below), below
+    return Box(left_edge, top, right, height - below), below
 
 
 def _is_turned(x: Axis, wide: float) -> bool:
@@ -240,23 +240,23 @@ def _placed_legend(
     traces: Sequence[Mapping[str, Any]], layout: Mapping[str, Any], look: Look
 ) -> tuple[list[tuple[float, float, int]], float]:
     """(left, top, trace) of each name above the plot, and where the plot begins."""
-    named = [
+    named_traces = [
         index
         for index, trace in enumerate(traces)
         if trace.get("name") and trace.get("showlegend", True)
     ]
     has_names_beside = any(note.get("xshift") for note in layout.get("annotations", ()))
     is_shown = layout.get("showlegend", True) and not has_names_beside
-    if len(named) < 2 or not is_shown:
+    if len(named_traces) < 2 or not is_shown:
         return [], MARGIN + 4
     placed: list[tuple[float, float, int]] = []
-    left, row = float(MARGIN), 0
-    for index in named:
+    left_edge, row = float(MARGIN), 0
+    for index in named_traces:
         wide = _width(cut(str(traces[index]["name"]), MOST_OF_NAME)) + 44
-        if left + wide > look.width and left > MARGIN:
-            left, row = float(MARGIN), row + 1
-        placed.append((left, MARGIN + row * ROW, index))
-        left += wide
+        if left_edge + wide > look.width and left_edge > MARGIN:
+            left_edge, row = float(MARGIN), row + 1
+        placed.append((left_edge, MARGIN + row * ROW, index))
+        left_edge += wide
     return placed, MARGIN + (row + 1) * ROW + 4
 
 
@@ -265,44 +265,44 @@ def _x_ticks(drawing: _Drawing) -> list[str]:
     ticks = drawing.x.scale.ticks()
     is_named = isinstance(drawing.x.scale, Categories)
     is_turned = _is_turned(drawing.x, box.right - box.left)
-    parts, end = [], -1.0
-    for place, text in ticks:
-        at = box.x(place)
-        parts.append(_line(at, box.bottom, at, box.bottom + 5, look.soft))
+    elements, end = [], -1.0
+    for position, text in ticks:
+        x = box.x(position)
+        elements.append(_line(x, box.bottom, x, box.bottom + 5, look.soft))
         half = _width(text) / 2
-        if not is_named and at - half < end + 4:
+        if not is_named and x - half < end + 4:
             continue
-        end = at + half
-        turned = f' transform="rotate(-30 {at:.1f} {box.bottom + 16:.1f})"' if is_turned else ""
+        end = x + half
+        turned = f' transform="rotate(-30 {x:.1f} {box.bottom + 16:.1f})"' if is_turned else ""
         anchor = "end" if is_turned else "middle"
         # The words of a tick at the edge stay within the picture.
-        at = at if is_turned else min(max(at, half), look.width - half)
+        x = x if is_turned else min(max(x, half), look.width - half)
         for row, words in enumerate(cut(text, 22 if is_turned else 60).split("<br>")):
-            parts.append(
-                f'<text x="{at:.1f}" y="{box.bottom + 18 + 14 * row:.1f}" '
+            elements.append(
+                f'<text x="{x:.1f}" y="{box.bottom + 18 + 14 * row:.1f}" '
                 f'text-anchor="{anchor}"{turned}>{escape(words)}</text>'
             )
-    return parts
+    return elements
 
 
 def _y_axis(drawing: _Drawing, panel: _Panel) -> list[str]:
     box, look = panel.box, drawing.look
-    parts = []
-    for place, text in panel.axis.scale.ticks():
-        at = box.y(place)
-        parts.append(_line(box.left, at, box.right, at, look.grid))
-        parts.append(
-            f'<text x="{box.left - 6:.1f}" y="{at + 4:.1f}" text-anchor="end">'
+    elements = []
+    for position, text in panel.axis.scale.ticks():
+        y = box.y(position)
+        elements.append(_line(box.left, y, box.right, y, look.grid))
+        elements.append(
+            f'<text x="{box.left - 6:.1f}" y="{y + 4:.1f}" text-anchor="end">'
             f"{escape(cut(text, MOST_OF_LABEL))}</text>"
         )
-    parts.append(_line(box.left, box.bottom, box.right, box.bottom, look.soft))
+    elements.append(_line(box.left, box.bottom, box.right, box.bottom, look.soft))
     if panel.axis.title:
         middle, title = (box.top + box.bottom) / 2, _tail(panel.axis.title, box.bottom - box.top)
-        parts.append(
+        elements.append(
             f'<text x="12" y="{middle:.1f}" text-anchor="middle" fill={quoteattr(look.ink)} '
             f'transform="rotate(-90 12 {middle:.1f})">{escape(title)}</text>'
         )
-    return parts
+    return elements
 
 
 def _x_title(drawing: _Drawing) -> Iterator[str]:
@@ -326,13 +326,13 @@ def _shapes(drawing: _Drawing, kind: str) -> Iterator[str]:
         ]
         if shape["type"] != kind or None in ends:
             continue
-        left, low, right, high = (min(max(each or 0.0, 0.0), 1.0) for each in ends)
+        left_share, low, right, high = (min(max(end or 0.0, 0.0), 1.0) for end in ends)
         if kind == "rect":
-            wide, tall = box.x(right) - box.x(left), box.y(low) - box.y(high)
-            yield svg_marks.rectangle(box.x(left), box.y(high), wide, tall, drawing.look.band)
+            wide, tall = box.x(right) - box.x(left_share), box.y(low) - box.y(high)
+            yield svg_marks.rectangle(box.x(left_share), box.y(high), wide, tall, drawing.look.band)
         else:
             colour = shape.get("line", {}).get("color", drawing.look.soft)
-            yield _line(box.x(left), box.y(low), box.x(right), box.y(high), colour, "4 3")
+            yield _line(box.x(left_share), box.y(low), box.x(right), box.y(high), colour, "4 3")
 
 
 def _shape_place(shape: Mapping[str, Any], along: Axis, value: Any) -> float | None:
@@ -357,27 +357,27 @@ def _note(drawing: _Drawing, note: Mapping[str, Any]) -> str:
     box = drawing.box
     y = next(iter(drawing.panels.values())).axis
     across, up = (
-        float(note[each.letter])
-        if note.get(f"{each.letter}ref") == "paper"
-        else each.scale.place(_value(note[each.letter], drawing.layout, each.letter))
-        for each in (drawing.x, y)
+        float(note[axis.letter])
+        if note.get(f"{axis.letter}ref") == "paper"
+        else axis.scale.place(_value(note[axis.letter], drawing.layout, axis.letter))
+        for axis in (drawing.x, y)
     )
     if across is None or up is None:
         return ""
-    left, top = box.x(across) + note.get("xshift", 0), box.y(up) - note.get("yshift", 0)
+    left_edge, top = box.x(across) + note.get("xshift", 0), box.y(up) - note.get("yshift", 0)
     colour = note.get("font", {}).get("color", drawing.look.ink)
     anchor = {"left": "start", "right": "end"}.get(note.get("xanchor", ""), "middle")
     turned = ""
     if note.get("textangle") == -90:
         anchor = "end" if note.get("yanchor") == "top" else "start"
-        left, turned = left - 4, f' transform="rotate(-90 {left - 4:.1f} {top:.1f})"'
+        left_edge, turned = left_edge - 4, f' transform="rotate(-90 {left_edge - 4:.1f} {top:.1f})"'
     shift = -4 if note.get("yanchor") == "bottom" and not turned else 4 if not turned else 0
     text = " ".join(str(note["text"]).split("<br>"))
     # Only texts of people are escaped by who made the figure.
-    shown = html.unescape(text) if "hovertext" in note else text
+    note_text = html.unescape(text) if "hovertext" in note else text
     return (
-        f'<text x="{left:.1f}" y="{top + shift:.1f}" text-anchor="{anchor}" '
-        f"fill={quoteattr(colour)}{turned}>{escape(cut(shown, MOST_OF_LABEL))}</text>"
+        f'<text x="{left_edge:.1f}" y="{top + shift:.1f}" text-anchor="{anchor}" '
+        f"fill={quoteattr(colour)}{turned}>{escape(cut(note_text, MOST_OF_LABEL))}</text>"
     )
 
 
@@ -388,16 +388,16 @@ def _value(value: Any, layout: Mapping[str, Any], letter: str) -> Any:
 
 
 def _legend(drawing: _Drawing) -> list[str]:
-    parts = []
-    for left, top, index in drawing.legend:
+    elements = []
+    for left_edge, top, index in drawing.legend:
         trace = drawing.traces[index]
         colour = drawing.look.colour_of(trace, index)
-        parts += svg_marks.sample(trace, colour, drawing.look.ground, left, top)
-        parts.append(
-            f'<text x="{left + 30:.1f}" y="{top + 4:.1f}" fill={quoteattr(drawing.look.ink)}>'
+        elements += svg_marks.sample(trace, colour, drawing.look.ground, left_edge, top)
+        elements.append(
+            f'<text x="{left_edge + 30:.1f}" y="{top + 4:.1f}" fill={quoteattr(drawing.look.ink)}>'
             f"{escape(cut(str(trace['name']), MOST_OF_NAME))}</text>"
         )
-    return parts
+    return elements
 
 
 def _line(x0: float, y0: float, x1: float, y1: float, colour: str, dash: str = "") -> str:
@@ -410,8 +410,8 @@ def _line(x0: float, y0: float, x1: float, y1: float, colour: str, dash: str = "
 
 def _tail(text: str, room: float) -> str:
     """As much of the end as has room: what tells the names of benchmarks apart, and the unit."""
-    whole = _width(text)
-    return text if whole <= room else f"…{text[-int(len(text) * room / whole) + 1 :]}"
+    text_width = _width(text)
+    return text if text_width <= room else f"…{text[-int(len(text) * room / text_width) + 1 :]}"
 
 
 def _width(text: str) -> float:

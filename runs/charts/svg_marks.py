@@ -94,11 +94,18 @@ CORNERS: dict[str, tuple[tuple[float, float], ...]] = {
 
 
 def marker(
-    symbol: str, x: float, y: float, colour: str, ground: str, size: float = SIZE, *, of: str = ""
+    symbol: str,
+    x: float,
+    y: float,
+    colour: str,
+    ground: str,
+    size: float = SIZE,
+    *,
+    group_colour: str = "",
 ) -> str:
     """One marker; those that end on -open are hollow: as their ground, or a ring if they are large.
 
-    Those that end on -thin are strokes alone. It has no colour of its own in a group `of` that.
+    Those that end on -thin are strokes. In a group of its colour (`group_colour`) it has none.
     """
     name = symbol.removesuffix("-open")
     if name == "x-thin":
@@ -107,7 +114,7 @@ def marker(
     fill = colour
     if symbol.endswith("-open"):
         fill = "none" if size > 2 * SIZE else ground
-    drawn = "" if fill == colour == of else f" {_coloured(fill, colour)}"
+    drawn = "" if fill == colour == group_colour else f" {_coloured(fill, colour)}"
     corners = CORNERS.get(name)
     if corners is None:
         return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{size}"{drawn}/>'
@@ -167,7 +174,7 @@ class Box:
 
 def reach(letter: str, traces: Sequence[Mapping[str, Any]], *, is_stacked: bool) -> list[float]:
     """Every value on that axis that must have room, including whiskers and stacks."""
-    found: list[float] = []
+    reached: list[float] = []
     piled: dict[Any, float] = defaultdict(float)
     for trace in traces:
         values = trace.get(letter, ())
@@ -178,35 +185,35 @@ def reach(letter: str, traces: Sequence[Mapping[str, Any]], *, is_stacked: bool)
             if is_stacked and trace["type"] == "bar":
                 name = trace["x" if letter == "y" else "y"][index]
                 piled[name] += value
-                found.append(piled[name])
+                reached.append(piled[name])
             else:
-                found += [value - minus[index], value + plus[index]]
-    return found
+                reached += [value - minus[index], value + plus[index]]
+    return reached
 
 
 def scatter(trace: Mapping[str, Any], colour: str, plane: Plane) -> list[str]:
     """A line through its points, whiskers, markers, texts; a missing value is a gap."""
     mode = trace.get("mode", "lines")
     places = [plane.at(x, y) for x, y in zip(trace["x"], trace["y"], strict=False)]
-    parts = _paths(trace, places, colour) if "lines" in mode else []
-    parts += _whiskers(trace, places, colour, plane)
+    elements = _paths(trace, places, colour) if "lines" in mode else []
+    elements += _whiskers(trace, places, colour, plane)
     if "markers" not in mode:
-        return parts
+        return elements
     style = trace.get("marker", {})
     symbol, colours = style.get("symbol", "circle"), style.get("color")
     size = style["size"] * OF_DIAMETER if style.get("size") else SIZE
     marks, labels, has_labels = [], [], "text" in mode or "texttemplate" in trace
-    for index, place in enumerate(places):
-        if place:
-            own = colours[index] if isinstance(colours, list | tuple) else colour
+    for index, point in enumerate(places):
+        if point:
+            own_colour = colours[index] if isinstance(colours, list | tuple) else colour
             shape = symbol if isinstance(symbol, str) else symbol[index]
-            drawn = marker(shape, *place, own, plane.look.ground, size, of=colour)
+            drawn = marker(shape, *point, own_colour, plane.look.ground, size, group_colour=colour)
             marks.append(_with_words(trace, index, drawn, plane))
             if has_labels and (text := point_words.label(trace, index)):
                 is_right = trace.get("textposition") == "middle right"
                 shift = (8, 4, "start") if is_right else (0, -8, "middle")
-                labels.append(_label(place[0] + shift[0], place[1] + shift[1], text, shift[2]))
-    return [*parts, f"<g {_coloured(colour, colour)}>", *marks, "</g>", *labels]
+                labels.append(_label(point[0] + shift[0], point[1] + shift[1], text, shift[2]))
+    return [*elements, f"<g {_coloured(colour, colour)}>", *marks, "</g>", *labels]
 
 
 def _with_words(trace: Mapping[str, Any], index: int, drawn: str, plane: Plane) -> str:
@@ -227,7 +234,7 @@ def _with_words(trace: Mapping[str, Any], index: int, drawn: str, plane: Plane) 
 
 def bars(traces: Sequence[tuple[int, Mapping[str, Any]]], plane: Plane, mode: str) -> list[str]:
     """Bars side by side or stacked, upright or lying, with their whiskers and values."""
-    parts = []
+    elements = []
     piled: dict[Any, float] = defaultdict(float)
     for order, (index, trace) in enumerate(traces):
         lies = trace.get("orientation") == "h"
@@ -237,7 +244,7 @@ def bars(traces: Sequence[tuple[int, Mapping[str, Any]]], plane: Plane, mode: st
         if mode == "group":
             width /= len(traces)
             shift = (order - (len(traces) - 1) / 2) * width
-        for at, (name, value) in enumerate(zip(names, values, strict=False)):
+        for position, (name, value) in enumerate(zip(names, values, strict=False)):
             middle = along.place(name)
             if value is None or middle is None:
                 continue
@@ -247,11 +254,11 @@ def bars(traces: Sequence[tuple[int, Mapping[str, Any]]], plane: Plane, mode: st
             if ends[1] is None:
                 continue
             box = _bar_box(plane.box, middle + shift, width, (ends[0], ends[1]), lies=lies)
-            drawn = _bar(box, plane.look.colour_of(trace, index), trace, at)
-            parts.append(_with_words(trace, at, drawn, plane))
+            drawn = _bar(box, plane.look.colour_of(trace, index), trace, position)
+            elements.append(_with_words(trace, position, drawn, plane))
             if not lies:
-                parts += _value_and_whisker(trace, at, value, middle + shift, box, plane)
-    return parts
+                elements += _value_and_whisker(trace, position, value, middle + shift, box, plane)
+    return elements
 
 
 def _bar_box(
@@ -262,24 +269,24 @@ def _bar_box(
     if lies:
         top, bottom = box.y(middle + width / 2), box.y(middle - width / 2)
         return box.x(low), top, box.x(high) - box.x(low), bottom - top
-    left, right = box.x(middle - width / 2), box.x(middle + width / 2)
-    return left, box.y(high), right - left, box.y(low) - box.y(high)
+    left_edge, right = box.x(middle - width / 2), box.x(middle + width / 2)
+    return left_edge, box.y(high), right - left_edge, box.y(low) - box.y(high)
 
 
 def _value_and_whisker(
     trace: Mapping[str, Any],
-    at: int,
+    index: int,
     value: float,
     middle: float,
     box: tuple[float, float, float, float],
     plane: Plane,
 ) -> list[str]:
     minus, plus = _errors(trace, "y")
-    if plus[at] or minus[at]:
-        ends = (plane.y.place(value - minus[at]), plane.y.place(value + plus[at]))
+    if plus[index] or minus[index]:
+        ends = (plane.y.place(value - minus[index]), plane.y.place(value + plus[index]))
         whisker = _whisker(plane.box, "y", plane.box.x(middle), ends)
         return [_stroke(whisker, plane.look.ink)] if whisker else []
-    text = point_words.label(trace, at)
+    text = point_words.label(trace, index)
     # A value that is wider than its bar would cover its neighbour's.
     if trace.get("textposition") != "outside" or 6.2 * len(text) > max(box[2] * 1.25, 24):
         return []
@@ -291,30 +298,30 @@ def _label(x: float, y: float, text: str, anchor: str) -> str:
 
 
 def sample(
-    trace: Mapping[str, Any], colour: str, ground: str, left: float, top: float
+    trace: Mapping[str, Any], colour: str, ground: str, left_edge: float, top: float
 ) -> list[str]:
     """The trace in the legend."""
     if trace["type"] == "bar":
-        return [rectangle(left + 6, top - 5, 12, 10, colour)]
-    parts = []
+        return [rectangle(left_edge + 6, top - 5, 12, 10, colour)]
+    elements = []
     if "lines" in trace.get("mode", "lines"):
-        parts = _paths(trace, [(left, top), (left + 24, top)], colour)
+        elements = _paths(trace, [(left_edge, top), (left_edge + 24, top)], colour)
     if "markers" in trace.get("mode", "lines"):
         symbol = trace.get("marker", {}).get("symbol", "circle")
         shape = symbol if isinstance(symbol, str) else symbol[0]
-        parts.append(marker(shape, left + 12, top, colour, ground))
-    return parts
+        elements.append(marker(shape, left_edge + 12, top, colour, ground))
+    return elements
 
 
 def _paths(
     trace: Mapping[str, Any], places: Sequence[tuple[float, float] | None], colour: str
 ) -> list[str]:
     pieces: list[list[str]] = [[]]
-    for place in places:
-        if place is None:
+    for point in places:
+        if point is None:
             pieces.append([])
         else:
-            pieces[-1].append(f"{place[0]:.1f},{place[1]:.1f}")
+            pieces[-1].append(f"{point[0]:.1f},{point[1]:.1f}")
     dash = DASHES.get(trace.get("line", {}).get("dash", "solid"), "")
     dashed = f' stroke-dasharray="{dash}"' if dash else ""
     width = trace.get("line", {}).get("width", 2)
@@ -340,11 +347,11 @@ def _whiskers(
             continue
         # As Plotly has it, one without a width has no bars at its ends.
         cap = 3 if trace[f"error_{letter}"].get("width", 3) else 0
-        for place, value, less, more in zip(places, trace[letter], minus, plus, strict=False):
-            if place is None or not (less or more):
+        for point, value, less, upper in zip(places, trace[letter], minus, plus, strict=False):
+            if point is None or not (less or upper):
                 continue
-            ends = (scale.place(value - less), scale.place(value + more))
-            path.append(_whisker(plane.box, letter, place[letter == "x"], ends, cap))
+            ends = (scale.place(value - less), scale.place(value + upper))
+            path.append(_whisker(plane.box, letter, point[letter == "x"], ends, cap))
     return [_stroke("".join(path), colour)] if any(path) else []
 
 
@@ -352,41 +359,41 @@ def _errors(trace: Mapping[str, Any], letter: str) -> tuple[list[float], list[fl
     """How far the whiskers reach below and above each value; 0 if there is none."""
     error = trace.get(f"error_{letter}") or {}
     count = len(trace.get(letter, ()))
-    plus = [each or 0.0 for each in error.get("array", ())] or [0.0] * count
-    minus = [each or 0.0 for each in error.get("arrayminus", ())]
+    plus = [error_length or 0.0 for error_length in error.get("array", ())] or [0.0] * count
+    minus = [error_length or 0.0 for error_length in error.get("arrayminus", ())]
     if not minus:
         minus = [0.0] * count if error.get("symmetric") is False else plus
     return minus, plus
 
 
 def _whisker(
-    box: Box, letter: str, at: float, ends: tuple[float | None, float | None], cap: float = 3
+    box: Box, letter: str, position: float, ends: tuple[float | None, float | None], cap: float = 3
 ) -> str:
-    """Along that axis, `at` a place of the other one, with bars of `cap` at its ends."""
+    """Along that axis, `position` a place of the other one, with bars of `cap` at its ends."""
     if ends[0] is None or ends[1] is None:
         return ""
     if letter == "y":
         low, high = box.y(ends[0]), box.y(ends[1])
-        line, bar = f"M{at:.1f} {low:.1f}V{high:.1f}", f"h{2 * cap}"
-        return f"{line}m-{cap} 0{bar}M{at - cap:.1f} {low:.1f}{bar}" if cap else line
+        line, bar = f"M{position:.1f} {low:.1f}V{high:.1f}", f"h{2 * cap}"
+        return f"{line}m-{cap} 0{bar}M{position - cap:.1f} {low:.1f}{bar}" if cap else line
     low, high = box.x(ends[0]), box.x(ends[1])
-    line, bar = f"M{low:.1f} {at:.1f}H{high:.1f}", f"v{2 * cap}"
-    return f"{line}m0 -{cap}{bar}M{low:.1f} {at - cap:.1f}{bar}" if cap else line
+    line, bar = f"M{low:.1f} {position:.1f}H{high:.1f}", f"v{2 * cap}"
+    return f"{line}m0 -{cap}{bar}M{low:.1f} {position - cap:.1f}{bar}" if cap else line
 
 
-def rectangle(left: float, top: float, width: float, height: float, fill: str) -> str:
+def rectangle(left_edge: float, top: float, width: float, height: float, fill: str) -> str:
     """A filled rectangle."""
     return (
-        f'<rect x="{left:.1f}" y="{top:.1f}" width="{width:.1f}" height="{height:.1f}" '
+        f'<rect x="{left_edge:.1f}" y="{top:.1f}" width="{width:.1f}" height="{height:.1f}" '
         f"fill={quoteattr(fill)}/>"
     )
 
 
 def _bar(
-    box: tuple[float, float, float, float], colour: str, trace: Mapping[str, Any], at: int
+    box: tuple[float, float, float, float], colour: str, trace: Mapping[str, Any], index: int
 ) -> str:
     shapes = trace.get("marker", {}).get("pattern", {}).get("shape") or ()
-    if not (shapes and shapes[at]):
+    if not (shapes and shapes[index]):
         return rectangle(*box, colour)
     drawn = rectangle(*box, "none")
     return drawn.replace("/>", f' stroke={quoteattr(colour)} stroke-width="2"/>')

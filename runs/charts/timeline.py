@@ -20,18 +20,20 @@ def thin(values: Sequence[float | None], maximum: int = MAXIMUM_POINTS) -> list[
     if len(values) <= maximum:
         return list(range(len(values)))
     buckets = maximum // 2
-    kept: list[int] = []
+    positions: list[int] = []
     for bucket in range(buckets):
-        first = bucket * len(values) // buckets
-        kept += _extremes(values, first, (bucket + 1) * len(values) // buckets)
-    return kept
+        first_index = bucket * len(values) // buckets
+        positions += _extremes(values, first_index, (bucket + 1) * len(values) // buckets)
+    return positions
 
 
-def _extremes(values: Sequence[float | None], first: int, end: int) -> list[int]:
-    known = [(value, index) for index in range(first, end) if (value := values[index]) is not None]
-    if not known:
-        return [first]
-    return sorted({min(known)[1], max(known)[1]})
+def _extremes(values: Sequence[float | None], first_index: int, end: int) -> list[int]:
+    known_values = [
+        (value, index) for index in range(first_index, end) if (value := values[index]) is not None
+    ]
+    if not known_values:
+        return [first_index]
+    return sorted({min(known_values)[1], max(known_values)[1]})
 
 
 GAP = 0.08
@@ -78,11 +80,11 @@ def timeline(tracks: Sequence[Track], *, x_title: str, major: str = "") -> Figur
 
 
 def _trace(track: Track, position: int, major: str) -> dict[str, Any]:
-    kept = thin(track.values)
+    positions = thin(track.values)
     return scatter(
         track.label,
-        (round(track.start + index * track.interval, 6) for index in kept),
-        (track.values[index] for index in kept),
+        (round(track.start + index * track.interval, 6) for index in positions),
+        (track.values[index] for index in positions),
         mode="lines",
         yaxis=_axis("y", position),
         connectgaps=False,

@@ -71,12 +71,14 @@ def version_line(
     """
     words = words or Words()
     traces = [
-        _trace(origin, chain, place, words, is_first=number == 0)
-        for place, origin in enumerate(origins)
-        for number, chain in enumerate(each for each in origin.chains if len(each.points) > 1)
+        _trace(origin, chain, origin_number, words, is_first=number == 0)
+        for origin_number, origin in enumerate(origins)
+        for number, chain in enumerate(chain for chain in origin.chains if len(chain.points) > 1)
     ]
     traces += [
-        _small(origin, place, words) for place, origin in enumerate(origins) if origin.minors
+        _small(origin, origin_number, words)
+        for origin_number, origin in enumerate(origins)
+        if origin.minors
     ]
     return {
         "data": traces,
@@ -106,7 +108,7 @@ def _narrow_x_axis(versions: Iterable[str], x_title: str) -> dict[str, Any]:
     return {
         "title": {"text": x_title},
         "ticktext": [
-            f"<br>{version}" if place % 2 else version for place, version in enumerate(versions)
+            f"<br>{version}" if index % 2 else version for index, version in enumerate(versions)
         ],
         "tickangle": 0,
     }
@@ -141,10 +143,10 @@ def _clipped(value: float) -> float:
 
 
 def _trace(
-    origin: Origin, chain: Chain, place: int, words: Words, *, is_first: bool
+    origin: Origin, chain: Chain, origin_number: int, words: Words, *, is_first: bool
 ) -> dict[str, Any]:
     points = chain.points
-    known = all(point.low is not None and point.high is not None for point in points)
+    has_intervals = all(point.low is not None and point.high is not None for point in points)
     drawn = [_clipped(point.index) for point in points]
     interval = f"<br>{words.interval}: %{{customdata[0]:.3f}} – %{{customdata[1]:.3f}}"
     trace = scatter(
@@ -155,18 +157,21 @@ def _trace(
         legendgroup=origin.label,
         showlegend=is_first,
         line={"width": 2, "dash": origin.dash},
-        marker={"size": 10, "symbol": [_symbol(point, chain, place) for point in points]},
-        meta={"slot": place, "urls": [origin.urls.get(point.version, "") for point in points]},
-        text=["\N{WARNING SIGN}" if each.version in origin.doubtful else "" for each in points],
+        marker={"size": 10, "symbol": [_symbol(point, chain, origin_number) for point in points]},
+        meta={
+            "slot": origin_number,
+            "urls": [origin.urls.get(point.version, "") for point in points],
+        },
+        text=["\N{WARNING SIGN}" if point.version in origin.doubtful else "" for point in points],
         textposition="middle right",
         customdata=[_known(point, chain, origin, words) for point in points],
         hovertemplate=(
             f"<b>PostgreSQL %{{x}}</b> (%{{fullData.name}})<br>{words.index}: "
             f"%{{customdata[3]:.3f}} ({words.base} %{{customdata[2]}})"
-            f"{interval if known else ''}%{{customdata[4]}}<extra></extra>"
+            f"{interval if has_intervals else ''}%{{customdata[4]}}<extra></extra>"
         ),
     )
-    if known:
+    if has_intervals:
         trace["error_y"] = whiskers(
             drawn,
             [_clipped(point.low or 0) for point in points],
@@ -175,21 +180,23 @@ def _trace(
     return trace
 
 
-def _small(origin: Origin, place: int, words: Words) -> dict[str, Any]:
+def _small(origin: Origin, origin_number: int, words: Words) -> dict[str, Any]:
     """The minor releases, each in the column of its version."""
     index = {point.version: point.index for chain in origin.chains for point in chain.points}
     drawn = [
-        (each, each.ratio * index[each.version]) for each in origin.minors if each.version in index
+        (minor, minor.ratio * index[minor.version])
+        for minor in origin.minors
+        if minor.version in index
     ]
     return scatter(
         origin.label,
-        (each.version for each, _index in drawn),
+        (minor.version for minor, _index in drawn),
         (_clipped(index) for _each, index in drawn),
         legendgroup=origin.label,
         showlegend=False,
-        marker={"size": 5, "symbol": SYMBOLS[min(place, len(SYMBOLS) - 1)]},
-        meta={"slot": place, "urls": [each.url for each, _index in drawn]},
-        customdata=[[each.release, index] for each, index in drawn],
+        marker={"size": 5, "symbol": SYMBOLS[min(origin_number, len(SYMBOLS) - 1)]},
+        meta={"slot": origin_number, "urls": [minor.url for minor, _index in drawn]},
+        customdata=[[minor.release, index] for minor, index in drawn],
         hovertemplate=(
             f"<b>PostgreSQL %{{customdata[0]}}</b> (%{{fullData.name}})<br>{words.index}: "
             "%{customdata[1]:.3f}<extra></extra>"
@@ -201,16 +208,16 @@ def _known(point: Point, chain: Chain, origin: Origin, words: Words) -> list[Any
     """What the hover text says of a point: interval, base, index, doubts, and its record."""
     doubt = f"<br>\N{WARNING SIGN} {words.doubtful}" if point.version in origin.doubtful else ""
     note = origin.notes.get(point.version, "")
-    more = doubt + (f"<br>{note}" if note else "")
-    return [point.low, point.high, chain.base, point.index, more]
+    note_text = doubt + (f"<br>{note}" if note else "")
+    return [point.low, point.high, chain.base, point.index, note_text]
 
 
-def _symbol(point: Point, chain: Chain, place: int) -> str:
+def _symbol(point: Point, chain: Chain, origin_number: int) -> str:
     """Arrows at the ends of the axis; hollow if the interval includes the base."""
     if point.index > MOST:
         return "triangle-up"
     if point.index < LEAST:
         return "triangle-down"
     is_open = point.low is not None and point.high is not None and point.low <= 1 <= point.high
-    symbol = SYMBOLS[min(place, len(SYMBOLS) - 1)]
+    symbol = SYMBOLS[min(origin_number, len(SYMBOLS) - 1)]
     return f"{symbol}-open" if is_open and point.version != chain.base else symbol

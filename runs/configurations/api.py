@@ -50,8 +50,8 @@ class StrictSettings(serializers.DictField):
                 name: words[value] if isinstance(value, bool) else value
                 for name, value in data.items()
             }
-        found: dict[str, str] = super().to_internal_value(data)
-        return found
+        texts: dict[str, str] = super().to_internal_value(data)
+        return texts
 
 
 class ContentSerializer(serializers.Serializer[Any]):
@@ -69,9 +69,9 @@ class ContentSerializer(serializers.Serializer[Any]):
 
     def content(self) -> Content:
         """What was given. Only of a valid body."""
-        given = self.validated_data
+        fields = self.validated_data
         return Content(
-            given["settings"], given.get("initdb_options", []), given.get("written_for", "")
+            fields["settings"], fields.get("initdb_options", []), fields.get("written_for", "")
         )
 
 
@@ -174,26 +174,26 @@ class ConfigurationDoor(ReadOnlyDoor[Configuration]):
     @extend_schema(request=NewConfigurationSerializer)
     def create(self, request: Request) -> Response:
         """Make a configuration. Refused with every fault, if its version would not start."""
-        given = doors.taken(NewConfigurationSerializer, request)
-        made = configurations.create(
-            name=given.validated_data["name"],
-            slug=given.validated_data.get("slug", ""),
-            description=given.validated_data.get("description", ""),
-            content=given.content(),
-            project=_project(request, given.validated_data.get("project", "")),
+        body = doors.taken(NewConfigurationSerializer, request)
+        configuration = configurations.create(
+            name=body.validated_data["name"],
+            slug=body.validated_data.get("slug", ""),
+            description=body.validated_data.get("description", ""),
+            content=body.content(),
+            project=_project(request, body.validated_data.get("project", "")),
             by=person(request),
         )
-        return Response(ConfigurationSerializer(made).data, status=status.HTTP_201_CREATED)
+        return Response(ConfigurationSerializer(configuration).data, status=status.HTTP_201_CREATED)
 
     @extend_schema(request=CheckSerializer, responses={200: CheckedSerializer})
     @action(detail=False, methods=["post"], pagination_class=None, filterset_class=None)
     def check(self, request: Request, **_kwargs: Any) -> Response:
         """Say what each version would refuse, what it gets, and what bars comparisons."""
-        given = doors.taken(CheckSerializer, request)
+        body = doors.taken(CheckSerializer, request)
         checked = configuration_check.check(
-            given.content(),
-            given.validated_data["versions"],
-            memory_bytes=given.validated_data.get("memory_bytes"),
+            body.content(),
+            body.validated_data["versions"],
+            memory_bytes=body.validated_data.get("memory_bytes"),
         )
         return Response(CheckedSerializer(checked).data)
 
@@ -204,8 +204,8 @@ def _project(request: Request, slug: str) -> Project:
     if isinstance(request.auth, Token) or not slug:
         return project_of(request, Right.CONFIGURE) or projects.default()
     choices = permissions.choices(cast(User, request.user), Right.CONFIGURE)
-    found = choices.filter(slug=slug).first()
-    if found is None:
+    project = choices.filter(slug=slug).first()
+    if project is None:
         message = _("You make configurations in no project %(slug)s.") % {"slug": slug}
         raise serializers.ValidationError({"project": [ErrorDetail(message, "does_not_exist")]})
-    return found
+    return project

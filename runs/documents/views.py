@@ -41,14 +41,15 @@ BLOCK = 2**16
 @addresses.page("campaign-report")
 def campaign_report(request: HttpRequest, slug: str) -> HttpResponse:
     """The report as a file: `format` is html, md or rst, `lang` en or ja."""
-    wanted = request.GET.get("format", "html")
-    if wanted not in formats.FORMATS:
-        known = ", ".join(formats.FORMATS)
+    wanted_format = request.GET.get("format", "html")
+    if wanted_format not in formats.FORMATS:
+        known_formats = ", ".join(formats.FORMATS)
         message = _("There is no format %(format)s; known are %(known)s.")
         return HttpResponseBadRequest(
-            message % {"format": wanted, "known": known}, content_type="text/plain; charset=utf-8"
+            message % {"format": wanted_format, "known": known_formats},
+            content_type="text/plain; charset=utf-8",
         )
-    key, made = _campaign(request, slug).pk, formats.FORMATS[wanted]
+    key, report_format = _campaign(request, slug).pk, formats.FORMATS[wanted_format]
     into, today = language(request.GET.get("lang", "")), timezone.localdate()
     address = request.build_absolute_uri(f"/campaigns/{slug}/")
 
@@ -56,11 +57,13 @@ def campaign_report(request: HttpRequest, slug: str) -> HttpResponse:
         # Read after the version: what is kept under it must not be older.
         campaign = _campaign(request, slug)
         report = reports.of_campaign(campaign, language=into, address=address, today=today)
-        return b64encode(made.write(report)).decode()
+        return b64encode(report_format.write(report)).decode()
 
-    question = ("report", key, wanted, into, address, str(today))
+    question = ("report", key, wanted_format, into, address, str(today))
     content = caching.answer(question, caching.versions([key]).whole, make)
-    return file(b64decode(content), f"{slug}-{into}.{made.ending}", made.media_type)
+    return file(
+        b64decode(content), f"{slug}-{into}.{report_format.ending}", report_format.media_type
+    )
 
 
 @addresses.page("campaign-script")
@@ -82,8 +85,8 @@ def campaign_script(request: HttpRequest, slug: str) -> HttpResponse:
 @addresses.page("run-script")
 def run_script(request: HttpRequest, run_id: int) -> HttpResponse:
     """What one run executed."""
-    listed = Run.objects.select_related("campaign", "cell", "cluster")
-    run = get_object_or_404(projects.visible(listed, to=request.user), pk=run_id)
+    runs = Run.objects.select_related("campaign", "cell", "cluster")
+    run = get_object_or_404(projects.visible(runs, to=request.user), pk=run_id)
     return _script(
         f"run-{run.pk}",
         run.campaign.title,
@@ -117,15 +120,17 @@ def _printed_figures(campaign: Campaign) -> str:
     return f"{reverse('api:measurement-list')}?{query}"
 
 
-def language(wanted: str) -> str:
+def language(wanted_language: str) -> str:
     """A language that there is: the one wanted, else the reader's own."""
-    known = [code for code, _name in settings.LANGUAGES]
-    return wanted if wanted in known else (get_language() or "en")[:2]
+    known_languages = [code for code, _name in settings.LANGUAGES]
+    return wanted_language if wanted_language in known_languages else (get_language() or "en")[:2]
 
 
 def _campaign(request: HttpRequest, slug: str) -> Campaign:
-    listed = campaigns.listed().select_related("topology", "configuration", "published__source")
-    return get_object_or_404(projects.visible(listed, to=request.user), slug=slug)
+    campaigns_found = campaigns.listed().select_related(
+        "topology", "configuration", "published__source"
+    )
+    return get_object_or_404(projects.visible(campaigns_found, to=request.user), slug=slug)
 
 
 def _script(name: str, title: str, runs: list[RecordedRun], address: str) -> HttpResponse:

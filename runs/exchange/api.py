@@ -69,8 +69,10 @@ class ImportDoor(APIView):
     )
     def post(self, request: Request, slug: str) -> Response:
         """Store an export in a project: all of it, or nothing; what is there stays."""
-        own = Q(pk=request.auth.project_id) if isinstance(request.auth, Token) else Q()
-        project = get_object_or_404(projects.readable(reader(request)).filter(own), slug=slug)
+        own_project = Q(pk=request.auth.project_id) if isinstance(request.auth, Token) else Q()
+        project = get_object_or_404(
+            projects.readable(reader(request)).filter(own_project), slug=slug
+        )
         sent = request._request
         if sent.content_type != MEDIA_TYPE:
             raise UnsupportedMediaType(sent.content_type or "?")

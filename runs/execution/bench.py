@@ -271,11 +271,11 @@ class Bench:
             (member.cluster.log, member.node) if member else (self.cluster.log, self.database)
         )
         try:
-            answer = await self.run("tail", "-n", str(lines), log, on=node)
+            tail = await self.run("tail", "-n", str(lines), log, on=node)
         except CommandTimeout:
             logger.warning("the server's log of run %s cannot be read", self.plan.run_id)
             return ""
-        return answer.stdout.decode(errors="replace").rstrip()
+        return tail.stdout.decode(errors="replace").rstrip()
 
     async def sql(
         self, name: str, statement: str, *, database: str = DATABASE, at: str = MAIN
@@ -353,18 +353,18 @@ class Bench:
 
         The folders are those of the data, and of steps that belong to the load.
         """
-        found: dict[str, tuple[Node, list[str]]] = {generator.name: (generator, [])}
+        machines: dict[str, tuple[Node, list[str]]] = {generator.name: (generator, [])}
         if generator is self.generators[0]:
-            found |= {node.name: (node, []) for node in self.database_nodes}
+            machines |= {node.name: (node, []) for node in self.database_nodes}
         clusters = [(self.database, self.cluster)]
         clusters += [(member.node, member.cluster) for member in self.members.values()]
         for node, cluster in clusters:
-            if node.name in found:
-                found[node.name][1].append(cluster.data)
+            if node.name in machines:
+                machines[node.name][1].append(cluster.data)
         for node, step in self.of_the_load:
-            if node.name in found:
-                found[node.name][1].append(f"{node.steps_directory}/{step}")
-        return found
+            if node.name in machines:
+                machines[node.name][1].append(f"{node.steps_directory}/{step}")
+        return machines
 
     async def loaded(self, work: Coroutine[Any, Any, None]) -> None:
         """Run the load; disks of databases are guarded even on machines without a step of it.
@@ -402,7 +402,7 @@ class Bench:
         self, node: Node, name: str, on_errors: Callable[[str], Awaitable[None]]
     ) -> NoReturn:
         """Look at a running step now and then. No error here must cost the step."""
-        seen, wait = b"", LIVE_SECONDS
+        read_bytes, wait = b"", LIVE_SECONDS
         while True:
             await asyncio.sleep(wait)
             host = node.line.open_host()
@@ -410,10 +410,10 @@ class Bench:
                 continue
             wait *= 2  # a hanging look, as on a dead NFS mount, leaves a process there
             try:
-                new = await peek(host, node.steps_directory, name, "err", len(seen))
-                if new:
-                    seen += new
-                    await on_errors(seen.decode(errors="replace"))
+                new_bytes = await peek(host, node.steps_directory, name, "err", len(read_bytes))
+                if new_bytes:
+                    read_bytes += new_bytes
+                    await on_errors(read_bytes.decode(errors="replace"))
                 wait = LIVE_SECONDS
             except Exception:
                 logger.exception("progress of step %s of run %s not shown", name, self.plan.run_id)

@@ -89,10 +89,10 @@ async def carry_on(
     except TargetRestarted:
         return Ended("build_interrupted")
     output = neutralised(result.stdout)
-    found = _ENDED.search(output)
-    if found is None:
+    end_match = _ENDED.search(output)
+    if end_match is None:
         return Ended("build_failed", (output + neutralised(result.stderr))[-8000:])
-    return Ended(found[1], output[: found.start()].strip())
+    return Ended(end_match[1], output[: end_match.start()].strip())
 
 
 async def remove(host: Host, base: BaseDir, commit: str) -> None:
@@ -105,5 +105,5 @@ async def remove(host: Host, base: BaseDir, commit: str) -> None:
 
 
 async def _has_begun(host: Host, folder: str) -> bool:
-    answer = await host.run(["test", "-d", f"{folder}/{STEP}"])
-    return answer.exit_status == 0
+    test_answer = await host.run(["test", "-d", f"{folder}/{STEP}"])
+    return test_answer.exit_status == 0

@@ -46,10 +46,13 @@ def require_release(plan: RunPlan, settings: Mapping[str, Mapping[str, str]]) ->
     Packages upgrade a release in place: the run would be stored in the cell of the old one. All
     development versions of a major version share one number, so their names are compared.
     """
-    wanted, shown = str(plan.levels.get("version", "")), settings["server_version"]["setting"]
+    expected_version, actual_version = (
+        str(plan.levels.get("version", "")),
+        settings["server_version"]["setting"],
+    )
     is_other = int(settings["server_version_num"]["setting"]) != plan.version_num
-    if any(each.isalpha() for each in wanted):
-        is_other |= version_text(f"postgres (PostgreSQL) {shown}") != wanted
+    if any(character.isalpha() for character in expected_version):
+        is_other |= version_text(f"postgres (PostgreSQL) {actual_version}") != expected_version
     if not is_other:
         return
     raise TargetProblem(
@@ -60,8 +63,8 @@ def require_release(plan: RunPlan, settings: Mapping[str, Mapping[str, str]]) ->
         code="installation_changed",
         remedy=_("Inspect the server again; what is gone is then no longer offered."),
         bindir=plan.bindir,
-        wanted=wanted or plan.version_num,
-        said=shown,
+        wanted=expected_version or plan.version_num,
+        said=actual_version,
     )
 
 
@@ -255,9 +258,9 @@ class Director:
 
     def _check_checksums(self) -> None:
         """The server itself must confirm what initdb was asked for, or its figures mean nothing."""
-        wanted = makes_checksums(self.plan.version_num, self.plan.initdb_options)
+        has_checksums = makes_checksums(self.plan.version_num, self.plan.initdb_options)
         checksums = self.bench.findings.settings.get("data_checksums", {}).get("setting", "off")
-        if checksums != ("on" if wanted else "off"):
+        if checksums != ("on" if has_checksums else "off"):
             raise TargetProblem(
                 _(
                     "The server says data_checksums = %(said)s, which is not what initdb was "

@@ -31,12 +31,12 @@ async def make_folders_noting_boot(node: Node, folders: Sequence[str]) -> None:
 
 async def restarted(bench: Bench) -> list[str]:
     """The addresses of the run's machines that were restarted since it started."""
-    found = []
+    addresses = []
     for node in bench.nodes:
         words = ["sh", "-c", _COMPARE, "boot", _noted(node), BOOT_ID]
         if (await bench.run(*words, on=node)).exit_status != 0:
-            found.append(node.address)
-    return found
+            addresses.append(node.address)
+    return addresses
 
 
 def _noted(node: Node) -> str:
@@ -142,8 +142,8 @@ async def _gone(bench: Bench) -> TargetProblem | None:
 
 def _is_cut_off(problem: TargetProblem, bench: Bench, log: str) -> bool:
     """Whether generators lost a server that logged no problem."""
-    is_lost = any(each in problem.message for each in _LOST)
-    return bool(bench.plan.generators) and is_lost and not any(each in log for each in _ENDED)
+    is_lost = any(phrase in problem.message for phrase in _LOST)
+    return bool(bench.plan.generators) and is_lost and not any(phrase in log for phrase in _ENDED)
 
 
 def _out_of_reach(problem: TargetProblem, bench: Bench) -> TargetProblem:
@@ -167,7 +167,7 @@ async def _no_space(problem: TargetProblem, bench: Bench, log: str = "") -> Targ
     if lines:
         return disk_full(bench.database.base.path, lines[-1])
     for node in bench.nodes:
-        free = await node.on_host(partial(free_bytes, where=node.base.path))
+        free = await node.on_host(partial(free_bytes, folder=node.base.path))
         if free is not None and free < NOTHING_FREE_BYTES:
             full = disk_full(node.base.path, problem.message)
             full.server_id = node.server_id

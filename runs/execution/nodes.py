@@ -70,10 +70,10 @@ class Node:
         """A short, idempotent command, as `Host.run`; it leaves no record."""
         return await self.on_host(lambda host: host.run(argv, **more))
 
-    async def perform(self, name: str, argv: Sequence[str], **more: Any) -> StepResult:
+    async def perform(self, name: str, argv: Sequence[str], **options: Any) -> StepResult:
         """Start a durable step there, or attach to it, as `steps.perform`."""
         step = partial(perform, directory=self.steps_directory, name=name, argv=argv)
-        return await self.on_host(partial(step, fence=self.fence, **more))
+        return await self.on_host(partial(step, fence=self.fence, **options))
 
     async def claim(self) -> int:
         """Claim the base directory, and raise the fence; returns its free bytes.
@@ -94,25 +94,33 @@ def nodes_of(
 ) -> list[Node]:
     """The run's machines in the order of `places`: database, further clusters, generators."""
     machines = [(DATABASE_NODE, plan.host, plan.base_dir, plan.mount)]
-    machines += [(each.name, each.host, each.base_dir, "") for each in plan.generators]
-    machines[1:1] = [(each.name, each.host, each.base_dir, each.mount) for each in plan.machines]
+    machines += [
+        (generator_plan.name, generator_plan.host, generator_plan.base_dir, "")
+        for generator_plan in plan.generators
+    ]
+    machines[1:1] = [
+        (machine_plan.name, machine_plan.host, machine_plan.base_dir, machine_plan.mount)
+        for machine_plan in plan.machines
+    ]
     nodes = []
-    for (name, address, path, mount), place in zip(machines, places, strict=True):
+    for (name, address, path, mount), place_of_node in zip(machines, places, strict=True):
         base = BaseDir(path, instance)
         folder = base.below("runs", f"{plan.run_id}-{attempt}")
-        fence, privileges = _fence(base, place), place.privileges
-        shown = place.title or address
-        key = place.server_id or None
-        node = Node(name, shown, place.line, base, folder, tell, fence, privileges, mount, key)
+        fence, privileges = _fence(base, place_of_node), place_of_node.privileges
+        title = place_of_node.title or address
+        key = place_of_node.server_id or None
+        node = Node(
+            name, title, place_of_node.line, base, folder, tell, fence, privileges, mount, key
+        )
         nodes.append(node)
     return nodes
 
 
-def _fence(base: BaseDir, place: Place) -> Fence | None:
+def _fence(base: BaseDir, place_of_node: Place) -> Fence | None:
     """By server: two may be one machine under two names, each with its own tokens."""
-    if place.token is None:
+    if place_of_node.token is None:
         return None
-    return Fence(base.below("leases", str(place.server_id)), place.token)
+    return Fence(base.below("leases", str(place_of_node.server_id)), place_of_node.token)
 
 
 # The form of names: they are used in names of steps, files and standbys, and in SQL.
@@ -155,24 +163,26 @@ def members_of(plan: RunPlan, nodes: Sequence[Node]) -> dict[str, Member]:
     different ports. Raises ValueError for an invalid or duplicate name, and for an unknown machine.
     """
     by_name = {node.name: node for node in nodes}
-    found: dict[str, Member] = {}
-    for place, each in enumerate(plan.clusters, start=1):
-        if not _NAME.fullmatch(each.name) or each.name in {*found, MAIN, PLACED}:
-            raise ValueError(f"{each.name!r} is no name of a further cluster, or one twice")
-        if each.machine not in by_name:
-            raise ValueError(f"cluster {each.name}: there is no machine {each.machine}")
-        node = by_name[each.machine]
+    members: dict[str, Member] = {}
+    for position, cluster_plan in enumerate(plan.clusters, start=1):
+        if not _NAME.fullmatch(cluster_plan.name) or cluster_plan.name in {*members, MAIN, PLACED}:
+            raise ValueError(f"{cluster_plan.name!r} is no name of a further cluster, or one twice")
+        if cluster_plan.machine not in by_name:
+            raise ValueError(
+                f"cluster {cluster_plan.name}: there is no machine {cluster_plan.machine}"
+            )
+        node = by_name[cluster_plan.machine]
         cluster = Cluster(
-            bindir=each.bindir,
-            version_num=each.version_num,
-            client_bindir=each.psql_bindir,
-            directory=node.base.below("clusters", folder_of(plan.run_id, each.name)),
+            bindir=cluster_plan.bindir,
+            version_num=cluster_plan.version_num,
+            client_bindir=cluster_plan.psql_bindir,
+            directory=node.base.below("clusters", folder_of(plan.run_id, cluster_plan.name)),
             socket_dir=f"{node.directory}/s",
-            log=f"{node.directory}/server-{each.name}.log",
-            port=PORT + place,
+            log=f"{node.directory}/server-{cluster_plan.name}.log",
+            port=PORT + position,
         )
-        found[each.name] = Member(each, node, cluster)
-    return found
+        members[cluster_plan.name] = Member(cluster_plan, node, cluster)
+    return members
 
 
 def folder_of(run_id: int, name: str) -> str:

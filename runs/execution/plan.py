@@ -64,7 +64,7 @@ class WorkloadContent:
     @classmethod
     def of(cls, stored: Mapping[str, Any]) -> Self:
         """As it was stored as JSON."""
-        scripts = tuple(GivenScript(**each) for each in stored["scripts"])
+        scripts = tuple(GivenScript(**script_fields) for script_fields in stored["scripts"])
         return cls(**{**stored, "scripts": scripts})
 
 
@@ -190,9 +190,9 @@ class RunPlan:
 
         Raises UnreadablePlan.
         """
-        own = fields(cls)
-        needed = {each.name for each in own if each.default is MISSING}
-        wrong = (needed - data.keys()) | (data.keys() - {each.name for each in own})
+        plan_fields = fields(cls)
+        needed = {field.name for field in plan_fields if field.default is MISSING}
+        wrong = (needed - data.keys()) | (data.keys() - {field.name for field in plan_fields})
         if wrong:
             raise UnreadablePlan(", ".join(sorted(wrong)))
         try:
@@ -206,9 +206,13 @@ class RunPlan:
         return {
             "initdb_options": tuple(data["initdb_options"]),
             "translated": tuple(data.get("translated", ())),
-            "generators": tuple(GeneratorPlan(**each) for each in data.get("generators", ())),
+            "generators": tuple(
+                GeneratorPlan(**generator) for generator in data.get("generators", ())
+            ),
             "treatment": Treatment.of(data.get("treatment")),
             "workload": workload and WorkloadPlan.of(workload),
-            "machines": tuple(MachinePlan(**each) for each in data.get("machines", ())),
-            "clusters": tuple(ClusterPlan.from_json(each) for each in data.get("clusters", ())),
+            "machines": tuple(MachinePlan(**machine) for machine in data.get("machines", ())),
+            "clusters": tuple(
+                ClusterPlan.from_json(cluster) for cluster in data.get("clusters", ())
+            ),
         }

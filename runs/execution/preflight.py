@@ -58,7 +58,11 @@ class Target:
 
     def lacks(self, bindir: str) -> list[str]:
         """The server programs that a folder lacks."""
-        return [each for each in NEEDED_PROGRAMS if f"{bindir}/{each}" not in self.programs]
+        return [
+            needed_program
+            for needed_program in NEEDED_PROGRAMS
+            if f"{bindir}/{needed_program}" not in self.programs
+        ]
 
 
 async def look(
@@ -72,11 +76,11 @@ async def look(
     sudo = [" ".join(words) for name in privileges for words in privileged.action(name).commands]
     argv = ["sh", "-c", _SCRIPT, "preflight", base.path, base.mark(base.path), *bindirs]
     before = time.time()
-    answer = await host.run([*argv, "--", *sudo, "--", *addresses], timeout_s=TIMEOUT_SECONDS)
+    reply = await host.run([*argv, "--", *sudo, "--", *addresses], timeout_s=TIMEOUT_SECONDS)
     after = time.time()
-    report = answer.stdout.decode(errors="replace")
+    report = reply.stdout.decode(errors="replace")
     if "end\tyes" not in report:
-        raise shell_fault(answer.stdout + answer.stderr)
+        raise shell_fault(reply.stdout + reply.stderr)
     target = read(report, before=before, after=after)
     return replace(target, allows_sessions=await host.allows_sessions())
 
@@ -107,7 +111,7 @@ def read(report: str, *, before: float, after: float) -> Target:
         has_setsid=first("setsid") == "yes",
         links_out=tuple(lines_of.get("leads_out", ())),
         programs=frozenset(lines_of.get("program", ())),
-        versions=dict(_two_words(each) for each in lines_of.get("version", ())),
+        versions=dict(_two_words(line) for line in lines_of.get("version", ())),
         sudo_refused=tuple(lines_of.get("sudo_refused", ())),
         no_such_programs=frozenset(lines_of.get("no_such_program", ())),
         tools=frozenset(lines_of.get("tool", ())),
@@ -131,8 +135,8 @@ def _skew(clock: float | None, before: float, after: float) -> float | None:
 
 def _two_words(text: str) -> tuple[str, str]:
     """A folder, which may contain blanks, and the output of its postgres."""
-    bindir, found, version = text.partition(" postgres (")
-    return (bindir, f"postgres ({version}") if found else (text, "")
+    bindir, separator, version = text.partition(" postgres (")
+    return (bindir, f"postgres ({version}") if separator else (text, "")
 
 
 def _number(text: str) -> float | None:

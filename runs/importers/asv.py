@@ -26,40 +26,40 @@ def read(path: Path) -> row.Imported:
     files = sorted(folder.glob("*/*.json"))
     if not catalogue or not files:
         raise row.NotTheirs(_("There is no benchmarks.json with results of machines below it."))
-    found = row.Imported()
+    imported = row.Imported()
     for file in files:
         if file.name != "machine.json":
-            _take(file, catalogue, folder, found)
-    return found
+            _take(file, catalogue, folder, imported)
+    return imported
 
 
-def _take(file: Path, catalogue: dict[str, Any], folder: Path, found: row.Imported) -> None:
+def _take(file: Path, catalogue: dict[str, Any], folder: Path, imported: row.Imported) -> None:
     document = row.object_in(file)
     sha = row.sha_of(document.get("commit_hash"))
-    at = row.moment(document.get("date"), per_second=1000)
-    if not sha or at is None:
-        found.leave_out(_("%(file)s: no commit_hash or date."), file=file.name)
+    moment = row.moment(document.get("date"), per_second=1000)
+    if not sha or moment is None:
+        imported.leave_out(_("%(file)s: no commit_hash or date."), file=file.name)
         return
     machine = row.object_in(file.parent / "machine.json") | part(document, "params")
-    values = list(_values(document, catalogue, file.name, found))
+    values = list(_values(document, catalogue, file.name, imported))
     # Values with commas or spaces are lists of requirements, no levels.
     environment = {
         name: value
         for name, value in row.texts(part(document, "params")).items()
         if name not in _MACHINE and "/" not in value  # a path names no version
     }
-    found.take(
+    imported.take(
         campaign=row.campaign_of(
             "asv", str(catalogue.get("project") or folder.resolve().parent.name)
         ),
         scenario="asv",
         external_id=f"{file.parent.name}/{file.stem}"[:200],
-        started_at=at,
+        started_at=moment,
         levels={"machine": file.parent.name[:80], **environment},
         measurements=tuple(values[:MOST]),
         sha=sha,
         branch="main",
-        committed_at=at,
+        committed_at=moment,
         hardware=row.processor(words(machine.get("cpu")) or ""),
         tool_name="asv",
         failure="" if values else "No benchmark has a number.",
@@ -67,29 +67,38 @@ def _take(file: Path, catalogue: dict[str, Any], folder: Path, found: row.Import
 
 
 def _values(
-    document: dict[str, Any], catalogue: dict[str, Any], file: str, found: row.Imported
+    document: dict[str, Any], catalogue: dict[str, Any], file: str, imported: row.Imported
 ) -> Iterator[MetricValue]:
     columns = document.get("result_columns")
-    each = dict(_results(part(document, "results"), columns if isinstance(columns, list) else []))
-    alike = marked(each)
-    for name, (benchmark, value) in each.items():
+    results_by_name = dict(
+        _results(part(document, "results"), columns if isinstance(columns, list) else [])
+    )
+    marked_names = marked(results_by_name)
+    for name, (benchmark, value) in results_by_name.items():
         unit = str(part(catalogue, benchmark).get("unit") or "")
         is_known = unit in _UNITS
         metric = row.named(
-            name, _UNITS.get(unit, unit), "lower" if is_known else None, is_marked=name in alike
+            name,
+            _UNITS.get(unit, unit),
+            "lower" if is_known else None,
+            is_marked=name in marked_names,
         )
         values = row.value_of(metric, value)
         if not values:
-            found.leave_out(_("%(file)s: %(name)s has no number."), file=file, name=name)
+            imported.leave_out(_("%(file)s: %(name)s has no number."), file=file, name=name)
         yield from values
 
 
 def _results(results: dict[str, Any], columns: list[Any]) -> Iterator[tuple[str, tuple[str, Any]]]:
-    for benchmark, given in results.items():
-        each = dict(zip(columns, given, strict=False)) if isinstance(given, list) else given
-        if not isinstance(each, dict):  # to version 1 a benchmark without parameters
-            each = {"result": each}
-        values, params = each.get("result"), each.get("params") or []
+    for benchmark, result_values in results.items():
+        columns_of_result = (
+            dict(zip(columns, result_values, strict=False))
+            if isinstance(result_values, list)
+            else result_values
+        )
+        if not isinstance(columns_of_result, dict):  # to version 1 a benchmark without parameters
+            columns_of_result = {"result": columns_of_result}
+        values, params = columns_of_result.get("result"), columns_of_result.get("params") or []
         # Of as many as there are values: the product of long lists has no end.
         choices = params if isinstance(params, list) else []
         is_known = bool(choices) and all(isinstance(listed, list) for listed in choices)

@@ -26,38 +26,42 @@ def read(path: Path) -> Imported:
     files = sorted(path.rglob("*.summary.json")) if path.is_dir() else [path]
     if not files:
         raise NotTheirs(_("There is no *.summary.json in the folder or below it."))
-    found = Imported()
+    imported = Imported()
     for file in files:
-        _take(file, found)
-    return found
+        _take(file, imported)
+    return imported
 
 
-def _take(file: Path, found: Imported) -> None:
+def _take(file: Path, imported: Imported) -> None:
     stem = file.name.removesuffix(".summary.json")
-    beside = [file.with_name(f"{stem}.{ending}") for ending in _SERIES]
+    series_files = [file.with_name(f"{stem}.{ending}") for ending in _SERIES]
     text = file.read_text("utf-8", "replace")
-    files = {"summary": text} | {each.name: each.read_bytes() for each in beside if each.is_file()}
+    files = {"summary": text} | {
+        series_file.name: series_file.read_bytes()
+        for series_file in series_files
+        if series_file.is_file()
+    }
     try:
         reading = ADAPTER.read(files)
     except UnreadableOutput as refused:
-        found.leave_out(_("%(file)s: %(said)s"), file=file.name, said=refused)
+        imported.leave_out(_("%(file)s: %(said)s"), file=file.name, said=refused)
         return
     summary = part({"first": next(iter(documents_in(text).found), {})}, "first")
     ended = moment(summary.get("Current Timestamp (milliseconds)"), per_second=1000)
     begun = moment(summary.get("Start timestamp (milliseconds)"), per_second=1000)
-    at = begun or ended
-    if at is None or not reading.measurements:
+    moment_of_run = begun or ended
+    if moment_of_run is None or not reading.measurements:
         why = reading.failure or _("no time")
-        found.leave_out(_("%(file)s: %(said)s"), file=file.name, said=why)
+        imported.leave_out(_("%(file)s: %(said)s"), file=file.name, said=why)
         return
     fields = of_reading(reading)
     fields["levels"] = {**reading.levels, **dict(_asked_for(file.with_name(f"{stem}.config.xml")))}
     kind = words(summary.get("Benchmark Type")) or "benchbase"
-    found.take(
+    imported.take(
         campaign=campaign_of("benchbase", kind),
         scenario=campaign_of(kind),
         external_id=stem[:200],
-        started_at=at,
+        started_at=moment_of_run,
         finished_at=ended if begun else None,
         settings={
             name: value

@@ -48,27 +48,28 @@ def read(path: Path) -> Imported:
     folders = sorted({file.parent.parent for file in path.rglob("data/runInfo.csv")})
     if not folders:
         raise NotTheirs(_("There is no data/runInfo.csv in the folder or below it."))
-    found = Imported()
+    imported = Imported()
     for folder in folders:
-        _take(folder, found)
-    return found
+        _take(folder, imported)
+    return imported
 
 
-def _take(folder: Path, found: Imported) -> None:
+def _take(folder: Path, imported: Imported) -> None:
     data = folder / "data"
     info = next(_rows(data / "runInfo.csv"), {})
-    named = _TIME.search(folder.name)
-    at = moment(
-        info.get("sessionStart") or (f"{named[1]} {':'.join(named.groups()[1:])}" if named else "")
+    name_match = _TIME.search(folder.name)
+    started_at = moment(
+        info.get("sessionStart")
+        or (f"{name_match[1]} {':'.join(name_match.groups()[1:])}" if name_match else "")
     )
     minutes, database = number(info.get("runMins")), info.get("db") or info.get("dbType") or "?"
-    if at is None or not minutes:
+    if started_at is None or not minutes:
         text = _("%(folder)s: no time of its start, or a run by transactions.")
-        found.leave_out(text, folder=folder.name)
+        imported.leave_out(text, folder=folder.name)
         return
     if "postgres" not in database.lower():
         text = _("%(folder)s: a result of %(database)s.")
-        found.leave_out(text, folder=folder.name, database=database)
+        imported.leave_out(text, folder=folder.name, database=database)
         return
     is_summed = (data / "summary.csv").is_file()
     kinds = _summed(data) if is_summed else _kinds(data / "result.csv", minutes * 60_000)
@@ -80,11 +81,11 @@ def _take(folder: Path, found: Imported) -> None:
         "rampup": (number(properties.get("rampupMins")) or 0) * 60 or None,
         **{level: number(info.get(name)) for level, name in _LEVELS.items()},
     }
-    found.take(
+    imported.take(
         campaign="benchmarksql",
         scenario="tpcc",
-        external_id=f"{folder.name}@{at.isoformat()}"[:200],
-        started_at=at,
+        external_id=f"{folder.name}@{started_at.isoformat()}"[:200],
+        started_at=started_at,
         levels={
             name: int(level) if level.is_integer() else level
             for name, level in levels.items()
@@ -116,12 +117,12 @@ def _summed(data: Path) -> dict[str, _Kind]:
         edge, count = number(row.get("edge")), number(row.get("numtrans"))
         if edge is not None and count:
             edges.setdefault(row.get("ttype") or "", []).append((edge, count))
-    found = {}
+    kinds = {}
     for row in _rows(data / "summary.csv"):
         name, count = row.get("ttype") or "", int(number(row.get("count")) or 0)
         if not count:
             continue
-        found[name] = _Kind(
+        kinds[name] = _Kind(
             count=count,
             average=(number(row.get("mean")) or 0) * 1000,
             most=(number(row.get("max")) or 0) * 1000,
@@ -133,7 +134,7 @@ def _summed(data: Path) -> dict[str, _Kind]:
                 if (edge := _edge(edges.get(name, []), int(count * float(percent) / 100)))
             },
         )
-    return found
+    return kinds
 
 
 def _edge(edges: list[tuple[float, float]], needed: int) -> float | None:
@@ -148,17 +149,17 @@ def _edge(edges: list[tuple[float, float]], needed: int) -> float | None:
 
 def _kinds(file: Path, most: float) -> dict[str, _Kind]:
     """The transactions of each kind within the measured time. Latencies in ms."""
-    found: dict[str, _Kind] = {}
+    kinds: dict[str, _Kind] = {}
     for row in _rows(file):
         elapsed, latency = number(row.get("elapsed")), number(row.get("latency"))
         kind = row.get("ttype") or ""
         if elapsed is None or latency is None or not 0 <= elapsed <= most or not kind:
             continue
-        counts = found.setdefault(kind, _Kind())
+        counts = kinds.setdefault(kind, _Kind())
         counts.latencies.append(latency)
         counts.rollbacks += row.get("rbk") == "1"
         counts.errors += row.get("error") not in (None, "", "0")
-    for counts in found.values():
+    for counts in kinds.values():
         ordered = sorted(counts.latencies)
         counts.count, counts.average, counts.most = (
             len(ordered),
@@ -166,9 +167,9 @@ def _kinds(file: Path, most: float) -> dict[str, _Kind]:
             ordered[-1],
         )
         for percent in _PERCENTILES:
-            place = max(0, round(len(ordered) * float(percent) / 100) - 1)
-            counts.percentiles[percent] = ordered[place]
-    return found
+            position = max(0, round(len(ordered) * float(percent) / 100) - 1)
+            counts.percentiles[percent] = ordered[position]
+    return kinds
 
 
 def _values(kinds: dict[str, _Kind], minutes: float) -> Iterator[MetricValue]:

@@ -27,43 +27,47 @@ class _Point:
 
 def read(path: Path) -> row.Imported:
     """Read the answers. Raises row.NotTheirs."""
-    timelines = [each for answer in row.documents(path) for each in rows(answer, "timelines")]
+    timelines = [
+        timeline for document in row.documents(path) for timeline in rows(document, "timelines")
+    ]
     if not timelines:
         raise row.NotTheirs(_("There are no timelines: save what /timeline/json/ answers."))
-    found = row.Imported()
+    imported = row.Imported()
     points: dict[tuple[str, str], _Point] = {}
-    alike = marked(words(each.get("benchmark")) or "" for each in timelines)
+    marked_names = marked(words(timeline.get("benchmark")) or "" for timeline in timelines)
     for timeline in timelines:
-        for key, at, branch, value in _values(timeline, alike, found):
-            point = points.setdefault(key, _Point(at, branch))
+        for key, moment, branch, value in _values(timeline, marked_names, imported):
+            point = points.setdefault(key, _Point(moment, branch))
             point.values.setdefault(value.metric, value)
-    found.runs += [_run(path, key, point) for key, point in points.items()]
-    return found
+    imported.runs += [_run(path, key, point) for key, point in points.items()]
+    return imported
 
 
 def _values(
-    timeline: dict[str, Any], alike: frozenset[str], found: row.Imported
+    timeline: dict[str, Any], marked_names: frozenset[str], imported: row.Imported
 ) -> Iterator[tuple[tuple[str, str], datetime, str, MetricValue]]:
     name = words(timeline.get("benchmark")) or ""
     direction: Direction = "lower" if "less" in str(timeline.get("lessisbetter")) else "higher"
-    metric = row.named(name, words(timeline.get("units")) or "", direction, is_marked=name in alike)
+    metric = row.named(
+        name, words(timeline.get("units")) or "", direction, is_marked=name in marked_names
+    )
     skipped: dict[str, int] = defaultdict(int)
     for branch, executables in part(timeline, "branches").items():
         for executable, points in part({"all": executables}, "all").items():
             for point in points if isinstance(points, list) else []:
                 # date, value, deviation or four of a box, then commit, tag and branch
                 cells = point if isinstance(point, list) and len(point) in (6, 9) else [None] * 6
-                sha, at = row.sha_of(cells[-3]), _date(cells[0])
+                sha, moment = row.sha_of(cells[-3]), _date(cells[0])
                 values = row.value_of(metric, cells[1])
-                if not sha or at is None or not values:
+                if not sha or moment is None or not values:
                     skipped[str(cells[-3])] += 1
                     continue
-                yield (str(executable), sha), at, str(branch), values[0]
+                yield (str(executable), sha), moment, str(branch), values[0]
     text = _(
         "%(name)s: %(commit)s is no commit by 7 digits or more, or has no number (%(count)s times)."
     )
     for commit, count in skipped.items():
-        found.leave_out(text, name=name, commit=commit, count=count)
+        imported.leave_out(text, name=name, commit=commit, count=count)
 
 
 def _date(text: Any) -> datetime | None:

@@ -18,42 +18,42 @@ from runs.wording import gettext_noop as _
 
 def read(path: Path) -> row.Imported:
     """Read the answers. Raises row.NotTheirs."""
-    results = [each for answer in row.documents(path) for each in _results(answer)]
+    results = [result for document in row.documents(path) for result in _results(document)]
     if not results:
         raise row.NotTheirs(_("There is no result with tags and stats, as the API answers them."))
-    found = row.Imported()
+    imported = row.Imported()
     runs: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
-    for each in results:
-        machine = words(part(each, "hardware").get("name")) or "?"
-        runs[words(each.get("run_id")) or str(each.get("id")), machine].append(each)
+    for result in results:
+        machine = words(part(result, "hardware").get("name")) or "?"
+        runs[words(result.get("run_id")) or str(result.get("id")), machine].append(result)
     for (run, machine), each_of in runs.items():
-        _take(run, machine, each_of, found)
-    return found
+        _take(run, machine, each_of, imported)
+    return imported
 
 
 def _results(document: Any) -> list[dict[str, Any]]:
     data = document.get("data", [document]) if isinstance(document, dict) else document
-    return [each for each in data if isinstance(each, dict) and "tags" in each]
+    return [element for element in data if isinstance(element, dict) and "tags" in element]
 
 
-def _take(run: str, machine: str, results: list[dict[str, Any]], found: row.Imported) -> None:
-    results.sort(key=lambda each: str(each.get("timestamp")))
-    first = results[0]
-    at, commit = row.moment(first.get("timestamp")), part(first, "commit")
-    if at is None:
-        found.leave_out(_("Run %(run)s: no time."), run=run)
+def _take(run: str, machine: str, results: list[dict[str, Any]], imported: row.Imported) -> None:
+    results.sort(key=lambda result: str(result.get("timestamp")))
+    first_result = results[0]
+    moment, commit = row.moment(first_result.get("timestamp")), part(first_result, "commit")
+    if moment is None:
+        imported.leave_out(_("Run %(run)s: no time."), run=run)
         return
-    values = list(_values(run, results, found))
+    values = list(_values(run, results, imported))
     repository = (words(commit.get("repository")) or "conbench").rstrip("/").rpartition("/")[2]
     sha = row.sha_of(commit.get("sha"))
     branch = (words(commit.get("branch")) or "").rpartition(":")[2]
     # Without a branch a commit of the default branch is its own fork point.
     is_default = not branch or commit.get("fork_point_sha") == commit.get("sha")
-    found.take(
+    imported.take(
         campaign=row.campaign_of("conbench", repository),
         scenario="conbench",
         external_id=f"{run}@{machine}"[:200],
-        started_at=at,
+        started_at=moment,
         levels={"machine": machine[:80]},
         measurements=tuple(values[:MOST]),
         sha=sha,
@@ -61,33 +61,37 @@ def _take(run: str, machine: str, results: list[dict[str, Any]], found: row.Impo
         url=words(commit.get("url")) or "",
         committed_at=row.moment(commit.get("timestamp")),
         parents=tuple(filter(None, [row.sha_of(commit.get("parent_sha"))])),
-        labels={"run_reason": words(first.get("run_reason")) or "?"},
+        labels={"run_reason": words(first_result.get("run_reason")) or "?"},
         hardware={"name": machine},
         tool_name="conbench",
         failure="" if values else "No result of the run has a number.",
     )
 
 
-def _values(run: str, results: list[dict[str, Any]], found: row.Imported) -> Iterator[MetricValue]:
-    names = [_name(part(each, "tags")) for each in results]
-    alike, seen = marked(names), set[str]()
-    for name, each in zip(names, results, strict=True):
-        stats = part(each, "stats")
+def _values(
+    run: str, results: list[dict[str, Any]], imported: row.Imported
+) -> Iterator[MetricValue]:
+    names = [_name(part(result, "tags")) for result in results]
+    marked_names, seen_names = marked(names), set[str]()
+    for name, result in zip(names, results, strict=True):
+        stats = part(result, "stats")
         unit = words(stats.get("unit")) or ""
         value = number(stats.get("mean"))
         data = [number(item) for item in stats.get("data") or []]
         samples = [item for item in data if item is not None]
         if value is None and samples and len(samples) == len(data):
             value = sum(samples) / len(samples)
-        values = row.value_of(row.named(name, unit, is_marked=name in alike), value)
-        if each.get("error") or not values or name in seen:
+        values = row.value_of(row.named(name, unit, is_marked=name in marked_names), value)
+        if result.get("error") or not values or name in seen_names:
             text = _("Run %(run)s: %(name)s (an error, no number, or twice).")
-            found.leave_out(text, run=run, name=name)
+            imported.leave_out(text, run=run, name=name)
         else:
-            seen.add(name)
+            seen_names.add(name)
             yield from values
 
 
 def _name(tags: dict[str, Any]) -> str:
-    further = [f"{key} {value}" for key, value in sorted(tags.items()) if key not in ("name", "id")]
-    return " ".join([str(tags.get("name") or "?"), *further])
+    further_tags = [
+        f"{key} {value}" for key, value in sorted(tags.items()) if key not in ("name", "id")
+    ]
+    return " ".join([str(tags.get("name") or "?"), *further_tags])

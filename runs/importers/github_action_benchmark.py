@@ -34,26 +34,26 @@ def read(path: Path) -> row.Imported:
         raise row.NotTheirs(
             _("There are no entries: this is not data.js of github-action-benchmark.")
         )
-    found = row.Imported()
+    imported = row.Imported()
     for name, entries in suites.items():
         for entry in rows({"entries": entries}, "entries"):
-            _take(name, entry, found)
-    return found
+            _take(name, entry, imported)
+    return imported
 
 
-def _take(suite: str, entry: dict[str, Any], found: row.Imported) -> None:
+def _take(suite: str, entry: dict[str, Any], imported: row.Imported) -> None:
     commit = part(entry, "commit")
-    sha, at = row.sha_of(commit.get("id")), row.moment(entry.get("date"), per_second=1000)
-    if not sha or at is None:
-        found.leave_out(_("%(suite)s: an entry without a commit or a date."), suite=suite)
+    sha, moment = row.sha_of(commit.get("id")), row.moment(entry.get("date"), per_second=1000)
+    if not sha or moment is None:
+        imported.leave_out(_("%(suite)s: an entry without a commit or a date."), suite=suite)
         return
     tool = words(entry.get("tool")) or "?"
-    values = tuple(_values(entry, tool, f"{suite} {sha[:10]}", found))
-    found.take(
+    values = tuple(_values(entry, tool, f"{suite} {sha[:10]}", imported))
+    imported.take(
         campaign=row.campaign_of(suite),
         scenario=row.campaign_of(suite),
-        external_id=f"{sha}@{at.isoformat()}",
-        started_at=at,
+        external_id=f"{sha}@{moment.isoformat()}",
+        started_at=moment,
         measurements=values[:MOST],
         sha=sha,
         branch="main",  # a file has the results of one branch
@@ -65,25 +65,25 @@ def _take(suite: str, entry: dict[str, Any], found: row.Imported) -> None:
 
 
 def _values(
-    entry: dict[str, Any], tool: str, where: str, found: row.Imported
+    entry: dict[str, Any], tool: str, suite_name: str, imported: row.Imported
 ) -> Iterator[MetricValue]:
     benches = rows(entry, "benches")
     names = [str(bench.get("name") or "").strip() for bench in benches]
-    alike, counts = marked(names), Counter(names)
+    marked_names, counts = marked(names), Counter(names)
     for name, bench in zip(names, benches, strict=True):
-        unit, *further = (words(bench.get("unit")) or "").split("\t")
+        unit, *further_values = (words(bench.get("unit")) or "").split("\t")
         direction: Direction = "higher" if tool in _BIGGER_IS_BETTER else "lower"
         if tool == "benchmarkluau":
             direction = row.direction_of(unit)
         value = row.value_of(
-            row.named(name, unit, direction, is_marked=name in alike), bench.get("value")
+            row.named(name, unit, direction, is_marked=name in marked_names), bench.get("value")
         )
         if not value or not name or counts[name] > 1:
             text = _("%(place)s: %(name)s (no number, or twice).")
-            found.leave_out(text, place=where, name=name or _("a bench without a name"))
+            imported.leave_out(text, place=suite_name, name=name or _("a bench without a name"))
             continue
         yield from value
-        for each in further:  # of Go, to 1.15: "ns/op\t  32 B/op\t  1 allocs/op"
-            figure, _space, unit = each.strip().partition(" ")
-            if (other := f"{name} - {unit}") not in counts:
-                yield from row.value_of(row.named(other, unit, direction), figure)
+        for further_value in further_values:  # of Go, to 1.15: "ns/op\t  32 B/op\t  1 allocs/op"
+            figure, _space, unit = further_value.strip().partition(" ")
+            if (other_name := f"{name} - {unit}") not in counts:
+                yield from row.value_of(row.named(other_name, unit, direction), figure)

@@ -24,25 +24,25 @@ Row = dict[str, Any]
 def read(path: Path) -> Imported:
     """Read the database, which is opened read-only. Raises NotTheirs."""
     file = path / "hammer.DB" if path.is_dir() else path
-    found = Imported()
+    imported = Imported()
     try:
         with closing(sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro", uri=True)) as database:
             database.row_factory = sqlite3.Row
             if _rows(database, "SELECT 1 FROM sqlite_master WHERE type = 'view'"):
                 raise NotTheirs(_("The database has views, which HammerDB makes none of."))
             for job in _rows(database, "SELECT jobid, timestamp FROM JOBMAIN ORDER BY 2, 1"):
-                _take(database, job, found)
+                _take(database, job, imported)
     except sqlite3.Error as error:
         raise NotTheirs(_("No database of HammerDB's jobs: %(error)s"), error=error) from error
-    return found
+    return imported
 
 
 def _rows(database: sqlite3.Connection, sql: str, *values: Any) -> list[Row]:
     return [dict(row) for row in database.execute(sql, values)]
 
 
-def _take(database: sqlite3.Connection, job: Row, found: Imported) -> None:
-    name, at = str(job["jobid"]), moment(job["timestamp"])
+def _take(database: sqlite3.Connection, job: Row, imported: Imported) -> None:
+    name, started_at = str(job["jobid"]), moment(job["timestamp"])
     printed = _rows(
         database, "SELECT vu, output FROM JOBOUTPUT WHERE jobid = ? ORDER BY rowid", name
     )
@@ -54,16 +54,20 @@ def _take(database: sqlite3.Connection, job: Row, found: Imported) -> None:
     try:
         reading = ADAPTER.read({"stdout": text, "timing": _profile(database, name)})
     except UnreadableOutput as refused:
-        found.leave_out(_("Job %(name)s: %(said)s"), name=name, said=refused)
+        imported.leave_out(_("Job %(name)s: %(said)s"), name=name, said=refused)
         return
-    if at is None or not reading.measurements:
+    if started_at is None or not reading.measurements:
         why = reading.failure or _("no time")
-        found.leave_out(_("Job %(name)s: %(said)s"), name=name, said=why)
+        imported.leave_out(_("Job %(name)s: %(said)s"), name=name, said=why)
         return
     fields = of_reading(reading)
     fields["series"] = _counter(database, name)
-    found.take(
-        campaign="hammerdb-tproc-c", scenario="tproc-c", external_id=name, started_at=at, **fields
+    imported.take(
+        campaign="hammerdb-tproc-c",
+        scenario="tproc-c",
+        external_id=name,
+        started_at=started_at,
+        **fields,
     )
 
 
@@ -75,13 +79,18 @@ def _profile(database: sqlite3.Connection, job: str) -> str:
     """
     rows = _rows(database, "SELECT * FROM JOBTIMING WHERE jobid = ?", job)
     users = by_key((row["procname"], row) for row in rows if not row["summary"])
-    found = {}
+    profile_rows = {}
     for row in rows:
-        own = users[row["procname"]]
+        user_rows = users[row["procname"]]
         if row["summary"]:
-            is_copy = len(own) > 1 and any(row["calls"] == each["calls"] for each in own)
-            found[row["procname"]] = _together(own) if is_copy else row
-    return json.dumps({k: {n: str(v) for n, v in row.items()} for k, row in found.items()}) + "\n"
+            is_copy = len(user_rows) > 1 and any(
+                row["calls"] == user_row["calls"] for user_row in user_rows
+            )
+            profile_rows[row["procname"]] = _together(user_rows) if is_copy else row
+    return (
+        json.dumps({k: {n: str(v) for n, v in row.items()} for k, row in profile_rows.items()})
+        + "\n"
+    )
 
 
 def _together(users: list[Row]) -> Row:
@@ -97,6 +106,8 @@ def _together(users: list[Row]) -> Row:
 def _counter(database: sqlite3.Connection, job: str) -> tuple[SeriesData, ...]:
     rows = _rows(database, "SELECT counter, timestamp FROM JOBTCOUNT WHERE jobid = ?", job)
     points = [
-        (at.timestamp(), number(row["counter"])) for row in rows if (at := moment(row["timestamp"]))
+        (moment_of_row.timestamp(), number(row["counter"]))
+        for row in rows
+        if (moment_of_row := moment(row["timestamp"]))
     ]
     return metrics.at_moments(known_metrics.TPM, points)

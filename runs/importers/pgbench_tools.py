@@ -111,7 +111,7 @@ def of_tables(tables: Tables) -> Imported:
 
 
 def _dumped(file: Path) -> Tables:
-    found: Tables = {}
+    tables: Tables = {}
     columns: list[str] = []
     rows: list[Row] | None = None
     with file.open(encoding="utf-8", errors="replace") as lines:
@@ -123,9 +123,11 @@ def _dumped(file: Path) -> Tables:
                 rows.append(dict(zip(columns, map(_cell, cells), strict=False)))
             elif line.startswith("COPY ") and line.rstrip().endswith("FROM stdin;"):
                 table, _sign, names = line.removeprefix("COPY ").partition(" (")
-                columns = [each.strip().strip('"') for each in names.partition(")")[0].split(",")]
-                rows = found.setdefault(table.rpartition(".")[2].strip('"'), [])
-    return found
+                columns = [
+                    column.strip().strip('"') for column in names.partition(")")[0].split(",")
+                ]
+                rows = tables.setdefault(table.rpartition(".")[2].strip('"'), [])
+    return tables
 
 
 def _cell(text: str) -> str | None:
@@ -141,32 +143,32 @@ def _key(row: Row) -> tuple[str, str]:
     return str(row.get("server") or ""), str(row.get("test"))
 
 
-def _take(row: Row, names: _Named, further: ByTest, found: Imported) -> None:
-    key, at, ended = _key(row), moment(row.get("start_time")), moment(row.get("end_time"))
-    where = " ".join(filter(None, ["test", *key]))
-    if at is None or ended is None or not _number(row.get("trans")):
+def _take(row: Row, names: _Named, rows_of_test: ByTest, imported: Imported) -> None:
+    key, started_at, ended = _key(row), moment(row.get("start_time")), moment(row.get("end_time"))
+    test_name = " ".join(filter(None, ["test", *key]))
+    if started_at is None or ended is None or not _number(row.get("trans")):
         text = _("%(test)s: it has not ended, or measured no transaction.")
-        found.leave_out(text, test=where)
+        imported.leave_out(text, test=test_name)
         return
     if not _number(row.get("tps")):
         text = _("%(test)s: the column tps is empty; the rest of it is taken.")
-        found.leave_out(text, test=where)
+        imported.leave_out(text, test=test_name)
     settings = {
-        str(each["name"]): str(each.get("value") or each.get("setting") or "")
-        for each in further["test_settings"].get(key, [])
-        if each.get("name")
+        str(setting["name"]): str(setting.get("value") or setting.get("setting") or "")
+        for setting in rows_of_test["test_settings"].get(key, [])
+        if setting.get("name")
     }
     info = names.info(row)
-    begin = moment(row.get("start_latency")) or at
-    found.take(
+    begin = moment(row.get("start_latency")) or started_at
+    imported.take(
         campaign=campaign_of("pgbench-tools", key[0], "set", str(row.get("set"))),
         scenario="pgbench-tools",
         external_id="/".join(filter(None, key)),
-        started_at=at,
+        started_at=started_at,
         finished_at=ended,
         levels=dict(_levels(row)),
-        measurements=tuple(_values(row, key, further)),
-        series=tuple(_monitors(further["test_metrics_data"].get(key, []), begin.timestamp())),
+        measurements=tuple(_values(row, key, rows_of_test)),
+        series=tuple(_monitors(rows_of_test["test_metrics_data"].get(key, []), begin.timestamp())),
         labels=texts({"set": info, "server": key[0]}),
         settings={name: value for name, value in settings.items() if value},
         hardware=_hardware(names.servers.get(key[0], {}), key[0]),
@@ -181,14 +183,16 @@ def _number(value: Any) -> float | None:
 
 
 def _version(row: Row, settings: dict[str, str]) -> str:
-    found = _VERSION.match(settings.get("server_version") or str(row.get("server_version") or ""))
-    return found["version"] if found else ""
+    version_match = _VERSION.match(
+        settings.get("server_version") or str(row.get("server_version") or "")
+    )
+    return version_match["version"] if version_match else ""
 
 
 def _hardware(row: Row, name: str) -> dict[str, Any]:
     model, threads = str(row.get("server_cpu") or "")[:200], _number(row.get("server_num_proc"))
-    found = {"name": model or name, "cpu_model": model, "threads": int(threads) if threads else 0}
-    return {key: value for key, value in found.items() if value} if row else {}
+    profile = {"name": model or name, "cpu_model": model, "threads": int(threads) if threads else 0}
+    return {key: value for key, value in profile.items() if value} if row else {}
 
 
 def _levels(row: Row) -> Iterator[tuple[str, Level]]:
@@ -200,22 +204,22 @@ def _levels(row: Row) -> Iterator[tuple[str, Level]]:
             yield level, int(value) if value.is_integer() else value
 
 
-def _values(row: Row, key: tuple[str, str], further: ByTest) -> Iterator[MetricValue]:
+def _values(row: Row, key: tuple[str, str], rows_of_test: ByTest) -> Iterator[MetricValue]:
     for metric, column in _FIGURES:
         yield from metric.of(_number(row.get(column)) or None)
     size = _number(row.get("dbsize"))
     yield from known_metrics.DATABASE_SIZE.of(size / 10**6 if size else None)
-    for each in further["test_bgwriter"].get(key, [])[:1]:
+    for background_row in rows_of_test["test_bgwriter"].get(key, [])[:1]:
         for name in _COUNTERS:
-            yield from Metric(name, name, "", "neutral").of(_number(each.get(name)))
+            yield from Metric(name, name, "", "neutral").of(_number(background_row.get(name)))
 
 
 def _monitors(rows: list[Row], begin: float) -> Iterator[SeriesData]:
     """vmstat, iostat and memory, each column a series over the time of the run; ours first."""
     points = by_key(
-        (str(row.get("metric")), (at.timestamp() - begin, _number(row.get("value"))))
+        (str(row.get("metric")), (collected_at.timestamp() - begin, _number(row.get("value"))))
         for row in rows
-        if (at := moment(row.get("collected")))
+        if (collected_at := moment(row.get("collected")))
     )
     ordered = sorted(
         points, key=lambda name: (_measured(name)[0].name.startswith("monitor_"), name)
@@ -223,7 +227,7 @@ def _monitors(rows: list[Row], begin: float) -> Iterator[SeriesData]:
     for name in ordered[:_MONITORS]:
         metric, factor = _measured(name)
         placed = sorted(points[name], key=lambda point: point[0])
-        values = [(at, None if value is None else value * factor) for at, value in placed]
+        values = [(seconds, None if value is None else value * factor) for seconds, value in placed]
         interval = metrics.interval_of([seconds for seconds, _value in placed])
         yield from metrics.regular(metric, values, interval=interval)
 

@@ -43,18 +43,18 @@ def read(path: Path) -> row.Imported:
         raise row.NotTheirs(_("This is not XML: %(error)s"), error=error) from error
     if root.tag != "PhoronixTestSuite":
         raise row.NotTheirs(_("The outermost element is not PhoronixTestSuite."))
-    found = row.Imported()
+    imported = row.Imported()
     title = _text(root, "Generated/Title") or file.parent.name
     systems = root.findall("System")
     names = {_text(system, "Identifier") for system in systems}
     figures = {
-        name: tuple(_values(entries, name, found))[:MOST]
+        name: tuple(_values(entries, name, imported))[:MOST]
         for name, entries in by_key(_entries(root)).items()
         if name in names
     }
     for system in systems:
-        _take(figures, system, title, found)
-    return found
+        _take(figures, system, title, imported)
+    return imported
 
 
 def _text(element: Element, path: str) -> str:
@@ -62,20 +62,20 @@ def _text(element: Element, path: str) -> str:
 
 
 def _take(
-    figures: dict[str, tuple[MetricValue, ...]], system: Element, title: str, found: row.Imported
+    figures: dict[str, tuple[MetricValue, ...]], system: Element, title: str, imported: row.Imported
 ) -> None:
     name = _text(system, "Identifier")
-    at = row.moment(_text(system, "TimeStamp"))
-    if not name or at is None:
-        found.leave_out(_("A system (%(name)s) without a name or a time."), name=name or "?")
+    moment = row.moment(_text(system, "TimeStamp"))
+    if not name or moment is None:
+        imported.leave_out(_("A system (%(name)s) without a name or a time."), name=name or "?")
         return
     values = figures.get(name, ())
     model = _text(system, "Hardware").partition(",")[0].removeprefix("Processor:").strip()[:200]
-    found.take(
+    imported.take(
         campaign=row.campaign_of("phoronix", title),
         scenario="phoronix",
-        external_id=f"{name}@{at.isoformat()}"[:200],
-        started_at=at,
+        external_id=f"{name}@{moment.isoformat()}"[:200],
+        started_at=moment,
         levels={"system": name[:80]},
         measurements=values,
         labels=row.texts({"software": _text(system, "Software"), "notes": _text(system, "Notes")}),
@@ -101,10 +101,10 @@ def _entries(root: Element) -> Iterator[tuple[str, _Entry]]:
             yield _text(entry, "Identifier"), _Entry(name, metric, _text(entry, "Value"))
 
 
-def _values(entries: list[_Entry], system: str, found: row.Imported) -> Iterator[MetricValue]:
+def _values(entries: list[_Entry], system: str, imported: row.Imported) -> Iterator[MetricValue]:
     for entry in entries:
         values = row.value_of(entry.metric, entry.value)
         if not values:
             text = _("%(system)s: %(name)s has no number.")
-            found.leave_out(text, system=system, name=entry.name)
+            imported.leave_out(text, system=system, name=entry.name)
         yield from values

@@ -30,40 +30,43 @@ _LONGEST = 100_000
 
 def read(path: Path) -> row.Imported:
     """Read the results. Raises row.NotTheirs."""
-    found = row.Imported()
+    imported = row.Imported()
     files = sorted(path.glob("**/results/*.json")) if path.is_dir() else [path]
     for file in files:
         for document in row.documents(file):
-            _take(document, file, _licence(file), found)
-    if not found.runs:
+            _take(document, file, _licence(file), imported)
+    if not imported.runs:
         raise row.NotTheirs(_("There is no result with postgres_version, benchmark and results."))
-    if any("licence" not in run.labels for run in found.runs):
+    if any("licence" not in run.labels for run in imported.runs):
         text = _("Results without a LICENSE next to them: ask before publishing them.")
-        found.leave_out(text)
-    return found
+        imported.leave_out(text)
+    return imported
 
 
-def _take(document: Any, file: Path, licence: str, found: row.Imported) -> None:
-    benchmark, at = part(document, "benchmark"), row.moment(part({"": document}, "").get("date"))
+def _take(document: Any, file: Path, licence: str, imported: row.Imported) -> None:
+    benchmark, moment = (
+        part(document, "benchmark"),
+        row.moment(part({"": document}, "").get("date")),
+    )
     if not benchmark or not words(document.get("postgres_version")):
         return
-    for place, result in enumerate(rows(document, "results"), start=1):
+    for position, result in enumerate(rows(document, "results"), start=1):
         values = tuple(
             value
             for name, metric in _FIGURES.items()
             for value in row.value_of(metric, result.get(name))
         )
-        if at is None or number(result.get("tps")) is None:
+        if moment is None or number(result.get("tps")) is None:
             text = _("%(file)s: run %(place)s has no date or no tps.")
-            found.leave_out(text, file=file.name, place=place)
+            imported.leave_out(text, file=file.name, place=position)
             continue
         levels = dict(_levels(document, benchmark))
         name = " ".join(map(str, [*levels.values(), document.get("tuned"), document.get("date")]))
-        found.take(
+        imported.take(
             campaign=row.campaign_of("postgresbench", words(benchmark.get("workload")) or ""),
             scenario="postgresbench",
-            external_id=f"{name} run {place}"[-200:],
-            started_at=at,
+            external_id=f"{name} run {position}"[-200:],
+            started_at=moment,
             levels=levels,
             measurements=values,
             labels=_labels(document, licence),
@@ -88,22 +91,22 @@ def _levels(
 
 
 def _labels(document: Mapping[str, Any], licence: str) -> dict[str, str]:
-    own = row.texts(document, ("postgres_version", "cluster_size", "tuned", "comment"))
+    labels = row.texts(document, ("postgres_version", "cluster_size", "tuned", "comment"))
     storage = row.texts(part(document, "instance"), ("type", "instance_storage", "primary_storage"))
     seconds = row.texts(part(document, "benchmark"), ("duration",))
-    return own | storage | seconds | ({"licence": licence} if licence else {})
+    return labels | storage | seconds | ({"licence": licence} if licence else {})
 
 
 def _hardware(document: Mapping[str, Any]) -> dict[str, Any]:
     instance = part(document, "instance")
     name = " ".join(filter(None, (words(document.get("system")), words(instance.get("type")))))
     threads, gigabytes = number(instance.get("vcpus")), number(instance.get("ram_gb"))
-    found = {
+    profile = {
         "name": name,
         "threads": int(threads or 0),
         "memory_bytes": int((gigabytes or 0) * 2**30),
     }
-    return {key: value for key, value in found.items() if value}
+    return {key: value for key, value in profile.items() if value}
 
 
 def _licence(file: Path) -> str:

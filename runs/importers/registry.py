@@ -30,5 +30,5 @@ _MODULES = (
     postgresbench,
 )
 IMPORTERS: dict[str, Callable[[Path], Imported]] = {
-    each.__name__.rpartition(".")[2].replace("_", "-"): each.read for each in _MODULES
+    module.__name__.rpartition(".")[2].replace("_", "-"): module.read for module in _MODULES
 }

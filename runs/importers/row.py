@@ -106,9 +106,9 @@ def named(
     name: str, unit: str, direction: Direction | None = None, *, is_marked: bool = False
 ) -> Metric:
     """The metric of a benchmark that has a name of its own; an unknown direction is neutral."""
-    whole = Metric("x", "", unit[:40], direction or direction_of(unit))
-    own = whole.part(name, is_marked=is_marked)
-    return replace(own, name=own.name.removesuffix("_x"), title=name[:150])
+    unit_metric = Metric("x", "", unit[:40], direction or direction_of(unit))
+    own_metric = unit_metric.part(name, is_marked=is_marked)
+    return replace(own_metric, name=own_metric.name.removesuffix("_x"), title=name[:150])
 
 
 def direction_of(unit: str) -> Direction:
@@ -129,10 +129,10 @@ def moment(value: Any, *, per_second: int = 1) -> datetime | None:
     try:
         if count is not None:
             return datetime.fromtimestamp(count / per_second, UTC)
-        found = datetime.fromisoformat(str(value).strip().replace("/", "-"))
+        parsed = datetime.fromisoformat(str(value).strip().replace("/", "-"))
     except (ValueError, OverflowError, OSError):
         return None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+    return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
 
 
 def sha_of(value: Any) -> str:
@@ -141,16 +141,16 @@ def sha_of(value: Any) -> str:
     return text.lower() if _SHA.fullmatch(text) else ""
 
 
-def campaign_of(*parts: str) -> str:
+def campaign_of(*words: str) -> str:
     """A slug of at most 100 characters."""
-    return slug(" ".join(parts)).replace("_", "-")[:100].strip("-") or "imported"
+    return slug(" ".join(words)).replace("_", "-")[:100].strip("-") or "imported"
 
 
 def texts(row: Mapping[str, Any], names: Iterable[str] = ()) -> dict[str, str]:
     """The short texts and numbers of a row, as labels."""
-    wanted = list(names) or list(row)
-    found = {name: str(row[name]).strip() for name in wanted if row.get(name) not in (None, "")}
-    return {name: text for name, text in found.items() if len(text) <= 500}
+    columns = list(names) or list(row)
+    text_of = {name: str(row[name]).strip() for name in columns if row.get(name) not in (None, "")}
+    return {name: text for name, text in text_of.items() if len(text) <= 500}
 
 
 def of_reading(reading: Reading) -> dict[str, Any]:
@@ -169,6 +169,7 @@ def of_reading(reading: Reading) -> dict[str, Any]:
         "wording": wording,
         "failure_code": reading.reasons[0].code if failure and reading.reasons else "failed",
         "notes": tuple(
-            Note(each.code, each.message, "info", each.wording).stored for each in reading.notes
+            Note(reason.code, reason.message, "info", reason.wording).stored
+            for reason in reading.notes
         ),
     }

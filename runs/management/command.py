@@ -21,8 +21,8 @@ class LeanCommand(BaseCommand):
 
     def __init_subclass__(cls) -> None:
         """What a command's module and class say of themselves is its help."""
-        own = (inspect.getmodule(cls).__doc__, cls.__doc__)
-        cls.help = "\n\n".join(text.strip() for text in own if text)
+        docstrings = (inspect.getmodule(cls).__doc__, cls.__doc__)
+        cls.help = "\n\n".join(text.strip() for text in docstrings if text)
 
 
 class Command(LeanCommand):
@@ -42,22 +42,22 @@ class Command(LeanCommand):
 
 def server_named(slug: str) -> Server:
     """The server of a slug. Raises CommandError."""
-    found = Server.objects.filter(slug=slug).first()
-    if found is None:
+    server = Server.objects.filter(slug=slug).first()
+    if server is None:
         raise CommandError(f"There is no server {slug}.")
-    return found
+    return server
 
 
 def project_named(slug: str) -> Project:
     """The project of a slug. Raises CommandError, with how to make one."""
     if slug == projects.DEFAULT:
         return projects.default()
-    found = Project.objects.filter(slug=slug).first()
-    if found is None:
+    project = Project.objects.filter(slug=slug).first()
+    if project is None:
         raise CommandError(
             f"There is no project {slug}. Make it: manage.py create_project {slug} [--private]"
         )
-    return found
+    return project
 
 
 def _login() -> str:

@@ -14,8 +14,8 @@ def is_one_of(
 
 def seen_by_readers(*fields: str, public: str, private: str) -> tuple[models.Index, models.Index]:
     """The indexes of a list in this order: of what is public, and of a project's private rows."""
-    own = Q(private_project__isnull=False)
+    is_private = Q(private_project__isnull=False)
     return (
         models.Index(fields=fields, condition=Q(is_public=True), name=public),
-        models.Index(fields=["private_project", *fields], condition=own, name=private),
+        models.Index(fields=["private_project", *fields], condition=is_private, name=private),
     )

@@ -82,7 +82,7 @@ class Edition(models.Model):
 
 def published_as(observation: str, label: str) -> str:
     """The slug of the publication of an edition, by the observation's slug and its label."""
-    slug = "".join(each if each.isalnum() else "-" for each in label.lower())
+    slug = "".join(character if character.isalnum() else "-" for character in label.lower())
     return f"{observation}-{slug}"
 
 

@@ -64,7 +64,7 @@ def _listed(
 
     And within a campaign that may be long, of what few of its runs have, and many of others.
     """
-    found = [
+    indexes = [
         models.Index(fields=[field, "-id"], condition=condition, name=f"run_by_{name}"),
         models.Index(
             fields=[field, "-id"],
@@ -74,10 +74,10 @@ def _listed(
     ]
     if in_campaign:
         fields = ["campaign", field, "-id"]
-        found.append(
+        indexes.append(
             models.Index(fields=fields, condition=condition, name=f"run_by_campaign_{name}")
         )
-    return found
+    return indexes
 
 
 class RunState(models.TextChoices):

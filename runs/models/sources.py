@@ -311,4 +311,4 @@ class Discrepancy(models.Model):
 
 
 # The words for a discrepancy's weight, the most serious first.
-WEIGHTS = tuple(each.name.lower() for each in Discrepancy.Weight)
+WEIGHTS = tuple(discrepancy_weight.name.lower() for discrepancy_weight in Discrepancy.Weight)

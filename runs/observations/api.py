@@ -52,8 +52,8 @@ class ObservationSerializer(serializers.Serializer[Observation]):
 
     def get_editions(self, observation: Observation) -> list[str]:
         """What they are called, in their order."""
-        found = sorted(observation.editions.all(), key=lambda each: each.pk)
-        return [each.label for each in found]
+        editions = sorted(observation.editions.all(), key=lambda edition: edition.pk)
+        return [edition.label for edition in editions]
 
 
 class ObservationDetailSerializer(ObservationSerializer):
@@ -74,8 +74,8 @@ class ObservationDetailSerializer(ObservationSerializer):
         if newest is None:
             return []
         again = [sentence for x in editions.again(newest) for sentence in (x.sentence, *x.remarks)]
-        parts = editions.parts(newest)
-        return again + [sentence for x in parts for sentence in (*x.sentences, *x.remarks)]
+        edition_parts = editions.parts(newest)
+        return again + [sentence for x in edition_parts for sentence in (*x.sentences, *x.remarks)]
 
 
 class DesignSerializer(StrictSerializer):
@@ -88,9 +88,9 @@ class DesignSerializer(StrictSerializer):
 
     def validate_scenario(self, slug: str) -> str:
         """One that BenchLab can run."""
-        known = [each.slug for each in registry.every()]
-        if slug not in known:
-            raise serializers.ValidationError(", ".join(known), "unknown_scenario")
+        slugs = [scenario.slug for scenario in registry.every()]
+        if slug not in slugs:
+            raise serializers.ValidationError(", ".join(slugs), "unknown_scenario")
         return slug
 
 
@@ -113,10 +113,10 @@ class NewObservationSerializer(StrictSerializer):
 
     def plan(self) -> Plan:
         """Only of a valid body."""
-        given = dict(self.validated_data)
-        night = (given.pop("night_from", None), given.pop("night_until", None))
-        designs = [Design(**each) for each in given.pop("designs")]
-        return Plan(designs=designs, night=night if None not in night else None, **given)
+        fields = dict(self.validated_data)
+        night = (fields.pop("night_from", None), fields.pop("night_until", None))
+        designs = [Design(**fields_of_design) for fields_of_design in fields.pop("designs")]
+        return Plan(designs=designs, night=night if None not in night else None, **fields)
 
 
 class NewEditionSerializer(StrictSerializer):
@@ -145,22 +145,22 @@ class ObservationDoor(ReadOnlyDoor[Observation]):
     @extend_schema(request=NewObservationSerializer)
     def create(self, request: Request) -> Response:
         """Store what is observed. Nothing is queued before its first edition begins."""
-        given = doors.taken(NewObservationSerializer, request)
-        made = observations.create(
-            plan=given.plan(), by=person(request), project=project_of(request, Right.QUEUE)
+        body = doors.taken(NewObservationSerializer, request)
+        observation = observations.create(
+            plan=body.plan(), by=person(request), project=project_of(request, Right.QUEUE)
         )
-        return self.shown(self.get_queryset().get(pk=made.pk), status.HTTP_201_CREATED)
+        return self.shown(self.get_queryset().get(pk=observation.pk), status.HTTP_201_CREATED)
 
     @extend_schema(request=NewEditionSerializer, responses={201: ObservationDetailSerializer})
     @action(detail=True, methods=["post"])
     def begin(self, request: Request, slug: str) -> Response:
         """Queue the next edition: a campaign of each design over what is installed now."""
-        given = doors.taken(NewEditionSerializer, request)
+        body = doors.taken(NewEditionSerializer, request)
         observation = self.get_object()
-        label = given.validated_data["edition"]
+        label = body.validated_data["edition"]
         observations.begin(observation=observation, by=person(request), label=label)
         return self.shown(status=status.HTTP_201_CREATED)
 
 
 def _newest(observation: Observation) -> Edition | None:
-    return max(observation.editions.all(), key=lambda each: each.pk, default=None)
+    return max(observation.editions.all(), key=lambda edition: edition.pk, default=None)

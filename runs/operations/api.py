@@ -26,15 +26,15 @@ def readyz(request: HttpRequest) -> JsonResponse:
 
     Everybody learns which check failed; whoever operates BenchLab also why, and what to do.
     """
-    found = readiness.get()
+    state_of_readiness = readiness.get()
     body: dict[str, object] = {
-        "status": "ready" if found.is_ready else "not ready",
-        "checks": {each.check: each.status for each in found.outcomes},
+        "status": "ready" if state_of_readiness.is_ready else "not ready",
+        "checks": {outcome.check: outcome.status for outcome in state_of_readiness.outcomes},
     }
     if _may_operate(request):
-        body["details"] = [asdict(each) for each in found.outcomes]
+        body["details"] = [asdict(outcome) for outcome in state_of_readiness.outcomes]
     headers = {"Cache-Control": "no-store"}
-    return JsonResponse(body, status=200 if found.is_ready else 503, headers=headers)
+    return JsonResponse(body, status=200 if state_of_readiness.is_ready else 503, headers=headers)
 
 
 def _may_operate(request: HttpRequest) -> bool:

@@ -29,46 +29,46 @@ def entries(
 
     `has_sections` is TOML, whose lines end as any.
     """
-    found: list[Pasted] = []
-    named = set[str]()
+    pasted: list[Pasted] = []
+    names = set[str]()
     for number, line in enumerate(lines, start=1):
         bare = _COMMENT.sub("", line)
-        words = (each[0] for each in _NAME.finditer(bare) if "_" in each[0])
-        named |= {name for word in words if (name := known(word))}
-        found += [
-            (number, name, _unquoted(each["value"]))
-            for each in _ASSIGNED.finditer(bare)
-            if (name := known(each["name"]))
+        words = (name_match[0] for name_match in _NAME.finditer(bare) if "_" in name_match[0])
+        names |= {name for word in words if (name := known(word))}
+        pasted += [
+            (number, name, _unquoted(assignment["value"]))
+            for assignment in _ASSIGNED.finditer(bare)
+            if (name := known(assignment["name"]))
         ]
-    is_whole = len(found) > 1 and named <= {name for _number, name, _value in found}
-    return found if is_whole and _is_other_language(lines, faulty, has_sections) else None
+    is_whole = len(pasted) > 1 and names <= {name for _number, name, _value in pasted}
+    return pasted if is_whole and _is_other_language(lines, faulty, has_sections) else None
 
 
 def known(name: str) -> str:
     """The setting's name, also behind the product's; empty for other words."""
-    for each in (name, _PREFIX.sub("", name)):
-        if existence(each.lower()):
-            return each.lower()
+    for candidate in (name, _PREFIX.sub("", name)):
+        if existence(candidate.lower()):
+            return candidate.lower()
     return ""
 
 
 def _is_other_language(lines: Sequence[str], faulty: Sequence[int], has_sections: bool) -> bool:
     """Whether the faults are of another language: most settings end as none in a file does."""
-    own = [number for number, line in enumerate(lines, start=1) if _begins_with_setting(line)]
-    wrong = [number for number in faulty if number in own]
+    own_lines = [number for number, line in enumerate(lines, start=1) if _begins_with_setting(line)]
+    wrong = [number for number in faulty if number in own_lines]
     written = [lines[n - 1].strip().lstrip("'\"") for n in wrong]
     matches = [(line, _ASSIGNED.match(line)) for line in written]
     if not all(
-        found and (has_sections or _ENDS.fullmatch(line, found.end("value")))
-        for line, found in matches
+        match and (has_sections or _ENDS.fullmatch(line, match.end("value")))
+        for line, match in matches
     ):
         return False
-    return has_sections or len(wrong) > len(own) / 2 or not own
+    return has_sections or len(wrong) > len(own_lines) / 2 or not own_lines
 
 
 def _begins_with_setting(line: str) -> bool:
-    first = _NAME.match(line.strip().lstrip("'\""))
-    return first is not None and bool(existence(first[0].lower()))
+    name_match = _NAME.match(line.strip().lstrip("'\""))
+    return name_match is not None and bool(existence(name_match[0].lower()))
 
 
 def _unquoted(value: str) -> str:

@@ -95,13 +95,13 @@ def position(major: str) -> int:
 def known_major(version: str) -> str | None:
     """The recorded major version of `9.3.2`, `10.1` or `18beta1`; None for others."""
     match = _VERSION.match(version)
-    found = match[0] if match else ""
-    return found if found in MAJORS else None
+    number = match[0] if match else ""
+    return number if number in MAJORS else None
 
 
-def before(major: str, other: str) -> bool:
+def before(major: str, other_major: str) -> bool:
     """Whether the first version is older than the second. Raises UnknownVersion."""
-    return position(major) < position(other)
+    return position(major) < position(other_major)
 
 
 def setting(name: str, major: str) -> Setting | None:
@@ -111,13 +111,13 @@ def setting(name: str, major: str) -> Setting | None:
 
 def names(major: str) -> tuple[str, ...]:
     """The names of all settings in that version, sorted. Raises UnknownVersion."""
-    return tuple(found.name for found in catalogue(major).values())
+    return tuple(entry.name for entry in catalogue(major).values())
 
 
 def canonical(name: str) -> str:
     """The name as PostgreSQL spells it (`datestyle` is `DateStyle`); others come back as given."""
-    known = _stretches_by_name().get(name.lower())
-    return known[0].facts["name"] if known else name
+    known_stretches = _stretches_by_name().get(name.lower())
+    return known_stretches[0].facts["name"] if known_stretches else name
 
 
 def existence(name: str) -> tuple[str, ...]:
@@ -146,12 +146,12 @@ def all_words() -> frozenset[str]:
 @functools.cache
 def catalogue(major: str) -> Mapping[str, Setting]:
     """All settings of a version by lower-case name. Raises UnknownVersion. Read once (10 ms)."""
-    place = position(major)
+    position_of_major = position(major)
     return {
         name: _setting(span, major)
         for name, spans in _stretches_by_name().items()
         for span in spans
-        if position(span.first) <= place <= position(span.last)
+        if position(span.first) <= position_of_major <= position(span.last)
     }
 
 
@@ -162,16 +162,16 @@ def read(file: Path = FILE) -> tuple[Stretch, ...]:
 
 
 def _stretch(row: dict[str, str]) -> Stretch:
-    first, _dash, last = row.pop("versions").partition("-")
-    return Stretch(first, last or first, row)
+    first_major, _dash, last_major = row.pop("versions").partition("-")
+    return Stretch(first_major, last_major or first_major, row)
 
 
 @functools.cache
 def _stretches_by_name() -> Mapping[str, Sequence[Stretch]]:
-    found: dict[str, list[Stretch]] = {}
+    stretches: dict[str, list[Stretch]] = {}
     for stretch in read():
-        found.setdefault(stretch.facts["name"].lower(), []).append(stretch)
-    return found
+        stretches.setdefault(stretch.facts["name"].lower(), []).append(stretch)
+    return stretches
 
 
 def _setting(stretch: Stretch, major: str) -> Setting:

@@ -122,8 +122,8 @@ def _limits(effective: Effective) -> Iterator[Finding]:
         ("io_combine_limit", "io_max_combine_limit"),
         ("min_wal_size", "max_wal_size"),
     ):
-        wanted, limit = effective.number(name), effective.number(bound)
-        if name in effective and wanted is not None and limit is not None and wanted > limit:
+        value, limit = effective.number(name), effective.number(bound)
+        if name in effective and value is not None and limit is not None and value > limit:
             yield About(name, effective.major).warning(
                 "bounded",
                 _("%(name)s has no effect above %(bound)s, which is %(limit)s."),
@@ -134,8 +134,8 @@ def _limits(effective: Effective) -> Iterator[Finding]:
 
 
 def _statement_stats(effective: Effective) -> Iterator[Finding]:
-    parts = ("log_parser_stats", "log_planner_stats", "log_executor_stats")
-    if effective.is_on("log_statement_stats") and any(map(effective.is_on, parts)):
+    stats_settings = ("log_parser_stats", "log_planner_stats", "log_executor_stats")
+    if effective.is_on("log_statement_stats") and any(map(effective.is_on, stats_settings)):
         yield About("log_statement_stats", effective.major).error(
             "contradiction",
             _("log_statement_stats excludes the statistics of parser, planner and executor."),
@@ -157,8 +157,8 @@ def _not_loaded(effective: Effective) -> Iterator[Finding]:
 
 
 def _spelled(name: str, number: float, major: str) -> str:
-    found = setting(name, major)
-    return units.spelled(number, found.unit if found else "", major)
+    catalogued = setting(name, major)
+    return units.spelled(number, catalogued.unit if catalogued else "", major)
 
 
 MOST_SHARED = 0.9
@@ -198,8 +198,10 @@ def _sums(effective: Effective, shared: int, memory_bytes: int) -> Iterator[Find
             _("Lower work_mem or max_connections, unless few connections sort at a time."),
             **_sizes(shared + sessions, memory_bytes),
         )
-    each = effective.bytes("autovacuum_work_mem") or effective.bytes("maintenance_work_mem") or 0
-    workers = int(effective.number("autovacuum_max_workers") or 0) * each
+    bytes_per_worker = (
+        effective.bytes("autovacuum_work_mem") or effective.bytes("maintenance_work_mem") or 0
+    )
+    workers = int(effective.number("autovacuum_max_workers") or 0) * bytes_per_worker
     if effective.is_on("autovacuum") and shared + workers > memory_bytes:
         yield About("maintenance_work_mem", effective.major).warning(
             "maintenance_may_not_fit",

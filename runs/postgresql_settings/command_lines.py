@@ -61,29 +61,37 @@ _COMMENT = re.compile(r"(?:^|\s)(?:#|//) .*+", re.MULTILINE)
 
 def of_command(text: str) -> list[Pasted] | None:
     """The settings of a command; None for a text that is none."""
-    found = list(_of_providers(text))
-    if not found and _HAS_OPTIONS.search(text):
-        found = list(_of_options(text))
-    words = {each[0] for each in _NAME.finditer(_COMMENT.sub("", text))}
-    unread = words - {name.lower() for _line, name, _value in found}
-    return None if not found or any(map(existence, unread)) else found
+    pasted = list(_of_providers(text))
+    if not pasted and _HAS_OPTIONS.search(text):
+        pasted = list(_of_options(text))
+    words = {name_match[0] for name_match in _NAME.finditer(_COMMENT.sub("", text))}
+    unread = words - {name.lower() for _line, name, _value in pasted}
+    return None if not pasted or any(map(existence, unread)) else pasted
 
 
 def _of_options(text: str) -> Iterator[Pasted]:
     """What `-c name=value` and `--name=value` give a server."""
-    for each in _OPTION.finditer(text):
-        name = each["name"].replace("-", "_")
-        if each[0].startswith("-c") or existence(name) or ("." in name and "set" not in each[0]):
-            value = each["value"].strip("\"'") if each["value"][:1] in "\"'" else each["value"]
-            yield _line(text, each), name, value
+    for option_match in _OPTION.finditer(text):
+        name = option_match["name"].replace("-", "_")
+        if (
+            option_match[0].startswith("-c")
+            or existence(name)
+            or ("." in name and "set" not in option_match[0])
+        ):
+            value = (
+                option_match["value"].strip("\"'")
+                if option_match["value"][:1] in "\"'"
+                else option_match["value"]
+            )
+            yield _line(text, option_match), name, value
 
 
 def _of_providers(text: str) -> Iterator[Pasted]:
     for form in (*_OF_PROVIDERS, _CALL):
-        for each in form.finditer(text):
-            name = _OF_CONTROLDATA.get(each["name"], each["name"])
+        for assignment in form.finditer(text):
+            name = _OF_CONTROLDATA.get(assignment["name"], assignment["name"])
             if form is not _CALL or existence(name):
-                yield _line(text, each), name, each["value"].strip("\"'")
+                yield _line(text, assignment), name, assignment["value"].strip("\"'")
     for flags in _FLAGS.finditer(text):
         for flag in flags["flags"].split(flags["mark"] or ","):
             name, equals, value = flag.partition("=")
@@ -91,5 +99,5 @@ def _of_providers(text: str) -> Iterator[Pasted]:
                 yield _line(text, flags), name, value
 
 
-def _line(text: str, found: re.Match[str]) -> int:
-    return text.count("\n", 0, found.start()) + 1
+def _line(text: str, match: re.Match[str]) -> int:
+    return text.count("\n", 0, match.start()) + 1

@@ -72,23 +72,23 @@ _NUMBERS: Mapping[str, tuple[float, float]] = {
 def findings(effective: Effective) -> Iterator[Finding]:
     """What sets runs with these settings apart from others, in one version."""
     for name in sorted(effective.given):
-        found = setting(name, effective.major)
-        if found is None:
+        catalogued = setting(name, effective.major)
+        if catalogued is None:
             continue
-        if message := _reason(effective, found.name):
-            say = About(found.name, effective.major)
+        if message := _reason(effective, catalogued.name):
+            say = About(catalogued.name, effective.major)
             yield say.warning("not_comparable", message, value=effective.given[name])
 
 
 def across(settings: Mapping[str, str], majors: Sequence[str]) -> Iterator[Finding]:
     """Defaults that differ between the versions of one comparison and are felt in its figures."""
-    given = {name.lower() for name in settings}
-    for name in sorted(version_notes.FELT_DEFAULTS - given):
+    set_names = {name.lower() for name in settings}
+    for name in sorted(version_notes.FELT_DEFAULTS - set_names):
         defaults: dict[str, list[str]] = {}
         for major in majors:
-            found = setting(name, major)
-            if found is not None:
-                defaults.setdefault(values.default(found), []).append(major)
+            catalogued = setting(name, major)
+            if catalogued is not None:
+                defaults.setdefault(values.default(catalogued), []).append(major)
         if len(defaults) > 1:
             yield _differing(name, defaults)
 
@@ -109,8 +109,8 @@ def _reason(effective: Effective, name: str) -> str:
 
 def _is_a_plan_switched_off(effective: Effective, name: str) -> bool:
     """Off though the version's default is on."""
-    found = setting(name, effective.major)
-    return found is not None and found.boot == "on" and not effective.is_on(name)
+    catalogued = setting(name, effective.major)
+    return catalogued is not None and catalogued.boot == "on" and not effective.is_on(name)
 
 
 def _differing(name: str, defaults: Mapping[str, list[str]]) -> Finding:

@@ -75,34 +75,38 @@ class Row:
     @property
     def differs(self) -> bool:
         """Whether the sides have other values."""
-        return {each.amount for each in self.a} != {each.amount for each in self.b}
+        return {value_shown.amount for value_shown in self.a} != {
+            value_shown.amount for value_shown in self.b
+        }
 
 
 def of_server(printed: Mapping[str, Mapping[str, str]], major: str | None) -> dict[str, Shown]:
     """What a server printed in pg_settings (`setting`, `unit`, `source`), by name."""
     return {
-        name: _printed(name, each, major)
-        for name, each in printed.items()
+        name: _printed(name, printed_row, major)
+        for name, printed_row in printed.items()
         if name not in _OF_THE_CLUSTER
     }
 
 
 def of_settings(settings: Mapping[str, str], major: str) -> dict[str, Shown]:
     """All settings of a version: those given, and the built-in defaults of the others."""
-    given = {canonical(name): value for name, value in settings.items()}
-    found = {
-        each.name: replace(_written(values.default(each), each.name, major), is_default=True)
-        for each in catalogue(major).values()
-        if not each.is_preset and each.name not in _OF_THE_CLUSTER
+    canonical_settings = {canonical(name): value for name, value in settings.items()}
+    shown_by_name = {
+        default_setting.name: replace(
+            _written(values.default(default_setting), default_setting.name, major), is_default=True
+        )
+        for default_setting in catalogue(major).values()
+        if not default_setting.is_preset and default_setting.name not in _OF_THE_CLUSTER
     }
-    for name, value in given.items():
+    for name, value in canonical_settings.items():
         facts = known(name, major)
         known_name = facts.name if facts else name
-        shown = _written(value, known_name, major)
-        default = found.get(known_name)
-        same = default is not None and default.amount == shown.amount
-        found[known_name] = replace(shown, is_default=same)
-    return found
+        shown_value = _written(value, known_name, major)
+        default = shown_by_name.get(known_name)
+        same = default is not None and default.amount == shown_value.amount
+        shown_by_name[known_name] = replace(shown_value, is_default=same)
+    return shown_by_name
 
 
 def rows(a: Mapping[str, Sequence[Shown]], b: Mapping[str, Sequence[Shown]]) -> Iterator[Row]:
@@ -112,30 +116,33 @@ def rows(a: Mapping[str, Sequence[Shown]], b: Mapping[str, Sequence[Shown]]) -> 
 
 
 def chosen(
-    printed: Mapping[str, Sequence[Shown]], given: Collection[str]
+    printed: Mapping[str, Sequence[Shown]], set_names: Collection[str]
 ) -> dict[str, Sequence[Shown]]:
-    """What servers printed, as far as a configuration that sets `given` could say it.
+    """What servers printed, as far as a configuration that sets `set_names` could say it.
 
     Without values that nobody chose, and those that initdb writes. What the configuration sets
     stays.
     """
     return {
-        name: shown
-        for name, shown in printed.items()
-        if name in given
+        name: shown_value
+        for name, shown_value in printed.items()
+        if name in set_names
         or not (
             name in _BY_THE_LOCALE
-            or all(each.is_default or each.text == _BY_INITDB.get(name) for each in shown)
+            or all(
+                version_value.is_default or version_value.text == _BY_INITDB.get(name)
+                for version_value in shown_value
+            )
         )
     }
 
 
-def _printed(name: str, each: Mapping[str, str], major: str | None) -> Shown:
-    text, unit = str(each.get("setting") or ""), str(each.get("unit") or "")
-    source = str(each.get("source") or "")
+def _printed(name: str, printed_row: Mapping[str, str], major: str | None) -> Shown:
+    text, unit = str(printed_row.get("setting") or ""), str(printed_row.get("unit") or "")
+    source = str(printed_row.get("source") or "")
     if major is None:
-        whole = f"{text} {unit}".strip()
-        return Shown(whole, source in _UNCHOSEN, whole)
+        text_with_unit = f"{text} {unit}".strip()
+        return Shown(text_with_unit, source in _UNCHOSEN, text_with_unit)
     facts = setting(name, major)
     if unit and facts is not None and facts.is_number:
         number = _number(text)
@@ -145,11 +152,14 @@ def _printed(name: str, each: Mapping[str, str], major: str | None) -> Shown:
     return _marked(_written(text, name, major), name, major, source)
 
 
-def _marked(shown: Shown, name: str, major: str, source: str) -> Shown:
+def _marked(shown_value: Shown, name: str, major: str, source: str) -> Shown:
     """With the mark of a default: nobody chose it, or it is what the version has anyway."""
     facts = setting(name, major)
-    same = facts is not None and _written(values.default(facts), name, major).amount == shown.amount
-    return replace(shown, is_default=same or source in _UNCHOSEN - {""})
+    same = (
+        facts is not None
+        and _written(values.default(facts), name, major).amount == shown_value.amount
+    )
+    return replace(shown_value, is_default=same or source in _UNCHOSEN - {""})
 
 
 def _written(text: str, name: str, major: str) -> Shown:

@@ -37,10 +37,10 @@ def complete(prefix: str, majors: Sequence[str], *, most: int = MOST) -> tuple[C
     """
     typed = prefix.lower()
     newest_first = sorted(majors, key=position, reverse=True)
-    found = [name for name in all_names() if typed in name.lower()]
-    found.sort(key=lambda name: (not name.lower().startswith(typed), name.lower()))
-    offered = (_offer(name, newest_first) for name in found)
-    return tuple(each for each in offered if each is not None)[:most]
+    matching_names = [name for name in all_names() if typed in name.lower()]
+    matching_names.sort(key=lambda name: (not name.lower().startswith(typed), name.lower()))
+    offered = (_offer(name, newest_first) for name in matching_names)
+    return tuple(completion for completion in offered if completion is not None)[:most]
 
 
 def versions(name: str) -> str:
@@ -48,16 +48,18 @@ def versions(name: str) -> str:
     has = existence(name)
     if not has:
         return ""
-    last = "" if has[-1] == MAJORS[-1] else has[-1]
-    return has[0] if has[0] == last else f"{has[0]}-{last}"
+    last_version = "" if has[-1] == MAJORS[-1] else has[-1]
+    return has[0] if has[0] == last_version else f"{has[0]}-{last_version}"
 
 
 def _offer(name: str, newest_first: Sequence[str]) -> Completion | None:
-    having = [found for major in newest_first if (found := setting(name, major)) is not None]
+    having = [
+        catalogued for major in newest_first if (catalogued := setting(name, major)) is not None
+    ]
     if not having or having[0].is_preset:
         return None
     facts = having[0]
-    known = {found.major for found in having}
+    known_majors = {setting.major for setting in having}
     return Completion(
         name=facts.name,
         kind=facts.kind,
@@ -67,7 +69,7 @@ def _offer(name: str, newest_first: Sequence[str]) -> Completion | None:
         unit=facts.unit,
         context=facts.context,
         versions=versions(name),
-        missing=tuple(major for major in reversed(newest_first) if major not in known),
+        missing=tuple(major for major in reversed(newest_first) if major not in known_majors),
         category=facts.category,
         description=facts.description,
     )

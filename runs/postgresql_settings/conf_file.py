@@ -65,19 +65,19 @@ def plain(text: str) -> str:
 
 def _of_fence(lines: list[str]) -> list[str]:
     """The lines of the only fence, the others empty where they name no setting."""
-    fences = [at for at, line in enumerate(lines) if _FENCE.match(line)]
+    fences = [index for index, line in enumerate(lines) if _FENCE.match(line)]
     if len(fences) != 2:
         return lines
     begin, end = fences
     around = " ".join(lines[:begin] + lines[end + 1 :])
     if any(existence(word) for word in _WORD.findall(around)):
         return lines
-    return [line if begin < at < end else "" for at, line in enumerate(lines)]
+    return [line if begin < index < end else "" for index, line in enumerate(lines)]
 
 
-def _underscored(found: re.Match[str]) -> str:
-    name = found[0].replace("-", "_")
-    return name if existence(name) else found[0]
+def _underscored(name_match: re.Match[str]) -> str:
+    name = name_match[0].replace("-", "_")
+    return name if existence(name) else name_match[0]
 
 
 def has_sections(text: str) -> bool:
@@ -90,24 +90,24 @@ def _of_difference(lines: list[str]) -> list[str]:
     """The newer lines of `diff -u`, what they replace empty."""
     if not any(map(_HUNK.match, lines)):
         return lines
-    kept = [
+    newer_lines = [
         "" if line.startswith(("-", "+++", "@@", "diff ", "index ")) else line for line in lines
     ]
-    return [line[1:] if line[:1] in {"+", " "} else line for line in kept]
+    return [line[1:] if line[:1] in {"+", " "} else line for line in newer_lines]
 
 
 def _of_block(lines: list[str]) -> list[str]:
     """The lines of the first block scalar of YAML that holds settings, the others empty."""
-    for at, line in enumerate(lines):
+    for index, line in enumerate(lines):
         if (begin := _BLOCK.match(line)) is None:
             continue
-        end = at + 1
+        end = index + 1
         while end < len(lines) and (
             not lines[end].strip() or len(lines[end]) - len(lines[end].lstrip()) > len(begin[1])
         ):
             end += 1
-        if any(map(_SETTING.match, lines[at + 1 : end])):
-            return [each if at < n < end else "" for n, each in enumerate(lines)]
+        if any(map(_SETTING.match, lines[index + 1 : end])):
+            return [block_line if index < n < end else "" for n, block_line in enumerate(lines)]
     return lines
 
 
@@ -145,29 +145,31 @@ def read(text: str) -> ConfFile:
     The forms of `pasted` are read as well.
     """
     mark = [Fault(1, "byte_order_mark", _BY_AN_EDITOR, {})] if text.startswith("\ufeff") else []
-    if len(text) <= MOST_CHARACTERS and (others := pasted.entries(plain(text))) is not None:
-        listed = tuple(_listed(others))
-        return ConfFile({each.name: each.value for each in listed}, listed, (), tuple(mark))
+    if len(text) <= MOST_CHARACTERS and (pasted_entries := pasted.entries(plain(text))) is not None:
+        entries_read = tuple(_listed(pasted_entries))
+        return ConfFile(
+            {entry.name: entry.value for entry in entries_read}, entries_read, (), tuple(mark)
+        )
     entries: list[Entry] = []
     faults: list[Fault] = []
     for number, line in enumerate(_lines(text), 1):
-        found = _line(number, line)
-        if isinstance(found, Entry):
-            entries.append(found)
-        elif found is not None:
-            faults.append(found)
+        line_content = _line(number, line)
+        if isinstance(line_content, Entry):
+            entries.append(line_content)
+        elif line_content is not None:
+            faults.append(line_content)
     if faults and len(text) <= MOST_CHARACTERS:
         wrong = [fault.line for fault in faults]
         assigned = assignments.entries(_lines(text), wrong, has_sections=has_sections(text))
         entries, faults = (_listed(assigned), []) if assigned else (entries, faults)
     settings = {entry.name: entry.value for entry in entries}
-    left_out = [each for each in faults if each.code == "include_left_out"]
-    faults = [each for each in faults if each not in left_out]
+    left_out = [fault for fault in faults if fault.code == "include_left_out"]
+    faults = [fault for fault in faults if fault not in left_out]
     return ConfFile(settings, tuple(entries), tuple(faults), (*mark, *left_out))
 
 
-def _listed(found: Sequence[Pasted]) -> list[Entry]:
-    return [Entry(line, canonical(name), value) for line, name, value in found]
+def _listed(pasted_entries: Sequence[Pasted]) -> list[Entry]:
+    return [Entry(line, canonical(name), value) for line, name, value in pasted_entries]
 
 
 def unquoted(token: str) -> str:
@@ -194,7 +196,7 @@ def _line(number: int, line: str) -> Entry | Fault | None:
     if not tokens:
         return None
     kind, name = tokens[0]
-    rest = tokens[2:] if len(tokens) > 1 and tokens[1][0] == "equals" else tokens[1:]
+    value_tokens = tokens[2:] if len(tokens) > 1 and tokens[1][0] == "equals" else tokens[1:]
     if pasted.NO_SETTING.fullmatch(line):
         return None
     if kind != "word" or _NAME.fullmatch(name) is None:
@@ -203,39 +205,41 @@ def _line(number: int, line: str) -> Entry | Fault | None:
         return _not_followed(number, line, may_be_missing=name.lower() == "include_if_exists")
     if (statement := pasted.of_statement(line)) is not None:
         return Entry(number, canonical(statement[0]), statement[1])
-    if len(rest) != 1 or rest[0][0] not in {"string", "number", "word"}:
+    if len(value_tokens) != 1 or value_tokens[0][0] not in {"string", "number", "word"}:
         return _syntax(number, line)
-    value_kind, value = rest[0]
+    value_kind, value = value_tokens[0]
     if _NO_BLANKS.search(name) or (value_kind == "word" and _NO_BLANKS.search(value)):
         return _syntax(number, line)
-    if name.startswith("POSTGRES") and (known := assignments.known(name)):  # a container's variable
-        name = known
+    if name.startswith("POSTGRES") and (
+        canonical_name := assignments.known(name)
+    ):  # a container's variable
+        name = canonical_name
     return Entry(number, canonical(name), unquoted(value) if value_kind == "string" else value)
 
 
 def _tokens(line: str) -> Iterator[tuple[str, str]]:
     """(kind, text) of each word of a line; anything else comes as `other`."""
-    at = 0
-    while at < len(line):
-        match = _TOKEN.match(line, at)
+    position = 0
+    while position < len(line):
+        match = _TOKEN.match(line, position)
         if match is None:
-            yield "other", line[at:]
+            yield "other", line[position:]
             return
-        at = match.end()
+        position = match.end()
         if match.lastgroup is not None and match.lastgroup not in {"space", "comment"}:
             yield match.lastgroup, match[0]
 
 
 def _syntax(number: int, line: str) -> Fault:
-    shown = {"line": str(number), "text": line.strip()[:200]}
+    values = {"line": str(number), "text": line.strip()[:200]}
     if _NO_BLANKS.search(line.rstrip("\r\t ")):
         message = _("Line %(line)s has no-break spaces or old line ends: %(text)s. Replace them.")
-        return Fault(number, "no_blanks", message, shown)
+        return Fault(number, "no_blanks", message, values)
     return Fault(
         number,
         "syntax_error",
         _("Line %(line)s is no setting: %(text)s. Write name = value, other values in quotes."),
-        shown,
+        values,
     )
 
 

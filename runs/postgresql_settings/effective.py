@@ -25,13 +25,13 @@ class Effective:
 
     def bytes(self, name: str) -> int | None:
         """The amount of memory; None for 0, -1 and where the version has no such setting."""
-        found = setting(name, self.major)
-        if found is None:
+        catalogued = setting(name, self.major)
+        if catalogued is None:
             return None
         try:
-            return values.in_bytes(self._text(found), found)
+            return values.in_bytes(self._text(catalogued), catalogued)
         except values.BadValue:
-            return values.in_bytes(found.boot, found)
+            return values.in_bytes(catalogued.boot, catalogued)
 
     def is_on(self, name: str) -> bool:
         """Whether a bool setting is on."""
@@ -45,14 +45,14 @@ class Effective:
     def __contains__(self, name: str) -> bool:
         return name in self.given
 
-    def _text(self, found: Setting) -> str:
-        return self.given.get(found.name.lower(), found.boot)
+    def _text(self, catalogued: Setting) -> str:
+        return self.given.get(catalogued.name.lower(), catalogued.boot)
 
     def _value(self, name: str) -> values.Value | None:
-        found = setting(name, self.major)
-        if found is None:
+        catalogued = setting(name, self.major)
+        if catalogued is None:
             return None
         try:
-            return values.parse(self._text(found), found)
+            return values.parse(self._text(catalogued), catalogued)
         except values.BadValue:
-            return values.parse(found.boot, found)
+            return values.parse(catalogued.boot, catalogued)

@@ -36,8 +36,8 @@ class About:
 
     def error(self, code: str, message: str, remedy: str = "", **parameters: str) -> Finding:
         """What the server or BenchLab refuses."""
-        given = {"name": self.name, "major": self.major, **parameters}
-        return Finding("error", code, self.name, (self.major,), message, given, remedy)
+        values = {"name": self.name, "major": self.major, **parameters}
+        return Finding("error", code, self.name, (self.major,), message, values, remedy)
 
     def warning(self, code: str, message: str, remedy: str = "", **parameters: str) -> Finding:
         """What is left to a person to decide."""
@@ -51,8 +51,8 @@ def merged(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """
     same: dict[object, list[Finding]] = {}
     for finding in findings:
-        others = sorted((k, v) for k, v in finding.parameters.items() if k != "major")
-        key = (finding.severity, finding.code, finding.name, finding.message, tuple(others))
+        parameters = sorted((k, v) for k, v in finding.parameters.items() if k != "major")
+        key = (finding.severity, finding.code, finding.name, finding.message, tuple(parameters))
         same.setdefault(key, []).append(finding)
     joined = (_joined(group) for group in same.values())
     return tuple(sorted(joined, key=lambda finding: finding.severity != "error"))

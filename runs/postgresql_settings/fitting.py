@@ -75,75 +75,89 @@ def fit(
     some milliseconds the first time. Raises UnknownVersion.
     """
     if not varied:
-        given = tuple(settings.items())
-        return _fit(given, major, written_for, memory_bytes, wal_segment_bytes)
+        setting_pairs = tuple(settings.items())
+        return _fit(setting_pairs, major, written_for, memory_bytes, wal_segment_bytes)
     alone = functools.partial(fit, major=major, wal_segment_bytes=wal_segment_bytes)
     base = alone(settings, written_for=written_for)
-    own = [alone({name: value}) for name, value in varied.items()]
-    chosen = {name: value for each in own for name, value in each.settings.items()}
+    fitted_alone = [alone({name: value}) for name, value in varied.items()]
+    chosen = {name: value for fitted in fitted_alone for name, value in fitted.settings.items()}
     replaced = {name.lower() for name in chosen}
-    kept = {name: each for name, each in base.settings.items() if name.lower() not in replaced}
-    together = alone({**kept, **chosen}, written_for=major, memory_bytes=memory_bytes)
-    changes = [each for each in base.changes if each.name_to.lower() not in replaced]
+    unreplaced = {
+        name: setting_value
+        for name, setting_value in base.settings.items()
+        if name.lower() not in replaced
+    }
+    together = alone({**unreplaced, **chosen}, written_for=major, memory_bytes=memory_bytes)
+    changes = [change for change in base.changes if change.name_to.lower() not in replaced]
     return replace(
         together,
         written_for=base.written_for,
-        changes=(*changes, *(change for each in own for change in each.changes)),
-        left_out=(*base.left_out, *(lost for each in own for lost in each.left_out)),
-        notes=(*base.notes, *(note for each in own for note in each.notes)),
+        changes=(*changes, *(change for fitted in fitted_alone for change in fitted.changes)),
+        left_out=(*base.left_out, *(lost for fitted in fitted_alone for lost in fitted.left_out)),
+        notes=(*base.notes, *(note for fitted in fitted_alone for note in fitted.notes)),
     )
 
 
 def home(settings: Mapping[str, str], major: str) -> str:
     """The version nearest to `major` in whose words the settings are. Raises UnknownVersion."""
-    given = tuple(settings.items())
-    place = position(major)
-    released = [each for each in MAJORS if each not in UNRELEASED or each == major]
-    return min(released, key=lambda each: (_objections(given, each), abs(position(each) - place)))
+    setting_pairs = tuple(settings.items())
+    position_of_major = position(major)
+    released = [
+        released_major
+        for released_major in MAJORS
+        if released_major not in UNRELEASED or released_major == major
+    ]
+    return min(
+        released,
+        key=lambda released_major: (
+            _objections(setting_pairs, released_major),
+            abs(position(released_major) - position_of_major),
+        ),
+    )
 
 
 def across(fitted: Sequence[Fitted]) -> tuple[Finding, ...]:
     """What prevents comparing runs of these versions: differing defaults that nobody has set."""
     if len(fitted) < 2:
         return ()
-    everywhere = functools.reduce(set.intersection, (set(each.settings) for each in fitted))
-    majors = sorted({each.major for each in fitted}, key=position)
+    everywhere = functools.reduce(set.intersection, (set(fitted.settings) for fitted in fitted))
+    majors = sorted({fitted.major for fitted in fitted}, key=position)
     return tuple(comparability_warnings.across(dict.fromkeys(everywhere, ""), majors))
 
 
 def merged_findings(fitted: Iterable[Fitted]) -> tuple[Finding, ...]:
     """The findings of all versions, errors first, each once with the versions that have it."""
-    return merged(finding for each in fitted for finding in each.findings)
+    return merged(finding for fitted in fitted for finding in fitted.findings)
 
 
 @functools.lru_cache(maxsize=512)
 def _fit(
-    given: tuple[tuple[str, str], ...],
+    setting_pairs: tuple[tuple[str, str], ...],
     major: str,
     written_for: str,
     memory_bytes: int | None,
     wal_segment_bytes: int,
 ) -> Fitted:
-    source = written_for or home(dict(given), major)
-    kept, own = _without_benchlabs_own(dict(given), source)
-    done = translation.translate(kept, source, major, wal_segment_bytes=wal_segment_bytes)
-    lost = {each.name_from for each in done.impossible}
-    beside = tuple(
+    source = written_for or home(dict(setting_pairs), major)
+    remaining, own_changes = _without_benchlabs_own(dict(setting_pairs), source)
+    done = translation.translate(remaining, source, major, wal_segment_bytes=wal_segment_bytes)
+    lost = {change.name_from for change in done.impossible}
+    conflicting = tuple(
         Change(name, value, "", "", _SINGLE, {"name": name})
         for name, value in done.recovery_conf.items()
         if name not in lost
     )
     settings, owned = _without_benchlabs_own(done.settings, major)
-    left_out = (*own, *owned, *done.impossible, *beside)
+    left_out = (*own_changes, *owned, *done.impossible, *conflicting)
     instead = _archiving_nothing(settings, major, left_out)
-    settings |= {each.name_to: each.value_to for each in instead}
-    replaced = {each.name_from for each in instead}
+    settings |= {change.name_to: change.value_to for change in instead}
+    replaced = {change.name_from for change in instead}
     return Fitted(
         source,
         major,
         settings,
-        (*(each for each in done.changes if each.name_to in settings), *instead),
-        tuple(each for each in left_out if each.name_from not in replaced),
+        (*(change for change in done.changes if change.name_to in settings), *instead),
+        tuple(change for change in left_out if change.name_from not in replaced),
         done.notes,
         tuple(
             finding
@@ -165,32 +179,41 @@ def _archiving_nothing(
     if not effective.is_on("archive_mode") and mode not in {*unlisted.ON, "always"}:
         return ()
     return tuple(
-        Change(each.name_from, each.value_from, "archive_command", *_ARCHIVES_NOTHING)
-        for each in left_out
-        if each.name_from.lower() == "archive_command"
+        Change(change.name_from, change.value_from, "archive_command", *_ARCHIVES_NOTHING)
+        for change in left_out
+        if change.name_from.lower() == "archive_command"
     )
 
 
 def _without_benchlabs_own(
     settings: Mapping[str, str], major: str
 ) -> tuple[dict[str, str], tuple[Change, ...]]:
-    found = {
+    finding_of_name = {
         finding.name.lower(): finding
         for finding in check(settings, [major])
         if finding.code in _LEFT_OUT
     }
-    kept = {name: value for name, value in settings.items() if name.lower() not in found}
-    own = tuple(
-        Change(name, value, "", "", found[name.lower()].message, found[name.lower()].parameters)
+    remaining = {
+        name: value for name, value in settings.items() if name.lower() not in finding_of_name
+    }
+    own_changes = tuple(
+        Change(
+            name,
+            value,
+            "",
+            "",
+            finding_of_name[name.lower()].message,
+            finding_of_name[name.lower()].parameters,
+        )
         for name, value in settings.items()
-        if name.lower() in found
+        if name.lower() in finding_of_name
     )
-    return kept, own
+    return remaining, own_changes
 
 
 @functools.lru_cache(maxsize=512)
-def _objections(given: tuple[tuple[str, str], ...], major: str) -> int:
-    return len(errors(check(dict(given), [major], for_run=False)))
+def _objections(setting_pairs: tuple[tuple[str, str], ...], major: str) -> int:
+    return len(errors(check(dict(setting_pairs), [major], for_run=False)))
 
 
 _FLAGS = frozenset(

@@ -55,14 +55,14 @@ def known(name: str, major: str) -> Setting | None:
 
 def problem(name: str, value: str, major: str) -> Finding | None:
     """What is wrong with the name in that version, or None. Raises UnknownVersion."""
-    found, say = known(name, major), About(name, major)
+    catalogued, say = known(name, major), About(name, major)
     if unlisted.may_be_backported(name, major):
         return About(canonical(name), major).warning(
             "minor_release",
             _("%(name)s came to PostgreSQL %(major)s with a minor release; older ones refuse it."),
         )
-    if found is not None:
-        return _preset(found) if found.is_preset else _old_name(name, found)
+    if catalogued is not None:
+        return _preset(catalogued) if catalogued.is_preset else _old_name(name, catalogued)
     if unlisted.is_hollow(name, value, major):
         return say.warning(
             "without_effect",
@@ -83,7 +83,7 @@ def problem(name: str, value: str, major: str) -> Finding | None:
 def nearest(name: str, major: str) -> list[str]:
     """Up to three names of that version that look like the given one, the nearest first."""
     of_version = set(names(major))
-    return [each for each in _alike(name.lower()) if each in of_version][:3]
+    return [similar_name for similar_name in _alike(name.lower()) if similar_name in of_version][:3]
 
 
 @functools.lru_cache(maxsize=1024)
@@ -104,10 +104,12 @@ def _missing(name: str, major: str) -> Finding:
             _("Leave it out here; the standby's recovery.conf is written from the topology."),
         )
     successor = ", ".join(
-        each
+        related_name
         for pair in KIN
-        for each in pair
-        if name.lower() in pair and each != name.lower() and setting(each, major) is not None
+        for related_name in pair
+        if name.lower() in pair
+        and related_name != name.lower()
+        and setting(related_name, major) is not None
     )
     if has and before(major, has[0]):
         message = _("%(name)s exists from PostgreSQL %(since)s on, not in %(major)s.")
@@ -116,8 +118,8 @@ def _missing(name: str, major: str) -> Finding:
     if has or name in version_notes.RECOVERY_CONF:
         message = _("%(name)s was removed after PostgreSQL %(last)s.")
         remedy = _("Use %(successor)s.") if successor else version_notes.REASONS.get(name, "")
-        last = has[-1] if has else "11"
-        return say.error("removed", message, remedy, successor=successor, last=last)
+        last_major = has[-1] if has else "11"
+        return say.error("removed", message, remedy, successor=successor, last=last_major)
     suggestions = ", ".join(nearest(name, major))
     return say.error(
         "unknown_setting",
@@ -127,23 +129,23 @@ def _missing(name: str, major: str) -> Finding:
     )
 
 
-def _preset(found: Setting) -> Finding:
-    return About(found.name, found.major).error(
+def _preset(catalogued: Setting) -> Finding:
+    return About(catalogued.name, catalogued.major).error(
         "preset",
         _(
             "%(name)s cannot be set: it shows how the server was built or how its cluster was "
             "created."
         ),
-        _PRESET_REMEDIES.get(found.name, _PRESET_REMEDY),
+        _PRESET_REMEDIES.get(catalogued.name, _PRESET_REMEDY),
     )
 
 
-def _old_name(name: str, found: Setting) -> Finding | None:
-    if name.lower() == found.name.lower():
+def _old_name(name: str, catalogued: Setting) -> Finding | None:
+    if name.lower() == catalogued.name.lower():
         return None
-    return About(name, found.major).warning(
+    return About(name, catalogued.major).warning(
         "old_name",
         _("%(name)s is an old name of %(today)s."),
         _("Write %(today)s."),
-        today=found.name,
+        today=catalogued.name,
     )

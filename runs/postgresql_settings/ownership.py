@@ -90,10 +90,10 @@ def is_command(name: str) -> bool:
 
 def may_be_code(name: str) -> bool:
     """Whether the setting is one of an extension that BenchLab does not know."""
-    extension, dot, own = name.lower().partition(".")
+    extension, dot, parameter_name = name.lower().partition(".")
     return (
         bool(dot)
-        and "." not in own
+        and "." not in parameter_name
         and extension not in KNOWN_EXTENSIONS
         and name.lower() not in _KNOWN
     )
@@ -102,16 +102,21 @@ def may_be_code(name: str) -> bool:
 def loads_from_elsewhere(name: str, value: str) -> bool:
     """Whether the server would load a library from outside its installation."""
     if name.lower() in LIBRARIES:
-        names = [each.strip().strip('"').strip() for each in value.split(",")]
-        return any(each and _LIBRARY_NAME.fullmatch(each) is None for each in names)
-    own = PLACES.get(name.lower())
-    if own is None:
+        names = [library.strip().strip('"').strip() for library in value.split(",")]
+        return any(library and _LIBRARY_NAME.fullmatch(library) is None for library in names)
+    standard_folder = PLACES.get(name.lower())
+    if standard_folder is None:
         return False
-    return any(each and not _is_below(each.strip(), own) for each in value.split(":"))
+    return any(
+        folder and not _is_below(folder.strip(), standard_folder) for folder in value.split(":")
+    )
 
 
-def _is_below(path: str, own: str) -> bool:
-    return path.startswith(own) and _BELOW.fullmatch(path[len(own) :]) is not None
+def _is_below(path: str, standard_folder: str) -> bool:
+    return (
+        path.startswith(standard_folder)
+        and _BELOW.fullmatch(path[len(standard_folder) :]) is not None
+    )
 
 
 _PLACE = _("BenchLab gives each cluster its own %(name)s.")

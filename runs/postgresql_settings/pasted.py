@@ -78,37 +78,39 @@ MOST_COLUMNS = 40
 def entries(text: str) -> list[Pasted] | None:
     """What a text in one of the other forms sets; None for a text that is none of them."""
     lines = text.split("\n")
-    if (found := _of_json(text)) is not None:
-        return found
+    if (pasted := _of_json(text)) is not None:
+        return pasted
     for read in (_of_table, _of_pairs, _of_shows, _of_yaml):
-        if (found := read(lines)) is not None:
-            return found
+        if (pasted := read(lines)) is not None:
+            return pasted
     return of_session(lines) or of_command(text)
 
 
 def of_session(lines: list[str]) -> list[Pasted] | None:
     """What statements in a session of psql set; None where a line is neither these nor output."""
-    found, prompts = [], 0
+    pasted, prompts = [], 0
     for number, line in enumerate(lines, start=1):
         prompt = _PROMPT.match(line)
         prompts += prompt is not None
         if statement := of_statement(line):
-            found.append((number, *statement))
+            pasted.append((number, *statement))
         elif prompt is None and line.strip() and not _OUTPUT.fullmatch(line):
             return None
-    return found if found and prompts else None
+    return pasted if pasted and prompts else None
 
 
 def of_statement(line: str) -> tuple[str, str] | None:
     """The name and value of a statement that sets something, also as psql's `-c` has it."""
     if inner := _OF_PSQL.match(line):
         line = inner[1]
-    found = STATEMENT.fullmatch(line)
-    if found is None:
+    statement_match = STATEMENT.fullmatch(line)
+    if statement_match is None:
         return None
-    parts = re.findall(rf"{_VALUE}|[^,']++", found["value"])
-    value = ", ".join(_literal(part.strip()) for part in parts if part.strip(" ,"))
-    return found["name"].strip('"'), value
+    value_parts = re.findall(rf"{_VALUE}|[^,']++", statement_match["value"])
+    value = ", ".join(
+        _literal(value_part.strip()) for value_part in value_parts if value_part.strip(" ,")
+    )
+    return statement_match["name"].strip('"'), value
 
 
 def _literal(text: str) -> str:
@@ -124,7 +126,7 @@ def _is_known(name: str) -> bool:
 
 def _of_yaml(lines: list[str]) -> list[Pasted] | None:
     """The settings below `parameters:`; anywhere, if there is no such block."""
-    found, blocks, inside = [], 0, -1
+    pasted, blocks, inside = [], 0, -1
     plain = 0
     for number, line in enumerate(lines, start=1):
         if not line.strip() or line.lstrip().startswith(("#", "---", "- ")):
@@ -139,41 +141,45 @@ def _of_yaml(lines: list[str]) -> list[Pasted] | None:
         if value == "" and name in {"parameters", "postgresql.conf", "databaseFlags"}:
             blocks, inside = blocks + 1, column
         elif value and (inside >= 0 or _is_known(name)):
-            found.append((number, name, value, inside >= 0))
-    if not found or plain > len(found):
+            pasted.append((number, name, value, inside >= 0))
+    if not pasted or plain > len(pasted):
         return None
-    return [(n, name, value) for n, name, value, within in found if within or not blocks]
+    return [(n, name, value) for n, name, value, within in pasted if within or not blocks]
 
 
 def _of_pairs(lines: list[str]) -> list[Pasted] | None:
     """A name and below it a value: Terraform, Cloud SQL, Ansible, and psql's expanded tables."""
-    found: list[dict[str, str]] = []
+    pairs: list[dict[str, str]] = []
     begins = []
     for number, line in enumerate(lines, start=1):
         if flow := _FLOW.search(line):
-            found.append({"name": flow["name"], "value": _yaml_value(flow["value"])})
+            pairs.append({"name": flow["name"], "value": _yaml_value(flow["value"])})
             begins.append(number)
         pair = _PAIR.fullmatch(line)
         if pair is None:
             continue
         key, value = pair["key"].lower(), _yaml_value(pair["value"].rstrip(" ,;"))
         if key in _NAMES | {"option", "key"}:
-            found.append({"name": value})
+            pairs.append({"name": value})
             begins.append(number)
-        elif found and key not in found[-1]:
-            found[-1][key] = value
-    listed = [each for row, at in zip(found, begins, strict=True) for each in _row(at, row)]
-    return listed if any(_is_known(name) for _line, name, _value in listed) else None
+        elif pairs and key not in pairs[-1]:
+            pairs[-1][key] = value
+    pasted = [
+        entry
+        for row, line_number in zip(pairs, begins, strict=True)
+        for entry in _row(line_number, row)
+    ]
+    return pasted if any(_is_known(name) for _line, name, _value in pasted) else None
 
 
 def _of_shows(lines: list[str]) -> list[Pasted] | None:
     """What SHOW prints: a name, a rule and a value."""
-    found = [
+    pasted = [
         (number, lines[number - 1].strip(), lines[number + 1].strip())
         for number in range(1, len(lines) - 1)
         if _UNDERLINE.match(lines[number]) and _is_known(lines[number - 1].strip())
     ]
-    return found or None
+    return pasted or None
 
 
 def _yaml_value(text: str | None) -> str:
@@ -187,33 +193,33 @@ def _yaml_value(text: str | None) -> str:
 def _of_table(lines: list[str]) -> list[Pasted] | None:
     """Rows of pg_settings, SHOW ALL or a provider's export, below their heading or without one."""
     lines = [line.translate(_BORDERS) for line in lines]
-    for at, line in enumerate(lines[:20]):
+    for index, line in enumerate(lines[:20]):
         for separator in (",", "|", "\t", ";"):
             if separator not in line:
                 continue
-            heading = [each.strip().strip("\ufeff").lower() for each in _cells(line, separator)]
+            heading = [cell.strip().strip("\ufeff").lower() for cell in _cells(line, separator)]
             if _NAMES & set(heading) and _VALUES & set(heading):
-                return list(_rows(lines, at + 1, heading, separator))
+                return list(_rows(lines, index + 1, heading, separator))
     return _of_columns(lines) or _of_bare_rows(lines)
 
 
 def _of_columns(lines: list[str]) -> list[Pasted] | None:
     """What psql prints without a border: a rule above each column."""
-    for at, line in enumerate(lines[1:20], start=1):
+    for index, line in enumerate(lines[1:20], start=1):
         if not _COLUMNS.fullmatch(line):
             continue
-        spans = [found.span() for found in re.finditer(r"-++", line)]
+        spans = [rule_match.span() for rule_match in re.finditer(r"-++", line)]
         cut = ["|".join(row[begin:end].strip() for begin, end in spans) for row in lines]
-        return list(_rows(cut, at + 1, cut[at - 1].lower().split("|"), "|"))
+        return list(_rows(cut, index + 1, cut[index - 1].lower().split("|"), "|"))
     return None
 
 
 def _of_bare_rows(lines: list[str]) -> list[Pasted] | None:
     """A setting and its value in each row, and perhaps its unit, whatever is above them."""
     for separator in ("|", ",", "\t", ";"):
-        found: list[Pasted] = []
+        pasted: list[Pasted] = []
         rows = [
-            (n, [each.strip("` ") for each in _cells(line, separator)])
+            (n, [cell.strip("` ") for cell in _cells(line, separator)])
             for n, line in enumerate(lines, start=1)
             if separator in line
         ]
@@ -221,9 +227,9 @@ def _of_bare_rows(lines: list[str]) -> list[Pasted] | None:
             if cells and existence(cells[0].lower()):
                 if len(cells) not in {2, 3} or (len(cells) == 3 and not _UNIT.fullmatch(cells[2])):
                     return None
-                found += _row(number, dict(zip(("name", "setting", "unit"), cells, strict=False)))
-        if len(found) > 1 and len(found) >= len(rows) - 2:
-            return found
+                pasted += _row(number, dict(zip(("name", "setting", "unit"), cells, strict=False)))
+        if len(pasted) > 1 and len(pasted) >= len(rows) - 2:
+            return pasted
     return None
 
 
@@ -231,7 +237,7 @@ def _cells(line: str, separator: str) -> list[str]:
     if separator == "|":
         inner = line.strip()
         inner = inner[1:-1] if inner[:1] == "|" == inner[-1:] else inner
-        return [each.strip() for each in inner.split("|")][:MOST_COLUMNS]
+        return [cell.strip() for cell in inner.split("|")][:MOST_COLUMNS]
     return next(csv.reader([line], delimiter=separator, strict=False), [])[:MOST_COLUMNS]
 
 
@@ -257,8 +263,10 @@ def _row(number: int, row: Mapping[str, Any]) -> Iterator[Pasted]:
 
 def _is_preset(name: str) -> bool:
     """Whether it only shows how a server was built: an export has these, too."""
-    found = [each for major in MAJORS if (each := setting(name, major)) is not None]
-    return bool(found) and found[-1].is_preset
+    catalogued_settings = [
+        catalogued for major in MAJORS if (catalogued := setting(name, major)) is not None
+    ]
+    return bool(catalogued_settings) and catalogued_settings[-1].is_preset
 
 
 def _with_unit(value: str, unit: str) -> str:
@@ -280,13 +288,13 @@ def _of_json(text: str) -> list[Pasted] | None:
     """
     quoted = _QUOTED_JSON.search(text)
     try:
-        whole = foreign_json.loads(quoted[1] if quoted else foreign_json.of_program(text))
+        document = foreign_json.loads(quoted[1] if quoted else foreign_json.of_program(text))
     except ValueError:
         return None
-    rows = list(_objects(whole)) if isinstance(whole, dict | list) else []
-    found = [each for row in rows for each in _row(1, row)]
-    if found:
-        return [(_line_of(text, name), name, value) for _one, name, value in found]
+    rows = list(_objects(document)) if isinstance(document, dict | list) else []
+    pasted = [entry for row in rows for entry in _row(1, row)]
+    if pasted:
+        return [(_line_of(text, name), name, value) for _one, name, value in pasted]
     return [
         (_line_of(text, name), name, str(value).lower() if isinstance(value, bool) else str(value))
         for row in map(_in_units, rows)
@@ -302,18 +310,22 @@ def _in_units(row: dict[str, Any]) -> dict[str, Any]:
     return row
 
 
-def _objects(whole: Any) -> Iterator[dict[str, Any]]:
-    if isinstance(whole, list) and all(isinstance(row, list) and len(row) == 2 for row in whole):
-        whole = {str(name): value for name, value in whole}
-    if isinstance(whole, dict):
-        named = {name: row for name, row in whole.items() if isinstance(row, dict)}
-        known = [{"name": name, **row} for name, row in named.items() if existence(name)]
-        yield from known or [whole]
-    for each in whole.values() if isinstance(whole, dict) else whole:
-        if isinstance(each, dict | list):
-            yield from _objects(each)
+def _objects(document: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(document, list) and all(
+        isinstance(row, list) and len(row) == 2 for row in document
+    ):
+        document = {str(name): value for name, value in document}
+    if isinstance(document, dict):
+        rows_by_name = {name: row for name, row in document.items() if isinstance(row, dict)}
+        setting_rows = [
+            {"name": name, **row} for name, row in rows_by_name.items() if existence(name)
+        ]
+        yield from setting_rows or [document]
+    for element in document.values() if isinstance(document, dict) else document:
+        if isinstance(element, dict | list):
+            yield from _objects(element)
 
 
 def _line_of(text: str, name: str) -> int:
-    at = text.find(json.dumps(name))
-    return text.count("\n", 0, max(at, 0)) + 1
+    offset = text.find(json.dumps(name))
+    return text.count("\n", 0, max(offset, 0)) + 1

@@ -48,24 +48,24 @@ def from_dump(rows: Iterable[Mapping[str, str]]) -> dict[str, Facts]:
 
 def by_version(stretches: Iterable[Stretch]) -> dict[str, dict[str, Facts]]:
     """The facts of each version by name: what `stretches` had joined."""
-    found: dict[str, dict[str, Facts]] = {}
+    facts_by_version: dict[str, dict[str, Facts]] = {}
     for stretch in stretches:
         for major in MAJORS[position(stretch.first) : position(stretch.last) + 1]:
-            found.setdefault(major, {})[stretch.facts["name"]] = stretch.facts
-    return found
+            facts_by_version.setdefault(major, {})[stretch.facts["name"]] = stretch.facts
+    return facts_by_version
 
 
 def stretches(versions: Mapping[str, Mapping[str, Facts]]) -> list[Stretch]:
     """The minimal rows with the facts of all versions, sorted by name and version."""
-    known = sorted({name for facts in versions.values() for name in facts}, key=str.lower)
-    return [row for name in known for row in _stretches_of(name, versions)]
+    setting_names = sorted({name for facts in versions.values() for name in facts}, key=str.lower)
+    return [row for name in setting_names for row in _stretches_of(name, versions)]
 
 
 def write(rows: Sequence[Stretch], file: Path = FILE) -> None:
     """Write a settings file."""
     with file.open("w", newline="", encoding="utf-8") as stream:
-        name, *others = COLUMNS
-        writer = csv.DictWriter(stream, [name, "versions", *others], lineterminator="\n")
+        name, *other_columns = COLUMNS
+        writer = csv.DictWriter(stream, [name, "versions", *other_columns], lineterminator="\n")
         writer.writeheader()
         for row in rows:
             span = row.first if row.first == row.last else f"{row.first}-{row.last}"
@@ -78,16 +78,16 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--query", action="store_true", help="print the query to ask a server")
     parser.add_argument("version", nargs="?", choices=MAJORS)
     parser.add_argument("dump", nargs="?", type=Path)
-    given = parser.parse_args(arguments)
-    if given.query:
+    arguments_read = parser.parse_args(arguments)
+    if arguments_read.query:
         sys.stdout.write(QUERY + "\n")
-    elif given.version is None or given.dump is None:
+    elif arguments_read.version is None or arguments_read.dump is None:
         parser.error("give a version and the CSV file that its server printed")
     else:
-        with given.dump.open(newline="", encoding="utf-8") as stream:
+        with arguments_read.dump.open(newline="", encoding="utf-8") as stream:
             dump = from_dump(csv.DictReader(stream))
-        known = by_version(read()) if FILE.exists() else {}
-        write(stretches({**known, given.version: dump}))
+        recorded = by_version(read()) if FILE.exists() else {}
+        write(stretches({**recorded, arguments_read.version: dump}))
 
 
 def _facts(row: Mapping[str, str]) -> Facts:
@@ -104,7 +104,9 @@ def _stretches_of(name: str, versions: Mapping[str, Mapping[str, Facts]]) -> lis
     facts = [(major, {**versions[major][name], **texts}) for major in present]
     # A gap between versions ends a stretch as a changed fact does.
     numbered = ((position(major) - index, major, row) for index, (major, row) in enumerate(facts))
-    groups = itertools.groupby(numbered, key=lambda each: (each[0], sorted(each[2].items())))
+    groups = itertools.groupby(
+        numbered, key=lambda stretch_facts: (stretch_facts[0], sorted(stretch_facts[2].items()))
+    )
     return [
         Stretch(members[0][1], members[-1][1], members[0][2])
         for members in (list(group) for _key, group in groups)

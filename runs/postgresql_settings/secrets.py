@@ -146,16 +146,16 @@ def _ends_secret(lower: str) -> bool:
 
 
 def _is_enumeration(plain: str) -> bool:
-    parts = [each.strip() for each in plain.lower().split(",")]
-    return all(each in _words() or _NUMBER.fullmatch(each) for each in parts)
+    choices = [choice.strip() for choice in plain.lower().split(",")]
+    return all(choice in _words() or _NUMBER.fullmatch(choice) for choice in choices)
 
 
 def _program(command: str) -> str:
     """The first word of a command; its arguments, and what is set before it, may be secrets."""
-    first, *others = command.split(maxsplit=1)
-    if not _PROGRAM.fullmatch(first):
+    program, *arguments = command.split(maxsplit=1)
+    if not _PROGRAM.fullmatch(program):
         return MASK
-    return f"{first} {MASK}" if others else first
+    return f"{program} {MASK}" if arguments else program
 
 
 def _without_pairs(value: str) -> str:
@@ -163,15 +163,15 @@ def _without_pairs(value: str) -> str:
     return _URL.sub(rf"\g<1>{MASK}\g<3>", without)
 
 
-def _masked_pair(found: "re.Match[str]") -> str:
-    name = _NAME.match(found[1])
-    return f"{found[1]}{MASK}" if name and is_secret(name[0]) else found[0]
+def _masked_pair(match: "re.Match[str]") -> str:
+    name = _NAME.match(match[1])
+    return f"{match[1]}{MASK}" if name and is_secret(name[0]) else match[0]
 
 
 @functools.cache
 def _known() -> frozenset[str]:
     """Settings of PostgreSQL itself, of any version."""
-    return frozenset(each.lower() for each in catalogue.all_names())
+    return frozenset(setting_name.lower() for setting_name in catalogue.all_names())
 
 
 @functools.cache

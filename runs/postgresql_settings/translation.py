@@ -107,8 +107,12 @@ class _Journey:
         pending, self.live = self.live, {}
         # The rules of this step by the name that a setting has before it.
         forward = _is_forward(context)
-        at = context.target if forward else context.source
-        rules = {rule.older if forward else rule.newer: rule for rule in RULES if rule.at == at}
+        context_major = context.target if forward else context.source
+        rules = {
+            rule.older if forward else rule.newer: rule
+            for rule in RULES
+            if rule.at == context_major
+        }
         for name, live in pending.items():
             if name in rules:
                 self._by_rule(rules[name], live, context)
@@ -117,13 +121,19 @@ class _Journey:
 
     def arrived(self, target: str) -> Translation:
         """What has become of everything."""
-        beside = self.live.keys() & version_notes.RECOVERY_CONF if _has_file(target) else set()
+        in_recovery_conf = (
+            self.live.keys() & version_notes.RECOVERY_CONF if _has_file(target) else set()
+        )
         return Translation(
-            {name: live.value_to for name, live in self.live.items() if name not in beside},
+            {
+                name: live.value_to
+                for name, live in self.live.items()
+                if name not in in_recovery_conf
+            },
             tuple(_changes(self.live)),
             tuple(self.lost),
             tuple(_notes(self.live, self.major, target)),
-            {name: live.value_to for name, live in self.live.items() if name in beside},
+            {name: live.value_to for name, live in self.live.items() if name in in_recovery_conf},
         )
 
     def _by_rule(self, rule: Rule, live: Change, context: Context) -> None:
@@ -146,16 +156,19 @@ class _Journey:
         if not _exists(name, context.target) and _exists(name, context.source):
             self._lose(live, *_gone(name, context))
             return
-        old, new = setting(name, context.source), setting(name, context.target)
-        if old is None or new is None:
+        source_setting, target_setting = (
+            setting(name, context.source),
+            setting(name, context.target),
+        )
+        if source_setting is None or target_setting is None:
             self.live[name] = live
             return
-        if new.is_preset and not old.is_preset:
+        if target_setting.is_preset and not source_setting.is_preset:
             values = {"name": name, "major": context.target}
             self._lose(live, _("%(name)s is read-only in PostgreSQL %(major)s."), values)
             return
         try:
-            value, reason, parameters = _respelled(live.value_to, old, new)
+            value, reason, parameters = _respelled(live.value_to, source_setting, target_setting)
         except BadValue as bad:
             self._lose(live, bad.finding.message, bad.finding.parameters)
             return
@@ -184,15 +197,15 @@ class _Journey:
             if name in version_notes.RECOVERY_CONF:
                 self.live[name] = _moved(live, name, live.value_to, reason)
         if "primary_conninfo" in self.live:
-            made = _("To 11, standby_mode in recovery.conf makes a standby.")
+            standby_reason = _("To 11, standby_mode in recovery.conf makes a standby.")
             conninfo = self.live["primary_conninfo"]
-            self.live["standby_mode"] = _moved(conninfo, "standby_mode", "on", made)
+            self.live["standby_mode"] = _moved(conninfo, "standby_mode", "on", standby_reason)
 
 
 def _steps(source: str, target: str) -> list[tuple[str, str]]:
     start, end = position(source), position(target)
-    way = MAJORS[start : end + 1] if start <= end else MAJORS[end : start + 1][::-1]
-    return list(itertools.pairwise(way))
+    majors = MAJORS[start : end + 1] if start <= end else MAJORS[end : start + 1][::-1]
+    return list(itertools.pairwise(majors))
 
 
 def _is_forward(context: Context) -> bool:
@@ -209,8 +222,8 @@ def _exists(name: str, major: str) -> bool:
         return True
     if name == "pause_at_recovery_target":
         return before(major, "9.5")
-    first = version_notes.RECOVERY_CONF.get(name)
-    return first is not None and _has_file(major) and not before(major, first)
+    first_major = version_notes.RECOVERY_CONF.get(name)
+    return first_major is not None and _has_file(major) and not before(major, first_major)
 
 
 def _moved(
@@ -221,53 +234,68 @@ def _moved(
     return replace(moved, reason=reason, parameters=parameters or {}) if reason else moved
 
 
-def _respelled(value: str, old: Setting, new: Setting) -> tuple[str, str, Mapping[str, str]]:
+def _respelled(
+    value: str, source_setting: Setting, target_setting: Setting
+) -> tuple[str, str, Mapping[str, str]]:
     """(value, reason, its parameters): the same amount as the other version writes it.
 
     Raises BadValue where the other version has nothing like it.
     """
     try:
-        amount = values.parse(value, old)
+        amount = values.parse(value, source_setting)
     except BadValue:
         return value, "", {}
     try:
-        again = values.parse(value, new)
-        if isinstance(amount, str) or _same(amount, old, again, new):
+        again = values.parse(value, target_setting)
+        if isinstance(amount, str) or _same(amount, source_setting, again, target_setting):
             return value, "", {}
     except BadValue:
-        if isinstance(amount, str) or not new.is_number:
+        if isinstance(amount, str) or not target_setting.is_number:
             raise
-    return _fitted(amount, old, new)
+    return _fitted(amount, source_setting, target_setting)
 
 
-def _fitted(amount: float, old: Setting, new: Setting) -> tuple[str, str, Mapping[str, str]]:
-    exact = _in_new_unit(amount, old, new)
+def _fitted(
+    amount: float, source_setting: Setting, target_setting: Setting
+) -> tuple[str, str, Mapping[str, str]]:
+    exact = _in_new_unit(amount, source_setting, target_setting)
     number = exact
-    if new.kind == "integer":
+    if target_setting.kind == "integer":
         # 0 often means "none at all", which a small amount must not become.
         number = round(exact) or (1 if exact > 0 else 0)
-    low, high = new.minimum, new.maximum
+    low, high = target_setting.minimum, target_setting.maximum
     if low is not None and high is not None and not low <= number <= high:
         number = min(max(number, low), high)
-    spelled = values.spelled(number, new)
-    parameters = {"name": new.name, "value": spelled, "major": new.major}
+    spelled = values.spelled(number, target_setting)
+    parameters = {"name": target_setting.name, "value": spelled, "major": target_setting.major}
     if number == exact:
         return spelled, _SAME_AMOUNT, parameters
     return spelled, _("%(value)s is the nearest that PostgreSQL %(major)s takes."), parameters
 
 
-def _same(one: values.Value, old: Setting, other: values.Value, new: Setting) -> bool:
-    if isinstance(one, str) or isinstance(other, str) or not (old.unit and new.unit):
-        return old.kind != new.kind or one == other
-    if one <= 0 or other <= 0:
-        return one == other
-    return one * units.size(old.unit) == other * units.size(new.unit)
+def _same(
+    source_value: values.Value,
+    source_setting: Setting,
+    target_value: values.Value,
+    target_setting: Setting,
+) -> bool:
+    if (
+        isinstance(source_value, str)
+        or isinstance(target_value, str)
+        or not (source_setting.unit and target_setting.unit)
+    ):
+        return source_setting.kind != target_setting.kind or source_value == target_value
+    if source_value <= 0 or target_value <= 0:
+        return source_value == target_value
+    return source_value * units.size(source_setting.unit) == target_value * units.size(
+        target_setting.unit
+    )
 
 
-def _in_new_unit(amount: float, old: Setting, new: Setting) -> float:
-    if amount <= 0 or not (old.unit and new.unit):
+def _in_new_unit(amount: float, source_setting: Setting, target_setting: Setting) -> float:
+    if amount <= 0 or not (source_setting.unit and target_setting.unit):
         return amount
-    return amount * units.size(old.unit) / units.size(new.unit)
+    return amount * units.size(source_setting.unit) / units.size(target_setting.unit)
 
 
 def _gone(name: str, context: Context) -> tuple[str, Mapping[str, str]]:
@@ -283,21 +311,21 @@ def _gone(name: str, context: Context) -> tuple[str, Mapping[str, str]]:
 
 
 def _changes(live: Mapping[str, Change]) -> Iterator[Change]:
-    for name, each in live.items():
-        same = (name, each.value_to) == (each.name_from, each.value_from)
+    for name, change in live.items():
+        same = (name, change.value_to) == (change.name_from, change.value_from)
         # What moves between postgresql.conf and recovery.conf changes though it reads the same.
-        if each.reason and (not same or name in version_notes.RECOVERY_CONF):
-            yield each
+        if change.reason and (not same or name in version_notes.RECOVERY_CONF):
+            yield change
 
 
 def _notes(live: Mapping[str, Change], source: str, target: str) -> Iterator[Note]:
     yield from _default_notes(live, source, target)
     older, newer = (source, target) if before(source, target) else (target, source)
     for name in felt_newcomers(older, newer):
-        found = setting(name, newer)
-        if found is None or name in live:
+        catalogued = setting(name, newer)
+        if catalogued is None or name in live:
             continue
-        parameters = {"name": name, "major": newer, "value": values.default(found) or "''"}
+        parameters = {"name": name, "major": newer, "value": values.default(catalogued) or "''"}
         yield Note(
             name,
             _("PostgreSQL %(major)s has %(name)s, by default %(value)s.")
@@ -308,26 +336,39 @@ def _notes(live: Mapping[str, Change], source: str, target: str) -> Iterator[Not
 
 
 def _default_notes(live: Mapping[str, Change], source: str, target: str) -> Iterator[Note]:
-    for old in catalogue(source).values():
-        new = setting(old.name, target)
-        if new is None or new.is_preset or old.name in live or old.name in version_notes.NOT_FELT:
+    for source_setting in catalogue(source).values():
+        target_setting = setting(source_setting.name, target)
+        if (
+            target_setting is None
+            or target_setting.is_preset
+            or source_setting.name in live
+            or source_setting.name in version_notes.NOT_FELT
+        ):
             continue
-        one, other = values.default(old), values.default(new)
-        if one == other or (
-            old.kind == new.kind
-            and _same(values.parse(old.boot, old), old, values.parse(new.boot, new), new)
+        source_default, target_default = (
+            values.default(source_setting),
+            values.default(target_setting),
+        )
+        if source_default == target_default or (
+            source_setting.kind == target_setting.kind
+            and _same(
+                values.parse(source_setting.boot, source_setting),
+                source_setting,
+                values.parse(target_setting.boot, target_setting),
+                target_setting,
+            )
         ):
             continue
         yield Note(
-            old.name,
+            source_setting.name,
             _(
                 "The default of %(name)s is %(was)s in PostgreSQL %(source)s,"
                 " but %(now)s in %(target)s."
             ),
             {
-                "name": old.name,
-                "was": one or "''",
-                "now": other or "''",
+                "name": source_setting.name,
+                "was": source_default or "''",
+                "now": target_default or "''",
                 "source": source,
                 "target": target,
             },

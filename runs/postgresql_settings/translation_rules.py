@@ -27,7 +27,7 @@ def prefetch_distance(concurrency: int) -> int:
     Source: release notes of 13. To 12 the number was of disks, from which the server made this
     distance itself.
     """
-    return round(sum(concurrency / each for each in range(1, concurrency + 1)))
+    return round(sum(concurrency / divisor for divisor in range(1, concurrency + 1)))
 
 
 def disks(distance: int) -> int:
@@ -96,19 +96,21 @@ class Context:
 
     def switch(self, name: str, value: str) -> str:
         """`on` or `off` of a switch's other words, where the other version has no switch."""
-        old, new = self._setting(name), setting(name, self.target)
-        if old.kind != "bool" or (new is not None and new.kind == "bool"):
+        source_setting, target_setting = self._setting(name), setting(name, self.target)
+        if source_setting.kind != "bool" or (
+            target_setting is not None and target_setting.kind == "bool"
+        ):
             return value
         try:
-            return values.spelled(values.parse(value, old), old)
+            return values.spelled(values.parse(value, source_setting), source_setting)
         except values.BadValue:
             return value
 
     def _setting(self, name: str) -> Setting:
-        found = setting(name, self.source)
-        if found is None:
+        source_setting = setting(name, self.source)
+        if source_setting is None:
             raise KeyError(name)
-        return found
+        return source_setting
 
 
 # What a value becomes, or None where nothing does its work.
@@ -137,16 +139,16 @@ class Rule:
     also: Mapping[str, Carry] = field(default_factory=dict)
 
 
-def _renamed(at: str, older: str, newer: str) -> Rule:
-    return Rule(at, older, newer, _("Another name of the same setting."))
+def _renamed(major: str, older: str, newer: str) -> Rule:
+    return Rule(major, older, newer, _("Another name of the same setting."))
 
 
 def _narrowed(
-    at: str, name: str, backward: Callable[[str], str | None], reason: str, lost: str = ""
+    major: str, name: str, backward: Callable[[str], str | None], reason: str, lost: str = ""
 ) -> Rule:
     """The new version takes more than the old one; only a switch has beginnings of words."""
     return Rule(
-        at,
+        major,
         name,
         name,
         reason,

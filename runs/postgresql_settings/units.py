@@ -93,9 +93,9 @@ def rounded(number: float, base: str) -> str:
         return _plain(number)
     small = number * size(base)
     units = family(base)
-    unit = next((unit for unit, each in units.items() if small >= each), list(units)[-1])
-    shown = small / units[unit]
-    return f"{shown:.0f}{unit}" if shown >= 1000 else f"{shown:.3g}{unit}"
+    unit = next((unit for unit, unit_size in units.items() if small >= unit_size), list(units)[-1])
+    amount = small / units[unit]
+    return f"{amount:.0f}{unit}" if amount >= 1000 else f"{amount:.3g}{unit}"
 
 
 def _cut_off(dividend: int, divisor: int) -> int:

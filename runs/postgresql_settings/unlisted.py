@@ -121,11 +121,11 @@ BACKPORTED: Mapping[str, Span] = {
 
 def words(setting: Setting) -> frozenset[str]:
     """The words that an enum takes without showing them. Lower case."""
-    taken = set(_in_span(_WORDS, setting))
+    words_taken = set(_in_span(_WORDS, setting))
     span = _BOOLEAN_WORDS.get(setting.name)
     if span is not None and within(span, setting.major):
-        taken.update(ON, OFF)
-    return frozenset(taken)
+        words_taken.update(ON, OFF)
+    return frozenset(words_taken)
 
 
 def build_words(setting: Setting) -> tuple[str, ...]:
@@ -170,8 +170,10 @@ def may_be_backported(name: str, major: str) -> bool:
 
 def within(span: Span, major: str) -> bool:
     """Whether the version is in the span, including its ends."""
-    first, last = span
-    return not before(major, first) and (last is None or position(major) <= position(last))
+    first_major, last_major = span
+    return not before(major, first_major) and (
+        last_major is None or position(major) <= position(last_major)
+    )
 
 
 def _in_span(
@@ -179,7 +181,7 @@ def _in_span(
 ) -> list[str]:
     return [
         word
-        for span, taken in table.get(setting.name, ())
+        for span, words_taken in table.get(setting.name, ())
         if within(span, setting.major)
-        for word in taken
+        for word in words_taken
     ]

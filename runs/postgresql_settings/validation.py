@@ -131,11 +131,13 @@ def findings(value: str, setting: Setting) -> Iterator[Finding]:
 
 def _words(value: str, setting: Setting) -> Iterator[Finding]:
     since = _LISTS[setting.name]
-    allowed = [word for word, first in since.items() if not before(setting.major, first)]
+    allowed = [
+        word for word, first_major in since.items() if not before(setting.major, first_major)
+    ]
     alone = _ALONE.get(setting.name, ())
     if value.strip().lower() in alone:
         return
-    words = [part.strip().strip('"').lower() for part in value.split(",")]
+    words = [word.strip().strip('"').lower() for word in value.split(",")]
     for word in words if value.strip() else ():
         if word not in allowed:
             yield About(setting.name, setting.major).error(
@@ -171,17 +173,26 @@ def _standbys(value: str, setting: Setting) -> Iterator[Finding]:
 def _is_standby_list(value: str, *, is_plain: bool) -> bool:
     if is_plain:
         # Before 9.6 it is a list of identifiers, in which other marks are letters.
-        return all(len(part.split()) == 1 or '"' in part for part in value.split(","))
-    kinds, at = "", len(value) - len(value.lstrip())
-    while at < len(value):
-        found = _STANDBYS.match(value, at)
-        if found is None:
+        return all(len(standby.split()) == 1 or '"' in standby for standby in value.split(","))
+    kinds, offset = "", len(value) - len(value.lstrip())
+    while offset < len(value):
+        standby_match = _STANDBYS.match(value, offset)
+        if standby_match is None:
             return False
-        is_method = found["name"] is not None and found["name"].lower() in {"first", "any"}
-        kinds += found["mark"] or ("m" if is_method else "n" if found["name"] else "0")
-        if found["number"] and not found["number"].strip("0") and not kinds.strip("m0"):
+        is_method = standby_match["name"] is not None and standby_match["name"].lower() in {
+            "first",
+            "any",
+        }
+        kinds += standby_match["mark"] or (
+            "m" if is_method else "n" if standby_match["name"] else "0"
+        )
+        if (
+            standby_match["number"]
+            and not standby_match["number"].strip("0")
+            and not kinds.strip("m0")
+        ):
             return False
-        at = found.end()
+        offset = standby_match.end()
     return bool(re.fullmatch(r"(?:m?0\([n0](?:,[n0])*\)|[n0](?:,[n0])*)", kinds))
 
 
@@ -202,20 +213,20 @@ def check(
     what PostgreSQL itself says, for configurations of others: no word about BenchLab's own
     settings and about comparability_warnings. Raises UnknownVersion.
     """
-    found = list(_twice(settings, majors))
+    findings = list(_twice(settings, majors))
     for major in sorted(majors, key=position):
-        found += _alone(settings, major)
+        findings += _alone(settings, major)
         effective = Effective(settings, major)
-        found += combinations.findings(effective, wal_segment_bytes)
+        findings += combinations.findings(effective, wal_segment_bytes)
         if memory_bytes is not None:
-            found += combinations.memory_findings(effective, memory_bytes)
+            findings += combinations.memory_findings(effective, memory_bytes)
         if for_run:
-            found += ownership.findings(effective.given, major)
-            found += _hidden(effective.given, major)
-            found += comparability_warnings.findings(effective)
+            findings += ownership.findings(effective.given, major)
+            findings += _hidden(effective.given, major)
+            findings += comparability_warnings.findings(effective)
     if for_run and len(majors) > 1:
-        found += comparability_warnings.across(settings, sorted(majors, key=position))
-    return merged(found)
+        findings += comparability_warnings.across(settings, sorted(majors, key=position))
+    return merged(findings)
 
 
 def errors(findings: Iterable[Finding]) -> tuple[Finding, ...]:
@@ -270,16 +281,16 @@ def _value(name: str, value: str, major: str) -> Iterator[Finding]:
 
 def _twice(settings: Mapping[str, str], majors: Sequence[str]) -> Iterator[Finding]:
     """Names are the same in any case, so one of two spellings would be lost."""
-    seen: dict[str, str] = {}
+    spelling_of: dict[str, str] = {}
     for name in settings:
-        other = seen.setdefault(name.lower(), name)
-        if other != name:
+        other_spelling = spelling_of.setdefault(name.lower(), name)
+        if other_spelling != name:
             yield Finding(
                 "error",
                 "given_twice",
                 name,
                 tuple(majors),
                 _("%(name)s and %(other)s are the same setting."),
-                {"name": name, "other": other, "major": ", ".join(majors)},
+                {"name": name, "other": other_spelling, "major": ", ".join(majors)},
                 _("Keep one of them."),
             )

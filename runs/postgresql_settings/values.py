@@ -28,10 +28,10 @@ class BadValue(ValueError):
     """PostgreSQL would refuse the value of the setting, as `finding` says."""
 
     def __init__(
-        self, setting: Setting, text: str, code: str, message: str, remedy: str = "", **more: str
+        self, setting: Setting, text: str, code: str, message: str, remedy: str = "", **values: str
     ) -> None:
         about = About(setting.name, setting.major)
-        self.finding = about.error(code, message, remedy, value=text, **more)
+        self.finding = about.error(code, message, remedy, value=text, **values)
         super().__init__(message % self.finding.parameters)
 
 
@@ -95,11 +95,11 @@ def _boolean(text: str, setting: Setting) -> bool:
     if word in {"1", "0"}:
         return word == "1"
     # `o` could be on or off; any other beginning is enough.
-    found = {value for name, value in _BOOLEANS.items() if word and name.startswith(word)}
-    if len(found) != 1:
+    matching_values = {value for name, value in _BOOLEANS.items() if word and name.startswith(word)}
+    if len(matching_values) != 1:
         message = _("%(name)s takes on or off, not “%(value)s”.")
         raise BadValue(setting, text, "invalid_boolean", message)
-    return found.pop()
+    return matching_values.pop()
 
 
 def _enum(text: str, setting: Setting) -> str:
@@ -123,9 +123,9 @@ def _enum(text: str, setting: Setting) -> str:
 
 def _shown(word: str, setting: Setting) -> str:
     """What the server shows for a word that it takes but does not list."""
-    shown = {"wal_level": "replica", "password_encryption": "md5"}.get(setting.name)
-    if shown is not None:
-        return shown
+    shown_word = {"wal_level": "replica", "password_encryption": "md5"}.get(setting.name)
+    if shown_word is not None:
+        return shown_word
     if word == "debug":
         return "debug2"
     if word in unlisted.ON:
@@ -175,8 +175,8 @@ def _stops_within(number: str, setting: Setting) -> bool:
 
 def _refuse_fraction_of_old(number: str, unit: str, text: str, setting: Setting) -> None:
     """Before 12, integers had no fraction and no exponent, and reals had no unit."""
-    whole = number.lstrip("+-").isdigit() or number.lower().lstrip("+-").startswith("0x")
-    if not before(setting.major, "12") or (whole if setting.kind == "integer" else not unit):
+    is_whole = number.lstrip("+-").isdigit() or number.lower().lstrip("+-").startswith("0x")
+    if not before(setting.major, "12") or (is_whole if setting.kind == "integer" else not unit):
         return
     raise BadValue(
         setting,
@@ -191,15 +191,15 @@ def _refuse_unit(unit: str, text: str, setting: Setting) -> None:
     if not setting.unit:
         message = _("%(name)s takes a number without a unit, not “%(value)s”.")
         raise BadValue(setting, text, "no_unit", message)
-    known = units.known(setting.unit, setting.major)
-    if unit in known:
+    known_units = units.known(setting.unit, setting.major)
+    if unit in known_units:
         return
     code, message = "wrong_unit", _("“%(unit)s” is no unit for %(name)s.")
     remedy = _("Write one of these, in just these letters: %(units)s.")
     if unit in units.family(setting.unit):
         code, remedy = "unit_too_new", _("It knows: %(units)s.")
         message = _("PostgreSQL %(major)s does not know the unit %(unit)s of %(name)s = %(value)s.")
-    raise BadValue(setting, text, code, message, remedy, unit=unit, units=", ".join(known))
+    raise BadValue(setting, text, code, message, remedy, unit=unit, units=", ".join(known_units))
 
 
 def _within_range(number: float, text: str, setting: Setting) -> float:

@@ -67,22 +67,26 @@ class _Table:
         self.campaign = campaign
         self.figures = figures(campaign)
         # Of several statistics the first counts.
-        self._found = {(each.metric, each.key, each.repeat): each for each in self.figures[::-1]}
+        self._found = {
+            (figure.metric, figure.key, figure.repeat): figure for figure in self.figures[::-1]
+        }
         self.repeats = by_key(
-            ((each.metric, each.key), each) for each in self.figures if each.repeat is not None
+            ((figure.metric, figure.key), figure)
+            for figure in self.figures
+            if figure.repeat is not None
         )
 
     def find(
         self, metric: str, levels: Mapping[str, Any], repeat: int | None = None
     ) -> Figure | None:
         """The figure at these levels, or that one of its repeats; None also if not measured."""
-        found = self._found.get((metric, key_of(levels), repeat))
-        return found if found and found.is_measured else None
+        figure = self._found.get((metric, key_of(levels), repeat))
+        return figure if figure and figure.is_measured else None
 
     def operand(self, metric: str, levels: Mapping[str, Any]) -> Operand | None:
         """The figure at these levels, to derive another one from."""
-        found = self.find(metric, levels)
-        return Operand(found.number, found.text) if found else None
+        figure = self.find(metric, levels)
+        return Operand(figure.number, figure.text) if figure else None
 
 
 def check(campaigns: Sequence[CampaignEntry]) -> tuple[CheckedTable, ...]:
@@ -111,12 +115,12 @@ def _check(table: _Table, tables: Mapping[str, _Table]) -> CheckedTable:
         wrong = [result for result in results if result.found.differs(figure.number)]
         if figure.text not in explained:
             faults += [_fault(figure, result) for result in wrong]
-        shown = (wrong or results)[:1]
+        shown_results = (wrong or results)[:1]
         checked.append(
             Checked(
                 figure=figure,
                 kind=_kind(table.campaign, figure),
-                recomputed=shown[0].found.value if shown else None,
+                recomputed=shown_results[0].found.value if shown_results else None,
                 differs=bool(wrong),
             )
         )
@@ -136,12 +140,12 @@ def _results(table: _Table, figure: Figure, tables: Mapping[str, _Table]) -> Ite
     """All values that can be computed for the figure, the most significant first."""
     rule = table.campaign.derived.get(figure.metric)
     if rule and is_derived(table.campaign, figure):
-        found = _by_rule(table, figure, rule)
-        if found:
-            yield _Result(rule.kind, found, Text(found.formula, found.formula))
+        recomputed = _by_rule(table, figure, rule)
+        if recomputed:
+            yield _Result(rule.kind, recomputed, Text(recomputed.formula, recomputed.formula))
     repeats = table.repeats.get((figure.metric, figure.key), [])
-    if figure.statistic == "median" and (found := _median(repeats)):
-        yield _Result("median", found, Text(found.formula, found.formula))
+    if figure.statistic == "median" and (recomputed := _median(repeats)):
+        yield _Result("median", recomputed, Text(recomputed.formula, recomputed.formula))
     references = (*((rule.same_as,) if rule and rule.same_as else ()), *figure.same_as)
     for reference in references:
         if result := _elsewhere(figure, reference, tables):
@@ -156,43 +160,50 @@ def _by_rule(table: _Table, figure: Figure, rule: Rule) -> Recomputed | None:
 
 def _median(repeats: Sequence[Figure]) -> Recomputed | None:
     """None where no repeat was measured."""
-    found = [Operand(each.number, each.text) for each in repeats if each.is_measured]
-    return printing_errors.median(found) if found else None
+    operands = [Operand(figure.number, figure.text) for figure in repeats if figure.is_measured]
+    return printing_errors.median(operands) if operands else None
 
 
 def _elsewhere(figure: Figure, reference: SameAs, tables: Mapping[str, _Table]) -> _Result | None:
-    other = tables.get(reference.table)
-    if other is None:
+    other_table = tables.get(reference.table)
+    if other_table is None:
         return None
     metric = reference.metric or figure.metric
     levels = printing_errors.changed(figure.levels, reference.levels)
-    found = other.find(metric, levels, figure.repeat)
-    if found is None:
+    other_figure = other_table.find(metric, levels, figure.repeat)
+    if other_figure is None:
         return None
     explanation = Text(
-        f"Table {reference.table} prints {found.text}.", f"表 {reference.table} では {found.text}。"
+        f"Table {reference.table} prints {other_figure.text}.",
+        f"表 {reference.table} では {other_figure.text}。",
     )
-    return _Result("other_table", printing_errors.same(found.number, text=found.text), explanation)
+    return _Result(
+        "other_table",
+        printing_errors.same(other_figure.number, text=other_figure.text),
+        explanation,
+    )
 
 
 def _fault(figure: Figure, result: _Result) -> Fault:
-    found = f"{result.found.value:.6g}" if result.kind != "other_table" else result.found.formula
+    computed = f"{result.found.value:.6g}" if result.kind != "other_table" else result.found.formula
     # Print and computation differ by at most two units of the last printed digit.
     apart = abs(figure.number.value - result.found.value)
     weight = "rounding" if apart <= 4 * figure.number.half_unit else "wrong_figure"
-    return Fault(result.kind, figure.text, found, result.explanation, weight, (figure,))
+    return Fault(result.kind, figure.text, computed, result.explanation, weight, (figure,))
 
 
 def _reported_fault(table: _Table, entry: DiscrepancyEntry) -> Fault:
     """What a reader found. Raises PublishedFileError if the table lacks one of its figures."""
-    figures = tuple(each for each in table.figures if each.text in entry.figures)
+    figures = tuple(figure for figure in table.figures if figure.text in entry.figures)
     if missing := set(entry.figures) - {figure.text for figure in figures}:
-        first, *_others = sorted(missing)
+        first_missing, *_others = sorted(missing)
         message = (
             f"a discrepancy names figures that the table lacks: {', '.join(sorted(missing))}. "
             "Write each as it is printed in “rows”."
         )
-        raise PublishedFileError(message, campaign=table.campaign.slug, words=("figures:", first))
+        raise PublishedFileError(
+            message, campaign=table.campaign.slug, words=("figures:", first_missing)
+        )
     weight = entry.weight or ("wording" if entry.kind == "text" else "wrong_figure")
     return Fault(entry.kind, entry.printed, entry.recomputed, entry.explanation, weight, figures)
 
@@ -214,16 +225,24 @@ def _repeated_rows(table: _Table) -> Iterator[Fault]:
     if any(entry.kind == "repeated_row" for entry in table.campaign.discrepancies):
         return
     rows = by_key((figure.row, figure) for figure in table.figures)
-    seen: dict[tuple[Any, ...], int] = {}
-    for row, found in rows.items():
-        content = (found[0].label, *((figure.column, figure.text) for figure in found))
-        if content in seen:
-            first = seen[content] + 1
+    row_of: dict[tuple[Any, ...], int] = {}
+    for row, figures_of_row in rows.items():
+        content = (
+            figures_of_row[0].label,
+            *((figure.column, figure.text) for figure in figures_of_row),
+        )
+        if content in row_of:
+            first_row = row_of[content] + 1
             explanation = Text(
-                f"Row {row + 1} repeats row {first}, figure by figure.",
-                f"{row + 1} 行目の値はすべて {first} 行目と同じ。",
+                f"Row {row + 1} repeats row {first_row}, figure by figure.",
+                f"{row + 1} 行目の値はすべて {first_row} 行目と同じ。",
             )
             yield Fault(
-                "repeated_row", found[0].label, "", explanation, "wrong_figure", tuple(found)
+                "repeated_row",
+                figures_of_row[0].label,
+                "",
+                explanation,
+                "wrong_figure",
+                tuple(figures_of_row),
             )
-        seen.setdefault(content, row)
+        row_of.setdefault(content, row)

@@ -40,8 +40,8 @@ class Finding:
 
     def stored(self) -> dict[str, str]:
         """As stored: both texts, who says it, where, and in which words."""
-        place = {"section": self.section, "quote": self.quote}
-        return {**self.text.pair(), "by": self.by, **place}
+        location = {"section": self.section, "quote": self.quote}
+        return {**self.text.pair(), "by": self.by, **location}
 
 
 @dataclass(frozen=True)

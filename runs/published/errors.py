@@ -35,10 +35,10 @@ class PublishedFileError(Exception):
         start = _line_with(lines, [f"slug: {self.campaign}"], 0) if self.campaign else 0
         if start is None or not (self.campaign or words):
             return
-        for wanted in (words, words[:1]):
-            found = _line_with(lines, wanted, start) if wanted else None
-            if found is not None:
-                self.line = found + 1
+        for words_wanted in (words, words[:1]):
+            line_number = _line_with(lines, words_wanted, start) if words_wanted else None
+            if line_number is not None:
+                self.line = line_number + 1
                 return
         self.line = start + 1 if self.campaign else None
 
@@ -48,9 +48,9 @@ class PublishedFileError(Exception):
             self.campaign and f"campaign {self.campaign}",
             "" if self.row is None else f"row {self.row + 1}",
         ]
-        return ": ".join([place for place in places if place] + [self.message])
+        return ": ".join([location for location in places if location] + [self.message])
 
 
 def _line_with(lines: list[str], words: Sequence[str], start: int) -> int | None:
     places = range(start, len(lines))
-    return next((at for at in places if all(word in lines[at] for word in words)), None)
+    return next((index for index in places if all(word in lines[index] for word in words)), None)

@@ -32,15 +32,15 @@ class _TextLoader(_Base):  # type: ignore[misc]
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Hashable, Any]:
         """The mapping; a duplicate key is an error, instead of the last one winning."""
-        seen: set[str] = set()
+        seen_keys: set[str] = set()
         for key, _value in node.value:
-            if key.value in seen:
+            if key.value in seen_keys:
                 line = key.start_mark.line + 1
                 raise PublishedFileError(f"line {line}: “{key.value}” is given twice.")
             if key.value != "<<":
-                seen.add(key.value)
-        made: dict[Hashable, Any] = super().construct_mapping(node, deep=deep)
-        return made
+                seen_keys.add(key.value)
+        mapping: dict[Hashable, Any] = super().construct_mapping(node, deep=deep)
+        return mapping
 
 
 def parse(text: str) -> Any:
@@ -59,25 +59,29 @@ def parse(text: str) -> Any:
         loader.dispose()
 
 
-def _weight(node: Any, known: dict[int, int]) -> int:
+def _weight(node: Any, weights: dict[int, int]) -> int:
     """How many nodes it has with every reference expanded; a reference to itself is invalid."""
     key = id(node)
-    if key not in known:
-        known[key] = MOST_NODES
-        parts = node.value if isinstance(node.value, list) else []
-        flat = (each for part in parts for each in (part if isinstance(part, tuple) else (part,)))
-        known[key] = 1 + sum(_weight(each, known) for each in flat)
-    return known[key]
+    if key not in weights:
+        weights[key] = MOST_NODES
+        children = node.value if isinstance(node.value, list) else []
+        flat = (
+            child_node
+            for child in children
+            for child_node in (child if isinstance(child, tuple) else (child,))
+        )
+        weights[key] = 1 + sum(_weight(child_node, weights) for child_node in flat)
+    return weights[key]
 
 
 def typed(value: Any, *, name: str = "") -> Any:
     """The value with numbers, true, false and null converted, except in versions."""
     if isinstance(value, dict):
         return {
-            key: typed(each, name=name if name in NAMES else key) for key, each in value.items()
+            key: typed(member, name=name if name in NAMES else key) for key, member in value.items()
         }
     if isinstance(value, list):
-        return [typed(each, name=name) for each in value]
+        return [typed(element, name=name) for element in value]
     if value in WORDS:
         return WORDS[value]
     return value if name in NAMES else _number(value)
@@ -104,8 +108,8 @@ SIZES |= {f"{unit[0]}iB": size for unit, size in SIZES.items()}
 class Fields:
     """The fields of one mapping. `close()` refuses fields that nobody has read."""
 
-    def __init__(self, value: Any, place: str, *, campaign: str = "") -> None:
-        self.place = place
+    def __init__(self, value: Any, place_name: str, *, campaign: str = "") -> None:
+        self.place = place_name
         self.campaign = campaign
         if not isinstance(value, Mapping):
             raise self.fault("must be a mapping")
@@ -127,37 +131,37 @@ class Fields:
     def raw(self, name: str, default: Any = None) -> Any:
         """The field as it is in the file."""
         self._asked.add(name)
-        found = self._values.get(name)
-        return default if found is None or found == "" else found
+        raw = self._values.get(name)
+        return default if raw is None or raw == "" else raw
 
     def text(self, name: str, *, required: bool = False, choices: tuple[str, ...] = ()) -> str:
         """One text; empty if there is none."""
-        found = self._of_type(name, str, "one text")
-        if required and not found:
+        text = self._of_type(name, str, "one text")
+        if required and not text:
             raise self.fault(f"lacks “{name}”")
-        if found and choices and found not in choices:
-            message = f"has “{found}” in “{name}”; known are {', '.join(choices)}"
-            raise self.fault(message, f"{name}:", found)
-        return found.strip()
+        if text and choices and text not in choices:
+            message = f"has “{text}” in “{name}”; known are {', '.join(choices)}"
+            raise self.fault(message, f"{name}:", text)
+        return text.strip()
 
     def pair(self, name: str, *, required: bool = False) -> Text:
         """A text in both languages."""
-        found = self.raw(name)
-        if found is None and not required:
+        raw = self.raw(name)
+        if raw is None and not required:
             return Text()
-        return as_text(found, f"{self.place}: “{name}”", campaign=self.campaign)
+        return as_text(raw, f"{self.place}: “{name}”", campaign=self.campaign)
 
     def number(self, name: str, *, required: bool = False) -> int | None:
         """A whole number; None if there is none."""
-        found = self.raw(name)
-        if found is None:
+        raw = self.raw(name)
+        if raw is None:
             if required:
                 raise self.fault(f"lacks “{name}”")
             return None
-        if not (isinstance(found, str) and WHOLE.fullmatch(found.replace(",", ""))):
-            message = f"needs a whole number in “{name}”, not “{found}”"
-            raise self.fault(message, f"{name}:", str(found))
-        return int(found.replace(",", ""))
+        if not (isinstance(raw, str) and WHOLE.fullmatch(raw.replace(",", ""))):
+            message = f"needs a whole number in “{name}”, not “{raw}”"
+            raise self.fault(message, f"{name}:", str(raw))
+        return int(raw.replace(",", ""))
 
     def flag(self, name: str) -> bool:
         """Whether it is true; false is what is not there."""
@@ -165,13 +169,13 @@ class Fields:
 
     def size(self, name: str) -> int | None:
         """Bytes of "2 TB"; None if there is none."""
-        found = self.text(name)
-        if not found:
+        size_text = self.text(name)
+        if not size_text:
             return None
-        match = SIZE.fullmatch(found)
+        match = SIZE.fullmatch(size_text)
         if match is None or match[2] not in SIZES:
-            message = f"needs a size such as “2 TB” in “{name}”, not “{found}”"
-            raise self.fault(message, f"{name}:", found)
+            message = f"needs a size such as “2 TB” in “{name}”, not “{size_text}”"
+            raise self.fault(message, f"{name}:", size_text)
         return round(float(match[1]) * SIZES[match[2]])
 
     def items(self, name: str) -> list[Any]:
@@ -184,10 +188,10 @@ class Fields:
 
     def _of_type(self, name: str, kind: type[T], words: str) -> T:
         """The field as it is in the file, or nothing of that type."""
-        found = self.raw(name, kind())
-        if not isinstance(found, kind):
+        raw = self.raw(name, kind())
+        if not isinstance(raw, kind):
             raise self.fault(f"needs {words} in “{name}”", f"{name}:")
-        return found
+        return raw
 
     def address(self, name: str, *, required: bool = False) -> Address:
         """An address of the web; any other is a fault, since pages would link to it."""
@@ -210,26 +214,28 @@ class Fields:
         """A mapping with numbers and words converted; a null stays."""
         return {key: typed(level, name=key) for key, level in self.mapping(name).items()}
 
-    def entry(self, cls: type[T], **more: Any) -> T:
+    def entry(self, cls: type[T], **members: Any) -> T:
         """The entry that the mapping describes, which is closed.
 
-        What `more` does not have is read by the type of its field; one without a default has to be
-        there.
+        What `members` does not have is read by the type of its field; one without a default has to
+        be there.
         """
         kinds = _hints(cls)  # type: ignore[arg-type]
-        for each in dataclasses.fields(cls):  # type: ignore[arg-type]
-            is_optional = each.default is not MISSING or each.default_factory is not MISSING
-            if each.name in more or (is_optional and self.raw(each.name) is None):
+        for field in dataclasses.fields(cls):  # type: ignore[arg-type]
+            is_optional = field.default is not MISSING or field.default_factory is not MISSING
+            if field.name in members or (is_optional and self.raw(field.name) is None):
                 continue
-            more[each.name] = self._of_kind(each.name, kinds[each.name])
+            members[field.name] = self._of_kind(field.name, kinds[field.name])
         self.close()
-        return cls(**more)
+        return cls(**members)
 
     def entries(self, name: str, cls: type[T], *, key: str) -> dict[str, T]:
         """A mapping of mappings as such entries; `key` is the field of their key."""
         return {
-            own: Fields(value, f"{name} {own}", campaign=self.campaign).entry(cls, **{key: own})
-            for own, value in self.mapping(name).items()
+            entry_key: Fields(value, f"{name} {entry_key}", campaign=self.campaign).entry(
+                cls, **{key: entry_key}
+            )
+            for entry_key, value in self.mapping(name).items()
         }
 
     def _of_kind(self, name: str, kind: Any) -> Any:
@@ -240,28 +246,34 @@ class Fields:
             return readers[kind](name, required=True)
         if kind == Levels:
             return self.levels(name)
-        origin, parts = get_origin(kind), get_args(kind)
+        origin, arguments = get_origin(kind), get_args(kind)
         if origin is Literal:
-            return self.text(name, choices=parts)
+            return self.text(name, choices=arguments)
         if origin is dict:
-            found = self.mapping(name)
-            return {key: str(each) for key, each in found.items()} if parts[1] is str else found
+            mapping = self.mapping(name)
+            return (
+                {key: str(member) for key, member in mapping.items()}
+                if arguments[1] is str
+                else mapping
+            )
         if origin in (tuple, frozenset):
-            place = f"{self.place}: an entry of “{name}”"
-            return origin(self._item(each, parts[0], place) for each in self.items(name))
+            place_name = f"{self.place}: an entry of “{name}”"
+            return origin(
+                self._item(element, arguments[0], place_name) for element in self.items(name)
+            )
         return self.flag(name) if kind is bool else self.day(name)
 
-    def _item(self, value: Any, kind: Any, place: str) -> Any:
+    def _item(self, value: Any, kind: Any, place_name: str) -> Any:
         if kind is str:
             return str(value)
         if kind is Text:
-            return as_text(value, place, campaign=self.campaign)
+            return as_text(value, place_name, campaign=self.campaign)
         if kind == Levels:
             return typed(value)
-        return Fields(value, place, campaign=self.campaign).entry(kind)
+        return Fields(value, place_name, campaign=self.campaign).entry(kind)
 
 
-def as_text(value: Any, place: str, *, campaign: str = "") -> Text:
+def as_text(value: Any, place_name: str, *, campaign: str = "") -> Text:
     """A pair {en, ja}, or a single word that is the same in both.
 
     Raises PublishedFileError if one of them is missing.
@@ -269,5 +281,5 @@ def as_text(value: Any, place: str, *, campaign: str = "") -> Text:
     if isinstance(value, str) and value and not JAPANESE.search(value) and " " not in value:
         return Text(value, value)
     if not (isinstance(value, dict) and set(value) == {"en", "ja"} and all(value.values())):
-        raise PublishedFileError(f"{place} must be a pair of en and ja.", campaign=campaign)
+        raise PublishedFileError(f"{place_name} must be a pair of en and ja.", campaign=campaign)
     return Text(value["en"].strip(), value["ja"].strip())

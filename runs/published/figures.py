@@ -52,10 +52,10 @@ def read(text: str, units: Mapping[str, float] | None = None) -> Number:
     Raises ValueError if the text has no number, several, or an unknown unit.
     """
     plain = _value(text)
-    found = list(NUMBER.finditer(plain))
-    if len(found) != 1:
+    numbers = list(NUMBER.finditer(plain))
+    if len(numbers) != 1:
         raise ValueError(f"“{text}” is not one number.")
-    (match,) = found
+    (match,) = numbers
     scale = _scale(plain[match.end() :], units) if units else 1.0
     power, fraction = int(match["exponent"] or 0), match["fraction"] or ""
     value = Decimal(match["digits"].replace(",", "") + fraction).scaleb(power)
@@ -76,8 +76,8 @@ def _value(text: str) -> str:
     return plain[max(plain.rfind(sign) for sign in EQUALS) + 1 :]
 
 
-def _scale(rest: str, units: Mapping[str, float]) -> float:
-    unit = rest.strip(" ()[]")
+def _scale(text_behind: str, units: Mapping[str, float]) -> float:
+    unit = text_behind.strip(" ()[]")
     if unit not in units:
         raise ValueError(f"The unit “{unit}” is not among {', '.join(units)}.")
     return units[unit]
@@ -129,21 +129,23 @@ def figures(campaign: CampaignEntry) -> tuple[Figure, ...]:
     Raises PublishedFileError for a text that is not a number, a figure without a metric, and for
     two figures that cannot be distinguished.
     """
-    found = tuple(figure for row in range(len(campaign.grid)) for figure in _of_row(campaign, row))
-    seen: dict[tuple[Any, ...], Figure] = {}
-    for figure in found:
+    figures_read = tuple(
+        figure for row in range(len(campaign.grid)) for figure in _of_row(campaign, row)
+    )
+    figure_of: dict[tuple[Any, ...], Figure] = {}
+    for figure in figures_read:
         identity = (figure.key, figure.repeat, figure.metric, figure.statistic)
-        if other := seen.get(identity):
+        if other_one := figure_of.get(identity):
             message = (
                 f"“{figure.text}” has the metric {figure.metric} and the levels {figure.key}, "
-                f"as has “{other.text}” in row {other.row + 1}. Give the column or the row "
+                f"as has “{other_one.text}” in row {other_one.row + 1}. Give the column or the row "
                 "a level that keeps them apart."
             )
             raise PublishedFileError(
                 message, campaign=campaign.slug, row=figure.row, words=("|", figure.text)
             )
-        seen[identity] = figure
-    return found
+        figure_of[identity] = figure
+    return figures_read
 
 
 def _of_row(campaign: CampaignEntry, row: int) -> Iterator[Figure]:
@@ -154,7 +156,7 @@ def _of_row(campaign: CampaignEntry, row: int) -> Iterator[Figure]:
         for text, column in zip(cells, campaign.columns, strict=True)
         if (column.is_text or (column.factor and column.factor != ROW)) and text
     )
-    for place, (text, column) in enumerate(zip(cells, campaign.columns, strict=True)):
+    for column_number, (text, column) in enumerate(zip(cells, campaign.columns, strict=True)):
         if column.factor or column.is_text or is_empty(text):
             continue
         merged = {**levels, **column.levels}
@@ -165,7 +167,7 @@ def _of_row(campaign: CampaignEntry, row: int) -> Iterator[Figure]:
         statistic, n = _statistic(campaign, column, chosen)
         yield Figure(
             row=row,
-            column=place,
+            column=column_number,
             text=text,
             number=_number(campaign, row, text, column),
             metric=own_metric,
@@ -186,10 +188,12 @@ def _levels_of_row(campaign: CampaignEntry, row: int) -> tuple[dict[str, Any], s
     for text, column in zip(campaign.grid[row], campaign.columns, strict=True):
         if not column.factor or is_empty(text):
             continue
-        found = column.values.get(text, typed(text, name=column.factor))
-        named = found if isinstance(found, Mapping) else {column.factor: found}
-        metric = str(named.get(METRIC, metric))
-        levels |= {name: level for name, level in named.items() if name != METRIC}
+        level_values = column.values.get(text, typed(text, name=column.factor))
+        named_levels = (
+            level_values if isinstance(level_values, Mapping) else {column.factor: level_values}
+        )
+        metric = str(named_levels.get(METRIC, metric))
+        levels |= {name: level for name, level in named_levels.items() if name != METRIC}
     return levels, metric
 
 
@@ -207,7 +211,10 @@ def _statistic(
 ) -> tuple[Statistic | None, int | None]:
     if column.repeat is not None:
         return "single", 1
-    if any(each.items() <= levels.items() for each in campaign.unprinted_repeats):
+    if any(
+        unprinted_repeat.items() <= levels.items()
+        for unprinted_repeat in campaign.unprinted_repeats
+    ):
         return None, None
     statistic = column.statistic or campaign.statistic
     return statistic, column.n or campaign.repeats

@@ -56,23 +56,23 @@ def by_rule(rule: Rule, levels: Mapping[str, Any], find: Find) -> Recomputed | N
         return ratio(value, base, rule.form)
     if rule.kind != "sum":
         return None
-    parts = [
-        find(rule.operand, changed(levels, dict(zip(rule.over, each, strict=True))))
-        for each in product(*rule.over.values())
+    operands_found = [
+        find(rule.operand, changed(levels, dict(zip(rule.over, combination, strict=True))))
+        for combination in product(*rule.over.values())
     ]
-    found = [part for part in parts if part]
-    return total(found) if found and len(found) == len(parts) else None
+    operands = [operand for operand in operands_found if operand]
+    return total(operands) if operands and len(operands) == len(operands_found) else None
 
 
 def is_part(rule: Rule, metric: str, levels: Mapping[str, Any]) -> bool:
     """Whether a figure of the metric at these levels is an operand of its own rule."""
-    parts = any(levels.get(name) in among for name, among in rule.over.items())
-    return rule.operand == metric and (parts or rule.kind == "median")
+    is_over_part = any(levels.get(name) in among for name, among in rule.over.items())
+    return rule.operand == metric and (is_over_part or rule.kind == "median")
 
 
-def changed(levels: Mapping[str, Any], by: Mapping[str, Any]) -> dict[str, Any]:
-    """The levels with those of `by` over them; a null there removes a level."""
-    merged = {**levels, **by}
+def changed(levels: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """The levels with those of `changes` over them; a null there removes a level."""
+    merged = {**levels, **changes}
     return {name: level for name, level in merged.items() if level is not None}
 
 
@@ -88,31 +88,36 @@ def ratio(value: Operand, base: Operand, form: Form) -> Recomputed | None:
     if bottom.low <= 0:
         return None
     ends = product((top.low, top.high), (bottom.low, bottom.high))
-    quotients = [one / other for one, other in ends]
+    quotients = [value_end / base_end for value_end, base_end in ends]
     scale = {"factor": 1, "inverse": 1, "percent": 100, "loss": 100, "less": -100}[form]
     shift = 1 if form in {"loss", "less"} else 0
-    least, most = sorted((each - shift) * scale for each in (min(quotients), max(quotients)))
+    least, most = sorted(
+        (quotient - shift) * scale for quotient in (min(quotients), max(quotients))
+    )
     formula = f"{value.text} ÷ {base.text}" + (" − 1" if shift else "")
     return Recomputed((top.value / bottom.value - shift) * scale, least, most, formula)
 
 
 def median(repeats: Sequence[Operand]) -> Recomputed:
     """The median of printed repeats, of which there are some."""
-    texts = "; ".join(each.text for each in repeats)
+    texts = "; ".join(operand.text for operand in repeats)
     return _of_all(statistics.median, repeats, f"median({texts})")
 
 
-def total(parts: Sequence[Operand]) -> Recomputed:
+def total(operands: Sequence[Operand]) -> Recomputed:
     """The sum of printed figures."""
-    return _of_all(sum, parts, " + ".join(each.text for each in parts))
+    return _of_all(sum, operands, " + ".join(operand.text for operand in operands))
 
 
 def _of_all(
-    of: Callable[[Iterable[float]], float], parts: Sequence[Operand], formula: str
+    combine: Callable[[Iterable[float]], float], operands: Sequence[Operand], formula: str
 ) -> Recomputed:
-    numbers = [each.number for each in parts]
-    low, high = of([each.low for each in numbers]), of([each.high for each in numbers])
-    return Recomputed(of([each.value for each in numbers]), low, high, formula)
+    numbers = [operand.number for operand in operands]
+    low, high = (
+        combine([number.low for number in numbers]),
+        combine([number.high for number in numbers]),
+    )
+    return Recomputed(combine([number.value for number in numbers]), low, high, formula)
 
 
 def same(value: Number, *, text: str) -> Recomputed:

@@ -54,7 +54,7 @@ def _document(path: Path, content: Any) -> Document:
         },
         environments=fields.entries("environments", EnvironmentEntry, key="key"),
         configurations=fields.entries("configurations", ConfigurationEntry, key="key"),
-        campaigns=tuple(read_campaign(each) for each in fields.items("campaigns")),
+        campaigns=tuple(read_campaign(field) for field in fields.items("campaigns")),
     )
     fields.close()
     if document.source.slug != path.stem:
@@ -69,49 +69,49 @@ def _source(fields: Fields) -> SourceEntry:
     name, url = licence.text("name"), licence.text("url")
     licence.close()
     corrections = tuple(
-        _correction(Fields(each, "a correction")) for each in fields.items("corrections")
+        _correction(Fields(field, "a correction")) for field in fields.items("corrections")
     )
     return fields.entry(SourceEntry, licence=name, licence_url=url, corrections=corrections)
 
 
 def _correction(fields: Fields) -> Correction:
     """Texts may be the same in both languages, such as a number."""
-    given = ((name, fields.raw(name)) for name in ("was", "now"))
-    same = {name: Text(value, value) for name, value in given if isinstance(value, str)}
+    raw_texts = ((name, fields.raw(name)) for name in ("was", "now"))
+    same = {name: Text(value, value) for name, value in raw_texts if isinstance(value, str)}
     return fields.entry(Correction, **same)
 
 
 def _hardware(fields: Fields, key: str) -> HardwareEntry:
     name = fields.raw("name")
-    both = fields.pair("name") if isinstance(name, dict) else None
+    name_pair = fields.pair("name") if isinstance(name, dict) else None
     return fields.entry(
         HardwareEntry,
         key=key,
-        name=both.en if both else fields.text("name", required=True),
-        name_ja=both.ja if both else "",
+        name=name_pair.en if name_pair else fields.text("name", required=True),
+        name_ja=name_pair.ja if name_pair else "",
         memory_bytes=fields.size("memory"),
         memory_printed=fields.text("memory"),
     )
 
 
 def _check_references(document: Document) -> None:
-    seen: dict[str, set[str]] = {"campaign": set(), "table": set()}
+    seen_values: dict[str, set[str]] = {"campaign": set(), "table": set()}
     for campaign in document.campaigns:
         for name, value in (("campaign", campaign.slug), ("table", campaign.table)):
-            if value in seen[name]:
+            if value in seen_values[name]:
                 raise PublishedFileError(
                     f"the {name} {value} is there twice; give one of them another name.",
                     words="slug: " + campaign.slug,
                 )
-            seen[name].add(value)
+            seen_values[name].add(value)
         for node in campaign.nodes:
-            for kind, key, known in (
+            for kind, key, known_entries in (
                 ("hardware", node.hardware, document.hardware),
                 ("environment", node.environment, document.environments),
                 ("configuration", node.configuration, document.configurations),
             ):
-                if key and key not in known:
-                    names = ", ".join(known) or "nothing"
+                if key and key not in known_entries:
+                    names = ", ".join(known_entries) or "nothing"
                     message = (
                         f"a node names the {kind} {key}, which the file does not have; it has "
                         f"{names}."

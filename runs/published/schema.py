@@ -45,17 +45,17 @@ def known(documents: Iterable[Document]) -> Known:
         for entry in document.metrics:
             _same_metric(document, entry, metrics.setdefault(entry.name, entry))
         for campaign in document.campaigns:
-            other = slugs.setdefault(campaign.slug, document.path.name)
-            if other != document.path.name:
-                message = f"its slug is that of a campaign in {other}; choose another."
+            other_file = slugs.setdefault(campaign.slug, document.path.name)
+            if other_file != document.path.name:
+                message = f"its slug is that of a campaign in {other_file}; choose another."
                 fault = PublishedFileError(message, campaign=campaign.slug)
                 fault.locate(document.path)
                 raise fault
-    scenarios = {each.slug for each in registry.every()} | THEMES.keys()
+    scenarios = {scenario.slug for scenario in registry.every()} | THEMES.keys()
     return Known(metrics, frozenset(scenarios))
 
 
-def check(document: Document, known: Known) -> None:
+def check(document: Document, known_names: Known) -> None:
     """Raises PublishedFileError for the first fault; it names campaign, words and remedy."""
     for key, configuration in document.configurations.items():
         for name in configuration.settings:
@@ -63,13 +63,13 @@ def check(document: Document, known: Known) -> None:
     tables = {campaign.table for campaign in document.campaigns}
     _check_corrections(document)
     for campaign in document.campaigns:
-        found = figures.figures(campaign)
-        _check_names(campaign, found, known)
+        figures_read = figures.figures(campaign)
+        _check_names(campaign, figures_read, known_names)
         for check_part in (_check_derived, _check_chart, _check_texts):
-            check_part(campaign, found)
+            check_part(campaign, figures_read)
         _check_references(campaign, tables)
-        for figure in found:
-            _check_unit(campaign, figure, known)
+        for figure in figures_read:
+            _check_unit(campaign, figure, known_names)
 
 
 def _check_corrections(document: Document) -> None:
@@ -93,10 +93,13 @@ def _check_corrections(document: Document) -> None:
                 raise PublishedFileError(message, words=text)
 
 
-def _same_metric(document: Document, entry: MetricEntry, first: MetricEntry) -> None:
+def _same_metric(document: Document, entry: MetricEntry, first_entry: MetricEntry) -> None:
     code = registry.metrics().get(entry.name)
-    wanted = [(first.unit, first.direction), *([(code.unit, code.direction)] if code else [])]
-    for unit, direction in wanted:
+    units_and_directions = [
+        (first_entry.unit, first_entry.direction),
+        *([(code.unit, code.direction)] if code else []),
+    ]
+    for unit, direction in units_and_directions:
         if (entry.unit, entry.direction) != (unit, direction):
             message = (
                 f"the metric {entry.name} has the unit “{unit}” and the direction {direction} "
@@ -112,18 +115,18 @@ def _check_setting(key: str, version: str, name: str) -> None:
         return
     major = catalogue.known_major(version) if version else None
     if not (catalogue.setting(name, major) if major else catalogue.existence(name)):
-        where = f"PostgreSQL {major}" if major else "no version of PostgreSQL that we know"
+        version_named = f"PostgreSQL {major}" if major else "no version of PostgreSQL that we know"
         verb = "does not have" if major else "has"
         raise PublishedFileError(
-            f"configuration {key}: {where} {verb} a setting {name}. Write the name as the "
+            f"configuration {key}: {version_named} {verb} a setting {name}. Write the name as the "
             "server knows it, and note a misprint of the publication in “notes”.",
             words=f"{name}:",
         )
 
 
-def _check_names(campaign: CampaignEntry, found: Figures, known: Known) -> None:
-    if campaign.scenario not in known.scenarios:
-        names = ", ".join(sorted(known.scenarios))
+def _check_names(campaign: CampaignEntry, figures_read: Figures, known_names: Known) -> None:
+    if campaign.scenario not in known_names.scenarios:
+        names = ", ".join(sorted(known_names.scenarios))
         message = f"names the scenario {campaign.scenario}; known are {names}."
         raise _fault(campaign, message, words=("scenario:", campaign.scenario))
     unknown = campaign.reproduce.keys() - REPRODUCE_KEYS
@@ -134,15 +137,15 @@ def _check_names(campaign: CampaignEntry, found: Figures, known: Known) -> None:
     for name in ("shown_by", "why_not"):
         if name in campaign.reproduce:
             as_text(campaign.reproduce[name], f"“{name}”", campaign=campaign.slug)
-    for figure in found:
-        if figure.metric not in known.metrics and figure.metric not in registry.metrics():
+    for figure in figures_read:
+        if figure.metric not in known_names.metrics and figure.metric not in registry.metrics():
             message = f"the metric {figure.metric} is not described; put it in “metrics”."
             raise _fault(campaign, message, row=figure.row, words=figure.metric)
 
 
-def _check_derived(campaign: CampaignEntry, found: Figures) -> None:
-    metrics = {figure.metric for figure in found}
-    factors = {name for figure in found for name in figure.levels}
+def _check_derived(campaign: CampaignEntry, figures_read: Figures) -> None:
+    metrics = {figure.metric for figure in figures_read}
+    factors = {name for figure in figures_read for name in figure.levels}
     for metric, rule in campaign.derived.items():
         # A publication may print only what it derived, and its operand in a picture.
         may_be_elsewhere = metrics == {metric} and rule.operand in registry.metrics()
@@ -156,10 +159,10 @@ def _check_derived(campaign: CampaignEntry, found: Figures) -> None:
                 raise _fault(campaign, _with_known(message, factors), words=(f"{metric}:", factor))
 
 
-def _check_chart(campaign: CampaignEntry, found: Figures) -> None:
+def _check_chart(campaign: CampaignEntry, figures_read: Figures) -> None:
     if not campaign.has_figures:
         return
-    metrics = {figure.metric for figure in found}
+    metrics = {figure.metric for figure in figures_read}
     charts = campaign.chart if isinstance(campaign.chart, list) else [campaign.chart]
     for chart in filter(None, charts):
         unknown = chart.keys() - CHART_KEYS
@@ -174,32 +177,32 @@ def _check_chart(campaign: CampaignEntry, found: Figures) -> None:
             if name not in metrics:
                 message = f"“chart” names the metric {name}, which the table does not have"
                 raise _fault(campaign, _with_known(message, metrics), words=("chart:", str(name)))
-        _check_ratio(campaign, found, chart.get("ratio"))
+        _check_ratio(campaign, figures_read, chart.get("ratio"))
 
 
-def _check_ratio(campaign: CampaignEntry, found: Figures, ratio: Any) -> None:
+def _check_ratio(campaign: CampaignEntry, figures_read: Figures, ratio: Any) -> None:
     if not ratio:
         return
     if not isinstance(ratio, Mapping) or set(ratio) != RATIO_KEYS:
         raise _fault(campaign, "“ratio” needs a factor and a base, or false.", words="ratio:")
-    levels = {str(figure.levels.get(ratio["factor"], "")) for figure in found}
+    levels = {str(figure.levels.get(ratio["factor"], "")) for figure in figures_read}
     if str(ratio["base"]) not in levels:
         message = f"“ratio” names {ratio['factor']} {ratio['base']}, which the table does not have"
         words = ("ratio:", f"base: {ratio['base']}")
         raise _fault(campaign, _with_known(message, levels), words=words)
 
 
-def _check_texts(campaign: CampaignEntry, found: Figures) -> None:
+def _check_texts(campaign: CampaignEntry, figures_read: Figures) -> None:
     printed = {text for row in campaign.grid for text in row}
     for name in ("not_measured", "inexact"):
         for text in getattr(campaign, name) - printed:
             message = f"“{name}” names {text}, which the table does not print; write it as printed."
             raise _fault(campaign, message, words=(f"{name}:", text))
-    levels = [figure.levels for figure in found]
-    for named in campaign.unprinted_repeats:
-        if not any(named.items() <= each.items() for each in levels):
+    levels = [figure.levels for figure in figures_read]
+    for levels_of_repeat in campaign.unprinted_repeats:
+        if not any(levels_of_repeat.items() <= figure_levels.items() for figure_levels in levels):
             message = (
-                f"“unprinted_repeats” names levels that no figure has: {named}. Take "
+                f"“unprinted_repeats” names levels that no figure has: {levels_of_repeat}. Take "
                 "levels of the columns or rows."
             )
             raise _fault(campaign, message, words="unprinted_repeats:")
@@ -207,7 +210,7 @@ def _check_texts(campaign: CampaignEntry, found: Figures) -> None:
 
 def _check_references(campaign: CampaignEntry, tables: set[str]) -> None:
     rules = (rule.same_as for rule in campaign.derived.values() if rule.same_as)
-    columns = (each for column in campaign.columns for each in column.same_as)
+    columns = (same_figure for column in campaign.columns for same_figure in column.same_as)
     for reference in (*rules, *columns, *campaign.same_as):
         if reference.table not in tables:
             message = f"“same_as” names the table {reference.table}, which the file does not have"
@@ -215,15 +218,15 @@ def _check_references(campaign: CampaignEntry, tables: set[str]) -> None:
             raise _fault(campaign, _with_known(message, tables), words=words)
 
 
-def _check_unit(campaign: CampaignEntry, figure: Figure, known: Known) -> None:
+def _check_unit(campaign: CampaignEntry, figure: Figure, known_names: Known) -> None:
     if campaign.columns[figure.column].units:
         return
-    found = known.metrics.get(figure.metric) or registry.metrics()[figure.metric]
+    metric = known_names.metrics.get(figure.metric) or registry.metrics()[figure.metric]
     printed = figures.unit(figure.text).strip(AROUND)
-    if printed and not _is_unit(printed, found.unit):
+    if printed and not _is_unit(printed, metric.unit):
         message = (
             f"“{figure.text}” has the unit “{printed}”, and the metric {figure.metric} has "
-            f"“{found.unit}”. Name the right metric, or give the column its “units”."
+            f"“{metric.unit}”. Name the right metric, or give the column its “units”."
         )
         raise _fault(campaign, message, row=figure.row, words=("|", figure.text))
 

@@ -34,11 +34,11 @@ def query(text: str) -> str:
     a 14.
     """
     plain = normal(text)
-    found: list[str] = []
+    tokens: list[str] = []
     for pattern in (VERSION, BARE_VERSION):
-        found += [version_token(match[1]) for match in pattern.finditer(plain)]
+        tokens += [version_token(match[1]) for match in pattern.finditer(plain)]
         plain = pattern.sub(" ", plain)
-    return " ".join(dict.fromkeys([*found, *_tokens(plain)]))
+    return " ".join(dict.fromkeys([*tokens, *_tokens(plain)]))
 
 
 def stands_alone(query: str, title: str) -> bool:
@@ -62,8 +62,8 @@ def normal(text: str) -> str:
 
 def version_token(version: str) -> str:
     """A major version as one word: 9.6.3 is version9p6, 14.1 is version14."""
-    parts = version.split(".")
-    major = parts[:2] if int(parts[0]) < 10 else parts[:1]
+    numbers = version.split(".")
+    major = numbers[:2] if int(numbers[0]) < 10 else numbers[:1]
     return "version" + "p".join(major)
 
 
@@ -76,5 +76,5 @@ def _tokens(text: str) -> list[str]:
 
 
 def _pairs(run: str) -> list[str]:
-    cut = [run[at : at + 2] for at in range(len(run) - 1)] or [run]
+    cut = [run[index : index + 2] for index in range(len(run) - 1)] or [run]
     return ["j" + "".join(f"{ord(letter):04x}" for letter in pair) for pair in cut]

@@ -87,13 +87,13 @@ def lines_of(text: str) -> list[Line]:
         lines = _without_quotes(lines)
         if lines == before:
             break
-    return _unmarked(_unwrapped([each for each in lines if not _is_frame(each[1])]))
+    return _unmarked(_unwrapped([line for line in lines if not _is_frame(line[1])]))
 
 
 def _plain(text: str) -> str:
     """One kind of line break and of blank; the text of HTML; the message of a log."""
     text = text.replace("\r\n", "\n").replace("\r", "\n").translate(_BLANKS)
-    text = _GLUED.sub(lambda found: "```\n" if found["begin"] else "\n```", _COLOUR.sub("", text))
+    text = _GLUED.sub(lambda match: "```\n" if match["begin"] else "\n```", _COLOUR.sub("", text))
     if "=3D" in text:  # the source of a mail
         text = quopri.decodestring(text.encode()).decode(errors="replace")
     if _IS_HTML.search(text):
@@ -102,7 +102,7 @@ def _plain(text: str) -> str:
     elif _ESCAPED.search(text) and "<Plan>" not in text:  # the source of a page, without its marks
         text = html.unescape(text).translate(_BLANKS)
     text = text.replace("#011", "\t")
-    text = _ARROWS.sub(lambda found: f"{'->':>{len(found[0])}}", _DOTS.sub("..", text))
+    text = _ARROWS.sub(lambda match: f"{'->':>{len(match[0])}}", _DOTS.sub("..", text))
     if (logged := LOGGED.search(text)) is not None:
         text = _message(text, logged)
     elif (cell := _CSV_CELL.search(text)) is not None:
@@ -121,19 +121,19 @@ def _message(text: str, logged: re.Match[str]) -> str:
 
 
 def _csv(text: str, begin: int) -> str:
-    found = _CSV_REST.match(text, begin)
-    return found[0].replace('""', '"') if found else ""
+    csv_match = _CSV_REST.match(text, begin)
+    return csv_match[0].replace('""', '"') if csv_match else ""
 
 
 def _fenced(lines: list[Line]) -> list[Line]:
     """What is in the fence of a plan; everything where there is none."""
-    fences = [at for at, (_number, line) in enumerate(lines) if _FENCE.match(line)]
+    fences = [index for index, (_number, line) in enumerate(lines) if _FENCE.match(line)]
     fenced = [lines[a + 1 : b] for a, b in zip(fences[::2], fences[1::2], strict=False)]
-    plans = [each for each in fenced if any(_OF_PLAN.search(line) for _n, line in each)]
-    found = plans if len(fences) > 2 else fenced
-    if len(found) != 1 or len(fences) % 2:
-        return [each for each in lines if not _FENCE.match(each[1])]
-    return found[0]
+    plans = [fence for fence in fenced if any(_OF_PLAN.search(line) for _n, line in fence)]
+    chosen = plans if len(fences) > 2 else fenced
+    if len(chosen) != 1 or len(fences) % 2:
+        return [line for line in lines if not _FENCE.match(line[1])]
+    return chosen[0]
 
 
 def _by_most(
@@ -160,66 +160,70 @@ def _without_quotes(lines: list[Line]) -> list[Line]:
 
 
 def _unquoted(line: str) -> str:
-    whole = line.strip().removesuffix(",").removesuffix(";")
+    stripped = line.strip().removesuffix(",").removesuffix(";")
     for quote in ('"', "'", "`"):
-        inner = whole[1:-1].replace(quote * 2, "")
-        if len(whole) > 1 and whole[0] == quote == whole[-1] and quote not in inner:
-            return whole[1:-1].replace(quote * 2, quote)
+        inner = stripped[1:-1].replace(quote * 2, "")
+        if len(stripped) > 1 and stripped[0] == quote == stripped[-1] and quote not in inner:
+            return stripped[1:-1].replace(quote * 2, quote)
     return line
 
 
 def _is_frame(line: str) -> bool:
     return (
         not line.strip()
-        or any(each.match(line) for each in (_RULE, _HEADING, _COUNT, _FENCE))
-        or any(each.fullmatch(line.strip()) for each in (_TIMING, _ANSWER))
+        or any(pattern.match(line) for pattern in (_RULE, _HEADING, _COUNT, _FENCE))
+        or any(pattern.fullmatch(line.strip()) for pattern in (_TIMING, _ANSWER))
     )
 
 
 def _without_column(lines: list[Line]) -> list[Line]:
     """With blanks for the column's name."""
-    named = [
+    unnamed = [
         (number, _COLUMN.sub(_blank, line.removeprefix("QUERY PLAN|"))) for number, line in lines
     ]
-    if named == lines:
+    if unnamed == lines:
         return lines
-    whole: list[Line] = []
-    for number, line in named:
+    whole_lines: list[Line] = []
+    for number, line in unnamed:
         mark = _GOES_ON.match(line)
-        if mark and mark[2] == ";" and whole:
-            last = re.sub(r" ?[|│║] *\Z", "", whole[-1][1]) if mark[1].strip() else whole[-1][1]
-            whole[-1] = (whole[-1][0], last + line[mark.end() + 1 :])
+        if mark and mark[2] == ";" and whole_lines:
+            last_line = (
+                re.sub(r" ?[|│║] *\Z", "", whole_lines[-1][1])
+                if mark[1].strip()
+                else whole_lines[-1][1]
+            )
+            whole_lines[-1] = (whole_lines[-1][0], last_line + line[mark.end() + 1 :])
         else:
-            whole.append((number, _GOES_ON.sub(r"\1|", line)))
-    return whole
+            whole_lines.append((number, _GOES_ON.sub(r"\1|", line)))
+    return whole_lines
 
 
-def _blank(found: re.Match[str]) -> str:
-    return f"{found[1]:{len(found[0])}}"
+def _blank(match: re.Match[str]) -> str:
+    return f"{match[1]:{len(match[0])}}"
 
 
 def _unwrapped(lines: list[Line]) -> list[Line]:
     """With the lines that psql's format `wrapped` has broken made whole."""
-    whole: list[Line] = []
+    whole_lines: list[Line] = []
     for number, line in lines:
-        last = whole[-1][1].rstrip() if whole else ""
-        if last[-1:] in {".", "…"} and last[-1:] == line[:1]:
-            whole[-1] = (whole[-1][0], last[:-1] + line[1:])
+        last_line = whole_lines[-1][1].rstrip() if whole_lines else ""
+        if last_line[-1:] in {".", "…"} and last_line[-1:] == line[:1]:
+            whole_lines[-1] = (whole_lines[-1][0], last_line[:-1] + line[1:])
         else:
-            whole.append((number, line))
-    return whole
+            whole_lines.append((number, line))
+    return whole_lines
 
 
 def _unmarked(lines: list[Line]) -> list[Line]:
     """Without psql's marks of a line break within a value, and without prompts."""
-    found = []
+    unmarked = []
     for number, line in lines:
-        whole = line.rstrip()
-        if whole[-1:] in {"+", "↵"} and whole[-2:-1] in {*' )]},[{"', ""}:
-            whole = whole[:-1].rstrip()
-        if whole:
-            found.append((number, whole))
-    return found
+        stripped = line.rstrip()
+        if stripped[-1:] in {"+", "↵"} and stripped[-2:-1] in {*' )]},[{"', ""}:
+            stripped = stripped[:-1].rstrip()
+        if stripped:
+            unmarked.append((number, stripped))
+    return unmarked
 
 
 def is_statement(line: str) -> bool:

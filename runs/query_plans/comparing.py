@@ -42,22 +42,24 @@ class Pair:
     differences: tuple[Difference, ...]
 
 
-def compare(left: Plan, right: Plan) -> list[Pair]:
+def compare(left_plan: Plan, right: Plan) -> list[Pair]:
     """Every node of both, in printed order."""
-    lefts, rights = list(left.root.walk()), list(right.root.walk())
-    matcher = SequenceMatcher(None, list(_keys(left.root)), list(_keys(right.root)), autojunk=False)
+    lefts, rights = list(left_plan.root.walk()), list(right.root.walk())
+    matcher = SequenceMatcher(
+        None, list(_keys(left_plan.root)), list(_keys(right.root)), autojunk=False
+    )
     pairs: list[Pair] = []
     for tag, begin, end, other_begin, other_end in matcher.get_opcodes():
-        here, there = lefts[begin:end], rights[other_begin:other_end]
+        here, right_nodes = lefts[begin:end], rights[other_begin:other_end]
         if tag == "equal":
             pairs += [
-                Pair(a, b, depth, other_depth, tuple(_differences(a, b, left, right)))
-                for (depth, a), (other_depth, b) in zip(here, there, strict=True)
+                Pair(a, b, depth, other_depth, tuple(_differences(a, b, left_plan, right)))
+                for (depth, a), (other_depth, b) in zip(here, right_nodes, strict=True)
             ]
         else:
             only_left, only_right = (Difference.ONLY_LEFT,), (Difference.ONLY_RIGHT,)
             pairs += [Pair(node, None, depth, depth, only_left) for depth, node in here]
-            pairs += [Pair(None, node, depth, depth, only_right) for depth, node in there]
+            pairs += [Pair(None, node, depth, depth, only_right) for depth, node in right_nodes]
     return pairs
 
 
@@ -75,28 +77,28 @@ class SubPlan:
         return (self.left_loops == 0) != (self.right_loops == 0)
 
 
-def subplans(left: Plan, right: Plan) -> list[SubPlan]:
+def subplans(left_plan: Plan, right: Plan) -> list[SubPlan]:
     """The sub-plans that both have, by name, in printed order."""
-    others = {node.role: node for node in right.nodes() if node.role.startswith("SubPlan")}
+    right_subplans = {node.role: node for node in right.nodes() if node.role.startswith("SubPlan")}
     return [
-        SubPlan(node.role, node.loops, others[node.role].loops)
-        for node in left.nodes()
-        if node.role in others
+        SubPlan(node.role, node.loops, right_subplans[node.role].loops)
+        for node in left_plan.nodes()
+        if node.role in right_subplans
     ]
 
 
 def _keys(node: Node, below: str = "") -> Iterator[tuple[str, str, str]]:
     """What a node does, with what, and in which part of the plan."""
-    part = node.role or below
+    part_of_plan = node.role or below
     kind = node.kind
     for stage in _STAGES:
         kind = kind.removeprefix(stage)
-    yield kind, node.on, part
+    yield kind, node.on, part_of_plan
     for child in node.children:
-        yield from _keys(child, part)
+        yield from _keys(child, part_of_plan)
 
 
-def _differences(a: Node, b: Node, left: Plan, right: Plan) -> Iterator[Difference]:
+def _differences(a: Node, b: Node, left_plan: Plan, right: Plan) -> Iterator[Difference]:
     if a.kind != b.kind or a.index != b.index:
         yield Difference.KIND
     if a.loops is None or b.loops is None:
@@ -108,14 +110,14 @@ def _differences(a: Node, b: Node, left: Plan, right: Plan) -> Iterator[Differen
         yield Difference.LOOPS
     if a.rows != b.rows:
         yield Difference.ROWS
-    yield from _by_time(a, b, left, right)
+    yield from _by_time(a, b, left_plan, right)
 
 
-def _by_time(a: Node, b: Node, left: Plan, right: Plan) -> Iterator[Difference]:
+def _by_time(a: Node, b: Node, left_plan: Plan, right: Plan) -> Iterator[Difference]:
     before, after = a.whole_ms, b.whole_ms
     if before is None or after is None:
         return
-    is_notable = max(_share(before, left), _share(after, right)) >= NOTABLE_SHARE
+    is_notable = max(_share(before, left_plan), _share(after, right)) >= NOTABLE_SHARE
     if is_notable and after * NOTABLE_RATIO < before:
         yield Difference.FASTER
     elif is_notable and before * NOTABLE_RATIO < after:

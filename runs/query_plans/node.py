@@ -71,8 +71,8 @@ class Node:
     @property
     def elapsed_ms(self) -> float | None:
         """How long it ran, all loops and its children: the processes of a Gather run together."""
-        whole = self.whole_ms
-        return None if whole is None else whole / self.processes
+        ms_of_all = self.whole_ms
+        return None if ms_of_all is None else ms_of_all / self.processes
 
     @property
     def own_ms(self) -> float | None:
@@ -100,13 +100,13 @@ class Node:
         """The text of a further line; empty where there is none."""
         return next((value for key, value in self.details if key == name), "")
 
-    def shared_blocks(self, how: str) -> int:
+    def shared_blocks(self, kind: str) -> int:
         """How many shared blocks were `hit`, `read`, `dirtied` or `written`, here and below."""
         shared = next(
             (x for x in self.detail("Buffers").split(", ") if x.startswith("shared ")), ""
         )
         counts = (word.partition("=") for word in shared.split())
-        return next((int(count) for name, _equals, count in counts if name == how), 0)
+        return next((int(count) for name, _equals, count in counts if name == kind), 0)
 
     def walk(self, depth: int = 0) -> Iterator[tuple[int, Self]]:
         """(depth, node) of this node and all below it, in printed order."""

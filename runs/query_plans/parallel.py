@@ -26,14 +26,14 @@ def gathered(plan: Plan) -> list[Gathered]:
 
 def seconds_in_subplans(plan: Plan) -> float | None:
     """As in table 6.16: only the Gathers in sub-plans; None if there is none."""
-    found = [_of(node).seconds for node in _in_subplans(plan.root, inside=False)]
-    return sum(found) if found else None
+    seconds = [_of(node).seconds for node in _in_subplans(plan.root, inside=False)]
+    return sum(seconds) if seconds else None
 
 
 def seconds_to_the_last_step(plan: Plan) -> float | None:
     """As in table 6.17: to the end of the node that finishes the workers' work, else the Gather."""
-    found = [_end(node) for node in _finishing(plan.root) if not node.is_never_executed]
-    return sum(found) if found else None
+    ends = [_end(node) for node in _finishing(plan.root) if not node.is_never_executed]
+    return sum(ends) if ends else None
 
 
 def _in_subplans(node: Node, *, inside: bool) -> Iterator[Node]:
@@ -47,7 +47,7 @@ def _in_subplans(node: Node, *, inside: bool) -> Iterator[Node]:
 def _finishing(node: Node) -> Iterator[Node]:
     """The highest Finalize above each Gather; the Gather itself if there is none."""
     is_end = node.kind.startswith("Finalize ") or node.is_gather
-    if is_end and any(each.is_gather for _depth, each in node.walk()):
+    if is_end and any(node.is_gather for _depth, node in node.walk()):
         yield node
         return
     for child in node.children:
@@ -55,7 +55,7 @@ def _finishing(node: Node) -> Iterator[Node]:
 
 
 def _of(node: Node) -> Gathered:
-    planned, launched = (node.detail(f"Workers {each}") for each in ("Planned", "Launched"))
+    planned, launched = (node.detail(f"Workers {workers}") for workers in ("Planned", "Launched"))
     return Gathered(_end(node), _whole(planned), _whole(launched))
 
 

@@ -22,47 +22,47 @@ _Row = tuple[int, str, str]
 def from_yaml(lines: list[str]) -> Any:
     """What EXPLAIN (FORMAT YAML) has printed: its values are numbers, words and JSON's strings."""
     rows = [row for line in lines if line.strip() for row in _rows(line)]
-    whole, at = _block(rows, 0, -1, 0)
-    if at < len(rows):
-        raise ValueError(f"{rows[at][1]}: {rows[at][2]}"[:80])
-    return whole
+    document, end = _block(rows, 0, -1, 0)
+    if end < len(rows):
+        raise ValueError(f"{rows[end][1]}: {rows[end][2]}"[:80])
+    return document
 
 
 def _rows(line: str, begin: int = 0) -> Iterator[_Row]:
     """What a line says; an item with a name in it is two rows."""
-    while (found := _YAML_LINE.match(line, 0)) and found[2]:
-        column = begin + len(found[1])
-        inner = _YAML_LINE.match(found[4])
+    while (line_match := _YAML_LINE.match(line, 0)) and line_match[2]:
+        column = begin + len(line_match[1])
+        inner = _YAML_LINE.match(line_match[4])
         if inner is None or not (inner[2] or inner[3]):
-            yield column, "-", found[4].strip()
+            yield column, "-", line_match[4].strip()
             return
         yield column, "-", ""
-        begin, line = column + 2, found[4]
-    if found is None or not found[3]:
+        begin, line = column + 2, line_match[4]
+    if line_match is None or not line_match[3]:
         raise ValueError(line.strip()[:80])
-    yield begin + len(found[1]), found[3].strip('"'), found[4].strip()
+    yield begin + len(line_match[1]), line_match[3].strip('"'), line_match[4].strip()
 
 
-def _block(rows: list[_Row], at: int, above: int, depth: int) -> tuple[Any, int]:
+def _block(rows: list[_Row], index: int, above: int, depth: int) -> tuple[Any, int]:
     """The list or group that begins there, and where it ends; None if there is none."""
     if depth > foreign_json.MOST_DEPTH:
         raise foreign_json.TooDeepError
-    if at == len(rows) or rows[at][0] <= above:
-        return None, at
-    column, is_list = rows[at][0], rows[at][1] == "-"
+    if index == len(rows) or rows[index][0] <= above:
+        return None, index
+    column, is_list = rows[index][0], rows[index][1] == "-"
     items: list[Any] = []
     members: dict[str, Any] = {}
-    while at < len(rows) and rows[at][0] == column and (rows[at][1] == "-") == is_list:
-        _column, name, text = rows[at]
-        at += 1
+    while index < len(rows) and rows[index][0] == column and (rows[index][1] == "-") == is_list:
+        _column, name, text = rows[index]
+        index += 1
         value: Any = _scalar(text)
         if not text:
-            value, at = _block(rows, at, column, depth + 1)
+            value, index = _block(rows, index, column, depth + 1)
         if is_list:
             items.append(value)
         else:
             members[name] = value
-    return (items if is_list else members), at
+    return (items if is_list else members), index
 
 
 def _scalar(text: str) -> Any:
@@ -82,11 +82,11 @@ _XML_TAG = re.compile(r"<(/?)((?:I/)?[A-Za-z][\w-]{0,60}+)[^<>]{0,300}?(/?)>|([^
 def from_xml(text: str) -> Any:
     """What EXPLAIN (FORMAT XML) has printed. Its elements are values, lists or groups of those."""
     path: list[tuple[str, list[tuple[str, Any]], list[str]]] = [("", [], [])]
-    for found in _XML_TAG.finditer(text):
-        closes = found[1]
-        name = found[2]
-        is_empty = found[3]
-        words = found[4]
+    for tag_match in _XML_TAG.finditer(text):
+        closes = tag_match[1]
+        name = tag_match[2]
+        is_empty = tag_match[3]
+        words = tag_match[4]
         if words is not None:
             path[-1][2].append(words)
             continue
@@ -101,8 +101,8 @@ def from_xml(text: str) -> Any:
             path[-1][1].append((name.replace("-", " "), _element(name, members, texts)))
     if len(path) > 1:
         raise ValueError(f"<{path[-1][0]}> is not closed")
-    whole = dict(path[0][1]).get("explain")
-    return whole if isinstance(whole, list) else [whole]
+    document = dict(path[0][1]).get("explain")
+    return document if isinstance(document, list) else [document]
 
 
 _NAMES = {"One Time Filter": "One-Time Filter"}
@@ -114,19 +114,19 @@ def _element(name: str, members: list[tuple[str, Any]], texts: list[str]) -> Any
     if name == "explain" and "Plan" in dict(members):  # auto_explain's has no Query around it
         return [dict(members)]
     of_list = {"Item", name.replace("-", " ").removesuffix("s")}
-    if name == "explain" or {each for each, _value in members} <= of_list:
+    if name == "explain" or {member_name for member_name, _value in members} <= of_list:
         return [value for _name, value in members]
-    found: dict[str, Any] = {}
-    for given, value in members:
-        key = _NAMES.get(given, given.replace("I O ", "I/O "))
-        found[key] = [found[key], value] if key in found else value
-    return found
+    members_by_name: dict[str, Any] = {}
+    for member_name, value in members:
+        key = _NAMES.get(member_name, member_name.replace("I O ", "I/O "))
+        members_by_name[key] = [members_by_name[key], value] if key in members_by_name else value
+    return members_by_name
 
 
 def with_times(root: Node) -> Node:
     """The same tree, whose nodes know their processes and what they ran for others."""
-    whole = _with_processes(root, 1.0)
-    return _with_inner(whole, _inner(whole))
+    root_with_processes = _with_processes(root, 1.0)
+    return _with_inner(root_with_processes, _inner(root_with_processes))
 
 
 def _with_processes(node: Node, processes: float) -> Node:
@@ -134,7 +134,7 @@ def _with_processes(node: Node, processes: float) -> Node:
     if node.is_gather and node.loops and node.children:
         below = max(1.0, (node.children[0].loops or 0) / node.loops)
     children = tuple(
-        _with_processes(each, processes if each.is_init else below) for each in node.children
+        _with_processes(child, processes if child.is_init else below) for child in node.children
     )
     return replace(node, processes=processes, children=children)
 
@@ -145,15 +145,15 @@ def _inner(root: Node) -> dict[int, float]:
     inner: dict[int, float] = {}
     for _depth, node in root.walk():
         for init in node.children:
-            left = init.elapsed_ms or 0.0
-            if not init.is_init or not left:
+            ms_left = init.elapsed_ms or 0.0
+            if not init.is_init or not ms_left:
                 continue
             for reader in readers.of(node, init):
                 free = (reader.own_ms or 0.0) - inner.get(id(reader), 0.0)
-                taken = min(max(free, 0.0), left)
-                inner[id(reader)] = inner.get(id(reader), 0.0) + taken
-                left -= taken
-                if left <= 0:
+                ms_taken = min(max(free, 0.0), ms_left)
+                inner[id(reader)] = inner.get(id(reader), 0.0) + ms_taken
+                ms_left -= ms_taken
+                if ms_left <= 0:
                     break
     return inner
 
@@ -216,7 +216,7 @@ class _Readers:
 
 
 def _with_inner(node: Node, inner: dict[int, float]) -> Node:
-    children = tuple(_with_inner(each, inner) for each in node.children)
+    children = tuple(_with_inner(child, inner) for child in node.children)
     return replace(node, inner_ms=inner.get(id(node), 0.0), children=children)
 
 
@@ -250,7 +250,7 @@ def read(text: str) -> Plan:
 def _read(text: str) -> Plan | PlanUnreadableError:
     try:
         if plan := _structured(text):
-            logged = tuple(f"Duration: {each[1]} ms" for each in LOGGED.finditer(text))
+            logged = tuple(f"Duration: {log_match[1]} ms" for log_match in LOGGED.finditer(text))
             return replace(plan, footer=(*logged, *plan.footer))
         return read_text(lines_of(text))
     except PlanUnreadableError as refused:
@@ -261,12 +261,16 @@ def _inside(text: str) -> list[Plan | PlanUnreadableError]:
     """The plans in what may have been written around one: logs, documents, prefixes."""
     if len(text) > MOST_ENCLOSED or text.count("\n") > MOST_LINES:
         return []
-    whole = [inside for inside, _around in enclosed.whole(text)]
-    plans = [_read(inside) for inside in whole]
-    several = zip(whole, plans, strict=True)
+    inner_texts = [inside for inside, _around in enclosed.whole(text)]
+    plans = [_read(inside) for inside in inner_texts]
+    several = zip(inner_texts, plans, strict=True)
     if len({str(plan) for inside, plan in several if "\n" in inside and _is_whole(plan)}) > 1:
         return [PlanUnreadableError(_SEVERAL)]
-    framed = [each for outer in (text, *whole) for each, _around in enclosed.frames(outer)]
+    framed = [
+        inner_text
+        for outer in (text, *inner_texts)
+        for inner_text, _around in enclosed.frames(outer)
+    ]
     return plans + [_read(inside) for inside in framed]
 
 
@@ -293,14 +297,14 @@ def _parsed(parse: Callable[[], Any], form: str) -> Plan:
 def _structured(text: str) -> Plan | None:
     """The plan of JSON, YAML or XML; None for a text of none of these."""
     lines = lines_of(text)
-    for at, (_number, line) in enumerate(lines):
+    for index, (_number, line) in enumerate(lines):
         begins = line.lstrip()[:1]
         if begins in {"[", "{"} and _JSON.match(line):
-            return _json(lines[at:])
+            return _json(lines[index:])
         if begins == "<" and _XML.match(line):
-            return _parsed(lambda: from_xml("\n".join(line for _n, line in lines[at:])), "XML")  # noqa: B023
+            return _parsed(lambda: from_xml("\n".join(line for _n, line in lines[index:])), "XML")  # noqa: B023
         if _YAML.match(line):
-            return _parsed(lambda: from_yaml([line for _n, line in lines[at:]]), "YAML")  # noqa: B023
+            return _parsed(lambda: from_yaml([line for _n, line in lines[index:]]), "YAML")  # noqa: B023
         if line.lstrip().startswith("->") or "(cost=" in line:
             break
     return None
@@ -310,13 +314,13 @@ def _json(lines: list[Line]) -> Plan:
     text = "\n".join(line for _number, line in lines)
     try:
         begin = len(text) - len(text.lstrip())
-        whole, end = foreign_json.first(text, begin)
+        document, end = foreign_json.first(text, begin)
     except ValueError as error:
         raise PlanUnreadableError(f"This JSON cannot be read: {error}") from error
-    rest = text[end:].strip()
-    if '"Plan"' in rest:
+    text_behind = text[end:].strip()
+    if '"Plan"' in text_behind:
         raise PlanUnreadableError(_SEVERAL)
-    plan = read_structured(whole)
-    last = text.count("\n", 0, end)
-    marked = tuple(each for each in lines[last + 1 :] if rest)[:MOST_MARKED]
+    plan = read_structured(document)
+    last_line = text.count("\n", 0, end)
+    marked = tuple(line for line in lines[last_line + 1 :] if text_behind)[:MOST_MARKED]
     return replace(plan, not_understood=marked)

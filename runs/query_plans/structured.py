@@ -109,149 +109,158 @@ _JOINED = re.compile(
 )
 
 
-def read_structured(whole: Any) -> Plan:
+def read_structured(document: Any) -> Plan:
     """The plan in what EXPLAIN has printed. Raises PlanUnreadableError for anything else."""
-    if isinstance(whole, list) and sum(isinstance(e, dict) and "Plan" in e for e in whole) > 1:
+    if (
+        isinstance(document, list)
+        and sum(isinstance(e, dict) and "Plan" in e for e in document) > 1
+    ):
         raise PlanUnreadableError("More than one plan is in this text. Paste one plan at a time.")
     try:
-        first = _document(whole)
+        plan_object = _document(document)
     except ValueError:
-        first = None
-    if not isinstance(first, dict) or not isinstance(first.get("Plan"), dict):
+        plan_object = None
+    if not isinstance(plan_object, dict) or not isinstance(plan_object.get("Plan"), dict):
         raise PlanUnreadableError("This is no plan: it has no object “Plan”.")
-    execution = first.get("Execution Time", first.get("Total Runtime"))
+    execution = plan_object.get("Execution Time", plan_object.get("Total Runtime"))
     try:
         return Plan(
-            _node(first["Plan"]),
-            _float(first.get("Planning Time")),
+            _node(plan_object["Plan"]),
+            _float(plan_object.get("Planning Time")),
             _float(execution),
-            tuple(_foot(first)),
+            tuple(_foot(plan_object)),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise PlanUnreadableError(f"This plan has a node that cannot be read: {error}") from error
 
 
-def _document(whole: Any) -> Any:
+def _document(document: Any) -> Any:
     """The object of a plan, also in the rows of a client, and of its first node alone."""
     for _layer in range(4):
-        if isinstance(whole, list) and whole:
-            whole = whole[0]
-        elif isinstance(whole, dict) and len(whole) == 1 and "Plan" not in whole:
-            whole = next(iter(whole.values()))
-        elif isinstance(whole, str):
-            whole = foreign_json.loads(whole)
-    return {"Plan": whole} if isinstance(whole, dict) and "Node Type" in whole else whole
-
-
-def _node(given: Mapping[str, Any]) -> Node:
-    loops = given.get("Actual Loops")
-    ran = loops is not None and float(loops) > 0
-    return Node(
-        kind=_kind(given),
-        on=_on(given),
-        index=_INDEX_9_3.sub(r"\1", str(given.get("Index Name", ""))).replace('""', '"'),
-        role=str(given.get("Subplan Name", "")),
-        total_cost=_float(given.get("Total Cost")),
-        estimated_rows=_float(given.get("Plan Rows")),
-        total_ms=_float(given.get("Actual Total Time")) if ran else None,
-        rows=_float(given.get("Actual Rows")) if ran else None,
-        loops=int(loops) if loops is not None else None,
-        details=tuple(_details(given)),
-        children=tuple(_node(each) for each in given.get("Plans", ())),
+        if isinstance(document, list) and document:
+            document = document[0]
+        elif isinstance(document, dict) and len(document) == 1 and "Plan" not in document:
+            document = next(iter(document.values()))
+        elif isinstance(document, str):
+            document = foreign_json.loads(document)
+    return (
+        {"Plan": document} if isinstance(document, dict) and "Node Type" in document else document
     )
 
 
-def _kind(given: Mapping[str, Any]) -> str:
-    kind = str(given["Node Type"])
-    operation = str(given.get("Operation", "Select"))
-    join = str(given.get("Join Type", "Inner"))
+def _node(fields: Mapping[str, Any]) -> Node:
+    loops = fields.get("Actual Loops")
+    ran = loops is not None and float(loops) > 0
+    return Node(
+        kind=_kind(fields),
+        on=_on(fields),
+        index=_INDEX_9_3.sub(r"\1", str(fields.get("Index Name", ""))).replace('""', '"'),
+        role=str(fields.get("Subplan Name", "")),
+        total_cost=_float(fields.get("Total Cost")),
+        estimated_rows=_float(fields.get("Plan Rows")),
+        total_ms=_float(fields.get("Actual Total Time")) if ran else None,
+        rows=_float(fields.get("Actual Rows")) if ran else None,
+        loops=int(loops) if loops is not None else None,
+        details=tuple(_details(fields)),
+        children=tuple(_node(child) for child in fields.get("Plans", ())),
+    )
+
+
+def _kind(fields: Mapping[str, Any]) -> str:
+    kind = str(fields["Node Type"])
+    operation = str(fields.get("Operation", "Select"))
+    join = str(fields.get("Join Type", "Inner"))
     if kind == "Aggregate":
-        kind = _AGGREGATES.get(str(given.get("Strategy")), kind)
-        if (mode := given.get("Partial Mode", "Simple")) != "Simple":
+        kind = _AGGREGATES.get(str(fields.get("Strategy")), kind)
+        if (mode := fields.get("Partial Mode", "Simple")) != "Simple":
             kind = f"{mode} {kind}"
     elif kind == "ModifyTable":
         kind = operation
     elif kind == "Foreign Scan" and operation != "Select":
         kind = f"Foreign {operation}"
     elif kind == "Custom Scan":
-        kind = f"Custom Scan ({given.get('Custom Plan Provider', '')})"
+        kind = f"Custom Scan ({fields.get('Custom Plan Provider', '')})"
     elif kind == "SetOp":
-        kind = f"{'Hash' if given.get('Strategy') == 'Hashed' else ''}SetOp {given['Command']}"
+        kind = f"{'Hash' if fields.get('Strategy') == 'Hashed' else ''}SetOp {fields['Command']}"
     elif join != "Inner":
         kind = f"{kind.removesuffix(' Join')} {join} Join"
-    elif kind in {"Hash", "Merge"} and "Join Type" in given:
+    elif kind in {"Hash", "Merge"} and "Join Type" in fields:
         kind = f"{kind} Join"
-    if given.get("Scan Direction") == "Backward":
+    if fields.get("Scan Direction") == "Backward":
         kind = f"{kind} Backward"
-    kind = f"Async {kind}" if _is_true(given.get("Async Capable")) else kind
-    return f"Parallel {kind}" if _is_true(given.get("Parallel Aware")) else kind.strip()
+    kind = f"Async {kind}" if _is_true(fields.get("Async Capable")) else kind
+    return f"Parallel {kind}" if _is_true(fields.get("Parallel Aware")) else kind.strip()
 
 
-def _on(given: Mapping[str, Any]) -> str:
-    name = next((str(given[key]) for key in _ON if key in given), "")
-    alias = str(given.get("Alias", ""))
+def _on(qualified: Mapping[str, Any]) -> str:
+    name = next((str(qualified[key]) for key in _ON if key in qualified), "")
+    alias = str(qualified.get("Alias", ""))
     if not name:
         return alias
-    whole = f"{given['Schema']}.{name}" if "Schema" in given else name
-    return f"{whole} {alias}" if alias and alias != name else whole
+    fields = f"{qualified['Schema']}.{name}" if "Schema" in qualified else name
+    return f"{fields} {alias}" if alias and alias != name else fields
 
 
-def _details(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _details(node_fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """The lines of a node as the text format has them."""
     used = set[str]()
-    for name, parts in _LINES:
-        begins, decides = parts[0][1], "Cache Misses" if name == "Hits" else parts[0][1]
-        if begins not in used and not _is_nothing(given.get(decides)):
-            used |= {key for _words, key in parts}
-            yield name, _line(given, parts)
-    if "Tuples Skipped" in given:  # MERGE
+    for name, line_sources in _LINES:
+        begins, decides = (
+            line_sources[0][1],
+            "Cache Misses" if name == "Hits" else line_sources[0][1],
+        )
+        if begins not in used and not _is_nothing(node_fields.get(decides)):
+            used |= {key for _words, key in line_sources}
+            yield name, _line(node_fields, line_sources)
+    if "Tuples Skipped" in node_fields:  # MERGE
         used |= {f"Tuples {word}" for word in _MERGED}
-    for name, value in given.items():
+    for name, value in node_fields.items():
         if name not in used | _SHOWN and not _JOINED.fullmatch(name):
-            yield from _lines_of(name, value, given)
-    yield from _counters(given)
-    for worker in given.get("Workers") or ():
+            yield from _lines_of(name, value, node_fields)
+    yield from _counters(node_fields)
+    for worker in node_fields.get("Workers") or ():
         yield from _worker(worker)
 
 
-def _lines_of(name: str, value: Any, given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _lines_of(name: str, value: Any, fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if name == "Grouping Sets":
         yield from _grouping_sets(value)
     elif name == "Target Tables":
         for table in value:
-            yield "", f"{_kind(given)} on {_on(table)}"
+            yield "", f"{_kind(fields)} on {_on(table)}"
             yield from ((key, _text(table[key])) for key in table if key not in _SHOWN)
     elif name.endswith(" Groups") and not isinstance(value, str):
         yield from _sort_groups(name, value)
-    elif not _is_hidden(name, value, given):
+    elif not _is_hidden(name, value, fields):
         yield name, _text(value)
 
 
-def _line(given: Mapping[str, Any], parts: tuple[tuple[str, str], ...]) -> str:
+def _line(fields: Mapping[str, Any], alternatives: tuple[tuple[str, str], ...]) -> str:
     text = ""
     was_resized = any(
-        given.get(f"Original {name}", given.get(name)) != given.get(name) for _words, name in parts
+        fields.get(f"Original {name}", fields.get(name)) != fields.get(name)
+        for _words, name in alternatives
     )
-    for words, name in parts:
-        value = given.get(name)
+    for words, name in alternatives:
+        value = fields.get(name)
         if value is None or (name == "Disk Usage" and _is_nothing(value)):
             continue
         unit = "kB" if name in _KILOBYTES else ""
-        text += words.format(given.get("Sort Space Type", "")) + f"{value}{unit}"
-        if was_resized and f"Original {name}" in given:
-            text += f" (originally {given[f'Original {name}']})"
+        text += words.format(fields.get("Sort Space Type", "")) + f"{value}{unit}"
+        if was_resized and f"Original {name}" in fields:
+            text += f" (originally {fields[f'Original {name}']})"
     return text
 
 
 def _grouping_sets(sets: Any) -> Iterator[tuple[str, str]]:
-    for name, value in (pair for each in sets for pair in each.items()):
+    for name, value in (pair for grouping_set in sets for pair in grouping_set.items()):
         for keys in value if name.endswith(" Keys") else (value,):
             yield name.removesuffix("s"), _text(keys or "()")
 
 
-def _sort_groups(name: str, given: Any) -> Iterator[tuple[str, str]]:
+def _sort_groups(name: str, sort_groups: Any) -> Iterator[tuple[str, str]]:
     """Those of an incremental sort; XML has both under one name, and the kinds of space as well."""
-    groups = given if isinstance(given, list) else [given]
+    groups = sort_groups if isinstance(sort_groups, list) else [sort_groups]
     names = ("Full-sort Groups", "Pre-sorted Groups") if name.startswith("Inc") else (name,)
     for title, group in zip(names, groups, strict=False):
         methods = group["Sort Methods Used"]
@@ -266,47 +275,47 @@ def _sort_groups(name: str, given: Any) -> Iterator[tuple[str, str]]:
         yield title, text
 
 
-def _counters(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _counters(fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Buffers, I/O times, heap blocks and WAL, which the text has in a line each."""
     kinds = ((kind, f"{kind} {{}} Blocks") for kind in ("Shared", "Local", "Temp"))
     groups = [
-        (kind.lower(), _counted(given, pattern, ("Hit", "Read", "Dirtied", "Written")))
+        (kind.lower(), _counted(fields, pattern, ("Hit", "Read", "Dirtied", "Written")))
         for kind, pattern in kinds
     ]
     if buffers := ", ".join(f"{kind} {text}" for kind, text in groups if text):
         yield "Buffers", buffers
     times = [
-        (kind.lower(), _counted(given, f"{kind} I/O {{}} Time".strip(), ("Read", "Write")))
+        (kind.lower(), _counted(fields, f"{kind} I/O {{}} Time".strip(), ("Read", "Write")))
         for kind in ("", "Shared", "Local", "Temp")
     ]
     if timings := ", ".join(f"{kind} {text}".strip() for kind, text in times if text):
         yield "I/O Timings", timings
-    if blocks := _counted(given, "{} Heap Blocks", ("Exact", "Lossy")):
+    if blocks := _counted(fields, "{} Heap Blocks", ("Exact", "Lossy")):
         yield "Heap Blocks", blocks
-    if "Tuples Skipped" in given and (tuples := _counted(given, "Tuples {}", _MERGED)):
+    if "Tuples Skipped" in fields and (tuples := _counted(fields, "Tuples {}", _MERGED)):
         yield "Tuples", tuples
-    if method := given.get("Sampling Method"):
-        seed = f" REPEATABLE ({given['Repeatable Seed']})" if "Repeatable Seed" in given else ""
-        yield "Sampling", f"{method} ({_text(given.get('Sampling Parameters', ''))}){seed}"
-    if wal := _counted(given, "WAL {}", ("Records", "FPI", "Bytes", "FPI Bytes", "Buffers Full")):
+    if method := fields.get("Sampling Method"):
+        seed = f" REPEATABLE ({fields['Repeatable Seed']})" if "Repeatable Seed" in fields else ""
+        yield "Sampling", f"{method} ({_text(fields.get('Sampling Parameters', ''))}){seed}"
+    if wal := _counted(fields, "WAL {}", ("Records", "FPI", "Bytes", "FPI Bytes", "Buffers Full")):
         yield "WAL", wal
 
 
-def _counted(given: Mapping[str, Any], pattern: str, names: tuple[str, ...]) -> str:
-    values = ((name, _float(given.get(pattern.format(name)))) for name in names)
+def _counted(fields: Mapping[str, Any], pattern: str, names: tuple[str, ...]) -> str:
+    values = ((name, _float(fields.get(pattern.format(name)))) for name in names)
     return " ".join(f"{name.lower()}={_plain(value)}" for name, value in values if value)
 
 
-def _worker(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    name = f"Worker {given.get('Worker Number')}"
-    if given.get("Actual Loops"):
+def _worker(fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    name = f"Worker {fields.get('Worker Number')}"
+    if fields.get("Actual Loops"):
         times = ""
-        if "Actual Total Time" in given:
-            ends = (float(given[f"Actual {end} Time"]) for end in ("Startup", "Total"))
+        if "Actual Total Time" in fields:
+            ends = (float(fields[f"Actual {end} Time"]) for end in ("Startup", "Total"))
             times = "time={:.3f}..{:.3f} ".format(*ends)
-        yield name, f"actual {times}rows={given['Actual Rows']} loops={given['Actual Loops']}"
-    rest = {key: value for key, value in given.items() if key != "Worker Number"}
-    for key, value in _details(rest):
+        yield name, f"actual {times}rows={fields['Actual Rows']} loops={fields['Actual Loops']}"
+    worker_fields = {key: value for key, value in fields.items() if key != "Worker Number"}
+    for key, value in _details(worker_fields):
         yield name, f"{key}: {value}"
 
 
@@ -325,11 +334,11 @@ _OF_FOOT = frozenset(
 )
 
 
-def _foot(whole: Mapping[str, Any]) -> Iterator[str]:
-    if settings := whole.get("Settings"):
+def _foot(document: Mapping[str, Any]) -> Iterator[str]:
+    if settings := document.get("Settings"):
         yield "Settings: " + ", ".join(f"{name} = '{value}'" for name, value in settings.items())
-    yield from (f"{name}: {_text(whole[name])}" for name in whole if name not in _OF_FOOT)
-    planning = dict(whole.get("Planning") or {})
+    yield from (f"{name}: {_text(document[name])}" for name in document if name not in _OF_FOOT)
+    planning = dict(document.get("Planning") or {})
     memory = [
         f"{word}={planning.pop(f'Memory {word.title()}')}kB"
         for word in ("used", "allocated")
@@ -338,33 +347,33 @@ def _foot(whole: Mapping[str, Any]) -> Iterator[str]:
     yield from (f"Planning: {name}: {value}" for name, value in _counters(planning))
     if memory:
         yield "Planning: Memory: " + "  ".join(memory)
-    is_verbose = "Schema" in whole["Plan"] or "Output" in whole["Plan"]
-    yield from _triggers(whole.get("Triggers") or (), is_verbose=is_verbose)
-    yield from _jit(whole.get("JIT") or {})
-    if serialized := whole.get("Serialization"):
+    is_verbose = "Schema" in document["Plan"] or "Output" in document["Plan"]
+    yield from _triggers(document.get("Triggers") or (), is_verbose=is_verbose)
+    yield from _jit(document.get("JIT") or {})
+    if serialized := document.get("Serialization"):
         yield from _serialization(serialized)
 
 
 def _triggers(fired: Any, *, is_verbose: bool) -> Iterator[str]:
     """Their lines; the text names a trigger of a constraint with VERBOSE only."""
-    several = len({each.get("Relation") for each in fired}) > 1
-    for given in fired:
-        name, constraint = str(given.get("Trigger Name", "")), given.get("Constraint Name")
+    several = len({trigger.get("Relation") for trigger in fired}) > 1
+    for trigger in fired:
+        name, constraint = str(trigger.get("Trigger Name", "")), trigger.get("Constraint Name")
         if constraint:
             name = f"{name if is_verbose else ''} for constraint {constraint}".strip()
-        name += f" on {given.get('Relation', '')}" if several else ""
-        time = f"time={float(given['Time']):.3f} " if "Time" in given else ""
-        yield f"Trigger {name}: {time}calls={_plain(float(given.get('Calls', 0)))}"
+        name += f" on {trigger.get('Relation', '')}" if several else ""
+        time = f"time={float(trigger['Time']):.3f} " if "Time" in trigger else ""
+        yield f"Trigger {name}: {time}calls={_plain(float(trigger.get('Calls', 0)))}"
 
 
-def _jit(given: Mapping[str, Any]) -> Iterator[str]:
-    if "Functions" in given:
-        yield f"JIT: Functions: {given['Functions']}"
-    if options := given.get("Options"):
+def _jit(fields: Mapping[str, Any]) -> Iterator[str]:
+    if "Functions" in fields:
+        yield f"JIT: Functions: {fields['Functions']}"
+    if options := fields.get("Options"):
         words = (f"{name} {str(value).lower()}" for name, value in options.items())
         yield f"JIT: Options: {', '.join(words)}"
-    if timing := given.get("Timing"):
-        yield "JIT: Timing: " + ", ".join(_jit_time(*each) for each in timing.items())
+    if timing := fields.get("Timing"):
+        yield "JIT: Timing: " + ", ".join(_jit_time(*phase) for phase in timing.items())
 
 
 def _jit_time(name: str, value: Any) -> str:
@@ -374,22 +383,22 @@ def _jit_time(name: str, value: Any) -> str:
     return f"{name} {float(value.get('Total', 0)):.3f} ms{deform}"
 
 
-def _serialization(given: Mapping[str, Any]) -> Iterator[str]:
-    time = f"time={float(given['Time']):.3f} ms  " if "Time" in given else ""
-    output, form = given.get("Output Volume", 0), str(given.get("Format", "")).lower()
+def _serialization(fields: Mapping[str, Any]) -> Iterator[str]:
+    time = f"time={float(fields['Time']):.3f} ms  " if "Time" in fields else ""
+    output, form = fields.get("Output Volume", 0), str(fields.get("Format", "")).lower()
     yield f"Serialization: {time}output={output}kB  format={form}"
-    yield from (f"Serialization: {name}: {value}" for name, value in _counters(given))
+    yield from (f"Serialization: {name}: {value}" for name, value in _counters(fields))
 
 
 def _is_true(value: Any) -> bool:
     return str(value).lower() == "true"
 
 
-def _is_hidden(name: str, value: Any, given: Mapping[str, Any]) -> bool:
+def _is_hidden(name: str, value: Any, fields: Mapping[str, Any]) -> bool:
     """Whether the text format leaves the line out."""
     if value is False or (value == "false" and not name.endswith(("Filter", "Cond"))):
         return True
-    if name == "Inner Unique" and "Output" not in given:  # it is of VERBOSE
+    if name == "Inner Unique" and "Output" not in fields:  # it is of VERBOSE
         return True
     return _HIDDEN_ZEROS.fullmatch(name) is not None and _is_nothing(value)
 
@@ -410,5 +419,5 @@ def _text(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, list):
-        return ", ".join(_text(each) for each in value)
+        return ", ".join(_text(element) for element in value)
     return json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else str(value)

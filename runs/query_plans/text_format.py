@@ -100,7 +100,7 @@ class _Open:
     children: "list[_Open]" = field(default_factory=list)
 
     def closed(self) -> Node:
-        children = tuple(each.closed() for each in self.children)
+        children = tuple(child.closed() for child in self.children)
         return replace(self.node, details=tuple(self.details), children=children)
 
 
@@ -229,8 +229,10 @@ def read_text(lines: list[Line]) -> Plan:
     for number, line in _whole_lines(lines):
         reader.take(number, line)
     if reader.root is None:
-        first = lines[0][1].strip() if lines else ""
-        raise PlanUnreadableError(f"No node of a plan is in this text; it begins: {first[:80]!r}")
+        first_line = lines[0][1].strip() if lines else ""
+        raise PlanUnreadableError(
+            f"No node of a plan is in this text; it begins: {first_line[:80]!r}"
+        )
     root = reader.root.closed()
     _refuse_half(root)
     marked = tuple(reader.marked[:MOST_MARKED])
@@ -245,35 +247,39 @@ def _whole_lines(lines: list[Line]) -> Iterator[Line]:
     has_costs = any("(cost=" in line for _number, line in lines)
     width = max((len(line) for _number, line in lines), default=0)
     margin = min((len(line) - len(line.lstrip()) for _number, line in lines), default=0)
-    last: Line | None = None
+    last_line: Line | None = None
     piece = 0
     for number, line in lines:
-        if last is not None and _is_rest(line, last[1], has_costs=has_costs):
-            begins = _RESTS.match(line.lstrip()) and not last[1].endswith("(")
+        if last_line is not None and _is_rest(line, last_line[1], has_costs=has_costs):
+            begins = _RESTS.match(line.lstrip()) and not last_line[1].endswith("(")
             is_indented = line[margin : margin + 1] == " "
             blank = " " if begins or piece < width or is_indented else ""
-            last, piece = (last[0], last[1] + blank + line.lstrip()), len(line)
+            last_line, piece = (last_line[0], last_line[1] + blank + line.lstrip()), len(line)
             continue
-        if last is not None:
-            yield last
-        last, piece = (number, line), len(line)
-    if last is not None:
-        yield last
+        if last_line is not None:
+            yield last_line
+        last_line, piece = (number, line), len(line)
+    if last_line is not None:
+        yield last_line
 
 
-def _is_rest(line: str, last: str, *, has_costs: bool) -> bool:
+def _is_rest(line: str, last_line: str, *, has_costs: bool) -> bool:
     if _RESTS.match(line.lstrip()):
         return True
     text = line.strip()
-    if _has_open_literal(last) and _has_open_literal(text) and _DETAIL.match(last.strip()):
+    if (
+        _has_open_literal(last_line)
+        and _has_open_literal(text)
+        and _DETAIL.match(last_line.strip())
+    ):
         return True
     is_known = _ARROW.match(line) or _DETAIL.match(text) or _role(line) or _FOOTER.match(text)
     if is_known or _TIME.match(text) or _GROUP.match(text):
         return False
-    is_node = _ARROW.match(last) is not None
-    if not is_node and not _is_root(last.strip()) and not _DETAIL.match(last.strip()):
+    is_node = _ARROW.match(last_line) is not None
+    if not is_node and not _is_root(last_line.strip()) and not _DETAIL.match(last_line.strip()):
         return False
-    return _is_open(last) or (is_node and has_costs and not _BEGINS_FIGURES.search(last))
+    return _is_open(last_line) or (is_node and has_costs and not _BEGINS_FIGURES.search(last_line))
 
 
 def _is_open(line: str) -> bool:
@@ -291,8 +297,8 @@ def _role(line: str) -> tuple[int, str] | None:
     """(column, name) of a sub-plan."""
     head = _MARKS.match(line)
     begin = head.end() if head else 0
-    found = _ROLE.match(line, begin)
-    return (begin, found[0].strip()) if found and not _has_figures(line) else None
+    role_match = _ROLE.match(line, begin)
+    return (begin, role_match[0].strip()) if role_match and not _has_figures(line) else None
 
 
 def _has_figures(text: str) -> bool:
@@ -302,9 +308,9 @@ def _has_figures(text: str) -> bool:
 def _has_more_than_a_node(text: str) -> bool:
     """Whether something of a node's name or figures is broken, or more stands behind them."""
     begin = _BEGINS_FIGURES.search(text)
-    at = begin.start() if begin else len(text)
-    rest = _ACTUAL.sub("", _COST.sub("", text[at:], 1), 1).replace(_NEVER, "").strip()
-    return bool(rest or _NO_NAME.search(_QUOTED.sub("x", text[:at].strip())))
+    offset = begin.start() if begin else len(text)
+    text_behind = _ACTUAL.sub("", _COST.sub("", text[offset:], 1), 1).replace(_NEVER, "").strip()
+    return bool(text_behind or _NO_NAME.search(_QUOTED.sub("x", text[:offset].strip())))
 
 
 def _is_root(text: str) -> bool:
@@ -332,33 +338,33 @@ def _figured(text: str, role: str) -> Node:
     )
 
 
-def _number(found: re.Match[str] | None, name: str) -> float | None:
-    return float(found[name]) if found and found[name] is not None else None
+def _number(match: re.Match[str] | None, name: str) -> float | None:
+    return float(match[name]) if match and match[name] is not None else None
 
 
 def _named(name: str) -> tuple[str, str, str]:
     """(kind, table, index) of "Index Scan using i on t a", "Hash Join" or "Seq Scan on t a"."""
-    kind, using, rest = name.partition(" using ")
+    kind, using, text_behind = name.partition(" using ")
     if not using or " on " in kind:
         kind, _on, on = name.partition(" on ")
         index = ""
     else:
-        closed = _QUOTED.match(rest)
-        index = closed[0] if closed else rest.partition(" ")[0]
-        on = rest[len(index) :].removeprefix(" on ")
+        closed = _QUOTED.match(text_behind)
+        index = closed[0] if closed else text_behind.partition(" ")[0]
+        on = text_behind[len(index) :].removeprefix(" on ")
     on, index = _bare(on), _bare(index)
     return (kind, "", on) if kind == "Bitmap Index Scan" else (kind, on, index)
 
 
 def _bare(name: str) -> str:
     """Without the quotes of identifiers, as the other formats have the name."""
-    return _QUOTED.sub(lambda found: found[1].replace('""', '"'), name)
+    return _QUOTED.sub(lambda match: match[1].replace('""', '"'), name)
 
 
 def _refuse_half(root: Node) -> None:
     """Refuse a plan that ends before its last nodes, as one that was cut off."""
     for _depth, node in root.walk():
-        below = sum(not each.role for each in node.children)
+        below = sum(not child.role for child in node.children)
         needed = 2 if node.kind.endswith(" Join") or node.kind.startswith("Nested Loop") else 0
         needed = needed or node.kind.removeprefix("Parallel ") in _WITH_ONE
         if below < needed:

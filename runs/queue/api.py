@@ -76,9 +76,9 @@ class Notes(serializers.ListField):
     def to_representation(self, value: Any) -> list[dict[str, Any]]:
         """Without what the messages are made of."""
         return [
-            {name: kept for name, kept in each.items() if name != "wording"}
-            | {"message": of_stored(each.get("wording", {}), each.get("message", ""), gettext)}
-            for each in value
+            {name: member for name, member in note.items() if name != "wording"}
+            | {"message": of_stored(note.get("wording", {}), note.get("message", ""), gettext)}
+            for note in value
         ]
 
 
@@ -114,8 +114,8 @@ class RunSerializer(serializers.Serializer[Run]):
     @cached_property
     def _address(self) -> list[str]:
         # Looked up once: hundreds take a seventh of a page's time.
-        found = reverse("api:run-detail", args=[0], request=self.context["request"])
-        return str(found).rsplit("0/", 1)
+        address = reverse("api:run-detail", args=[0], request=self.context["request"])
+        return str(address).rsplit("0/", 1)
 
 
 class ImportSerializer(serializers.Serializer[Import]):
@@ -186,8 +186,8 @@ class RevisionSerializer(serializers.Serializer[Revision]):
 
     def get_refs(self, revision: Revision) -> list[str]:
         """Every branch or tag that an upload named."""
-        further = [each.ref for each in revision.further_refs.all()]
-        return [ref for ref in (revision.ref, *further) if ref]
+        further_refs = [revision_ref.ref for revision_ref in revision.further_refs.all()]
+        return [ref for ref in (revision.ref, *further_refs) if ref]
 
 
 class ArtifactSerializer(serializers.Serializer[Artifact]):
@@ -234,8 +234,8 @@ class CertificateSerializer(serializers.Serializer[Run]):
     @extend_schema_field(CertificateFindingSerializer(many=True))
     def get_findings(self, run: Run) -> Any:
         """The gravest first."""
-        found: Any = certificate_sentences(run)
-        return CertificateFindingSerializer(found, many=True).data
+        sentences: Any = certificate_sentences(run)
+        return CertificateFindingSerializer(sentences, many=True).data
 
 
 class BuildSerializer(serializers.Serializer[Any]):
@@ -302,8 +302,8 @@ class RunDetailSerializer(RunSerializer):
     @extend_schema_field(SealSerializer(many=True))
     def get_seals(self, run: Run) -> Any:
         """What the chain says of the run, the newest first; empty while it waits."""
-        found: Any = seal_selectors.entries_of(run.pk)
-        return SealSerializer(found, many=True).data
+        entries: Any = seal_selectors.entries_of(run.pk)
+        return SealSerializer(entries, many=True).data
 
     @extend_schema_field(BuildSerializer(allow_null=True))
     def get_build(self, run: Run) -> Any:
@@ -382,10 +382,10 @@ class SeriesDoor(QueryDoor):
     def get(self, request: Request, run_id: int, name: str) -> Response:
         """Give the values of a series from its beginning, or from where the last part ended."""
         skip = doors.skipped(request, "next")
-        found: Any = runs.series_part(run_id, name, skip=skip, to=reader(request))
-        if found is None:
+        part_of_series: Any = runs.series_part(run_id, name, skip=skip, to=reader(request))
+        if part_of_series is None:
             raise NotFound
-        end = skip + len(found.part)
-        found.start += skip * found.interval
-        found.next = end if end < found.length else None
-        return Response(SeriesValuesSerializer(found).data)
+        end = skip + len(part_of_series.part)
+        part_of_series.start += skip * part_of_series.interval
+        part_of_series.next = end if end < part_of_series.length else None
+        return Response(SeriesValuesSerializer(part_of_series).data)

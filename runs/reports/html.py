@@ -48,7 +48,7 @@ def _shown(block: Block) -> Shown:
 
 @lru_cache
 def _style(name: str) -> SafeString:
-    found = finders.find(name)
-    if not isinstance(found, str):
+    path = finders.find(name)
+    if not isinstance(path, str):
         raise FileNotFoundError(f"the static file {name} is missing")
-    return mark_safe(Path(found).read_text(encoding="utf-8"))  # noqa: S308
+    return mark_safe(Path(path).read_text(encoding="utf-8"))  # noqa: S308

@@ -105,14 +105,19 @@ def variables(
         "BENCHLAB_SSH=${BENCHLAB_SSH:-ssh}",
         _variable("DB_HOST", generators[0].address_of_database),
     ]
-    for each in generators:
+    for generator in generators:
         lines += [
-            f"{each.variable}=${{{each.variable}:?set it to user@host of {each.name}}}",
-            _variable(f"{each.variable}_SSH", ""),
-            _variable(f"{each.variable}_BASE", f"benchlab-{name}-{each.name}"),
-            _variable(f"{each.variable}_PG", each.bindir),
+            (
+                f"{generator.variable}=${{{generator.variable}:?"
+                f"set it to user@host of {generator.name}}}"
+            ),
+            _variable(f"{generator.variable}_SSH", ""),
+            _variable(f"{generator.variable}_BASE", f"benchlab-{name}-{generator.name}"),
+            _variable(f"{generator.variable}_PG", generator.bindir),
         ]
-    lines += [_variable(f"ADMIT_{place}", each) for place, each in enumerate(addresses, start=1)]
+    lines += [
+        _variable(f"ADMIT_{number}", address) for number, address in enumerate(addresses, start=1)
+    ]
     return lines
 
 
@@ -120,7 +125,7 @@ def begin(generators: Sequence[RecordedGenerator]) -> str:
     """Create a folder on each machine, to be removed at the end."""
     if not generators:
         return ""
-    names = " ".join(each.variable for each in generators)
+    names = " ".join(generator.variable for generator in generators)
     return f"""\
 for machine in {names}; do
     on "$machine" <<'END_OF_INPUT' || stop "Look at $machine, ${{machine}}_BASE, ${{machine}}_PG."
@@ -156,13 +161,13 @@ def password(
     encryption: str,
 ) -> str:
     """Give the role a password, and leave it on each machine in its `passfiles` (by name)."""
-    parts = [_FOR_THE_ROLE.format(psql=psql, encryption=encryption)]
-    for each in generators:
-        if path := passfiles.get(each.name):
-            word = each.folders.word(path)
-            keep = f"mkdir -p {each.folders.word(path.rpartition('/')[0])}\n"
-            parts.append(each.on(keep + f"printf '*:*:*:*:%s\\n' \"$PASSWORD\" >{word}\n"))
-    return "".join(parts)
+    commands = [_FOR_THE_ROLE.format(psql=psql, encryption=encryption)]
+    for generator in generators:
+        if path := passfiles.get(generator.name):
+            word = generator.folders.word(path)
+            keep = f"mkdir -p {generator.folders.word(path.rpartition('/')[0])}\n"
+            commands.append(generator.on(keep + f"printf '*:*:*:*:%s\\n' \"$PASSWORD\" >{word}\n"))
+    return "".join(commands)
 
 
 def is_load(step: str) -> bool:

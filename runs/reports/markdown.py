@@ -36,24 +36,26 @@ def zipped(report: Report) -> bytes:
 
 def text(report: Report) -> str:
     """The report; figures are links into `figures/`."""
-    parts = [f"# {escaped(report.title)}", escaped(report.subtitle)]
+    blocks = [f"# {escaped(report.title)}", escaped(report.subtitle)]
     for section in report.sections:
-        parts.append(f"## {escaped(section.title)}")
-        parts += [_block(block) for block in section.blocks]
-    return "\n\n".join(part for part in parts if part) + "\n"
+        blocks.append(f"## {escaped(section.title)}")
+        blocks += [_block(block) for block in section.blocks]
+    return "\n\n".join(block for block in blocks if block) + "\n"
 
 
-def table(found: Table) -> str:
+def table(report_table: Table) -> str:
     """A table, padded so that it can be read as it is; its caption goes before it."""
-    rows = [[_one_line(value) for value in row] for row in (found.heads, *found.rows)]
-    widths = [max(3, *(width(row[at]) for row in rows)) for at in range(len(found.heads))]
-    rule = [
-        f"{'-' * (wide - 1)}:" if at in found.numbers else "-" * wide
-        for at, wide in enumerate(widths)
+    rows = [[_one_line(value) for value in row] for row in (report_table.heads, *report_table.rows)]
+    widths = [
+        max(3, *(width(row[column]) for row in rows)) for column in range(len(report_table.heads))
     ]
-    drawn = [_row(rows[0], widths, found), f"| {' | '.join(rule)} |"]
-    drawn += [_row(row, widths, found) for row in rows[1:]]
-    caption = [f"**{escaped(found.caption)}**", ""] if found.caption else []
+    rule = [
+        f"{'-' * (wide - 1)}:" if column in report_table.numbers else "-" * wide
+        for column, wide in enumerate(widths)
+    ]
+    drawn = [_row(rows[0], widths, report_table), f"| {' | '.join(rule)} |"]
+    drawn += [_row(row, widths, report_table) for row in rows[1:]]
+    caption = [f"**{escaped(report_table.caption)}**", ""] if report_table.caption else []
     return "\n".join([*caption, *drawn])
 
 
@@ -99,12 +101,12 @@ def _listing(block: Listing) -> str:
     return "\n".join([*caption, f"{fence}text", block.text.rstrip("\n"), fence])
 
 
-def _row(row: Sequence[str], widths: Sequence[int], found: Table) -> str:
+def _row(row: Sequence[str], widths: Sequence[int], report_table: Table) -> str:
     padded = [
         " " * (wide - width(value)) + value
-        if at in found.numbers
+        if column in report_table.numbers
         else value + " " * (wide - width(value))
-        for at, (value, wide) in enumerate(zip(row, widths, strict=True))
+        for column, (value, wide) in enumerate(zip(row, widths, strict=True))
     ]
     return f"| {' | '.join(padded)} |"
 

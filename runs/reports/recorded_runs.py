@@ -63,12 +63,12 @@ class RecordedRun:
 
     def machine_of(self, step: str) -> RecordedGenerator | None:
         """The machine on which a step ran; None is the target."""
-        return next((each for each in self.generators if each.performs(step)), None)
+        return next((generator for generator in self.generators if generator.performs(step)), None)
 
     @property
     def performed(self) -> tuple[RecordedCommand, ...]:
         """The commands that do something."""
-        return tuple(each for each in self.commands if not only_looks(each.step))
+        return tuple(command for command in self.commands if not only_looks(command.step))
 
 
 def only_looks(step: str) -> bool:
@@ -78,34 +78,38 @@ def only_looks(step: str) -> bool:
 
 def sockets_of(run: RecordedRun) -> list[str]:
     """The folders of Unix sockets, below the base: what follows -h, and -k within pg_ctl's -o."""
-    named = re.compile(r'-k "([^"]+)"')
+    option = re.compile(r'-k "([^"]+)"')
     folders: set[str] = set()
     for command in run.performed:
         pairs = zip(command.argv, command.argv[1:], strict=False)
         folders |= {value for option, value in pairs if option == "-h"}
-        folders |= {folder for argument in command.argv for folder in named.findall(argument)}
+        folders |= {folder for argument in command.argv for folder in option.findall(argument)}
     base = f"{run.base_dir}/"
-    return sorted(each.removeprefix(run.base_dir) for each in folders if each.startswith(base))
+    return sorted(
+        folder.removeprefix(run.base_dir) for folder in folders if folder.startswith(base)
+    )
 
 
 def generators_of(runs: Sequence[RecordedRun]) -> tuple[RecordedGenerator, ...]:
     """The machines of all runs, each name once."""
-    return tuple({each.name: each for run in runs for each in run.generators}.values())
+    return tuple(
+        {generator.name: generator for run in runs for generator in run.generators}.values()
+    )
 
 
 def sources_of(runs: Sequence[RecordedRun]) -> list[str]:
     """The addresses that any pg_hba.conf lets in, each once."""
-    texts = (each.stdin for run in runs for each in run.commands if each.step == ADMIT)
+    texts = (command.stdin for run in runs for command in run.commands if command.step == ADMIT)
     return list(dict.fromkeys(address for text in texts for address in admitted(text)))
 
 
 def programs_of(runs: Iterable[RecordedRun]) -> list[tuple[str, str]]:
     """(variable, folder) of each set of binaries: PG_16_14, and PG_16_14_2 for another of 16.14."""
-    named: dict[str, str] = {}
+    folder_of: dict[str, str] = {}
     for version, folder in (program for run in runs for program in run.programs):
-        if folder in named.values():
+        if folder in folder_of.values():
             continue
         plain = f"PG_{re.sub(r'[^0-9A-Za-z]+', '_', version)}"
         names = chain([plain], (f"{plain}_{number}" for number in count(2)))
-        named[next(name for name in names if name not in named)] = folder
-    return list(named.items())
+        folder_of[next(name for name in names if name not in folder_of)] = folder
+    return list(folder_of.items())

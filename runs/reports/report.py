@@ -120,13 +120,13 @@ def width(text: str) -> int:
 
 def as_zip(report: Report, name: str, text: str) -> bytes:
     """`text` as the file `name`, and each figure as `figures/<its name>.svg` next to it."""
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as package:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as package:
         _write(package, f"{report.name}/{name}", text)
         for picture in report.pictures():
             drawn = svg.render(picture.figure, title=picture.caption)
             _write(package, f"{report.name}/{path_of(picture)}", drawn)
-    return made.getvalue()
+    return buffer.getvalue()
 
 
 def path_of(picture: Picture) -> str:

@@ -36,11 +36,11 @@ def zipped(report: Report) -> bytes:
 
 def text(report: Report) -> str:
     """The report; figures are files in `figures/`."""
-    parts = [_heading(report.title, "=", is_over=True), escaped(report.subtitle)]
+    blocks = [_heading(report.title, "=", is_over=True), escaped(report.subtitle)]
     for section in report.sections:
-        parts.append(_heading(section.title, "-"))
-        parts += [_block(block) for block in section.blocks]
-    return "\n\n".join(part for part in parts if part) + "\n"
+        blocks.append(_heading(section.title, "-"))
+        blocks += [_block(block) for block in section.blocks]
+    return "\n\n".join(block for block in blocks if block) + "\n"
 
 
 def escaped(words: str) -> str:
@@ -51,12 +51,16 @@ def escaped(words: str) -> str:
     return re.sub(r"::$", r":\\:", _LEADING.sub(r"\\\1", line))
 
 
-def table(found: Table) -> str:
+def table(report_table: Table) -> str:
     """A list-table, which needs no widths."""
-    lines = [f".. list-table:: {escaped(found.caption)}".rstrip(), f"{INDENT}:header-rows: 1", ""]
-    for row in (found.heads, *found.rows):
-        for at, value in enumerate(row):
-            lead = "* -" if at == 0 else "  -"
+    lines = [
+        f".. list-table:: {escaped(report_table.caption)}".rstrip(),
+        f"{INDENT}:header-rows: 1",
+        "",
+    ]
+    for row in (report_table.heads, *report_table.rows):
+        for index, value in enumerate(row):
+            lead = "* -" if index == 0 else "  -"
             lines.append(f"{INDENT}{lead} {escaped(value)}".rstrip())
     return "\n".join(lines)
 
@@ -97,13 +101,13 @@ def _listing(block: Listing) -> str:
 
 def _paragraphs(words: str) -> list[str]:
     """Each paragraph in one line."""
-    found: list[list[str]] = [[]]
+    lines_of_paragraphs: list[list[str]] = [[]]
     for line in lines_of(words):
         if line:
-            found[-1].append(line)
+            lines_of_paragraphs[-1].append(line)
         else:
-            found.append([])
-    return [escaped(" ".join(lines)) for lines in found if lines]
+            lines_of_paragraphs.append([])
+    return [escaped(" ".join(lines)) for lines in lines_of_paragraphs if lines]
 
 
 def _heading(words: str, rule: str, *, is_over: bool = False) -> str:

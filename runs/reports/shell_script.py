@@ -58,12 +58,12 @@ def head(title: str, runs: Sequence[RecordedRun], address: str) -> str:
     return "\n".join(lines)
 
 
-def variables(name: str, programs: Sequence[tuple[str, str]], more: Sequence[str]) -> str:
-    """What can be set from outside; `more` are further lines."""
+def variables(name: str, programs: Sequence[tuple[str, str]], further_lines: Sequence[str]) -> str:
+    """What can be set from outside; `further_lines` are further lines."""
     lines = [f'BASE=${{BENCHLAB_BASE:-"${{HOME:-/tmp}}/benchlab-{name}"}}']
     nothing = Folders({})
     lines += [f"{name}=${{{name}:-{nothing.word(folder)}}}" for name, folder in programs]
-    return "\n".join([*lines, *more, ""])
+    return "\n".join([*lines, *further_lines, ""])
 
 
 def functions(generators: Sequence[RecordedGenerator]) -> str:
@@ -121,7 +121,7 @@ clean_up() {{
 
 def checks(runs: Sequence[RecordedRun], programs: Sequence[tuple[str, str]]) -> str:
     """Refuse what cannot work before anything is created."""
-    longest = max((len(place) for run in runs for place in sockets_of(run)), default=0)
+    longest = max((len(folder) for run in runs for folder in sockets_of(run)), default=0)
     bindirs = " ".join(f'"${name}"' for name, _folder in programs)
     return f"""\
 [ "$(id -u)" -ne 0 ] || stop "PostgreSQL refuses to run as root; take another user."
@@ -160,7 +160,12 @@ def _sets(runs: Sequence[RecordedRun]) -> bool:
 
 
 def _several_hosts(runs: Sequence[RecordedRun]) -> str:
-    hosts = {each.host for run in runs for each in run.performed if not run.machine_of(each.step)}
+    hosts = {
+        recorded_command.host
+        for run in runs
+        for recorded_command in run.performed
+        if not run.machine_of(recorded_command.step)
+    }
     if len(hosts) < 2:
         return ""
     return (
@@ -189,8 +194,8 @@ def shell_script(name: str, title: str, runs: Sequence[RecordedRun], *, address:
     folders = Folders(
         {run.base_dir: "BASE" for run in runs}
         | {folder: name for name, folder in programs}
-        | {each.address_of_database: "DB_HOST" for each in generators}
-        | {address: f"ADMIT_{place}" for place, address in enumerate(sources, start=1)}
+        | {recorded_generator.address_of_database: "DB_HOST" for recorded_generator in generators}
+        | {address: f"ADMIT_{number}" for number, address in enumerate(sources, start=1)}
     )
     # The prepared clusters, which stay for later runs.
     shared = frozenset(
@@ -199,7 +204,7 @@ def shell_script(name: str, title: str, runs: Sequence[RecordedRun], *, address:
         for command in run.performed
         if command.step == "mark-prepared"
     )
-    parts = [
+    sections = [
         head(title, runs, address),
         variables(name, programs, load_machines.variables(name, generators, sources)),
         functions(generators),
@@ -209,21 +214,21 @@ def shell_script(name: str, title: str, runs: Sequence[RecordedRun], *, address:
         *(_run(run, folders, shared) for run in runs if run.performed),
         'echo\necho "Done."\n',
     ]
-    return "\n".join(parts)
+    return "\n".join(sections)
 
 
 def _run(run: RecordedRun, folders: Folders, shared: frozenset[str]) -> str:
-    made = [*_places(run), *sockets_of(run)]
+    folders_named = [*_places(run), *sockets_of(run)]
     lines = [
         "#" * 78,
         comment(run.title),
         f"step {folders.word(run.title)}",
-        *(f'mkdir -p "$BASE"{Folders({}).word(place)}' for place in made),
+        *(f'mkdir -p "$BASE"{Folders({}).word(folder)}' for folder in folders_named),
         "",
     ]
     steps = _steps(run, folders)
     gone = " ".join(
-        f'"$BASE"{Folders({}).word(place)}' for place in _places(run) if place not in shared
+        f'"$BASE"{Folders({}).word(folder)}' for folder in _places(run) if folder not in shared
     )
     return "\n".join([*lines, *steps, *([f"rm -rf {gone}\n"] if gone else [])])
 
@@ -254,8 +259,8 @@ def _steps(run: RecordedRun, folders: Folders) -> list[str]:
 
 def _there(command: RecordedCommand, machine: RecordedGenerator) -> str:
     """A step as executed on another machine."""
-    given = machine.folders.here_document(command.stdin) if command.stdin else "</dev/null\n"
-    script = f"{machine.folders.words(command.argv)} {given}"
+    stdin = machine.folders.here_document(command.stdin) if command.stdin else "</dev/null\n"
+    script = f"{machine.folders.words(command.argv)} {stdin}"
     if load_machines.is_load(command.step):
         return load_machines.begin_load(machine, command.step, script)
     expected = f" || recorded $? {command.exit_status}" if command.exit_status else ""
@@ -264,14 +269,27 @@ def _there(command: RecordedCommand, machine: RecordedGenerator) -> str:
 
 def _password(run: RecordedRun, folders: Folders) -> str:
     """The psql of the run's last query before the load."""
-    first = next(i for i, each in enumerate(run.commands) if _is_there(run, each))
-    psql = [each for each in run.commands[:first] if each.argv[0].endswith("/psql")]
-    hba = next((each.stdin for each in run.commands if each.step == load_machines.ADMIT), "")
+    first_index = next(
+        i for i, recorded_command in enumerate(run.commands) if _is_there(run, recorded_command)
+    )
+    psql = [
+        recorded_command
+        for recorded_command in run.commands[:first_index]
+        if recorded_command.argv[0].endswith("/psql")
+    ]
+    hba = next(
+        (
+            recorded_command.stdin
+            for recorded_command in run.commands
+            if recorded_command.step == load_machines.ADMIT
+        ),
+        "",
+    )
     passfiles = {
         machine.name: argument.removeprefix("PGPASSFILE=")
-        for each in run.performed
-        for argument in each.argv
-        if argument.startswith("PGPASSFILE=") and (machine := run.machine_of(each.step))
+        for recorded_command in run.performed
+        for argument in recorded_command.argv
+        if argument.startswith("PGPASSFILE=") and (machine := run.machine_of(recorded_command.step))
     }
     return load_machines.password(
         run.generators,
@@ -288,21 +306,21 @@ def _is_there(run: RecordedRun, command: RecordedCommand) -> bool:
 def _here(command: RecordedCommand, base_dir: str, folders: Folders) -> str:
     emptied = _emptied(command, base_dir)
     fresh = f"fresh {folders.word(emptied)}\n" if emptied else ""
-    given = folders.here_document(command.stdin) if command.stdin else "</dev/null\n"
-    redirection, _newline, document = given.partition("\n")
+    stdin = folders.here_document(command.stdin) if command.stdin else "</dev/null\n"
+    redirection, _newline, document = stdin.partition("\n")
     expected = f" || recorded $? {command.exit_status}" if command.exit_status else ""
     return f"{fresh}{folders.words(command.argv)} {redirection}{expected}\n{document}"
 
 
 def _heading(command: RecordedCommand) -> str:
-    parts = [command.step, command.host]
+    heading_parts = [command.step, command.host]
     if command.started_at:
-        parts.append(f"{command.started_at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC")
+        heading_parts.append(f"{command.started_at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC")
     if command.seconds is not None:
-        parts.append(f"{command.seconds:.1f} s")
+        heading_parts.append(f"{command.seconds:.1f} s")
     if command.exit_status is None:
-        parts.append("no exit status recorded")
-    return ", ".join(parts)
+        heading_parts.append("no exit status recorded")
+    return ", ".join(heading_parts)
 
 
 def _emptied(command: RecordedCommand, base_dir: str) -> str:
@@ -318,6 +336,10 @@ def _emptied(command: RecordedCommand, base_dir: str) -> str:
 
 def _places(run: RecordedRun) -> list[str]:
     """The folders of runs and clusters that the commands name, below the base: /runs/7-1."""
-    found = re.compile(re.escape(run.base_dir) + r"(/(?:runs|clusters)/[^/\s\"'@:,;]+)")
-    texts = (text for each in run.performed for text in (*each.argv, each.stdin))
-    return sorted({place for text in texts for place in found.findall(text)})
+    folder_pattern = re.compile(re.escape(run.base_dir) + r"(/(?:runs|clusters)/[^/\s\"'@:,;]+)")
+    texts = (
+        text
+        for recorded_command in run.performed
+        for text in (*recorded_command.argv, recorded_command.stdin)
+    )
+    return sorted({folder for text in texts for folder in folder_pattern.findall(text)})

@@ -20,8 +20,8 @@ class Folders:
         """One argument, quoted. Raises ValueError for a null byte, which no argument can carry."""
         if "\0" in argument:
             raise ValueError("an argument holds a null byte")
-        parts = self._parts(argument)
-        return "".join(f'"${name}"' if name else shlex.quote(text) for name, text in parts) or "''"
+        pieces = self._parts(argument)
+        return "".join(f'"${name}"' if name else shlex.quote(text) for name, text in pieces) or "''"
 
     def words(self, argv: Sequence[str]) -> str:
         """An argument list as one line."""
@@ -34,10 +34,10 @@ class Folders:
         while delimiter in lines:
             delimiter += "_"
         ended = text if not text or text.endswith("\n") else f"{text}\n"
-        parts = self._parts(ended)
-        if not any(name for name, _text in parts):
+        pieces = self._parts(ended)
+        if not any(name for name, _text in pieces):
             return f"<<'{delimiter}'\n{ended}{delimiter}\n"
-        inner = "".join(f"${{{name}}}" if name else _literal(part) for name, part in parts)
+        inner = "".join(f"${{{name}}}" if name else _literal(piece) for name, piece in pieces)
         return f"<<{delimiter}\n{inner}{delimiter}\n"
 
     def _parts(self, text: str) -> list[tuple[str, str]]:
@@ -45,15 +45,15 @@ class Folders:
         if not self.variables:
             return [("", text)] if text else []
         # The longest first: a folder may be below another one.
-        known = sorted(self.variables, key=len, reverse=True)
-        pattern = f"{_BEFORE}({'|'.join(map(re.escape, known))}){_AFTER}"
+        known_values = sorted(self.variables, key=len, reverse=True)
+        pattern = f"{_BEFORE}({'|'.join(map(re.escape, known_values))}){_AFTER}"
         # re.split gives literal and folder in turn.
         split = re.split(pattern, text)
-        parts = [
-            (self.variables[part], "") if place % 2 else ("", part)
-            for place, part in enumerate(split)
+        pieces = [
+            (self.variables[piece], "") if index % 2 else ("", piece)
+            for index, piece in enumerate(split)
         ]
-        return [part for part in parts if part != ("", "")]
+        return [piece for piece in pieces if piece != ("", "")]
 
 
 def _literal(text: str) -> str:

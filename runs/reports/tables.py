@@ -88,9 +88,9 @@ def shown(value: Value) -> str:
 
 def _numeric(table: Table) -> list[bool]:
     return [
-        any(isinstance(row[place], int | float) for row in table.rows)
-        and all(isinstance(row[place], int | float | None) for row in table.rows)
-        for place in range(len(table.heads))
+        any(isinstance(row[column], int | float) for row in table.rows)
+        and all(isinstance(row[column], int | float | None) for row in table.rows)
+        for column in range(len(table.heads))
     ]
 
 

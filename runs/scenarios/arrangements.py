@@ -87,7 +87,7 @@ def names_of(level: str) -> list[str]:
     """The further clusters of an arrangement."""
     if level == LOGICAL:
         return [SUBSCRIBER]
-    return [f"standby{place}" for place in range(1, STREAMING.get(level, 0) + 1)]
+    return [f"standby{number}" for number in range(1, STREAMING.get(level, 0) + 1)]
 
 
 def further(levels: Values) -> tuple[FurtherCluster, ...]:
@@ -98,14 +98,14 @@ def further(levels: Values) -> tuple[FurtherCluster, ...]:
     return tuple(FurtherCluster(name, "standby", "standby") for name in names_of(level))
 
 
-def wanted(version_num: int, levels: Values, own: ClusterOptions) -> ClusterOptions:
+def wanted(version_num: int, levels: Values, options: ClusterOptions) -> ClusterOptions:
     """Settings that the run's own cluster needs; also set for one cluster, so that they compare."""
     level = str(levels[NAME])
     required = standbys.settings_of_primary(version_num)
     if level == LOGICAL:
         required["wal_level"] = "logical"
     # Its configuration gets additions, so no other run can start with this cluster.
-    return replace(own, data=(*own.data, level), required={**own.required, **required})
+    return replace(options, data=(*options.data, level), required={**options.required, **required})
 
 
 @dataclass(frozen=True)
@@ -176,9 +176,11 @@ async def subscribe(bench: Bench, name: str, tables: Sequence[str]) -> None:
 
 async def note_behind(bench: Bench, names: Sequence[str]) -> None:
     """How many bytes of WAL the last of them has not replayed when the load ends."""
-    listed = ", ".join(f"'{name}'" for name in names)
+    quoted_names = ", ".join(f"'{name}'" for name in names)
     behind = standbys.behind_sql(bench.plan.version_num)
-    sql = f"SELECT max({behind}) FROM pg_stat_replication WHERE application_name IN ({listed});"
-    found = (await bench.sql("read-behind", sql)).strip()
-    if found:
-        bench.measured(known_metrics.BEHIND, max(0.0, float(found)))
+    sql = (
+        f"SELECT max({behind}) FROM pg_stat_replication WHERE application_name IN ({quoted_names});"
+    )
+    bytes_behind = (await bench.sql("read-behind", sql)).strip()
+    if bytes_behind:
+        bench.measured(known_metrics.BEHIND, max(0.0, float(bytes_behind)))

@@ -78,14 +78,14 @@ class BlockSize:
     async def measure(self, bench: Bench) -> None:
         """Each step of the article, in its order."""
         await bench.sql("create-tables", tpch.ddl())
-        copies = [sending.copy_placed(bench, each) for each in tpch.KEYS]
+        copies = [sending.copy_placed(bench, key) for key in tpch.KEYS]
         await timed(bench, "copy-tables", "\n".join(copies), metric=known_metrics.LOAD_TIME)
         keys = [
             f"ALTER TABLE {table} ADD CONSTRAINT pk_{table} PRIMARY KEY ({key});"
             for table, key in tpch.KEYS.items()
         ]
         await timed(bench, "primary-keys", "\n".join(keys), metric=known_metrics.KEYS_TIME)
-        indexes = [f"CREATE INDEX ON {each};" for each in tpch.INDEXES]
+        indexes = [f"CREATE INDEX ON {index};" for index in tpch.INDEXES]
         await timed(bench, "indexes", "\n".join(indexes), metric=known_metrics.INDEXES_TIME)
         await bench.sql("analyze", "ANALYZE;")
         await _note_sizes(bench)
@@ -117,19 +117,19 @@ async def _repeated(bench: Bench, name: str, query: str) -> None:
             remedy=_("See the run's query plan."),
             name=plan.nodes()[-1].name,
         )
-    taken = [
+    times = [
         (await timed(bench, f"{name}-{number}", query, is_repeated=True)).seconds
         for number in range(1, REPEATS + 1)
     ]
     metric = OF_QUERIES[name]
-    bench.measured(metric, sum(taken) / len(taken))
-    series = SeriesData(metric.name, metric.unit, tuple(taken), start=1.0)
+    bench.measured(metric, sum(times) / len(times))
+    series = SeriesData(metric.name, metric.unit, tuple(times), start=1.0)
     bench.findings.series.append(series)
 
 
 async def _note_sizes(bench: Bench) -> None:
     sizes = (await bench.sql("read-sizes", SIZES)).split()
-    block_bytes, table, database = (float(each) for each in sizes)
+    block_bytes, table, database = (float(size) for size in sizes)
     bench.measured(known_metrics.BLOCK_SIZE, block_bytes / 1024)
     bench.measured(known_metrics.TABLE_SIZE, table)
     bench.measured(known_metrics.DATABASE_BYTES, database)

@@ -40,14 +40,14 @@ def too_few_clients(levels: Values, parameters: Parameters) -> Objection | None:
 
 def offered(scenario: Scenario) -> tuple[AnyFactor, ...]:
     """The common factors that a scenario can be extended by."""
-    own = {each.name for each in scenario.factors}
-    found = EVERY if scenario.has_pgbench_tables and not scenario.kind else ()
-    return tuple(each for each in found if each.name not in own)
+    own_names = {factor.name for factor in scenario.factors}
+    common = EVERY if scenario.has_pgbench_tables and not scenario.kind else ()
+    return tuple(factor for factor in common if factor.name not in own_names)
 
 
 def widened(scenario: Scenario, levels: Mapping[str, Iterable[Level]]) -> Scenario:
     """The scenario with the common factors for which a campaign has levels."""
-    chosen = [each for each in offered(scenario) if each.name in levels]
+    chosen = [factor for factor in offered(scenario) if factor.name in levels]
     if not chosen:
         return scenario
     wider = replace(
@@ -60,15 +60,15 @@ def widened(scenario: Scenario, levels: Mapping[str, Iterable[Level]]) -> Scenar
 
 def _objection_to(scenario: Scenario) -> Any:
     def objection(levels: Values, parameters: Parameters) -> Objection | None:
-        own = (scenario.objection, too_few_clients, arrangements.objection)
-        found = (each(levels, parameters) for each in own)
-        return next((each for each in found if each), None)
+        objections = (scenario.objection, too_few_clients, arrangements.objection)
+        objections_made = (objection_of(levels, parameters) for objection_of in objections)
+        return next((objection for objection in objections_made if objection), None)
 
     return objection
 
 
 def _arranged(scenario: Scenario, chosen: Iterable[Level]) -> Scenario:
-    kinds = {arrangements.KINDS[str(each)] for each in chosen if each in arrangements.KINDS}
+    kinds = {arrangements.KINDS[str(level)] for level in chosen if level in arrangements.KINDS}
     untouched = {arrangements.SINGLE, arrangements.POOLED}
     return replace(
         scenario,

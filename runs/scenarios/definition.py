@@ -68,9 +68,9 @@ class ChoiceFactor:
 
     def ordered(self, levels: Iterable[Level]) -> list[Level]:
         """Each level once, in the order of the choices; unknown ones last."""
-        places = {choice: place for place, choice in enumerate(self.choices)}
-        given = dict.fromkeys(levels)
-        return sorted(given, key=lambda level: places.get(str(level), len(places)))
+        places = {choice: position for position, choice in enumerate(self.choices)}
+        unique_levels = dict.fromkeys(levels)
+        return sorted(unique_levels, key=lambda level: places.get(str(level), len(places)))
 
 
 AnyFactor = Factor | ChoiceFactor
@@ -304,7 +304,11 @@ class Scenario:
 
     def refusal(self, version_num: int, levels: Values) -> Requirement | None:
         """Why that version cannot run a cell with these levels; None if it can."""
-        unmet = (each for each in self.requires if not each.is_met(version_num, levels))
+        unmet = (
+            requirement
+            for requirement in self.requires
+            if not requirement.is_met(version_num, levels)
+        )
         return next(unmet, None)
 
     def metric(self, name: str) -> Metric:

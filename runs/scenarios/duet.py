@@ -96,15 +96,17 @@ class Duet:
     def seconds(self, parameters: Values) -> tuple[float, float]:
         """Each run creates and loads its partner."""
         scale = parameters["scale"]
-        made = 4 + 0.3 * scale
-        return made, made + 2 + 0.04 * scale + parameters["pairs"] * (parameters["duration"] + 0.2)
+        seconds_to_create = 4 + 0.3 * scale
+        return seconds_to_create, seconds_to_create + 2 + 0.04 * scale + parameters["pairs"] * (
+            parameters["duration"] + 0.2
+        )
 
 
 def _throughputs(text: str, name: str, bench: Bench) -> list[float]:
-    found: dict[int, float] = {}
+    throughput_of: dict[int, float] = {}
     expected = pgbench.Expected(duration_s=bench.parameters["duration"], clients=bench.clients)
-    for part in text.split("== ")[1:]:
-        file, _newline, output = part.partition("\n")
+    for section in text.split("== ")[1:]:
+        file, _newline, output = section.partition("\n")
         side, _dash, number = file.removesuffix(".out").partition("-")
         if side != name:
             continue
@@ -113,32 +115,37 @@ def _throughputs(text: str, name: str, bench: Bench) -> list[float]:
         bench.findings.tool_version = result.tool_version or bench.findings.tool_version
         if result.status != "complete" or not result.tps:
             raise _incomplete(result.failure)
-        found[int(number)] = result.tps
-    return [found[number] for number in sorted(found)]
+        throughput_of[int(number)] = result.tps
+    return [throughput_of[number] for number in sorted(throughput_of)]
 
 
-def _report(bench: Bench, own: Sequence[float], partners: Sequence[float]) -> None:
-    logs = [math.log(one / other) for one, other in zip(own, partners, strict=True)]
+def _report(bench: Bench, throughputs: Sequence[float], partners: Sequence[float]) -> None:
+    logs = [
+        math.log(throughput / partner)
+        for throughput, partner in zip(throughputs, partners, strict=True)
+    ]
     spread = statistics.stdev(logs) if len(logs) > 1 else 0.0
     ratio, length = known_metrics.DUET_RATIO, float(bench.parameters["duration"])
     bench.measured(ratio, math.exp(statistics.mean(logs)))
-    bench.measured(known_metrics.DUET_TPS, statistics.mean(own))
+    bench.measured(known_metrics.DUET_TPS, statistics.mean(throughputs))
     bench.measured(known_metrics.DUET_PARTNER_TPS, statistics.mean(partners))
     bench.measured(known_metrics.DUET_SPREAD, 100 * spread)
-    ratios = tuple(math.exp(each) for each in logs)
+    ratios = tuple(math.exp(log) for log in logs)
     series = SeriesData(ratio.name, ratio.unit, ratios, start=length, interval=length)
     bench.findings.series.append(series)
-    partner = next(each for each in bench.plan.clusters if each.name == PARTNER)
+    partner = next(
+        cluster_plan for cluster_plan in bench.plan.clusters if cluster_plan.name == PARTNER
+    )
     text = _("Measured at the same time as %(partner)s: only the ratio says something.")
     bench.note("duet", text, level="info", partner=partner.bindir)
 
 
-def _incomplete(found: str | Wording) -> TargetProblem:
+def _incomplete(actual: str | Wording) -> TargetProblem:
     return TargetProblem(
         _("A load of a pair did not end as asked. %(found)s"),
         code="duet_incomplete",
         remedy=_("Read pairs.txt and the logs of both clusters, then queue the run again."),
-        found=found,
+        found=actual,
     )
 
 

@@ -70,9 +70,11 @@ async def link(bench: Bench, names: Sequence[str]) -> None:
     for name in names:
         cluster = bench.members[name].cluster
         host = (cluster.address or cluster.socket_dir).replace("'", "''")
-        where = f"host '{host}', port '{cluster.port}', dbname '{DATABASE}'{_better(bench)}"
+        server_options = (
+            f"host '{host}', port '{cluster.port}', dbname '{DATABASE}'{_better(bench)}"
+        )
         lines += [
-            f"CREATE SERVER {name} FOREIGN DATA WRAPPER {EXTENSION} OPTIONS ({where});",
+            f"CREATE SERVER {name} FOREIGN DATA WRAPPER {EXTENSION} OPTIONS ({server_options});",
             f"CREATE USER MAPPING FOR {SUPERUSER} SERVER {name} OPTIONS (user '{SUPERUSER}');",
         ]
     await bench.sql("create-servers", "\n".join(lines))
@@ -89,7 +91,7 @@ def _better(bench: Bench) -> str:
 
 def remote_sql(plan: str) -> list[str]:
     """The statements that a plan (EXPLAIN VERBOSE) sends to other servers."""
-    return [found.strip() for found in _REMOTE_SQL.findall(plan)]
+    return [match.strip() for match in _REMOTE_SQL.findall(plan)]
 
 
 ADDRBOOK_COLUMNS = (
@@ -179,18 +181,18 @@ class ForeignTables:
 
     async def _check_plan(self, bench: Bench) -> None:
         """A plan that fetches a complete table, or joins elsewhere, would be another experiment."""
-        last = script(bench.levels).splitlines()
-        statement = " ".join(line for line in last if not line.startswith("\\"))
+        statement_lines = script(bench.levels).splitlines()
+        statement = " ".join(line for line in statement_lines if not line.startswith("\\"))
         for name in (":id", ":aid", ":tid", ":delta"):
             statement = statement.replace(name, "1")
         plan = await bench.sql("explain", f"EXPLAIN (VERBOSE) {statement}")
         bench.keep("plan.txt", plan)
-        if found := plan_problem(plan, bench.plan.version_num, bench.levels):
+        if problem := plan_problem(plan, bench.plan.version_num, bench.levels):
             raise TargetProblem(
                 "%(found)s\n%(plan)s",
                 code="plan_differs",
                 remedy=_("Look at plan.txt of the run, and at the settings of the planner."),
-                found=found,
+                found=problem,
                 plan=plan,
             )
 
@@ -216,10 +218,14 @@ def script(levels: Values) -> str:
 
 def plan_problem(plan: str, version_num: int, levels: Values) -> str:
     """Why a plan (EXPLAIN VERBOSE) is not that of the cell; empty if it is."""
-    sent, wanted = remote_sql(plan), sent_statements(version_num, levels)
-    if len(sent) != wanted:
-        return f"The plan sends {len(sent)} statements to other servers, and {wanted} are meant:"
-    if [each for each in sent if "WHERE" not in each and not each.startswith("INSERT")]:
+    sent, expected = remote_sql(plan), sent_statements(version_num, levels)
+    if len(sent) != expected:
+        return f"The plan sends {len(sent)} statements to other servers, and {expected} are meant:"
+    if [
+        sent_statement
+        for sent_statement in sent
+        if "WHERE" not in sent_statement and not sent_statement.startswith("INSERT")
+    ]:
         return "The plan fetches a whole table from another server:"
     return ""
 

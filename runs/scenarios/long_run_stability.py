@@ -76,16 +76,16 @@ async def _end_samples(
     if result is None:
         return {}
     rows = [line.split("\t") for line in result.stdout.splitlines()]
-    read = [[float(each or 0) for each in row] for row in rows if len(row) == len(COLUMNS) + 1]
+    read = [[float(cell or 0) for cell in row] for row in rows if len(row) == len(COLUMNS) + 1]
     begun = bench.load_spans.get(bench.database.name, (0.0, 0.0))[0]
-    found = {
-        column.name: [(row[0] - begun, row[place]) for row in read]
-        for place, column in enumerate(COLUMNS, start=1)
+    points_of = {
+        column.name: [(row[0] - begun, row[index]) for row in read]
+        for index, column in enumerate(COLUMNS, start=1)
     }
     for column in COLUMNS:
-        points, interval = found[column.name], float(_interval(bench))
+        points, interval = points_of[column.name], float(_interval(bench))
         bench.findings.series += regular(column, points, interval=interval)
-    return found
+    return points_of
 
 
 # A dip is that of an interval, not of a single second: a minute, or a twentieth of a short run.
@@ -117,24 +117,27 @@ def judge(tps: Sequence[float | None]) -> Verdict | None:
         return None
     tenth = max(1, len(means) // 10)
     early, late = statistics.fmean(means[tenth : 2 * tenth]), statistics.fmean(means[-tenth:])
-    middle, whole = statistics.median(means), statistics.fmean(means)
-    if not early or not middle or not whole:
+    middle, mean = statistics.median(means), statistics.fmean(means)
+    if not early or not middle or not mean:
         return None
     lowest = min(range(len(means)), key=means.__getitem__)
     return Verdict(
         trend=100 * late / early,
         dip=100 * means[lowest] / middle,
         dip_at_s=lowest * interval,
-        variation=100 * statistics.pstdev(means) / whole,
+        variation=100 * statistics.pstdev(means) / mean,
         interval_s=interval,
     )
 
 
 def _means(tps: Sequence[float | None], interval: int) -> list[float]:
     """For complete intervals; a second without a figure counts as one without a transaction."""
-    whole = len(tps) // interval * interval
-    filled = [value or 0.0 for value in tps[:whole]]
-    return [statistics.fmean(filled[at : at + interval]) for at in range(0, whole, interval)]
+    whole_length = len(tps) // interval * interval
+    filled = [value or 0.0 for value in tps[:whole_length]]
+    return [
+        statistics.fmean(filled[offset : offset + interval])
+        for offset in range(0, whole_length, interval)
+    ]
 
 
 ITEMS, CUSTOMERS = 2000, 100
@@ -179,13 +182,13 @@ class LongRunStability:
 
     async def load(self, bench: Bench) -> None:
         """Nine tables, and the functions of the five transactions."""
-        given = {
+        variables = {
             "warehouses": bench.parameters["warehouses"],
             "items": ITEMS,
             "customers": CUSTOMERS,
             "fillfactor": bench.levels["fillfactor"],
         }
-        sets = [f"\\set {name} {value}" for name, value in given.items()]
+        sets = [f"\\set {name} {value}" for name, value in variables.items()]
         text = (Path(__file__).parent / "datasets" / "orders.sql").read_text()
         await bench.sql("load-tables", "\n".join([*sets, text]))
         await bench.sql("vacuum-analyze", "VACUUM ANALYZE;")
@@ -201,10 +204,10 @@ class LongRunStability:
         sampling = _begin_samples(bench)
         variables = {"warehouses": str(bench.parameters["warehouses"])}
         await pgbench.measure(bench, SCRIPTS, Options(variables=variables))
-        found = await _end_samples(bench, sampling)
+        samples = await _end_samples(bench, sampling)
         vacuums = await _vacuums(bench)
-        _note_samples(bench, found, vacuums)
-        _note_verdict(bench, found)
+        _note_samples(bench, samples, vacuums)
+        _note_verdict(bench, samples)
 
     def sizes(self, parameters: Values) -> Sizes:
         """The tables, and what the load adds to them and to WAL at most."""
@@ -246,24 +249,26 @@ def _hold_snapshot(bench: Bench) -> None:
 async def _vacuums(bench: Bench) -> list[float]:
     argv = ["sh", "-c", VACUUMS, "vacuums", bench.cluster.log]
     done = await bench.step("read-vacuums", argv)
-    return [float(each) for each in _ELAPSED.findall(done.stdout)]
+    return [float(seconds) for seconds in _ELAPSED.findall(done.stdout)]
 
 
 def _note_samples(
-    bench: Bench, found: Mapping[str, Sequence[tuple[float, float]]], vacuums: Sequence[float]
+    bench: Bench, samples: Mapping[str, Sequence[tuple[float, float]]], vacuums: Sequence[float]
 ) -> None:
     if vacuums:
         bench.measured(known_metrics.LONGEST_VACUUM, max(vacuums))
-    if not found.get("updates"):
+    if not samples.get("updates"):
         return
-    first, last = ({name: points[at][1] for name, points in found.items()} for at in (0, -1))
-    more = {name: last[name] - first[name] for name in found}
-    bench.measured(known_metrics.DEAD_ROWS, last["dead_rows"])
-    bench.measured(known_metrics.GROWTH, more["table_bytes"] + more["index_bytes"])
-    bench.measured(known_metrics.AUTOVACUUMS, more["autovacuums"])
-    if more["updates"]:
-        bench.measured(known_metrics.HOT_SHARE, 100 * more["hot_updates"] / more["updates"])
-    _check_vacuums(bench, more["autovacuums"])
+    first_values, last_values = (
+        {name: points[index][1] for name, points in samples.items()} for index in (0, -1)
+    )
+    growth = {name: last_values[name] - first_values[name] for name in samples}
+    bench.measured(known_metrics.DEAD_ROWS, last_values["dead_rows"])
+    bench.measured(known_metrics.GROWTH, growth["table_bytes"] + growth["index_bytes"])
+    bench.measured(known_metrics.AUTOVACUUMS, growth["autovacuums"])
+    if growth["updates"]:
+        bench.measured(known_metrics.HOT_SHARE, 100 * growth["hot_updates"] / growth["updates"])
+    _check_vacuums(bench, growth["autovacuums"])
 
 
 def _check_vacuums(bench: Bench, count: float) -> None:
@@ -276,8 +281,10 @@ def _check_vacuums(bench: Bench, count: float) -> None:
         bench.note("autovacuum_came", text, number=f"{count:.0f}")
 
 
-def _note_verdict(bench: Bench, found: Mapping[str, Sequence[tuple[float, float]]]) -> None:
-    tps = next((each for each in bench.findings.series if each.name == "tps"), None)
+def _note_verdict(bench: Bench, samples: Mapping[str, Sequence[tuple[float, float]]]) -> None:
+    tps = next(
+        (series_data for series_data in bench.findings.series if series_data.name == "tps"), None
+    )
     verdict = judge(tps.values) if tps else None
     if verdict is None:
         return
@@ -288,15 +295,19 @@ def _note_verdict(bench: Bench, found: Mapping[str, Sequence[tuple[float, float]
         text = _("Throughput ended at %(percent)s %% of what it was at the beginning.")
         bench.note("throughput_drifts", text, level="info", percent=f"{verdict.trend:.0f}")
     if verdict.dip < DIPPING:
-        _note_dip(bench, verdict, found)
+        _note_dip(bench, verdict, samples)
 
 
 def _note_dip(
-    bench: Bench, verdict: Verdict, found: Mapping[str, Sequence[tuple[float, float]]]
+    bench: Bench, verdict: Verdict, samples: Mapping[str, Sequence[tuple[float, float]]]
 ) -> None:
     """A dip is attributed to vacuum only if a vacuum ended at that time."""
     begun, ended = verdict.dip_at_s, verdict.dip_at_s + verdict.interval_s
-    counts = [count for at, count in found.get("autovacuums", ()) if begun - 2 <= at <= ended + 2]
+    counts = [
+        count
+        for seconds, count in samples.get("autovacuums", ())
+        if begun - 2 <= seconds <= ended + 2
+    ]
     if counts and counts[-1] > counts[0]:
         text = _(
             "Throughput fell to %(percent)s %% of its median in the %(length)s s from second "

@@ -131,8 +131,8 @@ def cluster(version_num: int, levels: Values) -> ClusterOptions:
 
 def measures(levels: Values, _parameters: Parameters) -> bool:
     """As in the report: shared_buffers with reading, wal_sync_method with updating."""
-    other = "wal_sync_method" if levels["operation"] == "read" else "shared_buffers"
-    return bool(levels[other] == AS_CONFIGURED)
+    unused_factor = "wal_sync_method" if levels["operation"] == "read" else "shared_buffers"
+    return bool(levels[unused_factor] == AS_CONFIGURED)
 
 
 def only_reads(levels: Values) -> bool:
@@ -164,7 +164,7 @@ SCENARIO = Scenario(
             "shared_buffers",
             choices={
                 AS_CONFIGURED: _("as configured"),
-                **{each: each for each in SIZES},
+                **{size: size for size in SIZES},
             },
             default=(AS_CONFIGURED,),
         ),
@@ -173,7 +173,7 @@ SCENARIO = Scenario(
             "wal_sync_method",
             choices={
                 AS_CONFIGURED: _("as configured"),
-                **{each: each for each in METHODS},
+                **{method: method for method in METHODS},
             },
             default=(AS_CONFIGURED,),
         ),

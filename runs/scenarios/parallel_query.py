@@ -105,28 +105,32 @@ def cluster(version_num: int, _levels: Values) -> ClusterOptions:
 
 def _note_parallel(bench: Bench, plan: Plan) -> None:
     """The parallel part: as the report defines it for this query, and in total."""
-    found = parallel.gathered(plan)
-    bench.measured(known_metrics.WORKERS_PLANNED, float(sum(each.planned for each in found)))
-    bench.measured(known_metrics.WORKERS_LAUNCHED, float(sum(each.launched for each in found)))
-    if not found:
+    gathered_nodes = parallel.gathered(plan)
+    bench.measured(
+        known_metrics.WORKERS_PLANNED, float(sum(gathered.planned for gathered in gathered_nodes))
+    )
+    bench.measured(
+        known_metrics.WORKERS_LAUNCHED, float(sum(gathered.launched for gathered in gathered_nodes))
+    )
+    if not gathered_nodes:
         if int(bench.levels["workers"]):
             message = _("The planner chose no parallel plan: the number of workers did nothing.")
             bench.note("not_parallel", message, level="info")
         return
-    bench.measured(known_metrics.GATHERED, sum(each.seconds for each in found))
+    bench.measured(known_metrics.GATHERED, sum(gathered.seconds for gathered in gathered_nodes))
     in_subplans = bench.levels["query"] == "Q10"
-    part = (parallel.seconds_in_subplans if in_subplans else parallel.seconds_to_the_last_step)(
-        plan
-    )
-    if part is not None:
-        bench.measured(known_metrics.PARALLEL_PART, part)
-    short = [each for each in found if each.launched < each.planned]
+    parallel_seconds = (
+        parallel.seconds_in_subplans if in_subplans else parallel.seconds_to_the_last_step
+    )(plan)
+    if parallel_seconds is not None:
+        bench.measured(known_metrics.PARALLEL_PART, parallel_seconds)
+    short = [gathered for gathered in gathered_nodes if gathered.launched < gathered.planned]
     if short:
         bench.note(
             "fewer_workers",
             _("%(number)s of %(all)s Gathers got fewer workers than planned: no process was free."),
             number=len(short),
-            all=len(found),
+            all=len(gathered_nodes),
         )
 
 

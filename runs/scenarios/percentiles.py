@@ -62,14 +62,14 @@ def log(directory: str, share_logged: float, version_num: int) -> pgbench.Log | 
 
 async def add(bench: Bench, logs: Sequence[Logged]) -> None:
     """Count the logs of all machines and add the percentiles; the figures do not need them."""
-    if any(each.log is None for each in logs):
+    if any(logged.log is None for logged in logs):
         _missing(bench, _("pgbench 9.2 cannot log a sample of its transactions"))
         return
-    found = await together(_counted(bench, each) for each in logs)
-    whole = [each for each in found if each is not None]
-    if len(whole) < len(logs):
+    histograms_read = await together(_counted(bench, logged) for logged in logs)
+    histograms = [histogram for histogram in histograms_read if histogram is not None]
+    if len(histograms) < len(logs):
         return
-    latencies = histogram.together(whole)
+    latencies = histogram.together(histograms)
     for percent, metric in LATENCY_PERCENTILES.items():
         value = latencies.percentile_ms(float(percent))
         if value is not None:
@@ -116,8 +116,8 @@ def _missing(bench: Bench, reason: str, **values: object) -> None:
 
 
 def _note_sample(bench: Bench, latencies: Histogram, logs: Sequence[Logged]) -> None:
-    transactions = sum(each.transactions for each in logs)
-    if any(each.log and each.log.share < 1 for each in logs):
+    transactions = sum(logged.transactions for logged in logs)
+    if any(logged.log and logged.log.share < 1 for logged in logs):
         bench.note(
             "latencies_sampled",
             _(

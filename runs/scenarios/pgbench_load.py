@@ -70,8 +70,8 @@ class PgbenchLoad:
         """`pgbench -i` with its options, then what a workload adds; or only its own tables."""
         workload = bench.plan.workload
         if workload is None or not workload.has_own_tables:
-            given = workload.init_options if workload else ""
-            options = command.init_options_for_tool(given, bench.plan.client_version_num)
+            init_options = workload.init_options if workload else ""
+            options = command.init_options_for_tool(init_options, bench.plan.client_version_num)
             fillfactor = bench.parameters.get("fillfactor", 100)
             await pgbench.initialise(bench, fillfactor=fillfactor, options=options)
         if workload is not None and workload.init_sql:
@@ -149,8 +149,8 @@ def only_reads(levels: Values) -> bool:
 def cluster(_version_num: int, levels: Values) -> ClusterOptions:
     """A different scale is different data, and so is what a user's workload initialises."""
     script = str(levels.get("script", ""))
-    own = () if script in BUILT_IN else (script,)
-    return ClusterOptions(data=(levels["scale"], *own))
+    own_data = () if script in BUILT_IN else (script,)
+    return ClusterOptions(data=(levels["scale"], *own_data))
 
 
 def has_psql_commands(sql: str) -> bool:

@@ -93,8 +93,8 @@ class PrewarmedTables:
 
     def seconds(self, parameters: Values) -> tuple[float, float]:
         """About 4 s to create a cluster, 0.3 s per scale unit to load."""
-        scale, (more, by_scale) = int(parameters["scale"]), self.seconds_more
-        return 4 + 0.3 * scale, more + by_scale * scale + parameters["duration"]
+        scale, (more_seconds, by_scale) = int(parameters["scale"]), self.seconds_more
+        return 4 + 0.3 * scale, more_seconds + by_scale * scale + parameters["duration"]
 
 
 async def prewarm(bench: Bench) -> None:
@@ -166,7 +166,7 @@ async def _explain(bench: Bench, scripts: Sequence[GivenScript], options: Option
         return
     # Each time with other values, as the load has them.
     times = instructions.MANY if bench.plan.treatment.instructions else 1
-    text = "\n".join(dict.fromkeys(each.text for each in scripts))
+    text = "\n".join(dict.fromkeys(script.text for script in scripts))
     path = f"{bench.directory}/explain.sql"
     command = pgbench.once(
         bench.plan.client_bindir,
@@ -184,7 +184,7 @@ async def _explain(bench: Bench, scripts: Sequence[GivenScript], options: Option
         "explain-load", argv, stdin=script, check=False, limit_s=EXPLAIN_SECONDS
     )
     plans = generators.plans(printed.stderr)
-    bench.statements += [each["statement"] for each in plans]
+    bench.statements += [plan["statement"] for plan in plans]
     bench.plans += plans[: min(len(plans) // times, MOST_PLANS)]
 
 
@@ -200,9 +200,9 @@ def _check_together(bench: Bench) -> None:
 
 def client_shares(clients: int, generators: int) -> list[int]:
     """The clients of each generator, as even as possible; if there are too many, some get none."""
-    share, rest = divmod(clients, generators)
-    shares = [share + (place < rest) for place in range(generators)]
-    return [each for each in shares if each]
+    share, remaining = divmod(clients, generators)
+    shares = [share + (number < remaining) for number in range(generators)]
+    return [share for share in shares if share]
 
 
 @dataclass(frozen=True)
@@ -266,8 +266,12 @@ class Load:
 
     @property
     def _plan(self) -> GeneratorPlan | None:
-        found = (each for each in self.bench.plan.generators if each.name == self.node.name)
-        return next(found, None)
+        plans = (
+            generator_plan
+            for generator_plan in self.bench.plan.generators
+            if generator_plan.name == self.node.name
+        )
+        return next(plans, None)
 
     @property
     def _paths(self) -> list[str]:
@@ -276,12 +280,12 @@ class Load:
         return [f"{self.node.directory}/script-{n}.sql" for n in range(1, len(self.scripts) + 1)]
 
     def _argv(self, seconds: int, *, is_counted: bool = True) -> tuple[str, ...]:
-        place, options = self._plan, self.options
+        generator_plan, options = self._plan, self.options
         entrance = self.bench.entrance
         share = self.clients / self.bench.clients
         command = pgbench.benchmark(
-            (place or self.bench.plan).client_bindir,
-            _connection(self.bench, place.address_of_database if place else ""),
+            (generator_plan or self.bench.plan).client_bindir,
+            _connection(self.bench, generator_plan.address_of_database if generator_plan else ""),
             client_version=self.version_num,
             scripts=[
                 pgbench.Script(path, script.weight)
@@ -298,7 +302,7 @@ class Load:
             random_seed=options.random_seed,
             log=self.log if is_counted else None,
         )
-        is_remote = place is not None or bool(entrance and entrance.address)
+        is_remote = generator_plan is not None or bool(entrance and entrance.address)
         secret = (f"PGPASSFILE={listening.passfile_of(self.node)}",) if is_remote else ()
         cpus = pinned(self.bench.plan.treatment.pgbench_cpus)
         return ("env", "LC_ALL=C", *secret, *cpus, *command)
@@ -339,16 +343,16 @@ def _read(bench: Bench, loads: Sequence[Load], steps: Sequence[StepResult]) -> l
     findings = bench.findings
     findings.tool_name = "pgbench"
     findings.tool_version = results[0].tool_version or versions.release_text(loads[0].version_num)
-    progress = generators.progress([each.progress for each in results])
+    progress = generators.progress([pgbench_result.progress for pgbench_result in results])
     findings.series += _series(progress)
     stalls.note_stalls(bench, progress)
     for result in results:
         if result.status != "complete":
             raise _not_complete(result)
-    whole = generators.combined(results)
-    findings.measurements.update(_measurements(whole))
-    if loads[0].options.maximum_tries and whole.failed_transactions is not None:
-        bench.measured(known_metrics.FAILED, float(whole.failed_transactions))
+    combined = generators.combined(results)
+    findings.measurements.update(_measurements(combined))
+    if loads[0].options.maximum_tries and combined.failed_transactions is not None:
+        bench.measured(known_metrics.FAILED, float(combined.failed_transactions))
     saturation.note_threads(bench, steps, [result.threads for result in results])
     if len(results) > 1:
         text = _(

@@ -43,18 +43,18 @@ printf '"%s" "%s"\n' "$2" "$(cat "$1/password")" >"$1/pgbouncer-users.txt"
 
 async def through(bench: Bench, measure: Callable[[], Awaitable[None]]) -> None:
     """Run the load through PgBouncer. Raises TargetProblem `pooler_does_not_start`."""
-    place = _Place(bench)
-    await place.configure()
-    path = f"{place.node.directory}/pgbouncer.ini"
-    pooler = bench.background(place.node, STEP, ("env", PATH, PROGRAM, path))
-    bench.of_the_load.append((place.node, STEP))
-    await place.wait_until_it_answers()
-    bench.entrance = Entrance(place.port, place.address)
+    pooler_place = _Place(bench)
+    await pooler_place.configure()
+    path = f"{pooler_place.node.directory}/pgbouncer.ini"
+    pooler = bench.background(pooler_place.node, STEP, ("env", PATH, PROGRAM, path))
+    bench.of_the_load.append((pooler_place.node, STEP))
+    await pooler_place.wait_until_it_answers()
+    bench.entrance = Entrance(pooler_place.port, pooler_place.address)
     await measure()
     bench.entrance = None
     result = await bench.ended(pooler)
     bench.keep("pgbouncer.log", f"{result.stdout}{result.stderr}")
-    if place.address:
+    if pooler_place.address:
         text = _(
             "The load went through PgBouncer on a machine of its own: transaction pooling, "
             "%(number)s connections to the server at most."
@@ -75,7 +75,7 @@ class _Place:
 
     def __init__(self, bench: Bench) -> None:
         self.bench = bench
-        machines = {each.name: each.host for each in bench.plan.machines}
+        machines = {machine_plan.name: machine_plan.host for machine_plan in bench.plan.machines}
         self.address = machines.get(bench.plan.pooler, "")
         nodes = {node.name: node for node in bench.nodes}
         self.node: Node = nodes.get(bench.plan.pooler, bench.database)
@@ -109,8 +109,10 @@ class _Place:
     def _addresses(self) -> Sequence[str]:
         if self.address:
             return [listening.checked(self.address)]
-        known_by = [each.address_of_database for each in self.bench.plan.generators]
-        return [listening.checked(each) for each in known_by]
+        known_by = [
+            generator_plan.address_of_database for generator_plan in self.bench.plan.generators
+        ]
+        return [listening.checked(address) for address in known_by]
 
     async def _admission(self) -> str:
         """Only the machines of the load, and by the password that the database asks for."""
@@ -124,12 +126,12 @@ class _Place:
         ]
         method = listening.method_of(bench)
         lines = ["local all all trust"]
-        lines += [f"host all {SUPERUSER} {each} {method}" for each in sorted(set(sources))]
+        lines += [f"host all {SUPERUSER} {source} {method}" for source in sorted(set(sources))]
         hba, text = f"{folder}/pgbouncer-hba.conf", "\n".join([*lines, ""])
         await bench.write("admit-to-pooler", hba, text, on=self.node)
-        made = await bench.run("sh", "-c", _USERS, "users", folder, SUPERUSER, on=self.node)
-        if made.exit_status != 0:
-            raise self._does_not_start(made.stderr.decode(errors="replace"))
+        reply = await bench.run("sh", "-c", _USERS, "users", folder, SUPERUSER, on=self.node)
+        if reply.exit_status != 0:
+            raise self._does_not_start(reply.stderr.decode(errors="replace"))
         return f"auth_type = hba\nauth_hba_file = {hba}\nauth_file = {folder}/pgbouncer-users.txt"
 
     async def wait_until_it_answers(self) -> None:
@@ -146,10 +148,10 @@ class _Place:
                 return
             await asyncio.sleep(0.2)
         folder = f"{self.node.steps_directory}/{STEP}"
-        answer = await bench.run(
+        reply = await bench.run(
             "sh", "-c", 'tail -n 5 "$1"/out "$1"/err', "tail", folder, on=self.node
         )
-        raise self._does_not_start(answer.stdout.decode(errors="replace"))
+        raise self._does_not_start(reply.stdout.decode(errors="replace"))
 
     def _does_not_start(self, output: str) -> TargetProblem:
         return TargetProblem(

@@ -76,6 +76,6 @@ def of_cell(slug: str, levels: Mapping[str, Level]) -> Scenario:
 
 def metrics() -> dict[str, Metric]:
     """Every metric of every scenario and of the monitors, by name."""
-    own = {metric.name: metric for scenario in every() for metric in scenario.metrics}
-    further = (*MONITORED, known_metrics.BEHIND)
-    return own | {metric.name: metric for metric in further}
+    scenario_metrics = {metric.name: metric for scenario in every() for metric in scenario.metrics}
+    further_metrics = (*MONITORED, known_metrics.BEHIND)
+    return scenario_metrics | {metric.name: metric for metric in further_metrics}

@@ -87,30 +87,32 @@ def series(printed: str, begin: float) -> list[SeriesData]:
         words = line.split("\t")
         if len(words) == 3 + len(PHASES):
             rows[words[1]][round(float(words[0]) - begin)] = words[2:]
-    found = []
+    series_found = []
     for name, values in sorted(rows.items()):
         seconds = range(min(values), max(values) + 1)
         columns = [[values.get(second) for second in seconds]]
-        found.append(_column(name, known_metrics.REPLAY_BYTES, columns[0], 0, seconds[0]))
-        for place, phase in enumerate(PHASES, start=1):
-            made = _column(
-                f"{name}_{phase}", known_metrics.PHASE_LAG, columns[0], place, seconds[0]
+        series_found.append(_column(name, known_metrics.REPLAY_BYTES, columns[0], 0, seconds[0]))
+        for column, phase in enumerate(PHASES, start=1):
+            phase_series = _column(
+                f"{name}_{phase}", known_metrics.PHASE_LAG, columns[0], column, seconds[0]
             )
-            found += [made] if any(value is not None for value in made.values) else []
-    return found
+            series_found += (
+                [phase_series] if any(value is not None for value in phase_series.values) else []
+            )
+    return series_found
 
 
 def _column(
-    name: str, metric: Metric, rows: Sequence[list[str] | None], place: int, start: float
+    name: str, metric: Metric, rows: Sequence[list[str] | None], column: int, start: float
 ) -> SeriesData:
-    values = tuple(float(row[place]) if row and row[place] else None for row in rows)
+    values = tuple(float(row[column]) if row and row[column] else None for row in rows)
     return SeriesData(f"{name}_{metric.name}", metric.unit, values, start=start)
 
 
 def _sql(version_num: int) -> str:
     behind = standbys.behind_sql(version_num)
     if version_num >= LSN_SINCE:
-        lags = [f"round((extract(epoch from {each}_lag) * 1000)::numeric, 3)" for each in PHASES]
+        lags = [f"round((extract(epoch from {phase}_lag) * 1000)::numeric, 3)" for phase in PHASES]
     else:
         lags = ["NULL"] * len(PHASES)
     columns = f"application_name, {behind}, {', '.join(lags)}"
@@ -164,13 +166,13 @@ def states(levels: Values) -> dict[str, str]:
     as_asked = "quorum" if _is_quorum(levels) else "sync"
     names = standby_names(levels)
     number = levels["sync_standbys"]
-    return {name: as_asked if place < number else "async" for place, name in enumerate(names)}
+    return {name: as_asked if position < number else "async" for position, name in enumerate(names)}
 
 
 def standby_names(levels: Values) -> list[str]:
     """The standbys of a cell; the synchronous ones come first."""
     number = int(levels["sync_standbys"]) + int(levels["async_standbys"])
-    return [f"standby{place}" for place in range(1, number + 1)]
+    return [f"standby{number_of_standby}" for number_of_standby in range(1, number + 1)]
 
 
 def _is_quorum(levels: Values) -> bool:
@@ -192,10 +194,10 @@ def arrangement(_version_num: int, levels: Values) -> tuple[FurtherCluster, ...]
 
 def measures(levels: Values, parameters: Parameters) -> bool:
     """At most three standbys; with `standbys` exactly as many. A quorum needs synchronous ones."""
-    number, wanted = len(standby_names(levels)), parameters.get("standbys")
+    number, wanted_number = len(standby_names(levels)), parameters.get("standbys")
     if _is_quorum(levels) and not levels["sync_standbys"]:
         return False
-    return number == wanted if wanted else number <= MOST_STANDBYS
+    return number == wanted_number if wanted_number else number <= MOST_STANDBYS
 
 
 def _from_9_6(number: int) -> Requirement:
@@ -230,7 +232,9 @@ SCENARIO = Scenario(
         ChoiceFactor(
             "synchronous_commit",
             "synchronous_commit",
-            choices={each: each for each in ("on", "remote_apply", "remote_write", "local", "off")},
+            choices={
+                level: level for level in ("on", "remote_apply", "remote_write", "local", "off")
+            },
             default=("on",),
         ),
         ChoiceFactor(

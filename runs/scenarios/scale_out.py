@@ -96,8 +96,8 @@ class ScaleOut(pgbench.PrewarmedTables):
         await foreign_tables.require(bench)
         names, scale = list(bench.members), total_scale(bench.levels, bench.parameters)
         await together(
-            bench.sql(f"load-{name}", shard_sql(scale, place, len(names)), at=name)
-            for place, name in enumerate(names)
+            bench.sql(f"load-{name}", shard_sql(scale, shard, len(names)), at=name)
+            for shard, name in enumerate(names)
         )
         await foreign_tables.link(bench, names)
         await bench.sql("create-partitions", coordinator_sql(names))
@@ -171,17 +171,17 @@ def total_scale(levels: Values, parameters: Values) -> int:
     return int(parameters["scale"]) * nodes
 
 
-def shard_sql(scale: int, place: int, nodes: int) -> str:
+def shard_sql(scale: int, shard: int, nodes: int) -> str:
     """Loads a node with its share of the rows: those that the hash of the key assigns to it."""
     lines = ["CREATE TABLE shard (id int) PARTITION BY HASH (id);"]
     for name, key, columns, rows, values in TABLES:
         lines.append(f"CREATE TABLE {name} ({columns});")
         if not rows:
             continue
-        own = f"satisfies_hash_partition('shard'::regclass, {nodes}, {place}, id)"
+        condition = f"satisfies_hash_partition('shard'::regclass, {nodes}, {shard}, id)"
         series = f"generate_series(1, {rows * scale}) AS id"
         lines += [
-            f"INSERT INTO {name} SELECT {values} FROM {series} WHERE {own};",
+            f"INSERT INTO {name} SELECT {values} FROM {series} WHERE {condition};",
             f"ALTER TABLE {name} ADD PRIMARY KEY ({key});",
         ]
     return "\n".join([*lines, "DROP TABLE shard;", "VACUUM ANALYZE;", "CHECKPOINT;"])
@@ -194,9 +194,9 @@ def coordinator_sql(nodes: list[str]) -> str:
         lines.append(f"CREATE TABLE {name} ({columns}) PARTITION BY HASH ({key});")
         lines += [
             f"CREATE FOREIGN TABLE {name}_{node} PARTITION OF {name} "
-            f"FOR VALUES WITH (MODULUS {len(nodes)}, REMAINDER {place}) "
+            f"FOR VALUES WITH (MODULUS {len(nodes)}, REMAINDER {remainder}) "
             f"SERVER {node} OPTIONS (schema_name 'public', table_name '{name}');"
-            for place, node in enumerate(nodes)
+            for remainder, node in enumerate(nodes)
         ]
         lines.append(f"ANALYZE {name};")
     return "\n".join(lines)
@@ -267,7 +267,7 @@ SCENARIO = Scenario(
     arrangement=arrangement,
     kind="sharded",
     extensions=tuple(
-        ExtensionRequirement(foreign_tables.EXTENSION, "cluster", each) for each in NODES
+        ExtensionRequirement(foreign_tables.EXTENSION, "cluster", node) for node in NODES
     ),
     requires=(Requirement(SINCE, _("hash partitions came with PostgreSQL 11.")),),
     places={

@@ -27,20 +27,22 @@ def longest(points: Sequence[ProgressPoint]) -> Stall | None:
 
     The first interval includes connecting and does not count.
     """
-    known = [point for point in points[1:] if point.tps is not None]
-    usual = sum(point.tps or 0.0 for point in known) / len(known) if known else 0.0
-    found: Stall | None = None
+    known_points = [point for point in points[1:] if point.tps is not None]
+    usual = (
+        sum(point.tps or 0.0 for point in known_points) / len(known_points) if known_points else 0.0
+    )
+    stall: Stall | None = None
     begun: float | None = None
     for before, point in pairwise(points):
         if point.tps != 0:
             begun = None
             continue
         begun = before.seconds if begun is None else begun
-        if found is None or point.seconds - begun > found.seconds:
-            found = Stall(begun, point.seconds - begun)
-    if found is None or found.seconds < SHORTEST_SECONDS:
+        if stall is None or point.seconds - begun > stall.seconds:
+            stall = Stall(begun, point.seconds - begun)
+    if stall is None or stall.seconds < SHORTEST_SECONDS:
         return None
-    return found if found.seconds * usual >= MISSED_TRANSACTIONS else None
+    return stall if stall.seconds * usual >= MISSED_TRANSACTIONS else None
 
 
 def note_stalls(bench: Bench, points: Sequence[ProgressPoint]) -> None:

@@ -69,14 +69,14 @@ class StorageBandwidth:
     async def _look(self, bench: Bench, folder: str) -> None:
         """The type of the file system; in memory there is no device to measure."""
         await bench.step("make-folder", ["mkdir", "-p", folder])
-        found = await bench.step("look-at-file-system", ["stat", "-f", "-c", "%T", folder])
-        if found.stdout.strip() in IN_MEMORY:
+        step_result = await bench.step("look-at-file-system", ["stat", "-f", "-c", "%T", folder])
+        if step_result.stdout.strip() in IN_MEMORY:
             raise TargetProblem(
                 _("%(path)s is in memory (%(stdout)s)."),
                 code="memory_file_system",
                 remedy=_("Give the server a base directory on the device that is to be measured."),
                 path=bench.database.base.path,
-                stdout=found.stdout.strip(),
+                stdout=step_result.stdout.strip(),
             )
         mount = await bench.step("look-at-mount", ["findmnt", "-T", folder], check=False)
         bench.keep("mount.txt", mount.stdout)

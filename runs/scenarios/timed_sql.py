@@ -46,15 +46,17 @@ async def repeated(
 
     The times fill a second then, within one session, and the median is the result.
     """
-    first = await timed(bench, name, query, before=before, timeout_s=timeout_s, is_repeated=True)
-    if first.is_cut or first.seconds >= FULL_SECONDS:
-        return first
-    times = min(MOST_TIMES, math.ceil(FULL_SECONDS / max(first.seconds, 0.001)))
-    lines = [*(f"{each};" for each in before), "\\o /dev/null", "\\timing on"]
+    first_time = await timed(
+        bench, name, query, before=before, timeout_s=timeout_s, is_repeated=True
+    )
+    if first_time.is_cut or first_time.seconds >= FULL_SECONDS:
+        return first_time
+    times = min(MOST_TIMES, math.ceil(FULL_SECONDS / max(first_time.seconds, 0.001)))
+    lines = [*(f"{statement};" for statement in before), "\\o /dev/null", "\\timing on"]
     lines += [f"{_bare(query)};"] * times
     result = await _executed(bench, f"{name}-repeated", lines)
-    found = [float(each) / 1000 for each in _TIME.findall(result.stdout)]
-    if result.exit_status != 0 or len(found) != times:
+    seconds = [float(milliseconds) / 1000 for milliseconds in _TIME.findall(result.stdout)]
+    if result.exit_status != 0 or len(seconds) != times:
         raise failed(result, bench.database.base.path)
     bench.note(
         "statement_repeated",
@@ -66,7 +68,7 @@ async def repeated(
         name=name,
         times=times,
     )
-    return replace(first, seconds=median([first.seconds, *found]))
+    return replace(first_time, seconds=median([first_time.seconds, *seconds]))
 
 
 async def timed(
@@ -87,7 +89,11 @@ async def timed(
     the statement, which is a valid result. Raises TargetProblem `step_failed` for other errors.
     """
     limit = [f"SET statement_timeout = '{timeout_s}s'"] if timeout_s else []
-    lines = [*(f"{each};" for each in (*before, *limit)), "\\timing on", f"{_bare(statement)};"]
+    lines = [
+        *(f"{statement};" for statement in (*before, *limit)),
+        "\\timing on",
+        f"{_bare(statement)};",
+    ]
     result = await _executed(bench, name, lines)
     if _TIMED_OUT in result.stderr:
         text = _(
@@ -134,7 +140,7 @@ async def planned(
     bench: Bench, name: str, query: str, *, before: Sequence[str] = (), at: str = MAIN
 ) -> Plan:
     """The plan of a query that is not executed; stored as the artifact `plan-NAME.json`."""
-    lines = [*(f"{each};" for each in before), f"{EXPLAIN_ONLY} {_bare(query)};"]
+    lines = [*(f"{statement};" for statement in before), f"{EXPLAIN_ONLY} {_bare(query)};"]
     return _kept(bench, name, await bench.sql(f"plan-{name}", "\n".join(lines), at=at))
 
 

@@ -43,11 +43,13 @@ class ScheduleSerializer(serializers.Serializer[Schedule]):
     weekdays = serializers.ListField(child=serializers.IntegerField())
     at = computed(
         serializers.CharField,
-        lambda it: f"{it.hour:02}:{it.minute:02}",
+        lambda schedule: f"{schedule.hour:02}:{schedule.minute:02}",
         help_text="Hour and minute in its time zone.",
     )
     time_zone = serializers.CharField()
-    is_paused = computed(serializers.BooleanField, lambda it: not it.enabled, "It queues nothing.")
+    is_paused = computed(
+        serializers.BooleanField, lambda schedule: not schedule.enabled, "It queues nothing."
+    )
     next_at = serializers.DateTimeField(allow_null=True)
     # The newest five firings, the newest first.
     events = ScheduleEventSerializer(source="newest_events", many=True)
@@ -110,17 +112,17 @@ class ScheduleDoor(ReadOnlyDoor[Schedule]):
     @extend_schema(request=NewScheduleSerializer, examples=[MADE])
     def create(self, request: Request) -> Response:
         """Queue a campaign's design again automatically."""
-        wanted = dict(doors.taken(NewScheduleSerializer, request).validated_data)
-        campaign = self._campaign(wanted.pop("campaign"))
+        body = dict(doors.taken(NewScheduleSerializer, request).validated_data)
+        campaign = self._campaign(body.pop("campaign"))
         permissions.require(reader(request), Right.QUEUE, campaign.project)
         may_prioritise = permissions.may_for(reader(request), Right.PRIORITISE, campaign.project)
-        made = schedules.create(
+        schedule = schedules.create(
             campaign=campaign,
             by=person(request),
             may_prioritise=may_prioritise,
-            **{"title": "", **wanted},
+            **{"title": "", **body},
         )
-        return self.shown(self.get_queryset().get(pk=made.pk), status.HTTP_201_CREATED)
+        return self.shown(self.get_queryset().get(pk=schedule.pk), status.HTTP_201_CREATED)
 
     @extend_schema(request=ChangedScheduleSerializer)
     def partial_update(self, request: Request, pk: str) -> Response:
@@ -143,10 +145,10 @@ class ScheduleDoor(ReadOnlyDoor[Schedule]):
         return self.acted(schedules.enable, enabled=True)
 
     def _campaign(self, slug: str) -> Campaign:
-        seen = projects.visible(Campaign.objects.all(), to=reader(self.request))
-        found = seen.filter(slug=slug).first()
-        if found is None:
+        visible_campaigns = projects.visible(Campaign.objects.all(), to=reader(self.request))
+        campaign = visible_campaigns.filter(slug=slug).first()
+        if campaign is None:
             message = _("There is no campaign %(slug)s.") % {"slug": slug}
             raise ValidationError({"campaign": [ErrorDetail(message, "does_not_exist")]})
-        require_own(self.request, lambda token: projects.is_own(found, token))
-        return found
+        require_own(self.request, lambda token: projects.is_own(campaign, token))
+        return campaign

@@ -99,13 +99,13 @@ def _schedule(request: HttpRequest, schedule_id: int) -> Schedule:
     return get_object_or_404(schedule_selectors.listed(to=request.user), pk=schedule_id)
 
 
-def _create(request: HttpRequest, given: dict[str, Any], campaign: Campaign) -> None:
-    at = given.pop("at")
+def _create(request: HttpRequest, fields: dict[str, Any], campaign: Campaign) -> None:
+    time_of_day = fields.pop("at")
     schedules.create(
         campaign=campaign,
-        hour=at.hour,
-        minute=at.minute,
+        hour=time_of_day.hour,
+        minute=time_of_day.minute,
         by=cast(User, request.user),
         may_prioritise=permissions.may_for(request.user, Right.PRIORITISE, campaign.project),
-        **given,
+        **fields,
     )

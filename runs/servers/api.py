@@ -69,7 +69,7 @@ class HardwareRowSerializer(serializers.Serializer[HardwareRow]):
     facts = serializers.DictField(source="hardware.facts")
     servers = computed(
         serializers.ListField,
-        lambda row: [each.slug for each in row.servers],
+        lambda row: [server.slug for server in row.servers],
         "Their slugs.",
         child=serializers.CharField(),
     )
@@ -95,9 +95,9 @@ class HardwareDoor(ReadOnlyDoor[HardwareProfile]):
     lookup_value_converter = "int"
     filterset_class = HardwareFilters
 
-    def prepared(self, found: Sequence[Any]) -> Sequence[HardwareRow]:
+    def prepared(self, profiles: Sequence[Any]) -> Sequence[HardwareRow]:
         """Profiles with what was measured on them."""
-        return hardware.rows(found, to=reader(self.request))
+        return hardware.rows(profiles, to=reader(self.request))
 
 
 class EnvironmentSerializer(serializers.Serializer[Environment]):
@@ -153,7 +153,7 @@ class ServerSerializer(serializers.Serializer[Server]):
     maintenance = serializers.SerializerMethodField()
     host_key_fingerprint = computed(
         serializers.CharField,
-        lambda it: fingerprint(it.host_key) if it.host_key else None,
+        lambda server: fingerprint(server.host_key) if server.host_key else None,
         help_text="SHA256 of the pinned key, as ssh-keygen prints it; null before it is pinned.",
         allow_null=True,
     )
@@ -178,8 +178,8 @@ class ServerSerializer(serializers.Serializer[Server]):
         """Null where runs may begin."""
         if not server.is_maintained:
             return None
-        shown = {"reason": server.maintenance_reason, "until": server.maintenance_until}
-        return dict(MaintenanceSerializer(shown).data)
+        maintenance = {"reason": server.maintenance_reason, "until": server.maintenance_until}
+        return dict(MaintenanceSerializer(maintenance).data)
 
 
 @addresses.door(
@@ -297,8 +297,8 @@ class PreflightDoor(AskedDoor):
 
         The answer comes at once; its `url` (also in `Location`) has the findings seconds later.
         """
-        given = doors.taken(CampaignDraftSerializer, request)
-        return self.accepted(server_checks.of_draft(draft=given.unchecked_draft()))
+        serializer = doors.taken(CampaignDraftSerializer, request)
+        return self.accepted(server_checks.of_draft(draft=serializer.unchecked_draft()))
 
 
 @addresses.door(

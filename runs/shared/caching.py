@@ -57,14 +57,16 @@ def versions(campaigns: Iterable[int]) -> Versions:
     """The versions of these campaigns and of what all share. One query."""
     if connection.in_atomic_block:
         return NEVER
-    own = [f"campaign {each}" for each in sorted(set(campaigns))]
-    progress = [f"{each} runs" for each in own]
-    listed = CacheVersion.objects.filter(subject__in=[*own, *progress, *SHARED])
-    found = dict(listed.values_list("subject", "number"))
-    if any(each not in found for each in own):
+    subjects = [f"campaign {campaign}" for campaign in sorted(set(campaigns))]
+    progress = [f"{subject} runs" for subject in subjects]
+    cache_versions = CacheVersion.objects.filter(subject__in=[*subjects, *progress, *SHARED])
+    number_of = dict(cache_versions.values_list("subject", "number"))
+    if any(subject not in number_of for subject in subjects):
         return NEVER
-    results = " ".join(f"{each}={found.get(each, 0)}" for each in (*own, *SHARED))
-    return Versions(results, " ".join([results, *(str(found.get(each, 0)) for each in progress)]))
+    results = " ".join(f"{subject}={number_of.get(subject, 0)}" for subject in (*subjects, *SHARED))
+    return Versions(
+        results, " ".join([results, *(str(number_of.get(subject, 0)) for subject in progress)])
+    )
 
 
 def answer(key: object, version: str | None, make: Callable[[], T]) -> T:
@@ -76,12 +78,12 @@ def answer(key: object, version: str | None, make: Callable[[], T]) -> T:
     if version is None:
         return make()
     name = _name(key, version)
-    known: T | None = _cached(lambda: cache.get(name))
-    if known is not None:
-        return known
-    found = make()
-    _cached(lambda: cache.set(name, found, KEEP_SECONDS))
-    return found
+    cached: T | None = _cached(lambda: cache.get(name))
+    if cached is not None:
+        return cached
+    value = make()
+    _cached(lambda: cache.set(name, value, KEEP_SECONDS))
+    return value
 
 
 @dataclass(frozen=True)
@@ -99,12 +101,14 @@ class Latest:
 def latest(key: object, version: str, ask: Callable[[], object] = lambda: None) -> Latest:
     """What control made last for this key; `ask` it where that is not of `version`."""
     name = _name(key, LATEST, "")
-    kept = _cached(lambda: cache.get(name)) or _NOTHING_KEPT
-    value, kept_version, made_at, _seconds = kept
-    found = Latest(value, made_at, kept_version == version)
-    if not found.is_current and _cached(lambda: cache.add(f"{name}:asked", 1, ASKING_SECONDS)):
+    entry = _cached(lambda: cache.get(name)) or _NOTHING_KEPT
+    value, kept_version, made_at, _seconds = entry
+    latest_value = Latest(value, made_at, kept_version == version)
+    if not latest_value.is_current and _cached(
+        lambda: cache.add(f"{name}:asked", 1, ASKING_SECONDS)
+    ):
         ask()
-    return found
+    return latest_value
 
 
 def make_latest(key: object, version: str, make: Callable[[], Mapping[Any, object]]) -> None:
@@ -113,17 +117,19 @@ def make_latest(key: object, version: str, make: Callable[[], Mapping[Any, objec
     What is made has other keys too. One at a time of all that there are: meanwhile nothing is made,
     and has to be asked for again.
     """
-    kept = cache.get(_name(key, LATEST, "")) or _NOTHING_KEPT
-    _value, kept_version, made_at, seconds = kept
+    kept_entry = cache.get(_name(key, LATEST, "")) or _NOTHING_KEPT
+    _value, kept_version, made_at, seconds = kept_entry
     is_too_soon = time.time() < made_at + SELDOM * seconds
     if kept_version == version or is_too_soon or not cache.add(MAKING, 1, MAKING_SECONDS):
         return
     try:
         began = time.monotonic()
-        found = make()
+        value_of = make()
         entry = (version, time.time(), time.monotonic() - began)
-        named = {_name(each, LATEST, ""): (value, *entry) for each, value in found.items()}
-        cache.set_many(named, KEEP_LATEST_SECONDS)
+        entries = {
+            _name(key_made, LATEST, ""): (value, *entry) for key_made, value in value_of.items()
+        }
+        cache.set_many(entries, KEEP_LATEST_SECONDS)
     finally:
         cache.delete(MAKING)
 

@@ -30,8 +30,8 @@ def give_back() -> None:
 
 def has_any(*rows: QuerySet[Any]) -> bool:
     """Whether any of these has a row. One query, which ends at the first."""
-    first, *others = (each.order_by().values_list(Value(1))[:1] for each in rows)
-    return bool(first.union(*others, all=True)[:1])
+    first_rows, *further_rows = (queryset.order_by().values_list(Value(1))[:1] for queryset in rows)
+    return bool(first_rows.union(*further_rows, all=True)[:1])
 
 
 def ends_if_idle(seconds: float = IDLE_SECONDS) -> Func:
@@ -60,12 +60,12 @@ def perform(statements: Iterable[Statement]) -> list[Rows]:
     Each sees what was committed before it started itself, so one can wait for a lock, and the next
     one can read what the lock protects.
     """
-    found: list[Rows] = []
+    row_sets: list[Rows] = []
     with connection.cursor() as cursor:
-        for each in statements:
-            cursor.execute(each.sql, each.parameters)
-            found.append(cursor.fetchall() if cursor.description else [])
-    return found
+        for statement in statements:
+            cursor.execute(statement.sql, statement.parameters)
+            row_sets.append(cursor.fetchall() if cursor.description else [])
+    return row_sets
 
 
 def copy(table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
@@ -82,7 +82,7 @@ def copy(table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> N
 
 def array(values: Iterable[float | None]) -> str:
     """An array of numbers as COPY reads it."""
-    return "{" + ",".join("NULL" if each is None else repr(each) for each in values) + "}"
+    return "{" + ",".join("NULL" if number is None else repr(number) for number in values) + "}"
 
 
 def ask(questions: Mapping[str, Statement]) -> dict[str, Rows]:

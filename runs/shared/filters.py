@@ -49,15 +49,19 @@ class Filters(django_filters.FilterSet):  # type: ignore[misc]
 
     def get_form_class(self) -> Any:
         """The form, without the descriptions, for which a list has no room."""
-        for each in self.filters.values():
-            each.extra.pop("help_text", None)
+        for field_filter in self.filters.values():
+            field_filter.extra.pop("help_text", None)
         return super().get_form_class()
 
     @property
     def fields(self) -> list[forms.BoundField]:
         """What the page draws."""
         visible = self.form.visible_fields()
-        return [each for each in visible if each.name in self.shown or each.data]
+        return [
+            bound_field
+            for bound_field in visible
+            if bound_field.name in self.shown or bound_field.data
+        ]
 
 
 class WordsFilter(django_filters.CharFilter):  # type: ignore[misc]
@@ -103,8 +107,8 @@ class NamedFilter(django_filters.CharFilter):  # type: ignore[misc]
         """Those of what has the name; without one it does not filter."""
         if not value:
             return qs
-        found = qs.filter(**{self._path: keys_of(self.parent, self._kind, value)})
-        return found.distinct() if self.distinct else found
+        filtered = qs.filter(**{self._path: keys_of(self.parent, self._kind, value)})
+        return filtered.distinct() if self.distinct else filtered
 
 
 def keys_of(filters: Filters, kind: type[Model], value: str) -> list[int]:

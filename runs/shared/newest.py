@@ -14,12 +14,14 @@ class _Unnest(Func):
     output_field = BigIntegerField()
 
 
-def of_each(rows: QuerySet[M], others: QuerySet[Any], *, by: str, number: int) -> QuerySet[M]:
-    """So many of the rows of each, the newest first; `by` is the rows' key of the others.
+def of_each(
+    rows: QuerySet[M], owners: QuerySet[Any], *, foreign_key: str, number: int
+) -> QuerySet[M]:
+    """So many of the rows of each, the newest first; `foreign_key` is the rows' key of the others.
 
     For a Prefetch, in whose place a slice numbers all rows to show a few. An index by this key and
     the rows' own finds them.
     """
-    own = rows.model._default_manager.filter(**{by: OuterRef("pk")}).order_by("-pk")
-    keys = others.order_by().annotate(newest=_Unnest(ArraySubquery(own.values("pk")[:number])))
+    own_rows = rows.model._default_manager.filter(**{foreign_key: OuterRef("pk")}).order_by("-pk")
+    keys = owners.order_by().annotate(newest=_Unnest(ArraySubquery(own_rows.values("pk")[:number])))
     return rows.filter(pk__in=keys.values("newest")).order_by("-pk")

@@ -85,7 +85,7 @@ class ProjectField(forms.ModelChoiceField):  # type: ignore[type-arg]  # not gen
 
     def _usual(self) -> Project:
         offered = list(self.queryset or ())
-        default = next((each for each in offered if each.slug == projects.DEFAULT), None)
+        default = next((project for project in offered if project.slug == projects.DEFAULT), None)
         return default or next(iter(offered), None) or projects.default()
 
 
@@ -106,7 +106,7 @@ class Page:
 
 def page(
     rows: QuerySet[Any],
-    given: QueryDict,
+    query: QueryDict,
     *,
     size: int | None = None,
     by: str = "-pk",
@@ -119,61 +119,65 @@ def page(
     """
     size = size or PAGE_SIZE
     order = ("-pk",) if by == "-pk" else (by, "pk")
-    is_back = "before" in given
-    key = given.get("before") or given.get("after") or ""
+    is_back = "before" in query
+    key = query.get("before") or query.get("after") or ""
     end = _end(rows, key, by) if key else None
     if end is not None and is_back:
         turned = [name.removeprefix("-") if name[0] == "-" else f"-{name}" for name in order]
-        found = _first(
+        rows_found = _first(
             rows.filter(_past_end(end, by, is_forward=False)).order_by(*turned), size, to
         )
-        if len(found) > size:
-            return _page(given, found[:size][::-1], has_before=True, has_after=True)
+        if len(rows_found) > size:
+            return _page(query, rows_found[:size][::-1], has_before=True, has_after=True)
     elif end is not None:
-        found = _first(rows.filter(_past_end(end, by, is_forward=True)).order_by(*order), size, to)
-        if found:
-            return _page(given, found[:size], has_before=True, has_after=len(found) > size)
-    found = _first(rows.order_by(*order), size, to)
-    return _page(given, found[:size], has_before=False, has_after=len(found) > size)
+        rows_found = _first(
+            rows.filter(_past_end(end, by, is_forward=True)).order_by(*order), size, to
+        )
+        if rows_found:
+            return _page(
+                query, rows_found[:size], has_before=True, has_after=len(rows_found) > size
+            )
+    rows_found = _first(rows.order_by(*order), size, to)
+    return _page(query, rows_found[:size], has_before=False, has_after=len(rows_found) > size)
 
 
 def _first(rows: QuerySet[Any], size: int, to: Reader | None) -> list[Any]:
     return list(rows[: size + 1] if to is None else newest(rows, to=to, number=size + 1))
 
 
-def _end(rows: QuerySet[Any], key: str, by: str) -> tuple[int, Any] | None:
+def _end(rows: QuerySet[Any], key: str, order_field: str) -> tuple[int, Any] | None:
     """The key of the row that the address names, and what the list is ordered by."""
     if not (key.isascii() and key.isdigit() and len(key) <= LONGEST):
         return None
-    if by == "-pk":
+    if order_field == "-pk":
         return int(key), None
-    there = rows.filter(pk=int(key)).values_list(by, flat=True)
-    return next(((int(key), value) for value in there), None)
+    order_values = rows.filter(pk=int(key)).values_list(order_field, flat=True)
+    return next(((int(key), value) for value in order_values), None)
 
 
-def _past_end(end: tuple[int, Any], by: str, *, is_forward: bool) -> Q:
+def _past_end(end: tuple[int, Any], order_field: str, *, is_forward: bool) -> Q:
     """The rows on one side of the end, without itself."""
     key, value = end
-    if by == "-pk":
+    if order_field == "-pk":
         return Q(pk__lt=key) if is_forward else Q(pk__gt=key)
     side = "gt" if is_forward else "lt"
-    return Q(**{f"{by}__{side}": value}) | Q(**{by: value, f"pk__{side}": key})
+    return Q(**{f"{order_field}__{side}": value}) | Q(**{order_field: value, f"pk__{side}": key})
 
 
-def _page(given: QueryDict, shown: list[Any], *, has_before: bool, has_after: bool) -> Page:
+def _page(query: QueryDict, rows_shown: list[Any], *, has_before: bool, has_after: bool) -> Page:
     return Page(
-        shown,
-        beside(given, before=shown[0].pk) if shown and has_before else "",
-        beside(given, after=shown[-1].pk) if shown and has_after else "",
+        rows_shown,
+        beside(query, before=rows_shown[0].pk) if rows_shown and has_before else "",
+        beside(query, after=rows_shown[-1].pk) if rows_shown and has_after else "",
     )
 
 
-def beside(given: QueryDict, **place: int) -> str:
+def beside(given_query: QueryDict, **changes: int) -> str:
     """The query with the same filters at another place of the list."""
-    query = given.copy()
-    for name in ("after", "before", *place):
+    query = given_query.copy()
+    for name in ("after", "before", *changes):
         query.pop(name, None)
-    return f"{query.urlencode()}&{urlencode(place)}".lstrip("&")
+    return f"{query.urlencode()}&{urlencode(changes)}".lstrip("&")
 
 
 R = TypeVar("R", bound=HttpResponseBase)
@@ -186,12 +190,12 @@ def live(request: HttpRequest, template: str, context: Mapping[str, Any]) -> Htt
     Its stamp is a header, which static/js/poll.js gives back with the next request. The part has no
     form: the token in it would be another one each time.
     """
-    answer = render(request, template, context)
-    stamp = hashlib.sha256(answer.content).hexdigest()[:16]
+    response = render(request, template, context)
+    stamp = hashlib.sha256(response.content).hexdigest()[:16]
     if request.headers.get(STAMP) == stamp:
         return HttpResponse(status=204)
-    answer[STAMP] = stamp
-    return answer
+    response[STAMP] = stamp
+    return response
 
 
 @contextmanager

@@ -11,5 +11,5 @@ def rows(query: str, values: Any = None, *, of: type[Model] | None = None) -> li
     used = connections[router.db_for_read(of)] if of else connection
     with used.cursor() as cursor:
         cursor.execute(query, values)
-        found: list[Any] = cursor.fetchall()
-    return found
+        fetched: list[Any] = cursor.fetchall()
+    return fetched

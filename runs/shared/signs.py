@@ -39,16 +39,16 @@ def signs() -> list[Sign]:
     """All signs of the last day, by kind and process. Raises RedisError, OSError."""
     client = redis_client()
     now = redis_time(client)
-    found = []
+    signs_found = []
     rows = cast(list[tuple[bytes, float]], client.zrange(KEY, 0, -1, withscores=True))
-    for name, at in rows:
+    for name, reported_at in rows:
         kind, process, *sites = name.decode().split("|")
         served = tuple(sites[0].split(",")) if sites else ()
-        found.append(Sign(kind, process, max(0.0, now - at), served))
-    return sorted(found, key=lambda sign: (sign.kind, sign.process))
+        signs_found.append(Sign(kind, process, max(0.0, now - reported_at), served))
+    return sorted(signs_found, key=lambda sign: (sign.kind, sign.process))
 
 
 def counted(name: str) -> dict[str, int]:
     """`restarts` by kind of process, `http_errors` by address. Raises RedisError, OSError."""
-    found = cast(dict[bytes, bytes], redis_client().hgetall(f"benchlab:{name.replace('_', '-')}"))
-    return {each.decode(): int(number) for each, number in found.items()}
+    counts = cast(dict[bytes, bytes], redis_client().hgetall(f"benchlab:{name.replace('_', '-')}"))
+    return {label.decode(): int(number) for label, number in counts.items()}

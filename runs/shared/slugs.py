@@ -73,26 +73,26 @@ def store(
 
 def free(
     model: type[models.Model],
-    wanted: str,
+    wanted_slug: str,
     *,
     project: Project | None = None,
-    taken: Collection[str] = (),
+    forbidden_slugs: Collection[str] = (),
 ) -> str:
     """The slug in this project, or the first of it with numbers from 2 on, that no row has yet."""
     slugs = model._default_manager.values_list("slug", flat=True)
-    for name in chain([wanted], islice(_numbered(wanted, _longest(model)), 1, None)):
+    for name in chain([wanted_slug], islice(_numbered(wanted_slug, _longest(model)), 1, None)):
         slug = in_project(name, project, of=model)
-        if slug not in taken and not slugs.filter(slug=slug).exists():
+        if slug not in forbidden_slugs and not slugs.filter(slug=slug).exists():
             return slug
     raise AssertionError("numbers do not end")
 
 
-def _numbered(wanted: str, longest: int) -> Iterator[str]:
+def _numbered(name_wanted: str, longest: int) -> Iterator[str]:
     """The name, then the name with numbers from 2 on, cut to leave room for the number."""
-    yield wanted[:longest].rstrip("-")
+    yield name_wanted[:longest].rstrip("-")
     for number in count(2):
         end = f"-{number}"
-        yield wanted[: longest - len(end)].rstrip("-") + end
+        yield name_wanted[: longest - len(end)].rstrip("-") + end
 
 
 def _longest(model: type[models.Model]) -> int:

@@ -115,7 +115,7 @@ class ListingNode(template.Node):
     def render(self, context: Context) -> SafeString:
         """The table within a frame that scrolls."""
         arguments: dict[str, Any] = {
-            name: each.resolve(context) for name, each in self.options.items()
+            name: expression.resolve(context) for name, expression in self.options.items()
         }
         with context.push(**{IS_HEAD: True, TITLES: {}}):
             arguments["head"] = self.nodelist.render(context)
@@ -176,8 +176,8 @@ class ColumnNode(template.Node):
 
 @lru_cache(maxsize=1024)
 def _classes(*names: str) -> str:
-    found = " ".join(filter(None, names))
-    return f' class="{conditional_escape(found)}"' if found else ""
+    class_names = " ".join(filter(None, names))
+    return f' class="{conditional_escape(class_names)}"' if class_names else ""
 
 
 @register.tag
@@ -187,8 +187,8 @@ def listing(parser: Parser, token: Token) -> ListingNode:
     A row may be unpacked: `name, value in rows`. Arguments: class, row_class (may ask the row),
     id, caption, tall. The columns may be within `if` and `with`.
     """
-    names, _in, rest = token.contents.partition(" ")[2].partition(" in ")
-    rows, *bits = Token(token.token_type, rest).split_contents()
+    names, _in, rows_and_options = token.contents.partition(" ")[2].partition(" in ")
+    rows, *bits = Token(token.token_type, rows_and_options).split_contents()
     nodelist = parser.parse(["endlisting"])
     parser.delete_first_token()
     variables = [name.strip() for name in names.split(",")]
@@ -249,8 +249,8 @@ def _rounded(value: Any) -> Any:
     if isinstance(value, str | int | None):
         return value
     if isinstance(value, dict):
-        return {name: _rounded(each) for name, each in value.items()}
-    return [_rounded(each) for each in value] if isinstance(value, list | tuple) else value
+        return {name: _rounded(member) for name, member in value.items()}
+    return [_rounded(element) for element in value] if isinstance(value, list | tuple) else value
 
 
 # A message keeps its lines.

@@ -11,6 +11,6 @@ SECONDS = {"home": 2, "campaign": 2, "run": 2, "server check": 1, "bisection": 5
 
 
 @register.simple_tag
-def polled(shown: str) -> SafeString:
+def polled(subject: str) -> SafeString:
     """`{% polled "run" %}`: the attribute for htmx. static/js/poll.js rests while nobody looks."""
-    return format_html('hx-trigger="every {}s"', SECONDS[shown])
+    return format_html('hx-trigger="every {}s"', SECONDS[subject])

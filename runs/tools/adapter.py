@@ -32,7 +32,7 @@ class UnreadableOutput(ValueError):
 
     def __init__(self, code: str, text: Marked, remedy: Marked, **names: str) -> None:
         self.code = code
-        self.wording, self.remedy = (wording_of(each, names) for each in (text, remedy))
+        self.wording, self.remedy = (wording_of(marked, names) for marked in (text, remedy))
         self.message = put(self.wording)
         super().__init__(self.message)
 
@@ -50,7 +50,7 @@ class Reason:
     wording: Wording = field(compare=False, repr=False)
 
     def __init__(self, code: str, text: Marked, /, **values: object) -> None:
-        wording = wording_of(text, {name: _shortened(each) for name, each in values.items()})
+        wording = wording_of(text, {name: _shortened(text) for name, text in values.items()})
         vars(self).update(code=code, message=put(wording), wording=wording)
 
 
@@ -128,10 +128,10 @@ class Reading:
     @property
     def failure(self) -> Wording:
         """The reasons in one, as many as a run keeps; empty where there is none."""
-        lengths = accumulate(len(each.message) for each in self.reasons)
+        lengths = accumulate(len(reason.message) for reason in self.reasons)
         reasons = [
-            each.wording
-            for each, length in zip(self.reasons, lengths, strict=True)
+            reason.wording
+            for reason, length in zip(self.reasons, lengths, strict=True)
             if length <= _LONGEST_FAILURE
         ]
         return joined(reasons, _("; %(sentence)s")) if reasons else {}
@@ -144,19 +144,21 @@ def judged(
     *,
     fatal: Container[str] | None,
     mild: Container[str] = (),
-    **more: Any,
+    **fields: Any,
 ) -> Reading:
     """A reading with its status, and the figures, which are not looked at where it failed.
 
     Failed by a fatal code, of None by all but the mild ones; partial by any other.
     """
-    found = tuple(reasons)
-    codes = [reason.code for reason in found]
+    reasons_found = tuple(reasons)
+    codes = [reason.code for reason in reasons_found]
     if any(code not in mild if fatal is None else code in fatal for code in codes):
-        return Reading(status="failed", tool_name=tool, reasons=found, **more)
+        return Reading(status="failed", tool_name=tool, reasons=reasons_found, **fields)
     status: Status = "partial" if codes else "finished"
     figures = tuple(measurements)
-    return Reading(status=status, tool_name=tool, reasons=found, measurements=figures, **more)
+    return Reading(
+        status=status, tool_name=tool, reasons=reasons_found, measurements=figures, **fields
+    )
 
 
 @dataclass(frozen=True)

@@ -52,10 +52,10 @@ _PROCESSOR = {
 }
 
 
-def processor(given: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+def processor(shares_given: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
     """The shares of a processor's time, by sysstat's names without the percent sign."""
     for name, keys in _PROCESSOR.items():
-        shares = [value for key in keys if (value := number(given.get(key))) is not None]
+        shares = [value for key in keys if (value := number(shares_given.get(key))) is not None]
         if shares:
             yield name, round(sum(shares), 2)
 
@@ -75,7 +75,7 @@ def _without_idle_devices(
     columns: Mapping[str, tuple[float | None, ...]],
 ) -> dict[str, tuple[float | None, ...]]:
     """Leave out devices on which nothing happened, and all but the busiest of many."""
-    kept = {name: values for name, values in columns.items() if name in HOST}
+    kept_columns = {name: values for name, values in columns.items() if name in HOST}
     for kind in HOST:
         of_devices = {
             name: values
@@ -84,5 +84,5 @@ def _without_idle_devices(
         }
         sums = {name: sum(filter(None, values)) for name, values in of_devices.items()}
         busiest = sorted(sums, key=lambda name: -sums[name])[:MOST_DEVICES]
-        kept |= {name: of_devices[name] for name in sorted(busiest)}
-    return kept
+        kept_columns |= {name: of_devices[name] for name in sorted(busiest)}
+    return kept_columns

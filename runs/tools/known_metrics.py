@@ -150,8 +150,8 @@ PROCESS_CPU = _other("process_cpu", "%", "neutral", _("CPU of a program"))
 PROCESS_READ = _other("process_read", "kB/s", "neutral", _("Read by a program"))
 PROCESS_WRITE = _other("process_write", "kB/s", "neutral", _("Written by a program"))
 HOST = {
-    each.name: each
-    for each in (
+    metric.name: metric
+    for metric in (
         CPU_USER,
         CPU_SYSTEM,
         CPU_IOWAIT,

@@ -58,11 +58,11 @@ def named(name: str, longer_by: int = 0, *, is_marked: bool = False) -> str:
     What a slug cannot hold (the end of a long name, letters that are not ASCII) is a hash of it.
     """
     room = _LONGEST_NAME - longer_by
-    found = slug(_SIGN.sub("minus ", name))
-    if is_marked or len(found) > room or any(c.isalnum() and c > "\x7f" for c in name):
+    short_name = slug(_SIGN.sub("minus ", name))
+    if is_marked or len(short_name) > room or any(c.isalnum() and c > "\x7f" for c in name):
         mark = hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[:8]
-        found = f"{found[: room - len(mark) - 1].strip('_')}_{mark}".strip("_")
-    return found
+        short_name = f"{short_name[: room - len(mark) - 1].strip('_')}_{mark}".strip("_")
+    return short_name
 
 
 # A reading with more gaps than this for each point is of times that are wrong.

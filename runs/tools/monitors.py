@@ -27,8 +27,8 @@ _KEPT = frozenset({"meminfo"})  # files that are stored, and not read
 
 def tool_of(name: str) -> str:
     """The monitor that a file is named after: "vmstat", "db1-vmstat.log"; empty for others."""
-    named = name.lower().replace("vm_stat", "vmstat")  # of macOS
-    words = named.replace(".", "-").replace("_", "-").replace("/", "-").split("-")
+    file_name = name.lower().replace("vm_stat", "vmstat")  # of macOS
+    words = file_name.replace(".", "-").replace("_", "-").replace("/", "-").split("-")
     return next((word for word in words if word in _READERS or word in _KEPT), "")
 
 
@@ -50,14 +50,14 @@ def read(files: Files) -> tuple[tuple[SeriesData, ...], tuple[Reason, ...]]:
             notes.append(_not_read(name, _("%(file)s is kept, and not read.")))
         elif tool:
             try:
-                found = _READERS[tool](text_of(content))
+                host_reading = _READERS[tool](text_of(content))
             except UnreadableOutput as refused:
                 notes.append(_not_read(name, _("%(file)s: %(said)s"), said=refused))
                 continue
-            if not found.columns:
+            if not host_reading.columns:
                 notes.append(_not_read(name, _("%(file)s has no whole sample.")))
-            for each in _series(found):
-                series.setdefault(each.name, each)
+            for series_data in _series(host_reading):
+                series.setdefault(series_data.name, series_data)
     return tuple(series.values()), tuple(notes)
 
 
@@ -65,9 +65,9 @@ def _not_read(name: str, text: Marked, **values: object) -> Reason:
     return Reason("monitor_not_read", text, file=name, **values)
 
 
-def _series(found: HostReading) -> Iterator[SeriesData]:
-    interval = interval_of(found.seconds) or 1.0
-    for name, values in found.columns.items():
+def _series(host_reading: HostReading) -> Iterator[SeriesData]:
+    interval = interval_of(host_reading.seconds) or 1.0
+    for name, values in host_reading.columns.items():
         if metric := metric_of(name):
-            points = list(zip(found.seconds, values, strict=True))
+            points = list(zip(host_reading.seconds, values, strict=True))
             yield from regular(metric, points, interval=interval)

@@ -32,11 +32,11 @@ def of_document(
 
     def read(files: Files) -> Reading:
         documents = documents_in(output_of(files))
-        found = [each for each in documents.found if is_one(each)]
-        if not found:
+        documents_of_tool = [document for document in documents.found if is_one(document)]
+        if not documents_of_tool:
             raise otherwise
-        reading = make(found[0])
-        faults = (*(() if len(found) == 1 else (SEVERAL_RESULTS,)), *_too_many(reading))
+        reading = make(documents_of_tool[0])
+        faults = (*(() if len(documents_of_tool) == 1 else (SEVERAL_RESULTS,)), *_too_many(reading))
         is_failed = bool(faults or (reading.reasons and reading.status != "partial"))
         return replace(
             reading,
@@ -62,7 +62,9 @@ def marked(names: Iterable[str]) -> frozenset[str]:
     slugs: dict[str, set[str]] = {}
     for name in names:
         slugs.setdefault(_ANY.part(name).name, set()).add(name)
-    return frozenset(name for alike in slugs.values() if len(alike) > 1 for name in alike)
+    return frozenset(
+        name for names_alike in slugs.values() if len(names_alike) > 1 for name in names_alike
+    )
 
 
 def doubled(names: Sequence[str]) -> tuple[Reason, ...]:

@@ -67,8 +67,8 @@ class Lines:
 
 def lines_of(text: str) -> Lines:
     """Split a text. A line longer than any tool's is shortened, and so becomes an unknown one."""
-    *whole, cut = (line[:_LONGEST_LINE] for line in text.split("\n"))
-    return Lines(tuple(whole), cut)
+    *whole_lines, cut = (line[:_LONGEST_LINE] for line in text.split("\n"))
+    return Lines(tuple(whole_lines), cut)
 
 
 def shown(lines: Iterable[str]) -> tuple[str, ...]:
@@ -103,23 +103,23 @@ class Documents:
 
 def documents_in(text: str) -> Documents:
     """Find the JSON documents of a text; no text makes this raise."""
-    found: list[Any] = []
-    other: list[str] = []
-    failures, place = 0, 0
-    while place < len(text):
-        line_end = text.find("\n", place)
+    documents: list[Any] = []
+    other_texts: list[str] = []
+    failures, position = 0, 0
+    while position < len(text):
+        line_end = text.find("\n", position)
         end = len(text) if line_end < 0 else line_end + 1
-        is_open = failures < _FAILED_ATTEMPTS and len(found) < _MOST_DOCUMENTS
-        begins = is_open and text[place] in "[{" and _BEGINS.match(text, place) is not None
-        document, after = _document_at(text, place) if begins else (None, place)
-        if after > place:
-            found.append(document)
-            place = after
+        is_open = failures < _FAILED_ATTEMPTS and len(documents) < _MOST_DOCUMENTS
+        begins = is_open and text[position] in "[{" and _BEGINS.match(text, position) is not None
+        document, after = _document_at(text, position) if begins else (None, position)
+        if after > position:
+            documents.append(document)
+            position = after
             continue
         failures += begins
-        other.append(text[place:end])
-        place = end
-    return Documents(tuple(found), "".join(other))
+        other_texts.append(text[position:end])
+        position = end
+    return Documents(tuple(documents), "".join(other_texts))
 
 
 def document_of(line: str) -> Any:
@@ -137,9 +137,13 @@ def part(document: Any, *keys: str) -> dict[str, Any]:
 
 def rows(document: Any, *keys: str) -> list[dict[str, Any]]:
     """Return the objects of a list within an object."""
-    *outer, last = keys
-    found = part(document, *outer).get(last)
-    return [row for row in found if isinstance(row, dict)] if isinstance(found, list) else []
+    *outer, last_key = keys
+    listed_rows = part(document, *outer).get(last_key)
+    return (
+        [row for row in listed_rows if isinstance(row, dict)]
+        if isinstance(listed_rows, list)
+        else []
+    )
 
 
 def number(value: Any) -> float | None:
@@ -147,10 +151,10 @@ def number(value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
-        found = float(value)
+        parsed = float(value)
     except (ValueError, OverflowError):
         return None
-    return found if math.isfinite(found) else None
+    return parsed if math.isfinite(parsed) else None
 
 
 def words(value: Any) -> str | None:
@@ -158,9 +162,9 @@ def words(value: Any) -> str | None:
     return value.strip()[:200] or None if isinstance(value, str) else None
 
 
-def _document_at(text: str, place: int) -> tuple[Any, int]:
+def _document_at(text: str, position: int) -> tuple[Any, int]:
     try:
-        foreign_json.check_depth(text, place)
-        return _DECODER.raw_decode(text, place)
+        foreign_json.check_depth(text, position)
+        return _DECODER.raw_decode(text, position)
     except ValueError:
-        return None, place
+        return None, position

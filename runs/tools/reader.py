@@ -23,9 +23,11 @@ def read(adapter: Adapter, files: Files) -> Reading:
     """Read the files of one run, and of monitors beside it. Raises UnreadableOutput alone."""
     series, noted = monitors.read(files)
     reading = _possible(_read(adapter, monitors.without(files)))
-    own = {each.name for each in reading.series}
-    further = tuple(each for each in series if each.name not in own)
-    return _with_notes(replace(reading, series=(*reading.series, *further)), noted)
+    own_names = {series_data.name for series_data in reading.series}
+    further_series = tuple(
+        series_data for series_data in series if series_data.name not in own_names
+    )
+    return _with_notes(replace(reading, series=(*reading.series, *further_series)), noted)
 
 
 def _possible(reading: Reading) -> Reading:
@@ -45,9 +47,9 @@ def _possible(reading: Reading) -> Reading:
 
 
 def _read(adapter: Adapter, files: Files) -> Reading:
-    found = {name: unwrapped(files[name]) for name in files if name in _PRINTED}
-    texts: Files = {**files, **{name: text for name, (text, _notes) in found.items()}}
-    notes = tuple(note for _text, noted in found.values() for note in noted)
+    unwrapped_texts = {name: unwrapped(files[name]) for name in files if name in _PRINTED}
+    texts: Files = {**files, **{name: text for name, (text, _notes) in unwrapped_texts.items()}}
+    notes = tuple(note for _text, noted in unwrapped_texts.values() for note in noted)
     outcome = _outcome(adapter, texts)
     if isinstance(outcome, Reading) and outcome.status == "finished":
         return _with_notes(outcome, notes)
@@ -109,16 +111,16 @@ def _placed(adapter: Adapter, reading: Reading, files: Files) -> Reading:
     lines = str(files[name]).splitlines(keepends=True)
 
     def is_several(count: int) -> bool:
-        part = _outcome(adapter, {**files, name: "".join(lines[:count])})
-        return isinstance(part, Reading) and _holds_several(part)
+        outcome = _outcome(adapter, {**files, name: "".join(lines[:count])})
+        return isinstance(outcome, Reading) and _holds_several(outcome)
 
-    place = bisect_left(range(len(lines)), True, key=is_several)
+    line_number = bisect_left(range(len(lines)), True, key=is_several)
     sentence = _("%(reason)s The second is there by line %(line)s.")
     reasons = tuple(
-        Reason(each.code, sentence, reason=each, line=place)
-        if each.code == "several_results"
-        else each
-        for each in reading.reasons
+        Reason(reason.code, sentence, reason=reason, line=line_number)
+        if reason.code == "several_results"
+        else reason
+        for reason in reading.reasons
     )
     return replace(reading, reasons=reasons)
 
@@ -129,8 +131,8 @@ def _holds_several(reading: Reading) -> bool:
 
 def _inside(adapter: Adapter, files: Files) -> Iterator[Reading]:
     """The readings of what may be within the files."""
-    for others, noted in _alternatives(files):
-        reading = _outcome(adapter, others)
+    for other_files, noted in _alternatives(files):
+        reading = _outcome(adapter, other_files)
         if isinstance(reading, Reading):
             yield _with_notes(reading, noted)
 
@@ -141,10 +143,10 @@ def _worth(outcome: Reading | UnreadableOutput) -> tuple[int, int, int, int]:
         return -1, 0, 0, 0
     figures = (outcome.measurements, outcome.series, outcome.levels, outcome.labels)
     versions = (outcome.tool_version, outcome.server_version)
-    known = sum(map(len, figures)) + sum(version is not None for version in versions)
+    number_known = sum(map(len, figures)) + sum(version is not None for version in versions)
     number = len({reason.code for reason in outcome.reasons} - _NOTHING)
     rank = ("failed", "partial", "finished").index(outcome.status)
-    return known, number, rank, -len(outcome.unknown_lines)
+    return number_known, number, rank, -len(outcome.unknown_lines)
 
 
 def _alternatives(files: Files) -> Iterator[tuple[Files, tuple[Reason, ...]]]:
@@ -171,21 +173,21 @@ def _refuse_other_tool(adapter: Adapter, outcome: Reading | UnreadableOutput, fi
     """Name the tool whose whole run it is; `lines` reads what anybody prints, and is no tool."""
     if isinstance(outcome, Reading) and outcome.measurements:
         return
-    parts = {name: _ends(content) for name, content in files.items()}
-    for other in registry.every():
-        if other.name in (adapter.name, "lines"):
+    ends_of_files = {name: _ends(content) for name, content in files.items()}
+    for other_adapter in registry.every():
+        if other_adapter.name in (adapter.name, "lines"):
             continue
-        reading = _outcome(other, parts)
+        reading = _outcome(other_adapter, ends_of_files)
         if isinstance(reading, Reading) and reading.status == "finished":
             raise UnreadableOutput(
                 "other_tool",
                 _("This is %(other)s's output, and not %(tool)s's."),
                 _("Send it with --tool %(name)s (or tool: %(name)s)."),
-                other=other.title,
+                other=other_adapter.title,
                 tool=adapter.title,
-                name=other.name,
+                name=other_adapter.name,
             )
-    text = "".join(content for content in parts.values() if isinstance(content, str))
+    text = "".join(content for content in ends_of_files.values() if isinstance(content, str))
     if other_tool := tools_without_adapter.name_of(text):
         raise UnreadableOutput(
             "other_tool",

@@ -14,7 +14,7 @@ from runs.tools.metrics import Metric
 @cache
 def every() -> tuple[Adapter, ...]:
     """All adapters, by name."""
-    folders = sorted(found.name for found in pkgutil.iter_modules(tools.__path__) if found.ispkg)
+    folders = sorted(module.name for module in pkgutil.iter_modules(tools.__path__) if module.ispkg)
     modules = (f"{tools.__name__}.{folder}.adapter" for folder in folders)
     return tuple(import_module(module).ADAPTER for module in modules if find_spec(module))
 
@@ -26,5 +26,5 @@ def metrics() -> dict[str, Metric]:
 
 def find(name: str) -> Adapter | None:
     """Return the adapter of a tool, "go-tpc" as well as "go_tpc"; None for one that has none."""
-    wanted = name.strip().lower().replace("-", "_")
-    return next((adapter for adapter in every() if adapter.name == wanted), None)
+    wanted_name = name.strip().lower().replace("-", "_")
+    return next((adapter for adapter in every() if adapter.name == wanted_name), None)

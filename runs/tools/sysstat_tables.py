@@ -34,9 +34,9 @@ def read(
     Raises UnreadableOutput `not_<tool>_output` where no table has something that is known.
     """
     samples: dict[float, dict[str, float]] = {}
-    for at, cells in _rows(text):
+    for moment, cells in _rows(text):
         for name, value in values_of(cells):
-            row = samples.setdefault(at, {})
+            row = samples.setdefault(moment, {})
             row[name] = round(row.get(name, 0.0) + value, 3)
     if not samples:
         raise UnreadableOutput(
@@ -61,18 +61,18 @@ def _rows(text: str) -> Iterator[tuple[float, Cells]]:
     heading: list[str] = []
     days, before = 0, 0.0
     for line in text.splitlines():
-        if named := _HEADING.fullmatch(line.rstrip()):
-            heading = named["rest"].split()
+        if heading_match := _HEADING.fullmatch(line.rstrip()):
+            heading = heading_match["rest"].split()
             continue
-        found = _TIME.fullmatch(line.rstrip())
-        if found is None:
+        time_match = _TIME.fullmatch(line.rstrip())
+        if time_match is None:
             continue
-        if _is_heading(found["rest"].split()):
-            heading = found["rest"].split()
+        if _is_heading(time_match["rest"].split()):
+            heading = time_match["rest"].split()
             continue
-        words = found["rest"].split(maxsplit=max(0, len(heading) - 1))  # a command has blanks
+        words = time_match["rest"].split(maxsplit=max(0, len(heading) - 1))  # a command has blanks
         if len(words) == len(heading):
-            clock = _seconds(found)
+            clock = _seconds(time_match)
             days += clock + _DAY / 2 < before
             before = clock
             yield clock + days * _DAY, dict(zip(heading, words, strict=True))
@@ -84,10 +84,10 @@ def _is_heading(words: list[str]) -> bool:
     return is_named and any(_OF_COLUMNS.search(word) for word in words)
 
 
-def _seconds(found: re.Match[str]) -> float:
-    if found["epoch"]:
-        return float(found["epoch"])
-    hour = int(found["hour"])
-    if found["half"]:
-        hour = hour % 12 + (12 if found["half"] == "PM" else 0)
-    return float(hour * 3600 + int(found["minute"]) * 60 + int(found["second"]))
+def _seconds(time_match: re.Match[str]) -> float:
+    if time_match["epoch"]:
+        return float(time_match["epoch"])
+    hour = int(time_match["hour"])
+    if time_match["half"]:
+        hour = hour % 12 + (12 if time_match["half"] == "PM" else 0)
+    return float(hour * 3600 + int(time_match["minute"]) * 60 + int(time_match["second"]))

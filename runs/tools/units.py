@@ -35,8 +35,8 @@ QUANTITIES: dict[str, dict[str, Fraction | int]] = {
     "ratio": {"ratio": 1},
     # Numbers of things and their rates, each of its own.
     **{
-        each: {each: 1}
-        for each in (
+        unit: {unit: 1}
+        for unit in (
             "transactions",
             "queries",
             "requests",
@@ -78,37 +78,39 @@ COUNTS = frozenset(
 
 def quantity_of(unit: str) -> str:
     """The quantity that is measured in the unit. Raises KeyError for an unknown unit."""
-    if (place := _place(unit)) is None:
+    if (position := _place(unit)) is None:
         raise KeyError(unit)
-    return place[0]
+    return position[0]
 
 
 def seconds(unit: str) -> float | None:
     """The seconds of a unit of time; None for others."""
-    place = _place(unit)
-    return float(place[1]) if place and place[0] == "time" else None
+    position = _place(unit)
+    return float(position[1]) if position and position[0] == "time" else None
 
 
 def is_measured(unit: str) -> bool:
     """Whether it is of a time or a rate, which no two runs have in all digits."""
-    place = _place(unit)
-    return unit.endswith("/s") or (place is not None and ("time" in place[0] or "rate" in place[0]))
+    position = _place(unit)
+    return unit.endswith("/s") or (
+        position is not None and ("time" in position[0] or "rate" in position[0])
+    )
 
 
 def is_never_negative(unit: str) -> bool:
     """Whether it is a number of something, a size or a rate."""
-    place = _place(unit)
-    return unit.endswith("/s") or (place is not None and place[0] not in _SIGNED)
+    position = _place(unit)
+    return unit.endswith("/s") or (position is not None and position[0] not in _SIGNED)
 
 
-def factor(given: str, wanted: str) -> Fraction | None:
-    """What a figure in `given` is multiplied by to be in `wanted`; None for other quantities."""
-    if given == wanted:
+def factor(unit: str, target_unit: str) -> Fraction | None:
+    """What a figure in `unit` times is one in `target_unit`; None for other quantities."""
+    if unit == target_unit:
         return Fraction(1)
-    one, other = _place(given), _place(wanted)
-    if one is None or other is None or one[0] != other[0]:
+    position, target_position = _place(unit), _place(target_unit)
+    if position is None or target_position is None or position[0] != target_position[0]:
         return None
-    return one[1] / other[1]
+    return position[1] / target_position[1]
 
 
 def _place(unit: str) -> tuple[str, Fraction] | None:
@@ -120,6 +122,6 @@ def _place(unit: str) -> tuple[str, Fraction] | None:
     return (f"{size[0]} per second", size[1]) if size and size[0] == "size" else None
 
 
-def times(value: float, by: Fraction) -> float:
+def times(value: float, multiplier: Fraction) -> float:
     """A product that has the digits of the printed figure: 150 us are 0.15 ms."""
-    return value * by.numerator / by.denominator
+    return value * multiplier.numerator / multiplier.denominator

@@ -48,8 +48,10 @@ def unwrapped(content: bytes | str) -> tuple[str, tuple[Reason, ...]]:
     text = enclosed.in_cdata(text) if "<![CDATA[" in text[:_PAGE_BEGINS] else text
     if text.count("\r") > 1 and text.count("\n") <= 1:  # lines as of old Macs
         text = text.replace("\r", "\n")
-    *whole, cut = text.split("\n")
-    lines = [_shown_by_a_terminal(line).rstrip() for line in whole] + [_shown_by_a_terminal(cut)]
+    *whole_lines, cut = text.split("\n")
+    lines = [_shown_by_a_terminal(line).rstrip() for line in whole_lines] + [
+        _shown_by_a_terminal(cut)
+    ]
     lines = _without_prompt([line for line in lines if not _SCRIPT.fullmatch(line)])
     if not _most_begin(lines, _TIME):
         return "\n".join(lines), ()
@@ -62,25 +64,25 @@ _Alternative = tuple[str, tuple[Reason, ...]]
 
 def alternatives(text: str) -> Iterator[_Alternative]:
     """Other texts that may be in this one, where it is no result as it stands."""
-    left = _LARGEST
-    for found in _alternatives(text) if len(text) < _LARGEST else ():
-        left -= len(found[0]) + _LEAST
-        if left < 0:
+    characters_left = _LARGEST
+    for alternative in _alternatives(text) if len(text) < _LARGEST else ():
+        characters_left -= len(alternative[0]) + _LEAST
+        if characters_left < 0:
             return
-        yield found
+        yield alternative
 
 
 def _alternatives(text: str) -> Iterator[_Alternative]:
     """First of one layer, then of two: a log of JSON in a container, JSON with times in it."""
-    whole = [_named(*each) for each in _whole(text)]
-    frames = [_named(*each) for each in _frames(text)]
-    yield from (*whole, *frames)
-    for inside, notes in (*whole, *frames[:_LAYERS]):
-        for further in _whole(inside):
-            yield _named(*further, notes)
-    for inside, notes in whole:
-        for further in _frames(inside):
-            yield _named(*further, notes)
+    whole_texts = [_named(*inner_text) for inner_text in _whole(text)]
+    frames = [_named(*frame) for frame in _frames(text)]
+    yield from (*whole_texts, *frames)
+    for inside, notes in (*whole_texts, *frames[:_LAYERS]):
+        for inner_text in _whole(inside):
+            yield _named(*inner_text, notes)
+    for inside, notes in whole_texts:
+        for inner_text in _frames(inside):
+            yield _named(*inner_text, notes)
 
 
 def _whole(text: str) -> Iterator[tuple[str, Reason]]:
@@ -111,8 +113,8 @@ def _decoded(content: bytes | str) -> bytes | str:
     """UTF-16 without its mark, as a redirection of PowerShell that was cut leaves it."""
     if isinstance(content, bytes):
         start = content[:400]
-        for codec, place in (("utf-16-le", 1), ("utf-16-be", 0)):
-            if len(start) > 20 and start[place::2].count(0) > 0.4 * len(start):
+        for codec, index in (("utf-16-le", 1), ("utf-16-be", 0)):
+            if len(start) > 20 and start[index::2].count(0) > 0.4 * len(start):
                 return content.decode(codec, "replace")
         return content
     beginning = content[:400]
@@ -126,12 +128,12 @@ def _shown_by_a_terminal(line: str) -> str:
     """What is left of a line that a carriage return has overwritten, and without its last one."""
     if "\r" not in line:
         return line
-    return next((part for part in reversed(line.split("\r")) if part.strip()), "")
+    return next((segment for segment in reversed(line.split("\r")) if segment.strip()), "")
 
 
 def _without_prompt(lines: list[str]) -> list[str]:
     """Without what a terminal has before the first line alone."""
-    written = [at for at, line in enumerate(lines[:_LINES_LOOKED_AT]) if line.strip()]
+    written = [index for index, line in enumerate(lines[:_LINES_LOOKED_AT]) if line.strip()]
     if len(written) > 1 and not _PROMPT.match(lines[written[1]]):
         lines[written[0]] = _PROMPT.sub("", lines[written[0]], count=1)
     return lines

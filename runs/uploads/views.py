@@ -78,10 +78,10 @@ class UploadForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         """Take the file's text, once: a second step has it already."""
-        found: dict[str, Any] = super().clean() or {}
-        is_of_peer = found.get("tool", "").startswith(PEER)
-        if file := found.get("file"):
-            found["name"] = file.name
+        fields: dict[str, Any] = super().clean() or {}
+        is_of_peer = fields.get("tool", "").startswith(PEER)
+        if file := fields.get("file"):
+            fields["name"] = file.name
             most, larger = MOST_BYTES, _("More than 2 MB: send it with benchlab-upload.")
             if is_of_peer:
                 most = MOST_BYTES_OF_PEER
@@ -89,16 +89,16 @@ class UploadForm(forms.Form):
             if file.size > most:
                 self.add_error("file", larger)
             elif is_of_peer:
-                found["text"] = b64encode(file.read()).decode()
+                fields["text"] = b64encode(file.read()).decode()
             else:
-                found["text"] = text_of(file.read())
-        elif text := found.get("text"):
-            found["text"] = text.replace("\r\n", "\n")  # as browsers send it back
+                fields["text"] = text_of(file.read())
+        elif text := fields.get("text"):
+            fields["text"] = text.replace("\r\n", "\n")  # as browsers send it back
         else:
             self.add_error("file", _("Choose the file that the tool wrote."))
-        if not is_of_peer and not found.get("campaign"):
+        if not is_of_peer and not fields.get("campaign"):
             self.add_error("campaign", self.fields["campaign"].default_error_messages["required"])
-        return found
+        return fields
 
 
 @addresses.form("upload-new", Right.UPLOAD)
@@ -109,43 +109,43 @@ def upload_new(request: HttpRequest) -> HttpResponse:
     context: dict[str, Any] = {"form": form}
     if request.method != "POST" or not form.is_valid():
         return render(request, "uploads/new.html", context)
-    given = form.cleaned_data
-    permissions.require(user, Right.UPLOAD, given["project"])
-    if given["tool"].startswith(PEER):
+    fields = form.cleaned_data
+    permissions.require(user, Right.UPLOAD, fields["project"])
+    if fields["tool"].startswith(PEER):
         return _import(request, form, context)
-    reading = _read(form, lambda reader: reader.output(given["tool"], {"stdout": given["text"]}))
+    reading = _read(form, lambda reader: reader.output(fields["tool"], {"stdout": fields["text"]}))
     if reading is None:
         return render(request, "uploads/new.html", context, status=_status(form))
-    levels, faults = _placed(given, reading)
+    levels, faults = _placed(fields, reading)
     for fault in faults:
         form.add_error("version", fault.message)
     if faults:
         return render(request, "uploads/new.html", context)
     if "store" in request.POST:
-        return _store(request, given, reading, levels)
-    context |= {"reading": reading, "levels": levels, "again": _again(given)}
+        return _store(request, fields, reading, levels)
+    context |= {"reading": reading, "levels": levels, "again": _again(fields)}
     return render(request, "uploads/new.html", context)
 
 
-def _again(given: Mapping[str, Any]) -> dict[str, Any]:
-    fields = {name: value for name, value in given.items() if name != "file"}
-    return fields | {"project": given["project"].pk}
+def _again(form_fields: Mapping[str, Any]) -> dict[str, Any]:
+    fields = {name: value for name, value in form_fields.items() if name != "file"}
+    return fields | {"project": form_fields["project"].pk}
 
 
 def _import(request: HttpRequest, form: UploadForm, context: dict[str, Any]) -> HttpResponse:
     """Show what a peer's file has, and store it when that is confirmed."""
-    given = form.cleaned_data
-    peer = given["tool"].removeprefix(PEER)
-    found = _read(form, lambda reader: reader.results(peer, given["name"], given["text"]))
-    if found is None:
+    fields = form.cleaned_data
+    peer = fields["tool"].removeprefix(PEER)
+    imported = _read(form, lambda reader: reader.results(peer, fields["name"], fields["text"]))
+    if imported is None:
         return render(request, "uploads/new.html", context, status=_status(form))
-    runs = importing.in_own_campaigns(found.runs, given["project"])
+    runs = importing.in_own_campaigns(imported.runs, fields["project"])
     if not runs or "store" not in request.POST:
         campaigns = sorted({run.campaign for run in runs})
-        context |= {"found": found, "campaigns": campaigns, "again": _again(given)}
-        context["left_out"] = _sentences(found)
+        context |= {"found": imported, "campaigns": campaigns, "again": _again(fields)}
+        context["left_out"] = _sentences(imported)
         return render(request, "uploads/new.html", context)
-    done = importing.load(runs=runs, project=given["project"], origin=f"{peer}: page")
+    done = importing.load(runs=runs, project=fields["project"], origin=f"{peer}: page")
     for sentence in done.left_out[:_SHOWN]:
         messages.error(request, sentence)
     result = _("%(new)s runs are new, %(there)s were there.")
@@ -153,8 +153,8 @@ def _import(request: HttpRequest, form: UploadForm, context: dict[str, Any]) -> 
     return redirect("campaign-detail", runs[0].campaign) if done.ids else redirect("campaign-list")
 
 
-def _sentences(found: Imported) -> list[str]:
-    return [put(each, _) for each in found.left_out[:_SHOWN]]
+def _sentences(imported: Imported) -> list[str]:
+    return [put(wording, _) for wording in imported.left_out[:_SHOWN]]
 
 
 def _read(form: UploadForm, read: Callable[[foreign.Reader], T]) -> T | None:
@@ -175,8 +175,8 @@ def _status(form: UploadForm) -> int:
     return 422 if codes & foreign.TOO_MUCH else 200
 
 
-def _placed(given: Mapping[str, Any], reading: Reading) -> tuple[dict[str, Any], list[Fault]]:
-    fields = {"version": given["version"]} if given["version"] else {}
+def _placed(form_fields: Mapping[str, Any], reading: Reading) -> tuple[dict[str, Any], list[Fault]]:
+    fields = {"version": form_fields["version"]} if form_fields["version"] else {}
     placed, faults = version_level.with_version(
         {**fields, **reading.levels},
         reading.server_version or "",
@@ -187,22 +187,22 @@ def _placed(given: Mapping[str, Any], reading: Reading) -> tuple[dict[str, Any],
 
 
 def _store(
-    request: HttpRequest, given: Mapping[str, Any], reading: Reading, levels: dict[str, Any]
+    request: HttpRequest, form_fields: Mapping[str, Any], reading: Reading, levels: dict[str, Any]
 ) -> HttpResponse:
     """The same text in the same campaign is the same run."""
     fields = of_reading(reading) | {"levels": levels}
-    fields["server_version"] = reading.server_version or str(given["version"])
+    fields["server_version"] = reading.server_version or str(form_fields["version"])
     run = ImportedRun(
-        campaign=given["campaign"],
+        campaign=form_fields["campaign"],
         scenario=reading.tool_name,
         external_id="",
         started_at=timezone.now(),
-        sha=given["sha"].lower(),
-        branch=given["branch"],
-        text=given["text"],
+        sha=form_fields["sha"].lower(),
+        branch=form_fields["branch"],
+        text=form_fields["text"],
         **fields,
     )
-    done = importing.load(runs=[run], project=given["project"], origin="page")
+    done = importing.load(runs=[run], project=form_fields["project"], origin="page")
     for sentence in done.left_out:
         messages.error(request, sentence)
     if not done.ids:

@@ -40,7 +40,9 @@ ProofSerializer, StackSerializer = shape(Proof), shape(Stack)
 class PartSerializer(Shape):
     """A part of the time of a transaction, in seconds, on both sides; `difference` is b less a."""
 
-    name = serializers.ChoiceField(choices=[(each, each) for each in (*PARTS, "all", "cpu")])
+    name = serializers.ChoiceField(
+        choices=[(part_name, part_name) for part_name in (*PARTS, "all", "cpu")]
+    )
     a = serializers.FloatField()
     b = serializers.FloatField()
     difference = EstimateSerializer()
@@ -99,26 +101,30 @@ class WhySerializer(Shape):
     seconds = serializers.SerializerMethodField()
 
     @extend_schema_field(PartSerializer(many=True))
-    def get_parts(self, found: Explanation) -> Any:
+    def get_parts(self, explanation: Explanation) -> Any:
         """The parts that both sides know, the whole, and the server's processor time."""
-        return PartSerializer(list(_parts(found)), many=True).data
+        return PartSerializer(list(_parts(explanation)), many=True).data
 
-    def get_beside(self, found: Explanation) -> dict[str, list[float]]:
+    def get_beside(self, explanation: Explanation) -> dict[str, list[float]]:
         """Seconds per transaction on both sides of what works at the same time."""
-        difference = found.difference
+        difference = explanation.difference
         if difference is None:
             return {}
-        both = (difference.a, difference.b)
-        return {name: [getattr(side, name) for side in both] for name in words.BESIDE}
+        parts_of_sides = (difference.a, difference.b)
+        return {name: [getattr(side, name) for side in parts_of_sides] for name in words.BESIDE}
 
-    def get_seconds(self, found: Explanation) -> list[float]:
+    def get_seconds(self, explanation: Explanation) -> list[float]:
         """How long an ablation takes up to its two looks; empty if nothing can be tried."""
-        return [round(each, 1) for each in found.length.seconds] if found.length else []
+        return (
+            [round(seconds, 1) for seconds in explanation.length.seconds]
+            if explanation.length
+            else []
+        )
 
 
-def _parts(found: Explanation) -> Iterator[dict[str, Any]]:
+def _parts(explanation: Explanation) -> Iterator[dict[str, Any]]:
     fields = ("name", "a", "b", "difference", "moved")
-    for name, *row in found.difference.rows() if found.difference else ():
+    for name, *row in explanation.difference.rows() if explanation.difference else ():
         title = "all" if name == "seconds" else name
         yield dict(zip(fields, (title, *row), strict=True))
 
@@ -148,11 +154,11 @@ class WhyDoor(QueryDoor):
     )
     def get(self, request: Request) -> HttpResponseBase:
         """Where the time went, what may have made the difference, and what is proven."""
-        found = self._found(request)
+        explanation = self._found(request)
         if isinstance(request.accepted_renderer, MarkdownRenderer):
-            text = markdown(found, request.build_absolute_uri)
+            text = markdown(explanation, request.build_absolute_uri)
             return HttpResponse(text, content_type="text/markdown; charset=utf-8")
-        return Response(WhySerializer(found).data)
+        return Response(WhySerializer(explanation).data)
 
     @extend_schema(
         operation_id="compare_why_create",
@@ -166,11 +172,11 @@ class WhyDoor(QueryDoor):
         With `count=instructions` runs of A and of B that record waits, functions, instructions,
         system calls and stacks of semaphores.
         """
-        found = self._found(request)
+        explanation = self._found(request)
         records = request.query_params.get("count") == "instructions"
-        ablations.check(found, reader=reader(request), records=records)
+        ablations.check(explanation, reader=reader(request), records=records)
         queue = ablations.record if records else ablations.start
-        queue(found=found, by=person(request))
+        queue(found=explanation, by=person(request))
         return Response(WhySerializer(self._found(request)).data, status.HTTP_201_CREATED)
 
     def _found(self, request: Request) -> Explanation:
@@ -187,37 +193,40 @@ class WhyDoor(QueryDoor):
             raise doors.refuse("b", "unknown_cell", message) from missing
 
 
-def markdown(found: Explanation, absolute: Callable[[str], str]) -> str:
+def markdown(explanation: Explanation, absolute: Callable[[str], str]) -> str:
     """The answer for a pull request: the sentence, the suspects that were tried, the page."""
-    address = absolute(f"{reverse('compare-why')}?a={found.a.pk}&b={found.b.pk}")
-    lines = [f"### {words.sentence(found)}", ""]
-    lines += list(_table(found))
-    lines.append(f"[{_('Why %(b)s differs from %(a)s') % _labels(found)}]({address})")
+    address = absolute(f"{reverse('compare-why')}?a={explanation.a.pk}&b={explanation.b.pk}")
+    lines = [f"### {words.sentence(explanation)}", ""]
+    lines += list(_table(explanation))
+    lines.append(f"[{_('Why %(b)s differs from %(a)s') % _labels(explanation)}]({address})")
     return "\n".join(lines) + "\n"
 
 
-def _labels(found: Explanation) -> dict[str, str]:
-    return {"a": _plain(found.labels[0]), "b": _plain(found.labels[1])}
+def _labels(explanation: Explanation) -> dict[str, str]:
+    return {"a": _plain(explanation.labels[0]), "b": _plain(explanation.labels[1])}
 
 
-def _table(found: Explanation) -> Iterator[str]:
-    proofs: list[Proof | None] = [found.answers.time, found.answers.cpu] if found.answers else []
+def _table(explanation: Explanation) -> Iterator[str]:
+    proofs: list[Proof | None] = (
+        [explanation.answers.time, explanation.answers.cpu] if explanation.answers else []
+    )
     shares: list[dict[str, Share]] = [
-        {each.name: each for each in proof.suspects} if proof else {} for proof in proofs
+        {share.name: share for share in proof.suspects} if proof else {} for proof in proofs
     ]
     if not any(shares):
         return
     yield f"| {_('Suspect')} | {pgettext('per transaction', 'Time')} | {_('Processor time')} |"
     yield "| --- | --- | --- |"
-    for each in found.candidates:
+    for suspect in explanation.candidates:
         answers = [
-            proof_words.answer(share[each.name]) if each.name in share else "" for share in shares
+            proof_words.answer(share[suspect.name]) if suspect.name in share else ""
+            for share in shares
         ]
         if any(answers):
-            yield f"| `{_plain(each.name)}` | {' | '.join(answers)} |"
+            yield f"| `{_plain(suspect.name)}` | {' | '.join(answers)} |"
     yield ""
 
 
 def _plain(text: str) -> str:
     """Without what Markdown or a table would read as its own."""
-    return "".join(" " if each in "|`[]<>\n\r" else each for each in text)
+    return "".join(" " if character in "|`[]<>\n\r" else character for character in text)

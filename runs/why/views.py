@@ -41,10 +41,10 @@ def _table(
     return {"title": title, "columns": columns, "labelled": labelled, "note": note, "link": link}
 
 
-def tables(found: Explanation) -> Iterator[dict[str, Any]]:
+def tables(explanation: Explanation) -> Iterator[dict[str, Any]]:
     """Those for which there is something."""
-    a, b = found.labels
-    recorded = found.recorded
+    a, b = explanation.labels
+    recorded = explanation.recorded
     for title, counted in (
         (_("Instructions per transaction, pages in memory"), recorded.instructions),
         (_("Instructions per transaction that reads its pages"), recorded.reading),
@@ -57,13 +57,16 @@ def tables(found: Explanation) -> Iterator[dict[str, Any]]:
                 _("Counted by callgrind in single-user mode: work, not time."),
             )
     if recorded.profile is not None:
-        yield _functions(found, recorded.profile)
+        yield _functions(explanation, recorded.profile)
     if recorded.calls:
         figures = (_("share of the time"), _("per transaction"), _("failed"))
         yield _table(
             _("System calls"),
-            (_("Call"), *(f"{side}: {figure}" for figure in figures for side in found.labels)),
-            [(each.name, list(_of_call(each))) for each in recorded.calls],
+            (
+                _("Call"),
+                *(f"{side}: {figure}" for figure in figures for side in explanation.labels),
+            ),
+            [(call.name, list(_of_call(call))) for call in recorded.calls],
             _("Counted by strace in all processes of the server, which slows them down."),
         )
     for title, stacks, note in (
@@ -75,7 +78,7 @@ def tables(found: Explanation) -> Iterator[dict[str, Any]]:
         (
             _("Who waits for semaphores, and who wakes others"),
             recorded.stacks,
-            _semaphores(recorded.stacks, found.labels),
+            _semaphores(recorded.stacks, explanation.labels),
         ),
     ):
         if stacks:
@@ -83,8 +86,11 @@ def tables(found: Explanation) -> Iterator[dict[str, Any]]:
                 title,
                 (_("Functions, the innermost first"), _("Side"), _("Call"), _("Share")),
                 [
-                    (each.functions, (found.labels[each.is_of_b], each.call, percent(each.share)))
-                    for each in stacks
+                    (
+                        stack.functions,
+                        (explanation.labels[stack.is_of_b], stack.call, percent(stack.share)),
+                    )
+                    for stack in stacks
                 ],
                 note,
             )
@@ -93,35 +99,35 @@ def tables(found: Explanation) -> Iterator[dict[str, Any]]:
 def _instructions(counted: Instructions) -> Iterator[Row]:
     rows = {_("all"): (counted.a, counted.b), **counted.functions}
     for name, (a, b) in rows.items():
-        shown = _("functions without a name") if name == ADDRESS else name
-        yield shown, (str(a), str(b), f"{b - a:+,d}")
+        function_name = _("functions without a name") if name == ADDRESS else name
+        yield function_name, (str(a), str(b), f"{b - a:+,d}")
 
 
-def _of_call(each: Call) -> Iterator[str]:
-    for place, shown in enumerate((percent, "{:.3g}".format, percent)):
-        yield from (shown(side[place]) for side in (each.a, each.b))
+def _of_call(call: Call) -> Iterator[str]:
+    for index, format_value in enumerate((percent, "{:.3g}".format, percent)):
+        yield from (format_value(side[index]) for side in (call.a, call.b))
 
 
-def _functions(found: Explanation, compared: Compared) -> dict[str, Any]:
-    a, b = found.labels
+def _functions(explanation: Explanation, compared: Compared) -> dict[str, Any]:
+    a, b = explanation.labels
     address = ""
-    if found.recorded.profiles is not None:
-        before, after = found.recorded.profiles
+    if explanation.recorded.profiles is not None:
+        before, after = explanation.recorded.profiles
         address = f"{reverse('run-profile', args=[after])}?{urlencode({'against': before})}"
     return _table(
         _("Processor time per transaction, by function"),
         (_("Function"), a, b, _("Difference"), _("interval (95 %)")),
         [
             (
-                each.name,
+                function.name,
                 (
-                    words.amount(each.a),
-                    words.amount(each.b),
-                    words.signed(each.difference.value),
-                    words.interval(each.difference),
+                    words.amount(function.a),
+                    words.amount(function.b),
+                    words.signed(function.difference.value),
+                    words.interval(function.difference),
                 ),
             )
-            for each in compared.functions
+            for function in compared.functions
         ],
         " ".join(_of_samples(compared)),
         address,
@@ -152,7 +158,7 @@ SYSTEM_V = frozenset({"semop", "semtimedop"})
 def _semaphores(stacks: Sequence[Stack], labels: Sequence[str]) -> str:
     """That the builds have other semaphores, which no setting changes."""
     of_side = [
-        any(each.call in SYSTEM_V for each in stacks if each.is_of_b == side) for side in (0, 1)
+        any(stack.call in SYSTEM_V for stack in stacks if stack.is_of_b == side) for side in (0, 1)
     ]
     if of_side[0] == of_side[1] or not all(any(e.is_of_b == s for e in stacks) for s in (0, 1)):
         return ""
@@ -168,11 +174,11 @@ def compare_why(request: HttpRequest) -> HttpResponse:
     """The explanation of b against a; POST queues its ablation."""
     a, b = (_key(request, name) for name in ("a", "b"))
     with or_404(Cell.DoesNotExist):
-        found = explain(a, b, reader=request.user)
+        explanation = explain(a, b, reader=request.user)
     if request.method == "POST":
-        _start(request, found)
+        _start(request, explanation)
         return redirect(f"{request.path}?a={a}&b={b}")
-    return render(request, "why/why.html", context(found))
+    return render(request, "why/why.html", context(explanation))
 
 
 def _key(request: HttpRequest, name: str) -> int:
@@ -182,31 +188,32 @@ def _key(request: HttpRequest, name: str) -> int:
     return int(text)
 
 
-def _start(request: HttpRequest, found: Explanation) -> None:
+def _start(request: HttpRequest, explanation: Explanation) -> None:
     with pages.refusals(request):
         records = request.POST.get("count") == "instructions"
-        ablations.check(found, reader=request.user, records=records)
+        ablations.check(explanation, reader=request.user, records=records)
         queue = ablations.record if records else ablations.start
-        made = queue(found=found, by=cast(User, request.user))
-        messages.success(request, _("Queued: %(title)s.") % {"title": made.campaign.title})
+        ablation = queue(found=explanation, by=cast(User, request.user))
+        messages.success(request, _("Queued: %(title)s.") % {"title": ablation.campaign.title})
 
 
-def context(found: Explanation) -> dict[str, Any]:
+def context(explanation: Explanation) -> dict[str, Any]:
     """What the page shows."""
-    answers = found.answers
+    answers = explanation.answers
     proofs = (answers.time, answers.cpu) if answers else (None, None)
-    by_name = [{each.name: each for each in proof.suspects} if proof else {} for proof in proofs]
+    by_name = [{share.name: share for share in proof.suspects} if proof else {} for proof in proofs]
     rows: dict[bool, list[dict[str, Any]]] = {True: [], False: []}
-    for each in found.suspects:
-        rows[each.is_candidate].append(_suspect(found, each, by_name))
+    for suspect in explanation.suspects:
+        rows[suspect.is_candidate].append(_suspect(explanation, suspect, by_name))
     return {
-        "found": found,
-        "sentence": words.sentence(found),
-        "figure": _figure(found) if found.difference else None,
-        "parts": _parts(found.difference) if found.difference else [],
-        "waits": [_slept(each) for each in found.recorded.waits],
+        "found": explanation,
+        "sentence": words.sentence(explanation),
+        "figure": _figure(explanation) if explanation.difference else None,
+        "parts": _parts(explanation.difference) if explanation.difference else [],
+        "waits": [_slept(slept) for slept in explanation.recorded.waits],
         "limits": [
-            words.LIMITS[code] for code in (found.difference.limits if found.difference else ())
+            words.LIMITS[code]
+            for code in (explanation.difference.limits if explanation.difference else ())
         ],
         "tried": rows[True],
         "left_out": rows[False],
@@ -215,13 +222,15 @@ def context(found: Explanation) -> dict[str, Any]:
             for title, proof in zip((_("time"), _("processor time")), proofs, strict=True)
             if proof is not None
         ],
-        "has_no_time": bool(found.answers and found.answers.cpu and not found.answers.time),
-        "length": words.length(found),
-        "tables": list(tables(found)),
-        "is_recording": _is_live(found.recording),
-        "may_record": found.obstacle == "",
-        "may_try": found.obstacle in {"", "no_evidence"} and bool(found.candidates),
-        "is_live": _is_live(found.ablation),
+        "has_no_time": bool(
+            explanation.answers and explanation.answers.cpu and not explanation.answers.time
+        ),
+        "length": words.length(explanation),
+        "tables": list(tables(explanation)),
+        "is_recording": _is_live(explanation.recording),
+        "may_record": explanation.obstacle == "",
+        "may_try": explanation.obstacle in {"", "no_evidence"} and bool(explanation.candidates),
+        "is_live": _is_live(explanation.ablation),
     }
 
 
@@ -229,15 +238,17 @@ def _is_live(ablation: Ablation | None) -> bool:
     return ablation is not None and ablation.campaign.state in Campaign.LIVE
 
 
-def _suspect(found: Explanation, each: Suspect, by_name: list[dict[str, Any]]) -> dict[str, Any]:
-    of_time, of_cpu = (known.get(each.name) for known in by_name)
+def _suspect(
+    explanation: Explanation, suspect: Suspect, by_name: list[dict[str, Any]]
+) -> dict[str, Any]:
+    of_time, of_cpu = (shares_by_name.get(suspect.name) for shares_by_name in by_name)
     is_proven = any(share and share.answer == "proven" for share in (of_time, of_cpu))
     return {
-        "suspect": each,
-        "name": words.suspect_name(each),
-        "shows": words.shows(each, found.labels),
-        "evidence": ", ".join(str(words.EVIDENCE[code]) for code in each.evidence),
-        "reason": words.reason(each),
+        "suspect": suspect,
+        "name": words.suspect_name(suspect),
+        "shows": words.shows(suspect, explanation.labels),
+        "evidence": ", ".join(str(words.EVIDENCE[code]) for code in suspect.evidence),
+        "reason": words.reason(suspect),
         "time": proof_words.answer(of_time) if of_time else "",
         "cpu": proof_words.answer(of_cpu) if of_cpu else "",
         "tone": "success" if is_proven else "",
@@ -257,9 +268,9 @@ def _parts(difference: Difference) -> list[dict[str, Any]]:
     ]
 
 
-def _slept(each: Slept) -> dict[str, Any]:
-    title = f"{each.type}: {each.event}" if each.type != NO_EVENT else _("no event")
-    return _row(title, each.a, each.b, each.difference, is_moved=each.difference.is_apart)
+def _slept(slept: Slept) -> dict[str, Any]:
+    title = f"{slept.type}: {slept.event}" if slept.type != NO_EVENT else _("no event")
+    return _row(title, slept.a, slept.b, slept.difference, is_moved=slept.difference.is_apart)
 
 
 def _row(title: Any, a: float, b: float, difference: Estimate, *, is_moved: bool) -> dict[str, Any]:
@@ -273,12 +284,12 @@ def _row(title: Any, a: float, b: float, difference: Estimate, *, is_moved: bool
     }
 
 
-def _figure(found: Explanation) -> Figure:
+def _figure(explanation: Explanation) -> Figure:
     """One bar a side, of the parts that both sides know; workers and others are not in it."""
-    difference = cast(Difference, found.difference)
+    difference = cast(Difference, explanation.difference)
     sides: list[Parts] = [difference.a, difference.b]
     return ranking(
-        list(found.labels),
+        list(explanation.labels),
         {
             str(words.PARTS[name]): [1000 * max(0.0, getattr(side, name)) for side in sides]
             for name in PARTS

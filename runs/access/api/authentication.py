@@ -64,8 +64,8 @@ class BearerAuthentication(BaseAuthentication):
 
 def _monitor(text: str) -> Token | None:
     """A token of monitoring alone, for BENCHLAB_MONITOR_TOKEN: known without the database."""
-    known = settings.MONITOR_TOKEN
-    if not known or not hmac.compare_digest(text.encode(), known.encode()):
+    monitor_token = settings.MONITOR_TOKEN
+    if not monitor_token or not hmac.compare_digest(text.encode(), monitor_token.encode()):
         return None
     return Token(name="monitor", scopes=[Token.Scope.MONITOR])
 

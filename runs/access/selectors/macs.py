@@ -23,11 +23,11 @@ def mark(purpose: str, *content: Any) -> str:
     return _mac(keys[0], purpose, content) if keys else ""
 
 
-def is_marked(found: str, purpose: str, *content: Any, also: str = "") -> bool:
+def is_marked(mac: str, purpose: str, *content: Any, also: str = "") -> bool:
     """Whether BenchLab wrote this content. `also` are keys accepted besides those of settings."""
     keys = _keys(f"{settings.ENCRYPTION_KEY},{also}")
-    given = found.encode(errors="replace")
-    return any(hmac.compare_digest(given, _mac(key, purpose, content).encode()) for key in keys)
+    mac_bytes = mac.encode(errors="replace")
+    return any(hmac.compare_digest(mac_bytes, _mac(key, purpose, content).encode()) for key in keys)
 
 
 def _mac(key: bytes, purpose: str, content: tuple[Any, ...]) -> str:
@@ -36,8 +36,8 @@ def _mac(key: bytes, purpose: str, content: tuple[Any, ...]) -> str:
 
 
 @cache
-def _keys(given: str) -> tuple[bytes, ...]:
-    return tuple(_derived(each.strip()) for each in given.split(",") if each.strip())
+def _keys(keys_text: str) -> tuple[bytes, ...]:
+    return tuple(_derived(key.strip()) for key in keys_text.split(",") if key.strip())
 
 
 def _derived(key: str) -> bytes:

@@ -102,7 +102,9 @@ class NotThereError(LookupError):
     """Nothing that the actor may know of has this address."""
 
 
-def decide(actor: Actor, right: Right, address: str, named: Mapping[str, Any]) -> Denied | None:
+def decide(
+    actor: Actor, right: Right, address: str, objects_by_name: Mapping[str, Any]
+) -> Denied | None:
     """Why somebody may not do this to what an address names; None if they may.
 
     The right comes first: who has not logged in is denied before anything is looked up. Raises
@@ -115,18 +117,18 @@ def decide(actor: Actor, right: Right, address: str, named: Mapping[str, Any]) -
         return Denied(right)
     # The kind of object that an address names, with the path to its project; None for others.
     kind = addresses.loaded()[address].of or address.removeprefix("api:").partition("-")[0]
-    subject = SUBJECTS.get(kind) if named else None
+    subject = SUBJECTS.get(kind) if objects_by_name else None
     if subject is None:
         return denied(actor, right)
-    project = _project_of(*subject, named)
+    project = _project_of(*subject, objects_by_name)
     if is_hidden(actor, project):
         raise NotThereError
     return denied(actor, right, project)
 
 
-def _project_of(model: type[Model], path: str, named: Mapping[str, Any]) -> int | None:
+def _project_of(model: type[Model], path: str, objects_by_name: Mapping[str, Any]) -> int | None:
     """The project of an object; what names none is of the instance, or of the default project."""
-    key, value = next(iter(named.items()))
+    key, value = next(iter(objects_by_name.items()))
     field = "slug" if key == "slug" else "pk"
     try:
         rows = list(model._default_manager.filter(**{field: value}).values_list(path, flat=True))
@@ -140,15 +142,15 @@ def _project_of(model: type[Model], path: str, named: Mapping[str, Any]) -> int 
 
 def project_of(row: Model) -> int | None:
     """The key of a row's project; None for the default one. `SUBJECTS` says where it is."""
-    *steps, last = SUBJECTS[str(row._meta.model_name)][1].split("__")
+    *steps, last_step = SUBJECTS[str(row._meta.model_name)][1].split("__")
     for step in steps:
         row = getattr(row, step)
-    found: int | None = (
-        row.get(last)  # of a draft
+    project_key: int | None = (
+        row.get(last_step)  # of a draft
         if isinstance(row, dict)
-        else getattr(row, last if last == "pk" else f"{last}_id")
+        else getattr(row, last_step if last_step == "pk" else f"{last_step}_id")
     )
-    return found or (INSTANCE if type(row) in projects.OF_INSTANCE else None)
+    return project_key or (INSTANCE if type(row) in projects.OF_INSTANCE else None)
 
 
 def default_project() -> int | None:
@@ -163,8 +165,8 @@ def role_in(user: User | AnonymousUser, project: int | None) -> Role:
     if user.is_superuser:
         return Role.ADMINISTRATOR
     roles = _roles(user)
-    found = roles.values() if project is None else [roles.get(project, Role.PERSON)]
-    return max(found, default=Role.PERSON)
+    possible_roles = roles.values() if project is None else [roles.get(project, Role.PERSON)]
+    return max(possible_roles, default=Role.PERSON)
 
 
 def denied(actor: Actor, right: Right, project: int | None = None) -> Denied | None:
@@ -230,9 +232,9 @@ def scopes_of(user: User, project: Project | None = None) -> list[str]:
 
 def choices(user: User, right: Right) -> QuerySet[Project]:
     """The projects that a person may choose for something new, by name."""
-    found = may_in(user, right)
-    listed = Project.objects.order_by("name", "pk")
-    return listed if found is None else listed.filter(pk__in=found)
+    project_keys = may_in(user, right)
+    all_projects = Project.objects.order_by("name", "pk")
+    return all_projects if project_keys is None else all_projects.filter(pk__in=project_keys)
 
 
 def project_for(user: User, right: Right) -> Project | None:
@@ -243,22 +245,22 @@ def project_for(user: User, right: Right) -> Project | None:
     """
     if may(user, right, default_project() or 0):
         return None
-    found = choices(user, right).first()
-    require(user, right, found)
-    return found
+    project = choices(user, right).first()
+    require(user, right, project)
+    return project
 
 
 def _roles(user: User) -> dict[int, Role]:
-    known = projects.memberships(user)
-    return {project: _ROLES[role] for project, (role, _is_public) in known.items()}
+    membership_of = projects.memberships(user)
+    return {project: _ROLES[role] for project, (role, _is_public) in membership_of.items()}
 
 
 def default_for(user: User | AnonymousUser) -> int | None:
     """`default_project`, for all that a page asks of its reader. One query per request."""
     if not hasattr(user, "_benchlab_default"):
         setattr(user, "_benchlab_default", default_project())  # noqa: B010
-    found: int | None = getattr(user, "_benchlab_default")  # noqa: B009
-    return found
+    default_key: int | None = getattr(user, "_benchlab_default")  # noqa: B009
+    return default_key
 
 
 def readable_audit(*, to: Actor) -> QuerySet[AuditEntry]:
@@ -277,8 +279,8 @@ def with_right(rows: QuerySet[M], right: Right, *, to: Actor) -> QuerySet[M]:
         return rows.filter(project=to.project_id)
     if not isinstance(to, User) or not to.is_active:
         return rows.none()
-    found = may_in(to, right)
-    return rows if found is None else rows.filter(project__in=found)
+    project_keys = may_in(to, right)
+    return rows if project_keys is None else rows.filter(project__in=project_keys)
 
 
 def audit_of_project(rows: QuerySet[AuditEntry], slug: str) -> QuerySet[AuditEntry]:

@@ -85,13 +85,13 @@ def visible(rows: QuerySet[M], *, to: Reader) -> QuerySet[M]:
     """
     if _sees_all(rows, to):
         return rows
-    path, seen = PATHS[rows.model], _without(rows, hidden(to))
+    path, readable = PATHS[rows.model], _without(rows, hidden(to))
     if rows.model not in OPEN:
-        return seen
+        return readable
     # The condition above decides; by this one an index leaves out what a list would skip.
     is_open = Q(**{OPEN[rows.model]: True})
-    own = [to.project_id] if isinstance(to, Token) else _own_private(to)
-    return seen.filter(is_open | Q(**{f"{path}__in": own}) if own else is_open)
+    own_keys = [to.project_id] if isinstance(to, Token) else _own_private(to)
+    return readable.filter(is_open | Q(**{f"{path}__in": own_keys}) if own_keys else is_open)
 
 
 def newest(rows: QuerySet[M], *, to: Reader, number: int) -> QuerySet[M]:
@@ -100,15 +100,17 @@ def newest(rows: QuerySet[M], *, to: Reader, number: int) -> QuerySet[M]:
     None that is hidden is read: what everybody may see comes first in an index of its own, and so
     do the rows of each private project of the reader's. For members two queries, one of them once.
     """
-    first, *others = _parts(rows, to)
-    if not others:
-        return first[:number]
-    fields, found = _found(rows, [first, *others], number)
-    if by_run := [place for place, name in enumerate(fields) if name.endswith("_id")]:
+    first_rows, *further_rows = _parts(rows, to)
+    if not further_rows:
+        return first_rows[:number]
+    fields, rows_found = _found(rows, [first_rows, *further_rows], number)
+    if by_run := [column for column, name in enumerate(fields) if name.endswith("_id")]:
         # Not by the keys of measurements, which have an index of ranges only.
-        (place,) = by_run
-        return rows.filter(**{f"{fields[place]}__in": {row[place] for row in found}})[:number]
-    return rows.filter(pk__in=[key for key, *_values in found])
+        (column,) = by_run
+        return rows.filter(**{f"{fields[column]}__in": {row[column] for row in rows_found}})[
+            :number
+        ]
+    return rows.filter(pk__in=[key for key, *_values in rows_found])
 
 
 def newest_keys(rows: QuerySet[M], *, to: Reader, number: int) -> list[int]:
@@ -120,40 +122,47 @@ def _parts(rows: QuerySet[M], to: Reader) -> list[QuerySet[M]]:
     """Those that an index has in the order of the rows; together they are `visible`."""
     if rows.model not in PRIVATE or _sees_all(rows, to):
         return [visible(rows, to=to)]
-    own = _own_private(to)
-    if len(own) > MOST_OWN:
+    own_keys = _own_private(to)
+    if len(own_keys) > MOST_OWN:
         return [visible(rows, to=to)]
     open_, private = OPEN[rows.model], PRIVATE[rows.model]
-    seen = _without(rows, _private_but(own))
-    public = seen.filter(**{open_: True})
-    if own and any(str(name).endswith("_id") for name in rows.query.order_by):
+    readable = _without(rows, _private_but(own_keys))
+    public = readable.filter(**{open_: True})
+    if own_keys and any(str(name).endswith("_id") for name in rows.query.order_by):
         # PostgreSQL begins with the runs, of which it takes few to be public. It does not know that
         # the newest are not, and would read the measurements of all of these.
         public = public.filter(Exact(Cast(open_, IntegerField()), 1))
-    return [public, *(seen.filter(**{private: key, open_: False}) for key in own)]
+    return [public, *(readable.filter(**{private: key, open_: False}) for key in own_keys)]
 
 
 def _found(
-    rows: QuerySet[M], parts: Sequence[QuerySet[M]], number: int
+    rows: QuerySet[M], querysets: Sequence[QuerySet[M]], number: int
 ) -> tuple[list[str], list[Any]]:
     """The first of all parts: the names of keys and of what orders them, and their values."""
     order = [str(name) for name in rows.query.order_by]
-    fields = ["pk", *(name for each in order if (name := each.removeprefix("-")) != "pk")]
-    first, *others = (part.values_list(*fields)[:number] for part in parts)
-    found = first.union(*others, all=True).order_by(*order)[:number] if others else first
-    return fields, list(found)
+    fields = [
+        "pk",
+        *(name for order_field in order if (name := order_field.removeprefix("-")) != "pk"),
+    ]
+    first_rows, *further_rows = (queryset.values_list(*fields)[:number] for queryset in querysets)
+    rows_found = (
+        first_rows.union(*further_rows, all=True).order_by(*order)[:number]
+        if further_rows
+        else first_rows
+    )
+    return fields, list(rows_found)
 
 
 def _sees_all(rows: QuerySet[M], to: Reader) -> bool:
     return rows.model not in PATHS or (isinstance(to, User) and to.is_superuser)
 
 
-def _without(rows: QuerySet[M], others: QuerySet[Project]) -> QuerySet[M]:
-    return rows.exclude(**{f"{PATHS[rows.model]}__in": others})
+def _without(rows: QuerySet[M], excluded: QuerySet[Project]) -> QuerySet[M]:
+    return rows.exclude(**{f"{PATHS[rows.model]}__in": excluded})
 
 
-def _private_but(own: Collection[int]) -> QuerySet[Project]:
-    return Project.objects.filter(is_public=False).exclude(pk__in=own).order_by()
+def _private_but(own_keys: Collection[int]) -> QuerySet[Project]:
+    return Project.objects.filter(is_public=False).exclude(pk__in=own_keys).order_by()
 
 
 def memberships(user: User) -> dict[int, tuple[str, bool]]:
@@ -163,11 +172,11 @@ def memberships(user: User) -> dict[int, tuple[str, bool]]:
     """
     if not hasattr(user, "_benchlab_memberships"):
         rows = Membership.objects.filter(user=user).order_by()
-        listed = rows.values_list("project_id", "role", "project__is_public")
-        found = {project: (role, is_public) for project, role, is_public in listed}
-        setattr(user, "_benchlab_memberships", found)  # noqa: B010 -- not a field of the model
-    known: dict[int, tuple[str, bool]] = getattr(user, "_benchlab_memberships")  # noqa: B009
-    return known
+        membership_rows = rows.values_list("project_id", "role", "project__is_public")
+        membership_of = {project: (role, is_public) for project, role, is_public in membership_rows}
+        setattr(user, "_benchlab_memberships", membership_of)  # noqa: B010 -- not a field of the model
+    kept_memberships: dict[int, tuple[str, bool]] = getattr(user, "_benchlab_memberships")  # noqa: B009
+    return kept_memberships
 
 
 def _own_private(to: Reader) -> list[int]:
@@ -182,8 +191,8 @@ def hidden(reader: Reader) -> QuerySet[Project]:
     """The private projects that the reader is not a member of; none for administrators."""
     if isinstance(reader, User) and reader.is_superuser:
         return Project.objects.none()
-    own = [reader.project_id] if isinstance(reader, Token) else _own_private(reader)
-    return _private_but(own)
+    own_keys = [reader.project_id] if isinstance(reader, Token) else _own_private(reader)
+    return _private_but(own_keys)
 
 
 def usable(rows: QuerySet[M], *, in_project: int | None) -> QuerySet[M]:

@@ -77,7 +77,7 @@ def record(
         subject = f"{subject._meta.model_name} {getattr(subject, 'slug', subject.pk)}"
     was, now = dict(before or {}), dict(after or {})
     same = {name for name in was.keys() & now.keys() if was[name] == now[name]}
-    made = AuditEntry(
+    audit_entry = AuditEntry(
         at=timezone.now(),
         actor=actor.name[:150],
         by_way_of=actor.by_way_of[:200],
@@ -87,8 +87,8 @@ def record(
         before={name: _plain(name, was[name]) for name in was.keys() - same},
         after={name: _plain(name, now[name]) for name in now.keys() - same},
     )
-    made.mark = macs.mark(macs.AUDIT, *made.marked)
-    made.save()
+    audit_entry.mark = macs.mark(macs.AUDIT, *audit_entry.marked)
+    audit_entry.save()
 
 
 def of_project(project: int | None) -> int | None:
@@ -105,9 +105,9 @@ def _plain(name: str, value: Any) -> Any:
         return int(value) if value.is_integer() and abs(value) >= 1e16 else value + 0.0
     if isinstance(value, Mapping):
         items = list(value.items())[:MOST_ITEMS]
-        return {str(key)[:100]: _plain(str(key), each) for key, each in items}
+        return {str(key)[:100]: _plain(str(key), member) for key, member in items}
     if isinstance(value, list | tuple | set | frozenset):
-        return [_plain(name, each) for each in list(value)[:MOST_ITEMS]]
+        return [_plain(name, element) for element in list(value)[:MOST_ITEMS]]
     if isinstance(value, datetime | date):
         return value.isoformat()
     if isinstance(value, timedelta):

@@ -74,8 +74,10 @@ def unreadable() -> list[str]:
 def _rotated(secret: Any, keys: MultiFernet) -> Any:
     """The same secret under the first key, in the form that its column has."""
     if isinstance(secret, dict):
-        own = {name: _rotated(secret[name], keys) for name in FACTOR if secret.get(name)}
-        return secret | own
+        rotated_secrets = {
+            name: _rotated(secret[name], keys) for name in FACTOR if secret.get(name)
+        }
+        return secret | rotated_secrets
     if isinstance(secret, str):
         return keys.rotate(secret.encode()).decode()
     return keys.rotate(bytes(secret))
@@ -90,5 +92,5 @@ def _opens(secret: Any) -> bool:
 
 
 def _keys(also: str = "") -> MultiFernet:
-    given = f"{settings.ENCRYPTION_KEY},{also}".split(",")
-    return MultiFernet([Fernet(each.strip()) for each in given if each.strip()])
+    key_texts = f"{settings.ENCRYPTION_KEY},{also}".split(",")
+    return MultiFernet([Fernet(key_text.strip()) for key_text in key_texts if key_text.strip()])

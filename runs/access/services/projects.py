@@ -57,7 +57,7 @@ class NewInvitation:
 def invite(*, project: Project, role: str, by: User, note: str = "") -> NewInvitation:
     """Make a link for one person, valid for a week. Raises `role_unknown`."""
     secret = secrets.token_urlsafe(SECRET_BYTES)
-    made = Invitation.objects.create(
+    invitation = Invitation.objects.create(
         project=project,
         role=_known_role(role),
         note=note,
@@ -66,8 +66,8 @@ def invite(*, project: Project, role: str, by: User, note: str = "") -> NewInvit
         expires_at=timezone.now() + GOOD_FOR,
     )
     details = {"role": role, "note": note}
-    audit.record("invited", made, after=details)
-    return NewInvitation(made, secret)
+    audit.record("invited", invitation, after=details)
+    return NewInvitation(invitation, secret)
 
 
 def opened_invitation(*, secret: str) -> Invitation:
@@ -75,10 +75,10 @@ def opened_invitation(*, secret: str) -> Invitation:
 
     It is also invalid if its author may no longer invite people into that project.
     """
-    found = Invitation.objects.select_related("project", "invited_by").filter(
+    invitations = Invitation.objects.select_related("project", "invited_by").filter(
         secret_hash=hashed(secret)
     )
-    invitation = found.first()
+    invitation = invitations.first()
     if (
         invitation is None
         or not invitation.is_open

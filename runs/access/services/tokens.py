@@ -109,10 +109,10 @@ def _check(scopes: Sequence[str], expires_at: datetime | None) -> None:
         raise ServiceError("no_scope", _("Choose at least one scope."), field="scopes")
     for scope in scopes:
         if scope not in Token.Scope.values:
-            known = ", ".join(Token.Scope.values)
+            known_scopes = ", ".join(Token.Scope.values)
             message = _("There is no scope %(scope)s; known are: %(known)s.")
             raise ServiceError(
-                "scope_unknown", message % {"scope": scope, "known": known}, field="scopes"
+                "scope_unknown", message % {"scope": scope, "known": known_scopes}, field="scopes"
             )
     if expires_at is not None and expires_at <= timezone.now():
         message = _("The token would have expired already.")
@@ -130,8 +130,8 @@ def _check_role(scopes: Sequence[str], project: Project, by: User | None) -> Non
 
 
 def _known(text: str) -> Token:
-    mark, _first, rest = text.partition("_")
-    prefix, _second, secret = rest.partition("_")
+    mark, _first, prefix_and_secret = text.partition("_")
+    prefix, _second, secret = prefix_and_secret.partition("_")
     token = None
     if mark == MARK and secret and len(text) < 200:
         related = Token.objects.select_related("project", "created_by")

@@ -66,8 +66,8 @@ def watch() -> None:
 def _refused(request: HttpRequest | None, credentials: dict[str, Any], **_details: Any) -> None:
     """A wrong password. Nothing of what was typed is kept, except the name of an account."""
     typed = str(credentials.get("username") or credentials.get("email") or "")
-    found = Q(username=typed) | Q(email__iexact=typed)
-    user = User.objects.filter(found).first() if typed else None
+    is_typed_user = Q(username=typed) | Q(email__iexact=typed)
+    user = User.objects.filter(is_typed_user).first() if typed else None
     _note("login_refused", request, user, is_known=False)
 
 
@@ -98,7 +98,7 @@ def _note(
     subject = f"account {user.get_username()}" if user else UNKNOWN
     since = timezone.now() - WITHIN
     same = AuditEntry.objects.filter(subject=subject[:300], action=action).order_by("-pk")
-    recent = sum(at >= since for at in same.values_list("at", flat=True)[:MOST])
+    recent = sum(attempted_at >= since for attempted_at in same.values_list("at", flat=True)[:MOST])
     if recent >= MOST:
         return
     if is_known and user is not None and not audit.present().name:
@@ -135,7 +135,7 @@ class Gate:
             return self.get_response(request)
 
     def process_view(
-        self, request: HttpRequest, view: Any, _args: Any, named: dict[str, Any]
+        self, request: HttpRequest, view: Any, _args: Any, objects_by_name: dict[str, Any]
     ) -> HttpResponse | None:
         """Refuse what is not allowed. Absent and hidden objects are not found (404)."""
         match = request.resolver_match
@@ -151,7 +151,7 @@ class Gate:
         if right is None or right == Right.LOOK:
             return None
         try:
-            if permissions.decide(request.user, right, address, named) is None:
+            if permissions.decide(request.user, right, address, objects_by_name) is None:
                 return None
         except permissions.NotThereError as error:
             raise Http404 from error
@@ -180,8 +180,8 @@ def _page_before(request: HttpRequest) -> str:
     before = request.headers.get("Referer", "")
     if not url_has_allowed_host_and_scheme(before, {request.get_host()}):
         return "/"
-    parts = urlsplit(before)
-    return f"{parts.path or '/'}?{parts.query}" if parts.query else parts.path or "/"
+    url = urlsplit(before)
+    return f"{url.path or '/'}?{url.query}" if url.query else url.path or "/"
 
 
 # Of the session: the secret of the invitation that somebody follows.

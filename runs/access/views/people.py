@@ -51,8 +51,8 @@ def project_list(request: HttpRequest) -> HttpResponse:
     form = ProjectForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         with pages.faults_of(form):
-            made = project_service.create(**form.cleaned_data)
-            return redirect("project-people", slug=made.slug)
+            project = project_service.create(**form.cleaned_data)
+            return redirect("project-people", slug=project.slug)
     readable: QuerySet[Project] = projects.readable(request.user)
     rows = readable.annotate(people=Count("memberships")).order_by("name", "pk")
     return render(request, "access/projects/list.html", {"projects": rows, "form": form})
@@ -66,10 +66,14 @@ def project_people(request: HttpRequest, slug: str) -> HttpResponse:
     form, link = InvitationForm(request.POST or None), ""
     if request.method == "POST" and form.is_valid():
         by = cast(User, request.user)
-        made = project_service.invite(project=project, by=by, **form.cleaned_data)
-        link = request.build_absolute_uri(reverse("invitation", args=[made.secret]))
+        invitation = project_service.invite(project=project, by=by, **form.cleaned_data)
+        link = request.build_absolute_uri(reverse("invitation", args=[invitation.secret]))
         form = InvitationForm()
-    open_ones = [each for each in project.invitations.select_related("invited_by") if each.is_open]
+    open_ones = [
+        invitation
+        for invitation in project.invitations.select_related("invited_by")
+        if invitation.is_open
+    ]
     members = project.memberships.select_related("user").order_by("user__username")
     context = {
         "project": project,
@@ -115,11 +119,11 @@ def project_take_back(request: HttpRequest, slug: str, invitation_id: int) -> Ht
 def invitation(request: HttpRequest, secret: str) -> HttpResponse:
     """Where the link of an invitation leads: to an account, or to the membership."""
     try:
-        found = project_service.opened_invitation(secret=secret)
+        invitation = project_service.opened_invitation(secret=secret)
     except ServiceError as error:
         return render(request, "access/projects/invitation.html", {"error": error}, status=404)
     request.session[INVITATION] = secret
-    return render(request, "access/projects/invitation.html", {"invitation": found})
+    return render(request, "access/projects/invitation.html", {"invitation": invitation})
 
 
 @addresses.action("invitation-accept", Right.OWN)

@@ -62,7 +62,7 @@ class TokenForm(forms.Form):
         project.queryset = projects.readable(user).order_by("name", "pk")
         scopes: Any = self.fields["scopes"]
         allowed = permissions.scopes_of(user)
-        scopes.choices = [each for each in Token.Scope.choices if each[0] in allowed]
+        scopes.choices = [choice for choice in Token.Scope.choices if choice[0] in allowed]
 
     def clean_last_day(self) -> datetime | None:
         """The end of that day, in the site's time zone."""
@@ -81,17 +81,17 @@ def token_list(request: HttpRequest) -> HttpResponse:
     project_service.default()  # creates the default project, so that one can be chosen
     user = cast(User, request.user)
     form = TokenForm(request.POST if request.method == "POST" else None, user=user)
-    made = None
+    new_token = None
     if form.is_valid():
         with pages.faults_of(form):
-            given = form.cleaned_data
+            fields = form.cleaned_data
             # No redirect: the text of the token is nowhere but in this answer.
-            made = tokens.create(expires_at=given.pop("last_day"), by=user, **given)
+            new_token = tokens.create(expires_at=fields.pop("last_day"), by=user, **fields)
             form = TokenForm(user=user)
     address = {"url": request.build_absolute_uri("/").rstrip("/")}
     context = {
         "form": form,
-        "made": made,
+        "made": new_token,
         "client_sha256": views.upload_client_sha256(),
         # What docs/ci.md says, with the address of this BenchLab.
         "step": str(render_to_string("access/tokens/step.txt", address)).strip(),

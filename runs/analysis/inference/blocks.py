@@ -56,47 +56,51 @@ class Fit:
         """Of the differences head - base, without rows that cannot be estimated within blocks."""
         sides = np.stack([base, head], axis=1)
         # The weight of each run of a side.
-        own = np.stack([-1 / self.n[base], 1 / self.n[head]], axis=1)
-        own[base == head] = 0.0
+        run_weights = np.stack([-1 / self.n[base], 1 / self.n[head]], axis=1)
+        run_weights[base == head] = 0.0
         share = np.zeros((len(self.n), 1))
         if self.counts is not None:
             share = self.counts / self.n[:, None]
         apart = share[head] - share[base]
         uneven = _is_uneven(apart)
         even = np.flatnonzero(~uneven)
-        factors = (own**2 * self.n[sides])[even]
-        found = [Weights(even, sides[even], factors, factors[:, 0])]
+        factors = (run_weights**2 * self.n[sides])[even]
+        weights_by_rows = [Weights(even, sides[even], factors, factors[:, 0])]
         if (rows := np.flatnonzero(uneven)).size:
             of_cells = np.zeros((len(rows), len(self.n)))
-            np.add.at(of_cells, (np.arange(len(rows))[:, None], sides[rows]), own[rows])
+            np.add.at(of_cells, (np.arange(len(rows))[:, None], sides[rows]), run_weights[rows])
             factors, estimable = self._factors(of_cells, apart[rows])
             of_base = factors[np.arange(len(rows)), base[rows]]
-            found.append(Weights(rows[estimable], EVERY, factors[estimable], of_base[estimable]))
-        return found
+            weights_by_rows.append(
+                Weights(rows[estimable], EVERY, factors[estimable], of_base[estimable])
+            )
+        return weights_by_rows
 
     def weights_of_sum(self, sums: Floats) -> tuple[Floats, Truths]:
         """(variance factors rows x cells, whether each row can be estimated within blocks).
 
         `sums` is rows x cells: sums of cells' levels, each row adding to 0.
         """
-        own = sums / self.n
-        return self._factors(own, np.zeros((1, 1)) if self.counts is None else own @ self.counts)
+        run_weights = sums / self.n
+        return self._factors(
+            run_weights, np.zeros((1, 1)) if self.counts is None else run_weights @ self.counts
+        )
 
-    def _factors(self, own: Floats, apart: Floats) -> tuple[Floats, Truths]:
-        """As weights_of_sum(): `own` is the weight of each run of a cell, `apart` of each block."""
-        factors = own**2 * self.n
-        estimable = np.ones(len(own), dtype=bool)
+    def _factors(self, run_weights: Floats, apart: Floats) -> tuple[Floats, Truths]:
+        """As weights_of_sum(): by the weight of each run of a cell, and of each block (`apart`)."""
+        factors = run_weights**2 * self.n
+        estimable = np.ones(len(run_weights), dtype=bool)
         if self.counts is None or self.inverse is None:
             return factors, estimable
         uneven = np.flatnonzero(_is_uneven(apart))
         if len(uneven):
             estimable[uneven], factors[uneven] = self._uneven(
-                apart[uneven], own[uneven], self.counts, self.inverse
+                apart[uneven], run_weights[uneven], self.counts, self.inverse
             )
         return factors, estimable
 
     def _uneven(
-        self, apart: Floats, own: Floats, counts: Floats, inverse: Floats
+        self, apart: Floats, run_weights: Floats, counts: Floats, inverse: Floats
     ) -> tuple[Truths, Floats]:
         """The same for rows whose sides do not have the same blocks."""
         solved = apart @ inverse
@@ -106,7 +110,7 @@ class Fit:
         estimable = np.abs(solved @ normal - apart).max(axis=1) < 1e-6
         # A run of cell c in block b has the weight own - correction.
         correction = solved[:, None, :] - (solved @ share.T)[:, :, None]
-        squares = (own[:, :, None] - correction) ** 2 * counts[None, :, :]
+        squares = (run_weights[:, :, None] - correction) ** 2 * counts[None, :, :]
         return estimable, squares.sum(axis=2)
 
 
@@ -120,9 +124,9 @@ def plain(cells: Sequence[Cell]) -> Fit:
     """Without blocks: each cell by its own mean and variance."""
     n = np.array([cell.n for cell in cells], dtype=float)
     means = np.array([0.0 if cell.mean is None else cell.mean for cell in cells])
-    known = [cell.mean is not None and cell.variance is not None for cell in cells]
+    has_spread = [cell.mean is not None and cell.variance is not None for cell in cells]
     variances = np.array([cell.variance or 0.0 for cell in cells])
-    freedom = np.where(known, n - 1, 0.0)
+    freedom = np.where(has_spread, n - 1, 0.0)
     return Fit(n, means, variances, freedom)
 
 
@@ -137,9 +141,9 @@ def blocked(cells: Sequence[Cell]) -> Fit | None:
     of_run: list[int] = []
     in_block: list[int] = []
     logs: list[float] = []
-    for place, (cell, is_usable) in enumerate(zip(cells, usable, strict=True)):
+    for position, (cell, is_usable) in enumerate(zip(cells, usable, strict=True)):
         if is_usable:
-            of_run += [place] * cell.n
+            of_run += [position] * cell.n
             in_block += [names.setdefault(block, len(names)) for block in cell.blocks]
             logs += cell.logs
     if len(names) < 2 or len(names) > MOST_BLOCKS:
@@ -154,9 +158,9 @@ def _least_squares(
     n = np.array([cell.n for cell in cells], dtype=float)
     counts = np.zeros((count, blocks))
     np.add.at(counts, (of_run, in_block), 1.0)
-    there = np.maximum(counts.sum(axis=1), 1)
-    raw = np.bincount(of_run, logs, count) / there
-    share = counts / there[:, None]
+    counts_of_block = np.maximum(counts.sum(axis=1), 1)
+    raw = np.bincount(of_run, logs, count) / counts_of_block
+    share = counts / counts_of_block[:, None]
     normal = np.diag(counts.sum(axis=0)) - counts.T @ share
     inverse = np.linalg.pinv(normal, rcond=1e-10, hermitian=True)
     if not (np.abs(inverse).max() > 0):
@@ -166,7 +170,9 @@ def _least_squares(
     means = raw - share @ effects
     residuals = logs - means[of_run] - effects[in_block]
     apart = np.eye(blocks)[in_block] - share[of_run]
-    leverage = 1 / there[of_run] + np.einsum("ij,jk,ik->i", apart, inverse, apart, optimize=True)
+    leverage = 1 / counts_of_block[of_run] + np.einsum(
+        "ij,jk,ik->i", apart, inverse, apart, optimize=True
+    )
     squares = np.bincount(of_run, residuals**2, count)
     freedom = np.maximum(np.bincount(of_run, 1 - leverage, count), 0.0)
     freedom[freedom < TOLERANCE] = 0.0

@@ -49,20 +49,20 @@ class Cell:
 
     def of_jobs(self, jobs: Collection[str]) -> "Cell":
         """The runs of these jobs alone."""
-        return self.of_runs([place for place, job in enumerate(self.jobs) if job in jobs])
+        return self.of_runs([position for position, job in enumerate(self.jobs) if job in jobs])
 
-    def of_runs(self, at: Sequence[int]) -> "Cell":
+    def of_runs(self, positions: Sequence[int]) -> "Cell":
         """The runs at these places alone; the order of runs stays."""
-        logs = [self.logs[place] for place in at] if self.logs else []
+        logs = [self.logs[position] for position in positions] if self.logs else []
         return Cell(
-            len(at),
+            len(positions),
             statistics.fmean(logs) if logs else None,
             statistics.variance(logs) if len(logs) > 1 else None,
             self.campaign,
             tuple(logs),
-            tuple(self.blocks[place] for place in at if self.blocks),
-            tuple(self.counted[place] for place in at if self.counted),
-            jobs=tuple(self.jobs[place] for place in at if self.jobs),
+            tuple(self.blocks[position] for position in positions if self.blocks),
+            tuple(self.counted[position] for position in positions if self.counted),
+            jobs=tuple(self.jobs[position] for position in positions if self.jobs),
             unit=self.unit,
         )
 

@@ -39,7 +39,11 @@ def level(groups: Iterable[Sequence[float]], freedom: float, significance: float
 
 def _shape(group: Sequence[float]) -> tuple[float, ...]:
     """The group rounded for reuse: correlations in steps of 0.05, none for a single row."""
-    return (0.0,) if len(group) == 1 else tuple(sorted(round(20 * each) / 20 for each in group))
+    return (
+        (0.0,)
+        if len(group) == 1
+        else tuple(sorted(round(20 * correlation) / 20 for correlation in group))
+    )
 
 
 @lru_cache(maxsize=512)
@@ -87,8 +91,8 @@ def _inside(correlations: Floats, limits: Floats) -> Floats:
     apart = np.sqrt(np.maximum(1 - correlations**2, 1e-6))[:, None, None]
     common = (correlations[:, None] * _shared()[0])[:, None, :]
     upper = sp.special.ndtr((limits[:, None] - common) / apart)
-    found: Floats = upper - sp.special.ndtr((-limits[:, None] - common) / apart)
-    return found
+    probability: Floats = upper - sp.special.ndtr((-limits[:, None] - common) / apart)
+    return probability
 
 
 @lru_cache(maxsize=1)
@@ -145,14 +149,14 @@ def _crossed(looks: Sequence[int], limit: float) -> float:
     """
     nodes, weights = np.polynomial.legendre.leggauss(NODES)
     reach = limit * np.sqrt(looks[0])
-    at = nodes * reach
-    density = _normal(at, looks[0]) * weights * reach
+    positions = nodes * reach
+    density = _normal(positions, looks[0]) * weights * reach
     for before, after in pairwise(looks):
         reach = limit * np.sqrt(after)
-        further = nodes * reach
-        density = density @ _normal(further[None, :] - at[:, None], after - before)
+        next_positions = nodes * reach
+        density = density @ _normal(next_positions[None, :] - positions[:, None], after - before)
         density = density * weights * reach
-        at = further
+        positions = next_positions
     return float(1 - density.sum())
 
 

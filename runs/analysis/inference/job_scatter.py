@@ -60,8 +60,8 @@ class JobScatter:
 
     def of(self, point: Point) -> float:
         """The variance of a point with its number of runs."""
-        own = self.variance + self.within * (1 / point.n - self.usual)
-        return max(own, self.within / point.n, self.variance / 4)
+        point_variance = self.variance + self.within * (1 / point.n - self.usual)
+        return max(point_variance, self.within / point.n, self.variance / 4)
 
     def excess(self, point: Point) -> float:
         """What a point's variance has in addition, where its runs scatter more than others do."""
@@ -91,10 +91,17 @@ class Jobs:
 
 def begins_of(points: Sequence[Point], ignored: Collection[int] = ()) -> list[int]:
     """Where stretches without a change begin; `ignored` are places of which people say no."""
-    found = change_points.find([[math.exp(point.mean)] * point.n for point in points])
+    changes = change_points.find([[math.exp(point.mean)] * point.n for point in points])
     near = change_points.SAME_PLACE
-    places = [each.position for each in found]
-    return [0, *(at for at in places if all(abs(at - each) > near for each in ignored))]
+    places = [change_point.position for change_point in changes]
+    return [
+        0,
+        *(
+            begin
+            for begin in places
+            if all(abs(begin - ignored_place) > near for ignored_place in ignored)
+        ),
+    ]
 
 
 def learn(histories: Mapping[str, History], begins: Mapping[str, Sequence[int]]) -> Jobs | None:
@@ -110,54 +117,61 @@ def learn(histories: Mapping[str, History], begins: Mapping[str, Sequence[int]])
     freedom = np.array([len(histories[key]) - len(begins[key]) for key in residuals], dtype=float)
     if freedom.max() < LEAST_POINTS - 1:
         return None
-    squares = np.array([sum(each**2 for each in own.values()) for own in residuals.values()])
+    squares = np.array(
+        [
+            sum(deviation**2 for deviation in deviations.values())
+            for deviations in residuals.values()
+        ]
+    )
     variances = np.divide(squares, freedom, out=np.zeros(len(freedom)), where=freedom > 0)
     moderated = moderate(Fit(np.ones(len(freedom)), squares, variances, freedom), None)
-    alike = _alike(residuals, dict(zip(residuals, variances.tolist(), strict=True)))
+    correlation = _alike(residuals, dict(zip(residuals, variances.tolist(), strict=True)))
     # Conditions that a job moves together say no more than one of them.
-    common = float(freedom.sum() / (1 + (len(freedom) - 1) * alike**2))
+    common = float(freedom.sum() / (1 + (len(freedom) - 1) * correlation**2))
     conditions = {
-        key: _scatter(histories[key], moderated, place, float(freedom[place]), common)
-        for place, key in enumerate(residuals)
+        key: _scatter(histories[key], moderated, position, float(freedom[position]), common)
+        for position, key in enumerate(residuals)
     }
-    return Jobs(conditions, alike, common)
+    return Jobs(conditions, correlation, common)
 
 
 def _residuals(history: History, begins: Sequence[int]) -> dict[int, float]:
     """Each point less the mean of its stretch."""
     names, means = list(history), [point.mean for point in history.values()]
-    found: dict[int, float] = {}
+    residual_of: dict[int, float] = {}
     for begin, end in zip(begins, [*begins[1:], len(means)], strict=True):
         middle = statistics.fmean(means[begin:end])
-        found |= {names[at]: means[at] - middle for at in range(begin, end)}
-    return found
+        residual_of |= {names[number]: means[number] - middle for number in range(begin, end)}
+    return residual_of
 
 
 def _alike(residuals: Mapping[str, Mapping[int, float]], variances: Mapping[str, float]) -> float:
     """The correlation of conditions over commits: the mean of products over that of squares."""
     commits: dict[int, list[float]] = {}
-    for key, own in residuals.items():
+    for key, residuals_of_condition in residuals.items():
         if variances[key] > 0:
-            for commit, residual in own.items():
+            for commit, residual in residuals_of_condition.items():
                 commits.setdefault(commit, []).append(residual / math.sqrt(variances[key]))
     products = squares = 0.0
-    for found in commits.values():
-        if len(found) > 1:
-            of_commit = sum(each**2 for each in found)
-            products += (sum(found) ** 2 - of_commit) / (len(found) - 1)
+    for deviations in commits.values():
+        if len(deviations) > 1:
+            of_commit = sum(deviation**2 for deviation in deviations)
+            products += (sum(deviations) ** 2 - of_commit) / (len(deviations) - 1)
             squares += of_commit
     return min(max(products / squares, 0.0), 1.0) if squares else 0.0
 
 
 def _scatter(
-    history: History, moderated: Moderated, place: int, own: float, common: float
+    history: History, moderated: Moderated, position: int, own_freedom: float, common: float
 ) -> JobScatter:
     points = list(history.values())
     within_freedom = sum(point.n - 1 for point in points)
     within = sum((point.n - 1) * point.variance for point in points)
     return JobScatter(
-        variance=float(moderated.variances[place]),
-        freedom=max(min(float(moderated.prior[place]) + own, max(own, common)), 1.0),
+        variance=float(moderated.variances[position]),
+        freedom=max(
+            min(float(moderated.prior[position]) + own_freedom, max(own_freedom, common)), 1.0
+        ),
         within=within / within_freedom if within_freedom else 0.0,
         within_freedom=float(within_freedom),
         usual=statistics.fmean(1 / point.n for point in points),
@@ -206,12 +220,14 @@ def judge_jobs(
 def _error(base: Sequence[Point], head: Point, scatter: JobScatter) -> tuple[float, float]:
     """(standard error of head less base, degrees of freedom)."""
     usual = scatter.of(head) + sum(map(scatter.of, base)) / len(base) ** 2
-    parts = [(usual, scatter.freedom), (scatter.excess(head), max(head.n - 1.0, 1.0))]
-    parts += [(scatter.excess(each) / len(base) ** 2, max(each.n - 1.0, 1.0)) for each in base]
+    variance_parts = [(usual, scatter.freedom), (scatter.excess(head), max(head.n - 1.0, 1.0))]
+    variance_parts += [
+        (scatter.excess(point) / len(base) ** 2, max(point.n - 1.0, 1.0)) for point in base
+    ]
     # What all points are rounded to may be off by the same.
     is_same = len({point.mean for point in base}) == 1
     of_base = sum(point.rounding for point in base) / len(base) ** (1 if is_same else 2)
-    parts.append((head.rounding + of_base, scatter.freedom))
-    variance = sum(part for part, _freedom in parts)
-    inverse = sum(part**2 / freedom for part, freedom in parts)
+    variance_parts.append((head.rounding + of_base, scatter.freedom))
+    variance = sum(variance for variance, _freedom in variance_parts)
+    inverse = sum(variance**2 / freedom for variance, freedom in variance_parts)
     return math.sqrt(variance), variance**2 / inverse if inverse else scatter.freedom

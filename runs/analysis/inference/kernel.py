@@ -48,7 +48,7 @@ def _burst(cells: Sequence[Cell]) -> float:
     for cell in cells:
         mean = math.fsum(cell.counted) / len(cell.counted) if cell.counted else 0.0
         if mean > 0 and len(cell.counted) > 1:
-            squares += math.fsum((each - mean) ** 2 for each in cell.counted) / mean
+            squares += math.fsum((count - mean) ** 2 for count in cell.counted) / mean
             freedom += len(cell.counted) - 1
     return max(1.0, squares / freedom) if freedom else 1.0
 
@@ -67,8 +67,10 @@ def _judged(
         return Inference("same", base_value=0.0, head_value=0.0)
     ratio = means[1] / means[0] if means[0] > 0 else None
     if min(len(base), len(head)) < 2:
-        known = all(cells[place].repeats_known for place in (pair.base, pair.head))
-        why: Reason = "single_run" if known else "repeats_unknown"
+        are_repeats_known = all(
+            cells[position].repeats_known for position in (pair.base, pair.head)
+        )
+        why: Reason = "single_run" if are_repeats_known else "repeats_unknown"
         return Inference(
             "too_few_runs", ratio, base_value=means[0], head_value=means[1], reasons=(why,)
         )
@@ -121,15 +123,15 @@ def judge_zeros(base: Sequence[float], head: Sequence[float], rule: Rule) -> Inf
     """Judge values of at least 0 of both sides."""
     means = statistics.fmean(base), statistics.fmean(head)
     ratio = means[1] / means[0] if means[0] else None
-    known = Inference("same", ratio, base_value=means[0], head_value=means[1])
+    inference = Inference("same", ratio, base_value=means[0], head_value=means[1])
     if not any(means):
-        return known
+        return inference
     if min(len(base), len(head)) < 2:
-        return replace(known, verdict="too_few_runs", reasons=("single_run",))
+        return replace(inference, verdict="too_few_runs", reasons=("single_run",))
     if not all(means):
         far = math.inf if means[1] else -math.inf
         is_proven = all(base) or all(head)
-        return replace(known, verdict=rule.word(far, far) if is_proven else "undecided")
+        return replace(inference, verdict=rule.word(far, far) if is_proven else "undecided")
     difference, width, p_value = _welch(base, head, rule.level)
     ends = (difference - width, difference + width)
     low, high = (max(1 + end / means[0], LEAST) for end in ends)
@@ -139,7 +141,7 @@ def judge_zeros(base: Sequence[float], head: Sequence[float], rule: Rule) -> Inf
         runs = 2 / (1 / len(base) + 1 / len(head))
         missing = rounds_missing(difference / means[0], width / means[0], runs, rule.effect)
     return replace(
-        known,
+        inference,
         verdict=verdict,
         low=low,
         high=high,
@@ -153,12 +155,16 @@ def _welch(
     base: Sequence[float], head: Sequence[float], level: float
 ) -> tuple[float, float, float]:
     """(difference of the means, half the width of its interval, p-value)."""
-    parts = [(statistics.variance(side) / len(side), len(side) - 1) for side in (base, head)]
-    variance = sum(part for part, _freedom in parts)
+    variance_parts = [
+        (statistics.variance(side) / len(side), len(side) - 1) for side in (base, head)
+    ]
+    variance = sum(variance for variance, _freedom in variance_parts)
     difference = statistics.fmean(head) - statistics.fmean(base)
     if not variance:
         return difference, 0.0, 0.0 if difference else 1.0
-    freedom = variance**2 / sum(part**2 / own for part, own in parts)
+    freedom = variance**2 / sum(
+        variance**2 / part_freedom for variance, part_freedom in variance_parts
+    )
     error = math.sqrt(variance)
     p_value = 2 * float(sp.special.stdtr(freedom, -abs(difference) / error))
     return difference, -float(sp.special.stdtrit(freedom, level / 2)) * error, p_value
@@ -199,14 +205,14 @@ def judge(
     rule = Rule(direction, effect, level)
     of_zeros = replace(rule, level=min(level, significance / max(len(family or pairs), 1)))
     without = [_without_log(model, pair, of_zeros) for pair in pairs]
-    tested = [pair for pair, answer in zip(pairs, without, strict=True) if answer is None]
+    tested = [pair for pair, inference in zip(pairs, without, strict=True) if inference is None]
     inferences: Iterator[Inference] = iter(())
     if tested:
         contrasts = model.contrasts(tested)
         inferences = iter(judged(model, tested, contrasts, rule))
         if model.is_unlike:
-            inferences = (replace(each, error_table="unlike") for each in inferences)
-    return [next(inferences) if answer is None else answer for answer in without]
+            inferences = (replace(inference, error_table="unlike") for inference in inferences)
+    return [next(inferences) if inference is None else inference for inference in without]
 
 
 def _without_log(model: Model, pair: Pair, rule: Rule) -> Inference | None:
@@ -247,7 +253,7 @@ def judged(
     )
     return [
         _answer(model, pair, rule, row)
-        for pair, *row in zip(pairs, *(each.tolist() for each in figures), strict=True)
+        for pair, *row in zip(pairs, *(column.tolist() for column in figures), strict=True)
     ]
 
 
@@ -286,7 +292,7 @@ def _runs(model: Model, pair: Pair) -> float:
 
 
 def _sides(model: Model, pair: Pair) -> list[Cell]:
-    return [model.cells[place] for place in (pair.base, pair.head) if place is not None]
+    return [model.cells[cells] for cells in (pair.base, pair.head) if cells is not None]
 
 
 def _without_interval(model: Model, pair: Pair) -> tuple[Reason, ...]:

@@ -45,12 +45,14 @@ class Contrasts:
 class _Fits:
     """The fits of one campaign's cells, each with its moderated variances."""
 
-    def __init__(self, own: tuple[Cell, ...], noise: Noise | None, rounds_from: float) -> None:
-        self._own, self._noise, self._rounds_from = own, noise, rounds_from
-        self.plain = blocks.plain(own)
+    def __init__(
+        self, fit_cells: tuple[Cell, ...], noise: Noise | None, rounds_from: float
+    ) -> None:
+        self._own, self._noise, self._rounds_from = fit_cells, noise, rounds_from
+        self.plain = blocks.plain(fit_cells)
         self.is_unlike = False
         # Of the mean of n runs, in the variance of one.
-        self._rounding = np.array([cell.n * cell.rounding for cell in own])
+        self._rounding = np.array([cell.n * cell.rounding for cell in fit_cells])
         self.of_plain = self._moderated(self.plain)
 
     @cached_property
@@ -65,21 +67,21 @@ class _Fits:
 
     def apart(self, sides: Floats) -> _Fits:
         """The same with bases and heads moderated apart unless they scatter alike."""
-        found = copy(self)
+        copied = copy(self)
         unlike = are_unlike(self.plain, sides)
-        found.is_unlike = bool(unlike)
+        copied.is_unlike = bool(unlike)
         if unlike is not False:
-            found.of_plain = self._moderated(self.plain, sides)
+            copied.of_plain = self._moderated(self.plain, sides)
         if self.by_rounds is not None:
             fit, _alike = self.by_rounds
             # Of two cells in rounds the residuals mirror each other, and say nothing of sides.
             if unlike or are_unlike(fit, sides):
-                found.by_rounds = fit, self._moderated(fit, sides)
-        return found
+                copied.by_rounds = fit, self._moderated(fit, sides)
+        return copied
 
     def _moderated(self, fit: Fit, sides: Floats | None = None) -> Moderated:
-        found = moderate(fit, self._noise, sides)
-        return replace(found, variances=found.variances + self._rounding)
+        moderated = moderate(fit, self._noise, sides)
+        return replace(moderated, variances=moderated.variances + self._rounding)
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,7 @@ class Model:
     ) -> None:
         self.cells = cells
         self.count = len(cells)
-        groups = by_key((cell.campaign, place) for place, cell in enumerate(cells))
+        groups = by_key((cell.campaign, position) for position, cell in enumerate(cells))
         self._part_of = np.zeros(self.count, dtype=np.int64)
         self._parts: list[_Part] = []
         # A table is asked for its level, and then for its rows.
@@ -114,9 +116,9 @@ class Model:
         self._for_tables: dict[tuple[float, ...], Model] = {}
         for campaign, places in groups.items():
             self._part_of[places] = len(self._parts)
-            known = noise.get(campaign) if isinstance(noise, dict) else noise
+            machine_noise = noise.get(campaign) if isinstance(noise, dict) else noise
             least = FREEDOM_OF_TURNS if campaign in turns else FEW_FREEDOM
-            self._parts.append(_part(cells, np.array(places), known, least))
+            self._parts.append(_part(cells, np.array(places), machine_noise, least))
 
     def for_table(self, rows: Sequence[Pair]) -> Model:
         """The model in which the bases and heads of these rows share no scatter that is unlike."""
@@ -128,15 +130,15 @@ class Model:
         sides[list(bases)], sides[list(heads)] = -1, 1
         key = tuple(sides.tolist())
         if key not in self._for_tables:
-            found = copy(self)
-            found._contrasts = {}
-            found._parts = [
+            copied = copy(self)
+            copied._contrasts = {}
+            copied._parts = [
                 replace(part, fits=part.fits.apart(sides[part.places]))
                 if len(set(sides[part.places]) - {0.0}) > 1
                 else part
                 for part in self._parts
             ]
-            self._for_tables[key] = found
+            self._for_tables[key] = copied
         return self._for_tables[key]
 
     @property
@@ -154,31 +156,40 @@ class Model:
     def _contrasted(self, pairs: Sequence[Pair]) -> Contrasts:
         base = np.array([pair.base for pair in pairs], dtype=np.int64)
         head = np.array([pair.head for pair in pairs], dtype=np.int64)
-        found = self._across(base, head)
+        contrasts = self._across(base, head)
         for number, part in enumerate(self._parts):
             here = (self._part_of[base] == number) & (self._part_of[head] == number)
             if here.any() and part.fits.by_rounds is not None:
                 rows = np.flatnonzero(here)
-                self._within(part.places, *part.fits.by_rounds, rows, base, head, found)
-        return found
+                self._within(part.places, *part.fits.by_rounds, rows, base, head, contrasts)
+        return contrasts
 
     def together(self, pairs: Sequence[Pair]) -> Contrasts:
         """The mean of the differences of tested pairs of one campaign, as a single contrast."""
-        part = self._parts[self._part_of[pairs[0].base or 0]]
-        place = np.full(self.count, -1)
-        place[part.places] = np.arange(len(part.places))
-        base = place[np.array([pair.base for pair in pairs])]
-        head = place[np.array([pair.head for pair in pairs])]
-        sums = np.zeros((1, len(part.places)))
+        model_part = self._parts[self._part_of[pairs[0].base or 0]]
+        positions = np.full(self.count, -1)
+        positions[model_part.places] = np.arange(len(model_part.places))
+        base = positions[np.array([pair.base for pair in pairs])]
+        head = positions[np.array([pair.head for pair in pairs])]
+        sums = np.zeros((1, len(model_part.places)))
         np.add.at(sums[0], head, 1 / len(pairs))
         np.add.at(sums[0], base, -1 / len(pairs))
-        fit, moderated, factors = _fit_for(part.fits, sums)
+        fit, moderated, factors = _fit_for(model_part.fits, sums)
         most = fit.freedom[sums[0] != 0].sum()
         variance, freedom = _errors(fit, moderated, blocks.EVERY, factors, most)
-        one, other = fit.means[base].mean(keepdims=True), fit.means[head].mean(keepdims=True)
+        base_mean, head_mean = (
+            fit.means[base].mean(keepdims=True),
+            fit.means[head].mean(keepdims=True),
+        )
         root, shared = np.sqrt(variance), np.zeros(1)
         return Contrasts(
-            other - one, one, other, root, freedom, shared, float(moderated.freedom.max())
+            head_mean - base_mean,
+            base_mean,
+            head_mean,
+            root,
+            freedom,
+            shared,
+            float(moderated.freedom.max()),
         )
 
     def level(self, pairs: Sequence[Pair], significance: float) -> float:
@@ -186,30 +197,33 @@ class Model:
         tested = [pair for pair in pairs if self.is_tested(pair)]
         if len(tested) < 2:
             return significance
-        found = self.contrasts(tested)
+        contrasts = self.contrasts(tested)
         bases = (pair.base for pair in tested)
-        groups = by_key(zip(bases, found.shared.tolist(), strict=True))
-        return critical.level(groups.values(), found.pooled, significance)
+        groups = by_key(zip(bases, contrasts.shared.tolist(), strict=True))
+        return critical.level(groups.values(), contrasts.pooled, significance)
 
-    def reading(self, place: int) -> tuple[float, float, float] | None:
+    def reading(self, position: int) -> tuple[float, float, float] | None:
         """(mean, variance of the mean, degrees of freedom) of a cell; None without a spread."""
-        if not self.is_tested(Pair(place, place)):
+        if not self.is_tested(Pair(position, position)):
             return None
-        part = self._parts[self._part_of[place]]
-        fits = part.fits
+        model_part = self._parts[self._part_of[position]]
+        fits = model_part.fits
         fit, moderated = fits.by_rounds or (fits.plain, fits.of_plain)
-        at = int(np.flatnonzero(part.places == place)[0])
-        freedom = min(float(moderated.freedom[at]), float(moderated.prior[at] + fit.freedom[at]))
-        variance = float(moderated.variances[at] / fit.n[at])
-        return float(fit.means[at]), variance, max(freedom, 1.0)
+        row_number = int(np.flatnonzero(model_part.places == position)[0])
+        freedom = min(
+            float(moderated.freedom[row_number]),
+            float(moderated.prior[row_number] + fit.freedom[row_number]),
+        )
+        variance = float(moderated.variances[row_number] / fit.n[row_number])
+        return float(fit.means[row_number]), variance, max(freedom, 1.0)
 
     def is_tested(self, pair: Pair) -> bool:
         """Whether both sides were measured, positive, and have a known spread."""
         return all(
-            place is not None
-            and self.cells[place].mean is not None
-            and self.cells[place].variance is not None
-            for place in (pair.base, pair.head)
+            position is not None
+            and self.cells[position].mean is not None
+            and self.cells[position].variance is not None
+            for position in (pair.base, pair.head)
         )
 
     def _across(self, base: Places, head: Places) -> Contrasts:
@@ -218,13 +232,21 @@ class Model:
         variances, total, freedom = np.zeros(self.count), np.zeros(self.count), np.zeros(self.count)
         shares, pooled = np.zeros(self.count), np.zeros(self.count)
         group = np.zeros(self.count)
-        for part in self._parts:
-            at, fit, moderated = part.places, part.fits.plain, part.fits.of_plain
-            n[at], means[at], variances[at] = fit.n, fit.means, moderated.variances
-            total[at] = moderated.prior + fit.freedom
-            shares[at] = (1 - moderated.own) * moderated.pooled
-            pooled[at], freedom[at] = moderated.freedom, fit.freedom
-            group[at] = moderated.group
+        for model_part in self._parts:
+            cell_numbers, fit, moderated = (
+                model_part.places,
+                model_part.fits.plain,
+                model_part.fits.of_plain,
+            )
+            n[cell_numbers], means[cell_numbers], variances[cell_numbers] = (
+                fit.n,
+                fit.means,
+                moderated.variances,
+            )
+            total[cell_numbers] = moderated.prior + fit.freedom
+            shares[cell_numbers] = (1 - moderated.own) * moderated.pooled
+            pooled[cell_numbers], freedom[cell_numbers] = moderated.freedom, fit.freedom
+            group[cell_numbers] = moderated.group
         of_base, of_head = variances[base] / n[base], variances[head] / n[head]
         variance = of_base + of_head
         common_base, common_head = shares[base] / n[base], shares[head] / n[head]
@@ -256,34 +278,45 @@ class Model:
         rows: Places,
         base: Places,
         head: Places,
-        found: Contrasts,
+        contrasts: Contrasts,
     ) -> None:
         """Rows of one campaign by its rounds, replacing the result without rounds."""
-        place = np.full(self.count, -1)
-        place[places] = np.arange(len(places))
-        one, other = place[base[rows]], place[head[rows]]
-        estimable = (fit.freedom[one] > 0) & (fit.freedom[other] > 0)
-        rows, one, other = rows[estimable], one[estimable], other[estimable]
+        position_of = np.full(self.count, -1)
+        position_of[places] = np.arange(len(places))
+        base_rows, head_rows = position_of[base[rows]], position_of[head[rows]]
+        estimable = (fit.freedom[base_rows] > 0) & (fit.freedom[head_rows] > 0)
+        rows, base_rows, head_rows = rows[estimable], base_rows[estimable], head_rows[estimable]
         if not len(rows):
             return
         # Most rows have two cells: a table of all rows by all cells would be zeros.
-        for each in fit.weights(one, other):
-            at, here, there = rows[each.rows], one[each.rows], other[each.rows]
-            variance, freedom = _errors(
-                fit, moderated, each.cells, each.factors, fit.freedom[here] + fit.freedom[there]
+        for weights in fit.weights(base_rows, head_rows):
+            target_rows, here, head_cells = (
+                rows[weights.rows],
+                base_rows[weights.rows],
+                head_rows[weights.rows],
             )
-            found.differences[at] = fit.means[there] - fit.means[here]
-            found.bases[at], found.heads[at] = fit.means[here], fit.means[there]
-            found.errors[at] = np.sqrt(variance)
-            found.freedom[at] = freedom
-            of_base = each.of_base * moderated.variances[here]
-            found.shared[at] = np.sqrt(_over(of_base, variance))
+            variance, freedom = _errors(
+                fit,
+                moderated,
+                weights.cells,
+                weights.factors,
+                fit.freedom[here] + fit.freedom[head_cells],
+            )
+            contrasts.differences[target_rows] = fit.means[head_cells] - fit.means[here]
+            contrasts.bases[target_rows], contrasts.heads[target_rows] = (
+                fit.means[here],
+                fit.means[head_cells],
+            )
+            contrasts.errors[target_rows] = np.sqrt(variance)
+            contrasts.freedom[target_rows] = freedom
+            of_base = weights.of_base * moderated.variances[here]
+            contrasts.shared[target_rows] = np.sqrt(_over(of_base, variance))
 
 
 def _part(cells: Sequence[Cell], places: Places, noise: Noise | None, rounds_from: float) -> _Part:
-    own = tuple(cells[place] for place in places)
-    fits = _fits if sum(cell.n for cell in own) <= MOST_KEPT else _Fits
-    return _Part(places, fits(own, noise, rounds_from))
+    part_cells = tuple(cells[position] for position in places)
+    fits = _fits if sum(cell.n for cell in part_cells) <= MOST_KEPT else _Fits
+    return _Part(places, fits(part_cells, noise, rounds_from))
 
 
 # Kept, since whoever judges two campaigns asks for the fits of both when one has changed.
@@ -307,10 +340,10 @@ def _errors(
 
     `factors` are those of its `cells`, as in blocks.Weights.
     """
-    parts = factors * moderated.variances[cells]
-    variance: Floats = parts.sum(axis=1)
+    error_parts = factors * moderated.variances[cells]
+    variance: Floats = error_parts.sum(axis=1)
     common = factors * ((1 - moderated.own) * moderated.pooled)[cells]
-    inverse = _over(parts**2, (moderated.prior + fit.freedom)[cells]).sum(axis=1)
+    inverse = _over(error_parts**2, (moderated.prior + fit.freedom)[cells]).sum(axis=1)
     for number in np.unique(moderated.group):
         here = moderated.group == number
         of_group = (common * here[cells]).sum(axis=1)
@@ -330,14 +363,14 @@ def _over(top: Floats, bottom: Floats) -> Floats:
     """top / bottom, 0 if the bottom is 0."""
     shape = np.broadcast_shapes(top.shape, bottom.shape)
     bottom = np.broadcast_to(bottom, shape)
-    found: Floats = np.divide(
+    quotient: Floats = np.divide(
         np.broadcast_to(top, shape), bottom, out=np.zeros(shape), where=bottom > 0
     )
-    return found
+    return quotient
 
 
 def _satterthwaite(variance: Floats, inverse: Floats, most: Floats) -> Floats:
     """Degrees of freedom of a sum of variances; sums without scatter have all of them."""
-    found = np.where(inverse > 0, _over(variance**2, inverse), most)
-    capped: Floats = np.minimum(found, most)
+    freedom_of_sum = np.where(inverse > 0, _over(variance**2, inverse), most)
+    capped: Floats = np.minimum(freedom_of_sum, most)
     return capped

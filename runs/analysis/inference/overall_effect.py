@@ -31,29 +31,33 @@ def judge_together(
         return None
     model = model.for_table(pairs)
     groups = by_key(zip(machines, pairs, strict=True))
-    found = [model.together(group) for group in groups.values()]
-    contrast = found[0] if len(found) == 1 else _over_machines(found)
-    (answer,) = judged(model, pairs[:1], contrast, rule)
-    return answer
+    contrasts_of_machines = [model.together(group) for group in groups.values()]
+    contrast = (
+        contrasts_of_machines[0]
+        if len(contrasts_of_machines) == 1
+        else _over_machines(contrasts_of_machines)
+    )
+    (inference,) = judged(model, pairs[:1], contrast, rule)
+    return inference
 
 
-def _over_machines(found: Sequence[Contrasts]) -> Contrasts:
+def _over_machines(contrasts_of_machines: Sequence[Contrasts]) -> Contrasts:
     """The mean over machines: its error has what the machines differ by, and the runs' scatter."""
-    count = len(found)
-    differences = np.array([each.differences[0] for each in found])
-    noises = np.array([each.errors[0] ** 2 for each in found])
-    seen = max(float(differences.var(ddof=1) - noises.mean()), 0.0)
+    count = len(contrasts_of_machines)
+    differences = np.array([contrasts.differences[0] for contrasts in contrasts_of_machines])
+    noises = np.array([contrasts.errors[0] ** 2 for contrasts in contrasts_of_machines])
+    seen_variance = max(float(differences.var(ddof=1) - noises.mean()), 0.0)
     freedom = count - 1 + USUAL_FREEDOM
-    between = ((count - 1) * seen + USUAL_FREEDOM * USUAL_MACHINES**2) / freedom
+    between = ((count - 1) * seen_variance + USUAL_FREEDOM * USUAL_MACHINES**2) / freedom
     noise, machines = float(noises.sum()) / count**2, between / count
-    of_noise = min(float(each.freedom[0]) for each in found)
+    of_noise = min(float(contrasts.freedom[0]) for contrasts in contrasts_of_machines)
     variance = noise + machines
-    parts = noise**2 / max(of_noise, 1.0) + machines**2 / freedom
+    inverse_freedom = noise**2 / max(of_noise, 1.0) + machines**2 / freedom
     return replace(
-        found[0],
+        contrasts_of_machines[0],
         differences=differences.mean(keepdims=True),
-        bases=np.array([np.mean([each.bases[0] for each in found])]),
-        heads=np.array([np.mean([each.heads[0] for each in found])]),
+        bases=np.array([np.mean([contrasts.bases[0] for contrasts in contrasts_of_machines])]),
+        heads=np.array([np.mean([contrasts.heads[0] for contrasts in contrasts_of_machines])]),
         errors=np.sqrt(np.array([variance])),
-        freedom=np.array([variance**2 / parts]),
+        freedom=np.array([variance**2 / inverse_freedom]),
     )

@@ -39,5 +39,9 @@ def rounding(values: Sequence[float], unit: float) -> float:
     if not unit:
         return 0.0
     mean = sum(values) / len(values)
-    own = (unit / mean) ** 2 / 12
-    return own if max(values) - min(values) < unit / 2 else own / len(values)
+    rounding_variance = (unit / mean) ** 2 / 12
+    return (
+        rounding_variance
+        if max(values) - min(values) < unit / 2
+        else rounding_variance / len(values)
+    )

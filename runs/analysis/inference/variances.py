@@ -60,28 +60,32 @@ def moderate(fit: Fit, noise: Noise | None, sides: Floats | None = None) -> Mode
     where `sides` are given.
     """
     count = len(fit.n)
-    variances, own, prior, pooled, freedom = (np.zeros(count) for _name in range(5))
+    variances, own_shares, prior, pooled, freedom = (np.zeros(count) for _name in range(5))
     group = _groups(fit.n) * 10 + (0 if sides is None else sides)
     for number in np.unique(group):
-        at = np.flatnonzero(group == number)
-        variances[at], own[at], prior[at], pooled[at], freedom[at] = _moderated(
-            fit.variances[at], fit.freedom[at], noise
-        )
-    return Moderated(variances, own, prior, pooled, freedom, group)
+        in_group = np.flatnonzero(group == number)
+        (
+            variances[in_group],
+            own_shares[in_group],
+            prior[in_group],
+            pooled[in_group],
+            freedom[in_group],
+        ) = _moderated(fit.variances[in_group], fit.freedom[in_group], noise)
+    return Moderated(variances, own_shares, prior, pooled, freedom, group)
 
 
 def are_unlike(fit: Fit, sides: Floats) -> bool | None:
     """Whether base (-1) and head (1) scatter otherwise; None where too little is known to tell."""
     pools = []
     for side in (-1, 1):
-        at = (sides == side) & (fit.freedom > 0)
-        pools.append(_pool(fit.variances[at], fit.freedom[at])[:2])
-    (one, of_one), (other, of_other) = pools
+        on_side = (sides == side) & (fit.freedom > 0)
+        pools.append(_pool(fit.variances[on_side], fit.freedom[on_side])[:2])
+    (base_variance, of_one), (head_variance, of_other) = pools
     if min(of_one, of_other) < LEAST_OF_SIDE:
         return None
-    if min(one, other) <= 0:
-        return one != other
-    ratio = one / other
+    if min(base_variance, head_variance) <= 0:
+        return base_variance != head_variance
+    ratio = base_variance / head_variance
     chance = min(
         sp.special.fdtrc(of_one, of_other, ratio), sp.special.fdtrc(of_other, of_one, 1 / ratio)
     )
@@ -90,30 +94,30 @@ def are_unlike(fit: Fit, sides: Floats) -> bool | None:
 
 def _groups(n: Floats) -> Floats:
     """The number of each cell's group: a new one where the next larger n is twice as large."""
-    several, place = np.unique(n, return_inverse=True)
+    several, index_of_n = np.unique(n, return_inverse=True)
     begins = several[1:] >= UNLIKE * several[:-1]
-    found: Floats = np.concatenate(([0.0], np.cumsum(begins)))[place]
-    return found
+    group_of: Floats = np.concatenate(([0.0], np.cumsum(begins)))[index_of_n]
+    return group_of
 
 
 def _moderated(
     variances: Floats, freedom: Floats, noise: Noise | None
 ) -> tuple[Floats, Floats, Floats, float, float]:
     """(variances, own shares, priors, pooled variance, its freedom) of cells that are alike."""
-    known = freedom > 0
-    own_pool, own_freedom, chance = _pool(variances[known], freedom[known])
+    has_freedom = freedom > 0
+    own_pool, own_freedom, chance = _pool(variances[has_freedom], freedom[has_freedom])
     pooled, most = _with_floor(own_pool, own_freedom, noise)
     prior = np.zeros(len(variances))
     # A single cell has nobody to learn from.
     if most > 0 and (len(variances) > 1 or noise is not None):
         likely = np.ones(len(variances))
-        if known.any():
-            likely[known] = chance
+        if has_freedom.any():
+            likely[has_freedom] = chance
         trust = np.clip((likely - SPIKED) / (USUAL - SPIKED), 0, 1)
-        prior = trust * _alike(variances[known], freedom[known], pooled)
+        prior = trust * _alike(variances[has_freedom], freedom[has_freedom], pooled)
     total = prior + freedom
-    own = np.divide(freedom, total, out=np.zeros(len(total)), where=total > 0)
-    return own * variances + (1 - own) * pooled, own, prior, pooled, most
+    own_share = np.divide(freedom, total, out=np.zeros(len(total)), where=total > 0)
+    return own_share * variances + (1 - own_share) * pooled, own_share, prior, pooled, most
 
 
 def _pool(variances: Floats, freedom: Floats) -> tuple[float, float, Floats]:
@@ -123,7 +127,7 @@ def _pool(variances: Floats, freedom: Floats) -> tuple[float, float, Floats]:
         return 0.0, 0.0, chance
     pooled = _start(variances, freedom)
     # Without its tail a distribution's mean is lower: by this share.
-    whole = _of_each(_untailed, freedom)
+    untailed = _of_each(_untailed, freedom)
     usual = np.ones(len(variances), dtype=bool)
     for _ in range(4):
         if pooled <= 0:
@@ -133,7 +137,7 @@ def _pool(variances: Floats, freedom: Floats) -> tuple[float, float, Floats]:
         if not usual.any():
             usual = chance >= chance.max()
         weights = freedom[usual]
-        pooled = float(np.sum(weights * variances[usual]) / np.sum(weights * whole[usual]))
+        pooled = float(np.sum(weights * variances[usual]) / np.sum(weights * untailed[usual]))
     return pooled, float(freedom[usual].sum()), chance
 
 
@@ -148,8 +152,8 @@ def _start(variances: Floats, freedom: Floats) -> float:
 
 def _of_each(function: Callable[[Floats], Floats], freedom: Floats) -> Floats:
     """A slow function of degrees of freedom, once for all cells that have as many runs."""
-    several, place = np.unique(freedom, return_inverse=True)
-    return function(several)[place]
+    several, index_of_freedom = np.unique(freedom, return_inverse=True)
+    return function(several)[index_of_freedom]
 
 
 def _median(freedom: Floats) -> Floats:
@@ -206,8 +210,8 @@ def _inverse_trigamma(value: float) -> float:
         return 1 / value
     x = 0.5 + 1 / value
     for _ in range(50):
-        first = float(sp.special.zeta(2.0, x))
-        step = first * (1 - first / value) / float(-2.0 * sp.special.zeta(3.0, x))
+        trigamma = float(sp.special.zeta(2.0, x))
+        step = trigamma * (1 - trigamma / value) / float(-2.0 * sp.special.zeta(3.0, x))
         x += step
         if -step / x < 1e-8:
             break
@@ -219,11 +223,11 @@ def noise_of(scatter: Sequence[tuple[int, float]]) -> Noise | None:
 
     It counts more, the more alike they scatter.
     """
-    known = [(n - 1, variance) for n, variance in scatter if n > 1]
-    if len(known) < LEAST_CELLS:
+    freedom_and_variance = [(n - 1, variance) for n, variance in scatter if n > 1]
+    if len(freedom_and_variance) < LEAST_CELLS:
         return None
-    freedom = np.array([each for each, _variance in known], dtype=float)
-    variances = np.array([variance for _freedom, variance in known])
+    freedom = np.array([freedom for freedom, _variance in freedom_and_variance], dtype=float)
+    variances = np.array([variance for _freedom, variance in freedom_and_variance])
     pooled, total, _chance = _pool(variances, freedom)
     if pooled <= 0:
         return None

@@ -114,10 +114,10 @@ def rounds_missing(difference: float, half_width: float, runs: float, effect: fl
     Assumes that the estimate is true, and that the width shrinks with the root of the runs.
     At least one; at most MOST_ROUNDS.
     """
-    wanted = max(abs(difference), math.log1p(effect) - abs(difference))
-    if wanted <= 0:
+    distance = max(abs(difference), math.log1p(effect) - abs(difference))
+    if distance <= 0:
         return MOST_ROUNDS
-    needed = math.ceil(runs * min((half_width / wanted) ** 2, MOST_ROUNDS)) - runs
+    needed = math.ceil(runs * min((half_width / distance) ** 2, MOST_ROUNDS)) - runs
     return int(min(max(needed, 1), MOST_ROUNDS))
 
 
@@ -137,14 +137,14 @@ PRECEDENCE: tuple[Verdict, ...] = (
 )
 
 
-def overall(verdicts: Iterable[Verdict], further: Iterable[Verdict] = ()) -> Verdict:
+def overall(verdicts: Iterable[Verdict], further_verdicts: Iterable[Verdict] = ()) -> Verdict:
     """The word for all of them: the worst. An empty table is not comparable.
 
     One slower row is a regression whatever the others say. Without one, an undecided row leaves the
-    table undecided, since the regression may be right there. `further` are the rows of metrics that
-    nobody asked about: they count if they are slower, and otherwise do not matter.
+    table undecided, since the regression may be right there. `further_verdicts` are the rows of
+    metrics that nobody asked about: they count if they are slower, and otherwise do not matter.
     """
-    if "slower" in set(further):
+    if "slower" in set(further_verdicts):
         return "slower"
-    found = set(verdicts)
-    return next((verdict for verdict in PRECEDENCE if verdict in found), "not_comparable")
+    verdict_set = set(verdicts)
+    return next((verdict for verdict in PRECEDENCE if verdict in verdict_set), "not_comparable")

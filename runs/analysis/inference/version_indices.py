@@ -49,37 +49,37 @@ class Indexed:
 def indices(readings: Sequence[Reading], base: str, *, significance: float) -> dict[str, Indexed]:
     """The index of each version that the readings connect to the base, each at this level."""
     joined = _joined(readings, base)
-    known = [each for each in readings if each.version in joined]
-    versions = [base, *sorted({each.version for each in known} - {base})]
+    joined_readings = [reading for reading in readings if reading.version in joined]
+    versions = [base, *sorted({reading.version for reading in joined_readings} - {base})]
     if len(versions) < 2:
         return {}
-    design = _design(known, versions)
-    variances = np.diag([max(each.variance, 1e-12) for each in known])
-    of_machines = _of_machines(known)
-    between, freedom = _between(design, known, variances, of_machines)
+    design = _design(joined_readings, versions)
+    variances = np.diag([max(reading.variance, 1e-12) for reading in joined_readings])
+    of_machines = _of_machines(joined_readings)
+    between, freedom = _between(design, joined_readings, variances, of_machines)
     weights = _weights(design, variances + between * of_machines)
-    logs = weights @ np.array([each.log for each in known])
+    logs = weights @ np.array([reading.log for reading in joined_readings])
     noise = ((weights @ variances) * weights).sum(axis=1)
     machines = ((weights @ (between * of_machines)) * weights).sum(axis=1)
-    of_noise = min(each.freedom for each in known)
-    found = {}
+    of_noise = min(reading.freedom for reading in joined_readings)
+    index_of = {}
     # The further rows are of campaigns.
-    for version, log, own, shared in zip(versions, logs, noise, machines, strict=False):
-        width, variance = 0.0, own + shared
+    for version, log, own_noise, shared in zip(versions, logs, noise, machines, strict=False):
+        width, variance = 0.0, own_noise + shared
         if variance > 0:
-            parts = own**2 / max(of_noise, 1.0) + shared**2 / freedom
-            quantile = -float(sp.special.stdtrit(variance**2 / parts, significance / 2))
+            inverse_freedom = own_noise**2 / max(of_noise, 1.0) + shared**2 / freedom
+            quantile = -float(sp.special.stdtrit(variance**2 / inverse_freedom, significance / 2))
             width = quantile * math.sqrt(variance)
         ends = math.exp(log - width), math.exp(log + width)
-        found[version] = Indexed(version, math.exp(log), *ends)
-    return found
+        index_of[version] = Indexed(version, math.exp(log), *ends)
+    return index_of
 
 
 def _joined(readings: Iterable[Reading], base: str) -> set[str]:
     """The versions that campaigns connect to the base, one after the other."""
     of_campaign: dict[Hashable, set[str]] = defaultdict(set)
-    for each in readings:
-        of_campaign[each.campaign].add(each.version)
+    for reading in readings:
+        of_campaign[reading.campaign].add(reading.version)
     joined: set[str] = set()
     grown = {base}
     while grown != joined:
@@ -92,11 +92,11 @@ def _joined(readings: Iterable[Reading], base: str) -> set[str]:
 
 def _design(readings: Sequence[Reading], versions: Sequence[str]) -> Floats:
     """Columns: the versions, the base left out, then the campaigns."""
-    campaigns = list(dict.fromkeys(each.campaign for each in readings))
+    campaigns = list(dict.fromkeys(reading.campaign for reading in readings))
     design = np.zeros((len(readings), len(versions) + len(campaigns)))
-    for row, each in enumerate(readings):
-        design[row, versions.index(each.version)] = 1
-        design[row, len(versions) + campaigns.index(each.campaign)] = 1
+    for row, reading in enumerate(readings):
+        design[row, versions.index(reading.version)] = 1
+        design[row, len(versions) + campaigns.index(reading.campaign)] = 1
     design[:, 0] = 0
     return design
 
@@ -107,11 +107,13 @@ def _of_machines(readings: Sequence[Reading]) -> Floats:
     A ratio has two deviations, so each has half of its variance. On a single machine there is none:
     the line is then about that machine.
     """
-    count = len({each.machine for each in readings})
+    count = len({reading.machine for reading in readings})
     if count < 2:
         return np.zeros((len(readings), len(readings)))
-    kinds = [(each.machine, each.version) for each in readings]
-    return np.array([[0.5 if one == other else 0.0 for other in kinds] for one in kinds])
+    kinds = [(reading.machine, reading.version) for reading in readings]
+    return np.array(
+        [[0.5 if kind == other_kind else 0.0 for other_kind in kinds] for kind in kinds]
+    )
 
 
 def _weights(design: Floats, covariance: Floats) -> Floats:
@@ -141,10 +143,12 @@ def _between(
     hat = inverse - inverse @ design @ np.linalg.pinv(design.T @ inverse @ design) @ (
         design.T @ inverse
     )
-    logs = np.array([each.log for each in readings])
-    left = float(np.trace(hat @ of_noise))
+    logs = np.array([reading.log for reading in readings])
+    expected = float(np.trace(hat @ of_noise))
     scale = float(np.trace(hat @ of_machines))
-    seen = (float(logs @ hat @ logs) - left) / scale if scale > 1e-9 else 0.0
-    freedom = left if scale > 1e-9 else 0.0
+    observed = (float(logs @ hat @ logs) - expected) / scale if scale > 1e-9 else 0.0
+    freedom = expected if scale > 1e-9 else 0.0
     usual = USUAL_FREEDOM * USUAL_MACHINES**2
-    return (freedom * max(seen, 0.0) + usual) / (freedom + USUAL_FREEDOM), freedom + USUAL_FREEDOM
+    return (freedom * max(observed, 0.0) + usual) / (
+        freedom + USUAL_FREEDOM
+    ), freedom + USUAL_FREEDOM

@@ -70,7 +70,7 @@ class Account(Load):
     def is_parallel(self) -> bool:
         """Whether workers were seen, or a plan has some: they may live too short to be seen."""
         return self.workers.run > 0 or any(
-            node.get("Workers Planned") for each in self.plans for node in nodes(each)
+            node.get("Workers Planned") for plan in self.plans for node in nodes(plan)
         )
 
     @property
@@ -81,11 +81,11 @@ class Account(Load):
 
 def nodes(plan: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """The nodes of a plan, in any order."""
-    left = [plan.get("Plan", {})]
-    while left:
-        node = left.pop()
+    waiting_nodes = [plan.get("Plan", {})]
+    while waiting_nodes:
+        node = waiting_nodes.pop()
         yield node
-        left += node.get("Plans", ())
+        waiting_nodes += node.get("Plans", ())
 
 
 def read(document: Mapping[str, Any], load: Load, machine: str) -> Account | None:
@@ -100,18 +100,20 @@ def read(document: Mapping[str, Any], load: Load, machine: str) -> Account | Non
     seconds = float(used.get("seconds") or 0)
     transactions = load.transactions or load.tps * seconds
     spans = [(float(begin), float(end)) for begin, end in document.get("spans", ())]
-    processes = [each for each in document.get("processes", ()) if _is_within(each, spans)]
-    servers = [each for each in processes if each["kind"] == "server"]
-    threads = [each for each in processes if each["kind"] == "load"]
+    processes = [process for process in document.get("processes", ()) if _is_within(process, spans)]
+    servers = [process for process in processes if process["kind"] == "server"]
+    threads = [process for process in processes if process["kind"] == "load"]
     if not transactions > 0:
         return None
     return Account(
         **vars(load) | {"transactions": transactions},
         server=used.get("servers"),
         client=None if load.is_elsewhere else used.get("generator"),
-        backends=_sum(each for each in servers if each["title"] == BACKEND) if servers else None,
-        workers=_sum(each for each in servers if each["title"] == WORKER),
-        others=_sum(each for each in servers if each["title"] not in {BACKEND, WORKER}),
+        backends=_sum(process for process in servers if process["title"] == BACKEND)
+        if servers
+        else None,
+        workers=_sum(process for process in servers if process["title"] == WORKER),
+        others=_sum(process for process in servers if process["title"] not in {BACKEND, WORKER}),
         threads=_sum(threads) if threads else None,
         clients_a_thread=load.clients / (len(threads) or load.clients),
         duration=math.fsum(end - begin for begin, end in spans),
@@ -126,16 +128,18 @@ def read(document: Mapping[str, Any], load: Load, machine: str) -> Account | Non
 
 def _is_within(process: Mapping[str, Any], spans: Sequence[tuple[float, float]]) -> bool:
     """Whether it lived during the load; sessions that end right before or after it are others."""
-    first, last = float(process["first"]), float(process["last"])
-    longest = max((min(last, end) - max(first, begin) for begin, end in spans), default=0.0)
-    return longest > max(SAMPLE_SECONDS, (last - first) / 2)
+    first_second, last_second = float(process["first"]), float(process["last"])
+    longest = max(
+        (min(last_second, end) - max(first_second, begin) for begin, end in spans), default=0.0
+    )
+    return longest > max(SAMPLE_SECONDS, (last_second - first_second) / 2)
 
 
 def _sum(processes: Iterable[Mapping[str, Any]]) -> Queued:
-    found = list(processes)
+    process_list = list(processes)
     return Queued(
-        math.fsum(each["run"] for each in found),
-        math.fsum(each["wait"] for each in found),
-        len(found),
-        math.fsum(each["last"] - each["first"] for each in found),
+        math.fsum(process["run"] for process in process_list),
+        math.fsum(process["wait"] for process in process_list),
+        len(process_list),
+        math.fsum(process["last"] - process["first"] for process in process_list),
     )

@@ -94,12 +94,12 @@ class Moved:
 
 def per_transaction(account: Account, version_num: int) -> dict[Name, float]:
     """The counters of a run under the names of all versions, per transaction."""
-    found: dict[Name, float] = {}
+    counter_of: dict[Name, float] = {}
     for view, key, column, value in _renamed(account, version_num):
         if version_num >= COLUMNS.get(view, {}).get(column, 10**9):
             name = (view, key, column)
-            found[name] = found.get(name, 0.0) + value / account.transactions
-    return found
+            counter_of[name] = counter_of.get(name, 0.0) + value / account.transactions
+    return counter_of
 
 
 def _renamed(account: Account, version_num: int) -> Iterator[tuple[str, str, str, float]]:
@@ -121,9 +121,11 @@ def total(counted: Sequence[Mapping[Name, float]], view: str, *columns: str) -> 
     """The mean over runs of these columns, all rows together, per transaction."""
     values = [
         sum(
-            value for (name, _, column), value in each.items() if name == view and column in columns
+            value
+            for (name, _, column), value in counters.items()
+            if name == view and column in columns
         )
-        for each in counted
+        for counters in counted
     ]
     return sum(values) / len(values) if values else 0.0
 
@@ -137,18 +139,18 @@ def moved(
     """
     if min(len(a), len(b)) < 2:
         return []
-    found = []
-    for name in {name for each in (*a, *b) for name in each}:
+    moved_counters = []
+    for name in {name for counters in (*a, *b) for name in counters}:
         view, key, column = name
         if COLUMNS[view][column] > min(versions):
             continue
-        of_a, of_b = ([each.get(name, 0.0) for each in side] for side in (a, b))
+        of_a, of_b = ([counters.get(name, 0.0) for counters in side] for side in (a, b))
         low, high = sorted((of_a, of_b), key=sum)
         if max(low) < min(high) and min(high) > max(LEAST, LEAST_CHANGE * max(low)):
-            found.append(Moved(view, key, column, sum(of_a) / len(a), sum(of_b) / len(b)))
-    return sorted(found, key=_factor)[:MOST_SHOWN]
+            moved_counters.append(Moved(view, key, column, sum(of_a) / len(a), sum(of_b) / len(b)))
+    return sorted(moved_counters, key=_factor)[:MOST_SHOWN]
 
 
-def _factor(each: Moved) -> float:
-    low, high = sorted((each.a, each.b))
+def _factor(counter: Moved) -> float:
+    low, high = sorted((counter.a, counter.b))
     return low / high

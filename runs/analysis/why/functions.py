@@ -46,11 +46,11 @@ class Compared:
 
 def samples_of(folded: str) -> Counter[str]:
     """The samples of the server's processes by the function that was on the processor."""
-    found: Counter[str] = Counter()
+    samples_by_function: Counter[str] = Counter()
     for frames, samples in stacks(folded):
         if frames[0] in OF_SERVER:
-            found[frames[-1]] += samples
-    return found
+            samples_by_function[frames[-1]] += samples
+    return samples_by_function
 
 
 # The kernel's functions are marked, and its entry for a system call is named by the architecture.
@@ -65,15 +65,15 @@ def sleeps_of(folded: str) -> Counter[tuple[str, str]]:
 
     Who left it within no system call was preempted.
     """
-    found: Counter[tuple[str, str]] = Counter()
+    sleeps_by_call: Counter[tuple[str, str]] = Counter()
     for (command, *frames), samples in stacks(folded):
         if command not in OF_SERVER:
             continue
-        calls = [each[1] for frame in frames if (each := _CALL.search(frame))]
-        own = [frame for frame in frames if not frame.endswith(OF_KERNEL)][-MOST_FRAMES:]
-        key = (calls[0], " < ".join(reversed(own))) if calls else (PREEMPTED, "")
-        found[key] += samples
-    return found
+        calls = [call_match[1] for frame in frames if (call_match := _CALL.search(frame))]
+        own_frames = [frame for frame in frames if not frame.endswith(OF_KERNEL)][-MOST_FRAMES:]
+        key = (calls[0], " < ".join(reversed(own_frames))) if calls else (PREEMPTED, "")
+        sleeps_by_call[key] += samples
+    return sleeps_by_call
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class _Side:
 
 def _side(runs: Sequence[Counter[str]], seconds: float) -> _Side:
     every = sum(runs, Counter())
-    numbered = [(each, number) for each in runs if (number := each.total())]
+    numbered = [(run, number) for run in runs if (number := run.total())]
     return _Side(numbered, every, every.total(), seconds)
 
 
@@ -100,18 +100,18 @@ def compare(
     `a` and `b` are the samples of each run, `seconds` the server's processor time per transaction.
     """
     sides = _side(a, seconds[0]), _side(b, seconds[1])
-    if not all(each.number for each in sides):
+    if not all(side.number for side in sides):
         return None
     names = sides[0].every.keys() | sides[1].every.keys()
-    found = [_function(name, sides) for name in names]
-    sure = sorted(filter(_is_sure, found), key=lambda each: -abs(each.difference.value))
-    most = max(count / each.number for each in sides for count in each.every.values())
+    functions = [_function(name, sides) for name in names]
+    sure = sorted(filter(_is_sure, functions), key=lambda function: -abs(function.difference.value))
+    most = max(count / side.number for side in sides for count in side.every.values())
     return Compared(
         (sides[0].number, sides[1].number),
         sure[:MOST_FUNCTIONS],
         round(2 * most * (1 - most) * (SURE * QUANTILE / LEAST_SEEN) ** 2),
         {
-            name: max(each.every[name] / each.number for each in sides)
+            name: max(side.every[name] / side.number for side in sides)
             for name in sorted(names)
             if name.startswith(UNNAMED)
         },
@@ -126,12 +126,12 @@ def _function(name: str, sides: Sequence[_Side]) -> Function:
         # One sample more, so that a function that was never seen has an error, too.
         share = (side.every[name] + 1) / (side.number + 1)
         variance += share * (1 - share) / side.number * side.seconds**2
-    of_a, of_b = (sum(each) / len(each) for each in values)
+    of_a, of_b = (sum(of_side) / len(of_side) for of_side in values)
     if min(map(len, values)) > 1:
         return Function(name, of_a, of_b, two_means(*values))
     return Function(name, of_a, of_b, Estimate.within(of_b - of_a, QUANTILE * sqrt(variance)))
 
 
-def _is_sure(each: Function) -> bool:
-    value, high = each.difference.value, each.difference.high
+def _is_sure(function: Function) -> bool:
+    value, high = function.difference.value, function.difference.high
     return high is not None and abs(value) > SURE * (high - value)

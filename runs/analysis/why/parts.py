@@ -75,7 +75,7 @@ def split(account: Account) -> Parts:
     client, client_queue, overlap = _beside(
         account.seconds - (server or 0.0) - (server_queue or 0.0), *_client(account)
     )
-    known = (server, server_queue, client, client_queue)
+    measured_parts = (server, server_queue, client, client_queue)
     if overlap > LEAST_EFFECT * account.seconds:
         limits.append("overlap")
     errors = {
@@ -92,7 +92,8 @@ def split(account: Account) -> Parts:
         server_queue=server_queue,
         client=client,
         client_queue=client_queue,
-        blocked=account.seconds - math.fsum(each for each in known if each is not None),
+        blocked=account.seconds
+        - math.fsum(part_seconds for part_seconds in measured_parts if part_seconds is not None),
         workers=_workers(account, server),
         others=account.others.run / n,
         overlap=overlap,
@@ -115,22 +116,22 @@ def _backends(account: Account) -> tuple[Queued, float] | None:
         # Workers live shorter than the sampling, and the session that they work for does not.
         scale = account.duration * backends.number / max(backends.seconds, 1e-9)
         return (backends, max(scale, 1.0)) if scale <= 1 / SEEN[0] else None
-    seen = backends.run
+    sampled_seconds = backends.run
     charged = account.server - account.others.run
-    if seen <= 0 or not SEEN[0] <= seen / max(charged, 1e-9) <= SEEN[1]:
+    if sampled_seconds <= 0 or not SEEN[0] <= sampled_seconds / max(charged, 1e-9) <= SEEN[1]:
         return None
-    return backends, charged / seen
+    return backends, charged / sampled_seconds
 
 
 def _beside(
-    left: float, client: float | None, queue: float | None
+    time_left: float, client: float | None, queue: float | None
 ) -> tuple[float | None, float | None, float]:
     """The client's parts, as far as the server leaves time for them, and the rest of them."""
-    whole = (client or 0.0) + (queue or 0.0)
-    overlap = whole - max(left, 0.0)
-    if client is None or whole <= 0 or overlap <= 0:
+    client_time = (client or 0.0) + (queue or 0.0)
+    overlap = client_time - max(time_left, 0.0)
+    if client is None or client_time <= 0 or overlap <= 0:
         return client, queue, 0.0
-    share = 1 - overlap / whole
+    share = 1 - overlap / client_time
     return client * share, None if queue is None else queue * share, overlap
 
 
@@ -157,7 +158,7 @@ def _client(account: Account) -> tuple[float | None, float | None]:
 
 
 def _limits(account: Account) -> list[str]:
-    found = {
+    holds_by_code = {
         "no_usage": account.server is None,
         "no_queue": account.backends is None,
         "reconnects": account.reconnects,
@@ -167,7 +168,7 @@ def _limits(account: Account) -> list[str]:
         "threads_shared": account.clients_a_thread > 1,
         "parallel": account.is_parallel,
     }
-    return [code for code, holds in found.items() if holds]
+    return [code for code, holds in holds_by_code.items() if holds]
 
 
 @dataclass(frozen=True)
@@ -212,12 +213,12 @@ class Difference:
     def moved(self) -> tuple[str, ...]:
         """Parts that differ surely by more than 3 % of the time, the greatest first."""
         least = LEAST_EFFECT * self.a.seconds
-        found = [
+        moved_names = [
             name
-            for name, each in self.by_part.items()
-            if abs(each.value) > least and (each.is_apart or self.rounds < 2)
+            for name, estimate in self.by_part.items()
+            if abs(estimate.value) > least and (estimate.is_apart or self.rounds < 2)
         ]
-        return tuple(sorted(found, key=lambda name: -abs(self.by_part[name].value)))
+        return tuple(sorted(moved_names, key=lambda name: -abs(self.by_part[name].value)))
 
     def rows(self) -> Iterator[tuple[str, float, float, Estimate, bool]]:
         """Each part, `seconds`, and `cpu` if it is known: name, a, b, difference, whether moved."""
@@ -234,11 +235,13 @@ def compare(a: Sequence[Parts], b: Sequence[Parts]) -> Difference:
     names = [
         name
         for name in PARTS
-        if all(getattr(each, name) is not None for each in (*a, *b)) and a and b
+        if all(getattr(run_parts, name) is not None for run_parts in (*a, *b)) and a and b
     ]
-    has_cpu = all(each.cpu is not None for each in (*a, *b))
-    limits = tuple(dict.fromkeys(code for each in (*a, *b) for code in each.limits))
-    queues = (statistics.median_high(each.queue_share for each in side) for side in (a, b))
+    has_cpu = all(run_parts.cpu is not None for run_parts in (*a, *b))
+    limits = tuple(dict.fromkeys(code for run_parts in (*a, *b) for code in run_parts.limits))
+    queues = (
+        statistics.median_high(run_parts.queue_share for run_parts in side) for side in (a, b)
+    )
     return Difference(
         *means,
         seconds=_difference(a, b, "seconds"),
@@ -250,27 +253,30 @@ def compare(a: Sequence[Parts], b: Sequence[Parts]) -> Difference:
     )
 
 
-def _mean(parts: Sequence[Parts]) -> Parts:
+def _mean(parts_of_runs: Sequence[Parts]) -> Parts:
     def mean(name: str) -> float | None:
-        values = [getattr(each, name) for each in parts]
+        values = [getattr(run_parts, name) for run_parts in parts_of_runs]
         return None if None in values else statistics.fmean(values)
 
-    beside = ("workers", "others", "overlap")
-    named = {name: mean(name) for name in ("seconds", "cpu", *PARTS, *beside)}
+    further_parts = ("workers", "others", "overlap")
+    mean_by_name = {name: mean(name) for name in ("seconds", "cpu", *PARTS, *further_parts)}
     errors = {
-        name: math.sqrt(math.fsum(each.errors[name] ** 2 for each in parts)) / len(parts)
+        name: math.sqrt(math.fsum(run_parts.errors[name] ** 2 for run_parts in parts_of_runs))
+        / len(parts_of_runs)
         for name in PARTS
     }
-    return replace(parts[0], **named, errors=errors, round=None)  # type: ignore[arg-type]
+    return replace(parts_of_runs[0], **mean_by_name, errors=errors, round=None)  # type: ignore[arg-type]
 
 
 def _difference(a: Sequence[Parts], b: Sequence[Parts], name: str) -> Estimate:
-    of_a = [(each.round, float(getattr(each, name))) for each in a]
-    of_b = [(each.round, float(getattr(each, name))) for each in b]
+    of_a = [(run_parts.round, float(getattr(run_parts, name))) for run_parts in a]
+    of_b = [(run_parts.round, float(getattr(run_parts, name))) for run_parts in b]
     rounds_a, rounds_b = dict(of_a), dict(of_b)
     is_paired = None not in rounds_a and rounds_a.keys() == rounds_b.keys()
     if is_paired and len(rounds_a) == len(a) == len(b):
-        return interval([rounds_b[each] - rounds_a[each] for each in rounds_a])
+        return interval(
+            [rounds_b[round_number] - rounds_a[round_number] for round_number in rounds_a]
+        )
     return two_means([value for _, value in of_a], [value for _, value in of_b])
 
 
@@ -287,5 +293,5 @@ def two_means(a: Sequence[float], b: Sequence[float]) -> Estimate:
 def _estimate(value: float, *samples: Sequence[float]) -> Estimate:
     if min(map(len, samples)) < 2:
         return Estimate(value)
-    of_means = [(statistics.variance(each) / len(each), len(each) - 1) for each in samples]
+    of_means = [(statistics.variance(sample) / len(sample), len(sample) - 1) for sample in samples]
     return Estimate.within(value, margin(of_means))

@@ -78,8 +78,10 @@ class Proof:
     @property
     def explained(self) -> tuple[Share, ...]:
         """The proven ones, the greatest share first."""
-        found = [each for each in self.suspects if each.answer == "proven"]
-        return tuple(sorted(found, key=lambda each: -(each.share.value if each.share else 0.0)))
+        proven_shares = [share for share in self.suspects if share.answer == "proven"]
+        return tuple(
+            sorted(proven_shares, key=lambda share: -(share.share.value if share.share else 0.0))
+        )
 
 
 def prove(arms: Arms, suspects: Sequence[str]) -> Proof | None:
@@ -92,10 +94,10 @@ def prove(arms: Arms, suspects: Sequence[str]) -> Proof | None:
     if not all(name in arms for name in names):
         return None
     complete = sorted(set.intersection(*(set(arms[name]) for name in names)))
-    look = max((each for each in LOOKS if each <= len(complete)), default=0)
+    look = max((look for look in LOOKS if look <= len(complete)), default=0)
     if not look:
         return None
-    logs = np.log([[arms[name][each] for each in complete[:look]] for name in names])
+    logs = np.log([[arms[name][block] for block in complete[:look]] for name in names])
     return _Blocks(names, logs).proof(list(suspects), is_final=look == LOOKS[-1])
 
 
@@ -121,8 +123,8 @@ class _Blocks:
     @property
     def _variance(self) -> float:
         """Of a single value, without what all arms of a round share."""
-        rest = self.logs - self.logs.mean(axis=0) - self.logs.mean(axis=1, keepdims=True)
-        return float(((rest + self.logs.mean()) ** 2).sum() / self._freedom)
+        residuals = self.logs - self.logs.mean(axis=0) - self.logs.mean(axis=1, keepdims=True)
+        return float(((residuals + self.logs.mean()) ** 2).sum() / self._freedom)
 
     def estimate(self, weights: np.ndarray) -> tuple[float, float]:
         """A contrast of the arms' means and its standard error."""
@@ -133,7 +135,7 @@ class _Blocks:
     def ratio(self, weights: np.ndarray, certainty: float = 0.95) -> Ratio:
         value, error = self.estimate(weights)
         width = float(sp.special.stdtrit(self._freedom, (1 + certainty) / 2)) * error
-        return Ratio(*(math.exp(each) for each in (value, value - width, value + width)))
+        return Ratio(*(math.exp(log_ratio) for log_ratio in (value, value - width, value + width)))
 
     def _of_b(self, name: str) -> np.ndarray:
         """An arm against the mean of both B."""
@@ -149,14 +151,14 @@ class _Blocks:
         unproven: Answer = "refuted" if is_final else "open"
         shares = self._shares(suspects, effect, unproven)
         if not (is_controlled and has_effect):
-            shares = [replace(each, answer="no_verdict") for each in shares]
-        whole = self._share(ALL, effect, 1.0, 1, "open") if ALL in self.names else None
+            shares = [replace(share, answer="no_verdict") for share in shares]
+        share_of_all = self._share(ALL, effect, 1.0, 1, "open") if ALL in self.names else None
         return Proof(
             effect=of_effect,
             control=of_control,
             suspects=tuple(shares),
-            all=whole,
-            interacts=whole is not None and self._interacts(suspects),
+            all=share_of_all,
+            interacts=share_of_all is not None and self._interacts(suspects),
             rounds=self.logs.shape[1],
             is_final=is_final or not is_controlled or all(e.answer == "proven" for e in shares),
             has_effect=has_effect,
@@ -166,52 +168,56 @@ class _Blocks:
     def _shares(self, suspects: Sequence[str], effect: np.ndarray, unproven: Answer) -> list[Share]:
         """Holm's method: the smallest p-value bears the number of all, the next one less."""
         p_values = {name: self._p_value(self._of_b(name)) for name in suspects}
-        found, largest = {}, 0.0
-        for place, name in enumerate(sorted(suspects, key=lambda name: p_values[name])):
-            number = len(suspects) - place
+        share_by_name, largest = {}, 0.0
+        for position, name in enumerate(sorted(suspects, key=lambda name: p_values[name])):
+            number = len(suspects) - position
             largest = max(largest, min(1.0, p_values[name] * number * len(LOOKS)))
-            answer: Answer = "proven" if self._is_proven(name, effect, largest) else unproven
-            found[name] = self._share(name, effect, largest, number, answer)
-        return [found[name] for name in suspects]
+            suspect_answer: Answer = (
+                "proven" if self._is_proven(name, effect, largest) else unproven
+            )
+            share_by_name[name] = self._share(name, effect, largest, number, suspect_answer)
+        return [share_by_name[name] for name in suspects]
 
     def _is_proven(self, name: str, effect: np.ndarray, p_value: float) -> bool:
-        (value, _), (whole, _) = self.estimate(self._of_b(name)), self.estimate(effect)
-        return p_value < SIGNIFICANCE and not _is_small(math.exp(value)) and value * whole < 0
+        (value, _), (whole_effect, _) = self.estimate(self._of_b(name)), self.estimate(effect)
+        return (
+            p_value < SIGNIFICANCE and not _is_small(math.exp(value)) and value * whole_effect < 0
+        )
 
     def _p_value(self, weights: np.ndarray) -> float:
         value, error = self.estimate(weights)
         return float(2 * sp.special.stdtr(self._freedom, -abs(value) / error))
 
     def _share(
-        self, name: str, effect: np.ndarray, p_value: float, number: int, answer: Answer
+        self, name: str, effect: np.ndarray, p_value: float, number: int, share_answer: Answer
     ) -> Share:
         weights = self._of_b(name)
         _, error = self.estimate(weights)
         level = SIGNIFICANCE / len(LOOKS) / number
         quantile = float(sp.special.stdtrit(self._freedom, 1 - level / 2))
-        seen = (quantile + float(sp.special.stdtrit(self._freedom, POWER))) * error
+        least_log = (quantile + float(sp.special.stdtrit(self._freedom, POWER))) * error
         return Share(
             name=name,
-            answer=answer,
+            answer=share_answer,
             ratio=self.ratio(weights),
             share=self._quotient(weights, effect),
             p_value=p_value,
-            least_seen=max(math.expm1(seen), LEAST_EFFECT),
+            least_seen=max(math.expm1(least_log), LEAST_EFFECT),
         )
 
     def _quotient(self, weights: np.ndarray, effect: np.ndarray) -> Ratio | None:
         """-log(B'/B) / log(B/A) with Fieller's interval; None where B/A is too uncertain."""
-        (value, error), (whole, of_whole) = self.estimate(weights), self.estimate(effect)
+        (value, error), (whole_effect, of_whole) = self.estimate(weights), self.estimate(effect)
         common = self._variance * float(weights @ effect) / self.logs.shape[1]
         quantile = float(sp.special.stdtrit(self._freedom, 0.975))
-        g = (quantile * of_whole / whole) ** 2 if whole else math.inf
+        g = (quantile * of_whole / whole_effect) ** 2 if whole_effect else math.inf
         if g >= 1:
             return None
-        share = -value / whole
+        share = -value / whole_effect
         between = -common / of_whole**2
         inner = error**2 + 2 * share * common + (share * of_whole) ** 2
         inner -= g * (error**2 - common**2 / of_whole**2)
-        width = quantile / abs(whole) * math.sqrt(max(inner, 0.0))
+        width = quantile / abs(whole_effect) * math.sqrt(max(inner, 0.0))
         return Ratio(
             share, (share - g * between - width) / (1 - g), (share - g * between + width) / (1 - g)
         )

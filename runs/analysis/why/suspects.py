@@ -66,7 +66,7 @@ class Side:
     @property
     def counted(self) -> list[dict[Name, float]]:
         """The counters of each run, per transaction."""
-        return [counters.per_transaction(each, self.version_num) for each in self.accounts]
+        return [counters.per_transaction(account, self.version_num) for account in self.accounts]
 
 
 @dataclass(frozen=True)
@@ -118,14 +118,21 @@ class Facts:
 def find(a: Side, b: Side, difference: Difference | None) -> list[Suspect]:
     """Suspects by rank, candidates first, those after the sixth with the reason `rank`."""
     facts = facts_of(a, b)
-    found = [*_settings(a, b, facts), *_others(a, b, facts)]
+    suspects = [*_settings(a, b, facts), *_others(a, b, facts)]
     ranked = sorted(
-        (_judged(each, facts, difference) for each in found),
-        key=lambda each: (not each.is_candidate, bool(each.reason), -each.rank, each.name),
+        (_judged(suspect, facts, difference) for suspect in suspects),
+        key=lambda suspect: (
+            not suspect.is_candidate,
+            bool(suspect.reason),
+            -suspect.rank,
+            suspect.name,
+        ),
     )
-    candidates = [each for each in ranked if each.is_candidate]
-    late = {each.name for each in candidates[MOST_PROVEN:]}
-    return [replace(each, reason="rank") if each.name in late else each for each in ranked]
+    candidates = [suspect for suspect in ranked if suspect.is_candidate]
+    late = {suspect.name for suspect in candidates[MOST_PROVEN:]}
+    return [
+        replace(suspect, reason="rank") if suspect.name in late else suspect for suspect in ranked
+    ]
 
 
 def facts_of(a: Side, b: Side) -> Facts:
@@ -137,7 +144,7 @@ def facts_of(a: Side, b: Side) -> Facts:
         return counters.total(counted, view, *columns) > least if counted else None
 
     plans = (_plans_of(a), _plans_of(b))
-    found = (node for each in accounts for plan in each.plans for node in nodes(plan))
+    plan_nodes = (node for account in accounts for plan in account.plans for node in nodes(plan))
     return Facts(
         writes=happened("pg_stat_user_tables", "n_tup_ins", "n_tup_upd", "n_tup_del", least=0.01),
         # Of the load's tables: a new session reads the catalogue, too.
@@ -146,9 +153,9 @@ def facts_of(a: Side, b: Side) -> Facts:
         has_vacuum=happened("pg_stat_user_tables", "autovacuum_count", "autoanalyze_count"),
         has_temporary=happened("pg_stat_database", "temp_bytes"),
         plans=plans if all(plans) else None,
-        node_types=frozenset(str(node.get("Node Type", "")) for node in found),
-        has_jit=any("JIT" in plan for each in accounts for plan in each.plans),
-        can_jit=any(each.jit for each in accounts),
+        node_types=frozenset(str(node.get("Node Type", "")) for node in plan_nodes),
+        has_jit=any("JIT" in plan for account in accounts for plan in account.plans),
+        can_jit=any(account.jit for account in accounts),
         moved=counters.moved(a.counted, b.counted, (a.version_num, b.version_num)),
     )
 
@@ -156,52 +163,52 @@ def facts_of(a: Side, b: Side) -> Facts:
 def _plans_of(side: Side) -> str:
     """The forms of a side's plans, the same for the same plans; empty if none is known."""
     of_each = {
-        " | ".join(form(plan.get("Plan", {})) for plan in each.plans)
-        for each in side.accounts
-        if each.plans
+        " | ".join(form(plan.get("Plan", {})) for plan in account.plans)
+        for account in side.accounts
+        if account.plans
     }
     return " or ".join(sorted(of_each))
 
 
 def form(node: Mapping[str, Any]) -> str:
     """A plan without its figures and values, in words that all versions have."""
-    named = ("Node Type", "Join Type", "Relation Name", "Index Name", "Workers Planned")
-    own = " ".join(str(node[name]) for name in named if name in node)
-    below = ", ".join(form(each) for each in node.get("Plans", ()))
-    return f"{own} ({below})" if below else own
+    node_fields = ("Node Type", "Join Type", "Relation Name", "Index Name", "Workers Planned")
+    node_text = " ".join(str(node[name]) for name in node_fields if name in node)
+    below = ", ".join(form(child) for child in node.get("Plans", ()))
+    return f"{node_text} ({below})" if below else node_text
 
 
 def _settings(a: Side, b: Side, facts: Facts) -> Iterator[Suspect]:
-    for name, other in b.settings.items():
-        own = a.settings.get(name)
-        known = setting(name, b.major)
+    for name, b_setting in b.settings.items():
+        a_setting = a.settings.get(name)
+        catalogued = setting(name, b.major)
         if (
-            known is None
-            or _IDLE.match(known.category)
-            or (own is not None and own.amount == other.amount)
+            catalogued is None
+            or _IDLE.match(catalogued.category)
+            or (a_setting is not None and a_setting.amount == b_setting.amount)
         ):
             continue
-        back = own.text if own is not None else NEUTRAL.get(name)
-        if back is None or (own is None and back == other.text):
+        back = a_setting.text if a_setting is not None else NEUTRAL.get(name)
+        if back is None or (a_setting is None and back == b_setting.text):
             continue
         yield Suspect(
             "setting",
             name,
-            own.text if own is not None else "",
-            other.text,
+            a_setting.text if a_setting is not None else "",
+            b_setting.text,
             put_back={name: back},
-            reason=_cannot_act(known, facts, b.query_mode),
-            evidence=tuple(_evidence(known, facts)),
-            parts=_parts_of(known),
+            reason=_cannot_act(catalogued, facts, b.query_mode),
+            evidence=tuple(_evidence(catalogued, facts)),
+            parts=_parts_of(catalogued),
         )
 
 
-def _cannot_act(known: Setting, facts: Facts, query_mode: str) -> str:
+def _cannot_act(catalogued: Setting, facts: Facts, query_mode: str) -> str:
     """Why this setting cannot have acted in this load, by a code; empty if it can.
 
     What is not known is no reason.
     """
-    name, category = known.name, known.category
+    name, category = catalogued.name, catalogued.category
     if name.startswith("jit"):
         return "" if facts.has_jit else ("no_jit" if not facts.can_jit else "jit_not_used")
     if name == "plan_cache_mode":
@@ -231,16 +238,23 @@ _USES_MEMORY = re.compile(r"Sort|Hash|Material|Memoize|Bitmap|WindowAgg|SetOp|Re
 def _memory(facts: Facts) -> str:
     if facts.plans is None or facts.has_temporary:
         return ""
-    return "" if any(_USES_MEMORY.search(each) for each in facts.node_types) else "no_memory_used"
+    return (
+        ""
+        if any(_USES_MEMORY.search(node_type) for node_type in facts.node_types)
+        else "no_memory_used"
+    )
 
 
-def _parts_of(known: Setting) -> tuple[str, ...]:
+def _parts_of(catalogued: Setting) -> tuple[str, ...]:
     """The parts of the time that a setting can reach; empty is any."""
-    if known.name == "synchronous_commit" or known.category == "Write-Ahead Log / Settings":
+    if (
+        catalogued.name == "synchronous_commit"
+        or catalogued.category == "Write-Ahead Log / Settings"
+    ):
         return ("blocked", "server")
-    if known.category == "Resource Usage / I/O" or known.name == "shared_buffers":
+    if catalogued.category == "Resource Usage / I/O" or catalogued.name == "shared_buffers":
         return ("blocked", "server")
-    if _RECORDING.match(known.name):
+    if _RECORDING.match(catalogued.name):
         return ("server",)
     return ()
 
@@ -257,18 +271,18 @@ _COUNTED_BY: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def _evidence(known: Setting, facts: Facts) -> Iterator[str]:
-    columns = _COUNTED_BY.get(known.name, ())
-    if any(each.column in columns for each in facts.moved):
+def _evidence(catalogued: Setting, facts: Facts) -> Iterator[str]:
+    columns = _COUNTED_BY.get(catalogued.name, ())
+    if any(moved.column in columns for moved in facts.moved):
         yield "counters_moved"
-    is_planner = known.category.startswith("Query Tuning")
+    is_planner = catalogued.category.startswith("Query Tuning")
     if facts.plans is not None and not facts.same_plans:
-        if _PARALLEL.search(known.name):
+        if _PARALLEL.search(catalogued.name):
             if ("Gather" in facts.plans[0]) != ("Gather" in facts.plans[1]):
                 yield "parallel_differs"
-        elif is_planner or known.name in {"work_mem", "effective_cache_size"}:
+        elif is_planner or catalogued.name in {"work_mem", "effective_cache_size"}:
             yield "plans_differ"
-    if known.name == "jit" and facts.has_jit:
+    if catalogued.name == "jit" and facts.has_jit:
         yield "jit_used"
 
 
@@ -291,7 +305,7 @@ def _others(a: Side, b: Side, facts: Facts) -> Iterator[Suspect]:
         yield from _of_relations(a.accounts[0], b.accounts[0])
         yield from _of_builds(a.accounts[0], b.accounts[0])
     for kind, columns in _HAPPENED.items():
-        if any(each.column in columns for each in facts.moved):
+        if any(counter.column in columns for counter in facts.moved):
             yield Suspect(kind, "", "", "", evidence=("counters_moved",))
 
 
@@ -320,7 +334,7 @@ MOST_SMALL = 1024 * 1024
 
 def _of_builds(a: Account, b: Account) -> Iterator[Suspect]:
     of_compiler = ("compiler", _compiler(a.built), _compiler(b.built))
-    of_flags = ("CFLAGS", *(each.configuration.get("CFLAGS", "") for each in (a, b)))
+    of_flags = ("CFLAGS", *(side.configuration.get("CFLAGS", "") for side in (a, b)))
     for name, of_a, of_b in (of_compiler, of_flags):
         if of_a and of_b and of_a != of_b:
             yield Suspect("build", name, of_a, of_b, parts=("server",))
@@ -330,28 +344,30 @@ _COMPILER = re.compile(r"compiled by ([^,]+)")
 
 
 def _compiler(built: str) -> str:
-    found = _COMPILER.search(built)
-    return found[1] if found else ""
+    compiler_match = _COMPILER.search(built)
+    return compiler_match[1] if compiler_match else ""
 
 
-def _judged(each: Suspect, facts: Facts, difference: Difference | None) -> Suspect:
+def _judged(suspect: Suspect, facts: Facts, difference: Difference | None) -> Suspect:
     """With its rank, and left out where none of its parts moved."""
-    reason, reach = each.reason, 1.0
-    if difference is not None and each.parts and not difference.limits:
+    reason, reach = suspect.reason, 1.0
+    if difference is not None and suspect.parts and not difference.limits:
         moved = set(difference.moved)
         if difference.cpu is not None and difference.cpu.is_apart:
             moved.add("server")
-        if moved and difference.rounds >= 2 and not moved & set(each.parts):
+        if moved and difference.rounds >= 2 and not moved & set(suspect.parts):
             reason = reason or "part_not_moved"
-        whole = sum(abs(part.value) for part in difference.by_part.values()) or 1.0
+        total_change = (
+            sum(abs(part_change.value) for part_change in difference.by_part.values()) or 1.0
+        )
         reach = (
             sum(
                 abs(difference.by_part[name].value)
-                for name in each.parts
+                for name in suspect.parts
                 if name in difference.by_part
             )
-            / whole
+            / total_change
         )
     weights = {"parallel_differs": 6.0, "jit_used": 6.0, "plans_differ": 3.0, "counters_moved": 4.0}
-    evidence = 1.0 + sum(weights.get(code, 1.0) for code in each.evidence)
-    return replace(each, reason=reason, rank=evidence * reach)
+    evidence = 1.0 + sum(weights.get(code, 1.0) for code in suspect.evidence)
+    return replace(suspect, reason=reason, rank=evidence * reach)

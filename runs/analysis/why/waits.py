@@ -54,17 +54,23 @@ def split(
     The interval is that of two shares, as if all `clients` were one: those who wait for one lock
     sleep at the same time.
     """
-    found = []
+    sleeps = []
     for kind, event in a.asleep.keys() | b.asleep.keys():
         if kind == OF_CLIENT or not (a.total and b.total):
             continue
         sides = [
-            (each.asleep.get((kind, event), 0) / each.total, each.total / sessions, whole)
-            for each, whole, sessions in zip((a, b), seconds, clients, strict=True)
+            (
+                sampled.asleep.get((kind, event), 0) / sampled.total,
+                sampled.total / sessions,
+                seconds_of_side,
+            )
+            for sampled, seconds_of_side, sessions in zip((a, b), seconds, clients, strict=True)
         ]
-        of_a, of_b = (share * whole for share, _moments, whole in sides)
-        error = sqrt(sum(share * (1 - share) / n * whole**2 for share, n, whole in sides))
+        of_a, of_b = (share * seconds_of_side for share, _moments, seconds_of_side in sides)
+        error = sqrt(
+            sum(share * (1 - share) / n * seconds_of_side**2 for share, n, seconds_of_side in sides)
+        )
         if of_a or of_b:
             difference = Estimate.within(of_b - of_a, QUANTILE * error)
-            found.append(Slept(kind, event, of_a, of_b, difference))
-    return sorted(found, key=lambda each: -abs(each.difference.value))[:MOST_EVENTS]
+            sleeps.append(Slept(kind, event, of_a, of_b, difference))
+    return sorted(sleeps, key=lambda slept: -abs(slept.difference.value))[:MOST_EVENTS]

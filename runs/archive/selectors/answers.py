@@ -86,12 +86,12 @@ def answers() -> list[Answer]:
         table=OuterRef("pk"), role="database", hardware__isnull=False
     ).order_by("ordinal")
     again = Run.objects.filter(campaign=OuterRef("campaign"), repeat__gt=1)
-    found = PublishedTable.objects.exclude(asked={}).annotate(
+    tables_asked = PublishedTable.objects.exclude(asked={}).annotate(
         machine=Subquery(machines.values("hardware__name")[:1]),
         machine_ja=Subquery(machines.values("hardware__name_ja")[:1]),
         has_spread=Exists(again),
     )
-    rows = found.order_by("-source__year", "source", "ordinal").values_list(
+    rows = tables_asked.order_by("-source__year", "source", "ordinal").values_list(
         "campaign__slug",
         "source__slug",
         "asked",
@@ -110,4 +110,6 @@ def answer_of(table: PublishedTable) -> Answer | None:
     if not table.asked:
         return None
     slug = table.campaign.slug
-    return next((each for each in answers() if each.campaign == slug), None)
+    return next(
+        (answer_of_table for answer_of_table in answers() if answer_of_table.campaign == slug), None
+    )

@@ -76,8 +76,10 @@ class Entry:
     @property
     def verdict(self) -> Mapping[str, str]:
         """What the publication concludes first, for a table whose figures are only a picture."""
-        found = () if self.table.has_figures else conclusions.printed(self.table.findings)
-        return found[0] if found else {}
+        conclusions_printed = (
+            () if self.table.has_figures else conclusions.printed(self.table.findings)
+        )
+        return conclusions_printed[0] if conclusions_printed else {}
 
     @cached_property
     def offers(self) -> Mapping[str, Mapping[str, str]]:
@@ -106,8 +108,8 @@ def entries(source: Source | None = None) -> list[Entry]:
     nodes = PublishedNode.objects.select_related("hardware", "environment").defer(
         "hardware__facts", "environment__facts"
     )
-    listed = tables(source) if source else _listed(PublishedTable.objects.all())
-    related = listed.select_related("source", "campaign__scenario", "campaign__topology")
+    tables_listed = tables(source) if source else _listed(PublishedTable.objects.all())
+    related = tables_listed.select_related("source", "campaign__scenario", "campaign__topology")
     return [
         Entry(
             table=table,
@@ -128,18 +130,18 @@ def entries(source: Source | None = None) -> list[Entry]:
     ]
 
 
-def filtered(listed: Iterable[Entry], wanted: Wanted) -> list[Entry]:
+def filtered(entries_listed: Iterable[Entry], wanted_values: Wanted) -> list[Entry]:
     """The tables that match every filter, in their order."""
-    return [entry for entry in listed if not _unmet(entry, wanted)]
+    return [entry for entry in entries_listed if not _unmet(entry, wanted_values)]
 
 
-def saying(listed: Iterable[Entry], text: str) -> list[Entry]:
+def saying(entries_listed: Iterable[Entry], text: str) -> list[Entry]:
     """The tables that have all these words, the best match first; all tables without words."""
     query = words.query(text)
     if not query:
-        return list(listed)
+        return list(entries_listed)
     ranks = _ranks(query)
-    matching = [entry for entry in listed if entry.table.pk in ranks]
+    matching = [entry for entry in entries_listed if entry.table.pk in ranks]
 
     def rank(entry: Entry) -> tuple[bool, bool, float]:
         titled, weight = ranks[entry.table.pk]
@@ -149,54 +151,54 @@ def saying(listed: Iterable[Entry], text: str) -> list[Entry]:
     return sorted(matching, key=rank, reverse=True)
 
 
-def _ranks(asked: str) -> dict[int, tuple[bool, float]]:
+def _ranks(words_asked: str) -> dict[int, tuple[bool, float]]:
     """How well each table matches: whether its title has all words, and PostgreSQL's rank.
 
     Tables that lack a word are left out. One query.
     """
-    query = SearchQuery(asked, config=words.CONFIG, search_type="plain")
-    titled = SearchQuery(words.in_titles(asked), config=words.CONFIG, search_type="raw")
+    query = SearchQuery(words_asked, config=words.CONFIG, search_type="plain")
+    titled = SearchQuery(words.in_titles(words_asked), config=words.CONFIG, search_type="raw")
     rows = PublishedTable.objects.filter(search=query).annotate(
         titled=ExpressionWrapper(Q(search=titled), BooleanField()), rank=SearchRank("search", query)
     )
-    found = rows.order_by().values_list("pk", "titled", "rank")
-    return {key: (is_titled, rank) for key, is_titled, rank in found}
+    ranked = rows.order_by().values_list("pk", "titled", "rank")
+    return {key: (is_titled, rank) for key, is_titled, rank in ranked}
 
 
 def choices(
-    listed: Sequence[Entry], found: Iterable[Entry], wanted: Wanted
+    entries_listed: Sequence[Entry], entries_found: Iterable[Entry], wanted_values: Wanted
 ) -> dict[str, list[tuple[str, str, int]]]:
     """(value, label, number of tables under the other filters) of what each filter offers.
 
-    `listed` has all tables, `found` those with the words searched for. A value without any table
-    is offered with 0.
+    `entries_listed` has all tables, `entries_found` those with the words searched for. A value
+    without any table is offered with 0.
     """
     labels: dict[str, dict[str, str]] = defaultdict(dict)
     counts: dict[str, Counter[str]] = defaultdict(Counter)
-    for entry in listed:
+    for entry in entries_listed:
         for name, offered in entry.offers.items():
             labels[name] |= offered
-    for entry in found:
-        unmet = _unmet(entry, wanted)
+    for entry in entries_found:
+        unmet = _unmet(entry, wanted_values)
         for name, offered in entry.offers.items():
             if unmet <= {name}:
                 counts[name].update(offered.keys())
     return {
         name: sorted(
-            ((value, label, counts[name][value]) for value, label in found.items()),
+            ((value, label, counts[name][value]) for value, label in labels.items()),
             key=lambda choice, name=name: (  # type: ignore[misc]
                 versions.order(choice[0]) if name == "version" else (),
                 choice[1],
             ),
         )
-        for name, found in labels.items()
+        for name, labels in labels.items()
     }
 
 
 def version() -> str:
     """What changes when a publication is loaded, or goes. One query."""
-    found = Source.objects.aggregate(number=Count("pk"), loaded=Max("loaded_at"))
-    return f"{found['number']}-{found['loaded']:%Y%m%d%H%M%S%f}" if found["number"] else "0"
+    totals = Source.objects.aggregate(number=Count("pk"), loaded=Max("loaded_at"))
+    return f"{totals['number']}-{totals['loaded']:%Y%m%d%H%M%S%f}" if totals["number"] else "0"
 
 
 def sources() -> QuerySet[Source]:
@@ -219,8 +221,8 @@ def tables(source: Source) -> QuerySet[PublishedTable]:
     return _listed(source.tables.select_related("campaign__scenario"))
 
 
-def _listed(found: QuerySet[PublishedTable]) -> QuerySet[PublishedTable]:
-    counted = found.annotate(
+def _listed(published_tables: QuerySet[PublishedTable]) -> QuerySet[PublishedTable]:
+    counted = published_tables.annotate(
         figure_count=_number_of(PrintedFigure, "table"),
         discrepancy_count=_number_of(Discrepancy, "table"),
     )
@@ -237,24 +239,28 @@ def discrepancies() -> QuerySet[Discrepancy]:
 
 def printed(table: PublishedTable) -> dict[tuple[int, int], PrintedFigure]:
     """The figures of a table by (row, column). One query."""
-    found = table.printed.select_related("measurement__metric")
-    return {(figure.row, figure.column): figure for figure in found}
+    printed_figures = table.printed.select_related("measurement__metric")
+    return {(figure.row, figure.column): figure for figure in printed_figures}
 
 
 def figure(slug: str, *, row: int, column: int) -> PrintedFigure | None:
     """A figure by its campaign and its place in the grid, with everything its page shows."""
-    found = PrintedFigure.objects.select_related("measurement__metric", "measurement__run__cell")
-    found = found.prefetch_related(*provenance.loaded())
-    return found.filter(table__campaign__slug=slug, row=row, column=column).first()
+    printed_figures = PrintedFigure.objects.select_related(
+        "measurement__metric", "measurement__run__cell"
+    )
+    printed_figures = printed_figures.prefetch_related(*provenance.loaded())
+    return printed_figures.filter(table__campaign__slug=slug, row=row, column=column).first()
 
 
 def corrections(table: PublishedTable, figure: PrintedFigure | None = None) -> list[dict[str, Any]]:
     """Corrections of a table's transcription, or of a figure's; those of all tables among them."""
     return [
-        each
-        for each in table.source.corrections
-        if each["table"] in ("all", table.number)
-        and (figure is None or not each.get("figures") or figure.text in each["figures"])
+        correction
+        for correction in table.source.corrections
+        if correction["table"] in ("all", table.number)
+        and (
+            figure is None or not correction.get("figures") or figure.text in correction["figures"]
+        )
     ]
 
 
@@ -281,30 +287,34 @@ def measured_since(figure: PrintedFigure) -> list[Later]:
     if figure.measurement is None:
         return []
     levels = figure.measurement.run.cell.levels
-    found = CellSummary.objects.filter(
+    cell_summaries = CellSummary.objects.filter(
         metric=figure.measurement.metric,
         cell__campaign__scenario=figure.table.campaign.scenario,
         cell__levels__contains={name: level for name, level in levels.items() if name != "version"},
     ).exclude(cell__campaign__origin=Origin.PUBLISHED)
-    open_to_all = projects.visible(found, to=projects.NOBODY)
+    open_to_all = projects.visible(cell_summaries, to=projects.NOBODY)
     newest = open_to_all.select_related("cell__campaign").order_by("-pk")[:MOST_LOOKED_AT]
     scale = _constant(figure.measurement.run.cell, "scale")
-    alike = [each for each in newest if scale in (None, _constant(each.cell, "scale") or scale)]
-    listed = alike[:MOST_SINCE]
-    cells = [each.cell_id for each in listed]
+    comparable = [
+        cell_summary
+        for cell_summary in newest
+        if scale in (None, _constant(cell_summary.cell, "scale") or scale)
+    ]
+    summaries = comparable[:MOST_SINCE]
+    cells = [cell_summary.cell_id for cell_summary in summaries]
     runs = Run.objects.filter(cell__in=cells).order_by("cell_id", "repeat")
-    first = runs.distinct("cell_id").select_related("hardware")
-    hardware = {run.cell_id: run.hardware for run in first}
+    first_runs = runs.distinct("cell_id").select_related("hardware")
+    hardware = {run.cell_id: run.hardware for run in first_runs}
     judged = validity.of_cells(cells)
     return [
         Later(
-            summary=each,
-            hardware=hardware.get(each.cell_id),
-            scale=_constant(each.cell, "scale"),
-            duration=_constant(each.cell, "duration"),
-            doubt=validity.mark(judged.get(each.cell_id, Judged())),
+            summary=cell_summary,
+            hardware=hardware.get(cell_summary.cell_id),
+            scale=_constant(cell_summary.cell, "scale"),
+            duration=_constant(cell_summary.cell, "duration"),
+            doubt=validity.mark(judged.get(cell_summary.cell_id, Judged())),
         )
-        for each in listed
+        for cell_summary in summaries
     ]
 
 
@@ -319,9 +329,9 @@ def operating_system(name: str) -> str:
     return match.group(1) if match else name
 
 
-def _unmet(entry: Entry, wanted: Wanted) -> set[str]:
+def _unmet(entry: Entry, wanted_values: Wanted) -> set[str]:
     """The filters that the table does not match."""
     slug = entry.table.source.slug
     offers: Mapping[str, Mapping[str, str]] = {"source": {slug: slug}, **entry.offers}
-    filters = {name: getattr(wanted, name) for name in offers}
+    filters = {name: getattr(wanted_values, name) for name in offers}
     return {name for name, value in filters.items() if value and value not in offers[name]}

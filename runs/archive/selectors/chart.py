@@ -59,8 +59,10 @@ class Plot:
     def series(self) -> list[Series]:
         """One series for each combination of the other varied levels."""
         varied = [name for name in _varied(self.cells) if name != self.x]
-        others = (tuple(repr(cell.levels.get(name)) for name in varied) for cell in self.cells)
-        groups = list(by_key(zip(others, self.cells, strict=True)).values())
+        other_levels = (
+            tuple(repr(cell.levels.get(name)) for name in varied) for cell in self.cells
+        )
+        groups = list(by_key(zip(other_levels, self.cells, strict=True)).values())
         majors = {versions.major(group[0].version) for group in groups}
         # Whether the versions' own colours distinguish the series.
         coloured = "version" in varied and len(majors) == len(groups)
@@ -90,10 +92,10 @@ class Plot:
         """The series as lines, each sorted by x."""
 
         def points(cells: Sequence[Cell]) -> tuple[Point, ...]:
-            found = self._points(cells, lambda cell: cell.levels[self.x])
-            return tuple(sorted(found, key=lambda point: point.x))
+            points_found = self._points(cells, lambda cell: cell.levels[self.x])
+            return tuple(sorted(points_found, key=lambda point: point.x))
 
-        return [Line(each.label, each.major, points(each.cells)) for each in self.series]
+        return [Line(series.label, series.major, points(series.cells)) for series in self.series]
 
     def groups(self, label: str = "") -> list[Line]:
         """The series as bars, with the metric's `label`; if sparse, each cell by its own name."""
@@ -101,32 +103,32 @@ class Plot:
             return [Line(label, "", tuple(self._points(self.cells, self._flat)))]
         return [
             Line(
-                " · ".join(filter(None, (each.label, label))),
-                "" if label else each.major,
-                tuple(self._points(each.cells, self._x)),
+                " · ".join(filter(None, (series.label, label))),
+                "" if label else series.major,
+                tuple(self._points(series.cells, self._x)),
             )
-            for each in self.series
+            for series in self.series
         ]
 
-    def ratios(self, asked: Mapping[str, Any] | None) -> Ratios | None:
+    def ratios(self, ratios_asked: Mapping[str, Any] | None) -> Ratios | None:
         """Computed from the printed figures; None if there is nothing to compare.
 
-        `asked` is the ratio that the publication's question asks for ({"factor", "base"}): each
-        level of that factor against the base, at the same other levels. Without it each series
+        `ratios_asked` is the ratio that the publication's question asks for ({"factor", "base"}):
+        each level of that factor against the base, at the same other levels. Without it each series
         is compared with the first, or each level with the first.
         """
-        if asked:
-            return self._asked_ratios(asked["factor"], asked["base"])
-        first, *others = self.series
-        if others and not self.is_sparse:
-            names = [self._x(cell) for cell in first.cells]
-            bases = self._values(first.cells)
-            columns = [self._values(each.cells) for each in others]
+        if ratios_asked:
+            return self._asked_ratios(ratios_asked["factor"], ratios_asked["base"])
+        first_series, *other_series = self.series
+        if other_series and not self.is_sparse:
+            names = [self._x(cell) for cell in first_series.cells]
+            bases = self._values(first_series.cells)
+            columns = [self._values(series.cells) for series in other_series]
             rows = [
                 (name, [_ratio(bases.get(name), column.get(name)) for column in columns])
                 for name in names
             ]
-            return Ratios(first.label, [each.label for each in others], rows)
+            return Ratios(first_series.label, [series.label for series in other_series], rows)
         values = [(self._name(cell), self.summaries[cell.pk].median) for cell in self.cells]
         if len(values) < 2:
             return None
@@ -135,19 +137,19 @@ class Plot:
         return Ratios(base_name, [_("Ratio")], rows)
 
     def _asked_ratios(self, factor: str, base: Any) -> Ratios | None:
-        others = [name for name in _varied(self.cells) if name != factor]
+        other_names = [name for name in _varied(self.cells) if name != factor]
         values: dict[str, dict[str, float]] = defaultdict(dict)
         for cell in self.cells:
-            if (found := self.summaries.get(cell.pk)) and factor in cell.levels:
-                levels = {name: cell.levels[name] for name in others if name in cell.levels}
+            if (summary := self.summaries.get(cell.pk)) and factor in cell.levels:
+                levels = {name: cell.levels[name] for name in other_names if name in cell.levels}
                 row = self.factors.described(levels) or metric_label(self.metric)
-                values[row][str(cell.levels[factor])] = found.median
+                values[row][str(cell.levels[factor])] = summary.median
         levels = dict.fromkeys(str(cell.levels.get(factor)) for cell in self.cells)
         compared = [level for level in levels if level != str(base)]
         rows = [
-            (name, [_ratio(found.get(str(base)), found.get(level)) for level in compared])
-            for name, found in values.items()
-            if str(base) in found
+            (name, [_ratio(medians.get(str(base)), medians.get(level)) for level in compared])
+            for name, medians in values.items()
+            if str(base) in medians
         ]
         if not rows or not compared:
             return None
@@ -156,10 +158,10 @@ class Plot:
 
     def spot(self, cell: Cell, *, by_name: bool) -> tuple[Any, float] | None:
         """The cell's place in the chart; `by_name` if the x axis has names."""
-        found = self.summaries.get(cell.pk)
-        if found is None:
+        summary = self.summaries.get(cell.pk)
+        if summary is None:
             return None
-        return self._name(cell) if by_name else cell.levels.get(self.x), found.median
+        return self._name(cell) if by_name else cell.levels.get(self.x), summary.median
 
     def _label(self, cell: Cell, varied: Sequence[str]) -> str:
         levels = {name: cell.levels[name] for name in varied if name in cell.levels}
@@ -182,13 +184,16 @@ class Plot:
         varied = _varied(self.cells)
         return self.factors.described({n: v for n, v in cell.levels.items() if n in varied})
 
-    def _points(self, cells: Sequence[Cell], place: Callable[[Cell], Any]) -> list[Point]:
+    def _points(self, cells: Sequence[Cell], x_of: Callable[[Cell], Any]) -> list[Point]:
         return [
             Point.of(
-                place(cell), found, note=self.notes.get(cell.pk, ""), url=self.urls.get(cell.pk, "")
+                x_of(cell),
+                summary,
+                note=self.notes.get(cell.pk, ""),
+                url=self.urls.get(cell.pk, ""),
             )
             for cell in cells
-            if (found := self.summaries.get(cell.pk))
+            if (summary := self.summaries.get(cell.pk))
         ]
 
 
@@ -202,8 +207,10 @@ def charts_of(table: PublishedTable) -> list[Mapping[str, Any]]:
 def charts(campaign: Campaign, words: Factors) -> list[tuple[Mapping[str, Any], list[Plot]]]:
     """The charts that a publication's data file asks for, with the plots of those with figures."""
     cells = list(campaign.cells.order_by("ordinal"))
-    found = ((each, plots(campaign, each, cells, words)) for each in charts_of(campaign.published))
-    return [(wanted, shown) for wanted, shown in found if shown]
+    charts_with_plots = (
+        (chart, plots(campaign, chart, cells, words)) for chart in charts_of(campaign.published)
+    )
+    return [(chart, plots) for chart, plots in charts_with_plots if plots]
 
 
 def as_printed(campaign: Campaign, metric: Metric, x: str) -> Figure | None:
@@ -212,72 +219,78 @@ def as_printed(campaign: Campaign, metric: Metric, x: str) -> Figure | None:
     None without figures, and for more cells than can be told apart. `x` is the factor unless the
     publication's chart has another one. Four queries.
     """
-    found = PublishedTable.objects.filter(campaign__slug=campaign.reproduces).first()
-    wanted_there = charts_of(found) if found else []
-    printed = next((each for each in wanted_there if metric.name in _metrics_of(each)), {})
+    published_table = PublishedTable.objects.filter(campaign__slug=campaign.reproduces).first()
+    wanted_there = charts_of(published_table) if published_table else []
+    printed = next(
+        (chart_there for chart_there in wanted_there if metric.name in _metrics_of(chart_there)), {}
+    )
     same = {"kind": printed.get("kind", "bars"), "log": printed.get("log", False)}
     if printed.get("x") in campaign.factors:
         x = printed["x"]
-    wanted = {**same, "metric": metric.name, "x": x}
+    chart = {**same, "metric": metric.name, "x": x}
     cells = list(campaign.cells.order_by("ordinal")[: MOST_BARS + 1])
     if len(cells) > MOST_BARS:
         return None
-    shown = plots(campaign, wanted, cells, factors(found.columns if found else []))
-    return draw(wanted, shown) if shown else None
+    drawable = plots(
+        campaign, chart, cells, factors(published_table.columns if published_table else [])
+    )
+    return draw(chart, drawable) if drawable else None
 
 
-def _metrics_of(wanted: Mapping[str, Any]) -> list[str]:
-    return list(wanted.get("metrics") or [wanted["metric"]])
+def _metrics_of(chart: Mapping[str, Any]) -> list[str]:
+    return list(chart.get("metrics") or [chart["metric"]])
 
 
 def plots(
-    campaign: Campaign, wanted: Mapping[str, Any], cells: Sequence[Cell], factors: Factors
+    campaign: Campaign, chart: Mapping[str, Any], cells: Sequence[Cell], factors: Factors
 ) -> list[Plot]:
     """The plots of one chart: a metric, or several with grouped bars. Empty without figures.
 
-    `wanted` is the chart of the data file: kind (lines, bars, stacked), metric or metrics, x, log.
+    `chart` is the chart of the data file: kind (lines, bars, stacked), metric or metrics, x, log.
     """
-    names = _metrics_of(wanted)
-    found = {each.name: each for each in Metric.objects.filter(name__in=names, project=None)}
-    made = []
-    for name in (name for name in names if name in found):
+    names = _metrics_of(chart)
+    metric_of = {
+        metric.name: metric for metric in Metric.objects.filter(name__in=names, project=None)
+    }
+    plots_made = []
+    for name in (name for name in names if name in metric_of):
         summaries = metrics.summaries(campaign, name)
-        shown = tuple(cell for cell in cells if cell.pk in summaries)
-        if shown:
-            x = wanted.get("x") or _most_varied(shown)
-            made.append(Plot(found[name], x, shown, summaries, factors))
-    return made
+        measured_cells = tuple(cell for cell in cells if cell.pk in summaries)
+        if measured_cells:
+            x = chart.get("x") or _most_varied(measured_cells)
+            plots_made.append(Plot(metric_of[name], x, measured_cells, summaries, factors))
+    return plots_made
 
 
 def noted(drawn: Sequence[Plot]) -> list[Plot]:
     """The plots with where each figure comes from, for their hover text, and its page."""
-    made = []
+    noted_plots = []
     for plot in drawn:
-        found = provenance.with_pages([cell.pk for cell in plot.cells], plot.metric)
-        notes = {cell: provenance.hover(lines) for cell, (_page, lines) in found.items()}
-        urls = {cell: page for cell, (page, _lines) in found.items()}
-        made.append(replace(plot, notes=notes, urls=urls))
-    return made
+        record_of = provenance.with_pages([cell.pk for cell in plot.cells], plot.metric)
+        notes = {cell: provenance.hover(lines) for cell, (_page, lines) in record_of.items()}
+        urls = {cell: page for cell, (page, _lines) in record_of.items()}
+        noted_plots.append(replace(plot, notes=notes, urls=urls))
+    return noted_plots
 
 
-def draw(wanted: Mapping[str, Any], drawn: Sequence[Plot]) -> Figure:
+def draw(chart: Mapping[str, Any], drawn: Sequence[Plot]) -> Figure:
     """The figure of these plots (at least one) in the requested form."""
-    first = drawn[0]
+    first_plot = drawn[0]
     axes = Axes(
-        "" if first.is_sparse else first.factors.title(first.x),
+        "" if first_plot.is_sparse else first_plot.factors.title(first_plot.x),
         # Of several on one axis only their unit.
-        metric_title(first.metric) if len(drawn) == 1 else first.metric.unit,
-        log_y=bool(wanted.get("log")),
+        metric_title(first_plot.metric) if len(drawn) == 1 else first_plot.metric.unit,
+        log_y=bool(chart.get("log")),
         words=hover_words(_("value")),
     )
-    if wanted.get("kind") == "lines" and len(drawn) == 1 and first.has_numbers:
-        return scaling(first.lines, axes)
+    if chart.get("kind") == "lines" and len(drawn) == 1 and first_plot.has_numbers:
+        return scaling(first_plot.lines, axes)
     groups = [
         group
         for plot in drawn
         for group in plot.groups(metric_label(plot.metric) if len(drawn) > 1 else "")
     ]
-    return bars(groups, axes, stacked=wanted.get("kind") == "stacked")
+    return bars(groups, axes, stacked=chart.get("kind") == "stacked")
 
 
 def hover_words(value: str = "", interval: str = "") -> Words:
@@ -285,16 +298,16 @@ def hover_words(value: str = "", interval: str = "") -> Words:
     return Words(value or _("median"), interval or _("min–max"), _("runs"), _("unknown"))
 
 
-def ratios_of(wanted: Mapping[str, Any], drawn: Sequence[Plot]) -> Ratios | None:
+def ratios_of(chart: Mapping[str, Any], drawn: Sequence[Plot]) -> Ratios | None:
     """The ratios that belong to a chart; none if its data file has `ratio: false`."""
-    ratio = wanted.get("ratio")
+    ratio = chart.get("ratio")
     return None if ratio is False else drawn[0].ratios(ratio)
 
 
-def in_ratios(wanted: Mapping[str, Any], drawn: Sequence[Plot]) -> Figure | None:
+def in_ratios(chart: Mapping[str, Any], drawn: Sequence[Plot]) -> Figure | None:
     """The lines of a chart against its first: 2 % are a pixel on an axis from 0. Else None."""
     plot = drawn[0]
-    is_drawn = wanted.get("kind") == "lines" and wanted.get("ratio") is None and plot.has_numbers
+    is_drawn = chart.get("kind") == "lines" and chart.get("ratio") is None and plot.has_numbers
     if not is_drawn or len(plot.series) < 2:
         return None
     medians = {point.x: point.median for point in plot.lines[0].points if point.median}
@@ -302,9 +315,11 @@ def in_ratios(wanted: Mapping[str, Any], drawn: Sequence[Plot]) -> Figure | None
         replace(
             line,
             points=tuple(
-                replace(each, **{name: getattr(each, name) / medians[each.x] for name in _VALUES})
-                for each in line.points
-                if each.x in medians
+                replace(
+                    point, **{name: getattr(point, name) / medians[point.x] for name in _VALUES}
+                )
+                for point in line.points
+                if point.x in medians
             ),
         )
         for line in plot.lines
@@ -313,9 +328,9 @@ def in_ratios(wanted: Mapping[str, Any], drawn: Sequence[Plot]) -> Figure | None
     return scaling(lines, Axes(*titles, from_zero=False, words=hover_words(_("ratio"))))
 
 
-def ratio_title(wanted: Mapping[str, Any], drawn: Sequence[Plot]) -> str:
+def ratio_title(chart: Mapping[str, Any], drawn: Sequence[Plot]) -> str:
     """The heading of the ratios' rows: the x factor, or "Condition" for a question's base."""
-    return _("Condition") if wanted.get("ratio") else drawn[0].factors.title(drawn[0].x)
+    return _("Condition") if chart.get("ratio") else drawn[0].factors.title(drawn[0].x)
 
 
 def _varied(cells: Sequence[Cell]) -> list[str]:

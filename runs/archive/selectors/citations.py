@@ -36,14 +36,16 @@ class Cited:
     @property
     def note(self) -> str:
         """Where it stands, what is known of it, and who transcribed it."""
-        made = f"Transcribed by BenchLab, data version {self.source.data_version}, {self.address}"
-        return ". ".join(filter(None, (self.place, "; ".join(self.facts), made)))
+        transcription = (
+            f"Transcribed by BenchLab, data version {self.source.data_version}, {self.address}"
+        )
+        return ". ".join(filter(None, (self.place, "; ".join(self.facts), transcription)))
 
 
 def of_table(table: PublishedTable, address: str) -> Cited:
     """One printed table."""
-    part = table.campaign.slug.removeprefix(f"{table.source.slug}-")
-    return Cited(table.source, address, part, _place(table), table.section, table.page)
+    part_of_slug = table.campaign.slug.removeprefix(f"{table.source.slug}-")
+    return Cited(table.source, address, part_of_slug, _place(table), table.section, table.page)
 
 
 def of_figure(figure: PrintedFigure, address: str) -> Cited:
@@ -52,8 +54,8 @@ def of_figure(figure: PrintedFigure, address: str) -> Cited:
     unit = figure.measurement.metric.unit if figure.measurement else ""
     with translation.override("en"):
         facts = tuple(provenance.lines([figure], unit))
-    part = f"{table.part}-{figure.row + 1}-{figure.column + 1}"
-    return Cited(table.source, address, part, "", table.section, table.page, facts)
+    part_of_slug = f"{table.part}-{figure.row + 1}-{figure.column + 1}"
+    return Cited(table.source, address, part_of_slug, "", table.section, table.page, facts)
 
 
 def bibtex(cited: Cited) -> str:

@@ -27,7 +27,7 @@ class Conclusion:
 
 def printed(findings: Sequence[Mapping[str, str]]) -> list[Mapping[str, str]]:
     """The conclusions that the publication itself draws, without those of BenchLab."""
-    return [each for each in findings if each.get("by", "publication") == "publication"]
+    return [finding for finding in findings if finding.get("by", "publication") == "publication"]
 
 
 def grouped(table: PublishedTable) -> Iterator[tuple[str, list[Conclusion]]]:
@@ -37,11 +37,11 @@ def grouped(table: PublishedTable) -> Iterator[tuple[str, list[Conclusion]]]:
         "benchlab": _("BenchLab computes from the printed figures"),
         "disagree": _("Publication and BenchLab disagree"),
     }
-    for by, title in titles.items():
-        found = [
-            Conclusion(spoken(each), each.get("section", ""), each.get("quote", ""))
-            for each in table.findings
-            if each.get("by", "publication") == by
+    for party, title in titles.items():
+        conclusions_of_party = [
+            Conclusion(spoken(finding), finding.get("section", ""), finding.get("quote", ""))
+            for finding in table.findings
+            if finding.get("by", "publication") == party
         ]
-        if found:
-            yield title, found
+        if conclusions_of_party:
+            yield title, conclusions_of_party

@@ -100,15 +100,15 @@ def write(*, address: str) -> IO[bytes]:
             _add(package, f"{name}.csv", "".join(lines))
         described = {name: columns for name, (columns, _rows) in resources.items()}
         _add(package, "datapackage.json", _describe(described, sources, address))
-        cited = (citations.Cited(each, f"{address}{each.slug}/") for each in sources)
-        _add(package, "sources.bib", "\n".join(citations.bibtex(each) for each in cited))
+        cited = (citations.Cited(source, f"{address}{source.slug}/") for source in sources)
+        _add(package, "sources.bib", "\n".join(citations.bibtex(citation) for citation in cited))
     file.seek(0)
     return file
 
 
 def _describe(resources: dict[str, Columns], sources: Sequence[Source], address: str) -> str:
     title = "Published PostgreSQL performance figures, transcribed by BenchLab"
-    version = "-".join(f"{each.slug}.{each.data_version}" for each in sources)
+    version = "-".join(f"{source.slug}.{source.data_version}" for source in sources)
     package = {
         "name": "benchlab-archive",
         "title": title,
@@ -117,11 +117,12 @@ def _describe(resources: dict[str, Columns], sources: Sequence[Source], address:
         "homepage": address,
         "version": version,
         "sources": [
-            {"title": each.title, **({"path": each.url} if each.url else {})} for each in sources
+            {"title": source.title, **({"path": source.url} if source.url else {})}
+            for source in sources
         ],
         # Of the publications that state one; sources.csv says which.
         "licenses": [
-            {"name": each.licence, "title": each.title} for each in sources if each.licence
+            {"name": source.licence, "title": source.title} for source in sources if source.licence
         ],
         "resources": [
             {
@@ -159,23 +160,23 @@ def _figures() -> Iterator[dict[str, Any]]:
 
 
 def _discrepancies() -> Iterator[dict[str, Any]]:
-    for each in archive.discrepancies():
-        place = {"source": each.table.source.slug, "table": each.table.number}
-        yield asdict(provenance.dispute(each)) | place
+    for discrepancy in archive.discrepancies():
+        location = {"source": discrepancy.table.source.slug, "table": discrepancy.table.number}
+        yield asdict(provenance.dispute(discrepancy)) | location
 
 
 def _conclusions() -> Iterator[dict[str, Any]]:
     tables = PublishedTable.objects.order_by("source__slug", "ordinal")
-    for source, number, found in tables.values_list("source__slug", "number", "findings"):
-        for each in found:
-            yield {**each, "source": source, "table": number, "text": each["en"]}
+    for source, number, findings in tables.values_list("source__slug", "number", "findings"):
+        for finding in findings:
+            yield {**finding, "source": source, "table": number, "text": finding["en"]}
 
 
 def _corrections(sources: Iterable[Source]) -> Iterator[dict[str, Any]]:
     for source in sources:
-        for each in source.corrections:
-            texts = {name: _english(each[name]) for name in ("was", "now", "reason")}
-            yield {**each, "source": source.slug, **texts}
+        for correction in source.corrections:
+            texts = {name: _english(correction[name]) for name in ("was", "now", "reason")}
+            yield {**correction, "source": source.slug, **texts}
 
 
 def _english(text: str | Mapping[str, str]) -> str:

@@ -73,7 +73,7 @@ def gaps() -> list[Gap]:
             "campaign__scenario__slug", "versions", "has_figures"
         )
     )
-    found = []
+    gaps_found = []
     for base, head in pairwise(FISCAL_YEARS):
         reading, updating = (
             _known([(versions, has) for slug, versions, has in rows if slug == theme], base, head)
@@ -81,19 +81,29 @@ def gaps() -> list[Gap]:
         )
         year = FISCAL_YEARS[head]
         if reading != FIGURES or (updating != FIGURES and year >= UPDATES_SINCE):
-            others, is_here = OTHER_THEMES.get(year, ""), f"{SERIES}{year}" in here
-            found.append(Gap(year, base, head, reading, updating, others, is_here))
-    return found
+            other_theme, is_here = OTHER_THEMES.get(year, ""), f"{SERIES}{year}" in here
+            gaps_found.append(Gap(year, base, head, reading, updating, other_theme, is_here))
+    return gaps_found
 
 
 def traces() -> list[Mapping[str, Any]]:
     """The addresses that lead towards reports of the series, each once."""
-    found = Source.objects.filter(slug__startswith=SERIES).values_list("traces", flat=True)
-    return list({trace["url"]: trace for each in found for trace in each}.values())
+    traces_of_sources = Source.objects.filter(slug__startswith=SERIES).values_list(
+        "traces", flat=True
+    )
+    return list(
+        {
+            trace["url"]: trace
+            for traces_of_source in traces_of_sources
+            for trace in traces_of_source
+        }.values()
+    )
 
 
 def _known(rows: Collection[tuple[list[str], bool]], base: str, head: str) -> str:
-    both = [has_figures for versions, has_figures in rows if {base, head} <= set(versions)]
-    if not both:
+    figures_of_both = [
+        has_figures for versions, has_figures in rows if {base, head} <= set(versions)
+    ]
+    if not figures_of_both:
         return NOTHING
-    return FIGURES if any(both) else PICTURE
+    return FIGURES if any(figures_of_both) else PICTURE

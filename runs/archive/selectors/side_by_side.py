@@ -71,10 +71,10 @@ class Line:
     @property
     def bounds(self) -> tuple[float, float] | None:
         """The 95 % interval of the ratio."""
-        ratio, own = self.ratio, self.own
-        if not ratio or own.low is None or own.high is None:
+        ratio, own_ratio = self.ratio, self.own
+        if not ratio or own_ratio.low is None or own_ratio.high is None:
             return None
-        return ratio * own.low / own.value, ratio * own.high / own.value
+        return ratio * own_ratio.low / own_ratio.value, ratio * own_ratio.high / own_ratio.value
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class SideBySide:
     @property
     def far_apart(self) -> Sequence[Change]:
         """The constants, as amounts of data and times, that differ by an order of magnitude."""
-        return [each for each in self.differences if each.ratio >= FAR_APART]
+        return [change for change in self.differences if change.ratio >= FAR_APART]
 
     @property
     def has_runs(self) -> bool:
@@ -115,27 +115,27 @@ class SideBySide:
         """How large ours are, of the first metric of the table; empty where nothing says it."""
         if not self.lines and self.judged.was_machine_taken:
             return _("Not measured: others used the machine, and most runs are invalid.")
-        ratios = [(each.figure.measurement.metric, each.ratio) for each in self.lines if each.ratio]
+        ratios = [(line.figure.measurement.metric, line.ratio) for line in self.lines if line.ratio]
         if not ratios:
             return ""
         metric = ratios[0][0]
-        own = [ratio for name, ratio in ratios if name == metric]
+        own_ratios = [ratio for name, ratio in ratios if name == metric]
         values = {
-            "number": len(own),
+            "number": len(own_ratios),
             "metric": metric_label(metric),
-            "low": factor(min(own)),
-            "high": factor(max(own)),
-            "share": change(max(own) / min(own)).removeprefix("+"),
-            "factor": factor(max(own) / min(own)),
+            "low": factor(min(own_ratios)),
+            "high": factor(max(own_ratios)),
+            "share": change(max(own_ratios) / min(own_ratios)).removeprefix("+"),
+            "factor": factor(max(own_ratios) / min(own_ratios)),
         }
-        if len(own) == 1:
+        if len(own_ratios) == 1:
             return _("Measured here: %(low)s times the printed figure (%(metric)s).") % values
         text = _(
             "Measured here: %(low)s to %(high)s times the %(number)d printed figures (%(metric)s)."
         )
         shape = (
             _("Their proportions are as printed, within %(share)s.")
-            if max(own) / min(own) < ALIKE
+            if max(own_ratios) / min(own_ratios) < ALIKE
             else _("Their proportions differ from the print, by a factor of up to %(factor)s.")
         )
         return f"{text % values} {shape % values}"
@@ -148,8 +148,8 @@ def side_by_side(campaign: Campaign) -> SideBySide | None:
     """
     if not campaign.reproduces:
         return None
-    found = Campaign.objects.select_related("published__source", "scenario")
-    published = found.filter(slug=campaign.reproduces, published__isnull=False).first()
+    campaigns = Campaign.objects.select_related("published__source", "scenario")
+    published = campaigns.filter(slug=campaign.reproduces, published__isnull=False).first()
     if published is None:
         return None
     table = published.published
@@ -163,17 +163,19 @@ def side_by_side(campaign: Campaign) -> SideBySide | None:
     )
     judged = validity.of_cells(campaign.cells.values_list("pk", flat=True))
     of_figures = {figure.column for figure in figures}
-    words = [at for at in range(len(table.columns)) if at not in of_figures]
+    words = [column for column in range(len(table.columns)) if column not in of_figures]
     lines = (_line(table, figure, words, ours, judged) for figure in figures)
-    others = {theirs: own for theirs, own in stand_for.items() if theirs != own}
+    other_versions = {
+        theirs: ours_version for theirs, ours_version in stand_for.items() if theirs != ours_version
+    }
     return SideBySide(
         published,
         table,
-        [spoken(table.columns[at].get("label")) for at in words],
+        [spoken(table.columns[column].get("label")) for column in words],
         [line for line in lines if line is not None],
         len(figures),
         of_campaign(campaign),
-        others,
+        other_versions,
         Judged.total(judged.values()),
     )
 
@@ -196,27 +198,34 @@ class _Ours:
 
     def translated(self, levels: Mapping[str, Any]) -> dict[str, Any]:
         """Printed levels as stored here, without factors that the campaign did not vary."""
-        made = {name: level for name, level in levels.items() if name in self.campaign.factors}
-        if VERSION in made:
-            made[VERSION] = self.stand_for.get(str(made[VERSION]), str(made[VERSION]))
-        return made
+        stored_levels = {
+            name: level for name, level in levels.items() if name in self.campaign.factors
+        }
+        if VERSION in stored_levels:
+            stored_levels[VERSION] = self.stand_for.get(
+                str(stored_levels[VERSION]), str(stored_levels[VERSION])
+            )
+        return stored_levels
 
     def only(self, metric: str, levels: Mapping[str, Any]) -> CellSummary | None:
         """The summary of the only cell with these levels."""
-        found = [
+        matching = [
             summary
-            for own, summary in self.measured.get(metric, ())
-            if all(str(own.get(name)) == str(level) for name, level in levels.items())
+            for own_levels, summary in self.measured.get(metric, ())
+            if all(str(own_levels.get(name)) == str(level) for name, level in levels.items())
         ]
-        return found[0] if len(found) == 1 else None
+        return matching[0] if len(matching) == 1 else None
 
 
 def _measured(campaign: Campaign) -> Measured:
     """The summaries of each metric, with their cells' levels; one query."""
-    listed = CellSummary.objects.filter(cell__campaign=campaign).order_by("cell__ordinal")
+    cell_summaries = CellSummary.objects.filter(cell__campaign=campaign).order_by("cell__ordinal")
     return by_key(
-        (each.metric.name, ({VERSION: each.cell.version, **each.cell.levels}, each))
-        for each in listed.select_related("cell", "metric")
+        (
+            cell_summary.metric.name,
+            ({VERSION: cell_summary.cell.version, **cell_summary.cell.levels}, cell_summary),
+        )
+        for cell_summary in cell_summaries.select_related("cell", "metric")
     )
 
 
@@ -238,24 +247,26 @@ def _line(
 ) -> Line | None:
     column, cell = table.columns[figure.column], figure.measurement.run.cell
     version = {VERSION: cell.version} if cell.version else {}
-    found = _figure(figure, column, ours.translated({**version, **cell.levels}), ours)
-    if found is None:
+    figure_and_summaries = _figure(
+        figure, column, ours.translated({**version, **cell.levels}), ours
+    )
+    if figure_and_summaries is None:
         return None
-    own, used = found
-    behind = (judged.get(each.cell_id, NOT_JUDGED) for each in used)
-    row = [_level(table.grid[figure.row][at], table.columns[at]) for at in words]
-    marked = replace(own, mark=validity.mark(Judged.total(behind)))
+    own_ratio, used = figure_and_summaries
+    behind = (judged.get(cell_summary.cell_id, NOT_JUDGED) for cell_summary in used)
+    row = [_level(table.grid[figure.row][column], table.columns[column]) for column in words]
+    marked = replace(own_ratio, mark=validity.mark(Judged.total(behind)))
     return Line(row, provenance.head(column), figure.text, figure, marked)
 
 
 def _figure(
-    figure: PrintedFigure, column: Mapping[str, Any], wanted: Mapping[str, Any], ours: _Ours
+    figure: PrintedFigure, column: Mapping[str, Any], levels_wanted: Mapping[str, Any], ours: _Ours
 ) -> Found | None:
     """Ours in its place: of one repeat that run's value, and no median; else by its rule."""
     metric = figure.measurement.metric.name
-    only = ours.only(metric, wanted)
+    only = ours.only(metric, levels_wanted)
     if only is None:
-        return _derived(column, metric, wanted, ours)
+        return _derived(column, metric, levels_wanted, ours)
     unit = only.metric.unit
     if "repeat" in column:
         value = ours.single.get((only.cell_id, metric, int(column["repeat"])))
@@ -268,13 +279,13 @@ def _figure(
 
 
 def _derived(
-    column: Mapping[str, Any], metric: str, wanted: Mapping[str, Any], ours: _Ours
+    column: Mapping[str, Any], metric: str, levels_wanted: Mapping[str, Any], ours: _Ours
 ) -> Found | None:
     """By the rule of the publication; None without one, or if an operand is not measured here."""
     if not column.get("derived") or "repeat" in column:
         return None
     rule = Rule.of(column["derived"])
-    if printing_errors.is_part(rule, metric, wanted):
+    if printing_errors.is_part(rule, metric, levels_wanted):
         return None
     used: list[CellSummary] = []
 
@@ -286,12 +297,12 @@ def _derived(
         return Operand(Number(only.median, 0), str(only.median))
 
     if rule.kind == "median":
-        operand = find(rule.operand, wanted)
+        operand = find(rule.operand, levels_wanted)
         value = operand.number.value if operand else None
     else:
-        to = {**rule.to, **ours.translated(rule.to)}
-        found = printing_errors.by_rule(replace(rule, to=to), wanted, find)
-        value = found.value if found else None
+        target_levels = {**rule.to, **ours.translated(rule.to)}
+        recomputed = printing_errors.by_rule(replace(rule, to=target_levels), levels_wanted, find)
+        value = recomputed.value if recomputed else None
     if value is None:
         return None
     unit = used[0].metric.unit if rule.kind != "ratio" else UNITS[rule.form]
@@ -303,9 +314,9 @@ def _versions(published: Campaign, campaign: Campaign) -> dict[str, str]:
     printed = published.published.reproduce.get("versions") or published.factors.get(VERSION, ())
     theirs = sorted(map(str, printed), key=versions.order)
     ours = sorted(campaign.factors.get(VERSION, ()), key=versions.order)
-    by_major = {versions.major(each): each for each in ours}
-    majors = {each: versions.major(each) for each in theirs}
-    same = {each: by_major[major] for each, major in majors.items() if major in by_major}
+    by_major = {versions.major(version): version for version in ours}
+    majors = {version: versions.major(version) for version in theirs}
+    same = {version: by_major[major] for version, major in majors.items() if major in by_major}
     if len(same) == len(theirs) or len(theirs) != len(ours):
         return same
     return dict(zip(theirs, ours, strict=True))
@@ -314,5 +325,5 @@ def _versions(published: Campaign, campaign: Campaign) -> dict[str, str]:
 def _level(text: str, column: Mapping[str, Any]) -> str:
     """A level by the publication's name for it, else as printed."""
     level = (column.get("values") or {}).get(text, text)
-    names = {str(each): name for each, name in (column.get("label_of") or {}).items()}
+    names = {str(level): name for level, name in (column.get("label_of") or {}).items()}
     return spoken(names.get(str(level))) or text

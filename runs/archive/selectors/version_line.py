@@ -70,12 +70,18 @@ class Line:
 
     def trend(self, origin: str, base: str, *, machine: str | None = None) -> Trend:
         """The pairs of one origin, or machine, as an index, 1.0 at `base` if that is reached."""
-        own = (each for each in self.pairs if machine is None or each.base.machine == machine)
-        drawn = [pair for pair in own if pair.campaign.origin == origin and pair.link is not None]
+        pairs_of_machine = (
+            pair for pair in self.pairs if machine is None or pair.base.machine == machine
+        )
+        drawn = [
+            pair
+            for pair in pairs_of_machine
+            if pair.campaign.origin == origin and pair.link is not None
+        ]
         links = [pair.link for pair in drawn if pair.link is not None]
         names = {end for link in links for end in (link.base, link.head)} | {base} | set(MAJORS)
         chained = trend(links, versions=sorted(names, key=versions.order), base=base)
-        readings = list(dict.fromkeys(each for pair in drawn for each in pair.readings))
+        readings = list(dict.fromkeys(reading for pair in drawn for reading in pair.readings))
         if not readings or any(not pair.readings for pair in drawn):
             return chained
         chains = tuple(_modelled(chain, readings, _strictest(drawn)) for chain in chained.chains)
@@ -83,7 +89,7 @@ class Line:
 
     def machines(self, origin: str) -> list[str]:
         """The names of the machines of the pairs of one origin."""
-        names = (each.base.machine for each in self.pairs if each.campaign.origin == origin)
+        names = (pair.base.machine for pair in self.pairs if pair.campaign.origin == origin)
         return list(dict.fromkeys(names))
 
 
@@ -109,14 +115,16 @@ def used(theme: str, *, to: Reader = NOBODY) -> Used:
     published from here is the one that was executed: it has its runs.
     """
     published = Campaign.objects.filter(scenario__slug=theme, origin=Origin.PUBLISHED)
-    listed = visible(published, to=to).order_by("-pk").values_list("pk", "slug")
+    visible_rows = visible(published, to=to).order_by("-pk").values_list("pk", "slug")
     # One more than is used: it says that there are others. Of each its edition and observation.
     edition = Edition.objects.filter(campaigns=OuterRef("pk")).order_by("pk")
     names = (Subquery(edition.values(name)[:1]) for name in ("label", "observation__slug"))
     ran = list(_executed(theme, to).values_list("pk", *names)[: MOST_EXECUTED + 1])
     newest = tuple(pk for pk, *_edition in ran[:MOST_EXECUTED])
-    own = {published_campaign(name, label, theme) for _pk, label, name in ran if label and name}
-    printed = tuple(pk for pk, slug in listed if slug not in own)
+    own_slugs = {
+        published_campaign(name, label, theme) for _pk, label, name in ran if label and name
+    }
+    printed = tuple(pk for pk, slug in visible_rows if slug not in own_slugs)
     return Used(theme, newest, printed, len(ran) > MOST_EXECUTED)
 
 
@@ -125,8 +133,10 @@ def counts(used: Used) -> list[int]:
     return _counts(material(_observed().filter(pk__in=used.campaigns)))
 
 
-def _counts(found: Material) -> list[int]:
-    return sorted({cell.clients for measured in found.measured.values() for cell in measured})
+def _counts(line_material: Material) -> list[int]:
+    return sorted(
+        {cell.clients for measured in line_material.measured.values() for cell in measured}
+    )
 
 
 def _observed() -> QuerySet[Campaign]:
@@ -137,9 +147,11 @@ def _observed() -> QuerySet[Campaign]:
 
 def of_campaign(campaign: Campaign) -> Line:
     """The line of a single campaign, however short its runs are. Seven queries."""
-    found = material([campaign], any_length=True)
-    made = tuple(pairs(found))
-    return Line(None, (), made, {}, (), leaves_out=False, minors=tuple(minors(found)))
+    campaign_material = material([campaign], any_length=True)
+    pairs_made = tuple(pairs(campaign_material))
+    return Line(
+        None, (), pairs_made, {}, (), leaves_out=False, minors=tuple(minors(campaign_material))
+    )
 
 
 def read(used: Used, *, clients: int | None = None) -> Line:
@@ -150,15 +162,15 @@ def read(used: Used, *, clients: int | None = None) -> Line:
     # The columns of a table that no campaign has take longer than all else of this query.
     tables = ("published__source",) if used.published else ()
     campaigns = _observed().select_related("scenario", *tables).filter(pk__in=used.campaigns)
-    found = material(campaigns)
+    line_material = material(campaigns)
     # As many campaigns together as a judge reads the rounds of.
-    groups = list(together(found))
-    made = tuple(pair for some in groups for pair in pairs(some, clients=clients))
+    groups = list(together(line_material))
+    pairs_made = tuple(pair for some in groups for pair in pairs(some, clients=clients))
     return Line(
         clients,
-        tuple(_counts(found)),
-        made,
-        records(made),
+        tuple(_counts(line_material)),
+        pairs_made,
+        records(pairs_made),
         tuple(_undocumented(campaigns)),
         used.leaves_out,
         tuple(pair for some in groups for pair in minors(some, clients=clients)),
@@ -178,62 +190,64 @@ def _executed(theme: str, to: Reader) -> QuerySet[Campaign]:
     ended = Campaign.objects.filter(origin=Origin.EXECUTED).exclude(state__in=Campaign.LIVE)
     executed = ended.filter(scenario=Subquery(of_theme))
     steps = BisectionStep.objects.filter(campaign=OuterRef("pk"))
-    found = visible(executed, to=to).order_by("-pk")
-    last = found.values("pk")[MOST_LOOKED_AT - 1 : MOST_LOOKED_AT]
-    kept = found.filter(~Exists(steps), pk__gte=Coalesce(Subquery(last), 0))
+    visible_campaigns = visible(executed, to=to).order_by("-pk")
+    last_key = visible_campaigns.values("pk")[MOST_LOOKED_AT - 1 : MOST_LOOKED_AT]
+    newest = visible_campaigns.filter(~Exists(steps), pk__gte=Coalesce(Subquery(last_key), 0))
     # Not Exists: see compare.candidates.
-    return kept.alias(figure=Subquery(figures.order_by().values("pk")[:1])).exclude(figure=None)
+    return newest.alias(figure=Subquery(figures.order_by().values("pk")[:1])).exclude(figure=None)
 
 
 def _modelled(chain: Chain, readings: Sequence[Reading], level: float) -> Chain:
     """The chain with the indices of one joint model of all its campaigns."""
-    known = indices(readings, chain.base, significance=level)
+    index_of = indices(readings, chain.base, significance=level)
     points = tuple(
-        replace(point, index=found.index, low=found.low, high=found.high)
-        if (found := known.get(point.version)) is not None
+        replace(point, index=indexed.index, low=indexed.low, high=indexed.high)
+        if (indexed := index_of.get(point.version)) is not None
         else point
         for point in chain.points
     )
     return Chain(chain.base, points)
 
 
-def _strictest(found: Sequence[Pair]) -> float:
+def _strictest(pairs_found: Sequence[Pair]) -> float:
     """The level of each point: all points hold together, and none is weaker than a pair."""
-    levels = [-math.expm1(math.log1p(-SIGNIFICANCE) / len(found))]
-    for pair in found:
-        each = pair.comparison
-        if each.ratio and each.high and each.log_error and each.freedom:
-            width = math.log(each.high / each.ratio) / each.log_error
-            levels.append(float(2 * sp.special.stdtr(each.freedom, -width)))
+    levels = [-math.expm1(math.log1p(-SIGNIFICANCE) / len(pairs_found))]
+    for pair in pairs_found:
+        comparison = pair.comparison
+        if comparison.ratio and comparison.high and comparison.log_error and comparison.freedom:
+            width = math.log(comparison.high / comparison.ratio) / comparison.log_error
+            levels.append(float(2 * sp.special.stdtr(comparison.freedom, -width)))
     return min(levels)
 
 
 FACETS = ("machine", "os", "arrangement")
 
 
-def facets(whole_line: Line, by: str) -> list[tuple[str, Line]]:
+def facets(whole_line: Line, facet_name: str) -> list[tuple[str, Line]]:
     """The line by machine, arrangement, or operating system as it was at the runs. One query."""
     cells = [pair.base.cell for pair in whole_line.pairs]
     finished = Run.objects.filter(cell__in=cells, state=Run.State.FINISHED).order_by("cell", "pk")
     names = ("hardware__name", "environment__os_name", "campaign__topology__kind")
-    found = {cell: own for cell, *own in finished.values_list("cell", *names)}
-    place = FACETS.index(by)
+    values_of_cell = {
+        cell: facet_values for cell, *facet_values in finished.values_list("cell", *names)
+    }
+    index = FACETS.index(facet_name)
     groups: dict[str, list[Pair]] = defaultdict(list)
     for pair in whole_line.pairs:
-        value = (found.get(pair.base.cell) or ("", "", ""))[place]
-        groups[(pair.base.machine if by == "machine" else "") or value or ""].append(pair)
+        value = (values_of_cell.get(pair.base.cell) or ("", "", ""))[index]
+        groups[(pair.base.machine if facet_name == "machine" else "") or value or ""].append(pair)
     return [(name, replace(whole_line, pairs=tuple(pairs))) for name, pairs in groups.items()]
 
 
-def records(found: Sequence[Pair]) -> dict[str, list[str]]:
+def records(pairs_found: Sequence[Pair]) -> dict[str, list[str]]:
     """By version of published pairs the record of its newest figure. Two queries, or none."""
     cells = {
         version: measured.cell
-        for pair in found
+        for pair in pairs_found
         if pair.campaign.origin == Origin.PUBLISHED
         for version, measured in zip(pair.ends, (pair.base, pair.head), strict=True)
     }
-    metric = next((pair.metric for pair in found), None)
+    metric = next((pair.metric for pair in pairs_found), None)
     if metric is None or not cells:
         return {}
     of_cells = provenance.of_cells(cells.values(), metric)
@@ -242,14 +256,16 @@ def records(found: Sequence[Pair]) -> dict[str, list[str]]:
 
 def _undocumented(campaigns: Iterable[Campaign]) -> list[Undocumented]:
     """Those of these campaigns whose figures are printed only in a picture."""
-    printed = [each for each in campaigns if each.origin == Origin.PUBLISHED]
-    pictures = [each for each in printed if hasattr(each, "published")]
+    printed = [campaign for campaign in campaigns if campaign.origin == Origin.PUBLISHED]
+    pictures = [campaign for campaign in printed if hasattr(campaign, "published")]
     return [
         Undocumented(
-            each,
-            tuple(str(version) for version in each.factors.get("version", ())),
-            tuple(conclusions.printed(each.published.findings)),
+            campaign,
+            tuple(str(version) for version in campaign.factors.get("version", ())),
+            tuple(conclusions.printed(campaign.published.findings)),
         )
-        for each in sorted(pictures, key=lambda each: (each.year is None, each.year or 0, each.pk))
-        if not each.published.has_figures
+        for campaign in sorted(
+            pictures, key=lambda campaign: (campaign.year is None, campaign.year or 0, campaign.pk)
+        )
+        if not campaign.published.has_figures
     ]

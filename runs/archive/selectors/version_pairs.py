@@ -77,21 +77,21 @@ class Material:
     cells: Sequence[Any]
 
 
-def together(found: Material) -> Iterator[Material]:
+def together(line_material: Material) -> Iterator[Material]:
     """The campaigns in groups of at most MOST_VALUES values; a larger one is by itself."""
     values: dict[int, int] = defaultdict(int)
-    cells = by_key((cell.campaign_id, cell) for cell in found.cells)
-    for cell in found.cells:
+    cells = by_key((cell.campaign_id, cell) for cell in line_material.cells)
+    for cell in line_material.cells:
         values[cell.campaign_id] += 0 if cell.median is None else cell.n or 1
     group: dict[Campaign, Sequence[Measured]] = {}
-    for campaign, measured in found.measured.items():
-        many = sum(values[each.pk] for each in (*group, campaign))
+    for campaign, measured in line_material.measured.items():
+        many = sum(values[campaign.pk] for campaign in (*group, campaign))
         if group and many > stored_cells.MOST_VALUES:
-            yield Material(group, [cell for each in group for cell in cells[each.pk]])
+            yield Material(group, [cell for campaign in group for cell in cells[campaign.pk]])
             group = {}
         group[campaign] = measured
     if group:
-        yield Material(group, [cell for each in group for cell in cells[each.pk]])
+        yield Material(group, [cell for campaign in group for cell in cells[campaign.pk]])
 
 
 def material(campaigns: Iterable[Campaign], *, any_length: bool = False) -> Material:
@@ -100,8 +100,8 @@ def material(campaigns: Iterable[Campaign], *, any_length: bool = False) -> Mate
     Of campaigns executed here only cells that are measured long and often enough, unless
     `any_length`.
     """
-    used = {each.pk: each for each in campaigns}
-    found: dict[Campaign, list[Measured]] = defaultdict(list)
+    used = {campaign.pk: campaign for campaign in campaigns}
+    measured_of: dict[Campaign, list[Measured]] = defaultdict(list)
     cells = list(_cells(used))
     for cell in cells:
         clients, campaign = cell.levels.get("clients"), used[cell.campaign_id]
@@ -110,7 +110,7 @@ def material(campaigns: Iterable[Campaign], *, any_length: bool = False) -> Mate
         summary = metrics.summary_of(cell)
         if summary.median > 0 and (any_length or enters(campaign, summary)):
             server = str(cell.levels.get(series_cells.SERVER, ""))
-            found[campaign].append(
+            measured_of[campaign].append(
                 Measured(
                     cell.pk,
                     cell.version,
@@ -121,7 +121,7 @@ def material(campaigns: Iterable[Campaign], *, any_length: bool = False) -> Mate
                     cell.revision_id,
                 )
             )
-    return Material(found, cells)
+    return Material(measured_of, cells)
 
 
 # In PostgreSQL's words: to write it from a query set takes as long as to read all cells.
@@ -142,38 +142,40 @@ def _cells(campaigns: Collection[int]) -> Iterable[Any]:
     return Cell.objects.raw(_CELLS, {"metric": METRIC, "campaigns": list(campaigns)})
 
 
-def pairs(found: Material, *, clients: int | None = None) -> list[Pair]:
+def pairs(line_material: Material, *, clients: int | None = None) -> list[Pair]:
     """The neighbouring versions of each campaign, at `clients` or where all of them do best.
 
     That is the number of clients with the best mean over all versions, so that none is favoured. On
     several servers, the pairs of each server are separate. Five queries.
     """
     return _judged(
-        found,
+        line_material,
         [
             (campaign, best[base], best[head])
-            for campaign, _cells, best in _chosen(found, clients)
+            for campaign, _cells, best in _chosen(line_material, clients)
             for base, head in pairwise(sorted(best, key=versions.order))
         ],
     )
 
 
-def minors(found: Material, *, clients: int | None = None) -> list[Pair]:
+def minors(line_material: Material, *, clients: int | None = None) -> list[Pair]:
     """Each other release of a version, against the one that is in the line. Five queries if any."""
     return _judged(
-        found,
+        line_material,
         [
-            (campaign, base, each)
-            for campaign, cells, best in _chosen(found, clients)
-            for each in cells
-            if (base := best.get(versions.major(each.version))) is not None
-            and each.clients == base.clients
-            and each.version != base.version
+            (campaign, base, measured)
+            for campaign, cells, best in _chosen(line_material, clients)
+            for measured in cells
+            if (base := best.get(versions.major(measured.version))) is not None
+            and measured.clients == base.clients
+            and measured.version != base.version
         ],
     )
 
 
-def _judged(found: Material, chosen: Sequence[tuple[Campaign, Measured, Measured]]) -> list[Pair]:
+def _judged(
+    line_material: Material, chosen: Sequence[tuple[Campaign, Measured, Measured]]
+) -> list[Pair]:
     if not chosen:
         return []
     pairs_of_cells = [(base.cell, head.cell) for _campaign, base, head in chosen]
@@ -181,9 +183,12 @@ def _judged(found: Material, chosen: Sequence[tuple[Campaign, Measured, Measured
     scopes = known_noise.scopes(
         (campaign, side.revision) for campaign, *pair in chosen for side in pair
     )
-    judge = judging.of_cells(cells, [METRIC], scopes=scopes, among=found.cells)
+    judge = judging.of_cells(cells, [METRIC], scopes=scopes, among=line_material.cells)
     metric = next(
-        each for metrics in judge.metrics_of.values() for each in metrics if each.name == METRIC
+        metric
+        for metrics in judge.metrics_of.values()
+        for metric in metrics
+        if metric.name == METRIC
     )
     judged = judge.judge(pairs_of_cells, metric)
     return [
@@ -193,82 +198,88 @@ def _judged(found: Material, chosen: Sequence[tuple[Campaign, Measured, Measured
 
 
 def _chosen(
-    found: Material, clients: int | None
+    line_material: Material, clients: int | None
 ) -> Iterator[tuple[Campaign, Sequence[Measured], Mapping[str, Measured]]]:
     """Each campaign, on each of its servers: all cells, and for each major version the chosen."""
-    for campaign, every in found.measured.items():
-        for server in dict.fromkeys(each.server for each in every):
-            cells = [each for each in every if each.server == server]
+    for campaign, every in line_material.measured.items():
+        for server in dict.fromkeys(measured.server for measured in every):
+            cells = [measured for measured in every if measured.server == server]
             yield campaign, cells, _best(cells, clients)
 
 
 def _best(cells: Sequence[Measured], clients: int | None) -> Mapping[str, Measured]:
     """For each major version its cell; of several versions of one major, the newest."""
-    at: dict[int, dict[str, Measured]] = defaultdict(dict)
-    for each in cells:
-        major, of_level = versions.major(each.version), at[each.clients]
-        if major not in of_level or _rank(each) > _rank(of_level[major]):
-            of_level[major] = each
+    by_clients: dict[int, dict[str, Measured]] = defaultdict(dict)
+    for measured in cells:
+        major, of_level = versions.major(measured.version), by_clients[measured.clients]
+        if major not in of_level or _rank(measured) > _rank(of_level[major]):
+            of_level[major] = measured
     if clients is not None:
-        return at.get(clients, {})
+        return by_clients.get(clients, {})
 
-    def rank(of: Mapping[str, Measured]) -> tuple[int, float]:
-        return len(of), fmean(math.log(each.summary.median) for each in of.values())
+    def rank(cell_of: Mapping[str, Measured]) -> tuple[int, float]:
+        return len(cell_of), fmean(
+            math.log(measured.summary.median) for measured in cell_of.values()
+        )
 
     # Levels with more versions come first; among these the one where they do best together.
-    return max(at.values(), key=rank, default={})
+    return max(by_clients.values(), key=rank, default={})
 
 
-def _rank(each: Measured) -> tuple[int, ...]:
-    return versions.order(each.version)
+def _rank(measured_cell: Measured) -> tuple[int, ...]:
+    return versions.order(measured_cell.version)
 
 
 def _pair(
     campaign: Campaign,
     base: Measured,
     head: Measured,
-    found: Inference,
+    inference: Inference,
     judge: Judge,
     metric: Metric,
 ) -> Pair:
-    if found.ratio is None or versions.major(base.version) == versions.major(head.version):
-        return Pair(campaign, found, base, head, None, metric=metric)
+    if inference.ratio is None or versions.major(base.version) == versions.major(head.version):
+        return Pair(campaign, inference, base, head, None, metric=metric)
     link = Link(
         base=versions.major(base.version),
         head=versions.major(head.version),
-        ratio=found.ratio,
-        log_error=found.log_error,
-        freedom=found.freedom,
+        ratio=inference.ratio,
+        log_error=inference.log_error,
+        freedom=inference.freedom,
         source=campaign.slug,
     )
     readings = tuple(_readings(campaign, (base, head), judge, metric))
-    return Pair(campaign, found, base, head, link, readings if len(readings) == 2 else (), metric)
+    return Pair(
+        campaign, inference, base, head, link, readings if len(readings) == 2 else (), metric
+    )
 
 
 def _readings(
     campaign: Campaign, cells: Iterable[Measured], judge: Judge, metric: Metric
 ) -> Iterable[Reading]:
-    for each in cells:
-        found = judge.reading(each.cell, metric)
-        if found is not None:
-            runs = judge.runs.get(each.cell)
-            machine: Hashable = (each.server, runs.hardware if runs else ())
-            major = versions.major(each.version)
-            yield Reading((campaign.pk, each.server), machine, major, *found)
+    for measured in cells:
+        cell_reading = judge.reading(measured.cell, metric)
+        if cell_reading is not None:
+            runs = judge.runs.get(measured.cell)
+            machine: Hashable = (measured.server, runs.hardware if runs else ())
+            major = versions.major(measured.version)
+            yield Reading((campaign.pk, measured.server), machine, major, *cell_reading)
 
 
-def sentences(found: Sequence[Pair]) -> list[str]:
+def sentences(pairs_found: Sequence[Pair]) -> list[str]:
     """MOST_SAID steps, the largest proven ones first, then printed ones; last how many more are."""
-    proven = [pair for pair in found if pair.comparison.is_proven and pair.comparison.ratio]
+    proven = [pair for pair in pairs_found if pair.comparison.is_proven and pair.comparison.ratio]
     proven.sort(key=lambda pair: -abs(math.log(pair.comparison.ratio or 1)))
-    printed = [pair for pair in found if lacks_print(pair.comparison)]
+    printed = [pair for pair in pairs_found if lacks_print(pair.comparison)]
     lines = []
     for pair in [*proven, *printed[::-1]][:MOST_SAID]:
         base, head = (f"PostgreSQL {end}" for end in pair.ends)
         lines.append(summary.summary(head, base, [pair.comparison]))
-    if (more := len(proven) - MOST_SAID) > 0:
+    if (further_count := len(proven) - MOST_SAID) > 0:
         text = ngettext(
-            "%(number)d further step is proven.", "%(number)d further steps are proven.", more
+            "%(number)d further step is proven.",
+            "%(number)d further steps are proven.",
+            further_count,
         )
-        lines.append(text % {"number": more})
+        lines.append(text % {"number": further_count})
     return lines

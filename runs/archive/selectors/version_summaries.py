@@ -20,25 +20,27 @@ ByVersion = Mapping[str, Mapping[str, Summary]]
 
 def by_version(campaign: Campaign, metric: str) -> ByVersion:
     """The summaries of a metric; of several releases of a version the newest. Two queries."""
-    found: dict[str, dict[str, Summary]] = {}
+    summaries_of: dict[str, dict[str, Summary]] = {}
     summaries = metrics.summaries(campaign, metric)
     cells = Cell.objects.filter(campaign=campaign)
-    for cell in sorted(cells, key=lambda each: versions.order(each.version)):
+    for cell in sorted(cells, key=lambda cell: versions.order(cell.version)):
         if cell.pk in summaries and cell.version:
-            others = {name: level for name, level in cell.levels.items() if name != VERSION}
-            of_version = found.setdefault(versions.major(cell.version), {})
-            of_version[repr(sorted(others.items()))] = summaries[cell.pk]
-    return found
+            other_levels = {name: level for name, level in cell.levels.items() if name != VERSION}
+            of_version = summaries_of.setdefault(versions.major(cell.version), {})
+            of_version[repr(sorted(other_levels.items()))] = summaries[cell.pk]
+    return summaries_of
 
 
 def mean(
     conditions: Iterable[Sequence[tuple[int, Summary]]], *, significance: float = SIGNIFICANCE
 ) -> Contrast | None:
     """The geometric mean of a contrast over conditions; None without one."""
-    found = list(conditions)
-    weight = 1 / len(found) if found else math.nan
-    parts = ((weight * sign, each) for parts_of in found for sign, each in parts_of)
-    return contrast(parts, significance=significance)
+    condition_list = list(conditions)
+    weight = 1 / len(condition_list) if condition_list else math.nan
+    weighted = (
+        (weight * sign, summary) for parts_of in condition_list for sign, summary in parts_of
+    )
+    return contrast(weighted, significance=significance)
 
 
 def agreement(published: Campaign, repeated: Campaign) -> str:
@@ -50,26 +52,32 @@ def agreement(published: Campaign, repeated: Campaign) -> str:
     metric = metrics.primary(repeated)
     if metric is None:
         return ""
-    there, here = (by_version(each, metric.name) for each in (published, repeated))
-    steps = list(pairwise(sorted(there.keys() & here.keys(), key=versions.order)))
+    published_summaries, here = (
+        by_version(campaign, metric.name) for campaign in (published, repeated)
+    )
+    steps = list(pairwise(sorted(published_summaries.keys() & here.keys(), key=versions.order)))
     significance = -math.expm1(math.log1p(-SIGNIFICANCE) / max(1, len(steps)))
-    found = {step: _step(there, here, step, significance) for step in steps}
-    known = {step: each for step, each in found.items() if each and each.low is not None}
-    if not known:
+    contrast_of = {step: _step(published_summaries, here, step, significance) for step in steps}
+    known_contrasts = {
+        step: contrast
+        for step, contrast in contrast_of.items()
+        if contrast and contrast.low is not None
+    }
+    if not known_contrasts:
         return ""
     apart = [
         _("%(base)s → %(head)s: %(ratio)s times (%(low)s – %(high)s)")
         % {
             "base": base,
             "head": head,
-            "ratio": factor(each.ratio),
-            "low": factor(each.low),
-            "high": factor(each.high),
+            "ratio": factor(contrast_found.ratio),
+            "low": factor(contrast_found.low),
+            "high": factor(contrast_found.high),
         }
-        for (base, head), each in known.items()
-        if each.is_apart
+        for (base, head), contrast_found in known_contrasts.items()
+        if contrast_found.is_apart
     ]
-    values = {"number": len(known), "count": len(apart), "steps": "; ".join(apart)}
+    values = {"number": len(known_contrasts), "count": len(apart), "steps": "; ".join(apart)}
     if not apart:
         text = _(
             "Each of %(number)d steps between versions is as large as published, within the "
@@ -84,14 +92,21 @@ def agreement(published: Campaign, repeated: Campaign) -> str:
 
 
 def _step(
-    there: ByVersion, here: ByVersion, step: tuple[str, str], significance: float
+    published_summaries: ByVersion, here: ByVersion, step: tuple[str, str], significance: float
 ) -> Contrast | None:
     """The ratio here by that there, over the conditions that both have of both versions."""
     base, head = step
-    shared = set.intersection(*(set(logs[each]) for logs in (there, here) for each in step))
+    shared = set.intersection(
+        *(set(logs[version]) for logs in (published_summaries, here) for version in step)
+    )
     return mean(
         (
-            [(1, here[head][x]), (-1, here[base][x]), (-1, there[head][x]), (1, there[base][x])]
+            [
+                (1, here[head][x]),
+                (-1, here[base][x]),
+                (-1, published_summaries[head][x]),
+                (1, published_summaries[base][x]),
+            ]
             for x in sorted(shared)
         ),
         significance=significance,

@@ -41,8 +41,8 @@ def read() -> list[Document]:
 
 def findings(archive: Sequence[Document]) -> Iterator[Finding]:
     """What of the archive differs from its file; nothing before it was loaded the first time."""
-    stored = {each.slug: each for each in Source.objects.all()}
-    slugs = {each.source.slug for each in archive}
+    stored = {source.slug: source for source in Source.objects.all()}
+    slugs = {document.source.slug for document in archive}
     for slug in sorted(stored.keys() - slugs):
         yield _finding(f"The publication {slug} is in no data file.")
     for document in archive:
@@ -60,8 +60,10 @@ def _finding(message: str) -> Finding:
 
 
 def _document(document: Document, source: Source) -> Iterator[str]:
-    wanted = publications.source_fields(document.source)
-    yield from _fields("its description", wanted, {name: getattr(source, name) for name in wanted})
+    wanted_fields = publications.source_fields(document.source)
+    yield from _fields(
+        "its description", wanted_fields, {name: getattr(source, name) for name in wanted_fields}
+    )
     yield from _conditions(document)
     checked = derived_figures.check(document.campaigns)
     yield from _rows("metric", *_metrics(document, checked))
@@ -71,13 +73,19 @@ def _document(document: Document, source: Source) -> Iterator[str]:
 
 def _metrics(document: Document, tables: Sequence[CheckedTable]) -> tuple[Rows, Rows]:
     """Unit and direction of the figures' metrics: as the code or the file has them, and stored."""
-    own: dict[str, Any] = {each.name: each for each in document.metrics} | registry.metrics()
-    used = {each.figure.metric for table in tables for each in table.figures} & own.keys()
+    known_metrics: dict[str, Any] = {
+        metric_entry.name: metric_entry for metric_entry in document.metrics
+    } | registry.metrics()
+    used = {
+        checked.figure.metric for table in tables for checked in table.figures
+    } & known_metrics.keys()
     rows = Metric.objects.filter(name__in=used, project=None).values_list(
         "name", "unit", "direction"
     )
-    wanted = {name: [own[name].unit, str(own[name].direction)] for name in used}
-    return wanted, {name: rest for name, *rest in rows}
+    wanted_metrics = {
+        name: [known_metrics[name].unit, str(known_metrics[name].direction)] for name in used
+    }
+    return wanted_metrics, {name: unit_and_direction for name, *unit_and_direction in rows}
 
 
 def _conditions(document: Document) -> Iterator[str]:
@@ -91,10 +99,10 @@ def _conditions(document: Document) -> Iterator[str]:
         for key, entry in getattr(document, name).items():
             if (name, key) not in used:
                 continue
-            wanted = dataclasses.asdict(entry)
-            slug = f"{document.source.slug}-{wanted.pop('key')}"[:120]
-            row = model._default_manager.filter(slug=slug).values(*wanted).first()
-            yield from _fields(slug, wanted, row or {})
+            wanted_fields = dataclasses.asdict(entry)
+            slug = f"{document.source.slug}-{wanted_fields.pop('key')}"[:120]
+            row = model._default_manager.filter(slug=slug).values(*wanted_fields).first()
+            yield from _fields(slug, wanted_fields, row or {})
 
 
 def _table(table: CheckedTable) -> Iterator[str]:
@@ -105,10 +113,10 @@ def _table(table: CheckedTable) -> Iterator[str]:
         yield f"the campaign {entry.slug} is missing"
         return
     row = PublishedTable.objects.filter(campaign=campaign).first()
-    wanted = {**results.campaign_fields(table), **tables.table_fields(entry)}
-    found = {name: getattr(campaign, name) for name in results.campaign_fields(table)}
-    found |= {name: getattr(row, name, None) for name in tables.table_fields(entry)}
-    yield from _fields(entry.slug, wanted, found)
+    wanted_fields = {**results.campaign_fields(table), **tables.table_fields(entry)}
+    stored_fields = {name: getattr(campaign, name) for name in results.campaign_fields(table)}
+    stored_fields |= {name: getattr(row, name, None) for name in tables.table_fields(entry)}
+    yield from _fields(entry.slug, wanted_fields, stored_fields)
     for subject, these, those in (
         ("run", _planned_runs(planned, table), _stored_runs(campaign)),
         ("figure", _planned_figures(planned), _stored_figures(campaign)),
@@ -133,28 +141,28 @@ def _planned_runs(planned: Mapping[Any, results.PlannedRun], table: CheckedTable
 
 def _stored_runs(campaign: Campaign) -> Rows:
     cells = Cell.objects.filter(campaign=campaign).values_list("pk", "key", "levels", "version")
-    known = {pk: rest for pk, *rest in cells}
+    facts_of_cell = {pk: cell_facts for pk, *cell_facts in cells}
     runs = Run.objects.filter(Q(campaign=campaign) | Q(cell__campaign=campaign)).values_list(
         "cell_id", "campaign__slug", "repeat", "tool_name", "tool_version", "state", "origin"
     )
-    found = []
-    for cell, slug, repeat, *rest in runs:
+    stored_rows = []
+    for cell, slug, repeat, *run_facts in runs:
         # A run in the cell of another campaign would count there, and is in no file.
-        key, *facts = known.get(cell, [f"cell {cell}"])
+        key, *facts = facts_of_cell.get(cell, [f"cell {cell}"])
         if slug != campaign.slug:
             key = f"{key} of {slug}"
-        found.append(((key, repeat), [*facts, *rest]))
-    return _by_key(found)
+        stored_rows.append(((key, repeat), [*facts, *run_facts]))
+    return _by_key(stored_rows)
 
 
 def _planned_figures(planned: Mapping[Any, results.PlannedRun]) -> Rows:
     return {
-        (key, repeat, each.figure.metric, each.figure.statistic or "single"): [
-            each.figure.number.value,
-            each.figure.n or 1,
+        (key, repeat, checked.figure.metric, checked.figure.statistic or "single"): [
+            checked.figure.number.value,
+            checked.figure.n or 1,
         ]
         for (key, repeat), run in planned.items()
-        for each in run.figures
+        for checked in run.figures
     }
 
 
@@ -162,7 +170,7 @@ def _stored_figures(campaign: Campaign) -> Rows:
     rows = Measurement.objects.filter(run__campaign=campaign).values_list(
         "run__cell__key", "run__repeat", "metric__name", "statistic", "value", "n"
     )
-    return _by_key((tuple(place), [value, n]) for *place, value, n in rows)
+    return _by_key((tuple(row_key), [value, n]) for *row_key, value, n in rows)
 
 
 def _stored_summaries(campaign: Campaign) -> Rows:
@@ -177,15 +185,15 @@ def _stored_summaries(campaign: Campaign) -> Rows:
 
 def _printed(table: CheckedTable) -> Rows:
     return {
-        (each.figure.row, each.figure.column): [
-            each.figure.text,
-            each.figure.n,
-            each.figure.statistic or "",
-            each.figure.is_exact,
-            each.kind,
-            each.recomputed,
+        (printed_figure.figure.row, printed_figure.figure.column): [
+            printed_figure.figure.text,
+            printed_figure.figure.n,
+            printed_figure.figure.statistic or "",
+            printed_figure.figure.is_exact,
+            printed_figure.kind,
+            printed_figure.recomputed,
         ]
-        for each in table.figures
+        for printed_figure in table.figures
     }
 
 
@@ -193,14 +201,14 @@ def _stored_printed(campaign: Campaign) -> Rows:
     rows = PrintedFigure.objects.filter(table__campaign=campaign).values_list(
         "row", "column", "text", "n", "statistic", "exact", "kind", "recomputed"
     )
-    return _by_key(((row, column), rest) for row, column, *rest in rows)
+    return _by_key(((row, column), facts_of_figure) for row, column, *facts_of_figure in rows)
 
 
 def _planned_artifacts(planned: Mapping[Any, results.PlannedRun]) -> Rows:
     return {
-        (*place, each.name): hashlib.sha256(each.text.encode()).hexdigest()
-        for place, run in planned.items()
-        for each in run.artifacts
+        (*run_key, artifact.name): hashlib.sha256(artifact.text.encode()).hexdigest()
+        for run_key, run in planned.items()
+        for artifact in run.artifacts
     }
 
 
@@ -208,20 +216,20 @@ def _stored_artifacts(campaign: Campaign) -> Rows:
     rows = Artifact.objects.filter(run__campaign=campaign).values_list(
         "run__cell__key", "run__repeat", "name", "sha256"
     )
-    return _by_key((tuple(place), digest) for *place, digest in rows)
+    return _by_key((tuple(row_key), digest) for *row_key, digest in rows)
 
 
 def _by_key(rows: Iterable[tuple[tuple[Any, ...], Any]]) -> Rows:
     """Rows by their keys. What is there twice has the place as a part of its key."""
-    found: dict[tuple[Any, ...], Any] = {}
+    rows_by_key: dict[tuple[Any, ...], Any] = {}
     for number, (key, row) in enumerate(rows):
-        found[(*key, f"again {number}") if key in found else key] = row
-    return found
+        rows_by_key[(*key, f"again {number}") if key in rows_by_key else key] = row
+    return rows_by_key
 
 
-def _rows(subject: str, wanted: Rows, found: Rows) -> Iterator[str]:
-    for key in sorted(wanted.keys() | found.keys(), key=str):
-        was, now = wanted.get(key), found.get(key)
+def _rows(subject: str, wanted_rows: Rows, stored_rows: Rows) -> Iterator[str]:
+    for key in sorted(wanted_rows.keys() | stored_rows.keys(), key=str):
+        was, now = wanted_rows.get(key), stored_rows.get(key)
         if _plain(was) != _plain(now):
             yield f"{subject} {key} is {_shown(now)}, and should be {_shown(was)}"
 
@@ -231,10 +239,10 @@ def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def _fields(subject: str, wanted: Rows, found: Rows) -> Iterator[str]:
-    for name, value in wanted.items():
+def _fields(subject: str, wanted_fields: Rows, stored_fields: Rows) -> Iterator[str]:
+    for name, value in wanted_fields.items():
         plain = json.loads(json.dumps(value, default=str))
-        if plain != json.loads(json.dumps(found.get(name), default=str)):
+        if plain != json.loads(json.dumps(stored_fields.get(name), default=str)):
             yield f"{name} of {subject} differs"
 
 

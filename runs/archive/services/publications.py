@@ -32,15 +32,15 @@ def files() -> list[Path]:
 
     Raises PublishedFileError for a file of the instance that has the name of another one.
     """
-    ours, own = reading.files(), reading.files(settings.PUBLICATIONS_DIR)
-    names = {each.stem for each in ours}
-    for path in own:
+    ours, instance_files = reading.files(), reading.files(settings.PUBLICATIONS_DIR)
+    names = {path.stem for path in ours}
+    for path in instance_files:
         if path.stem in names:
             raise PublishedFileError(
                 f"{path}: BenchLab has a publication of this name; give the file and its slug "
                 "another one."
             )
-    return [*ours, *own]
+    return [*ours, *instance_files]
 
 
 def load(*, files: Sequence[Path], again: bool = False) -> Loaded:
@@ -61,9 +61,9 @@ def load(*, files: Sequence[Path], again: bool = False) -> Loaded:
     gone = tuple(sorted(stored.keys() - {path.stem for path in files}))
     for slug in gone:
         _remove(slug=slug)
-    for path, document, found in checked:
+    for path, document, checked_tables in checked:
         try:
-            store(document=document, found=found, content_hash=hashes[path])
+            store(document=document, found=checked_tables, content_hash=hashes[path])
         except PublishedFileError as error:
             error.locate(path)
             raise
@@ -80,10 +80,10 @@ def load(*, files: Sequence[Path], again: bool = False) -> Loaded:
 def _checked(
     documents: Mapping[Path, Document], changed: Sequence[Path]
 ) -> Iterator[tuple[Path, Document, tuple[CheckedTable, ...]]]:
-    known = schema.known(documents.values())
+    known_names = schema.known(documents.values())
     for path in changed:
         try:
-            schema.check(documents[path], known)
+            schema.check(documents[path], known_names)
             yield path, documents[path], derived_figures.check(documents[path].campaigns)
         except PublishedFileError as error:
             error.locate(path)
@@ -130,19 +130,19 @@ def source_fields(entry: SourceEntry) -> dict[str, Any]:
         "published": entry.published,
         "language": entry.language,
         "url": entry.url,
-        "traces": [each.stored() for each in entry.traces],
+        "traces": [trace.stored() for trace in entry.traces],
         "licence": entry.licence,
         "licence_url": entry.licence_url,
         "summary": entry.summary.en,
         "summary_ja": entry.summary.ja,
         "transcribed_on": entry.transcribed,
         "data_version": entry.data_version,
-        "corrections": [each.stored() for each in entry.corrections],
+        "corrections": [correction.stored() for correction in entry.corrections],
     }
 
 
 def _metrics(
-    source: Source, document: Document, found: Sequence[CheckedTable]
+    source: Source, document: Document, checked_tables: Sequence[CheckedTable]
 ) -> Mapping[str, Metric]:
     """Every metric of the document's figures; metrics defined in code keep their titles."""
     ours = registry.metrics()
@@ -160,7 +160,7 @@ def _metrics(
                 },
             )
     metrics = {metric.name: metric for metric in Metric.objects.filter(project=None)}
-    for table in found:
+    for table in checked_tables:
         for checked in table.figures:
             if checked.figure.metric not in metrics:
                 message = f"the metric {checked.figure.metric} is not described; put it in metrics."
@@ -172,14 +172,17 @@ def _metrics(
 
 def _check_metric(source: Source, entry: MetricEntry) -> None:
     """Refuse another unit or direction for a metric that already has values."""
-    known = Metric.objects.filter(name=entry.name, project=None).first()
-    if known is None or (known.unit, known.direction) == (entry.unit, entry.direction):
+    stored_metric = Metric.objects.filter(name=entry.name, project=None).first()
+    if stored_metric is None or (stored_metric.unit, stored_metric.direction) == (
+        entry.unit,
+        entry.direction,
+    ):
         return
-    others = Measurement.objects.filter(metric=known).exclude(
+    other_measurements = Measurement.objects.filter(metric=stored_metric).exclude(
         run__campaign__published__source=source
     )
-    if entry.name in registry.metrics() or others.exists():
+    if entry.name in registry.metrics() or other_measurements.exists():
         raise PublishedFileError(
-            f"the metric {entry.name} has the unit “{known.unit}” and the direction "
-            f"{known.direction} elsewhere; take another name for another metric."
+            f"the metric {entry.name} has the unit “{stored_metric.unit}” and the direction "
+            f"{stored_metric.direction} elsewhere; take another name for another metric."
         )

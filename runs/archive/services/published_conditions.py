@@ -98,8 +98,8 @@ def store(document: Document) -> Conditions:
         },
         configurations=configurations_made,
         settings={
-            key: findings.snapshot(settings=_as_settings(made.settings)).pk
-            for key, made in configurations_made.items()
+            key: findings.snapshot(settings=_as_settings(configuration.settings)).pk
+            for key, configuration in configurations_made.items()
         },
         topologies={
             (campaign.topology_kind, campaign.topology_name.en): _topology(slug, campaign)
@@ -135,11 +135,11 @@ def _named(keys: Iterable[str]) -> list[str]:
 def _profile(model: Any, source: str, entry: Any) -> Any:
     fields = dataclasses.asdict(entry)
     digest = fingerprint([source, fields])
-    made, _created = model.objects.update_or_create(
+    profile, _created = model.objects.update_or_create(
         slug=f"{source}-{fields.pop('key')}"[:120],
         defaults={**fields, "fingerprint": digest},
     )
-    return made
+    return profile
 
 
 def _configuration(document: Document, key: str) -> Configuration:
@@ -167,7 +167,7 @@ def _as_settings(printed: Mapping[str, str]) -> dict[str, dict[str, str]]:
 
 def _topology(source: str, campaign: CampaignEntry) -> Topology:
     name = campaign.topology_name.en or campaign.topology_kind
-    made, _created = Topology.objects.update_or_create(
+    topology, _created = Topology.objects.update_or_create(
         slug=f"{source}-{campaign.topology_kind}-{slugify(name)}"[:100],
         defaults={
             "name": name,
@@ -175,4 +175,4 @@ def _topology(source: str, campaign: CampaignEntry) -> Topology:
             "kind": campaign.topology_kind,
         },
     )
-    return made
+    return topology

@@ -53,7 +53,9 @@ Planned = Mapping[str, Mapping[Identity, PlannedRun]]
 
 def planned_runs(table: CheckedTable) -> dict[Identity, PlannedRun]:
     """The runs of a table by (cell's key, repeat), in printed order."""
-    repeated = {each.figure.key for each in table.figures if each.figure.repeat is not None}
+    repeated = {
+        checked.figure.key for checked in table.figures if checked.figure.repeat is not None
+    }
     planned: dict[Identity, PlannedRun] = {}
     for checked in table.figures:
         figure = checked.figure
@@ -94,25 +96,29 @@ M = TypeVar("M", bound=Model)
 
 
 def keep_in_step(
-    rows: QuerySet[M], identity: Sequence[str], wanted: Mapping[K, Mapping[str, Any]]
+    rows: QuerySet[M], identity: Sequence[str], wanted_rows: Mapping[K, Mapping[str, Any]]
 ) -> dict[K, M]:
     """Delete, update and insert until the rows are those wanted; `identity` are columns of a row.
 
     A constant number of queries for any number of rows. Call it in a transaction.
     """
     model, manager, same = rows.model, rows.model._default_manager, itemgetter(*identity)
-    fields = {same(each): each for each in wanted.values()}
-    found = {same(vars(row)): row for row in rows}
-    gone = [row.pk for key, row in found.items() if key not in fields]
+    fields = {same(row_fields): row_fields for row_fields in wanted_rows.values()}
+    stored_rows = {same(vars(row)): row for row in rows}
+    gone = [row.pk for key, row in stored_rows.items() if key not in fields]
     if gone:
         manager.filter(pk__in=gone).delete()
-    new = {key: model(**each) for key, each in fields.items() if key not in found}
-    manager.bulk_create(new.values(), batch_size=2000)
-    changed = [row for key, row in found.items() if key in fields and _apply(row, fields[key])]
+    new_rows = {
+        key: model(**row_fields) for key, row_fields in fields.items() if key not in stored_rows
+    }
+    manager.bulk_create(new_rows.values(), batch_size=2000)
+    changed = [
+        row for key, row in stored_rows.items() if key in fields and _apply(row, fields[key])
+    ]
     if changed:
         manager.bulk_update(changed, list(next(iter(fields.values()))), batch_size=500)
-    stored = {**found, **new}
-    return {place: stored[same(each)] for place, each in wanted.items()}
+    stored = {**stored_rows, **new_rows}
+    return {row_key: stored[same(row_fields)] for row_key, row_fields in wanted_rows.items()}
 
 
 def _apply(row: Model, fields: Mapping[str, Any]) -> bool:
@@ -158,22 +164,26 @@ def remove(source: Source) -> None:
 def _campaigns(
     source: Source, document: Document, tables: Sequence[CheckedTable], conditions: Conditions
 ) -> dict[str, Campaign]:
-    own = Campaign.objects.filter(published__source=source)
-    others = Campaign.objects.exclude(pk__in=own.values("pk"))
-    taken = others.filter(slug__in=[table.campaign.slug for table in tables]).first()
-    if taken is not None:
-        raise PublishedFileError("is the slug of another campaign.", campaign=taken.slug)
+    own_campaigns = Campaign.objects.filter(published__source=source)
+    other_campaigns = Campaign.objects.exclude(pk__in=own_campaigns.values("pk"))
+    campaign_of_another = other_campaigns.filter(
+        slug__in=[table.campaign.slug for table in tables]
+    ).first()
+    if campaign_of_another is not None:
+        raise PublishedFileError(
+            "is the slug of another campaign.", campaign=campaign_of_another.slug
+        )
     scenarios = dict(Scenario.objects.values_list("slug", "pk"))
-    wanted = {}
+    wanted_campaigns = {}
     for table in tables:
         entry = table.campaign
         if entry.scenario not in scenarios:
             message = f"names the scenario {entry.scenario}; known are {', '.join(scenarios)}."
             raise PublishedFileError(message, campaign=entry.slug)
-        wanted[entry.slug] = _campaign(table, scenarios[entry.scenario], conditions) | {
+        wanted_campaigns[entry.slug] = _campaign(table, scenarios[entry.scenario], conditions) | {
             "year": document.source.year
         }
-    return keep_in_step(own, ["slug"], wanted)
+    return keep_in_step(own_campaigns, ["slug"], wanted_campaigns)
 
 
 def _campaign(table: CheckedTable, scenario_id: int, conditions: Conditions) -> dict[str, Any]:
@@ -207,24 +217,24 @@ def campaign_fields(table: CheckedTable) -> dict[str, Any]:
 
 
 def _factors(table: CheckedTable) -> dict[str, list[Any]]:
-    found: dict[str, list[Any]] = defaultdict(list)
+    levels_of: dict[str, list[Any]] = defaultdict(list)
     for checked in table.figures:
         for name, level in checked.figure.levels.items():
-            if level not in found[name]:
-                found[name].append(level)
-    return dict(found)
+            if level not in levels_of[name]:
+                levels_of[name].append(level)
+    return dict(levels_of)
 
 
 def _cells(
     document: Document, campaigns: Mapping[str, Campaign], planned: Planned
 ) -> dict[Identity, Cell]:
-    wanted: dict[Identity, dict[str, Any]] = {}
+    wanted_cells: dict[Identity, dict[str, Any]] = {}
     for entry in document.campaigns:
-        for place, ((key, _repeat), run) in enumerate(planned[entry.slug].items()):
-            fields = {"campaign_id": campaigns[entry.slug].pk, "key": key, "ordinal": place + 1}
-            wanted.setdefault((entry.slug, key), cell_fields(entry, run.levels) | fields)
+        for position, ((key, _repeat), run) in enumerate(planned[entry.slug].items()):
+            fields = {"campaign_id": campaigns[entry.slug].pk, "key": key, "ordinal": position + 1}
+            wanted_cells.setdefault((entry.slug, key), cell_fields(entry, run.levels) | fields)
     rows = Cell.objects.filter(campaign__in=campaigns.values())
-    return keep_in_step(rows, ["campaign_id", "key"], wanted)
+    return keep_in_step(rows, ["campaign_id", "key"], wanted_cells)
 
 
 def cell_fields(entry: CampaignEntry, levels: Mapping[str, Any]) -> dict[str, Any]:
@@ -239,10 +249,10 @@ def cell_fields(entry: CampaignEntry, levels: Mapping[str, Any]) -> dict[str, An
 
 def _version(entry: CampaignEntry, levels: Mapping[str, Any]) -> str:
     """The version that a cell measures, as printed; empty if it is not a PostgreSQL version."""
-    found = str(levels.get("version", ""))
-    if not found and len(entry.versions) == 1:
-        (found,) = entry.versions
-    return found if versions.number(found) else ""
+    version = str(levels.get("version", ""))
+    if not version and len(entry.versions) == 1:
+        (version,) = entry.versions
+    return version if versions.number(version) else ""
 
 
 def _runs(
@@ -252,16 +262,16 @@ def _runs(
     planned: Planned,
     conditions: Conditions,
 ) -> dict[Identity, Run]:
-    wanted = {}
+    wanted_runs = {}
     for entry in document.campaigns:
-        for place, ((key, repeat), run) in enumerate(planned[entry.slug].items()):
-            wanted[entry.slug, key, repeat] = _run(entry, run, conditions) | {
+        for position, ((key, repeat), run) in enumerate(planned[entry.slug].items()):
+            wanted_runs[entry.slug, key, repeat] = _run(entry, run, conditions) | {
                 "campaign_id": campaigns[entry.slug].pk,
                 "cell_id": cells[entry.slug, key].pk,
-                "position": place + 1,
+                "position": position + 1,
             }
     rows = Run.objects.filter(campaign__in=campaigns.values()).defer("plan")
-    return keep_in_step(rows, ["cell_id", "repeat"], wanted)
+    return keep_in_step(rows, ["cell_id", "repeat"], wanted_runs)
 
 
 def _run(entry: CampaignEntry, run: PlannedRun, conditions: Conditions) -> dict[str, Any]:
@@ -283,16 +293,16 @@ def _run(entry: CampaignEntry, run: PlannedRun, conditions: Conditions) -> dict[
 def _measurements(
     runs: Mapping[Identity, Run], planned: Planned, metrics: Mapping[str, Metric]
 ) -> dict[tuple[str, int, int], Measurement]:
-    wanted = {
-        (slug, each.figure.row, each.figure.column): _measurement(
-            each.figure, runs[slug, key, repeat], metrics
+    wanted_measurements = {
+        (slug, checked.figure.row, checked.figure.column): _measurement(
+            checked.figure, runs[slug, key, repeat], metrics
         )
         for slug, of_campaign in planned.items()
         for (key, repeat), run in of_campaign.items()
-        for each in run.figures
+        for checked in run.figures
     }
     rows = Measurement.objects.filter(run__in=runs.values())
-    return keep_in_step(rows, ["run_id", "metric_id", "statistic"], wanted)
+    return keep_in_step(rows, ["run_id", "metric_id", "statistic"], wanted_measurements)
 
 
 def _measurement(figure: Figure, run: Run, metrics: Mapping[str, Metric]) -> dict[str, Any]:
@@ -309,34 +319,34 @@ def _measurement(figure: Figure, run: Run, metrics: Mapping[str, Metric]) -> dic
 def _summaries(
     cells: Mapping[Identity, Cell], planned: Planned, metrics: Mapping[str, Metric]
 ) -> None:
-    wanted = {
+    wanted_summaries = {
         (slug, key, metric): summary
         | {"cell_id": cells[slug, key].pk, "metric_id": metrics[metric].pk}
         for slug, of_campaign in planned.items()
         for (key, metric), summary in planned_summaries(of_campaign).items()
     }
     rows = CellSummary.objects.filter(cell__in=cells.values())
-    keep_in_step(rows, ["cell_id", "metric_id"], wanted)
+    keep_in_step(rows, ["cell_id", "metric_id"], wanted_summaries)
 
 
 def planned_summaries(planned: Mapping[Identity, PlannedRun]) -> dict[Identity, dict[str, Any]]:
     """The summaries of a table by (cell's key, metric)."""
-    figures = (each for run in planned.values() for each in run.figures)
+    figures = (checked for run in planned.values() for checked in run.figures)
     grouped = by_key(
-        ((each.figure.key, each.figure.metric), each.figure)
-        for each in figures
-        if each.kind == "measured"
+        ((checked.figure.key, checked.figure.metric), checked.figure)
+        for checked in figures
+        if checked.kind == "measured"
     )
-    return {place: _summary(figures) for place, figures in grouped.items()}
+    return {summary_key: _summary(figures) for summary_key, figures in grouped.items()}
 
 
 def _summary(figures: Iterable[Figure]) -> dict[str, Any]:
     """Computed from the printed repeats if there are any, else from the single printed figure."""
-    listed = list(figures)
-    repeats = [figure.number.value for figure in listed if figure.repeat is not None]
+    figure_list = list(figures)
+    repeats = [figure.number.value for figure in figure_list if figure.repeat is not None]
     if repeats:
         return dict(vars(summarise(repeats)))
-    figure = listed[0]
+    figure = figure_list[0]
     value = figure.number.value
     return {
         "n": figure.n,
@@ -350,18 +360,18 @@ def _summary(figures: Iterable[Figure]) -> dict[str, Any]:
 
 
 def _artifacts(runs: Mapping[Identity, Run], planned: Planned) -> None:
-    wanted = {
+    wanted_artifacts = {
         (runs[slug, key, repeat].pk, artifact.name): (runs[slug, key, repeat], artifact)
         for slug, of_campaign in planned.items()
         for (key, repeat), run in of_campaign.items()
         for artifact in run.artifacts
     }
     for row in Artifact.objects.filter(run__in=runs.values()):
-        if (row.run_id, row.name) not in wanted:
+        if (row.run_id, row.name) not in wanted_artifacts:
             row.delete()
-    kept = [
+    missing_files = [
         (run.pk, ArtifactData(artifact.name, artifact.text.encode()))
-        for run, artifact in wanted.values()
+        for run, artifact in wanted_artifacts.values()
     ]
-    for _file, error in artifacts.store_all(kept):
+    for _file, error in artifacts.store_all(missing_files):
         raise error

@@ -36,24 +36,24 @@ def store(
 ) -> None:
     """Rebuild the tables: nothing refers to them, and their numbers may change places."""
     PublishedTable.objects.filter(source=source).delete()
-    made = PublishedTable.objects.bulk_create(
-        _table(source, place, table, results) for place, table in enumerate(tables)
+    published_tables = PublishedTable.objects.bulk_create(
+        _table(source, position, table, results) for position, table in enumerate(tables)
     )
     nodes = PublishedNode.objects.bulk_create(
         node
-        for row, table in zip(made, tables, strict=True)
+        for row, table in zip(published_tables, tables, strict=True)
         for node in _nodes(row, table.campaign, conditions)
     )
     of_place = {(node.table_id, node.ordinal): node for node in nodes}
     figures = PrintedFigure.objects.bulk_create(
         figure
-        for row, table in zip(made, tables, strict=True)
+        for row, table in zip(published_tables, tables, strict=True)
         for figure in _figures(row, table, results, of_place)
     )
     by_place = {(figure.table_id, figure.row, figure.column): figure for figure in figures}
     faults = [
         (fault, discrepancy)
-        for row, table in zip(made, tables, strict=True)
+        for row, table in zip(published_tables, tables, strict=True)
         for fault, discrepancy in _discrepancies(row, table, by_place)
     ]
     stored = Discrepancy.objects.bulk_create(discrepancy for _fault, discrepancy in faults)
@@ -66,15 +66,15 @@ def store(
         for (fault, _made), discrepancy in zip(faults, stored, strict=True)
         for figure in fault.figures
     )
-    _make_searchable(made, document, tables)
+    _make_searchable(published_tables, document, tables)
 
 
-def _table(source: Source, place: int, table: CheckedTable, results: Results) -> PublishedTable:
+def _table(source: Source, position: int, table: CheckedTable, results: Results) -> PublishedTable:
     entry = table.campaign
     return PublishedTable(
         campaign=results.campaigns[entry.slug],
         source=source,
-        ordinal=place + 1,
+        ordinal=position + 1,
         answer=_answer(entry, results.campaigns[entry.slug]) if entry.asked.en else [],
         versions=_majors(table),
         **table_fields(entry),
@@ -111,10 +111,10 @@ def _column(entry: CampaignEntry, column: Column) -> dict[str, Any]:
 
 def _answer(entry: CampaignEntry, campaign: Campaign) -> list[float]:
     """The least and the greatest ratio of what the campaign compares, of its printed figures."""
-    asked: Mapping[str, Any] = entry.chart if isinstance(entry.chart, Mapping) else entry.chart[0]
-    drawn = plots(campaign, asked, list(campaign.cells.order_by("ordinal")), Factors())
-    found = ratios_of(asked, drawn)
-    rows = found.rows if found else []
+    chart: Mapping[str, Any] = entry.chart if isinstance(entry.chart, Mapping) else entry.chart[0]
+    drawn = plots(campaign, chart, list(campaign.cells.order_by("ordinal")), Factors())
+    ratios_found = ratios_of(chart, drawn)
+    rows = ratios_found.rows if ratios_found else []
     ratios = [ratio for _name, row in rows for ratio in row if ratio is not None]
     return [min(ratios), max(ratios)] if ratios else []
 
@@ -122,11 +122,11 @@ def _answer(entry: CampaignEntry, campaign: Campaign) -> list[float]:
 def _nodes(
     table: PublishedTable, entry: CampaignEntry, conditions: Conditions
 ) -> Iterator[PublishedNode]:
-    for place, node in enumerate(entry.nodes):
+    for position, node in enumerate(entry.nodes):
         on = conditions.of(node)
         yield PublishedNode(
             table=table,
-            ordinal=place + 1,
+            ordinal=position + 1,
             role=node.role,
             name=node.name.pair(),
             software=node.software,
@@ -142,7 +142,7 @@ def _figures(
     results: Results,
     nodes: Mapping[tuple[int, int], PublishedNode],
 ) -> Iterator[PrintedFigure]:
-    ordinals = {id(node): place + 1 for place, node in enumerate(table.campaign.nodes)}
+    ordinals = {id(node): position + 1 for position, node in enumerate(table.campaign.nodes)}
     for checked in table.figures:
         figure = checked.figure
         yield PrintedFigure(
@@ -164,15 +164,17 @@ def _figures(
 def _discrepancies(
     row: PublishedTable, table: CheckedTable, figures: Mapping[tuple[int, int, int], PrintedFigure]
 ) -> Iterator[tuple[Fault, Discrepancy]]:
-    for place, fault in enumerate(table.faults):
-        at = fault.figure
+    for position, fault in enumerate(table.faults):
+        figure_at_fault = fault.figure
         yield (
             fault,
             Discrepancy(
                 table=row,
-                figure=figures[row.pk, at.row, at.column] if at else None,
+                figure=figures[row.pk, figure_at_fault.row, figure_at_fault.column]
+                if figure_at_fault
+                else None,
                 weight=DiscrepancyWeight[fault.weight.upper()],
-                ordinal=place + 1,
+                ordinal=position + 1,
                 kind=fault.kind,
                 printed=fault.printed,
                 recomputed=fault.recomputed,
@@ -182,10 +184,10 @@ def _discrepancies(
 
 
 def _make_searchable(
-    made: Sequence[PublishedTable], document: Document, tables: Sequence[CheckedTable]
+    published_tables: Sequence[PublishedTable], document: Document, tables: Sequence[CheckedTable]
 ) -> None:
     """Store each table's words by weight: A its title and versions, B its question and findings."""
-    for row, table in zip(made, tables, strict=True):
+    for row, table in zip(published_tables, tables, strict=True):
         weighed = {
             "A": _titles(table),
             "B": _conclusions(table),
@@ -208,20 +210,22 @@ def _titles(table: CheckedTable) -> Iterator[str]:
     yield from (entry.asked.en, entry.asked.ja)
     with translation.override("ja"):
         yield translation.gettext(title_of(entry.scenario)) if entry.scenario in THEMES else ""
-    yield from (f"version{each}" for each in _majors(table))
+    yield from (f"version{major}" for major in _majors(table))
 
 
 def _majors(table: CheckedTable) -> list[str]:
-    known = {versions.major(each) for each in _versions(table) if versions.number(each)}
-    return sorted(known, key=versions.order)
+    known_majors = {
+        versions.major(version) for version in _versions(table) if versions.number(version)
+    }
+    return sorted(known_majors, key=versions.order)
 
 
 def _versions(table: CheckedTable) -> Iterator[str]:
     """The versions that a table is about: from its levels, its factors, and as printed."""
     entry = table.campaign
     yield from (*entry.versions, *entry.versions.values())
-    yield from (str(each) for each in entry.factors.get("version", ()))
-    yield from (str(each.figure.levels.get("version", "")) for each in table.figures)
+    yield from (str(version) for version in entry.factors.get("version", ()))
+    yield from (str(checked.figure.levels.get("version", "")) for checked in table.figures)
     for node in entry.nodes:
         if node.role == "database":
             yield from SOFTWARE.findall(node.software)
@@ -229,7 +233,7 @@ def _versions(table: CheckedTable) -> Iterator[str]:
 
 def _conclusions(table: CheckedTable) -> Iterator[str]:
     entry = table.campaign
-    for text in (entry.question, *(each.text for each in entry.findings)):
+    for text in (entry.question, *(finding.text for finding in entry.findings)):
         yield from (text.en, text.ja)
 
 
@@ -260,24 +264,24 @@ def _surroundings(document: Document, table: CheckedTable) -> Iterator[str]:
 def _machines(document: Document, entry: CampaignEntry) -> Iterator[str]:
     for node in entry.nodes:
         yield from (node.role, node.name.en, node.name.ja, node.software)
-        parts: Iterable[Any] = (
+        entries: Iterable[Any] = (
             document.hardware.get(node.hardware),
             document.environments.get(node.environment),
             document.configurations.get(node.configuration),
         )
-        for part in parts:
-            if part is not None:
-                yield from _scalars({**vars(part), "key": ""})
+        for entry_described in entries:
+            if entry_described is not None:
+                yield from _scalars({**vars(entry_described), "key": ""})
 
 
 def _scalars(value: Any) -> Iterator[str]:
     if isinstance(value, Mapping):
-        for name, each in value.items():
+        for name, member in value.items():
             yield str(name)
-            yield from _scalars(each)
+            yield from _scalars(member)
     elif isinstance(value, list | tuple):
-        for each in value:
-            yield from _scalars(each)
+        for member in value:
+            yield from _scalars(member)
     elif hasattr(value, "pair"):
         yield from value.pair().values()
     elif value not in (None, ""):

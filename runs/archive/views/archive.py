@@ -39,35 +39,37 @@ FILTERS = {
 @vary_on_headers("HX-Request")
 def archive_index(request: HttpRequest) -> HttpResponse:
     """Every publication with its tables, narrowed by search and filters."""
-    wanted = _wanted(request)
+    wanted_values = _wanted(request)
     is_search = getattr(request, "htmx", False)
-    part = "archive/index.html#found" if is_search else "archive/index.html#publications"
+    template_part = "archive/index.html#found" if is_search else "archive/index.html#publications"
 
     def make() -> SafeString:
-        return render_to_string(part, _context(wanted))
+        return render_to_string(template_part, _context(wanted_values))
 
     # A search asks again with each letter that is typed.
-    if wanted.words:
-        shown = make()
+    if wanted_values.words:
+        html = make()
     else:
-        known = caching.versions(archive.campaigns())
-        shown = caching.html((part, wanted), known.results, make)
+        versions = caching.versions(archive.campaigns())
+        html = caching.html((template_part, wanted_values), versions.results, make)
     if is_search:
-        return HttpResponse(shown)
-    return render(request, "archive/index.html", {"publications": shown})
+        return HttpResponse(html)
+    return render(request, "archive/index.html", {"publications": html})
 
 
-def _context(wanted: Wanted) -> dict[str, Any]:
-    listed = archive.entries()
-    found = archive.saying(listed, wanted.words)
-    shown = archive.filtered(found, wanted)
+def _context(wanted_values: Wanted) -> dict[str, Any]:
+    all_entries = archive.entries()
+    matching_entries = archive.saying(all_entries, wanted_values.words)
+    filtered_entries = archive.filtered(matching_entries, wanted_values)
     return {
-        "wanted": wanted,
+        "wanted": wanted_values,
         "sources": list(archive.sources()),
-        "filters": _filters(archive.choices(listed, found, wanted), wanted),
-        "shelves": by_key((entry.table.source, entry) for entry in shown).items(),
-        "shown": len(shown),
-        "total": len(listed),
+        "filters": _filters(
+            archive.choices(all_entries, matching_entries, wanted_values), wanted_values
+        ),
+        "shelves": by_key((entry.table.source, entry) for entry in filtered_entries).items(),
+        "shown": len(filtered_entries),
+        "total": len(all_entries),
     }
 
 
@@ -151,16 +153,16 @@ def archive_data(request: HttpRequest) -> FileResponse:
 
 
 def _wanted(request: HttpRequest) -> Wanted:
-    given = request.GET
+    query = request.GET
     return Wanted(
-        words=given.get("q", "")[: words.LONGEST],
-        source=given.get("source", ""),
-        **{name: given.get(name, "") for name in FILTERS},
+        words=query.get("q", "")[: words.LONGEST],
+        source=query.get("source", ""),
+        **{name: query.get(name, "") for name in FILTERS},
     )
 
 
 def _filters(
-    choices: Mapping[str, Sequence[tuple[str, str, int]]], wanted: Wanted
+    choices: Mapping[str, Sequence[tuple[str, str, int]]], wanted_values: Wanted
 ) -> list[dict[str, Any]]:
     return [
         {
@@ -170,7 +172,7 @@ def _filters(
                 (value, _(title) if title else value, count)
                 for value, title, count in choices.get(name, [])
             ],
-            "chosen": getattr(wanted, name),
+            "chosen": getattr(wanted_values, name),
         }
         for name, label in FILTERS.items()
     ]

@@ -37,7 +37,9 @@ def context(request: HttpRequest, campaign: Campaign) -> dict[str, Any]:
     """Everything that the template needs. The number of queries does not grow with the table."""
     table = campaign.published
     words = factors(table.columns)
-    drawn = [(wanted, chart.noted(shown)) for wanted, shown in chart.charts(campaign, words)]
+    drawn = [
+        (chart_wanted, chart.noted(plots)) for chart_wanted, plots in chart.charts(campaign, words)
+    ]
     nodes = list(table.nodes.select_related("hardware", "environment", "configuration"))
     return {
         "campaign": campaign,
@@ -48,8 +50,8 @@ def context(request: HttpRequest, campaign: Campaign) -> dict[str, Any]:
         "heads": heads(table.columns),
         "rows": rows(table),
         "figures": [
-            annotations.on_plots(chart.draw(wanted, shown), campaign, shown)
-            for wanted, shown in drawn
+            annotations.on_plots(chart.draw(chart_wanted, plots), campaign, plots)
+            for chart_wanted, plots in drawn
         ],
         "ratios": chart.ratios_of(*drawn[0]) if drawn else None,
         "ratio_figure": chart.in_ratios(*drawn[0]) if drawn else None,
@@ -83,15 +85,17 @@ def _comparison(
     state = CompareState(series=(SeriesKey(campaign.slug),))
     if not drawn:
         return state.query
-    wanted, (plot, *_others) = drawn[0]
-    ratio = wanted.get("ratio") or {}
+    chart_wanted, (plot, *_others) = drawn[0]
+    ratio = chart_wanted.get("ratio") or {}
     factor = ratio.get("factor") or ("version" if plot.x == "version" else "")
     if not factor:
         return state.query
     varied = series_cells.open_factors(series_cells.levels_of(cell) for cell in plot.cells)
-    others = {name: count for name, count in varied.items() if name != factor}
-    axis = max(others, key=lambda name: others[name]) if ratio and others else ""
-    if ratio and set(others) <= {axis}:
+    other_factors = {name: count for name, count in varied.items() if name != factor}
+    axis = (
+        max(other_factors, key=lambda name: other_factors[name]) if ratio and other_factors else ""
+    )
+    if ratio and set(other_factors) <= {axis}:
         base = SeriesKey(campaign.slug, ((factor, level_text(ratio["base"])),))
         state = replace(state, base=str(base))
     return replace(state, x=axis or NO_AXIS, metric=plot.metric.name).query
@@ -99,21 +103,23 @@ def _comparison(
 
 def side_by_side(campaign: Campaign) -> dict[str, Any]:
     """The table that a campaign reproduces, with what was measured here."""
-    found = selectors.side_by_side(campaign)
-    if found is None:
+    comparison = selectors.side_by_side(campaign)
+    if comparison is None:
         return {"beside": None}
-    return {"beside": found, "agreement": agreement(found.published, campaign)}
+    return {"beside": comparison, "agreement": agreement(comparison.published, campaign)}
 
 
 def heads(columns: Sequence[Mapping[str, Any]]) -> list[list[Head]]:
     """One row of heads, or two if columns are in groups."""
     groups = [spoken(column.get("group")) for column in columns]
-    own = [Head(spoken(column.get("label"))) for column in columns]
+    heads_of_columns = [Head(spoken(column.get("label"))) for column in columns]
     if not any(groups):
-        return [own]
+        return [heads_of_columns]
     upper: list[Head] = []
     lower: list[Head] = []
-    for group, pairs in groupby(zip(groups, own, strict=True), key=lambda pair: pair[0]):
+    for group, pairs in groupby(
+        zip(groups, heads_of_columns, strict=True), key=lambda pair: pair[0]
+    ):
         below = [head for _group, head in pairs]
         if group:
             upper.append(Head(group, columns=len(below)))
@@ -165,8 +171,8 @@ def _designed(campaign: Campaign, words: Any) -> list[tuple[str, str]]:
 
 def _nodes(nodes: Sequence[PublishedNode]) -> list[dict[str, Any]]:
     """Each machine with those of its settings in which it differs from the first one's."""
-    first = next((node.configuration for node in nodes if node.configuration), None)
-    first_settings = first.settings if first else {}
+    first_configuration = next((node.configuration for node in nodes if node.configuration), None)
+    first_settings = first_configuration.settings if first_configuration else {}
     return [
         {
             "node": node,

@@ -50,8 +50,8 @@ class Step:
     @property
     def years(self) -> str:
         """When its versions after the first came out: 2014–2016."""
-        first, last = lines.RELEASED[self.majors[1]], lines.RELEASED[self.majors[-1]]
-        return f"{first}–{last}" if first < last else f"{last}"
+        first_year, last_year = lines.RELEASED[self.majors[1]], lines.RELEASED[self.majors[-1]]
+        return f"{first_year}–{last_year}" if first_year < last_year else f"{last_year}"
 
     @property
     def is_empty(self) -> bool:
@@ -62,26 +62,29 @@ class Step:
 @addresses.page("versions")
 def version_page(request: HttpRequest) -> HttpResponse:
     """The line, and a row for each step with the campaigns behind it."""
-    given = request.GET
-    theme = _one_of(given.get("theme", ""), THEMES, lines.READ)
+    query = request.GET
+    theme = _one_of(query.get("theme", ""), THEMES, lines.READ)
     used = lines.used(theme, to=request.user)
-    base = _one_of(given.get("base", ""), lines.MAJORS, "")
+    base = _one_of(query.get("base", ""), lines.MAJORS, "")
     version = caching.versions(used.campaigns).results
-    clients, by = _number(given.get("clients", "")), _one_of(given.get("by", ""), lines.FACETS, "")
+    clients, facet = (
+        _number(query.get("clients", "")),
+        _one_of(query.get("by", ""), lines.FACETS, ""),
+    )
     # What anybody may write into an address is kept only where it is a choice.
     choices = caching.answer(("clients", used), version, lambda: lines.counts(used))
     if clients not in choices:
         clients = None
 
     def make() -> SafeString:
-        found = context(used, clients=clients, base=base, by=by)
-        pairs = list(rows("archive/versions/index.html#pair", found["steps"]))
-        found |= {"told": pairs, "user": request.user}
-        return render_to_string("archive/versions/index.html#line", found)
+        page_context = context(used, clients=clients, base=base, by=facet)
+        pairs = list(rows("archive/versions/index.html#pair", page_context["steps"]))
+        page_context |= {"told": pairs, "user": request.user}
+        return render_to_string("archive/versions/index.html#line", page_context)
 
-    offers = [permissions.is_offered(request.user, each) for each in OFFERED]
-    shown = caching.html(("versions", used, clients, base, by, *offers), version, make)
-    return render(request, "archive/versions/index.html", {"shown": shown})
+    offers = [permissions.is_offered(request.user, offer) for offer in OFFERED]
+    html = caching.html(("versions", used, clients, base, facet, *offers), version, make)
+    return render(request, "archive/versions/index.html", {"shown": html})
 
 
 def context(
@@ -91,7 +94,7 @@ def context(
     line = lines.read(used, clients=clients)
     base = base or _base(line.pairs)
     steps = _steps(line.pairs, line.undocumented)
-    parts = lines.facets(line, by) if by else []
+    facet_lines = lines.facets(line, by) if by else []
     return {
         "themes": [(lines.READ, _("Reading")), (lines.UPDATE, _("Updating"))],
         "theme": used.theme,
@@ -100,9 +103,9 @@ def context(
         "bases": lines.MAJORS,
         "base": base,
         "figure": figure(line, base),
-        "facets": [(_facet(by, name), figure(part, base)) for name, part in parts],
+        "facets": [(_facet(by, name), figure(line, base)) for name, line in facet_lines],
         "by": by,
-        "choices": [(each, FACETS[each]) for each in lines.FACETS],
+        "choices": [(facet, FACETS[facet]) for facet in lines.FACETS],
         "steps": steps,
         "sentences": version_pairs.sentences(line.pairs),
         "pairs": line.pairs,
@@ -113,8 +116,8 @@ def context(
     }
 
 
-def _facet(by: str, name: str) -> str:
-    if by == "arrangement" and name:
+def _facet(facet_name: str, name: str) -> str:
+    if facet_name == "arrangement" and name:
         return str(TopologyKind(name).label)
     return name or _("not known")
 
@@ -123,22 +126,24 @@ def rows(template: str, steps: Sequence[Step]) -> Iterator[tuple[Step, list[Safe
     """Each step with a row of this template for each of its pairs."""
     row = get_template(template)
     for step in steps:
-        shown = [{"pair": each, "year": lines.RELEASED[each.ends[1]]} for each in step.pairs]
-        yield step, [SafeString(row.render(each)) for each in shown]
+        pair_contexts = [
+            {"pair": pair, "year": lines.RELEASED[pair.ends[1]]} for pair in step.pairs
+        ]
+        yield step, [SafeString(row.render(pair_context)) for pair_context in pair_contexts]
 
 
-def _one_of(given: str, known: Sequence[str], otherwise: str) -> str:
-    return given if given in known else otherwise
+def _one_of(value_given: str, choices: Sequence[str], otherwise: str) -> str:
+    return value_given if value_given in choices else otherwise
 
 
-def _number(given: str) -> int | None:
-    return int(given) if given.isdecimal() and len(given) <= LONGEST else None
+def _number(number_text: str) -> int | None:
+    return int(number_text) if number_text.isdecimal() and len(number_text) <= LONGEST else None
 
 
 def _base(pairs: Sequence[Pair]) -> str:
     """The oldest version about which anything is known."""
-    known = {end for pair in pairs for end in pair.ends}
-    return next((major for major in lines.MAJORS if major in known), lines.MAJORS[0])
+    known_majors = {end for pair in pairs for end in pair.ends}
+    return next((major for major in lines.MAJORS if major in known_majors), lines.MAJORS[0])
 
 
 def figure(line: Line, base: str) -> Figure | None:
@@ -164,11 +169,13 @@ def figure(line: Line, base: str) -> Figure | None:
 
 def _drawn(line: Line, base: str, origin: Origin, machine: str, dash: str) -> drawing.Origin:
     """Of each version the newest campaign; in doubt where a run of its step is not valid."""
-    of_machine = [each for each in line.pairs if each.base.machine == machine]
-    pairs = [each for each in of_machine if each.campaign.origin == origin]
+    of_machine = [pair for pair in line.pairs if pair.base.machine == machine]
+    pairs = [pair for pair in of_machine if pair.campaign.origin == origin]
     newest = {version: pair.campaign.slug for pair in pairs for version in pair.ends}
     if origin == Origin.PUBLISHED:
-        notes = {name: provenance.hover(found) for name, found in line.records.items()}
+        notes = {
+            name: provenance.hover(record_lines) for name, record_lines in line.records.items()
+        }
     else:  # what of the newest step to each version may be its build's doing
         notes = {pair.ends[1]: pair.caution for pair in of_machine if pair.caution}
     return drawing.Origin(
@@ -197,13 +204,13 @@ def _minors(line: Line, origin: Origin, machine: str) -> tuple[drawing.Minor, ..
 
 def _steps(pairs: Sequence[Pair], pictures: Sequence[Undocumented]) -> list[Step]:
     """Every step from one major version to the next; longer jumps are listed at their newer end."""
-    found: list[Step] = []
+    steps: list[Step] = []
     for step in _each_step(pairs, pictures):
-        if found and found[-1].is_empty and step.is_empty:
-            found[-1] = replace(step, majors=(*found[-1].majors, step.majors[-1]))
+        if steps and steps[-1].is_empty and step.is_empty:
+            steps[-1] = replace(step, majors=(*steps[-1].majors, step.majors[-1]))
         else:
-            found.append(step)
-    return found
+            steps.append(step)
+    return steps
 
 
 def _each_step(pairs: Sequence[Pair], pictures: Sequence[Undocumented]) -> list[Step]:
@@ -212,9 +219,9 @@ def _each_step(pairs: Sequence[Pair], pictures: Sequence[Undocumented]) -> list[
             (base, head),
             [pair for pair in pairs if pair.ends[1] == head],
             [
-                each
-                for each in pictures
-                if head in {versions.major(version) for version in each.versions[1:]}
+                picture
+                for picture in pictures
+                if head in {versions.major(version) for version in picture.versions[1:]}
             ],
         )
         for base, head in pairwise(lines.MAJORS)

@@ -37,7 +37,7 @@ class Measured:
         """The last build against the first: as it was answered, else as it is now."""
         if self.step.table is None:
             return self._between(self.step.low, self.step.high)
-        base, head = (self._named(place) for place in (self.step.low, self.step.high))
+        base, head = (self._named(position) for position in (self.step.low, self.step.high))
         return gate.from_json(self.step.table, base, head)
 
     @cached_property
@@ -48,16 +48,16 @@ class Measured:
             _worst(self._between(*pair).rows)
             for pair in ((self.step.low, middle), (middle, self.step.high))
         ]
-        first, second = (_loss(row) for row in rows)
-        if first is None and second is None:
+        first_loss, second = (_loss(row) for row in rows)
+        if first_loss is None and second is None:
             return "undecided"
-        return "first" if (first or 0.0) >= (second or 0.0) else "second"
+        return "first" if (first_loss or 0.0) >= (second or 0.0) else "second"
 
     @property
     def places(self) -> list[int]:
         """The builds that it measures, by their places."""
         step = self.step
-        return [at for at in (step.low, step.middle, step.high) if at is not None]
+        return [position for position in (step.low, step.middle, step.high) if position is not None]
 
     @property
     def is_first(self) -> bool:
@@ -94,14 +94,14 @@ class Measured:
         criteria = Criteria(metrics=metrics, effect=float(bisection.asked["effect"]))
         return gate.between(self._side(base), self._side(head), criteria)
 
-    def _side(self, place: int) -> Side:
-        build = self.step.bisection.builds[place]
+    def _side(self, position: int) -> Side:
+        build = self.step.bisection.builds[position]
         cells = self.step.campaign.cells.filter(installation=build["installation"])
-        return replace(self._named(place), find=lambda: tuple(cells.order_by("ordinal")))
+        return replace(self._named(position), find=lambda: tuple(cells.order_by("ordinal")))
 
-    def _named(self, place: int) -> Side:
+    def _named(self, position: int) -> Side:
         """A side without its cells."""
-        name = name_of(self.step.bisection.builds[place])
+        name = name_of(self.step.bisection.builds[position])
         # The block size is no subject of comparisons as such; here it is part of the build.
         fixed = frozenset({"block_size"})
         return Side(f"build:{name}", self.step.campaign, lambda: (), fixed=fixed)
@@ -109,8 +109,8 @@ class Measured:
 
 def step_of(campaign: int) -> Measured | None:
     """The step that a campaign is, if it is one. One query."""
-    found = BisectionStep.objects.filter(campaign=campaign)
-    step = found.select_related("bisection", "campaign__scenario").first()
+    bisection_steps = BisectionStep.objects.filter(campaign=campaign)
+    step = bisection_steps.select_related("bisection", "campaign__scenario").first()
     return None if step is None else Measured(step)
 
 
@@ -123,11 +123,11 @@ def listed(*, to: Reader) -> QuerySet[Bisection]:
 
 def measured(bisection: Bisection) -> list[Measured]:
     """Its steps in their order."""
-    found = []
+    measured_steps = []
     for step in bisection.steps.all():
         step.bisection = bisection
-        found.append(Measured(step))
-    return found
+        measured_steps.append(Measured(step))
+    return measured_steps
 
 
 def settling(
@@ -166,23 +166,28 @@ def made_for(bisection: Bisection) -> dict[str, Build]:
     return made_for_each([bisection])[bisection.pk]
 
 
-def made_for_each(found: Collection[Bisection]) -> dict[int, dict[str, Build]]:
+def made_for_each(bisections: Collection[Bisection]) -> dict[int, dict[str, Build]]:
     """As made_for(), for each of these bisections by its key. One query for all of them."""
-    if not found:
+    if not bisections:
         return {}
-    commits = {build["commit"] for each in found for build in each.builds}
-    since = Q(asked_at__gte=min(each.created_at for each in found)) | Q(state__in=Build.OPEN)
-    servers = {each.server_id for each in found}
+    commits = {build["commit"] for bisection in bisections for build in bisection.builds}
+    since = Q(asked_at__gte=min(bisection.created_at for bisection in bisections)) | Q(
+        state__in=Build.OPEN
+    )
+    servers = {bisection.server_id for bisection in bisections}
     rows = Build.objects.filter(since, server__in=servers, commit__in=commits).order_by("pk")
     builds_of = by_key(((row.server_id, row.commit), row) for row in rows)
-    return {each.pk: _made_since(each, builds_of) for each in found}
+    return {bisection.pk: _made_since(bisection, builds_of) for bisection in bisections}
 
 
 def _made_since(
     bisection: Bisection, builds_of: Mapping[tuple[int, str], Sequence[Build]]
 ) -> dict[str, Build]:
-    wanted = {(bisection.server_id, build["commit"]) for build in bisection.builds}
-    rows = sorted((row for key in wanted for row in builds_of.get(key, ())), key=lambda row: row.pk)
+    servers_and_commits = {(bisection.server_id, build["commit"]) for build in bisection.builds}
+    rows = sorted(
+        (row for key in servers_and_commits for row in builds_of.get(key, ())),
+        key=lambda row: row.pk,
+    )
     since = bisection.created_at
     return {row.commit: row for row in rows if row.asked_at >= since or row.state in Build.OPEN}
 
@@ -207,9 +212,12 @@ def commit_in(bindir: str) -> str:
 def of_commit(sha: str, among: Iterable[Installation]) -> list[Installation]:
     """The installations whose folder carries 7 or more of a commit's first digits."""
     return [
-        each
-        for each in among
-        if any(len(name) >= FEWEST_DIGITS and sha.startswith(name) for name in _words(each.bindir))
+        installation
+        for installation in among
+        if any(
+            len(name) >= FEWEST_DIGITS and sha.startswith(name)
+            for name in _words(installation.bindir)
+        )
     ]
 
 
@@ -218,15 +226,19 @@ def of_side(side: Side, among: Sequence[Installation]) -> list[Installation]:
     if sha := commit_of(side):
         return of_commit(sha, among)
     used = {cell.installation_id for cell in side.cells}
-    return [each for each in among if each.pk in used] if len(used) == 1 else []
+    return (
+        [installation for installation in among if installation.pk in used]
+        if len(used) == 1
+        else []
+    )
 
 
 def commit_of(side: Side) -> str:
     """The commit that all of a side's cells were measured at; empty if there is none."""
     if side.revision is not None:
         return side.revision.sha
-    found = {cell.revision.sha if cell.revision else "" for cell in side.cells}
-    return found.pop() if len(found) == 1 else ""
+    commits = {cell.revision.sha if cell.revision else "" for cell in side.cells}
+    return commits.pop() if len(commits) == 1 else ""
 
 
 def _words(bindir: str) -> list[str]:
@@ -235,8 +247,8 @@ def _words(bindir: str) -> list[str]:
 
 def _worst(rows: Sequence[VerdictRow]) -> VerdictRow | None:
     slower = [row for row in rows if row.comparison.verdict == "slower" and row.counts]
-    wanted = [row for row in slower if row.is_asked]
-    return max(wanted or slower, key=lambda row: _loss(row) or 0.0, default=None)
+    rows_asked = [row for row in slower if row.is_asked]
+    return max(rows_asked or slower, key=lambda row: _loss(row) or 0.0, default=None)
 
 
 def _loss(row: VerdictRow | None) -> float | None:

@@ -103,11 +103,13 @@ def question(wish: Wish, *, reader: Reader) -> Question:
 
 def problems(question: Question) -> Sequence[Problem]:
     """What stands against the first step; of builds that are not there yet nothing is known."""
-    present = [each for each in question.builds if isinstance(each, Installation)]
+    present = [build for build in question.builds if isinstance(build, Installation)]
     if not present:
         return ()
     ends = [
-        each for each in (question.builds[0], question.builds[-1]) if isinstance(each, Installation)
+        build
+        for build in (question.builds[0], question.builds[-1])
+        if isinstance(build, Installation)
     ]
     return estimate(resolve(draft(unsaved(question), ends or present[:1]))).problems
 
@@ -139,32 +141,32 @@ def _check_base(base: Side, head: Side) -> None:
 def _scenario(wish: Wish, verdict: SideVerdict) -> Scenario:
     slug = wish.scenario or verdict.head.campaign.scenario.slug
     try:
-        found = registry.get(slug, wish.levels or {})
+        scenario = registry.get(slug, wish.levels or {})
     except KeyError as error:
         message = _("BenchLab cannot run the scenario %(scenario)s: name one that it can.")
         raise _refused("scenario", "unknown_scenario", message % {"scenario": slug}) from error
-    own = {metric.name for metric in found.metrics}
-    known = {parameter.name for parameter in found.parameters}
+    own_metrics = {metric.name for metric in scenario.metrics}
+    known_parameters = {parameter.name for parameter in scenario.parameters}
     faults = [
         Fault(
             f"/parameters/{name}",
             "unknown_parameter",
             _("This scenario has no parameter %(name)s.") % {"name": name},
         )
-        for name in sorted(set(wish.parameters) - known)
+        for name in sorted(set(wish.parameters) - known_parameters)
     ]
     faults += [
         Fault(
-            f"/metric/{place}",
+            f"/metric/{position}",
             "unknown_metric",
             _("%(scenario)s does not measure %(name)s.") % {"scenario": slug, "name": name},
         )
-        for place, name in enumerate(wish.metrics)
-        if name not in own
+        for position, name in enumerate(wish.metrics)
+        if name not in own_metrics
     ]
     if faults:
         raise Refused("contradicts", faults)
-    return found
+    return scenario
 
 
 def _levels(verdict: SideVerdict, scenario: Scenario) -> dict[str, Sequence[Level]]:
@@ -172,51 +174,57 @@ def _levels(verdict: SideVerdict, scenario: Scenario) -> dict[str, Sequence[Leve
     rows = [row for row in verdict.rows if row.counts and row.is_asked]
     rows.sort(key=_urgency)
     levels = rows[0].levels if rows else {}
-    known = {each.name: each for each in scenario.factors}
+    factor_of = {factor.name: factor for factor in scenario.factors}
     return {
         name: [level]
         for name, level in levels.items()
-        if name in known and known[name].accepts(level)
+        if name in factor_of and factor_of[name].accepts(level)
     }
 
 
 def _urgency(row: VerdictRow) -> tuple[bool, float]:
-    found = row.comparison
-    gain = (found.ratio or 1.0) if row.metric.direction == "higher" else 1 / (found.ratio or 1.0)
-    return found.verdict != "slower", gain
+    inference = row.comparison
+    gain = (
+        (inference.ratio or 1.0)
+        if row.metric.direction == "higher"
+        else 1 / (inference.ratio or 1.0)
+    )
+    return inference.verdict != "slower", gain
 
 
 def _installations(wish: Wish, verdict: SideVerdict) -> list[Installation | ToBuild]:
     present = list(Installation.objects.filter(server=wish.server, removed_at=None))
-    found: list[Installation | ToBuild] = []
+    builds: list[Installation | ToBuild] = []
     if wish.bindirs is not None:
-        named = _of_folders(wish, present)
-        _check_order(named, verdict)
-        found += named
+        installations = _of_folders(wish, present)
+        _check_order(installations, verdict)
+        builds += installations
     else:
-        found += [_of_side("base", verdict.base, present, wish)]
-        found += [
-            _the_one(found_by.of_commit(sha, present), f"commits/{place}", sha, present, wish, sha)
-            for place, sha in enumerate(wish.commits)
+        builds += [_of_side("base", verdict.base, present, wish)]
+        builds += [
+            _the_one(
+                found_by.of_commit(sha, present), f"commits/{position}", sha, present, wish, sha
+            )
+            for position, sha in enumerate(wish.commits)
         ]
-        found.append(_of_side("head", verdict.head, present, wish))
-    if len(set(found)) < len(found):
+        builds.append(_of_side("head", verdict.head, present, wish))
+    if len(set(builds)) < len(builds):
         message = _("Two of the commits have the same installation.")
         raise _refused("commits" if wish.bindirs is None else "bindirs", "same_build", message)
-    return found
+    return builds
 
 
 def _of_folders(wish: Wish, present: Sequence[Installation]) -> list[Installation]:
-    folders = {each.bindir: each for each in present}
+    folders = {installation.bindir: installation for installation in present}
     faults = [
         Fault(
-            f"/bindirs/{place}",
+            f"/bindirs/{position}",
             "installation_missing",
             _("There is no installation in %(bindir)s on %(server)s.")
             % {"bindir": bindir, "server": wish.server.name},
             _known(present),
         )
-        for place, bindir in enumerate(wish.bindirs or ())
+        for position, bindir in enumerate(wish.bindirs or ())
         if bindir not in folders
     ]
     if faults:
@@ -224,63 +232,68 @@ def _of_folders(wish: Wish, present: Sequence[Installation]) -> list[Installatio
     return [folders[bindir] for bindir in wish.bindirs or ()]
 
 
-def _check_order(found: Sequence[Installation], verdict: SideVerdict) -> None:
+def _check_order(installations: Sequence[Installation], verdict: SideVerdict) -> None:
     """Folders that carry a commit must not carry that of the other side."""
-    for place, side in ((0, verdict.head), (len(found) - 1, verdict.base)):
+    for position, side in ((0, verdict.head), (len(installations) - 1, verdict.base)):
         sha = found_by.commit_of(side)
-        if sha and found_by.of_commit(sha, [found[place]]):
-            words = {"bindir": found[place].bindir, "sha": sha[:12]}
+        if sha and found_by.of_commit(sha, [installations[position]]):
+            words = {"bindir": installations[position].bindir, "sha": sha[:12]}
             message = _("%(bindir)s is a build of %(sha)s, which is the other side.") % words
-            raise _refused(f"bindirs/{place}", "wrong_order", message)
+            raise _refused(f"bindirs/{position}", "wrong_order", message)
 
 
 def _of_side(
     name: str, side: Side, present: Sequence[Installation], wish: Wish
 ) -> Installation | ToBuild:
-    found = found_by.of_side(side, present)
-    return _the_one(found, name, side.label, present, wish, found_by.commit_of(side))
+    side_installations = found_by.of_side(side, present)
+    return _the_one(side_installations, name, side.label, present, wish, found_by.commit_of(side))
 
 
 def _the_one(
-    found: Sequence[Installation],
-    place: str,
+    candidates: Sequence[Installation],
+    field: str,
     name: str,
     present: Sequence[Installation],
     wish: Wish,
     commit: str,
 ) -> Installation | ToBuild:
     """The only one, or what is to be built. Raises Refused if there is neither, or more."""
-    if len(found) == 1:
-        return found[0]
-    if not found and len(commit) >= FULL and builds.may_build(wish.server):
+    if len(candidates) == 1:
+        return candidates[0]
+    if not candidates and len(commit) >= FULL and builds.may_build(wish.server):
         return ToBuild(commit)
     words = {"server": wish.server.name, "name": name}
-    if found:
+    if candidates:
         message = _("%(server)s has several installations of %(name)s: name the folders.") % words
-        raise _refused(place, "ambiguous_build", message, ", ".join(each.bindir for each in found))
+        raise _refused(
+            field,
+            "ambiguous_build",
+            message,
+            ", ".join(installation.bindir for installation in candidates),
+        )
     message = _("%(server)s has no installation of %(name)s in a folder that carries it.") % words
-    raise _refused(place, "installation_missing", message, _known(present))
+    raise _refused(field, "installation_missing", message, _known(present))
 
 
 def _known(present: Sequence[Installation]) -> str:
-    folders = ", ".join(each.bindir for each in present[:20])
+    folders = ", ".join(installation.bindir for installation in present[:20])
     return _("It has: %(folders)s.") % {"folders": folders or _("none")}
 
 
-def _refused(place: str, code: str, message: str, remedy: str = "") -> Refused:
-    return Refused("contradicts", [Fault(f"/{place}", code, message, remedy)])
+def _refused(field: str, code: str, message: str, remedy: str = "") -> Refused:
+    return Refused("contradicts", [Fault(f"/{field}", code, message, remedy)])
 
 
 def unsaved(question: Question) -> Bisection:
     """The bisection of a question, not stored."""
-    found, wish = question.verdict, question.wish
+    side_verdict, wish = question.verdict, question.wish
     stored = {
-        "base": found.base.text,
-        "head": found.head.text,
-        "base_sha": found_by.commit_of(found.base),
-        "head_sha": found_by.commit_of(found.head),
+        "base": side_verdict.base.text,
+        "head": side_verdict.head.text,
+        "base_sha": found_by.commit_of(side_verdict.base),
+        "head_sha": found_by.commit_of(side_verdict.head),
         "metrics": list(wish.metrics),
-        "effect": found.effect,
+        "effect": side_verdict.effect,
         "ignore": sorted(wish.ignore),
     }
     configuration = wish.configuration
@@ -293,12 +306,14 @@ def unsaved(question: Question) -> Bisection:
         "configuration": configuration.pk if configuration else None,
     }
     machines = {"generators": wish.generators, "cluster_servers": wish.cluster_servers}
-    draft |= {name: [each.pk for each in servers] for name, servers in machines.items() if servers}
+    draft |= {
+        name: [server.pk for server in servers] for name, servers in machines.items() if servers
+    }
     draft |= {"treatment": wish.treatment.chosen()} if wish.treatment.chosen() else {}
     builds = _builds(question)
     return Bisection(
-        project=found.head.campaign.project,
-        campaign=found.head.campaign,
+        project=side_verdict.head.campaign.project,
+        campaign=side_verdict.head.campaign,
         server=wish.server,
         asked=stored,
         draft=draft,
@@ -312,19 +327,19 @@ def unsaved(question: Question) -> Bisection:
 
 def _builds(question: Question) -> list[dict[str, Any]]:
     """The builds as they are kept: with the commits that were named, else those of the folders."""
-    between = question.wish.commits or [_commit_in(each) for each in question.builds[1:-1]]
+    between = question.wish.commits or [_commit_in(build) for build in question.builds[1:-1]]
     ends = [
-        found_by.commit_of(side) or _commit_in(each)
-        for side, each in (
+        found_by.commit_of(side) or _commit_in(build)
+        for side, build in (
             (question.verdict.base, question.builds[0]),
             (question.verdict.head, question.builds[-1]),
         )
     ]
     return [
-        {"installation": None, "bindir": "", "commit": each.commit}
-        if isinstance(each, ToBuild)
-        else {"installation": each.pk, "bindir": each.bindir, "commit": commit}
-        for each, commit in zip(question.builds, [ends[0], *between, ends[1]], strict=True)
+        {"installation": None, "bindir": "", "commit": build.commit}
+        if isinstance(build, ToBuild)
+        else {"installation": build.pk, "bindir": build.bindir, "commit": commit}
+        for build, commit in zip(question.builds, [ends[0], *between, ends[1]], strict=True)
     ]
 
 
@@ -336,8 +351,10 @@ def draft(bisection: Bisection, installations: Sequence[Installation]) -> Draft:
     """A step's draft: whole rounds, with more of them while its verdict is undecided."""
     stored = bisection.draft
     scenario = registry.get(stored["scenario"], stored["levels"])
-    parameters = {each.name: each.default for each in scenario.parameters}
-    levels: dict[str, list[Level]] = {each.name: list(each.default) for each in scenario.factors}
+    parameters = {parameter.name: parameter.default for parameter in scenario.parameters}
+    levels: dict[str, list[Level]] = {
+        factor.name: list(factor.default) for factor in scenario.factors
+    }
     levels |= stored["levels"]
     followed = bisection.followed.get("levels", {})
     levels |= {name: [followed[name]] for name in levels if name in followed}
@@ -364,11 +381,13 @@ def draft(bisection: Bisection, installations: Sequence[Installation]) -> Draft:
 def _machines(keys: Sequence[int] | None) -> list[Server]:
     if not keys:
         return []
-    found = Server.objects.select_related("hardware").in_bulk(keys)
-    return [found[key] for key in keys if key in found]
+    server_of = Server.objects.select_related("hardware").in_bulk(keys)
+    return [server_of[key] for key in keys if key in server_of]
 
 
 def _title(bisection: Bisection) -> str:
     """Titles of campaigns are data, and in English like others that nobody typed."""
-    low, high = (found_by.name_of(bisection.builds[at]) for at in (bisection.low, bisection.high))
+    low, high = (
+        found_by.name_of(bisection.builds[position]) for position in (bisection.low, bisection.high)
+    )
     return f"{high} against {low} ({bisection.campaign.slug})"[:200]

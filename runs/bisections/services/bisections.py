@@ -53,22 +53,26 @@ def start(
     The same question that runs already is not queued again; if its answer is awaited longer or for
     good now, it is. Raises what `campaigns.queue` raises.
     """
-    made = bisection_questions.unsaved(question)
+    bisection = bisection_questions.unsaved(question)
     # Two that ask at the same time wait for each other here.
-    Campaign.objects.select_for_update().get(pk=made.campaign_id)
+    Campaign.objects.select_for_update().get(pk=bisection.campaign_id)
     live = Bisection.objects.filter(
-        campaign=made.campaign_id, fingerprint=made.fingerprint, state=S.RUNNING
+        campaign=bisection.campaign_id, fingerprint=bisection.fingerprint, state=S.RUNNING
     ).first()
     if live is not None:
-        _wait_longer(live, made.wait_seconds)
+        _wait_longer(live, bisection.wait_seconds)
         return live, False
-    made.created_by, made.token, made.is_own = by, token, by is None and token is None
-    made.save()
-    _queue(made, by=by)
-    names = [found_by.name_of(build) for build in made.builds]
-    details = {"server": made.server.slug, "builds": names}
-    audit.record("bisection_started", made, after=details)
-    return made, True
+    bisection.created_by, bisection.token, bisection.is_own = (
+        by,
+        token,
+        by is None and token is None,
+    )
+    bisection.save()
+    _queue(bisection, by=by)
+    names = [found_by.name_of(build) for build in bisection.builds]
+    details = {"server": bisection.server.slug, "builds": names}
+    audit.record("bisection_started", bisection, after=details)
+    return bisection, True
 
 
 @transaction.atomic
@@ -95,10 +99,10 @@ def await_answer(*, bisection: Bisection) -> None:
 def store(step: BisectionStep) -> SideVerdict:
     """Judge the ends of a step by the runs that there are now, and keep the answer with it."""
     step.table = None
-    found = found_by.Measured(step).ends
-    step.table = gate.as_json(found)
+    verdict_of_ends = found_by.Measured(step).ends
+    step.table = gate.as_json(verdict_of_ends)
     step.save(update_fields=["table"])
-    return found
+    return verdict_of_ends
 
 
 def _cancel_steps(bisection: Bisection, by: object = None) -> None:
@@ -119,13 +123,13 @@ def _end_the_abandoned() -> None:
             cancel(bisection=bisection, message=ABANDONED)
         except ServiceError as ended:
             logger.info("bisection %d: %s", bisection.pk, ended.message)
-    left = Run.objects.filter(
+    abandoned_runs = Run.objects.filter(
         campaign__bisection_step__bisection__state=S.CANCELLED,
         campaign__state__in=Campaign.LIVE,
         state=Run.State.QUEUED,
         cancel_requested_at=None,
     )
-    keys = left.order_by().values("campaign__bisection_step__bisection").distinct()
+    keys = abandoned_runs.order_by().values("campaign__bisection_step__bisection").distinct()
     for bisection in Bisection.objects.filter(pk__in=keys):
         _cancel_steps(bisection)
 
@@ -174,10 +178,10 @@ def _judge(bisection: Bisection, measured: found_by.Measured) -> None:
     """Read a step that has finished, and queue the next one or end."""
     step = measured.step
     if step.middle is None:
-        answer = store(step).overall
-        is_slower, is_pair = answer == "slower", step.high - step.low == 1
+        verdict = store(step).overall
+        is_slower, is_pair = verdict == "slower", step.high - step.low == 1
         if measured.is_first:
-            bisection.verdict, bisection.rules = answer, RULES
+            bisection.verdict, bisection.rules = verdict, RULES
         if is_pair or not is_slower:
             bisection.is_found = is_pair and is_slower
             _end(bisection, S.FINISHED)
@@ -218,18 +222,18 @@ def _go_further(bisection: Bisection) -> None:
 
 def _translated(bisection: Bisection) -> dict[str, str]:
     """What the queue refuses, in the other languages: it says so in the language of the moment."""
-    found = {}
+    sentence_of = {}
     for language, _name in settings.LANGUAGES:
         try:
             with translation.override(language), transaction.atomic():
                 _queue(bisection, by=bisection.created_by)
                 raise _UndoneError
         except ServiceError as error:
-            found[language] = _sentence(error)
+            sentence_of[language] = _sentence(error)
         except _UndoneError:
             logger.info("bisection %d: what refused it has passed", bisection.pk)
-    found.pop("en", None)
-    return found
+    sentence_of.pop("en", None)
+    return sentence_of
 
 
 class _UndoneError(Exception):
@@ -245,14 +249,14 @@ def _queue(bisection: Bisection, *, by: User | None) -> None:
     low, high = bisection.low, bisection.high
     is_first = not bisection.steps.exists()
     middle = None if is_first or high - low == 1 else (low + high) // 2
-    places = [place for place in (low, middle, high) if place is not None]
+    places = [position for position in (low, middle, high) if position is not None]
     if not _are_built(bisection, places):
         return
-    keys = [bisection.builds[place]["installation"] for place in places]
+    keys = [bisection.builds[position]["installation"] for position in places]
     present = Installation.objects.filter(removed_at=None, server=bisection.server).in_bulk(keys)
-    for place, key in zip(places, keys, strict=True):
+    for position, key in zip(places, keys, strict=True):
         if key not in present:
-            bindir = bisection.builds[place]["bindir"]
+            bindir = bisection.builds[position]["bindir"]
             message = _("There is no installation in %(bindir)s any more.") % {"bindir": bindir}
             raise ServiceError("installation_missing", message, field="bindirs")
     draft = bisection_questions.draft(bisection, [present[key] for key in keys])
@@ -265,15 +269,18 @@ def _queue(bisection: Bisection, *, by: User | None) -> None:
 def _are_built(bisection: Bisection, places: Sequence[int]) -> bool:
     """Whether these builds are there; those that are not are asked for. Raises `build_failed`."""
     requests = []
-    for place in places:
-        each = bisection.builds[place]
-        if each["installation"] is None:
-            made = builds.ask(server=bisection.server, commit=each["commit"])
-            found = builds.installation(made)
-            if found is None:
-                requests.append(made)
+    for position in places:
+        build_entry = bisection.builds[position]
+        if build_entry["installation"] is None:
+            build = builds.ask(server=bisection.server, commit=build_entry["commit"])
+            installed_build = builds.installation(build)
+            if installed_build is None:
+                requests.append(build)
             else:
-                each |= {"installation": found.pk, "bindir": found.bindir}
+                build_entry |= {
+                    "installation": installed_build.pk,
+                    "bindir": installed_build.bindir,
+                }
     bisection.is_building = bool(requests)
     bisection.save(update_fields=["builds", "is_building"])
     return not requests
@@ -283,7 +290,7 @@ def _go_on_building(bisection: Bisection) -> None:
     if not _may_go_on(bisection):
         _end(bisection, S.FAILED, NO_RIGHT)
         return
-    commits = [each["commit"] for each in bisection.builds if each["installation"] is None]
+    commits = [build["commit"] for build in bisection.builds if build["installation"] is None]
     failed = Build.objects.filter(
         server=bisection.server,
         commit__in=commits,

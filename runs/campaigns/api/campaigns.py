@@ -112,8 +112,12 @@ class CampaignDetailSerializer(CampaignSerializer):
 
     def get_configurations(self, row: CampaignRow) -> list[str]:
         """The slugs of all configurations, the baseline first."""
-        one = row.campaign.configuration
-        return [one.slug] if one else list(row.campaign.factors.get(CONFIGURATION, ()))
+        configuration = row.campaign.configuration
+        return (
+            [configuration.slug]
+            if configuration
+            else list(row.campaign.factors.get(CONFIGURATION, ()))
+        )
 
     def get_expected_every(self, row: CampaignRow) -> float | None:
         """Seconds within which uploads are expected."""
@@ -163,15 +167,15 @@ class CampaignDoor(CampaignExtras, ReadOnlyDoor[Campaign]):
         is_shown = self.detail and self.action not in EXTRAS
         return campaigns.shown() if is_shown else campaigns.listed()
 
-    def prepared(self, found: Sequence[Campaign]) -> Sequence[CampaignRow]:
+    def prepared(self, campaign_list: Sequence[Campaign]) -> Sequence[CampaignRow]:
         """Campaigns with their runs counted."""
-        return campaigns.rows(found)
+        return campaigns.rows(campaign_list)
 
     @extend_schema(request=CampaignDraftSerializer)
     def create(self, request: Request) -> Response:
         """Queue a campaign. Its runs begin as soon as the server is free."""
-        given = doors.taken(CampaignDraftSerializer, request)
-        project, design = project_of(request, Right.QUEUE), given.design()
+        body = doors.taken(CampaignDraftSerializer, request)
+        project, design = project_of(request, Right.QUEUE), body.design()
         if design.draft.priority:
             permissions.require(reader(request), Right.PRIORITISE, project)
         campaign = campaign_service.queue(design=design, by=person(request), project=project)

@@ -122,9 +122,9 @@ class ServersField(serializers.ListField):
     def to_internal_value(self, data: Any) -> list[Server]:
         """The servers. Raises ValidationError for each slug that no server has."""
         slugs = super().to_internal_value(data)
-        found = Server.objects.filter(slug__in=slugs).exclude(base_dir="")
+        known_servers = Server.objects.filter(slug__in=slugs).exclude(base_dir="")
         message = _("There is no server %(slug)s.")
-        return _all_known(slugs, found.select_related("hardware"), message)
+        return _all_known(slugs, known_servers.select_related("hardware"), message)
 
 
 M = TypeVar("M", Server, Configuration)
@@ -132,15 +132,15 @@ M = TypeVar("M", Server, Configuration)
 
 def _all_known(slugs: Sequence[str], rows: QuerySet[M], message: str) -> list[M]:
     """Each once, in this order. Raises ValidationError for each slug that none of the rows has."""
-    known = {each.slug: each for each in rows}
+    row_of = {configuration.slug: configuration for configuration in rows}
     faults = {
         index: [ErrorDetail(message % {"slug": slug}, "does_not_exist")]
         for index, slug in enumerate(slugs)
-        if slug not in known
+        if slug not in row_of
     }
     if faults:
         raise ValidationError(faults)  # type: ignore[arg-type]
-    return [known[slug] for slug in dict.fromkeys(slugs)]
+    return [row_of[slug] for slug in dict.fromkeys(slugs)]
 
 
 class DesignSerializer(StrictSerializer):
@@ -162,10 +162,12 @@ class DesignSerializer(StrictSerializer):
 
     def validate_levels(self, value: dict[str, list[Level]]) -> dict[str, list[Level]]:
         """Versions of own scripts are those that the reader sees."""
-        named = [str(each) for each in value.get(SCRIPT_FACTOR, ()) if OWN_SEPARATOR in str(each)]
-        known = workloads.seen(named, to=self.context["reader"])
-        for level in named:
-            if level not in known:
+        own_scripts = [
+            str(level) for level in value.get(SCRIPT_FACTOR, ()) if OWN_SEPARATOR in str(level)
+        ]
+        seen_scripts = workloads.seen(own_scripts, to=self.context["reader"])
+        for level in own_scripts:
+            if level not in seen_scripts:
                 message = _("There is no workload %(level)s.") % {"level": level}
                 raise ValidationError({SCRIPT_FACTOR: [ErrorDetail(message, "unknown_workload")]})
         return value
@@ -275,18 +277,20 @@ class CampaignDraftSerializer(DesignSerializer):
 
     def validate_configurations(self, value: list[str]) -> list[Configuration]:
         """The configurations of these slugs, in this order, each once."""
-        listed = configurations.listed(to=self.context["reader"]).filter(slug__in=value)
-        return _all_known(value, listed, _("There is no configuration %(slug)s."))
+        visible_configurations = configurations.listed(to=self.context["reader"]).filter(
+            slug__in=value
+        )
+        return _all_known(value, visible_configurations, _("There is no configuration %(slug)s."))
 
     def validate_settings(self, value: dict[str, list[str]]) -> dict[str, list[str]]:
         """Not too many, and each name once, as PostgreSQL spells it."""
         if len(value) > MOST_SETTINGS:
             message = _("%(number)d settings are too many to vary.") % {"number": len(value)}
             raise ValidationError(message, "out_of_range")
-        named = {catalogue.canonical(name): levels for name, levels in value.items()}
-        if len(named) < len(value):
+        levels_of = {catalogue.canonical(name): levels for name, levels in value.items()}
+        if len(levels_of) < len(value):
             raise ValidationError(_("A setting is there twice."), "contradicts")
-        return named
+        return levels_of
 
     def validate_reproduces(self, value: str) -> str:
         """A campaign of the archive."""
@@ -297,9 +301,9 @@ class CampaignDraftSerializer(DesignSerializer):
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """Either one server or several, and the same of configurations."""
-        for one, several in (("server", "servers"), ("configuration", "configurations")):
-            if one in attrs and several in attrs:
-                words = {"one": one, "several": several}
+        for singular, several in (("server", "servers"), ("configuration", "configurations")):
+            if singular in attrs and several in attrs:
+                words = {"one": singular, "several": several}
                 message = _("Give %(one)s or %(several)s, not both.") % words
                 raise ValidationError({several: [ErrorDetail(message, "contradicts")]})
         if "server" not in attrs and "servers" not in attrs:
@@ -309,104 +313,120 @@ class CampaignDraftSerializer(DesignSerializer):
 
     def design(self) -> Design:
         """The design, of a valid body. Raises Refused with every problem that it has."""
-        made = resolve(self.unchecked_draft())
-        known = {each.name for each in made.scenario.parameters}
-        given = set(made.draft.parameters)
-        faults = [_unknown_parameter(name) for name in sorted(given - known)]
+        resolved = resolve(self.unchecked_draft())
+        parameter_names = {parameter.name for parameter in resolved.scenario.parameters}
+        given_names = set(resolved.draft.parameters)
+        faults = [_unknown_parameter(name) for name in sorted(given_names - parameter_names)]
         faults += [
-            self._placed(fault_of(problem, made.scenario))
-            for problem in estimates.estimate(made).problems
+            self._placed(fault_of(problem, resolved.scenario))
+            for problem in estimates.estimate(resolved).problems
         ]
         if faults:
             raise Refused("contradicts", faults)
-        return made
+        return resolved
 
     def _placed(self, fault: Fault) -> Fault:
         """What is at fault with the server is so at the field that was given."""
-        for one, several in (("/server", "servers"), ("/configuration", "configurations")):
-            if fault.pointer == one and several in self.validated_data:
+        for singular, several in (("/server", "servers"), ("/configuration", "configurations")):
+            if fault.pointer == singular and several in self.validated_data:
                 return replace(fault, pointer=f"/{several}")
         return fault
 
     def unchecked_draft(self) -> Draft:
         """The draft with whatever problems it has. Raises Refused for missing installations."""
-        given = self.validated_data
-        server, *more_servers = given["servers"] if "servers" in given else [given["server"]]
-        several = given.get("configurations", ())
-        configuration, *more_configurations = several or [given.get("configuration")]
-        scenario = registry.get(given["scenario"])
-        parameters = {each.name: each.default for each in scenario.parameters}
+        body = self.validated_data
+        server, *more_servers = body["servers"] if "servers" in body else [body["server"]]
+        several = body.get("configurations", ())
+        configuration, *more_configurations = several or [body.get("configuration")]
+        scenario = registry.get(body["scenario"])
+        parameters = {parameter.name: parameter.default for parameter in scenario.parameters}
         levels: dict[str, list[Level]] = {
-            each.name: list(each.default) for each in scenario.factors
+            factor.name: list(factor.default) for factor in scenario.factors
         }
         return Draft(
-            **{name: given[name] for name in SAME if name in given},
+            **{name: body[name] for name in SAME if name in body},
             server=server,
             more_servers=more_servers,
-            installations=_installations(given, [server, *more_servers]),
-            client=_client(given, server),
-            levels=levels | dict(given.get("levels", {})),
-            parameters=parameters | dict(given.get("parameters", {})),
+            installations=_installations(body, [server, *more_servers]),
+            client=_client(body, server),
+            levels=levels | dict(body.get("levels", {})),
+            parameters=parameters | dict(body.get("parameters", {})),
             configuration=configuration,
             more_configurations=more_configurations,
-            is_a_a=given["a_a"],
+            is_a_a=body["a_a"],
         )
 
 
-def _installations(given: Mapping[str, Any], servers: Sequence[Server]) -> list[Installation]:
+def _installations(body: Mapping[str, Any], servers: Sequence[Server]) -> list[Installation]:
     """Those that were asked for. Raises Refused for one that is on none of the servers."""
     present = list(Installation.objects.filter(server__in=servers, removed_at=None))
-    if "bindirs" in given:
-        found = [each for each in present if each.bindir in given["bindirs"]]
-        return _all_there(given, servers, "bindirs", found, {each.bindir for each in present})
-    if "versions" not in given:
+    if "bindirs" in body:
+        chosen = [
+            installation for installation in present if installation.bindir in body["bindirs"]
+        ]
+        return _all_there(
+            body, servers, "bindirs", chosen, {installation.bindir for installation in present}
+        )
+    if "versions" not in body:
         return _on_all(present, servers)
-    wanted = set(given["versions"])
-    found = [each for each in present if {each.version, versions.major(each.version)} & wanted]
-    known = {name for each in present for name in (each.version, versions.major(each.version))}
-    return _all_there(given, servers, "versions", found, known)
+    wanted_versions = set(body["versions"])
+    chosen = [
+        installation
+        for installation in present
+        if {installation.version, versions.major(installation.version)} & wanted_versions
+    ]
+    known_versions = {
+        name
+        for installation in present
+        for name in (installation.version, versions.major(installation.version))
+    }
+    return _all_there(body, servers, "versions", chosen, known_versions)
 
 
-def _client(given: Mapping[str, Any], server: Server) -> Installation | None:
+def _client(body: Mapping[str, Any], server: Server) -> Installation | None:
     """The installation whose pgbench was asked for. Raises Refused if it has none there."""
-    if "client" not in given:
+    if "client" not in body:
         return None
     present = server.installations.filter(removed_at=None, pgbench_version_num__isnull=False)
-    found = present.filter(bindir=given["client"]).first()
-    if found is None:
+    installation = present.filter(bindir=body["client"]).first()
+    if installation is None:
         message = _("There is no pgbench in %(bindir)s on %(server)s.")
-        words = {"bindir": given["client"], "server": server.name}
+        words = {"bindir": body["client"], "server": server.name}
         raise Refused("contradicts", [Fault("/client", "installation_missing", message % words)])
-    return found
+    return installation
 
 
 def _on_all(present: Sequence[Installation], servers: Sequence[Server]) -> list[Installation]:
     holders: dict[str, set[int]] = {}
-    for each in present:
-        holders.setdefault(each.version, set()).add(each.server_id)
-    return [each for each in present if len(holders[each.version]) == len(servers)]
+    for installation in present:
+        holders.setdefault(installation.version, set()).add(installation.server_id)
+    return [
+        installation
+        for installation in present
+        if len(holders[installation.version]) == len(servers)
+    ]
 
 
 def _all_there(
-    given: Mapping[str, Any],
+    body: Mapping[str, Any],
     servers: Sequence[Server],
     name: str,
-    found: list[Installation],
-    known: set[str],
+    installations: list[Installation],
+    known_names: set[str],
 ) -> list[Installation]:
     missing = [
         Fault(
             f"/{name}/{index}",
             "installation_missing",
             _("There is no PostgreSQL %(wanted)s on %(server)s.")
-            % {"wanted": wanted, "server": ", ".join(each.name for each in servers)},
+            % {"wanted": wanted_name, "server": ", ".join(server.name for server in servers)},
         )
-        for index, wanted in enumerate(given[name])
-        if wanted not in known
+        for index, wanted_name in enumerate(body[name])
+        if wanted_name not in known_names
     ]
     if missing:
         raise Refused("contradicts", missing)
-    return found
+    return installations
 
 
 def _unknown_parameter(name: str) -> Fault:
@@ -416,13 +436,13 @@ def _unknown_parameter(name: str) -> Fault:
 
 def fault_of(problem: Problem, scenario: Scenario) -> Fault:
     """A draft's problem at its place in the body."""
-    place = f"/{problem.field}"
+    pointer = f"/{problem.field}"
     if problem.field in {factor.name for factor in scenario.factors}:
-        place = f"/levels{place}"
+        pointer = f"/levels{pointer}"
     elif problem.field in {parameter.name for parameter in scenario.parameters}:
-        place = f"/parameters{place}"
+        pointer = f"/parameters{pointer}"
     elif problem.field in FIELDS:
-        place = f"/treatment{place}"
+        pointer = f"/treatment{pointer}"
     elif problem.field == "installations":
-        place = "/versions"
-    return Fault(place, problem.code, f"{problem.message} {problem.remedy}".strip())
+        pointer = "/versions"
+    return Fault(pointer, problem.code, f"{problem.message} {problem.remedy}".strip())

@@ -30,7 +30,8 @@ from runs.shared.formats import spoken
 LANGUAGES = ("en", "ja")
 # One file that opens offline, or a zip with the figures as SVG.
 REPORTS = [
-    known_format(each.media_type.partition(";")[0], name) for name, each in formats.FORMATS.items()
+    known_format(report_format.media_type.partition(";")[0], name)
+    for name, report_format in formats.FORMATS.items()
 ]
 
 
@@ -93,9 +94,11 @@ class CampaignExtras(GenericViewSet[Campaign]):
             address=request.build_absolute_uri(f"/campaigns/{slug}/"),
             today=timezone.localdate(),
         )
-        made = formats.FORMATS[str(request.accepted_renderer.format)]
-        response = HttpResponse(made.write(report), content_type=made.media_type)
-        response["Content-Disposition"] = f'attachment; filename="{report.name}.{made.ending}"'
+        report_format = formats.FORMATS[str(request.accepted_renderer.format)]
+        response = HttpResponse(report_format.write(report), content_type=report_format.media_type)
+        response["Content-Disposition"] = (
+            f'attachment; filename="{report.name}.{report_format.ending}"'
+        )
         return response
 
     @extend_schema(
@@ -115,38 +118,38 @@ class CampaignExtras(GenericViewSet[Campaign]):
             message = _("%(slug)s is not of a publication.") % {"slug": slug}
             raise ServiceError("not_published", message)
         servers = self._servers("server")
-        further = {
+        further_servers = {
             name: self._servers(name)
             for name in ("generators", "cluster_servers")
             if request.query_params.get(name)
         }
         is_quick = request.query_params.get("quick", "").lower() in {"true", "1"}
-        found = reproduction(campaign, servers, is_quick=is_quick, **further)
-        if found is None:
+        reproduced = reproduction(campaign, servers, is_quick=is_quick, **further_servers)
+        if reproduced is None:
             theme = campaign.published.reproduce.get("scenario") or campaign.scenario.slug
             message = _("The scenario %(theme)s cannot run here yet.") % {"theme": theme}
             remedy = _("GET /scenarios/ lists those that can.")
             if reason := spoken(campaign.published.reproduce.get("why_not")):
                 message, remedy = reason, ""
             raise ServiceError("scenario_not_runnable", message, remedy=remedy)
-        return Response(ReproductionSerializer(found).data)
+        return Response(ReproductionSerializer(reproduced).data)
 
     @extend_schema(responses=OpenApiTypes.OBJECT)
     @action(detail=True, pagination_class=None, filterset_class=None)
     def plan(self, request: Request, slug: str) -> Response:
         """What another machine does to repeat it: `benchlab-upload --campaign-run` follows it."""
-        found = plan_by_hand(self.get_object())
-        if found is None:
+        plan_document = plan_by_hand(self.get_object())
+        if plan_document is None:
             message = _("Only a campaign of one cluster and one pgbench script has such a plan.")
             raise ServiceError("no_plan", message)
-        return Response(found)
+        return Response(plan_document)
 
     @extend_schema(responses=AnnotationSerializer(many=True))
     @action(detail=True, pagination_class=None, filterset_class=None)
     def annotations(self, request: Request, slug: str) -> Response:
         """What people wrote about the campaign: conclusions, discussion, notes."""
-        found = annotation_selectors.of_campaign(self.get_object())
-        serializer: Any = AnnotationSerializer(found, many=True)  # type: ignore[arg-type]
+        annotations_of_campaign = annotation_selectors.of_campaign(self.get_object())
+        serializer: Any = AnnotationSerializer(annotations_of_campaign, many=True)  # type: ignore[arg-type]
         return Response(serializer.data)
 
     @extend_schema(request=AnnotationSerializer, responses={201: AnnotationSerializer})
@@ -154,42 +157,42 @@ class CampaignExtras(GenericViewSet[Campaign]):
     def annotate(self, request: Request, slug: str) -> Response:
         """Add an annotation to the campaign, or a note to one of its cells."""
         campaign = self.get_object()
-        given = doors.taken(AnnotationSerializer, request)
-        made = annotations.add(
+        body = doors.taken(AnnotationSerializer, request)
+        annotation = annotations.add(
             campaign=campaign,
-            text=given.validated_data["text"],
-            kind=given.validated_data["kind"],
-            cell=self._cell(campaign, (given.validated_data.get("cell") or {}).get("levels")),
+            text=body.validated_data["text"],
+            kind=body.validated_data["kind"],
+            cell=self._cell(campaign, (body.validated_data.get("cell") or {}).get("levels")),
             by=person(request),
         )
-        return Response(AnnotationSerializer(made).data, status=status.HTTP_201_CREATED)
+        return Response(AnnotationSerializer(annotation).data, status=status.HTTP_201_CREATED)
 
     def known_parameters(self) -> list[str]:
         """With those of the actions here."""
-        known: list[str] = super().known_parameters()  # type: ignore[misc]
+        known_names: list[str] = super().known_parameters()  # type: ignore[misc]
         servers = ["server", "quick", "generators", "cluster_servers"]
-        own = {"report": ["lang"], "reproduction": servers}
-        return [*known, *own.get(self.action, ())]
+        parameters_of_action = {"report": ["lang"], "reproduction": servers}
+        return [*known_names, *parameters_of_action.get(self.action, ())]
 
     def _servers(self, parameter: str) -> list[Server]:
         """The servers whose slugs a parameter has, in this order. At least one."""
         text = self.request.query_params.get(parameter, "")
         slugs = [slug for slug in dict.fromkeys(text.split(",")) if slug]
-        known = Server.objects.exclude(base_dir="").select_related("hardware")
-        found = {each.slug: each for each in known.filter(slug__in=slugs)}
-        missing = [slug for slug in slugs if slug not in found]
+        startable = Server.objects.exclude(base_dir="").select_related("hardware")
+        server_of = {server.slug: server for server in startable.filter(slug__in=slugs)}
+        missing = [slug for slug in slugs if slug not in server_of]
         if missing or not slugs:
             message = _("There is no server %(slug)s.") % {"slug": ", ".join(missing) or "–"}
             raise ValidationError({parameter: [message]}, "does_not_exist")
-        return [found[slug] for slug in slugs]
+        return [server_of[slug] for slug in slugs]
 
     def _language(self, request: Request) -> str:
-        wanted = request.query_params.get("lang", "en")
-        if wanted not in LANGUAGES:
+        language = request.query_params.get("lang", "en")
+        if language not in LANGUAGES:
             message = _("There is no language %(lang)s; known are %(known)s.")
-            known = {"lang": wanted, "known": ", ".join(LANGUAGES)}
-            raise ValidationError({"lang": [message % known]}, "invalid_choice")
-        return wanted
+            placeholders = {"lang": language, "known": ", ".join(LANGUAGES)}
+            raise ValidationError({"lang": [message % placeholders]}, "invalid_choice")
+        return language
 
     def _cell(self, campaign: Campaign, levels: dict[str, Any] | None) -> Any:
         if not levels:
@@ -204,6 +207,6 @@ class CampaignExtras(GenericViewSet[Campaign]):
 # Its actions, which read of a campaign what they show by themselves.
 EXTRAS = {
     name
-    for each in CampaignExtras.get_extra_actions()
-    for name in each.mapping.values()  # type: ignore[attr-defined]  # not in the stubs
+    for method in CampaignExtras.get_extra_actions()
+    for name in method.mapping.values()  # type: ignore[attr-defined]  # not in the stubs
 }

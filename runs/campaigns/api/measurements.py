@@ -83,8 +83,8 @@ class MeasurementSerializer(serializers.Serializer[Measurement]):
     def to_representation(self, instance: Measurement) -> dict[str, Any]:
         """Works the provenance out once for all its fields."""
         printed = getattr(instance, "printed", None)
-        found: Any = provenance.of(printed) if printed else None
-        self._provenance = instance.provenance = found  # type: ignore[attr-defined]
+        origin: Any = provenance.of(printed) if printed else None
+        self._provenance = instance.provenance = origin  # type: ignore[attr-defined]
         return super().to_representation(instance)
 
     def get_levels(self, measurement: Measurement) -> dict[str, Any]:

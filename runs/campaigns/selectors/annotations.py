@@ -10,8 +10,11 @@ ORDER = (Annotation.Kind.CONCLUSION, Annotation.Kind.DISCUSSION, Annotation.Kind
 
 def of_campaign(campaign: Campaign) -> list[Annotation]:
     """With authors and cells, by kind and then by time. One query."""
-    found = listed().filter(campaign=campaign)
-    return sorted(found, key=lambda each: (ORDER.index(Annotation.Kind(each.kind)), each.pk))
+    annotations = listed().filter(campaign=campaign)
+    return sorted(
+        annotations,
+        key=lambda annotation: (ORDER.index(Annotation.Kind(annotation.kind)), annotation.pk),
+    )
 
 
 def listed() -> QuerySet[Annotation]:

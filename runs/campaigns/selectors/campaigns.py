@@ -74,19 +74,20 @@ def cells_in_full(campaign: Campaign) -> list[dict[str, Any]]:
     """All cells in their order, with their summaries and what certificates say. Four queries."""
     cells = list(campaign.cells.order_by("ordinal", "pk").values_list("pk", "levels", "version"))
     keys = [key for key, *_rest in cells]
-    found = CellSummary.objects.filter(cell__in=keys).order_by()
-    rows = list(found.values_list("cell", "metric", *SUMMARY))
-    known = Metric.objects.filter(pk__in={row[1] for row in rows}).order_by("name")
+    cell_summaries = CellSummary.objects.filter(cell__in=keys).order_by()
+    rows = list(cell_summaries.values_list("cell", "metric", *SUMMARY))
+    metrics_found = Metric.objects.filter(pk__in={row[1] for row in rows}).order_by("name")
     heads = {
-        each.pk: {"metric": each.name, "unit": each.unit, "direction": each.direction}
-        for each in known
+        metric.pk: {"metric": metric.name, "unit": metric.unit, "direction": metric.direction}
+        for metric in metrics_found
     }
-    places = {key: place for place, key in enumerate(heads)}
+    places = {key: position for position, key in enumerate(heads)}
     summaries: dict[int, list[dict[str, Any]]] = defaultdict(list)
     for cell, metric, *row in sorted(rows, key=lambda row: places[row[1]]):
         summaries[cell].append(heads[metric] | dict(zip(SUMMARY, row, strict=True)))
     judged = {  # of uploads none is
-        key: Judged(unknown=max(each["n"] or 0 for each in own)) for key, own in summaries.items()
+        key: Judged(unknown=max(cell_row["n"] or 0 for cell_row in cell_rows))
+        for key, cell_rows in summaries.items()
     }
     if campaign.origin == Origin.EXECUTED:
         judged = validity.of_cells(keys)
@@ -151,8 +152,8 @@ def causes(campaign: Campaign, states: Collection[str]) -> Any:
         When(wording__text__regex=ONLY_QUOTES, then="message"),
         default=Coalesce(KeyTextTransform("text", "wording"), "message"),
     )
-    listed = campaign.runs.filter(state__in=states).order_by()
-    grouped = listed.values("state", "code", cause=text)
+    runs_in_states = campaign.runs.filter(state__in=states).order_by()
+    grouped = runs_in_states.values("state", "code", cause=text)
     counted = grouped.annotate(
         number=Count("pk"), runs=ArrayAgg("pk", order_by="position"), first=Min("position")
     )
@@ -208,31 +209,31 @@ def progress(campaign: Campaign) -> Progress:
     """
     apart = "server" if SERVER in campaign.factors else "campaign"
     grouped = campaign.runs.order_by(apart).values(apart)
-    found = list(
+    groups = list(
         grouped.annotate(
             total=Count("pk"),
             done=Count("pk", filter=Q(state__in=Run.ENDED)),
             mean=Avg(F("finished_at") - F("started_at"), filter=Q(state=Run.State.FINISHED)),
         )
     )
-    done, total = (sum(each[name] for each in found) for name in ("done", "total"))
+    done, total = (sum(group[name] for group in groups) for name in ("done", "total"))
     if done == total:
         return Progress(done, total, 0.0)
-    going_on = [each for each in found if each["done"] < each["total"]]
-    known = [each["mean"] for each in found if each["mean"] is not None]
-    if not known:
+    going_on = [group for group in groups if group["done"] < group["total"]]
+    known_means = [group["mean"] for group in groups if group["mean"] is not None]
+    if not known_means:
         return Progress(done, total, None)
     active = campaign.runs.filter(state__in=Run.ACTIVE, started_at__isnull=False)
     started = by_key(active.values_list(apart, "started_at"))
     # A server without a finished run is assumed to be as slow as the slowest.
-    left = [
+    seconds_left = [
         _seconds_left(
-            each["total"] - each["done"], each["mean"] or max(known), started[each[apart]]
+            group["total"] - group["done"], group["mean"] or max(known_means), started[group[apart]]
         )
-        for each in going_on
+        for group in going_on
     ]
     is_shared = bool(campaign.topology and campaign.topology.kind == Topology.Kind.CLIENT)
-    return Progress(done, total, sum(left) if is_shared else max(left))
+    return Progress(done, total, sum(seconds_left) if is_shared else max(seconds_left))
 
 
 def finished(counts: Mapping[str, int]) -> Progress:
@@ -249,18 +250,18 @@ def measured_again(campaign: Campaign) -> int:
 def machines(campaign: Campaign) -> list[Run]:
     """The first run on each server, in the order of the factor, with what it ran on. One query."""
     # By their keys: whole rows of all runs take five times as long to sort.
-    first = campaign.runs.order_by("server_id", "position").distinct("server_id").values("pk")
-    found = Run.objects.filter(pk__in=first).defer("plan")
-    places = {slug: place for place, slug in enumerate(campaign.factors.get(SERVER, ()))}
+    first_runs = campaign.runs.order_by("server_id", "position").distinct("server_id").values("pk")
+    runs_found = Run.objects.filter(pk__in=first_runs).defer("plan")
+    places = {slug: position for position, slug in enumerate(campaign.factors.get(SERVER, ()))}
     return sorted(
-        found.select_related("server", "hardware", "environment"),
+        runs_found.select_related("server", "hardware", "environment"),
         key=lambda run: (places.get(run.server.slug if run.server else "", 0), run.position),
     )
 
 
 def _seconds_left(remaining: int, mean: timedelta, started: Iterable[datetime]) -> float:
     now = timezone.now()
-    spent = sum((min(now - at, mean) for at in started), timedelta())
+    spent = sum((min(now - started_at, mean) for started_at in started), timedelta())
     return max((remaining * mean - spent).total_seconds(), 0.0)
 
 

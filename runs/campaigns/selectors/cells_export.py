@@ -51,7 +51,7 @@ def as_csv(campaign: Campaign) -> Iterator[str]:
     """One measurement per line, each factor in a column of its own. Three queries."""
     # Every factor of a cell except the version, which has its own column.
     levels = campaign.cells.order_by("ordinal", "pk").values_list("levels", flat=True)
-    names = dict.fromkeys(name for each in levels.iterator(CHUNK) for name in each)
+    names = dict.fromkeys(name for level_names in levels.iterator(CHUNK) for name in level_names)
     factors = tuple(name for name in names if name not in (*FIRST, *LAST))
     return csv_lines((*FIRST, *factors, *LAST), _lines(campaign, factors), end="\r\n")
 
@@ -74,8 +74,8 @@ def as_json(campaign: Campaign) -> Iterator[str]:
 def _of_cells(rows: QuerySet[Any], names: dict[str, str], *, cell: str, by: str) -> Following:
     """Rows that belong to cells, with these names of their fields."""
     ordered = rows.order_by(f"{cell}__ordinal", f"{cell}_id", *by.split())
-    found = ordered.values_list(f"{cell}_id", *names.values()).iterator(CHUNK)
-    return Following((dict(zip(("cell", *names), row, strict=True)) for row in found), "cell")
+    value_rows = ordered.values_list(f"{cell}_id", *names.values()).iterator(CHUNK)
+    return Following((dict(zip(("cell", *names), row, strict=True)) for row in value_rows), "cell")
 
 
 def _lines(campaign: Campaign, factors: tuple[str, ...]) -> Iterator[tuple[tables.Value, ...]]:
@@ -83,10 +83,14 @@ def _lines(campaign: Campaign, factors: tuple[str, ...]) -> Iterator[tuple[table
     measurements = _measurements(campaign)
     for cell in cells:
         levels = tuple(_level(cell["levels"].get(name)) for name in factors)
-        for found in measurements.of(cell["pk"]):
-            found |= {"campaign": campaign.slug, "version": cell["version"], **_judged(found)}
-            first = (found[name] for name in FIRST)
-            yield (*first, *levels, *(_time(found[name]) for name in LAST))
+        for measurement in measurements.of(cell["pk"]):
+            measurement |= {
+                "campaign": campaign.slug,
+                "version": cell["version"],
+                **_judged(measurement),
+            }
+            first_values = (measurement[name] for name in FIRST)
+            yield (*first_values, *levels, *(_time(measurement[name]) for name in LAST))
 
 
 def _cells_as_json(campaign: Campaign) -> Iterator[Iterator[str]]:
@@ -103,14 +107,14 @@ def _cells_as_json(campaign: Campaign) -> Iterator[Iterator[str]]:
             {"levels": cell["levels"], "version": cell["version"]},
             summaries=summaries.of(cell["pk"]),
             measurements=(
-                {name: (found | _judged(found))[name] for name in IN_JSON}
-                for found in measurements.of(cell["pk"])
+                {name: (measurement | _judged(measurement))[name] for name in IN_JSON}
+                for measurement in measurements.of(cell["pk"])
             ),
         )
 
 
-def _judged(found: Row) -> Row:
-    return {"validity": judgement(found["state"], found["validity"])}
+def _judged(measurement: Row) -> Row:
+    return {"validity": judgement(measurement["state"], measurement["validity"])}
 
 
 def _cells(campaign: Campaign) -> Iterator[Any]:
@@ -119,9 +123,9 @@ def _cells(campaign: Campaign) -> Iterator[Any]:
 
 
 def _measurements(campaign: Campaign) -> Following:
-    found = Measurement.objects.filter(run__campaign=campaign)
+    measurements_found = Measurement.objects.filter(run__campaign=campaign)
     names = OF_RUN | OF_MEASUREMENT
-    return _of_cells(found, names, cell="run__cell", by="run__repeat metric__name pk")
+    return _of_cells(measurements_found, names, cell="run__cell", by="run__repeat metric__name pk")
 
 
 def _level(level: Any) -> tables.Value:

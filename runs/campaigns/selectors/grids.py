@@ -43,10 +43,13 @@ class GridRun:
     @property
     def words(self) -> str:
         """Its state and its judgement."""
-        named = [Run.State(self.state).label, validity.LABELS[judgement(self.state, self.validity)]]
+        descriptions = [
+            Run.State(self.state).label,
+            validity.LABELS[judgement(self.state, self.validity)],
+        ]
         if self.outlier is not None:
-            named.append(_("an outlier, %(change)s") % {"change": change(self.outlier)})
-        return ", ".join(str(each) for each in named if each)
+            descriptions.append(_("an outlier, %(change)s") % {"change": change(self.outlier)})
+        return ", ".join(str(description) for description in descriptions if description)
 
 
 @dataclass(frozen=True)
@@ -114,12 +117,12 @@ class Row:
     @property
     def label(self) -> str:
         """The version, and whatever else distinguishes this row from the others."""
-        others = [
+        other_levels = [
             (self.words.names.get((name, level)) or self.words.named(name, level))
             for name, level in self.words.varied(self.levels).items()
             if name != "version"
         ]
-        return " · ".join([self.version, *others])
+        return " · ".join([self.version, *other_levels])
 
     @property
     def others(self) -> dict[str, Any]:
@@ -158,18 +161,18 @@ def grid(
         summary, judgement = summaries.get(cell.pk), judged.get(cell.pk, NOT_JUDGED)
         return GridCell(cell, tuple(runs[cell.pk]), summary, judgement)
 
-    found = rows(cells, designs.words(campaign))
-    shown_rows = None if page is None else _page(found, campaign, cells, columns, page)
-    listed = found[:most_rows] if shown_rows is None else list(shown_rows)
-    of_rows = [cell for row in listed for cell in row.cells]
+    all_rows = rows(cells, designs.words(campaign))
+    shown_rows = None if page is None else _page(all_rows, campaign, cells, columns, page)
+    shown_on_page = all_rows[:most_rows] if shown_rows is None else list(shown_rows)
+    of_rows = [cell for row in shown_on_page for cell in row.cells]
     runs = _runs(of_rows, summaries, metric)
     judged = validity.of_cells([cell.pk for cell in of_rows])
-    made = []
-    for row in listed:
+    grid_rows = []
+    for row in shown_on_page:
         by_level = {_level(cell, factor): shown(cell) for cell in row.cells}
         places = tuple(by_level.get(level) for level in columns)
-        made.append(GridRow(row.label, versions.major(row.version), places))
-    return Grid(factor, tuple(columns), tuple(made), metric, shown_rows, len(found))
+        grid_rows.append(GridRow(row.label, versions.major(row.version), places))
+    return Grid(factor, tuple(columns), tuple(grid_rows), metric, shown_rows, len(all_rows))
 
 
 def rows(cells: Sequence[Cell], words: designs.Words) -> list[Row]:
@@ -180,12 +183,14 @@ def rows(cells: Sequence[Cell], words: designs.Words) -> list[Row]:
         grouped[repr(sorted(_without(cell.levels, factor).items()))].append(cell)
     levels = [_without(group[0].levels, factor) for group in grouped.values()]
     own_words = replace(words, constant=designs.constant(levels))
-    made = [
+    rows_made = [
         Row(of_row, version_of(group[0]), tuple(group), own_words)
         for of_row, group in zip(levels, grouped.values(), strict=True)
     ]
-    places = {repr(row.others): place for place, row in reversed(list(enumerate(made)))}
-    return sorted(made, key=lambda row: (places[repr(row.others)], versions.order(row.version)))
+    places = {repr(row.others): position for position, row in reversed(list(enumerate(rows_made)))}
+    return sorted(
+        rows_made, key=lambda row: (places[repr(row.others)], versions.order(row.version))
+    )
 
 
 def across(cells: Iterable[Cell]) -> str | None:
@@ -204,7 +209,7 @@ def version_of(cell: Cell) -> str:
 
 
 def _page(
-    found: Sequence[Row],
+    all_rows: Sequence[Row],
     campaign: Campaign,
     cells: Sequence[Cell],
     columns: Sequence[Any],
@@ -215,15 +220,15 @@ def _page(
     runs = (Run.objects.filter(cell__in=cells) if is_partial else campaign.runs).count()
     in_a_cell = min(runs / len(cells), MOST_MARKED) if cells else 0
     rows_of_page = MOST_ON_PAGE / max(1, len(columns) * in_a_cell)
-    return Paginator(found, max(1, int(rows_of_page))).get_page(page)
+    return Paginator(all_rows, max(1, int(rows_of_page))).get_page(page)
 
 
 def _levels(cells: Iterable[Cell], factor: str | None) -> list[Any]:
     """The levels of the factor: numbers sorted, names in their given order."""
-    found = list(dict.fromkeys(_level(cell, factor) for cell in cells))
-    if all(isinstance(level, int | float) for level in found):
-        return sorted(found)
-    return found
+    levels_found = list(dict.fromkeys(_level(cell, factor) for cell in cells))
+    if all(isinstance(level, int | float) for level in levels_found):
+        return sorted(levels_found)
+    return levels_found
 
 
 def _level(cell: Cell, factor: str | None) -> Any:
@@ -240,19 +245,21 @@ def _runs(
     """The runs of each cell by repeat, with their outliers in the metric; only the first
     MOST_MARKED if a cell has more.
     """
-    found: dict[int, list[GridRun]] = defaultdict(list)
+    runs_of_cell: dict[int, list[GridRun]] = defaultdict(list)
     columns = ("cell_id", "id", "repeat", "state", "validity")
-    listed = Run.objects.filter(cell__in=cells).order_by("repeat")
-    for cell_id, *run in listed.values_list(*columns):
-        if len(found[cell_id]) < MOST_MARKED:
-            found[cell_id].append(GridRun(*run))
-    spread = [runs for key, runs in found.items() if key in summaries and summaries[key].is_spread]
-    asked = [run.id for runs in spread for run in runs if run.state == Run.State.FINISHED]
-    measured = Measurement.objects.filter(metric=metric, run__in=asked).order_by()
+    campaign_runs = Run.objects.filter(cell__in=cells).order_by("repeat")
+    for cell_id, *run in campaign_runs.values_list(*columns):
+        if len(runs_of_cell[cell_id]) < MOST_MARKED:
+            runs_of_cell[cell_id].append(GridRun(*run))
+    spread = [
+        runs for key, runs in runs_of_cell.items() if key in summaries and summaries[key].is_spread
+    ]
+    run_keys = [run.id for runs in spread for run in runs if run.state == Run.State.FINISHED]
+    measured = Measurement.objects.filter(metric=metric, run__in=run_keys).order_by()
     values = dict(measured.values_list("run", "value"))
     for runs in spread:
         repeats = [run for run in runs if run.id in values]
         for outlier in summary.flag([values[run.id] for run in repeats]):
-            place = runs.index(repeats[outlier.index])
-            runs[place] = replace(runs[place], outlier=outlier.ratio)
-    return found
+            index = runs.index(repeats[outlier.index])
+            runs[index] = replace(runs[index], outlier=outlier.ratio)
+    return runs_of_cell

@@ -39,19 +39,19 @@ def plan_by_hand(campaign: Campaign) -> dict[str, Any] | None:
     }
 
 
-def _cells(last: Mapping[int, int], scenario: Scenario) -> list[dict[str, Any]]:
+def _cells(last_run_of: Mapping[int, int], scenario: Scenario) -> list[dict[str, Any]]:
     """The cells in this order, each by the plan of its last run; empty where one has no such plan.
 
     A plan is a kilobyte, so those of the other runs are not read. Of a run, since the cells of a
     long campaign would be looked up one by one.
     """
-    runs = Run.objects.filter(pk__in=last.values()).order_by()
+    runs = Run.objects.filter(pk__in=last_run_of.values()).order_by()
     plans = {
         cell: (version, plan or {})
         for cell, version, plan in runs.values_list("cell_id", "cell_version", "plan")
     }
-    found = []
-    for cell in last:
+    cell_entries = []
+    for cell in last_run_of:
         version, plan = plans[cell]
         try:
             read = RunPlan.from_json(plan)
@@ -59,7 +59,7 @@ def _cells(last: Mapping[int, int], scenario: Scenario) -> list[dict[str, Any]]:
             return []
         if read.clusters or read.cores:
             return []
-        found.append(
+        cell_entries.append(
             {
                 "cell": cell,
                 "version": version,
@@ -70,4 +70,4 @@ def _cells(last: Mapping[int, int], scenario: Scenario) -> list[dict[str, Any]]:
                 "is_fresh": scenario.changes_data(read.levels),
             }
         )
-    return found
+    return cell_entries

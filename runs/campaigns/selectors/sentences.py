@@ -22,9 +22,11 @@ def of_campaign(campaign: Campaign) -> list[str]:
 
     In the reader's language. Nine queries where they are not kept.
     """
-    known = caching.versions([campaign.pk])
+    cache_versions = caching.versions([campaign.pk])
     return caching.answer(
-        ("sentences", campaign.pk), known.results, lambda: [each.text for each in made(campaign)]
+        ("sentences", campaign.pk),
+        cache_versions.results,
+        lambda: [sentence.text for sentence in made(campaign)],
     )
 
 
@@ -36,6 +38,8 @@ def made(campaign: Campaign) -> list[Sentence]:
     rows = Tables(campaign, metric.name).conclusions()
     words = factor_names.words(campaign).among(row.levels for row in rows)
     return [
-        Sentence(summary.of_pair(*names, own), any(row.comparison.is_proven for row in own))
-        for names, own in summary.by_pair(rows, words).items()
+        Sentence(
+            summary.of_pair(*names, ratio_rows), any(row.comparison.is_proven for row in ratio_rows)
+        )
+        for names, ratio_rows in summary.by_pair(rows, words).items()
     ]

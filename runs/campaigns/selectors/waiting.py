@@ -33,16 +33,16 @@ def of_campaign(campaign: Campaign) -> list[Hindrance]:
     All runs of a server use the same further machines, so one plan for each server is read.
     """
     runs = campaign.runs.filter(state__in=WAITING, server__isnull=False)
-    first = (
+    first_runs = (
         runs.order_by("server_id", "pk")
         .distinct("server_id")
         .only("campaign_id", "server_id", "plan")
     )
-    groups = [machines_of(run) for run in first]
+    groups = [machines_of(run) for run in first_runs]
     used = Q(pk__in={server_id for group in groups for server_id in group})
     if campaign.topology_id is not None:
         used |= Q(nodes__topology=campaign.topology_id)
-    servers = {each.pk: each for each in Server.objects.filter(used).distinct()}
+    servers = {server.pk: server for server in Server.objects.filter(used).distinct()}
     together = [[servers[pk] for pk in group if pk in servers] for group in groups]
     return [*_unusable(servers.values()), *_unserved(together)]
 
@@ -52,7 +52,7 @@ def held_up(slugs: Collection[str]) -> list[Hindrance]:
     if not slugs:
         return []
     servers = Server.objects.filter(slug__in=slugs).order_by("name", "pk")
-    return [each for each in _unusable(servers) if each.kind == "not_ready"]
+    return [hindrance for hindrance in _unusable(servers) if hindrance.kind == "not_ready"]
 
 
 def of_site(server: Server) -> list[Hindrance]:
@@ -70,35 +70,37 @@ def of_run(run: Run) -> list[Hindrance]:
         return []
     machines = machines_of(run)
     servers = list(Server.objects.filter(pk__in=machines))
-    found = _unusable(servers)
+    unusable = _unusable(servers)
     if run.state == Run.State.LOST:
-        found = [each for each in found if each.kind == "not_ready"]
-    found += _unserved([servers])
+        unusable = [hindrance for hindrance in unusable if hindrance.kind == "not_ready"]
+    unusable += _unserved([servers])
     held = Lease.objects.filter(server__in=machines, run__isnull=False).exclude(run=run)
     busy = held.select_related("server").order_by("server__name")
-    return found + [Hindrance(each.server, "busy") for each in busy]
+    return unusable + [Hindrance(lease.server, "busy") for lease in busy]
 
 
 def _unusable(servers: Iterable[Server]) -> list[Hindrance]:
-    found = []
+    hindrances = []
     for server in servers:
         if server.state != Server.State.READY:
-            found.append(Hindrance(server, "not_ready"))
+            hindrances.append(Hindrance(server, "not_ready"))
         elif server.is_maintained:
-            found.append(Hindrance(server, "maintained"))
+            hindrances.append(Hindrance(server, "maintained"))
         elif server.needs_sweep:
             kind = "not_swept" if server.was_swept_in_vain else "to_sweep"
-            found.append(Hindrance(server, kind))
-    return found
+            hindrances.append(Hindrance(server, kind))
+    return hindrances
 
 
 def _unserved(groups: Iterable[Sequence[Server]]) -> list[Hindrance]:
     """One for each group of machines that no single live worker reaches."""
-    found = []
+    hindrances = []
     for machines in groups:
-        needed = sorted({each.site for each in machines if each.site})
+        needed = sorted({server.site for server in machines if server.site})
         if not sites.have_a_worker(needed):
-            first = next(each for each in machines if each.site)
+            first_server = next(server for server in machines if server.site)
             text = ", ".join(needed)
-            found.append(Hindrance(first, "unserved", text, health_checks.to_serve(needed)))
-    return found
+            hindrances.append(
+                Hindrance(first_server, "unserved", text, health_checks.to_serve(needed))
+            )
+    return hindrances

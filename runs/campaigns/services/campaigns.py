@@ -137,10 +137,16 @@ def prioritise(*, campaign: Campaign, priority: int) -> Campaign:
 def _refuse_of_others(draft: Draft, project: int | None) -> None:
     """Raise ServiceError where the campaign would show what is private in another project."""
     scripts = workloads.versions(draft.levels.get(workloads.SCRIPT_FACTOR, ()))
-    configurations = {each.pk for each in draft.configurations if each is not None}
+    configurations = {
+        configuration.pk for configuration in draft.configurations if configuration is not None
+    }
     for field, model, keys in (
         ("configuration", Configuration, configurations),
-        (workloads.SCRIPT_FACTOR, WorkloadVersion, {each.pk for each in scripts.values()}),
+        (
+            workloads.SCRIPT_FACTOR,
+            WorkloadVersion,
+            {workload_version.pk for workload_version in scripts.values()},
+        ),
     ):
         rows = model._default_manager.filter(pk__in=keys)
         if keys and projects.usable(rows, in_project=project).count() < len(keys):
@@ -156,8 +162,10 @@ def _wake_servers(campaign: Campaign) -> None:
 
 def _campaign(design: Design, by: User | None, project: Project | None) -> Campaign:
     draft = design.draft
-    used = [each or configurations.built_in() for each in draft.configurations]
-    revisions = [configurations.current_revision(configuration=each) for each in used]
+    used = [configuration or configurations.built_in() for configuration in draft.configurations]
+    revisions = [
+        configurations.current_revision(configuration=configuration) for configuration in used
+    ]
     is_one = len(used) == 1
     campaign = Campaign(
         title=draft.title.strip(),
@@ -188,31 +196,42 @@ def _campaign(design: Design, by: User | None, project: Project | None) -> Campa
     if not is_one:
         CampaignConfiguration.objects.bulk_create(
             CampaignConfiguration(
-                campaign=campaign, configuration=each, revision=revision, ordinal=ordinal
+                campaign=campaign, configuration=configuration, revision=revision, ordinal=ordinal
             )
-            for ordinal, (each, revision) in enumerate(zip(used, revisions, strict=True), start=1)
+            for ordinal, (configuration, revision) in enumerate(
+                zip(used, revisions, strict=True), start=1
+            )
         )
     return campaign
 
 
 def _cells(campaign: Campaign, design: Design) -> list[tuple[Cell, DesignCell, Part]]:
-    own = workloads.versions(design.draft.levels.get(workloads.SCRIPT_FACTOR, ()))
-    planned = [(each, part) for part in design.parts for each in part.cells]
-    made = [
+    version_of_level = workloads.versions(design.draft.levels.get(workloads.SCRIPT_FACTOR, ()))
+    planned = [
+        (design_cell, server_part)
+        for server_part in design.parts
+        for design_cell in server_part.cells
+    ]
+    cells = [
         Cell(
             campaign=campaign,
             ordinal=ordinal,
-            levels=dict(each.levels),
-            workload_version=own.get(str(each.levels.get(workloads.SCRIPT_FACTOR))),
-            key=json.dumps(each.levels, sort_keys=True),
-            installation=each.installation,
-            version=each.installation.version,
-            version_num=each.installation.version_num,
+            levels=dict(design_cell.levels),
+            workload_version=version_of_level.get(
+                str(design_cell.levels.get(workloads.SCRIPT_FACTOR))
+            ),
+            key=json.dumps(design_cell.levels, sort_keys=True),
+            installation=design_cell.installation,
+            version=design_cell.installation.version,
+            version_num=design_cell.installation.version_num,
         )
-        for ordinal, (each, _part) in enumerate(planned, start=1)
+        for ordinal, (design_cell, _part) in enumerate(planned, start=1)
     ]
-    Cell.objects.bulk_create(made)
-    return [(cell, each, part) for cell, (each, part) in zip(made, planned, strict=True)]
+    Cell.objects.bulk_create(cells)
+    return [
+        (cell, design_cell, server_part)
+        for cell, (design_cell, server_part) in zip(cells, planned, strict=True)
+    ]
 
 
 def _queue(
@@ -220,11 +239,17 @@ def _queue(
 ) -> None:
     """One random order for all; each server then takes its own runs from it."""
     frozen = [
-        plans.freeze(campaign=campaign, part=part, cell=each, design=design, of=cell)
-        for cell, each, part in cells
+        plans.freeze(
+            campaign=campaign,
+            server_part=server_part,
+            cell=design_cell,
+            design=design,
+            cell_row=cell,
+        )
+        for cell, design_cell, server_part in cells
     ]
-    kept = plans.without_needless_templates(frozen, campaign.repeats)
-    stored = [plan.as_json() for plan in kept]
+    kept_plans = plans.without_needless_templates(frozen, campaign.repeats)
+    stored = [plan.as_json() for plan in kept_plans]
     order = random_order.of_rounds(len(cells), campaign.repeats, campaign.seed)
     queued = [
         _run(campaign, cells[index][0], repeat, position, cells[index][2].server)

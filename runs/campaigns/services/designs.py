@@ -84,12 +84,12 @@ class Part:
     @cached_property
     def loaded(self) -> tuple[DesignCell, ...]:
         """One cell for each cluster that is loaded, whichever runs then copy it."""
-        made: dict[str, DesignCell] = {}
-        for each in self.cells:
-            settings, options = each.cluster_settings, each.initdb_options
-            made_of = (each.installation.pk, settings, options, each.cluster.data)
-            made.setdefault(repr(made_of), each)
-        return tuple(made.values())
+        loaded_cells: dict[str, DesignCell] = {}
+        for design_cell in self.cells:
+            settings, options = design_cell.cluster_settings, design_cell.initdb_options
+            made_of = (design_cell.installation.pk, settings, options, design_cell.cluster.data)
+            loaded_cells.setdefault(repr(made_of), design_cell)
+        return tuple(loaded_cells.values())
 
 
 @dataclass(frozen=True)
@@ -125,12 +125,12 @@ class Design:
     @property
     def cells(self) -> list[DesignCell]:
         """The cells of all servers, in display order."""
-        return [cell for part in self.parts for cell in part.cells]
+        return [cell for server_part in self.parts for cell in server_part.cells]
 
     @property
     def left_out(self) -> list[DesignCell]:
         """The cells of all servers that are not measured, since their version cannot run them."""
-        return [cell for part in self.parts for cell in part.left_out]
+        return [cell for server_part in self.parts for cell in server_part.left_out]
 
     @property
     def kind(self) -> str:
@@ -144,18 +144,21 @@ class Design:
     @property
     def fits(self) -> list[InstallationFit]:
         """What each installation gets from each configuration."""
-        return [fit for part in self.parts for fit in part.fits]
+        return [fit for server_part in self.parts for fit in server_part.fits]
 
     @property
     def is_complete(self) -> bool:
         """Whether every parameter is given, and the scenario knows every level."""
-        given, scenario = self.draft, self.scenario
+        design_draft, scenario = self.draft, self.scenario
         return all(
-            [given.parameters.get(each.name) is not None for each in scenario.parameters]
+            [
+                design_draft.parameters.get(parameter.name) is not None
+                for parameter in scenario.parameters
+            ]
             + [
                 factor.accepts(level)
                 for factor in scenario.factors
-                for level in given.levels.get(factor.name, ())
+                for level in design_draft.levels.get(factor.name, ())
             ]
         )
 
@@ -163,31 +166,40 @@ class Design:
         """Rough times of (loading its cluster, a run). Only for a complete design."""
         return self.scenario.procedure.seconds({**self.draft.parameters, **cell.levels})
 
-    def needed_bytes(self, part: Part) -> int | None:
+    def needed_bytes(self, server_part: Part) -> int | None:
         """The free space that a server needs; None for an incomplete design."""
         if not self.is_complete:
             return None
-        given, scenario = self.draft.parameters, self.scenario
+        parameters, scenario = self.draft.parameters, self.scenario
         sizes = [
-            (scenario.procedure.sizes({**given, **each.levels}), scenario.changes_data(each.levels))
-            for each in part.loaded
+            (
+                scenario.procedure.sizes({**parameters, **design_cell.levels}),
+                scenario.changes_data(design_cell.levels),
+            )
+            for design_cell in server_part.loaded
         ]
         # Runs that write keep templates only if there is room for one more cluster.
-        shared = sum(each.disk_bytes for each, writes in sizes if not writes)
-        own = max((each.disk_bytes for each, writes in sizes if writes), default=0)
-        further = self.further(part) * max((each.disk_bytes for each, _writes in sizes), default=0)
-        run_bytes = max((each.run_bytes for each, _writes in sizes), default=0)
-        recorded = monitors.needed_bytes(given)
-        return shared + own + further + run_bytes + recorded + BYTES_TO_SPARE
+        shared = sum(sizes.disk_bytes for sizes, writes in sizes if not writes)
+        own_bytes = max((sizes.disk_bytes for sizes, writes in sizes if writes), default=0)
+        further_bytes = self.further(server_part) * max(
+            (sizes.disk_bytes for sizes, _writes in sizes), default=0
+        )
+        run_bytes = max((sizes.run_bytes for sizes, _writes in sizes), default=0)
+        recorded = monitors.needed_bytes(parameters)
+        return shared + own_bytes + further_bytes + run_bytes + recorded + BYTES_TO_SPARE
 
-    def further(self, part: Part) -> int:
+    def further(self, server_part: Part) -> int:
         """How many clusters a run has on its server at most, besides its own."""
         if self.cluster_machines:
             return 0
         return max(
             (
-                len(self.scenario.arrangement(each.installation.version_num, each.levels))
-                for each in part.cells
+                len(
+                    self.scenario.arrangement(
+                        design_cell.installation.version_num, design_cell.levels
+                    )
+                )
+                for design_cell in server_part.cells
             ),
             default=0,
         )
@@ -205,26 +217,30 @@ def resolve(draft: Draft) -> Design:
     variants = tuple(islice(_variants(draft), MOST_VARIANTS))
     told_apart = campaign_builds.levels(draft.installations)
     combinations = list(islice(_combinations(draft, scenario, varied), MOST_CELLS))
-    parts, room = [], MOST_CELLS
+    server_parts, room = [], MOST_CELLS
     for server in draft.servers:
-        part = _part(draft, scenario, server, present, variants, combinations, told_apart, room)
-        parts.append(part)
-        room -= len(part.cells) + len(part.left_out)
+        server_part = _part(
+            draft, scenario, server, present, variants, combinations, told_apart, room
+        )
+        server_parts.append(server_part)
+        room -= len(server_part.cells) + len(server_part.left_out)
     is_cut = len(combinations) == MOST_CELLS
-    own = prod(map(len, varied.values())) if is_cut else len(combinations)
+    number_of_combinations = prod(map(len, varied.values())) if is_cut else len(combinations)
     return Design(
         draft=draft,
         scenario=scenario,
         factors=_factors(draft, varied, told_apart),
         variants=variants,
-        parts=tuple(parts),
-        generators=tuple(Machine(each, present[each.pk]) for each in draft.generators),
-        cluster_machines=tuple(Machine(each, present[each.pk]) for each in draft.cluster_servers),
-        count=sum(len(part.installations) for part in parts)
+        parts=tuple(server_parts),
+        generators=tuple(Machine(server, present[server.pk]) for server in draft.generators),
+        cluster_machines=tuple(
+            Machine(server, present[server.pk]) for server in draft.cluster_servers
+        ),
+        count=sum(len(server_part.installations) for server_part in server_parts)
         * len(draft.configurations)
         * prod(len(set(values)) for values in draft.settings.values())
-        * own
-        - sum(len(part.left_out) for part in parts),
+        * number_of_combinations
+        - sum(len(server_part.left_out) for server_part in server_parts),
     )
 
 
@@ -240,9 +256,13 @@ def _part(
 ) -> Part:
     """A server's part of a draft, with at most `room` cells."""
     is_alone = len(draft.servers) == 1
-    chosen = [each for each in draft.installations if is_alone or each.server_id == server.pk]
-    installations = tuple(sorted(chosen, key=lambda each: each.version_num))
-    where: dict[str, Level] = {} if is_alone else {SERVER: server.slug}
+    chosen = [
+        installation
+        for installation in draft.installations
+        if is_alone or installation.server_id == server.pk
+    ]
+    installations = tuple(sorted(chosen, key=lambda installation: installation.version_num))
+    server_level: dict[str, Level] = {} if is_alone else {SERVER: server.slug}
     hardware = server.hardware
     memory = hardware.memory_bytes if hardware else None
     fits = tuple(_fits(installations, variants, memory))
@@ -255,13 +275,13 @@ def _part(
             {
                 VERSION: fit.installation.version,
                 **told_apart[fit.installation.pk],
-                **where,
+                **server_level,
                 **variant.levels,
-                **own,
+                **combination,
             },
         )
         for fit, variant in zip(fits, [*variants] * len(installations), strict=True)
-        for own in combinations
+        for combination in combinations
     )
     cells, left_out = _parted(list(islice(every, room)))
     return Part(
@@ -280,13 +300,13 @@ def _parted(cells: Sequence[DesignCell]) -> tuple[tuple[DesignCell, ...], tuple[
 
     A version without any cell, or a level without any version, stays: that is a mistake.
     """
-    able = [each for each in cells if each.refusal is None]
-    versions = {each.installation.pk for each in able}
-    levels = {pair for each in able for pair in each.levels.items()}
+    able = [cell for cell in cells if cell.refusal is None]
+    versions = {cell.installation.pk for cell in able}
+    levels = {pair for cell in able for pair in cell.levels.items()}
 
-    def goes(each: DesignCell) -> bool:
-        refused = each.refusal and (each.refusal.factor, each.levels.get(each.refusal.factor))
-        return each.installation.pk in versions and refused in levels
+    def goes(cell: DesignCell) -> bool:
+        refused = cell.refusal and (cell.refusal.factor, cell.levels.get(cell.refusal.factor))
+        return cell.installation.pk in versions and refused in levels
 
     return tuple(filterfalse(goes, cells)), tuple(filter(goes, cells))
 
@@ -294,13 +314,13 @@ def _parted(cells: Sequence[DesignCell]) -> tuple[tuple[DesignCell, ...], tuple[
 def _fits(
     installations: Sequence[Installation], variants: Sequence[Variant], memory: int | None
 ) -> Iterator[InstallationFit]:
-    for each in installations:
-        major = fitted_configurations.major_of(each)
+    for installation in installations:
+        major = fitted_configurations.major_of(installation)
         for variant in variants:
             fitted = fitted_configurations.fitted(
                 variant.content, major, memory_bytes=memory, varied=variant.varied
             )
-            yield InstallationFit(each, fitted, variant.configuration, variant.varied)
+            yield InstallationFit(installation, fitted, variant.configuration, variant.varied)
 
 
 def _combinations(
@@ -314,7 +334,7 @@ def _combinations(
 
 
 def _are_known(scenario: Scenario, levels: Mapping[str, Any]) -> bool:
-    return all(each.accepts(levels.get(each.name)) for each in scenario.factors)
+    return all(factor.accepts(levels.get(factor.name)) for factor in scenario.factors)
 
 
 def _cell(
@@ -325,18 +345,18 @@ def _cell(
     levels: Mapping[str, Any],
 ) -> DesignCell:
     installation = fit.installation
-    wanted = ClusterOptions()
+    cluster_options = ClusterOptions()
     if _are_known(scenario, levels):
-        wanted = scenario.cluster(installation.version_num, levels)
+        cluster_options = scenario.cluster(installation.version_num, levels)
     if draft.treatment.statements:
         library = {"shared_preload_libraries": evidence.LIBRARY}
-        wanted = replace(wanted, required={**wanted.required, **library})
+        cluster_options = replace(cluster_options, required={**cluster_options.required, **library})
     return DesignCell(
         installation=installation,
         levels=levels,
         variant=variant,
         fitted=fit.fitted,
-        cluster=wanted,
+        cluster=cluster_options,
         refusal=scenario.refusal(installation.version_num, levels),
     )
 
@@ -347,18 +367,18 @@ def _variants(draft: Draft) -> Iterator[Variant]:
     configurations = draft.configurations
     for configuration in configurations:
         slug = configuration.slug if configuration else ""
-        own: dict[str, Level] = {CONFIGURATION: slug} if len(configurations) > 1 else {}
+        own_levels: dict[str, Level] = {CONFIGURATION: slug} if len(configurations) > 1 else {}
         for combination in product(*settings.values()):
             varied = dict(zip(settings, combination, strict=True))
-            yield Variant(own | varied, configuration, content(configuration), varied)
+            yield Variant(own_levels | varied, configuration, content(configuration), varied)
 
 
 def _varied(draft: Draft, scenario: Scenario) -> dict[str, list[Level]]:
     """The scenario's factors with each level once, in display order; without empty ones."""
     factors = {factor.name: factor for factor in scenario.factors}
     ordered = {
-        name: factors[name].ordered(given)
-        for name, given in draft.levels.items()
+        name: factors[name].ordered(factor_levels)
+        for name, factor_levels in draft.levels.items()
         if name in factors
     }
     ordered |= {name: [] for name in factors if name not in ordered}
@@ -371,15 +391,23 @@ def _factors(
     told_apart: Mapping[int, Mapping[str, Level]],
 ) -> dict[str, list[Level]]:
     """All factors: versions, builds, servers, configurations, settings, the scenario's own."""
-    ordered = sorted(draft.installations, key=lambda each: each.version_num)
-    found: dict[str, list[Level]] = {VERSION: list(dict.fromkeys(each.version for each in ordered))}
+    ordered = sorted(draft.installations, key=lambda installation: installation.version_num)
+    levels_of: dict[str, list[Level]] = {
+        VERSION: list(dict.fromkeys(installation.version for installation in ordered))
+    }
     for name in (campaign_builds.BLOCK_SIZE, campaign_builds.BUILD, campaign_builds.BINDIR):
-        levels = [told_apart[each.pk][name] for each in ordered if name in told_apart[each.pk]]
+        levels = [
+            told_apart[installation.pk][name]
+            for installation in ordered
+            if name in told_apart[installation.pk]
+        ]
         if levels:
-            found[name] = list(dict.fromkeys(levels))
+            levels_of[name] = list(dict.fromkeys(levels))
     if len(draft.servers) > 1:
-        found[SERVER] = [each.slug for each in draft.servers]
+        levels_of[SERVER] = [server.slug for server in draft.servers]
     if len(draft.configurations) > 1:
-        found[CONFIGURATION] = [each.slug if each else "" for each in draft.configurations]
-    found |= {name: list(dict.fromkeys(values)) for name, values in draft.settings.items()}
-    return found | {name: list(levels) for name, levels in varied.items()}
+        levels_of[CONFIGURATION] = [
+            configuration.slug if configuration else "" for configuration in draft.configurations
+        ]
+    levels_of |= {name: list(dict.fromkeys(values)) for name, values in draft.settings.items()}
+    return levels_of | {name: list(levels) for name, levels in varied.items()}

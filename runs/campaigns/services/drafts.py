@@ -68,13 +68,18 @@ class Draft:
     @property
     def configurations(self) -> tuple[Configuration | None, ...]:
         """The configurations, each once, the baseline first; None is the built-in one."""
-        given = (self.configuration, *self.more_configurations)
-        return tuple({each.pk if each else None: each for each in given}.values())
+        all_configurations = (self.configuration, *self.more_configurations)
+        return tuple(
+            {
+                configuration.pk if configuration else None: configuration
+                for configuration in all_configurations
+            }.values()
+        )
 
     @property
     def servers(self) -> tuple[Server, ...]:
         """The database servers, each once, the baseline first."""
-        return tuple({each.pk: each for each in (self.server, *self.more_servers)}.values())
+        return tuple({server.pk: server for server in (self.server, *self.more_servers)}.values())
 
     @property
     def repeats_at_most(self) -> int:
@@ -113,7 +118,8 @@ def stored(draft: Draft) -> dict[str, Any]:
         "installations": _keys(draft.installations),
         "client": draft.client.pk if draft.client else None,
         "configurations": [
-            each.pk if each else None for each in (draft.configuration, *draft.more_configurations)
+            configuration.pk if configuration else None
+            for configuration in (draft.configuration, *draft.more_configurations)
         ],
     }
 
@@ -126,28 +132,30 @@ def restored(stored: dict[str, Any]) -> Draft:
         Installation.objects.select_related("server"), [*stored["installations"], stored["client"]]
     )
     configurations = _found(Configuration.objects.all(), stored["configurations"])
-    configuration, *more = [configurations.get(each) for each in stored["configurations"]]
-    first, *others = [servers[each] for each in stored["servers"]]
+    configuration, *more_found = [configurations.get(key) for key in stored["configurations"]]
+    first_server, *other_servers = [servers[key] for key in stored["servers"]]
     return Draft(
         **{name: stored[name] for name in (*_PLAIN, "levels", "parameters", "settings")},
         treatment=Treatment.of(stored["treatment"]),
-        server=first,
-        more_servers=others,
-        generators=[servers[each] for each in stored["generators"]],
-        cluster_servers=[servers[each] for each in stored["cluster_servers"]],
+        server=first_server,
+        more_servers=other_servers,
+        generators=[servers[key] for key in stored["generators"]],
+        cluster_servers=[servers[key] for key in stored["cluster_servers"]],
         installations=[
-            installations[each] for each in stored["installations"] if each in installations
+            installations[key] for key in stored["installations"] if key in installations
         ],
         client=installations.get(stored["client"]),
         configuration=configuration,
-        more_configurations=[each for each in more if each is not None],
+        more_configurations=[
+            configuration for configuration in more_found if configuration is not None
+        ],
     )
 
 
 def _keys(rows: Sequence[Model]) -> list[int]:
-    return [each.pk for each in rows]
+    return [row.pk for row in rows]
 
 
 def _found(rows: QuerySet[Any], keys: Sequence[int | None]) -> dict[Any, Any]:
-    wanted = {each for each in keys if each is not None}
-    return rows.in_bulk(wanted) if wanted else {}
+    wanted_keys = {key for key in keys if key is not None}
+    return rows.in_bulk(wanted_keys) if wanted_keys else {}

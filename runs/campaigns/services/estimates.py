@@ -34,26 +34,26 @@ def setting_problems(design: Design) -> Iterator[Problem]:
         for name in (*cell.cluster.settings, *cell.cluster.required)
     }
     for name, levels in design.draft.settings.items():
-        place = f"settings/{name}"
+        field = f"settings/{name}"
         if not levels:
             message = _("%(factor)s has no level.") % {"factor": name}
-            yield Problem("no_level", message, _("Give at least one."), place)
+            yield Problem("no_level", message, _("Give at least one."), field)
         if name in factors or name.lower() in owned:
             message = _("The scenario sets %(name)s itself.") % {"name": name}
-            yield Problem("setting_is_scenarios", message, _("Leave it out."), place)
+            yield Problem("setting_is_scenarios", message, _("Leave it out."), field)
         yield from _alike(design, name, levels)
 
 
 def _alike(design: Design, name: str, levels: Sequence[str]) -> Iterator[Problem]:
     """Levels that write the same value differently, such as 1GB and 1024MB."""
-    majors = dict.fromkeys(major_of(each) for each in design.draft.installations)
+    majors = dict.fromkeys(major_of(installation) for installation in design.draft.installations)
     for major in majors:
-        seen: dict[object, str] = {}
+        level_of_value: dict[object, str] = {}
         for level in dict.fromkeys(levels):
             value = _value(name, level, major)
-            other = seen.setdefault(value, level)
-            if other != level:
-                words = {"name": name, "one": other, "other": level}
+            other_level = level_of_value.setdefault(value, level)
+            if other_level != level:
+                words = {"name": name, "one": other_level, "other": level}
                 message = _("%(name)s has the same value as %(one)s and as %(other)s.") % words
                 yield Problem("same_level", message, _("Leave one out."), f"settings/{name}")
                 return
@@ -61,14 +61,14 @@ def _alike(design: Design, name: str, levels: Sequence[str]) -> Iterator[Problem
 
 def _value(name: str, level: str, major: str) -> object:
     """The value as this version reads it; the text itself if the version does not know it."""
-    found = []
-    for own, text in fitting.fit({name: level}, major).settings.items():
-        known = setting(own, major)
+    own_values = []
+    for own_name, text in fitting.fit({name: level}, major).settings.items():
+        catalogued = setting(own_name, major)
         try:
-            found.append((own, values.parse(text, known) if known else text))
+            own_values.append((own_name, values.parse(text, catalogued) if catalogued else text))
         except values.BadValue:
-            found.append((own, text))
-    return tuple(found) or level
+            own_values.append((own_name, text))
+    return tuple(own_values) or level
 
 
 def problems(design: Design, runs: int) -> Iterator[Problem]:
@@ -113,12 +113,17 @@ def _objections(design: Design) -> Iterator[Problem]:
     """Why the scenario refuses cells, each reason once; also a design without any cell."""
     draft, scenario = design.draft, design.scenario
     problems = {
-        Problem("senseless_cell", _(each.reason) % each.words, _(each.remedy), each.of)
+        Problem(
+            "senseless_cell",
+            _(objection.reason) % objection.words,
+            _(objection.remedy),
+            objection.of,
+        )
         for cell in design.cells
-        if (each := scenario.objection(cell.levels, draft.parameters))
+        if (objection := scenario.objection(cell.levels, draft.parameters))
     }
     yield from sorted(problems, key=lambda problem: problem.message)
-    is_whole = all(draft.levels.get(each.name) for each in scenario.factors)
+    is_whole = all(draft.levels.get(factor.name) for factor in scenario.factors)
     if not design.cells and draft.installations and is_whole and all(draft.settings.values()):
         message = _("No combination of these levels belongs to the scenario.")
         remedy = _("Choose more levels, or change the parameter that limits them.")
@@ -182,14 +187,14 @@ class Estimate:
     notes: Sequence[str] = ()
 
 
-def estimate(of: Design | Draft) -> Estimate:
+def estimate(design_or_draft: Design | Draft) -> Estimate:
     """Count the runs, estimate the time, and find every problem.
 
     Works from a design, without a query; resolve a draft first.
     """
-    design = of if isinstance(of, Design) else resolve(of)
+    design = design_or_draft if isinstance(design_or_draft, Design) else resolve(design_or_draft)
     draft = design.draft
-    seconds = [_seconds(design, part) for part in design.parts]
+    seconds = [_seconds(design, server_part) for server_part in design.parts]
     together = sum if draft.generators or draft.cluster_servers else max
     planned_at_most = design.count * draft.repeats_at_most
     return Estimate(
@@ -204,12 +209,14 @@ def estimate(of: Design | Draft) -> Estimate:
     )
 
 
-def _seconds(design: Design, part: Part) -> tuple[float, float]:
+def _seconds(design: Design, server_part: Part) -> tuple[float, float]:
     """What a server takes at least and at most; 0 while a parameter is missing."""
     if not design.is_complete:
         return 0.0, 0.0
-    prepared = sum(design.seconds(each)[0] for each in part.loaded)
-    round_of_runs = sum(design.seconds(each)[1] + SECONDS_AROUND_A_RUN for each in part.cells)
+    prepared = sum(design.seconds(design_cell)[0] for design_cell in server_part.loaded)
+    round_of_runs = sum(
+        design.seconds(design_cell)[1] + SECONDS_AROUND_A_RUN for design_cell in server_part.cells
+    )
     draft = design.draft
     return (
         prepared + draft.repeats * round_of_runs,

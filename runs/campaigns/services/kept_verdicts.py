@@ -37,12 +37,12 @@ def is_wide(counts: Mapping[str, int]) -> bool:
     return sum(counts.values()) > MOST_RUNS
 
 
-def key(campaign_id: int, asked: str = "") -> tuple[str, int, str, str]:
-    """Of what is kept in a language; `asked` is what the address of the page says of the table."""
-    return "results", campaign_id, asked, get_language() or ""
+def key(campaign_id: int, page_query: str = "") -> tuple[str, int, str, str]:
+    """Of what is kept in a language; `page_query` is what the page's address says of the table."""
+    return "results", campaign_id, page_query, get_language() or ""
 
 
-def latest(campaign_id: int, asked: str = "") -> Latest | None:
+def latest(campaign_id: int, page_query: str = "") -> Latest | None:
     """What control made last; where the campaign is newer, control is asked for more. One query.
 
     None for uploads and in a transaction, where nothing is kept.
@@ -50,15 +50,15 @@ def latest(campaign_id: int, asked: str = "") -> Latest | None:
     version = caching.versions([campaign_id]).results
     if version is None:
         return None
-    ask = partial(celery_messages.judge_campaign, campaign_id, asked)
-    return caching.latest(key(campaign_id, asked), version, ask)
+    ask = partial(celery_messages.judge_campaign, campaign_id, page_query)
+    return caching.latest(key(campaign_id, page_query), version, ask)
 
 
-def keep(campaign_id: int, asked: str, make: Callable[[], Mapping[Any, object]]) -> None:
+def keep(campaign_id: int, page_query: str, make: Callable[[], Mapping[Any, object]]) -> None:
     """Keep what is made of a campaign as it is now, unless that was done, or a moment ago."""
     version = caching.versions([campaign_id]).results
     if version is not None:
-        caching.make_latest(key(campaign_id, asked), version, make)
+        caching.make_latest(key(campaign_id, page_query), version, make)
 
 
 def waits() -> bool:
@@ -71,6 +71,6 @@ def look() -> None:
     counts = transitions.add_up_counts()
     _changed.update(campaign for campaign, runs in counts.items() if runs > MOST_RUNS)
     for campaign in sorted(_changed):
-        known = latest(campaign)
-        if known is None or known.is_current:
+        latest_verdicts = latest(campaign)
+        if latest_verdicts is None or latest_verdicts.is_current:
             _changed.discard(campaign)

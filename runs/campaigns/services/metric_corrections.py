@@ -38,8 +38,8 @@ def correct(*, metric: Metric, unit: str, direction: str, title: str) -> Metric:
 
 def _sealed(metric: Metric) -> list[int]:
     runs = Measurement.objects.filter(metric=metric).order_by().values("run").distinct()
-    found = Seal.objects.filter(run__in=runs).order_by("run").values_list("run", flat=True)
-    sealed = list(found.distinct()[: MOST_SEALED + 1])
+    seals_of_runs = Seal.objects.filter(run__in=runs).order_by("run").values_list("run", flat=True)
+    sealed = list(seals_of_runs.distinct()[: MOST_SEALED + 1])
     if len(sealed) > MOST_SEALED:
         message = _("More than %(most)d sealed runs have this metric.") % {"most": MOST_SEALED}
         remedy = _("Upload further runs by another name, with the right unit and direction.")

@@ -7,9 +7,9 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def shuffled(given: Iterable[T], seed: int | str) -> list[T]:
+def shuffled(entries: Iterable[T], seed: int | str) -> list[T]:
     """What is given in an order that the seed decides."""
-    order = list(given)
+    order = list(entries)
     random.Random(seed).shuffle(order)  # noqa: S311 -- repeatable on purpose
     return order
 

@@ -61,30 +61,34 @@ def add_round(*, campaign: Campaign) -> int:
     Only when all runs have ended; not when somebody cancelled one of them, and not for a cell whose
     last run did not finish: the next one would most likely fail too.
     """
-    wanted = campaign.wanted_half_width
-    if wanted is None or campaign.runs.filter(state=Run.State.CANCELLED).exists():
+    half_width = campaign.wanted_half_width
+    if half_width is None or campaign.runs.filter(state=Run.State.CANCELLED).exists():
         return 0
     latest = _latest_runs(campaign)
-    made = max((run.repeat for run in latest.values()), default=0)
-    if not 0 < made < (campaign.most_repeats or 0):
+    rounds_made = max((run.repeat for run in latest.values()), default=0)
+    if not 0 < rounds_made < (campaign.most_repeats or 0):
         return 0
-    reason = _why(campaign, latest, wanted)
+    reason = _why(campaign, latest, half_width)
     try:
         with transaction.atomic():
-            return len(_queue(campaign, latest, _rounds(campaign, made), reason)) if reason else 0
+            return (
+                len(_queue(campaign, latest, _rounds(campaign, rounds_made), reason))
+                if reason
+                else 0
+            )
     except ServiceError as error:
         # The runs that there are stay; the campaign ends as it would without the wish for more.
         logger.warning("campaign %s gets no further round: %s", campaign.slug, error.message)
         return 0
 
 
-def _rounds(campaign: Campaign, made: int) -> int:
+def _rounds(campaign: Campaign, rounds_made: int) -> int:
     """One; an ablation has two looks only, and gets all rounds up to the second."""
     is_ablation = ablations.of_campaign(campaign.pk) is not None
-    return (campaign.most_repeats or 0) - made if is_ablation else 1
+    return (campaign.most_repeats or 0) - rounds_made if is_ablation else 1
 
 
-def _why(campaign: Campaign, latest: Mapping[int, Run], wanted: float) -> str:
+def _why(campaign: Campaign, latest: Mapping[int, Run], half_width: float) -> str:
     """Why another round is needed; empty if it is not.
 
     An ablation needs some if its first look did not decide. The step of a bisection that goes on
@@ -104,13 +108,15 @@ def _why(campaign: Campaign, latest: Mapping[int, Run], wanted: float) -> str:
         )
     metric = registry.get(campaign.scenario.slug).headline(campaign.reproduces)
     # On a machine that others use further rounds decide nothing.
-    taken = {cell for cell, each in validity.of_cells(latest).items() if each.was_machine_taken}
+    cells_taken = {
+        cell for cell, judged in validity.of_cells(latest).items() if judged.was_machine_taken
+    }
     scattered = [
         summary
         for cell_id, summary in metrics.summaries(campaign, metric).items()
-        if needs_more(summary, wanted) and cell_id in latest.keys() - taken
+        if needs_more(summary, half_width) and cell_id in latest.keys() - cells_taken
     ]
-    return _reason(scattered, wanted) if scattered else ""
+    return _reason(scattered, half_width) if scattered else ""
 
 
 @transaction.atomic
@@ -123,8 +129,8 @@ def add_rounds(*, campaign: Campaign, rounds: int) -> int:
     locked = Campaign.objects.select_for_update().get(pk=campaign.pk)
     latest = _latest_runs(locked)
     _check_rounds(locked, latest, rounds)
-    made = max(run.repeat for run in latest.values())
-    locked.looks = sorted({*locked.looks, made, made + rounds})
+    rounds_made = max(run.repeat for run in latest.values())
+    locked.looks = sorted({*locked.looks, rounds_made, rounds_made + rounds})
     locked.state = Campaign.State.QUEUED
     locked.save(update_fields=["looks", "state"])
     queued = _queue(locked, latest, rounds, _("Added: somebody asked for more rounds."))
@@ -156,16 +162,16 @@ def _latest_runs(campaign: Campaign) -> dict[int, Run]:
 
 def _queue(campaign: Campaign, latest: Mapping[int, Run], rounds: int, reason: str) -> list[Run]:
     """Complete rounds: all cells have the same repeat in it, each round has its own order."""
-    last = _last_position(campaign)
-    made = max(run.repeat for run in latest.values())
+    last_position = _last_position(campaign)
+    rounds_made = max(run.repeat for run in latest.values())
     queued = []
-    for repeat in range(made + 1, made + rounds + 1):
-        order = random_order.shuffled(sorted(latest), f"{campaign.seed}/{last}")
+    for repeat in range(rounds_made + 1, rounds_made + rounds + 1):
+        order = random_order.shuffled(sorted(latest), f"{campaign.seed}/{last_position}")
         queued += [
-            _another(latest[cell], repeat, last + place)
-            for place, cell in enumerate(order, start=1)
+            _another(latest[cell], repeat, last_position + offset)
+            for offset, cell in enumerate(order, start=1)
         ]
-        last += len(order)
+        last_position += len(order)
     copied = {cell: plans.copied(run) for cell, run in latest.items()}
     plans.store(queued, [copied[run.cell_id] for run in queued])
     return _announced(queued, "repeat_added", [reason] * len(queued))
@@ -192,13 +198,13 @@ def _another(run: Run, repeat: int, position: int, again_of: Run | None = None) 
     )
 
 
-def _reason(scattered: Sequence[Summary], wanted: float) -> str:
+def _reason(scattered: Sequence[Summary], wanted_width: float) -> str:
     """The width of the widest interval of a cell, and the width that was asked for."""
     widths = [half_width(summary) for summary in scattered]
-    known = [width for width in widths if width is not None]
-    if len(known) < len(widths):
+    known_widths = [width for width in widths if width is not None]
+    if len(known_widths) < len(widths):
         return _("Added: a single run says nothing about the spread.")
-    words = {"width": 100 * max(known), "wanted": 100 * wanted}
+    words = {"width": 100 * max(known_widths), "wanted": 100 * wanted_width}
     return _("Added: the interval is ±%(width).1f %%, and ±%(wanted).1f %% was asked for.") % words
 
 
@@ -206,26 +212,26 @@ def _last_position(campaign: Campaign) -> int:
     return campaign.runs.aggregate(last=Max("position"))["last"] or 0
 
 
-def remeasure(*, campaign: Campaign, like: Mapping[Run, str]) -> list[Run]:
+def remeasure(*, campaign: Campaign, reason_of: Mapping[Run, str]) -> list[Run]:
     """Queue a copy of each of these runs, with a reason, shuffled by the campaign's seed.
 
     Call it in a transaction that has locked the campaign. Raises `plan_of_other_version`.
     """
-    last = _last_position(campaign)
+    last_position = _last_position(campaign)
     repeats = dict(
-        campaign.runs.filter(cell__in={run.cell_id for run in like})
+        campaign.runs.filter(cell__in={run.cell_id for run in reason_of})
         .order_by()
         .values_list("cell")
         .annotate(Max("repeat"))
     )
-    by_key = sorted(like, key=lambda run: run.pk)
-    order = random_order.shuffled(by_key, f"{campaign.seed}/{last}")
+    by_key = sorted(reason_of, key=lambda run: run.pk)
+    order = random_order.shuffled(by_key, f"{campaign.seed}/{last_position}")
     queued = []
-    for place, run in enumerate(order, start=1):
+    for offset, run in enumerate(order, start=1):
         repeats[run.cell_id] += 1
-        queued.append(_another(run, repeats[run.cell_id], last + place, again_of=run))
+        queued.append(_another(run, repeats[run.cell_id], last_position + offset, again_of=run))
     plans.store(queued, [plans.copied(run) for run in order])
-    return _announced(queued, "measured_again", [like[run] for run in order])
+    return _announced(queued, "measured_again", [reason_of[run] for run in order])
 
 
 LEFT_OUT = gettext_noop("Doubtful: this campaign leaves such runs out, by its own rule.")
@@ -247,16 +253,16 @@ def add_remeasured(*, campaign: Campaign) -> int:
         plan__isnull=False,
         again=None,
     )
-    wanted = {
+    reason_of = {
         run: _("Run %(id)d is doubtful or invalid, and is measured again.") % {"id": run.pk}
         for run in doubtful.select_related("again_of")
         if _times_before(run) < campaign.remeasures
     }
-    if not wanted:
+    if not reason_of:
         return 0
     try:
         with transaction.atomic():
-            return len(remeasure(campaign=campaign, like=wanted))
+            return len(remeasure(campaign=campaign, reason_of=reason_of))
     except ServiceError as error:
         logger.warning("campaign %s measures nothing again: %s", campaign.slug, error.message)
         return 0
@@ -267,9 +273,9 @@ def leave_out(*, campaign: Campaign) -> int:
     if not campaign.leaves_out_doubtful:
         return 0
     doubtful = campaign.runs.filter(Run.DOUBTFUL)
-    left = list(doubtful.select_for_update().order_by("pk").defer("plan"))
-    _withdraw(left, Run.State.WITHDRAWN, LEFT_OUT)
-    return len(left)
+    doubtful_runs = list(doubtful.select_for_update().order_by("pk").defer("plan"))
+    _withdraw(doubtful_runs, Run.State.WITHDRAWN, LEFT_OUT)
+    return len(doubtful_runs)
 
 
 def leave_out_invalid(run: Run) -> None:

@@ -30,12 +30,12 @@ def offered(server: Server) -> dict[str, bool]:
 
 def needed_privileges(treatment: Treatment, server: Server) -> list[str]:
     """The actions that a run with the treatment performs as root on a database server."""
-    wanted = {
+    is_wanted_by_name = {
         "drop_caches": treatment.cold_cache,
         "governor": bool(treatment.governor),
         "perf": treatment.profile and "perf" in server.privileges,
     }
-    return [name for name, is_wanted in wanted.items() if is_wanted]
+    return [name for name, is_wanted in is_wanted_by_name.items() if is_wanted]
 
 
 def problems(draft: Draft) -> Iterator[Problem]:
@@ -67,22 +67,22 @@ def _governor_problems(
     for server in (*servers, *generators):
         if offered(server)["governor"]:
             facts = _facts(server)
-            known = str(facts["governor"]).split() if "governor" in facts else None
-            yield from _cpufreq_problems(server, known)
+            known_governors = str(facts["governor"]).split() if "governor" in facts else None
+            yield from _cpufreq_problems(server, known_governors)
 
 
-def _cpufreq_problems(server: Server, found: Sequence[str] | None) -> Iterator[Problem]:
+def _cpufreq_problems(server: Server, governors: Sequence[str] | None) -> Iterator[Problem]:
     """Why its governor cannot be changed, given those in use; None means not known."""
     name = {"server": server.name}
-    if found is None:
+    if governors is None:
         return
-    if not found:
+    if not governors:
         message = _("%(server)s has no CPU governor (no cpufreq), as most virtual machines.") % name
         remedy = _("Leave the governor out, or choose another server.")
         yield Problem("no_cpufreq", message, remedy, "governor")
-    elif len(found) > 1 or found[0] not in privileged.GOVERNORS:
+    elif len(governors) > 1 or governors[0] not in privileged.GOVERNORS:
         message = _("The governor of %(server)s could not be restored: it is %(found)s.")
-        words = {**name, "found": ", ".join(found)}
+        words = {**name, "found": ", ".join(governors)}
         remedy = _("Give all its processors one of these, and inspect the server again: %(names)s.")
         names = {"names": ", ".join(privileged.GOVERNORS)}
         yield Problem("cannot_be_set_back", message % words, remedy % names, "governor")
@@ -92,16 +92,16 @@ def _cpu_problems(field: str, text: str, machines: Sequence[Server]) -> Iterator
     if not text:
         return
     try:
-        wanted = max(cpus.parse(text))
+        highest_cpu = max(cpus.parse(text))
     except ValueError:
         message = _("%(text)s is not a list of CPUs.") % {"text": text[:40]}
         yield Problem("not_a_cpu_list", message, _("Give numbers and ranges, as in 0-3,8."), field)
         return
     for machine in machines:
         threads = machine.hardware.threads if machine.hardware else None
-        if threads and wanted >= threads:
+        if threads and highest_cpu >= threads:
             message = _("%(server)s has no CPU %(number)d.")
-            words = {"server": machine.name, "number": wanted}
+            words = {"server": machine.name, "number": highest_cpu}
             remedy = _("Choose from 0 to %(last)d.") % {"last": threads - 1}
             yield Problem("out_of_range", message % words, remedy, field)
 
@@ -127,17 +127,17 @@ def _evidence_problems(
         message = _("strace counts system calls or shows stacks, and not both at once.")
         yield Problem("one_tracer_only", message, _("Queue two campaigns."), "stacks")
     since = {"waits": evidence.WAITS_SINCE, "io": evidence.IO_SINCE}
-    for each in installations:
-        for name, first in since.items():
-            if getattr(treatment, name) and each.version_num < first:
+    for installation in installations:
+        for name, first_version in since.items():
+            if getattr(treatment, name) and installation.version_num < first_version:
                 message = _(
                     "PostgreSQL %(version)s does not provide this: it was added in %(since)s."
                 )
-                words = {"version": each.version, "since": version_text(first)}
+                words = {"version": installation.version, "since": version_text(first_version)}
                 yield Problem("version_too_old", message % words, _("Leave one out."), name)
-        if treatment.statements and evidence.LIBRARY not in each.extensions:
+        if treatment.statements and evidence.LIBRARY not in installation.extensions:
             message = _("%(installation)s does not have the extension %(extension)s.")
-            words = {"extension": evidence.LIBRARY, "installation": str(each)}
+            words = {"extension": evidence.LIBRARY, "installation": str(installation)}
             remedy = _("Install PostgreSQL's contrib modules there (postgresql-contrib).")
             yield Problem("missing_extension", message % words, remedy, "statements")
 

@@ -33,17 +33,17 @@ NO_WORDS = designs.Words({}, {})
 def context(request: HttpRequest, campaign: Campaign, versions: Versions = NEVER) -> dict[str, Any]:
     """What the part of the page needs, in up to three queries; the points to choose are kept."""
     user = cast(User, request.user)
-    found = annotation_selectors.of_campaign(campaign)
-    is_about_points = any(each.cell is not None for each in found)
+    annotations_found = annotation_selectors.of_campaign(campaign)
+    is_about_points = any(annotation.cell is not None for annotation in annotations_found)
     words = designs.words(campaign) if is_about_points else NO_WORDS
     return {
         "annotations": [
             {
-                "annotation": each,
-                "point": _point(each.cell, words),
-                "may_change": annotations.may_change(each, user),
+                "annotation": annotation,
+                "point": _point(annotation.cell, words),
+                "may_change": annotations.may_change(annotation, user),
             }
-            for each in found
+            for annotation in annotations_found
         ],
         "annotation_kinds": Annotation.Kind.choices,
         "annotation_options": caching.html(
@@ -58,21 +58,23 @@ def context(request: HttpRequest, campaign: Campaign, versions: Versions = NEVER
 @addresses.action("annotation-add", Right.ANNOTATE, of="campaign")
 def annotation_add(request: HttpRequest, slug: str) -> HttpResponse:
     """Add to a campaign, or to one of its cells."""
-    seen = projects.visible(Campaign.objects.select_related("scenario"), to=request.user)
-    campaign = get_object_or_404(seen, slug=slug)
+    visible_campaigns = projects.visible(
+        Campaign.objects.select_related("scenario"), to=request.user
+    )
+    campaign = get_object_or_404(visible_campaigns, slug=slug)
     key = request.POST.get("cell", "")
     cell = get_object_or_404(campaign.cells, pk=int(key)) if key.isdecimal() else None
     text, kind = request.POST.get("text", ""), request.POST.get("kind", Annotation.Kind.NOTE)
-    given = {"campaign": campaign, "text": text, "kind": kind, "cell": cell}
-    return _done(request, campaign, annotations.add, **given)
+    fields = {"campaign": campaign, "text": text, "kind": kind, "cell": cell}
+    return _done(request, campaign, annotations.add, **fields)
 
 
 @addresses.action("annotation-change", Right.ANNOTATE)
 def annotation_change(request: HttpRequest, annotation_id: int) -> HttpResponse:
     """Change its text."""
     annotation = _annotation(request, annotation_id)
-    given = {"annotation": annotation, "text": request.POST.get("text", "")}
-    return _done(request, annotation.campaign, annotations.change, **given)
+    fields = {"annotation": annotation, "text": request.POST.get("text", "")}
+    return _done(request, annotation.campaign, annotations.change, **fields)
 
 
 @addresses.action("annotation-delete", Right.ANNOTATE)
@@ -96,14 +98,14 @@ def on_lines(figure: Figure, campaign: Campaign, metric_name: str, factor: str) 
     return _marked(figure, noted, places)
 
 
-def on_plots(figure: Figure, campaign: Campaign, shown: list[Plot]) -> Figure:
+def on_plots(figure: Figure, campaign: Campaign, plots: list[Plot]) -> Figure:
     """The same for a published chart."""
     noted = _noted(campaign)
     by_name = figure["layout"]["xaxis"].get("type") == "category"
     spots = {
         cell.pk: spot
         for cell, _texts in noted
-        for plot in shown
+        for plot in plots
         if (spot := plot.spot(cell, by_name=by_name))
     }
     return _marked(figure, noted, spots)
@@ -117,7 +119,7 @@ def _marked(
     marks = [
         Mark(
             *places[cell.pk],
-            "\n".join(each.text for each in written),
+            "\n".join(annotation.text for annotation in written),
             f"#annotation-{written[0].pk}",
         )
         for cell, written in noted
@@ -127,32 +129,39 @@ def _marked(
 
 
 def _noted(campaign: Campaign) -> list[tuple[Cell, list[Annotation]]]:
-    found: dict[int, tuple[Cell, list[Annotation]]] = {}
-    for each in annotation_selectors.of_campaign(campaign):
-        if each.cell is not None:
-            found.setdefault(each.cell.pk, (each.cell, []))[1].append(each)
-    return list(found.values())
+    annotations_of: dict[int, tuple[Cell, list[Annotation]]] = {}
+    for annotation in annotation_selectors.of_campaign(campaign):
+        if annotation.cell is not None:
+            annotations_of.setdefault(annotation.cell.pk, (annotation.cell, []))[1].append(
+                annotation
+            )
+    return list(annotations_of.values())
 
 
 def _annotation(request: HttpRequest, annotation_id: int) -> Annotation:
-    seen = projects.visible(Campaign.objects.all(), to=request.user)
-    listed = annotation_selectors.listed().select_related("campaign__scenario")
-    return get_object_or_404(listed.filter(campaign__in=seen), pk=annotation_id)
+    visible_campaigns = projects.visible(Campaign.objects.all(), to=request.user)
+    all_annotations = annotation_selectors.listed().select_related("campaign__scenario")
+    return get_object_or_404(
+        all_annotations.filter(campaign__in=visible_campaigns), pk=annotation_id
+    )
 
 
 def _done(
-    request: HttpRequest, subject: Campaign, act: Callable[..., object], **given: Any
+    request: HttpRequest, subject: Campaign, act: Callable[..., object], **fields: Any
 ) -> HttpResponse:
     """Act; then the part of the page for htmx, without it a redirect to the page."""
     error = None
     try:
-        act(**given, by=cast(User, request.user))
+        act(**fields, by=cast(User, request.user))
     except ServiceError as refusal:
         error = refusal
     if getattr(request, "htmx", False):
-        shown = {"campaign": subject, "user": request.user, **context(request, subject)}
-        shown |= {"annotation_error": error, "typed": request.POST.get("text", "") if error else ""}
-        return render(request, "campaigns/_parts.html#annotations", shown)
+        page_context = {"campaign": subject, "user": request.user, **context(request, subject)}
+        page_context |= {
+            "annotation_error": error,
+            "typed": request.POST.get("text", "") if error else "",
+        }
+        return render(request, "campaigns/_parts.html#annotations", page_context)
     if error:
         pages.refused(request, error)
     address = reverse("campaign-detail", args=[subject.slug])
@@ -172,5 +181,5 @@ def _point(cell: Cell | None, words: designs.Words) -> str:
     """Version 16.14, Clients 8; empty for what is about the campaign as such."""
     if cell is None:
         return ""
-    levels = sorted(cell.levels.items(), key=lambda each: each[0] != "version")
+    levels = sorted(cell.levels.items(), key=lambda name_and_level: name_and_level[0] != "version")
     return words.listed(dict(levels))

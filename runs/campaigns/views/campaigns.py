@@ -57,15 +57,15 @@ LINKS = {
 
 def arrangements_of(design: Design) -> list[tuple[str, Drawing]]:
     """A drawing for each arrangement of the design, with its title; none of a single cluster."""
-    found: dict[object, tuple[str, Drawing]] = {}
+    drawings: dict[object, tuple[str, Drawing]] = {}
     for cell in design.parts[0].cells if design.parts else ():
         clusters = design.scenario.arrangement(cell.installation.version_num, cell.levels)
         level = cell.levels.get(arrangements.NAME)
-        key = (level, tuple((each.name, each.role) for each in clusters))
-        if key not in found and len(found) < MOST_DRAWINGS:
-            found[key] = (_title(level), drawing(_parts(design, cell, clusters)))
-    is_plain = all(len(drawn.boxes) <= 2 for _name, drawn in found.values())
-    return [] if is_plain and not design.generators else list(found.values())
+        key = (level, tuple((cluster.name, cluster.role) for cluster in clusters))
+        if key not in drawings and len(drawings) < MOST_DRAWINGS:
+            drawings[key] = (_title(level), drawing(_parts(design, cell, clusters)))
+    is_plain = all(len(drawn.boxes) <= 2 for _name, drawn in drawings.values())
+    return [] if is_plain and not design.generators else list(drawings.values())
 
 
 def _title(level: Any) -> str:
@@ -74,34 +74,40 @@ def _title(level: Any) -> str:
 
 
 def _parts(design: Design, cell: DesignCell, clusters: tuple[FurtherCluster, ...]) -> list[Part]:
-    own = design.parts[0].server.name
-    loads = [each.server.name for each in design.generators] or [own]
-    parts = [Part("load", name, "pgbench", _("load")) for name in loads]
+    own_name = design.parts[0].server.name
+    loads = [generator.server.name for generator in design.generators] or [own_name]
+    components = [Part("load", name, "pgbench", _("load")) for name in loads]
     if cell.levels.get(arrangements.NAME) == arrangements.POOLED:
-        machine = next((each.server.name for each in design.cluster_machines), own)
-        parts.append(Part("pool", machine, "PgBouncer", _("connection pool")))
-    version = f"PostgreSQL {cell.installation.version}"
-    parts.append(Part("database", own, MAIN if clusters else version, _("database")))
-    modes = _modes(cell.levels)
-    for place, each in enumerate(clusters):
-        machines = design.cluster_machines
-        machine = machines[place % len(machines)].server.name if machines else own
-        parts.append(
-            Part("further", machine, each.name, _(each.role), _(modes.get(place, "")) or "")
+        machine = next(
+            (cluster_machine.server.name for cluster_machine in design.cluster_machines), own_name
         )
-    return parts
+        components.append(Part("pool", machine, "PgBouncer", _("connection pool")))
+    version = f"PostgreSQL {cell.installation.version}"
+    components.append(Part("database", own_name, MAIN if clusters else version, _("database")))
+    modes = _modes(cell.levels)
+    for position, cluster in enumerate(clusters):
+        machines = design.cluster_machines
+        machine = machines[position % len(machines)].server.name if machines else own_name
+        components.append(
+            Part(
+                "further", machine, cluster.name, _(cluster.role), _(modes.get(position, "")) or ""
+            )
+        )
+    return components
 
 
 def _modes(levels: Mapping[str, Any]) -> dict[int, str]:
     """How each standby follows, by its place; of a scenario's own by its numbers of them."""
     level = levels.get(arrangements.NAME)
     if level in arrangements.MODES:
-        return {place: LINKS[mode] for place, mode in enumerate(arrangements.MODES[str(level)])}
+        return {
+            position: LINKS[mode] for position, mode in enumerate(arrangements.MODES[str(level)])
+        }
     if "sync_standbys" not in levels:
         return {}
     number = int(levels["sync_standbys"])
     mode = LINKS["quorum" if levels.get("synchronous_by") == "majority" else "sync"]
-    return {place: mode if place < number else LINKS["async"] for place in range(16)}
+    return {position: mode if position < number else LINKS["async"] for position in range(16)}
 
 
 PAGE_SIZE = 25
@@ -124,8 +130,8 @@ def campaign_list(request: HttpRequest) -> HttpResponse:
     """Campaigns that are not published, the newest first; or those of one origin."""
     origin = request.GET.get("origin", "")
     chosen = origin if origin in Origin.values else None
-    listed = campaign_selectors.listed() if chosen else campaign_selectors.unpublished()
-    filters = CampaignFilters(request.GET, listed, request=request)
+    campaigns_chosen = campaign_selectors.listed() if chosen else campaign_selectors.unpublished()
+    filters = CampaignFilters(request.GET, campaigns_chosen, request=request)
     page = pages.page(filters.qs, request.GET, size=PAGE_SIZE, to=request.user)
     context = {
         "origin": chosen,
@@ -140,37 +146,37 @@ def campaign_list(request: HttpRequest) -> HttpResponse:
 @addresses.form("campaign-new", Right.QUEUE)
 def campaign_new(request: HttpRequest) -> HttpResponse:
     """The form; a choice of scenario or server brings the fields that follow from it."""
-    given: QueryDict = request.POST if request.method == "POST" else request.GET
+    query: QueryDict = request.POST if request.method == "POST" else request.GET
     again = _again(request) if request.method != "POST" else None
-    given = _with_place(given, again) if again else given
-    servers = chosen_servers(given)
+    query = _with_place(query, again) if again else query
+    servers = chosen_servers(query)
     if not servers:
         return render(request, "campaigns/form.html")
-    scenario = _scenario(given)
+    scenario = _scenario(query)
     if request.method != "POST":
-        reproduced = _reproduced(given, servers)
+        reproduced = _reproduced(query, servers)
         if reproduced:
             scenario = reproduced.choice.scenario
         # A published design is scaled again for another server; other fields stay as typed.
         initial = {
             **(_initial(again) if again else {}),
-            **_kept(given, scenario, servers),
+            **_kept(query, scenario, servers),
             **(reproduced.initial if reproduced else {}),
         }
         form = CampaignForm(
             scenario=scenario, servers=servers, project=project_of(request), initial=initial
         )
         proposed = form.initial["title"]
-        form.initial["title"] = _own_title(given) or proposed
+        form.initial["title"] = _own_title(query) or proposed
         page = _form_page(request, form, reproduced=reproduced, proposed_title=proposed)
         # After htmx has requested other choices, it requests their estimate.
         return trigger_client_event(page, "choices", after="settle")
-    form = form_of(request, given, servers)
+    form = form_of(request, query, servers)
     if form.is_valid():
         with pages.faults_of(form):
             campaign = _queue(form.draft(), cast(User, request.user))
             return redirect("campaign-detail", slug=campaign.slug)
-    return _form_page(request, form, proposed_title=given.get("proposed_title", ""))
+    return _form_page(request, form, proposed_title=query.get("proposed_title", ""))
 
 
 @addresses.page("campaign-estimate", Right.QUEUE)
@@ -183,18 +189,20 @@ def campaign_estimate(request: HttpRequest) -> HttpResponse:
     return render(request, "campaigns/form.html#estimate", _estimated(form))
 
 
-def form_of(request: HttpRequest, given: QueryDict, servers: Sequence[Server]) -> CampaignForm:
+def form_of(request: HttpRequest, query: QueryDict, servers: Sequence[Server]) -> CampaignForm:
     """The form as it was sent, for these servers."""
     project = project_of(request)
-    return CampaignForm(given, scenario=_scenario(given), servers=servers, project=project)
+    return CampaignForm(query, scenario=_scenario(query), servers=servers, project=project)
 
 
 @addresses.page("campaign-detail")
 @vary_on_headers("HX-Request")
 def campaign_detail(request: HttpRequest, slug: str) -> HttpResponse:
     """The page, or its live part when htmx asks."""
-    listed = campaign_selectors.listed().select_related("topology", "published__source", "ablation")
-    campaign = get_object_or_404(projects.visible(listed, to=request.user), slug=slug)
+    all_campaigns = campaign_selectors.listed().select_related(
+        "topology", "published__source", "ablation"
+    )
+    campaign = get_object_or_404(projects.visible(all_campaigns, to=request.user), slug=slug)
     if hasattr(campaign, "published"):
         context = {"section": "archive", **published_page.context(request, campaign)}
         context |= annotations.context(request, campaign)
@@ -219,9 +227,11 @@ def campaign_detail(request: HttpRequest, slug: str) -> HttpResponse:
     if campaign.origin == Origin.IMPORTED:
         context["imports"] = Import.objects.filter(pk__in=campaign.runs.values("imported"))
     if campaign.origin == Origin.UPLOADED:
-        found = causes.page(histories.standing(campaign), number=MOST_CAUSES)
-        slower = (each.of("slower") for each in found.causes)
-        context["regressions"] = [each for each in slower if each is not None]
+        causes_found = causes.page(histories.standing(campaign), number=MOST_CAUSES)
+        slower = (cause.of("slower") for cause in causes_found.causes)
+        context["regressions"] = [
+            slower_cause for slower_cause in slower if slower_cause is not None
+        ]
     return render(request, "campaigns/detail.html", context)
 
 
@@ -251,10 +261,10 @@ def _form_page(
     return render(request, "campaigns/form.html", context)
 
 
-def _own_title(given: QueryDict) -> str:
+def _own_title(query: QueryDict) -> str:
     """The title that somebody typed; empty while it is the one that was proposed."""
-    title = given.get("title", "").strip()
-    return "" if title == given.get("proposed_title", "") else title
+    title = query.get("title", "").strip()
+    return "" if title == query.get("proposed_title", "") else title
 
 
 def _estimated(form: CampaignForm) -> dict[str, Any]:
@@ -274,7 +284,9 @@ def _estimated(form: CampaignForm) -> dict[str, Any]:
         "draft": draft,
         "can_show": floor.can_show(draft.repeats, rows) if floor else None,
         "compared_rows": rows,
-        "disk_bytes": max((design.needed_bytes(each) or 0 for each in design.parts), default=0),
+        "disk_bytes": max(
+            (design.needed_bytes(server_part) or 0 for server_part in design.parts), default=0
+        ),
         "matrix": matrix(design),
         "arrangements": arrangements_of(design),
         **fitted,
@@ -285,11 +297,11 @@ def _compared_rows(design: Design) -> int:
     """How many rows the table of verdicts will have: the more, the stricter is each of them."""
     cells = [
         Cell(
-            levels=dict(each.levels),
-            installation=each.installation,
-            version=each.installation.version,
+            levels=dict(cell.levels),
+            installation=cell.installation,
+            version=cell.installation.version,
         )
-        for each in design.cells
+        for cell in design.cells
     ]
     return max(1, len(ratio_pairs(cells)))
 
@@ -302,19 +314,21 @@ def _complaints(form: CampaignForm) -> list[str]:
     ]
 
 
-def chosen_servers(given: QueryDict) -> list[Server]:
+def chosen_servers(query: QueryDict) -> list[Server]:
     """The chosen server, and the further ones. None where there is no server."""
-    first = chosen_server(given)
-    if first is None:
+    first_server = chosen_server(query)
+    if first_server is None:
         return []
-    more = targets().filter(slug__in=given.getlist("more_servers")).exclude(pk=first.pk)
-    return [first, *more.order_by("name", "pk")]
+    more_servers = (
+        targets().filter(slug__in=query.getlist("more_servers")).exclude(pk=first_server.pk)
+    )
+    return [first_server, *more_servers.order_by("name", "pk")]
 
 
-def chosen_server(given: QueryDict) -> Server | None:
+def chosen_server(query: QueryDict) -> Server | None:
     """The chosen server; without a choice the first ready one, else the first."""
     return (
-        targets().filter(slug=given.get("server", "")).first()
+        targets().filter(slug=query.get("server", "")).first()
         or targets().filter(state=Server.State.READY).first()
         or targets().first()
     )
@@ -325,45 +339,49 @@ def targets() -> QuerySet[Server]:
     return Server.objects.exclude(base_dir="").select_related("hardware", "environment")
 
 
-def _scenario(given: Mapping[str, Any]) -> Scenario:
+def _scenario(query: Mapping[str, Any]) -> Scenario:
     """The chosen scenario; without a choice the first. An unknown one is refused by the form."""
     try:
-        return registry.get(str(given.get("scenario", "")))
+        return registry.get(str(query.get("scenario", "")))
     except KeyError:
         return registry.every()[0]
 
 
-def _reproduced(given: QueryDict, servers: Sequence[Server]) -> Reproduction | None:
+def _reproduced(query: QueryDict, servers: Sequence[Server]) -> Reproduction | None:
     """The published design that the address names, scaled to the servers."""
-    campaign = Campaign.objects.filter(slug=given.get("from", ""), published__isnull=False).first()
-    is_quick = given.get("quick", "") == "true"
-    found = reproduction(campaign, servers, is_quick=is_quick) if campaign else None
+    campaign = Campaign.objects.filter(slug=query.get("from", ""), published__isnull=False).first()
+    is_quick = query.get("quick", "") == "true"
+    reproduced = reproduction(campaign, servers, is_quick=is_quick) if campaign else None
     wants_other = (
-        found and given.get("scenario", found.choice.scenario.slug) != found.choice.scenario.slug
+        reproduced
+        and query.get("scenario", reproduced.choice.scenario.slug)
+        != reproduced.choice.scenario.slug
     )
-    return None if wants_other else found
+    return None if wants_other else reproduced
 
 
-def _kept(given: QueryDict, scenario: Scenario, servers: Sequence[Server]) -> dict[str, Any]:
+def _kept(query: QueryDict, scenario: Scenario, servers: Sequence[Server]) -> dict[str, Any]:
     """What was typed already and still has its place."""
     every = (*scenario.factors, *common_factors.offered(scenario))
     factors = [factor.name for factor in every]
     parameters = [parameter.name for parameter in scenario.parameters]
     names = ["repeats", "seed", "client", *KEPT, *factors, *parameters]
-    kept: dict[str, Any] = {name: given[name] for name in names if given.get(name)}
+    fields: dict[str, Any] = {name: query[name] for name in names if query.get(name)}
     # Of several boxes the first alone would be half an answer.
-    chosen = [each.name for each in every if isinstance(each, ChoiceFactor)]
-    ticked = still_ticked(given, servers) or of_versions(given.get("versions", ""), servers)
-    kept |= {"installations": ticked} if ticked else {}
-    more = given.getlist("more_configurations")
-    kept |= {"more_configurations": more} if more else {}
-    return kept | {name: given.getlist(name) for name in chosen if name in kept}
+    chosen = [factor.name for factor in every if isinstance(factor, ChoiceFactor)]
+    ticked = still_ticked(query, servers) or of_versions(query.get("versions", ""), servers)
+    fields |= {"installations": ticked} if ticked else {}
+    more_configurations = query.getlist("more_configurations")
+    fields |= {"more_configurations": more_configurations} if more_configurations else {}
+    return fields | {name: query.getlist(name) for name in chosen if name in fields}
 
 
 def _again(request: HttpRequest) -> Draft | None:
     """The design of the campaign that the address names as `again`; a refusal is shown."""
-    shown = projects.visible(Campaign.objects.filter(origin=Origin.EXECUTED), to=request.user)
-    campaign = shown.filter(slug=request.GET.get("again", "")).first()
+    visible_campaigns = projects.visible(
+        Campaign.objects.filter(origin=Origin.EXECUTED), to=request.user
+    )
+    campaign = visible_campaigns.filter(slug=request.GET.get("again", "")).first()
     if campaign is None:
         return None
     with pages.refusals(request):
@@ -371,13 +389,13 @@ def _again(request: HttpRequest) -> Draft | None:
     return None
 
 
-def _with_place(given: QueryDict, draft: Draft) -> QueryDict:
+def _with_place(query: QueryDict, draft: Draft) -> QueryDict:
     """What the address gives, and the scenario and servers of the design where it gives none."""
-    found = given.copy()
-    found.setlistdefault("scenario", [draft.scenario])
-    found.setlistdefault("server", [draft.server.slug])
-    found.setlistdefault("more_servers", [each.slug for each in draft.more_servers])
-    return found
+    completed = query.copy()
+    completed.setlistdefault("scenario", [draft.scenario])
+    completed.setlistdefault("server", [draft.server.slug])
+    completed.setlistdefault("more_servers", [server.slug for server in draft.more_servers])
+    return completed
 
 
 def _initial(draft: Draft) -> dict[str, Any]:
@@ -392,12 +410,15 @@ def _initial(draft: Draft) -> dict[str, Any]:
         **{name: ", ".join(map(str, levels)) for name, levels in draft.levels.items()},
         "title": _("%(title)s, again") % {"title": draft.title[:180]},
         "installations": list(
-            dict.fromkeys(each.version if several else each.pk for each in draft.installations)
+            dict.fromkeys(
+                installation.version if several else installation.pk
+                for installation in draft.installations
+            )
         ),
         "configuration": draft.configuration.pk if draft.configuration else None,
-        "more_configurations": [each.slug for each in draft.more_configurations],
+        "more_configurations": [configuration.slug for configuration in draft.more_configurations],
         "client": draft.client.pk if draft.client else None,
-        "generators": [each.slug for each in draft.generators],
-        "cluster_servers": [each.slug for each in draft.cluster_servers],
+        "generators": [generator.slug for generator in draft.generators],
+        "cluster_servers": [server.slug for server in draft.cluster_servers],
         "wanted_percent": None if half is None else round(half * 100, 6),
     }

@@ -235,7 +235,9 @@ class CampaignForm(treatment_fields.TreatmentFields):
             None if data is None else treatment_fields.as_offered(data, servers),
             initial=_initial(scenario, servers) | dict(initial or {}),
         )
-        self.choice("scenario").choices = [(each.slug, _(each.title)) for each in registry.every()]
+        self.choice("scenario").choices = [
+            (scenario_there.slug, _(scenario_there.title)) for scenario_there in registry.every()
+        ]
         targets = Server.objects.exclude(base_dir="")  # the others are only hops
         targets = targets.order_by("name", "pk").select_related("hardware", "environment")
         self.choice("server").queryset = targets
@@ -249,7 +251,7 @@ class CampaignForm(treatment_fields.TreatmentFields):
         ).order_by("-pgbench_version_num", "bindir")
         self.choice("generators").queryset = self.choice("cluster_servers").queryset = (
             Server.objects.filter(state=Server.State.READY)
-            .exclude(pk__in=[each.pk for each in servers])
+            .exclude(pk__in=[server.pk for server in servers])
             .exclude(base_dir="")
             .order_by("name", "pk")
         )
@@ -270,19 +272,21 @@ class CampaignForm(treatment_fields.TreatmentFields):
         chosen = (
             cast(QueryDict, self.data).getlist(name) if self.is_bound else self.initial.get(name)
         )
-        keys = [str(each) for each in (chosen if isinstance(chosen, list) else [chosen]) if each]
+        keys = [str(key) for key in (chosen if isinstance(chosen, list) else [chosen]) if key]
         return (
             ~Q(origin=Configuration.Origin.PUBLISHED)
             | Q(pk__in=published.values("configuration"))
             | Q(slug__in=keys)
-            | Q(pk__in=[each for each in keys if each.isdecimal() and len(each) < DIGITS])
+            | Q(pk__in=[key for key in keys if key.isdecimal() and len(key) < DIGITS])
         )
 
     def _offer_installations(self, initial: Mapping[str, Any]) -> None:
         if len(self.servers) == 1:
             present = self.servers[0].installations.filter(removed_at=None)
             self.choice("installations").queryset = present
-            self.choice("installations").versions = Counter(each.version for each in present)
+            self.choice("installations").versions = Counter(
+                installation.version for installation in present
+            )
             return
         field = treatment_fields.VersionsField(
             label=_("PostgreSQL versions"),
@@ -298,10 +302,10 @@ class CampaignForm(treatment_fields.TreatmentFields):
 
     def clean(self) -> dict[str, Any]:
         """Adaptive repeats need both their numbers."""
-        given = super().clean() or {}
-        if given.get("wanted_percent") and not given.get("most_repeats"):
+        fields = super().clean() or {}
+        if fields.get("wanted_percent") and not fields.get("most_repeats"):
             self.add_error("most_repeats", _("Also say when to stop."))
-        return given
+        return fields
 
     def choice(self, name: str) -> Any:
         """A field whose choices depend on the database or the registry."""
@@ -311,24 +315,31 @@ class CampaignForm(treatment_fields.TreatmentFields):
     def factor_fields(self) -> list[tuple[forms.BoundField, bool]]:
         """The fields of the scenario's factors, and whether they are choices."""
         factors = self.definition.factors
-        return [(self[each.name], isinstance(each, ChoiceFactor)) for each in factors]
+        return [(self[factor.name], isinstance(factor, ChoiceFactor)) for factor in factors]
 
     @property
     def scenario_cards(self) -> list[tuple[Any, Any]]:
         """Each scenario to choose, and the question that it answers."""
-        questions_of = [_(THEMES.get(each.slug, each.description)) for each in registry.every()]
+        questions_of = [
+            _(THEMES.get(scenario_there.slug, scenario_there.description))
+            for scenario_there in registry.every()
+        ]
         return list(zip(self["scenario"], questions_of, strict=True))
 
     @property
     def parameter_fields(self) -> list[tuple[forms.BoundField, str]]:
         """The fields of the scenario's parameters, with their units."""
-        return [(self[each.name], each.unit) for each in self.definition.parameters]
+        return [(self[parameter.name], parameter.unit) for parameter in self.definition.parameters]
 
     def untouched(self) -> "CampaignForm":
         """This form as it would be sent without a change: what the first estimate is of."""
         data = QueryDict(mutable=True)
-        for name, given in self.initial.items():
-            value = self.fields[name].prepare_value(given) if name in self.fields else given
+        for name, initial_value in self.initial.items():
+            value = (
+                self.fields[name].prepare_value(initial_value)
+                if name in self.fields
+                else initial_value
+            )
             if value is not None:
                 data.setlist(name, value if isinstance(value, list) else [str(value)])
         return CampaignForm(
@@ -337,33 +348,39 @@ class CampaignForm(treatment_fields.TreatmentFields):
 
     def draft(self) -> Draft:
         """The campaign asked for. Only of a valid form."""
-        given = self.cleaned_data
-        configuration, more = self._configurations(given)
-        levels = {each.name: given[each.name] for each in self.definition.factors}
-        levels |= {each.name: given[each.name] for each in self.common if given[each.name]}
+        fields = self.cleaned_data
+        configuration, more_configurations = self._configurations(fields)
+        levels = {factor.name: fields[factor.name] for factor in self.definition.factors}
+        levels |= {
+            factor.name: fields[factor.name] for factor in self.common if fields[factor.name]
+        }
         return Draft(
-            **{name: given[name] for name in SAME},
-            installations=self._installations(given),
+            **{name: fields[name] for name in SAME},
+            installations=self._installations(fields),
             levels=levels,
-            parameters={each.name: given[each.name] for each in self.definition.parameters},
-            wanted_half_width=given["wanted_percent"] and given["wanted_percent"] / 100,
-            priority=given["priority"] or 0,
-            remeasures=1 if given["remeasures"] is None else given["remeasures"],
+            parameters={
+                parameter.name: fields[parameter.name] for parameter in self.definition.parameters
+            },
+            wanted_half_width=fields["wanted_percent"] and fields["wanted_percent"] / 100,
+            priority=fields["priority"] or 0,
+            remeasures=1 if fields["remeasures"] is None else fields["remeasures"],
             configuration=configuration,
-            more_configurations=more,
+            more_configurations=more_configurations,
             reproduces=self.reproduces(),
             treatment=self.treatment(),
         )
 
     def _configurations(
-        self, given: Mapping[str, Any]
+        self, fields: Mapping[str, Any]
     ) -> tuple[Configuration | None, list[Configuration]]:
         """The baseline and the others; the built-in one by its row where there are others."""
-        baseline, more = given["configuration"], given["more_configurations"]
-        if more and baseline is None:
+        baseline, more_configurations = fields["configuration"], fields["more_configurations"]
+        if more_configurations and baseline is None:
             slug = configurations.FIXED_POINT_SLUG
             baseline = Configuration.objects.filter(slug=slug).first() or configurations.built_in()
-        return baseline, [each for each in more if each != baseline]
+        return baseline, [
+            configuration for configuration in more_configurations if configuration != baseline
+        ]
 
     @property
     def has_further_clusters(self) -> bool:
@@ -374,8 +391,8 @@ class CampaignForm(treatment_fields.TreatmentFields):
     def common_fields(self) -> list[tuple[forms.BoundField, bool, bool]]:
         """The fields of the factors that many scenarios can have: (field, choices, in use)."""
         return [
-            (self[each.name], isinstance(each, ChoiceFactor), bool(self[each.name].value()))
-            for each in self.common
+            (self[factor.name], isinstance(factor, ChoiceFactor), bool(self[factor.name].value()))
+            for factor in self.common
         ]
 
     @property
@@ -389,42 +406,45 @@ class CampaignForm(treatment_fields.TreatmentFields):
     def reproduces(self) -> str:
         """The published campaign that the form began with."""
         slug = self.data.get("from", "")
-        known = slug and Campaign.objects.filter(slug=slug, published__isnull=False).exists()
-        return slug if known else ""
+        is_known = slug and Campaign.objects.filter(slug=slug, published__isnull=False).exists()
+        return slug if is_known else ""
 
-    def _installations(self, given: Mapping[str, Any]) -> list[Installation]:
+    def _installations(self, fields: Mapping[str, Any]) -> list[Installation]:
         if len(self.servers) == 1:
-            return list(given["installations"])
-        found = Installation.objects.filter(server__in=self.servers, removed_at=None)
-        return list(found.filter(version__in=given["installations"]))
+            return list(fields["installations"])
+        installations_there = Installation.objects.filter(server__in=self.servers, removed_at=None)
+        return list(installations_there.filter(version__in=fields["installations"]))
 
 
 def _initial(scenario: Scenario, servers: Sequence[Server]) -> dict[str, Any]:
-    server, *others = servers
-    names = ", ".join(each.name for each in servers)
-    found = {
+    server, *other_servers = servers
+    names = ", ".join(server.name for server in servers)
+    initial = {
         "title": _("%(scenario)s on %(server)s") % {"scenario": _(scenario.title), "server": names},
         "scenario": scenario.slug,
         "server": server.slug,
-        "more_servers": [each.slug for each in others],
+        "more_servers": [workload_version.slug for workload_version in other_servers],
         "installations": []
-        if others
+        if other_servers
         else list(server.installations.filter(removed_at=None).values_list("pk", flat=True)),
         "repeats": REPEATS,
     }
     for factor in scenario.factors:
         is_choice = isinstance(factor, ChoiceFactor)
         default = list(factor.default) if is_choice else ", ".join(map(str, factor.default))
-        found[factor.name] = default
-    return found | {each.name: each.default for each in scenario.parameters}
+        initial[factor.name] = default
+    return initial | {parameter.name: parameter.default for parameter in scenario.parameters}
 
 
 def _levels(factor: AnyFactor, project: int | None) -> forms.Field:
     if isinstance(factor, ChoiceFactor):
         choices = [(choice, str(_(title))) for choice, title in factor.choices.items()]
         if factor.further:
-            own = workloads.offered(in_project=project)
-            choices += [(str(each), f"{each.workload.name} · {each}") for each in own]
+            own_versions = workloads.offered(in_project=project)
+            choices += [
+                (str(parameter), f"{parameter.workload.name} · {parameter}")
+                for parameter in own_versions
+            ]
         return treatment_fields.ChoicesField(label=_(factor.title), choices=choices)
     bounds = {"minimum": f"{factor.minimum:,}", "maximum": f"{factor.maximum:,}"}
     help_text = _("Whole numbers from %(minimum)s to %(maximum)s, with commas between.") % bounds

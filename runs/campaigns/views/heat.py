@@ -30,36 +30,43 @@ def matrix(design: Design) -> dict[str, Any] | None:
         default=VERSION,
     )
     columns = list(design.factors.get(across, ()))[:MOST_COLUMNS]
-    titles = {**own_titles(), **{each.name: _(each.title) for each in design.scenario.factors}}
+    titles = {
+        **own_titles(),
+        **{factor.name: _(factor.title) for factor in design.scenario.factors},
+    }
     varied = {name for name, levels in design.factors.items() if len(levels) > 1} | {VERSION}
     grouped: dict[str, dict[str, DesignCell]] = {}
     for cell in cells:
-        others = [
+        other_levels = [
             _level_text(name, level, titles, design)
             for name, level in cell.levels.items()
             if name != across and (name in varied or name not in design.factors)
         ]
-        grouped.setdefault(" · ".join(others), {})[str(cell.levels[across])] = cell
-    shown = list(grouped.items())[:MOST_ROWS]
+        grouped.setdefault(" · ".join(other_levels), {})[str(cell.levels[across])] = cell
+    shown_rows = list(grouped.items())[:MOST_ROWS]
     # None where the scenario measures no such combination.
     rows: list[dict[str, Any]] = [
         {
             "label": label,
             "cells": [
-                {"reason": reason_against(each)} if (each := found.get(str(level))) else None
+                {"reason": reason_against(design_cell)}
+                if (design_cell := cells_of_row.get(str(level)))
+                else None
                 for level in columns
             ],
         }
-        for label, found in shown
+        for label, cells_of_row in shown_rows
     ]
-    reasons = dict.fromkeys(each["reason"] for row in rows for each in row["cells"] if each)
+    reasons = dict.fromkeys(
+        cell_context["reason"] for row in rows for cell_context in row["cells"] if cell_context
+    )
     title = titles.get(across, _("Version") if across == VERSION else across)
     return {
         "factor": title,
         "columns": columns,
         "rows": rows,
-        "reasons": [each for each in reasons if each],
-        "more": len(grouped) - len(shown),
+        "reasons": [reason for reason in reasons if reason],
+        "more": len(grouped) - len(shown_rows),
     }
 
 
@@ -82,8 +89,12 @@ def _level_text(name: str, level: Any, titles: Mapping[str, str], design: Design
     if name == SERVER:
         return next((s.name for s in design.draft.servers if s.slug == level), str(level))
     if name == CONFIGURATION:
-        used = (each for each in design.draft.configurations if each and each.slug == level)
-        return next((_(each.name) for each in used), str(level))
+        used = (
+            configuration
+            for configuration in design.draft.configurations
+            if configuration and configuration.slug == level
+        )
+        return next((_(configuration.name) for configuration in used), str(level))
     return f"{titles.get(name, name)} {level}"
 
 
@@ -93,12 +104,12 @@ SHADES = (1.03, 1.1, 1.3, 2.0)
 MOST_CONDITIONS = 20
 
 
-def shade(found: Inference, direction: str) -> str:
+def shade(inference: Inference, direction: str) -> str:
     """Part of a style's name: for the better or the worse, and how far; empty if not proven."""
-    if not found.ratio or not found.is_proven:
+    if not inference.ratio or not inference.is_proven:
         return ""
-    strength = sum(max(found.ratio, 1 / found.ratio) >= size for size in SHADES)
-    is_better = (found.ratio > 1) == (direction != "lower")
+    strength = sum(max(inference.ratio, 1 / inference.ratio) >= size for size in SHADES)
+    is_better = (inference.ratio > 1) == (direction != "lower")
     return f"{'up' if is_better else 'down'}-{strength}" if strength else ""
 
 
@@ -125,14 +136,14 @@ def heat_table(
         return None
     ends = {row.head_label: row for row in totals}
 
-    def cell(found: Inference | None) -> dict[str, Any]:
-        if found is None:
+    def cell(inference: Inference | None) -> dict[str, Any]:
+        if inference is None:
             return {}
         return {
-            "change": change(found.ratio),
-            "shade": shade(found, direction),
-            "verdict": str(verdict_word(found)),
-            "doubt": validity.mark(found.judged),
+            "change": change(inference.ratio),
+            "shade": shade(inference, direction),
+            "verdict": str(verdict_word(inference)),
+            "doubt": validity.mark(inference.judged),
         }
 
     return {
@@ -142,11 +153,14 @@ def heat_table(
         "rows": [
             {
                 "version": version,
-                "cells": [cell(found[x].comparison if x in found else None) for x in conditions],
-                "step": cell(_together(next(iter(found.values())))),
+                "cells": [
+                    cell(rows_of_version[x].comparison if x in rows_of_version else None)
+                    for x in conditions
+                ],
+                "step": cell(_together(next(iter(rows_of_version.values())))),
                 "total": cell(_together(ends[version]) if version in ends else None),
             }
-            for version, found in by_head.items()
+            for version, rows_of_version in by_head.items()
         ],
     }
 

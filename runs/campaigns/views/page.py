@@ -72,7 +72,7 @@ def standing(campaign: Campaign) -> Standing:
 def stamp(
     campaign: Campaign,
     standing: Standing,
-    given: QueryDict,
+    query: QueryDict,
     versions: Versions,
     *,
     reader: Reader,
@@ -84,18 +84,18 @@ def stamp(
     if campaign.state not in LIVE or versions.whole is None:
         return ""
     is_under_way = any(standing.counts.get(state) for state in Run.ACTIVE)
-    shown = [
+    shown_values = [
         (campaign.pk, campaign.state, campaign.paused_at, campaign.priority, get_language()),
         (reader.pk, may_here({"user": reader}, "campaign-rounds", campaign)),
         sorted(standing.counts.items()),
-        [_key_of(each) for each in standing.hindrances],
+        [_key_of(hindrance) for hindrance in standing.hindrances],
         list(standing.silences),
-        parts.query(given),
+        parts.query(query),
         versions.whole,
         # The time that is left becomes less while no row changes.
         time.time() // ESTIMATE_SECONDS if is_under_way else None,
     ]
-    return hashlib.sha256(repr(shown).encode()).hexdigest()[:16]
+    return hashlib.sha256(repr(shown_values).encode()).hexdigest()[:16]
 
 
 def _key_of(hindrance: Hindrance) -> tuple[Any, ...]:
@@ -107,79 +107,79 @@ def _key_of(hindrance: Hindrance) -> tuple[Any, ...]:
         server.problem_remedy,
         server.maintenance_reason,
     )
-    known = (server.pk, server.slug, server.name, server.state)
-    return hindrance.kind, hindrance.sites, hindrance.remedy, *known, *problem
+    server_values = (server.pk, server.slug, server.name, server.state)
+    return hindrance.kind, hindrance.sites, hindrance.remedy, *server_values, *problem
 
 
 def versions_of(campaign: Campaign) -> Versions:
     """The versions of all that the page shows. One query; one more for what it reproduces."""
-    others: Sequence[int] = ()
+    other_keys: Sequence[int] = ()
     if campaign.reproduces:
-        found = Campaign.objects.filter(slug=campaign.reproduces, published__isnull=False)
-        others = list(found.values_list("pk", flat=True))
-    return caching.versions((campaign.pk, *others))
+        campaigns = Campaign.objects.filter(slug=campaign.reproduces, published__isnull=False)
+        other_keys = list(campaigns.values_list("pk", flat=True))
+    return caching.versions((campaign.pk, *other_keys))
 
 
 def live(
     campaign: Campaign,
     standing: Standing,
-    given: QueryDict,
+    query: QueryDict,
     versions: Versions = NEVER,
 ) -> dict[str, Any]:
-    """The part that changes while it runs; `given` says which pages of its tables are shown."""
+    """The part that changes while it runs; `query` says which pages of its tables are shown."""
     is_live = campaign.state in LIVE
     return {
         "campaign": campaign,
         "is_live": is_live,
         "silences": standing.silences,
         "hindrances": standing.hindrances,
-        "query": parts.query(given),
+        "query": parts.query(query),
         "progress": campaign_selectors.progress(campaign)
         if is_live
         else campaign_selectors.finished(standing.counts),
         "counts": standing.counts,
-        "shown": _shown(campaign, given, versions, is_wide=kept_verdicts.is_wide(standing.counts)),
+        "shown": _shown(campaign, query, versions, is_wide=kept_verdicts.is_wide(standing.counts)),
     }
 
 
 def _shown(
-    campaign: Campaign, given: QueryDict, versions: Versions, *, is_wide: bool
+    campaign: Campaign, query: QueryDict, versions: Versions, *, is_wide: bool
 ) -> dict[str, Any]:
     """What is the same for all readers, as HTML where it says nothing else.
 
     `lead` is the sentence of the whole. Of a wide campaign verdicts are those of `judged_at`, or
     there are none so far, while it `awaits_verdicts`.
     """
-    found = Found(campaign, given, versions)
-    key = (campaign.pk, parts.query(given))
-    table = _table_of(found) if is_wide else parts.of_ratios(given)
+    page_results = Found(campaign, query, versions)
+    key = (campaign.pk, parts.query(query))
+    table = _table_of(page_results) if is_wide else parts.of_ratios(query)
     latest = kept_verdicts.latest(campaign.pk, parts.query(table)) if is_wide else None
     if latest is None:
         wide_key = kept_verdicts.key(campaign.pk, parts.query(table))
-        made: Any = caching.answer(
-            wide_key, versions.results, lambda: verdicts.judged(found, table)[0]
+        verdict_values: Any = caching.answer(
+            wide_key, versions.results, lambda: verdicts.judged(page_results, table)[0]
         )
     else:
-        made = latest.value or ()
-    findings, sentences, more, has_history, results = Verdicts(*made)
+        verdict_values = latest.value or ()
+    findings, sentences, more_rounds_offered, has_history, results = Verdicts(*verdict_values)
 
     def progress() -> tuple[str, bool, int]:
         return (
-            written("campaigns/_kept.html#cells", _cells_of(found)),
-            campaign_selectors.can_retry(found.campaign),
-            campaign_selectors.measured_again(found.campaign),
+            written("campaigns/_kept.html#cells", _cells_of(page_results)),
+            campaign_selectors.can_retry(page_results.campaign),
+            campaign_selectors.measured_again(page_results.campaign),
         )
 
     figure = caching.html(
         ("figure", key),
         versions.results,
-        lambda: written("campaigns/_kept.html#figure", _figure_of(found)),
+        lambda: written("campaigns/_kept.html#figure", _figure_of(page_results)),
     )
     cells, can_retry, measured_again = caching.answer(("cells", key), versions.whole, progress)
     return {
         "findings": SafeString(findings),
         "lead": sentences[0] if sentences else "",
-        "more_rounds": more,
+        "more_rounds": more_rounds_offered,
         "has_history": has_history,
         "figure": figure,
         "results": SafeString(results),
@@ -193,49 +193,51 @@ def _shown(
     }
 
 
-def _table_of(found: Found) -> QueryDict:
+def _table_of(results: Found) -> QueryDict:
     """What the address says of the ratios, as far as there is such a table: control makes it."""
-    table = parts.of_ratios(found.given)
-    if parts.METRIC in table and table[parts.METRIC] not in {each.name for each in found.metrics}:
+    table = parts.of_ratios(results.given)
+    if parts.METRIC in table and table[parts.METRIC] not in {
+        metric.name for metric in results.metrics
+    }:
         del table[parts.METRIC]
     if parts.BY in table and table[parts.BY] not in (
         SERVER,
         *verdicts.TITLES,
-        *found.campaign.factors,
+        *results.campaign.factors,
     ):
         del table[parts.BY]
     return table
 
 
-def _figure_of(found: Found) -> dict[str, Any]:
-    if found.metric is None:
+def _figure_of(results: Found) -> dict[str, Any]:
+    if results.metric is None:
         return {}
     return {
-        "metric": found.metric,
-        "metrics": found.metrics,
-        "by": found.subject,
-        "figure": _figure(found.campaign, found.metric, found.grid, found.measured),
+        "metric": results.metric,
+        "metrics": results.metrics,
+        "by": results.subject,
+        "figure": _figure(results.campaign, results.metric, results.grid, results.measured),
     }
 
 
-def _cells_of(found: Found) -> dict[str, Any]:
-    campaign, grid = found.campaign, found.grid
+def _cells_of(results: Found) -> dict[str, Any]:
+    campaign, grid = results.campaign, results.grid
     return {
-        "metric": found.metric,
+        "metric": results.metric,
         "grid": grid,
         "most_open_rows": MOST_OPEN_ROWS,
         "factor_title": factor_title(campaign, grid.factor),
-        "rows": parts.part(grid.page, parts.CELLS, found.given) if grid.page else None,
+        "rows": parts.part(grid.page, parts.CELLS, results.given) if grid.page else None,
         "order": _marks(
             parts.listed(
                 campaign.runs.order_by("position").values_list("pk", "position", "state"),
                 parts.ORDER,
-                found.given,
+                results.given,
             )
         ),
         "troubled": _with_runs(
             parts.listed(
-                campaign_selectors.causes(campaign, TROUBLED), parts.TROUBLED_RUNS, found.given
+                campaign_selectors.causes(campaign, TROUBLED), parts.TROUBLED_RUNS, results.given
             )
         ),
     }
@@ -253,8 +255,8 @@ def _marks(order: parts.Part) -> parts.Part:
 
 
 def _with_runs(causes: parts.Part) -> parts.Part:
-    first = {pk for cause in causes.rows for pk in cause["runs"][:MOST_OF_A_CAUSE]}
-    runs = Run.objects.select_related("cell", "server").defer("plan").in_bulk(first)
+    run_keys = {pk for cause in causes.rows for pk in cause["runs"][:MOST_OF_A_CAUSE]}
+    runs = Run.objects.select_related("cell", "server").defer("plan").in_bulk(run_keys)
     rows = [
         {**cause, "runs": [runs[pk] for pk in cause["runs"][:MOST_OF_A_CAUSE] if pk in runs]}
         for cause in causes.rows
@@ -265,24 +267,36 @@ def _with_runs(causes: parts.Part) -> parts.Part:
 def conditions(campaign: Campaign, versions: Versions = NEVER) -> dict[str, SafeString]:
     """What was kept the same, and on what: HTML for all readers alike, kept until it changes."""
     key = ("conditions", campaign.pk)
-    found = caching.answer(key, versions.whole, lambda: _conditions_of(again(campaign, versions)))
-    return {name: SafeString(html) for name, html in found.items()}
+    html_of = caching.answer(key, versions.whole, lambda: _conditions_of(again(campaign, versions)))
+    return {name: SafeString(html) for name, html in html_of.items()}
 
 
 def _conditions_of(campaign: Campaign) -> dict[str, str]:
     machines = campaign_selectors.machines(campaign)
     counts = campaign_selectors.run_counts([campaign.pk])[campaign.pk]
-    shown = {"campaign": campaign, "machines": machines, "has_script": "finished" in counts}
+    machines_context = {
+        "campaign": campaign,
+        "machines": machines,
+        "has_script": "finished" in counts,
+    }
     built = list(filter(builds.words, builds.of_campaign(campaign)))
-    kept = {"constants": constants(campaign), "treatment": workloads.treatment_rows(campaign)}
-    named = {"campaign": campaign, "configurations": configurations.contained(campaign)}
+    constants_context = {
+        "constants": constants(campaign),
+        "treatment": workloads.treatment_rows(campaign),
+    }
+    configurations_context = {
+        "campaign": campaign,
+        "configurations": configurations.contained(campaign),
+    }
     return {
-        "servers": written("campaigns/_kept.html#servers", shown),
-        "machines": written("campaigns/_kept.html#machines", shown | {"builds": built}),
-        "parameters": written("campaigns/_kept.html#parameters", kept),
+        "servers": written("campaigns/_kept.html#servers", machines_context),
+        "machines": written("campaigns/_kept.html#machines", machines_context | {"builds": built}),
+        "parameters": written("campaigns/_kept.html#parameters", constants_context),
         # With their lines as they are, and as they were then: they may say something else by now.
-        "configurations": render_to_string("campaigns/_kept.html#configurations", named),
-        "take": render_to_string("campaigns/_parts.html#take", shown),
+        "configurations": render_to_string(
+            "campaigns/_kept.html#configurations", configurations_context
+        ),
+        "take": render_to_string("campaigns/_parts.html#take", machines_context),
     }
 
 

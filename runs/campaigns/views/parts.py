@@ -29,42 +29,44 @@ class Part:
     after: str = ""
 
 
-def listed(rows: Any, name: str, given: QueryDict) -> Part:
+def listed(rows: Any, name: str, query: QueryDict) -> Part:
     """The page of these rows that the address names, else the first."""
-    return part(Paginator(rows, SIZES[name]).get_page(given.get(name)), name, given)
+    return part(Paginator(rows, SIZES[name]).get_page(query.get(name)), name, query)
 
 
-def part(page: "Page[Any]", name: str, given: QueryDict) -> Part:
+def part(page: "Page[Any]", name: str, query_given: QueryDict) -> Part:
     """A page that was cut already, with its neighbours; those of the other tables stay."""
     return Part(
         name=name,
         rows=list(page),
         number=page.number,
         total=page.paginator.num_pages,
-        before=query(given, **{name: page.previous_page_number()}) if page.has_previous() else "",
-        after=query(given, **{name: page.next_page_number()}) if page.has_next() else "",
+        before=query(query_given, **{name: page.previous_page_number()})
+        if page.has_previous()
+        else "",
+        after=query(query_given, **{name: page.next_page_number()}) if page.has_next() else "",
     )
 
 
-def of_ratios(given: QueryDict, number: int | None = None) -> QueryDict:
+def of_ratios(query: QueryDict, number: int | None = None) -> QueryDict:
     """What the address says of the ratios: their page is the same whatever cells are shown."""
-    found = QueryDict(mutable=True)
-    found.update({name: str(given[name]) for name in (BY, METRIC) if given.get(name)})
-    if (number or number_of(given)) > 1:
-        found[RATIOS] = str(number or number_of(given))
-    return found
+    changed_query = QueryDict(mutable=True)
+    changed_query.update({name: str(query[name]) for name in (BY, METRIC) if query.get(name)})
+    if (number or number_of(query)) > 1:
+        changed_query[RATIOS] = str(number or number_of(query))
+    return changed_query
 
 
-def number_of(given: QueryDict) -> int:
+def number_of(query: QueryDict) -> int:
     """Of the page of ratios that the address names."""
-    text = str(given.get(RATIOS, ""))
+    text = str(query.get(RATIOS, ""))
     return int(text) if re.fullmatch("[0-9]{1,6}", text) else 1
 
 
-def query(given: QueryDict, **changed: int | str) -> str:
+def query(given_query: QueryDict, **changed: int | str) -> str:
     """The query string of the page of each table; empty where each is at its first."""
     pages = QueryDict(mutable=True)
     for name in (BY, METRIC, CELLS, *SIZES):
-        if value := changed.get(name) or given.get(name):
+        if value := changed.get(name) or given_query.get(name):
             pages[name] = str(value)
     return f"?{pages.urlencode()}" if pages else ""

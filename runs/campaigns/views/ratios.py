@@ -64,31 +64,43 @@ def findings(rows: Sequence[RatioRow], words: Words) -> list[Finding]:
     """The verdicts of each pair that was compared, with the levels that they hold for."""
     words = words.among(row.levels for row in rows)
     return [
-        Finding(of_pair(*names, own), _doubt(own), _verdicts(own, words), _weight(own))
-        for names, own in by_pair(rows, words).items()
+        Finding(
+            of_pair(*names, ratio_rows),
+            _doubt(ratio_rows),
+            _verdicts(ratio_rows, words),
+            _weight(ratio_rows),
+        )
+        for names, ratio_rows in by_pair(rows, words).items()
     ]
 
 
-def folded(found: Sequence[Finding]) -> dict[str, list[Finding]]:
+def folded(findings: Sequence[Finding]) -> dict[str, list[Finding]]:
     """What a page shows of many findings at once, the whole always first, and what is unfolded."""
-    if len(found) <= MOST_UNFOLDED:
-        return {"findings": list(found), "others": []}
-    first, *rest = found
-    heavy = sorted(rest, key=lambda each: -each.weight)[: MOST_UNFOLDED - 1]
-    shown = [each for each in heavy if each.weight]
-    return {"findings": [first, *shown], "others": [each for each in rest if each not in shown]}
+    if len(findings) <= MOST_UNFOLDED:
+        return {"findings": list(findings), "others": []}
+    first_finding, *rest_of_findings = findings
+    heavy = sorted(rest_of_findings, key=lambda finding: -finding.weight)[: MOST_UNFOLDED - 1]
+    shown_findings = [finding for finding in heavy if finding.weight]
+    return {
+        "findings": [first_finding, *shown_findings],
+        "others": [finding for finding in rest_of_findings if finding not in shown_findings],
+    }
 
 
 def _weight(rows: Sequence[RatioRow]) -> int:
     proven = [row.comparison for row in rows if row.comparison.is_proven]
-    return len(proven) + (LARGE if any(each.verdict == "slower" for each in proven) else 0)
+    return len(proven) + (
+        LARGE if any(inference.verdict == "slower" for inference in proven) else 0
+    )
 
 
 def _verdicts(rows: Sequence[RatioRow], words: Words) -> list[tuple[str, str, str]]:
-    alike = by_key(((row.comparison.verdict, TAKEN in row.comparison.reasons), row) for row in rows)
+    rows_alike = by_key(
+        ((row.comparison.verdict, TAKEN in row.comparison.reasons), row) for row in rows
+    )
     return [
-        (verdict, size_of_all([row.comparison for row in found]), _remark(found, words))
-        for (verdict, _is_taken), found in alike.items()
+        (verdict, size_of_all([row.comparison for row in ratio_rows]), _remark(ratio_rows, words))
+        for (verdict, _is_taken), ratio_rows in rows_alike.items()
     ]
 
 
@@ -103,19 +115,19 @@ def _doubt(rows: Iterable[RatioRow]) -> str:
 
 def _places(rows: Sequence[RatioRow], words: Words) -> str:
     """Where a verdict holds: "Clients 1, 2", or each combination where there are more factors."""
-    shown = rows[:MOST_PLACES]
+    shown_rows = rows[:MOST_PLACES]
     levels = [words.varied(row.levels) for row in rows]
-    if all(len(each) == 1 for each in levels):
+    if all(len(row_levels) == 1 for row_levels in levels):
         (name,) = levels[0]
         values = [
             str(words.level(name, level))
-            for each in levels[:MOST_PLACES]
-            for level in each.values()
+            for row_levels in levels[:MOST_PLACES]
+            for level in row_levels.values()
         ]
         places = words.named(name, ", ".join(values))
     else:
-        places = " · ".join(words.listed(row.levels) for row in shown)
-    return f"{places} {_more(len(rows) - len(shown))}".rstrip()
+        places = " · ".join(words.listed(row.levels) for row in shown_rows)
+    return f"{places} {_more(len(rows) - len(shown_rows))}".rstrip()
 
 
 def _more(number: int) -> str:
@@ -125,8 +137,8 @@ def _more(number: int) -> str:
 
 
 def _mark(row: RatioRow, reach: float) -> dict[str, Any] | None:
-    found = row.comparison
-    if not (found.ratio and found.low and found.high):
+    inference = row.comparison
+    if not (inference.ratio and inference.low and inference.high):
         return None
 
     def place(value: float) -> float:
@@ -134,7 +146,7 @@ def _mark(row: RatioRow, reach: float) -> dict[str, Any] | None:
 
     return {
         "unity": place(1),
-        "low": place(found.low),
-        "high": place(found.high),
-        "point": place(found.ratio),
+        "low": place(inference.low),
+        "high": place(inference.high),
+        "point": place(inference.ratio),
     }

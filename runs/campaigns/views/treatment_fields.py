@@ -47,7 +47,7 @@ class TreatmentFields(forms.Form):
     )
     governor = forms.ChoiceField(
         label=_("CPU governor during the run"),
-        choices=[("", _("as it is")), *((each, each) for each in privileged.GOVERNORS)],
+        choices=[("", _("as it is")), *((governor, governor) for governor in privileged.GOVERNORS)],
         required=False,
         help_text=_("The previous values are restored, however the run ends."),
     )
@@ -111,9 +111,12 @@ class TreatmentFields(forms.Form):
     @property
     def offered(self) -> dict[str, bool]:
         """What the servers permit, or what was asked for: then the problem is shown there."""
-        permitted = [treatments.offered(each) for each in self.servers]
+        permitted = [treatments.offered(server) for server in self.servers]
         names = ("cold_cache", "governor")
-        return {n: all(each[n] for each in permitted) or bool(self.data.get(n)) for n in names}
+        return {
+            n: all(permissions[n] for permissions in permitted) or bool(self.data.get(n))
+            for n in names
+        }
 
     @property
     def evidence_fields(self) -> list[forms.BoundField]:
@@ -127,7 +130,7 @@ class TreatmentFields(forms.Form):
     @property
     def not_permitting(self) -> list[Server]:
         """The servers on which something of it is not ticked."""
-        return [each for each in self.servers if not all(treatments.offered(each).values())]
+        return [server for server in self.servers if not all(treatments.offered(server).values())]
 
 
 # Of a campaign, and characters of a value, which is part of the cells' keys.
@@ -169,7 +172,7 @@ class ChoicesField(forms.MultipleChoiceField):
         if not isinstance(value, str):
             return value
         # Levels may have blanks in their names: "sequential read, sequential write".
-        return [each.strip() for each in re.split(r"[,、;]+", value)]
+        return [choice.strip() for choice in re.split(r"[,、;]+", value)]
 
 
 class ClientField(forms.ModelChoiceField):  # type: ignore[type-arg]
@@ -199,14 +202,14 @@ class VersionsField(forms.MultipleChoiceField):
     def offer(self, servers: Sequence[Server]) -> list[str]:
         """Offer what is on the servers; the versions that all of them have. One query."""
         present = installed(servers)
-        found = sorted(
-            (each for server in servers for each in present[server.pk]),
-            key=lambda each: each.version_num,
+        installations = sorted(
+            (installation for server in servers for installation in present[server.pk]),
+            key=lambda installation: installation.version_num,
         )
         names: dict[str, dict[str, None]] = {}
         by_key = {server.pk: server.name for server in servers}
-        for each in found:
-            names.setdefault(each.version, {})[by_key[each.server_id]] = None
+        for installation in installations:
+            names.setdefault(installation.version, {})[by_key[installation.server_id]] = None
         common = [version for version, on in names.items() if len(on) == len(servers)]
         self.choices = [
             (version, _version_label(version, list(on), version in common))
@@ -238,24 +241,24 @@ class SettingsField(forms.CharField):
 
     def clean(self, value: Any) -> dict[str, list[str]]:
         """The values by the name, as PostgreSQL spells it; a ValidationError names a bad line."""
-        found: dict[str, list[str]] = {}
+        levels_of: dict[str, list[str]] = {}
         for line in (super().clean(value) or "").splitlines():
             if not line.strip():
                 continue
             name, separator, text = re.sub("[：=]", ":", line, count=1).partition(":")
-            levels = [each.strip() for each in re.split(r"[,、;]", text)]
+            levels = [level.strip() for level in re.split(r"[,、;]", text)]
             name = canonical(name.strip())
-            if not separator or not name or name in found:
+            if not separator or not name or name in levels_of:
                 message = _("“%(line)s” is not a setting with its values.")
                 raise forms.ValidationError(message, params={"line": line.strip()[:60]})
-            found[name] = [each for each in levels if each]
-            if any(len(each) > MOST_CHARACTERS for each in found[name]):
+            levels_of[name] = [level for level in levels if level]
+            if any(len(level) > MOST_CHARACTERS for level in levels_of[name]):
                 message = _("A value of %(name)s is too long to vary.")
                 raise forms.ValidationError(message, params={"name": name[:60]})
-        if len(found) > MOST_SETTINGS:
+        if len(levels_of) > MOST_SETTINGS:
             message = _("%(number)d settings are too many to vary.")
-            raise forms.ValidationError(message, params={"number": len(found)})
-        return found
+            raise forms.ValidationError(message, params={"number": len(levels_of)})
+        return levels_of
 
 
 class ConfigurationField(forms.ModelChoiceField):  # type: ignore[type-arg]
@@ -275,12 +278,12 @@ def as_offered(data: QueryDict, servers: Sequence[Server]) -> QueryDict:
 
     Without JavaScript it may be sent for another choice of servers: versions, or installations.
     """
-    given = data.copy()
-    others = [slug for slug in given.getlist("more_servers") if slug != servers[0].slug]
-    given.setlist("more_servers", others)
-    if chosen := [str(each) for each in given.getlist("installations")]:
-        given.setlist("installations", _translated(chosen, servers))
-    return given
+    sent = data.copy()
+    other_slugs = [slug for slug in sent.getlist("more_servers") if slug != servers[0].slug]
+    sent.setlist("more_servers", other_slugs)
+    if chosen := [str(value) for value in sent.getlist("installations")]:
+        sent.setlist("installations", _translated(chosen, servers))
+    return sent
 
 
 def still_ticked(data: QueryDict, servers: Sequence[Server]) -> list[str]:
@@ -291,30 +294,46 @@ def still_ticked(data: QueryDict, servers: Sequence[Server]) -> list[str]:
     present = installed(servers)[servers[0].pk]
     elsewhere = Installation.objects.filter(pk__in=ticked[:MOST_CHOSEN]).exclude(server=servers[0])
     versions = set(elsewhere.values_list("version", flat=True))
-    return [str(each.pk) for each in present if str(each.pk) in ticked or each.version in versions]
+    return [
+        str(installation.pk)
+        for installation in present
+        if str(installation.pk) in ticked or installation.version in versions
+    ]
 
 
-def of_versions(asked: str, servers: Sequence[Server]) -> list[str]:
-    """What the servers have of the majors `asked` (with commas between; `all`), built alike."""
-    majors = {text.strip() for text in asked.split(",")} - {""}
+def of_versions(versions_asked: str, servers: Sequence[Server]) -> list[str]:
+    """What the servers have of the majors asked for (with commas between; `all`), built alike."""
+    majors = {text.strip() for text in versions_asked.split(",")} - {""}
     present = installed(servers)[servers[0].pk] if majors else []
-    asked_for = (each for each in present if majors == {"all"} or each.major in majors)
-    found = builds.chosen(asked_for)
-    return [each.version if len(servers) > 1 else str(each.pk) for each in found]
+    asked_for = (
+        installation
+        for installation in present
+        if majors == {"all"} or installation.major in majors
+    )
+    installations = builds.chosen(asked_for)
+    return [
+        installation.version if len(servers) > 1 else str(installation.pk)
+        for installation in installations
+    ]
 
 
 def _translated(chosen: Sequence[str], servers: Sequence[Server]) -> list[str]:
     keys = [text for text in chosen if text.isdecimal()]
     if len(servers) > 1:
         versions = [text for text in chosen if not text.isdecimal()]
-        found = Installation.objects.filter(pk__in=keys[:MOST_CHOSEN]) if keys else ()
-        return list(dict.fromkeys([*versions, *(each.version for each in found)]))
+        installations = Installation.objects.filter(pk__in=keys[:MOST_CHOSEN]) if keys else ()
+        return list(
+            dict.fromkeys([*versions, *(installation.version for installation in installations)])
+        )
     if len(keys) == len(chosen):
         return keys
     present = installed(servers)[servers[0].pk]
-    return [*keys, *(str(each.pk) for each in present if each.version in chosen)]
+    return [
+        *keys,
+        *(str(installation.pk) for installation in present if installation.version in chosen),
+    ]
 
 
 def _version_label(version: str, names: Sequence[str], is_common: bool) -> str:
-    where = _("on every server") if is_common else _("only on %(servers)s")
-    return f"PostgreSQL {version} · {where % {'servers': ', '.join(names)}}"
+    where_text = _("on every server") if is_common else _("only on %(servers)s")
+    return f"PostgreSQL {version} · {where_text % {'servers': ', '.join(names)}}"

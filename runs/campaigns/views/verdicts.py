@@ -43,8 +43,8 @@ PAGES_AT_ONCE = 20
 class Found:
     """What several parts of a page are made of, read when the first of them is made."""
 
-    def __init__(self, campaign: Campaign, given: QueryDict, versions: Versions = NEVER) -> None:
-        self._campaign, self.given, self._versions = campaign, given, versions
+    def __init__(self, campaign: Campaign, query: QueryDict, versions: Versions = NEVER) -> None:
+        self._campaign, self.given, self._versions = campaign, query, versions
 
     @cached_property
     def campaign(self) -> Campaign:
@@ -60,12 +60,14 @@ class Found:
     def metric(self) -> Metric | None:
         """The one that the reader has chosen, else the campaign's first."""
         chosen = self.given.get(parts.METRIC)
-        found = (
-            next((each for each in self.metrics if each.name == chosen), None) if chosen else None
+        chosen_metric = (
+            next((metric for metric in self.metrics if metric.name == chosen), None)
+            if chosen
+            else None
         )
         # They are read where the scenario names none, once.
         every: Any = SimpleLazyObject(lambda: self.metrics)
-        return found or metrics.primary(self.campaign, among=every)
+        return chosen_metric or metrics.primary(self.campaign, among=every)
 
     @cached_property
     def measured(self) -> Measured:
@@ -106,99 +108,101 @@ def again(campaign: Campaign, versions: Versions) -> Campaign:
     """The campaign as it is after the versions were read. One query; none without versions."""
     if versions.whole is None:
         return campaign
-    listed = campaign_selectors.listed().select_related("topology", "published__source")
-    return get_object_or_404(listed, pk=campaign.pk)
+    campaigns = campaign_selectors.listed().select_related("topology", "published__source")
+    return get_object_or_404(campaigns, pk=campaign.pk)
 
 
-def written(part: str, context: dict[str, Any]) -> SafeString:
+def written(template_part: str, context: dict[str, Any]) -> SafeString:
     """A part of a template as HTML."""
-    return without_indents(render_to_string(part, context))
+    return without_indents(render_to_string(template_part, context))
 
 
-def judged(found: Found, *tables: QueryDict) -> list[Verdicts]:
+def judged(results: Found, *tables: QueryDict) -> list[Verdicts]:
     """For each of these pages of the table."""
-    conclusion = _conclusion(found)
+    conclusion = _conclusion(results)
     written_tables = (
-        written("campaigns/_kept.html#results", _results_of(found, each)) for each in tables
+        written("campaigns/_kept.html#results", _results_of(results, query)) for query in tables
     )
-    return [Verdicts(*conclusion, each) for each in written_tables]
+    return [Verdicts(*conclusion, html) for html in written_tables]
 
 
-def judge(campaign_id: int, asked: str) -> dict[object, Verdicts]:
+def judge(campaign_id: int, page_query: str) -> dict[object, Verdicts]:
     """The verdicts of a wide campaign by their keys, in each language. It takes seconds."""
     campaign = campaign_selectors.listed().filter(pk=campaign_id).first()
     if campaign is None:
         return {}
-    every = Found(campaign, QueryDict(asked.removeprefix("?")))
+    every = Found(campaign, QueryDict(page_query.removeprefix("?")))
 
     def pages() -> Iterator[tuple[object, Verdicts]]:
         # Words are those of a language.
-        found = Found(campaign, every.given)
-        found.tables = every.tables
-        last = Paginator(found.ratios, parts.SIZES[parts.RATIOS]).num_pages
-        first = min(parts.number_of(found.given), last)
-        numbers = range(first, min(first + PAGES_AT_ONCE, last + 1))
-        tables = [parts.of_ratios(found.given, number) for number in numbers]
-        addresses = [asked, *map(parts.query, tables[1:])]
-        for address, each in zip(addresses, judged(found, *tables), strict=True):
-            yield kept_verdicts.key(campaign_id, address), each
+        results = Found(campaign, every.given)
+        results.tables = every.tables
+        last_page = Paginator(results.ratios, parts.SIZES[parts.RATIOS]).num_pages
+        first_page = min(parts.number_of(results.given), last_page)
+        numbers = range(first_page, min(first_page + PAGES_AT_ONCE, last_page + 1))
+        tables = [parts.of_ratios(results.given, number) for number in numbers]
+        addresses = [page_query, *map(parts.query, tables[1:])]
+        for address, verdict_values in zip(addresses, judged(results, *tables), strict=True):
+            yield kept_verdicts.key(campaign_id, address), verdict_values
 
-    made: dict[object, Verdicts] = {}
+    verdicts_of: dict[object, Verdicts] = {}
     for language, _name in settings.LANGUAGES:
         with override(language):
-            made |= pages()
-    return made
+            verdicts_of |= pages()
+    return verdicts_of
 
 
-def _conclusion(found: Found) -> tuple[SafeString, list[str], int | None, bool]:
+def _conclusion(results: Found) -> tuple[SafeString, list[str], int | None, bool]:
     """What was found and its sentences, how many rounds may decide more, whether a history."""
-    findings = ratios.findings(found.tables.conclusions(), found.words)
+    findings = ratios.findings(results.tables.conclusions(), results.words)
     written = SafeString()
     if findings:
         written = render_to_string("campaigns/_parts.html#findings", ratios.folded(findings))
-    sentences = [each.summary for each in findings]
-    rounds = more_rounds(found.campaign, found.ratios)
-    return written, sentences, rounds, _has_history(found.campaign)
+    sentences = [finding.summary for finding in findings]
+    rounds = more_rounds(results.campaign, results.ratios)
+    return written, sentences, rounds, _has_history(results.campaign)
 
 
-def _results_of(found: Found, given: QueryDict) -> dict[str, Any]:
-    if found.metric is None:
+def _results_of(results: Found, query: QueryDict) -> dict[str, Any]:
+    if results.metric is None:
         return {}
-    shown, words = parts.listed(found.ratios, parts.RATIOS, given), found.words
-    bases = dict.fromkeys((row.subject, row.base_label) for row in found.ratios)
+    ratio_part, words = parts.listed(results.ratios, parts.RATIOS, query), results.words
+    bases = dict.fromkeys((row.subject, row.base_label) for row in results.ratios)
     return {
-        "by": found.subject,
-        "ratios": replace(shown, rows=ratios.ratio_lines(shown.rows, words, among=found.ratios)),
+        "by": results.subject,
+        "ratios": replace(
+            ratio_part, rows=ratios.ratio_lines(ratio_part.rows, words, among=results.ratios)
+        ),
         "baselines": ", ".join(dict.fromkeys(words.named(*base) for base in bases)),
-        "heat": _heat(found),
-        "compares_servers": any(row.subject == SERVER for row in found.ratios),
-        "switch": _switch(found, given) if found.measured.summaries else [],
+        "heat": _heat(results),
+        "compares_servers": any(row.subject == SERVER for row in results.ratios),
+        "switch": _switch(results, query) if results.measured.summaries else [],
     }
 
 
-def _heat(found: Found) -> dict[str, Any] | None:
+def _heat(results: Found) -> dict[str, Any] | None:
     """The steps of many versions at a glance; None for few."""
-    if STEPS not in found.tables.subjects or found.metric is None:
+    if STEPS not in results.tables.subjects or results.metric is None:
         return None
-    steps = found.tables.by(STEPS)
+    steps = results.tables.by(STEPS)
     # Before more is judged and worded, which takes seconds for tens of thousands.
     if not steps or len({repr(row.levels) for row in steps}) > MOST_CONDITIONS:
         return None
-    return heat_table(steps, found.tables.by(VERSION), found.words, found.metric.direction)
+    return heat_table(steps, results.tables.by(VERSION), results.words, results.metric.direction)
 
 
-def _switch(found: Found, given: QueryDict) -> list[tuple[str, str, bool]]:
+def _switch(results: Found, query: QueryDict) -> list[tuple[str, str, bool]]:
     """(query, title, is shown) of the table about each factor; empty if there is one."""
-    if len(found.tables.subjects) < 2:
+    if len(results.tables.subjects) < 2:
         return []
-    shown = {row.subject for row in found.ratios}
+    shown_subjects = {row.subject for row in results.ratios}
     return [
         (
-            parts.query(given, **{parts.BY: name}),
-            str(TITLES[name]) if name in TITLES else found.words.title(name),
-            name == found.subject or (not found.subject and name in shown),
+            parts.query(query, **{parts.BY: name}),
+            str(TITLES[name]) if name in TITLES else results.words.title(name),
+            name == results.subject or (not results.subject and name in shown_subjects),
         )
-        for name in found.tables.subjects
+        for name in results.tables.subjects
     ]
 
 
@@ -207,7 +211,7 @@ def more_rounds(campaign: Campaign, rows: Sequence[RatioRow]) -> int | None:
     missing = [row.comparison.more_rounds for row in rows if row.comparison.more_rounds]
     if not missing or campaign.state in Campaign.LIVE or campaign.origin != Origin.EXECUTED:
         return None
-    return max((each for each in missing if each <= MOST_OFFERED), default=MOST_OFFERED)
+    return max((number for number in missing if number <= MOST_OFFERED), default=MOST_OFFERED)
 
 
 def _has_history(campaign: Campaign) -> bool:

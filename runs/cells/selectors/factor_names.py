@@ -36,9 +36,9 @@ class Words:
 
         If nothing varies, the factor that goes across the campaign's own table is listed.
         """
-        listed = list(rows)
-        same = constant(listed)
-        if listed and len(same) == len(listed[0]):
+        level_rows = list(rows)
+        same = constant(level_rows)
+        if level_rows and len(same) == len(level_rows[0]):
             same -= {max(same, key=lambda name: fitness(name, 1), default="")}
         return replace(self, constant=same)
 
@@ -76,13 +76,17 @@ def constant(rows: Iterable[Mapping[str, Any]]) -> frozenset[str]:
 @cache
 def _choices() -> Mapping[tuple[str, str], str]:
     """The English titles of the named levels of all scenarios, where one name has one title."""
-    found: dict[tuple[str, str], set[str]] = defaultdict(set)
+    titles_of: dict[tuple[str, str], set[str]] = defaultdict(set)
     for scenario in registry.every():
         for factor in scenario.factors:
             choices = getattr(factor, "choices", {}) if factor.name not in OF_TOOLS else {}
             for choice, title in choices.items():
-                found[factor.name, choice].add(title)
-    return {key: title for key, (title, *more) in found.items() if not more and title != key[1]}
+                titles_of[factor.name, choice].add(title)
+    return {
+        key: title
+        for key, (title, *further_titles) in titles_of.items()
+        if not further_titles and title != key[1]
+    }
 
 
 def choice_title(name: str, level: str) -> str:
@@ -110,14 +114,14 @@ def names_of_levels(
     slugs: Iterable[str], factors: Iterable[str] = (SERVER, CONFIGURATION)
 ) -> dict[tuple[str, Any], str]:
     """The names of levels that are slugs. One query per factor."""
-    found: dict[tuple[str, Any], str] = {}
+    name_of: dict[tuple[str, Any], str] = {}
     if SERVER in factors:
-        found |= {(SERVER, slug): name for slug, name in _servers(slugs).items()}
+        name_of |= {(SERVER, slug): name for slug, name in _servers(slugs).items()}
     if CONFIGURATION in factors:
         used = CampaignConfiguration.objects.filter(campaign__slug__in=slugs).order_by("pk")
         pairs = used.values_list("configuration__slug", "configuration__name")
-        found |= {(CONFIGURATION, slug): _(name) for slug, name in pairs}
-    return found
+        name_of |= {(CONFIGURATION, slug): _(name) for slug, name in pairs}
+    return name_of
 
 
 def server_names(campaign: Campaign) -> dict[str, str]:
@@ -148,7 +152,7 @@ def own_titles() -> dict[str, str]:
 def scenario_titles() -> Mapping[str, str]:
     """The titles of all scenarios' factors, in English."""
     every = [factor for scenario in registry.every() for factor in scenario.factors]
-    return {each.name: each.title for each in (*common_factors.EVERY, *every)}
+    return {factor.name: factor.title for factor in (*common_factors.EVERY, *every)}
 
 
 def known_title(name: str) -> str:
@@ -163,8 +167,8 @@ def factor_titles(campaign: Campaign) -> dict[str, str]:
     if not registry.knows(campaign.scenario.slug):
         return own_titles()
     factors = registry.get(campaign.scenario.slug, campaign.factors).factors
-    own = {each.name: _(each.title) for each in factors}
-    return {**own_titles(), SIDE: _("A/A side"), **own}
+    title_of = {factor.name: _(factor.title) for factor in factors}
+    return {**own_titles(), SIDE: _("A/A side"), **title_of}
 
 
 def factor_title(campaign: Campaign, name: str | None) -> str:
@@ -202,15 +206,19 @@ def parameter_texts(campaign: Campaign) -> list[tuple[str, str]]:
 def parameters(campaign: Campaign) -> list[tuple[str, Any, str]]:
     """(title, value, unit) of what the scenario keeps constant; a 0 in words if it has any."""
     slug = campaign.scenario.slug
-    kept = registry.get(slug).parameters if registry.knows(slug) else ()
-    known = {each.name: each for each in kept}
+    scenario_parameters = registry.get(slug).parameters if registry.knows(slug) else ()
+    parameter_of = {parameter.name: parameter for parameter in scenario_parameters}
     return [
-        _parameter(known[name], value) if name in known else (term(name), value, "")
+        _parameter(parameter_of[name], value) if name in parameter_of else (term(name), value, "")
         for name, value in campaign.parameters.items()
     ]
 
 
-def _parameter(known: Parameter, value: Any) -> tuple[str, Any, str]:
-    if value == 0 and known.zero:
-        return _(known.title), _(known.zero), ""
-    return _(known.title), value, _(known.unit) if known.unit else ""
+def _parameter(scenario_parameter: Parameter, value: Any) -> tuple[str, Any, str]:
+    if value == 0 and scenario_parameter.zero:
+        return _(scenario_parameter.title), _(scenario_parameter.zero), ""
+    return (
+        _(scenario_parameter.title),
+        value,
+        _(scenario_parameter.unit) if scenario_parameter.unit else "",
+    )

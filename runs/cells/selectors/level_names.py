@@ -45,8 +45,8 @@ class Factors:
 
     def title(self, name: str) -> str:
         """The factor's title; its own name if there is no other."""
-        found = self.titles.get(name) or USUAL.get(name) or (name if existence(name) else "")
-        return str(found) if found else name.replace("_", " ").capitalize()
+        known_title = self.titles.get(name) or USUAL.get(name) or (name if existence(name) else "")
+        return str(known_title) if known_title else name.replace("_", " ").capitalize()
 
     def level(self, name: str, value: Any) -> str:
         """The level for readers: "9.6" of a version is PostgreSQL 9.6."""
@@ -92,7 +92,7 @@ def citation(table: PublishedTable, address: str, *, facts: str = "") -> str:
     """A line for citing: the publication, where it was read, and `facts` known of one figure."""
     source = table.source
     printed = "" if facts else place(table.number) + (f", p. {table.page}" if table.page else "")
-    parts = [
+    elements = [
         in_language(source, "publisher"),
         f"“{in_language(source, 'title')}”",
         source.published or str(source.year),
@@ -102,7 +102,7 @@ def citation(table: PublishedTable, address: str, *, facts: str = "") -> str:
         if source.data_version
         else "",
     ]
-    return ", ".join(part for part in parts if part) + f". {address}"
+    return ", ".join(element for element in elements if element) + f". {address}"
 
 
 def combination(levels: Mapping[str, Any]) -> Combination:
@@ -112,10 +112,14 @@ def combination(levels: Mapping[str, Any]) -> Combination:
 
 def _heads(columns: Sequence[Mapping[str, Any]]) -> dict[tuple[str, Combination], str]:
     """The group's head, with the column's own if a group has several columns of the metric."""
-    shown = [column for column in columns if column.get("metric") and column.get("levels")]
-    groups = Counter((column["metric"], spoken(column.get("group"))) for column in shown)
+    measuring_columns = [
+        column for column in columns if column.get("metric") and column.get("levels")
+    ]
+    groups = Counter(
+        (column["metric"], spoken(column.get("group"))) for column in measuring_columns
+    )
     heads = {}
-    for column in shown:
+    for column in measuring_columns:
         group, label = spoken(column.get("group")), spoken(column.get("label"))
         is_alone = groups[column["metric"], group] == 1
         name = (group or label) if is_alone else " · ".join(filter(None, (group, label)))
@@ -125,9 +129,9 @@ def _heads(columns: Sequence[Mapping[str, Any]]) -> dict[tuple[str, Combination]
 
 def _told_by_heads(column: Mapping[str, Any]) -> dict[tuple[str, str], str]:
     """A column for one level names that level by its own head or group."""
-    given = {name: level for name, level in column["levels"].items() if name != "version"}
+    column_levels = {name: level for name, level in column["levels"].items() if name != "version"}
     head = spoken(column.get("group")) or spoken(column.get("label"))
-    if len(given) != 1 or not head:
+    if len(column_levels) != 1 or not head:
         return {}
-    ((name, level),) = given.items()
+    ((name, level),) = column_levels.items()
     return {(name, str(level)): head}

@@ -74,25 +74,28 @@ def joined(metrics: Iterable[Metric]) -> dict[int, Metric]:
     Projects may name alike what they measure alike: these are compared. It is the shared one, or
     the oldest.
     """
-    ordered = sorted(metrics, key=lambda each: (each.project_id is not None, each.pk))
-    first: dict[tuple[str, str, str], Metric] = {}
+    ordered = sorted(metrics, key=lambda metric: (metric.project_id is not None, metric.pk))
+    metric_of: dict[tuple[str, str, str], Metric] = {}
     return {
-        each.pk: first.setdefault((each.name, each.unit, each.direction), each) for each in ordered
+        metric.pk: metric_of.setdefault((metric.name, metric.unit, metric.direction), metric)
+        for metric in ordered
     }
 
 
-def primary_name(campaign: Campaign, found: Iterable[Metric]) -> str:
+def primary_name(campaign: Campaign, metrics_found: Iterable[Metric]) -> str:
     """The campaign's primary metric: its scenario's, else tps, else its first one."""
-    return _of_scenario(campaign) or next((each.name for each in by_use(found)), "")
+    return _of_scenario(campaign) or next((metric.name for metric in by_use(metrics_found)), "")
 
 
 def primary_names(campaigns: Iterable[Campaign]) -> dict[Campaign, str]:
     """The name of `primary` of each campaign that has one. A query for each without a scenario."""
     names = {}
-    for each in campaigns:
-        name = _of_scenario(each) or next((of.name for of in of_campaign(each)), None)
+    for campaign in campaigns:
+        name = _of_scenario(campaign) or next(
+            (metric.name for metric in of_campaign(campaign)), None
+        )
         if name is not None:
-            names[each] = name
+            names[campaign] = name
     return names
 
 
@@ -110,29 +113,32 @@ def of_campaign(campaign: Campaign) -> list[Metric]:
 def by_use(metrics: Iterable[Metric]) -> list[Metric]:
     """The most useful first: tps, then those with a better direction, by name."""
     return sorted(
-        metrics, key=lambda each: (each.name != "tps", each.direction == "neutral", each.name)
+        metrics,
+        key=lambda metric: (metric.name != "tps", metric.direction == "neutral", metric.name),
     )
 
 
 def summaries(campaign: Campaign, metric_name: str) -> dict[int, Summary]:
     """The summaries of a metric by the key of their cell. One query."""
-    found = _of_cells([campaign.pk]).filter(metric__name=metric_name).order_by()
-    return {cell: Summary(*fields) for cell, *fields in found.values_list("cell_id", *FIELDS)}
+    cell_summaries = _of_cells([campaign.pk]).filter(metric__name=metric_name).order_by()
+    return {
+        cell: Summary(*fields) for cell, *fields in cell_summaries.values_list("cell_id", *FIELDS)
+    }
 
 
 def _of_cells(campaigns: Sequence[int]) -> QuerySet[CellSummary]:
     """By the cells: by the metric PostgreSQL may read the summaries of all campaigns."""
-    own = "cell_id = ANY(ARRAY(SELECT id FROM runs_cell WHERE campaign_id = ANY(%s)))"
-    return CellSummary.objects.extra(where=[own], params=[list(campaigns)])  # noqa: S610 -- no text
+    of_campaigns = "cell_id = ANY(ARRAY(SELECT id FROM runs_cell WHERE campaign_id = ANY(%s)))"
+    return CellSummary.objects.extra(where=[of_campaigns], params=[list(campaigns)])  # noqa: S610 -- no text
 
 
 def summaries_of(
     campaigns: Iterable[Campaign], names: Iterable[str]
 ) -> dict[tuple[int, str], Summary]:
     """The summaries of metrics that campaigns may have, by cell and metric's name. One query."""
-    own = _of_cells([each.pk for each in campaigns])
-    found = own.filter(metric__name__in=set(names)).order_by()
-    rows = found.values_list("cell_id", "metric__name", *FIELDS)
+    cell_summaries = _of_cells([campaign.pk for campaign in campaigns])
+    summaries_found = cell_summaries.filter(metric__name__in=set(names)).order_by()
+    rows = summaries_found.values_list("cell_id", "metric__name", *FIELDS)
     return {(cell, metric): Summary(*fields) for cell, metric, *fields in rows}
 
 
@@ -204,8 +210,10 @@ def of_source(rows: QuerySet[Measurement], slug: str) -> QuerySet[Measurement]:
     """
     runs = Run.objects.filter(campaign__published__source__slug=slug).order_by()
     keys = list(runs.values_list("pk", flat=True))
-    found = rows.filter(run__in=keys).extra(where=["runs_run.id = ANY(%s)"], params=[keys])
-    joined = found.select_related(None).select_related("metric", "run")
+    measurements_found = rows.filter(run__in=keys).extra(
+        where=["runs_run.id = ANY(%s)"], params=[keys]
+    )
+    joined = measurements_found.select_related(None).select_related("metric", "run")
     campaigns = Campaign.objects.select_related("published__source")
     figures = PrintedFigure.objects.only(*OF_MEASUREMENT, *_below("printed__"))
     return joined.prefetch_related(None).prefetch_related(
@@ -245,16 +253,20 @@ FREQUENT = 20
 def are_many(metrics: Sequence[int]) -> bool:
     """Whether there are many measurements of these metrics. One query, which reads a few pages."""
     # The oldest, which an index shows without the table.
-    found = Measurement.objects.filter(metric__in=metrics).order_by("run").values_list("run")
-    return bool(found[MANY : MANY + 1])
+    measured_runs = (
+        Measurement.objects.filter(metric__in=metrics).order_by("run").values_list("run")
+    )
+    return bool(measured_runs[MANY : MANY + 1])
 
 
 def are_frequent(metrics: Sequence[int]) -> bool:
     """Whether many of the newest runs have measured it. Two queries, which read a few pages."""
     if len(metrics) != 1:
         return False
-    found = Measurement.objects.filter(metric=metrics[0]).order_by("-run").values_list("run")
-    far = found[MANY : MANY + 1].first()
+    measured_runs = (
+        Measurement.objects.filter(metric=metrics[0]).order_by("-run").values_list("run")
+    )
+    far = measured_runs[MANY : MANY + 1].first()
     newest = Run.objects.order_by("-pk").values_list("pk", flat=True).first()
     return far is not None and (newest or 0) - far[0] <= MANY * FREQUENT
 

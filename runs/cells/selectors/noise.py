@@ -71,8 +71,8 @@ def of_hardware(hardware: HardwareProfile, metric: str, *, to: Reader) -> Server
 def _newest_on(hardware: HardwareProfile, to: Reader) -> QuerySet[Run]:
     # Not by their origin: the index of all that was executed here has those of other machines.
     finished = Run.objects.filter(hardware=hardware, state=Run.State.FINISHED)
-    own = finished.exclude(origin=Origin.UPLOADED).order_by("-pk")
-    newest = projects.newest(own, to=to, number=NEWEST_RUNS)
+    finished_runs = finished.exclude(origin=Origin.UPLOADED).order_by("-pk")
+    newest = projects.newest(finished_runs, to=to, number=NEWEST_RUNS)
     return Run.objects.filter(pk__in=newest.values("pk"))
 
 
@@ -133,9 +133,9 @@ def _pooled(cells: list[Summary]) -> Summary:
     counts = [cell.n or 1 for cell in cells]
     runs = sum(counts)
     means = [cell.log_mean or 0.0 for cell in cells]
-    mean = math.fsum(n * each for n, each in zip(counts, means, strict=True)) / runs
+    mean = math.fsum(n * log_mean for n, log_mean in zip(counts, means, strict=True)) / runs
     squares = math.fsum(
-        (n - 1) * (cell.log_variance or 0.0) + n * (each - mean) ** 2
-        for cell, n, each in zip(cells, counts, means, strict=True)
+        (n - 1) * (cell.log_variance or 0.0) + n * (log_mean - mean) ** 2
+        for cell, n, log_mean in zip(cells, counts, means, strict=True)
     )
     return replace(cells[0], n=runs, log_mean=mean, log_variance=squares / (runs - 1))

@@ -122,7 +122,7 @@ def of(figure: PrintedFigure) -> Provenance:
         statistic=figure.statistic or None,
         recomputed=figure.recomputed,
         conditions=conditions(figure),
-        disputed=tuple(dispute(each) for each in figure.disputed.all()),  # type: ignore[attr-defined]
+        disputed=tuple(dispute(row) for row in figure.disputed.all()),  # type: ignore[attr-defined]
     )
 
 
@@ -147,16 +147,16 @@ def place(figure: PrintedFigure) -> Place:
 def conditions(figure: PrintedFigure) -> dict[str, Any]:
     """The constants of its campaign, its machine and its configuration, as far as printed."""
     campaign, node = figure.table.campaign, figure.node
-    known: dict[str, Any] = dict(campaign.parameters)
+    constants: dict[str, Any] = dict(campaign.parameters)
     if node:
-        known |= {
+        constants |= {
             "hardware": node.hardware.name if node.hardware else None,
             "environment": node.environment.os_name if node.environment else None,
             "software": node.software,
             "configuration": node.configuration.name if node.configuration else None,
         }
-    known["topology"] = campaign.topology.name if campaign.topology else None
-    return {name: value for name, value in known.items() if value not in (None, "")}
+    constants["topology"] = campaign.topology.name if campaign.topology else None
+    return {name: value for name, value in constants.items() if value not in (None, "")}
 
 
 def condition_names(figure: PrintedFigure) -> list[str]:
@@ -165,8 +165,8 @@ def condition_names(figure: PrintedFigure) -> list[str]:
     names = [f"{title}: {value} {unit}".strip() for title, value, unit in parameters(campaign)]
     if node:
         system = node.environment.os_name if node.environment else ""
-        parts = (named(node.hardware), system, node.software, named(node.configuration))
-        names += [part for part in parts if part]
+        descriptions = (named(node.hardware), system, node.software, named(node.configuration))
+        names += [description for description in descriptions if description]
     return [*names, *filter(None, (named(campaign.topology),))]
 
 
@@ -177,8 +177,8 @@ def named(stored: Any) -> str:
 
 def address(table: PublishedTable, figure: PrintedFigure) -> str:
     """The address of the figure's page."""
-    at = (table.campaign.slug, figure.row + 1, figure.column + 1)
-    return reverse("archive-figure", args=at)
+    arguments = (table.campaign.slug, figure.row + 1, figure.column + 1)
+    return reverse("archive-figure", args=arguments)
 
 
 def address_of_run(run: Run) -> str:
@@ -213,7 +213,7 @@ def with_pages(cells: Iterable[int], metric: Metric) -> dict[int, tuple[str, lis
     measured = Measurement.objects.filter(run__cell__in=list(cells), metric=metric).order_by()
     # By themselves: of a dozen joins PostgreSQL may choose a bad order, and read all figures.
     runs = set(measured.values_list("run", flat=True)[:MOST_MEASURED])
-    found = (
+    rows = (
         PrintedFigure.objects.filter(measured_run__in=runs, measured_metric=metric)
         .exclude(kind=PrintedFigure.Kind.NOT_MEASURED)
         .select_related("measured_run", *RELATED)
@@ -221,7 +221,11 @@ def with_pages(cells: Iterable[int], metric: Metric) -> dict[int, tuple[str, lis
         .prefetch_related("disputed")
         .order_by("row", "column")
     )
-    of_cell = by_key((each.measured_run.cell_id, each) for each in found if each.measured_run)
+    of_cell = by_key(
+        (printed_figure.measured_run.cell_id, printed_figure)
+        for printed_figure in rows
+        if printed_figure.measured_run
+    )
     return {
         cell: (address(figures[0].table, figures[0]), lines(figures, metric.unit))
         for cell, figures in of_cell.items()
@@ -230,16 +234,20 @@ def with_pages(cells: Iterable[int], metric: Metric) -> dict[int, tuple[str, lis
 
 def of_cell(cell: int) -> list[tuple[str, str, list[str]]]:
     """Every printed figure of a cell: its text, the address of its page, its record as `lines`."""
-    found = (
+    printed_figures = (
         PrintedFigure.objects.filter(measured_run__cell=cell)
         .select_related("measurement__metric")
         .prefetch_related(*loaded())
         .order_by("row", "column")
     )
     return [
-        (each.text, address(each.table, each), lines([each], each.measurement.metric.unit))
-        for each in found
-        if each.measurement
+        (
+            printed_figure.text,
+            address(printed_figure.table, printed_figure),
+            lines([printed_figure], printed_figure.measurement.metric.unit),
+        )
+        for printed_figure in printed_figures
+        if printed_figure.measurement
     ]
 
 
@@ -253,37 +261,49 @@ def lines(figures: Sequence[PrintedFigure], unit: str) -> list[str]:
 
     Several figures are the printed repeats of the cell, with what is printed of them.
     """
-    first = figures[0]
+    first_figure = figures[0]
     printed = ", ".join(figure.text for figure in figures)
     sentences = [
         _("as printed: %(printed)s; unit: %(unit)s") % {"printed": printed, "unit": unit or "–"},
-        where(first.table),
-        _rows_and_columns(first.table, figures),
+        where(first_figure.table),
+        _rows_and_columns(first_figure.table, figures),
         _("said by the publication (%(how)s)")
-        % {"how": ", ".join(dict.fromkeys(str(each.get_kind_display()) for each in figures))},
+        % {
+            "how": ", ".join(
+                dict.fromkeys(str(figure_printed.get_kind_display()) for figure_printed in figures)
+            )
+        },
         exactness(figures),
-        ", ".join(dict.fromkeys(repeats(each) for each in figures)),
+        ", ".join(dict.fromkeys(repeats(figure_printed) for figure_printed in figures)),
     ]
-    conditions_told = dict.fromkeys("; ".join(condition_names(each)) for each in figures)
-    sentences += [_("conditions: %(which)s") % {"which": each} for each in conditions_told if each]
-    sentences += [_("disputed: %(how)s") % {"how": each} for each in disputes(figures)]
+    conditions_told = dict.fromkeys(
+        "; ".join(condition_names(figure_printed)) for figure_printed in figures
+    )
+    sentences += [
+        _("conditions: %(which)s") % {"which": condition}
+        for condition in conditions_told
+        if condition
+    ]
+    sentences += [
+        _("disputed: %(how)s") % {"how": disputed_text} for disputed_text in disputes(figures)
+    ]
     return sentences
 
 
 def exactness(figures: Sequence[PrintedFigure]) -> str:
     """Whether the publication calls all of them exact."""
-    if all(each.exact for each in figures):
+    if all(figure_printed.exact for figure_printed in figures):
         return _("exact")
     return _("not exact, by the publication's own words")
 
 
 def disputes(figures: Sequence[PrintedFigure]) -> list[str]:
     """What is said against them: as printed, and as computed."""
-    found = dict.fromkeys(each for figure in figures for each in figure.disputed.all())  # type: ignore[attr-defined]
+    rows = dict.fromkeys(row for figure in figures for row in figure.disputed.all())  # type: ignore[attr-defined]
     return [
         _("%(printed)s, computed %(computed)s")
-        % {"printed": each.printed, "computed": each.recomputed or "–"}
-        for each in found
+        % {"printed": row.printed, "computed": row.recomputed or "–"}
+        for row in rows
     ]
 
 
@@ -291,12 +311,12 @@ def where(table: PublishedTable) -> str:
     """Table, section and page in the reader's language."""
     # A section without a number has a name, in the publication's own language.
     section = table.section if table.section[:1].isdigit() else f"「{table.section}」"
-    parts = [
+    descriptions = [
         formats.place(table.number),
         _("section %(section)s") % {"section": section} if table.section else "",
         _("p. %(page)s") % {"page": table.page} if table.page else "",
     ]
-    return ", ".join(part for part in parts if part)
+    return ", ".join(description for description in descriptions if description)
 
 
 def repeats(figure: PrintedFigure) -> str:
@@ -306,14 +326,14 @@ def repeats(figure: PrintedFigure) -> str:
 
 
 def _rows_and_columns(table: PublishedTable, figures: Sequence[PrintedFigure]) -> str:
-    rows = ", ".join(dict.fromkeys(str(each.row + 1) for each in figures))
-    columns = ", ".join(dict.fromkeys(str(each.column + 1) for each in figures))
-    heads = (head(table.columns[each.column]) for each in figures)
-    place = _("row %(row)s, column %(column)s") % {"row": rows, "column": columns}
-    return f"{place}: {', '.join(dict.fromkeys(filter(None, heads)))}"
+    rows = ", ".join(dict.fromkeys(str(figure_printed.row + 1) for figure_printed in figures))
+    columns = ", ".join(dict.fromkeys(str(figure_printed.column + 1) for figure_printed in figures))
+    heads = (head(table.columns[figure_printed.column]) for figure_printed in figures)
+    position = _("row %(row)s, column %(column)s") % {"row": rows, "column": columns}
+    return f"{position}: {', '.join(dict.fromkeys(filter(None, heads)))}"
 
 
 def head(column: Mapping[str, Any]) -> str:
     """What is printed above a column in the reader's language: its group and its own label."""
-    parts = (column.get("group"), column.get("label"))
-    return " · ".join(filter(None, map(formats.spoken, parts)))
+    texts = (column.get("group"), column.get("label"))
+    return " · ".join(filter(None, map(formats.spoken, texts)))

@@ -17,19 +17,19 @@ def made_at(path: str = "") -> Coalesce:
     `created_at` stands for a revision without any run only. The runs are looked for where a commit
     has no date.
     """
-    own = OuterRef(f"{path}_id" if path else "pk")
-    runs = Run.objects.filter(cell__revision=own).order_by().values("cell__revision")
-    first = Subquery(runs.annotate(at=Min("started_at")).values("at"))
+    revision_key = OuterRef(f"{path}_id" if path else "pk")
+    runs = Run.objects.filter(cell__revision=revision_key).order_by().values("cell__revision")
+    first_start = Subquery(runs.annotate(at=Min("started_at")).values("at"))
     name = f"{path}__" if path else ""
-    return Coalesce(f"{name}committed_at", first, f"{name}created_at")
+    return Coalesce(f"{name}committed_at", first_start, f"{name}created_at")
 
 
 def moment_of(revision: Revision) -> datetime:
     """The same of one revision. One query, none where the commit has a date."""
     if revision.committed_at is not None:
         return revision.committed_at
-    found = Revision.objects.annotate(at=made_at()).values_list("at", flat=True)
-    moment: datetime = found.get(pk=revision.pk)
+    revisions_with_time = Revision.objects.annotate(at=made_at()).values_list("at", flat=True)
+    moment: datetime = revisions_with_time.get(pk=revision.pk)
     return moment
 
 
@@ -71,8 +71,11 @@ def _newest(
     An index has commits in the order of their dates, so that a long history costs what a short one
     does. All of those without a date are read.
     """
-    own = rows.filter(_of_project(campaign)).order_by()
-    dated, undated = own.filter(committed_at__isnull=False), own.filter(committed_at=None)
+    own_revisions = rows.filter(_of_project(campaign)).order_by()
+    dated, undated = (
+        own_revisions.filter(committed_at__isnull=False),
+        own_revisions.filter(committed_at=None),
+    )
     if until is not None:
         dated = dated.filter(committed_at__lte=until)
         undated = undated.filter(made_at__lte=until)  # type: ignore[misc]  # annotated
@@ -80,8 +83,8 @@ def _newest(
         dated.order_by("-committed_at", "-pk")[:number],
         undated.order_by(MADE_AT.desc(), "-pk")[:number],
     )
-    both = ordered[0].union(ordered[1], all=True).order_by("-made_at", "-id")  # type: ignore[misc]
-    return list(both[:number])
+    dated_and_undated = ordered[0].union(ordered[1], all=True).order_by("-made_at", "-id")  # type: ignore[misc]
+    return list(dated_and_undated[:number])
 
 
 def _first(rows: QuerySet[Revision], campaign: Campaign) -> Revision | None:
@@ -90,8 +93,8 @@ def _first(rows: QuerySet[Revision], campaign: Campaign) -> Revision | None:
 
 def tracked(campaign: Campaign) -> QuerySet[Revision]:
     """The revisions of the campaign's history branch; all, if it names none."""
-    found = measured(campaign)
-    return found.filter(on_ref(campaign.tracked_ref)) if campaign.tracked_ref else found
+    revisions = measured(campaign)
+    return revisions.filter(on_ref(campaign.tracked_ref)) if campaign.tracked_ref else revisions
 
 
 def on_ref(ref: str, arrived: int | None = None) -> Q:
@@ -99,11 +102,11 @@ def on_ref(ref: str, arrived: int | None = None) -> Q:
 
     If a run is given, those that were known when it was stored.
     """
-    further = RevisionRef.objects.filter(revision=OuterRef("pk"), ref=ref)
+    further_refs = RevisionRef.objects.filter(revision=OuterRef("pk"), ref=ref)
     if arrived is not None:
-        at = Run.objects.filter(pk=arrived).values("queued_at")
-        further = further.filter(Q(known_at=None) | Q(known_at__lte=Subquery(at)))
-    return Q(ref=ref) | Q(Exists(further))
+        arrival = Run.objects.filter(pk=arrived).values("queued_at")
+        further_refs = further_refs.filter(Q(known_at=None) | Q(known_at__lte=Subquery(arrival)))
+    return Q(ref=ref) | Q(Exists(further_refs))
 
 
 def baseline(campaign: Campaign, head: Revision, ref: str) -> Revision | None:
@@ -114,7 +117,7 @@ def baseline(campaign: Campaign, head: Revision, ref: str) -> Revision | None:
     """
     on_branch = measured(campaign).filter(on_ref(ref)).exclude(pk=head.pk)
     lineage = ancestors(head)
-    measured_there = {found.sha: found for found in on_branch.filter(sha__in=lineage)}
+    measured_there = {revision.sha: revision for revision in on_branch.filter(sha__in=lineage)}
     nearest = next((measured_there[sha] for sha in lineage if sha in measured_there), None)
     return nearest or next(iter(last(campaign, head, ref, 1)), None)
 
@@ -133,17 +136,21 @@ def last(
     if arrived is not None:
         stored = Run.objects.filter(campaign=campaign, cell__revision=OuterRef("pk"))
         on_branch = on_branch.filter(Exists(stored.filter(pk__lte=arrived)))
-    found = _newest(on_branch, campaign, number + MOST_LEFT, until=moment_of(head))
-    line = [*reversed(found), *([head] if head.ref == ref or not ref else [])]
-    left = left_behind(Commit(each.sha, ref or each.ref, each.parents) for each in line)
-    return [each for each in found if each.sha not in left][:number]
+    revisions_found = _newest(on_branch, campaign, number + MOST_LEFT, until=moment_of(head))
+    line = [*reversed(revisions_found), *([head] if head.ref == ref or not ref else [])]
+    left_shas = left_behind(
+        Commit(revision.sha, ref or revision.ref, revision.parents) for revision in line
+    )
+    return [revision for revision in revisions_found if revision.sha not in left_shas][:number]
 
 
 def left(campaign: Campaign, number: int) -> frozenset[str]:
     """Those of the newest commits that the history's branch has left behind. One query."""
     ref = campaign.tracked_ref
     newest_ones = tracked(campaign).values_list("sha", "ref", "parents")[:number]
-    commits = [Commit(sha, ref or own, parents) for sha, own, parents in reversed(newest_ones)]
+    commits = [
+        Commit(sha, ref or own_ref, parents) for sha, own_ref, parents in reversed(newest_ones)
+    ]
     return left_behind(commits)
 
 
@@ -155,8 +162,8 @@ def following(campaign: Campaign, revision: Revision, number: int) -> list[Revis
 
 def arrived(campaign: Campaign, revisions: Iterable[Revision]) -> int:
     """The last run of these commits: what was stored after it is later than they are. One query."""
-    found = Run.objects.filter(campaign=campaign, cell__revision__in=list(revisions))
-    return int(found.aggregate(last=Max("pk"))["last"] or 0)
+    runs = Run.objects.filter(campaign=campaign, cell__revision__in=list(revisions))
+    return int(runs.aggregate(last=Max("pk"))["last"] or 0)
 
 
 def ancestors(head: Revision) -> list[str]:
@@ -166,13 +173,13 @@ def ancestors(head: Revision) -> list[str]:
     """
     newest = Revision.objects.filter(project=head.project_id).order_by("-pk")
     parents = dict(newest.values_list("sha", "parents")[:MOST_ANCESTORS])
-    found: dict[str, None] = {}
+    ancestors_found: dict[str, None] = {}
     generation = list(head.parents)
-    while generation and len(found) < MOST_ANCESTORS:
-        fresh = [sha for sha in generation if sha not in found and sha != head.sha]
-        found.update(dict.fromkeys(fresh))
+    while generation and len(ancestors_found) < MOST_ANCESTORS:
+        fresh = [sha for sha in generation if sha not in ancestors_found and sha != head.sha]
+        ancestors_found.update(dict.fromkeys(fresh))
         generation = [parent for sha in fresh for parent in parents.get(sha, ())]
-    return list(found)
+    return list(ancestors_found)
 
 
 def newest(campaign: Campaign) -> Revision | None:
@@ -199,9 +206,9 @@ def _begins_with(campaign: Campaign, sha: str) -> Q:
     of_project = _of_project(campaign)
     if len(sha) not in WHOLE_SHA:
         return of_project & Q(sha__startswith=sha, sha__gte=sha, sha__lt=f"{sha}g")
-    known = Revision.objects.filter(of_project, sha__in=spellings(sha)).order_by("-sha")
+    spelled_revisions = Revision.objects.filter(of_project, sha__in=spellings(sha)).order_by("-sha")
     # Without a limit PostgreSQL expects one of each, and reads all cells of the campaign.
-    return Q(pk__in=known.values("pk")[:MOST_SPELLINGS])
+    return Q(pk__in=spelled_revisions.values("pk")[:MOST_SPELLINGS])
 
 
 def is_branch(campaign: Campaign, name: str) -> bool:
@@ -219,10 +226,12 @@ def named(campaign: Campaign, text: str) -> Revision:
     Raises UnknownRevision `unknown_revision` or `ambiguous_revision`. At most two queries.
     """
     if len(text) >= SHORTEST_SHA:
-        found = list(measured(campaign).filter(_begins_with(campaign, text.lower()))[:2])
-        if len(found) == 1 or (found and found[0].sha == text.lower()):
-            return found[0]
-        if found:
+        revisions_found = list(measured(campaign).filter(_begins_with(campaign, text.lower()))[:2])
+        if len(revisions_found) == 1 or (
+            revisions_found and revisions_found[0].sha == text.lower()
+        ):
+            return revisions_found[0]
+        if revisions_found:
             raise UnknownRevision("ambiguous_revision")
     of_ref = _first(measured(campaign).filter(on_ref(text)), campaign)
     if of_ref is None:

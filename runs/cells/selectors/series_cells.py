@@ -55,20 +55,20 @@ def parse(text: str) -> SeriesKey:
     """Read a key. Raises BadSeriesKey, which names the unreadable part."""
     if "\0" in unquote(text):
         raise BadSeriesKey(_("A series has a null character in it, which no level can have."))
-    slug, *parts = text.split("~")
+    slug, *level_texts = text.split("~")
     if not SLUG.fullmatch(slug):
         raise BadSeriesKey(
             _("“%(slug)s” in “%(text)s” is not the short name of a campaign.")
             % {"slug": slug, "text": text}
         )
     levels: dict[str, str] = {}
-    for part in parts:
-        name, equals, level = part.partition("=")
+    for level_text in level_texts:
+        name, equals, level = level_text.partition("=")
         name = unquote(name)
         if not name or not equals:
             raise BadSeriesKey(
                 _("“%(part)s” in “%(text)s” must be a factor and its level, as in version=16.")
-                % {"part": part, "text": text}
+                % {"part": level_text, "text": text}
             )
         if name in levels:
             raise BadSeriesKey(
@@ -85,9 +85,9 @@ def level_text(level: Any) -> str:
     return level if isinstance(level, str) else json.dumps(level, sort_keys=True)
 
 
-def have_levels(levels: Mapping[str, Any], wanted: Iterable[tuple[str, str]]) -> bool:
+def have_levels(levels: Mapping[str, Any], wanted_levels: Iterable[tuple[str, str]]) -> bool:
     """Whether a cell with these levels has those that are wanted, each as text."""
-    return all(level_text(levels.get(name, "")) == text for name, text in wanted)
+    return all(level_text(levels.get(name, "")) == text for name, text in wanted_levels)
 
 
 def level_forms(text: str) -> list[Any]:
@@ -179,9 +179,12 @@ def levels_of(cell: Cell) -> dict[str, Any]:
 
 def open_factors(cells: Iterable[Mapping[str, Any]]) -> dict[str, int]:
     """The factors that vary among cells with these levels, with the number of their levels."""
-    listed = list(cells)
-    names = dict.fromkeys(name for levels in listed for name in levels)
-    counts = {name: len({level_text(each.get(name, "")) for each in listed}) for name in names}
+    level_rows = list(cells)
+    names = dict.fromkeys(name for levels in level_rows for name in levels)
+    counts = {
+        name: len({level_text(cell_levels.get(name, "")) for cell_levels in level_rows})
+        for name in names
+    }
     return {name: count for name, count in counts.items() if count > 1}
 
 

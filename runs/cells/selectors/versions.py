@@ -25,8 +25,8 @@ def of_package(text: str) -> str:
 
     18.3 from "18.3 (Ubuntu 18.3-1.pgdg22.04+1)"; any other text is returned unchanged.
     """
-    found = PACKAGED.fullmatch(text.strip())
-    return found["version"] if found else text.strip()
+    package_match = PACKAGED.fullmatch(text.strip())
+    return package_match["version"] if package_match else text.strip()
 
 
 @lru_cache(maxsize=1024)
@@ -35,8 +35,8 @@ def major(version: str) -> str:
     match = TEXT.match(version)
     if match is None:
         return ""
-    first, second = match.group(1), match.group(2)
-    return f"{first}.{second}" if int(first) < 10 and second else first
+    first_number, second = match.group(1), match.group(2)
+    return f"{first_number}.{second}" if int(first_number) < 10 and second else first_number
 
 
 @lru_cache(maxsize=1024)
@@ -45,8 +45,8 @@ def order(version: str) -> tuple[int, ...]:
     match = TEXT.match(version)
     if match is None:
         return ()
-    first, second, third, stage, number = match.groups()
-    return (int(first), STAGES[stage], int(second or 0), int(third or 0), int(number or 0))
+    first_number, second, third, stage, number = match.groups()
+    return (int(first_number), STAGES[stage], int(second or 0), int(third or 0), int(number or 0))
 
 
 def matching(version: str) -> Q:
@@ -66,11 +66,11 @@ def first_year(version: str) -> int | None:
     match = TEXT.match(version)
     if match is None:
         return None
-    first, second = int(match.group(1)), int(match.group(2) or 0)
-    if first >= 10:
-        return 2006 + first
-    last, year = OLD_SERIES.get(first, (-1, 0))
-    return (2009 + second if first == 9 else year) if second <= last else None
+    first_number, second = int(match.group(1)), int(match.group(2) or 0)
+    if first_number >= 10:
+        return 2006 + first_number
+    last_minor, year = OLD_SERIES.get(first_number, (-1, 0))
+    return (2009 + second if first_number == 9 else year) if second <= last_minor else None
 
 
 def is_released(version: str) -> bool:
@@ -94,11 +94,11 @@ def number(version: str) -> int | None:
     match = TEXT.fullmatch(version)
     if match is None:
         return None
-    first, second, third = (int(part or 0) for part in match.groups()[:3])
-    return first * 10000 + (second * 100 + third if first < 10 else second)
+    first_number, second, third = (int(number_text or 0) for number_text in match.groups()[:3])
+    return first_number * 10000 + (second * 100 + third if first_number < 10 else second)
 
 
-def one_a_major(found: Iterable[Installation]) -> list[Installation]:
+def one_a_major(installations: Iterable[Installation]) -> list[Installation]:
     """The last of each major version, in the order of versions."""
-    last = {each.major: each for each in found}
-    return sorted(last.values(), key=lambda each: each.version_num)
+    last_of_major = {installation.major: installation for installation in installations}
+    return sorted(last_of_major.values(), key=lambda installation: installation.version_num)

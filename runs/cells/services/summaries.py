@@ -97,25 +97,30 @@ UPDATE runs_cellsummary summary SET median = found.median
 def refresh(*, cell_id: int) -> None:
     """Recompute the summary of a cell's finished runs, one row per metric. In a transaction."""
     rows = Measurement.objects.filter(run__cell_id=cell_id, run__state=Run.State.FINISHED)
-    listed = rows.values_list("metric_id", "run__repeat", "value")
-    values = by_key((metric_id, (repeat, value)) for metric_id, repeat, value in listed)
-    newest = max((repeat for each in values.values() for repeat, _value in each), default=0)
+    measurements = rows.values_list("metric_id", "run__repeat", "value")
+    values = by_key((metric_id, (repeat, value)) for metric_id, repeat, value in measurements)
+    newest = max(
+        (repeat for repeats_and_values in values.values() for repeat, _value in repeats_and_values),
+        default=0,
+    )
     CellSummary.objects.filter(cell_id=cell_id).exclude(metric_id__in=values).delete()
     CellSummary.objects.bulk_create(
         [
-            CellSummary(cell_id=cell_id, metric_id=metric_id, **asdict(_summary(each, newest)))
-            for metric_id, each in sorted(values.items())
+            CellSummary(
+                cell_id=cell_id, metric_id=metric_id, **asdict(_summary(repeats_and_values, newest))
+            )
+            for metric_id, repeats_and_values in sorted(values.items())
         ],
         update_conflicts=True,
         unique_fields=("cell", "metric"),
-        update_fields=[each.name for each in fields(Summary)],
+        update_fields=[field.name for field in fields(Summary)],
     )
 
 
 def _summary(values: Sequence[tuple[int, float]], newest: int) -> Summary:
-    made = summarise([value for _repeat, value in values])
+    summary = summarise([value for _repeat, value in values])
     recent = [value for repeat, value in values if repeat > newest - MEDIAN_OF]
-    return replace(made, median=statistics.median(recent)) if recent else made
+    return replace(summary, median=statistics.median(recent)) if recent else summary
 
 
 def renew_medians(*, cell_ids: Sequence[int]) -> None:

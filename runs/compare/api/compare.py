@@ -63,22 +63,27 @@ class CompareDoor(QueryDoor):
     def _answer(self, request: Request) -> HttpResponseBase:
         base, head, criteria = _question(request)
         if isinstance(request.accepted_renderer, MarkdownRenderer):
-            found = baselines.compared(base, head, criteria)
+            side_verdict = baselines.compared(base, head, criteria)
             text = markdown(
-                found, request.build_absolute_uri, _earlier_answers(found, criteria, request)
+                side_verdict,
+                request.build_absolute_uri,
+                _earlier_answers(side_verdict, criteria, request),
             )
             settling = bisections.settling(
-                found, metrics=list(criteria.metrics), ignore=criteria.ignore, to=reader(request)
+                side_verdict,
+                metrics=list(criteria.metrics),
+                ignore=criteria.ignore,
+                to=reader(request),
             )
             if settling is not None:
                 text += f"\n---\n\n{settled(settling, request.build_absolute_uri)}"
             return HttpResponse(text, content_type="text/markdown; charset=utf-8")
         # Absolute addresses are those of the host that was asked.
         key = (*map(_named, (base, head)), criteria, request.build_absolute_uri("/"))
-        known = caching.versions({base.campaign.pk, head.campaign.pk})
+        versions = caching.versions({base.campaign.pk, head.campaign.pk})
         body = caching.answer(
             key,
-            known.results,
+            versions.results,
             lambda: JSONRenderer().render(_body(base, head, criteria, request)).decode(),
         )
         return HttpResponse(body, content_type=JSONRenderer.media_type)
@@ -89,18 +94,18 @@ def _named(side: Side) -> Hashable:
 
 
 def _question(request: Request) -> tuple[Side, Side, Criteria]:
-    given = request.query_params
+    query = request.query_params
     criteria = Criteria(
-        metrics=tuple(given.getlist("metric")),
-        levels=tuple(doors.level(text) for text in given.getlist("level")),
-        effect=doors.percent(given.get("effect"), DEFAULT_EFFECT),
-        ignore=_ignored(given.get("ignore", "")),
+        metrics=tuple(query.getlist("metric")),
+        levels=tuple(doors.level(text) for text in query.getlist("level")),
+        effect=doors.percent(query.get("effect"), DEFAULT_EFFECT),
+        ignore=_ignored(query.get("ignore", "")),
     )
     _check_metrics(criteria, reader(request))
     base, head = sides.both(
-        given.get("base", ""),
-        given.get("head", ""),
-        campaign=given.get("campaign", ""),
+        query.get("base", ""),
+        query.get("head", ""),
+        campaign=query.get("campaign", ""),
         reader=reader(request),
         # What is kept is answered without them.
         is_found=False,
@@ -140,22 +145,22 @@ def _ignored(text: str) -> tuple[str, ...]:
 def _check_metrics(criteria: Criteria, to: Reader) -> None:
     if not criteria.metrics:
         return
-    seen = projects.visible(Metric.objects.filter(name__in=criteria.metrics), to=to)
-    known = seen.values_list("name", flat=True)
-    for name in sorted(set(criteria.metrics) - set(known)):
+    visible_metrics = projects.visible(Metric.objects.filter(name__in=criteria.metrics), to=to)
+    known_metric_names = visible_metrics.values_list("name", flat=True)
+    for name in sorted(set(criteria.metrics) - set(known_metric_names)):
         message = _("There is no metric %(name)s.") % {"name": name}
         raise doors.refuse("metric", "unknown_metric", message)
 
 
 def _earlier_answers(
-    found: SideVerdict, criteria: Criteria, request: Request
+    side_verdict: SideVerdict, criteria: Criteria, request: Request
 ) -> list[EarlierAnswer]:
     """What was told before and otherwise; what a CI job is told now is kept."""
     is_job = isinstance(request.auth, Token) and Token.Scope.UPLOAD in request.auth.scopes
-    return answers.answered(found, criteria, is_job=is_job)
+    return answers.answered(side_verdict, criteria, is_job=is_job)
 
 
 def _body(base: Side, head: Side, criteria: Criteria, request: Request) -> dict[str, Any]:
-    found = baselines.compared(base, head, criteria)
-    context = {"request": request, "told_before": _earlier_answers(found, criteria, request)}
-    return compare_schema.ComparisonSerializer(found, context=context).data
+    side_verdict = baselines.compared(base, head, criteria)
+    context = {"request": request, "told_before": _earlier_answers(side_verdict, criteria, request)}
+    return compare_schema.ComparisonSerializer(side_verdict, context=context).data

@@ -41,74 +41,78 @@ MOST_LOG = 4000
 Address = Callable[[str], str]
 
 
-def markdown(found: SideVerdict, address: Address, earlier: Sequence[EarlierAnswer] = ()) -> str:
+def markdown(
+    side_verdict: SideVerdict, address: Address, earlier: Sequence[EarlierAnswer] = ()
+) -> str:
     """The verdict first, then what was compared, the table, and what the verdict rests on.
 
     `address` makes a path absolute; `earlier` are answers that were others. Rows that prove
     something come first.
     """
-    rows = sorted(found.rows, key=lambda row: PRECEDENCE.index(row.comparison.verdict))
-    parts = [
-        f"### {_sign(found.overall)} {HEADLINES[found.overall]}",
-        *_sentences(found),
-        *_in_one_job(found),
-        _sides(found, address),
-        *(_plain(each.text) for each in earlier),
+    rows = sorted(side_verdict.rows, key=lambda row: PRECEDENCE.index(row.comparison.verdict))
+    paragraphs = [
+        f"### {_sign(side_verdict.overall)} {HEADLINES[side_verdict.overall]}",
+        *_sentences(side_verdict),
+        *_in_one_job(side_verdict),
+        _sides(side_verdict, address),
+        *(_plain(earlier_answer.text) for earlier_answer in earlier),
     ]
-    parts += [
+    paragraphs += [
         _("On average over all rows, %(metric)s: **%(size)s**")
         % {"metric": _plain(metric.name), "size": sized(average)}
-        for metric, average in found.together.items()
+        for metric, average in side_verdict.together.items()
         if any(row.is_asked for row in rows if row.metric == metric)
     ]
     if rows:
-        parts.append(as_markdown(_table(rows[:MOST_ROWS], address), cell=_within_cell).rstrip())
+        paragraphs.append(
+            as_markdown(_table(rows[:MOST_ROWS], address), cell=_within_cell).rstrip()
+        )
     if len(rows) > MOST_ROWS:
-        left = {"number": len(rows) - MOST_ROWS}
-        parts.append(_("%(number)d more rows are in the JSON of this comparison.") % left)
-    if lines := _trails(found, address):
-        parts.append("\n".join(lines))
+        values = {"number": len(rows) - MOST_ROWS}
+        paragraphs.append(_("%(number)d more rows are in the JSON of this comparison.") % values)
+    if lines := _trails(side_verdict, address):
+        paragraphs.append("\n".join(lines))
     rule = _(
         "Head against base by one model of all runs; the intervals hold together in 95 of 100 "
         "tables. The same: within %(effect)s %%. Undecided: more runs are needed."
     )
     rules = max((row.comparison.rules for row in rows), default=RULES)
     version = _("Rules: version %(version)d.") % {"version": rules}
-    if (row := found.error_row) is not None:
+    if (row := side_verdict.error_row) is not None:
         version = f"{row.text} {version}"
-    parts.append(f"<sub>{rule % {'effect': f'{found.effect:g}'}} {version}</sub>")
-    return "\n\n".join(parts) + "\n"
+    paragraphs.append(f"<sub>{rule % {'effect': f'{side_verdict.effect:g}'}} {version}</sub>")
+    return "\n\n".join(paragraphs) + "\n"
 
 
 def settled(bisection: Bisection, address: Address) -> str:
     """What a bisection says: base against head as measured in turn, and the commit it found."""
     steps = bisections.measured(bisection)
-    made = _made(bisection)
+    builds_text = _made(bisection)
     if not steps:
         sentence = _plain(bisections.message_of(bisection)) or _(
             "The builds of both commits are ready."
         )
-        return made or f"{sentence}\n"
-    first, last = steps[0], steps[-1]
-    link = f"[{_plain(last.step.campaign.slug)}]({_page(last.step, address)})"
+        return builds_text or f"{sentence}\n"
+    first_step, last_step = steps[0], steps[-1]
+    link = f"[{_plain(last_step.step.campaign.slug)}]({_page(last_step.step, address)})"
     words = {"server": _plain(bisection.server.name), "campaign": link}
     if not bisection.verdict:
         if bisection.state == Bisection.State.RUNNING:
             return _("Being measured in turn on %(server)s: %(campaign)s.") % words + "\n"
         return _("Not settled on %(server)s: %(campaign)s.") % words + "\n"
-    parts = [
-        markdown(first.ends, address).rstrip(),
+    paragraphs = [
+        markdown(first_step.ends, address).rstrip(),
         _("Measured in turn on %(server)s: %(campaign)s.") % words,
     ]
     if bisection.state == Bisection.State.RUNNING:
-        parts.append(_("Bisecting to find the commit that made it slower."))
+        paragraphs.append(_("Bisecting to find the commit that made it slower."))
     elif bisection.verdict == "slower":
-        parts.append(_culprit(bisection, last))
+        paragraphs.append(_culprit(bisection, last_step))
     if bisection.message:
-        parts.append(_plain(bisections.message_of(bisection)))
-    if made:
-        parts.append(made.rstrip())
-    return "\n\n".join(parts) + "\n"
+        paragraphs.append(_plain(bisections.message_of(bisection)))
+    if builds_text:
+        paragraphs.append(builds_text.rstrip())
+    return "\n\n".join(paragraphs) + "\n"
 
 
 def _made(bisection: Bisection) -> str:
@@ -136,12 +140,12 @@ def _fenced(text: str) -> str:
     return f"```text\n{inner}\n```"
 
 
-def _culprit(bisection: Bisection, last: Measured) -> str:
-    low, high = (bisection.builds[place] for place in (bisection.low, bisection.high))
+def _culprit(bisection: Bisection, last_step: Measured) -> str:
+    low, high = (bisection.builds[position] for position in (bisection.low, bisection.high))
     words = {"low": f"`{bisections.name_of(low)}`", "high": f"`{bisections.name_of(high)}`"}
     if not bisection.is_found:
         return _("The loss lies between %(low)s and %(high)s.") % words
-    worst = last.worst
+    worst = last_step.worst
     words["size"] = sized(worst.comparison) if worst else ""
     return _("**%(high)s made it slower**: %(size)s than %(low)s.") % words
 
@@ -150,52 +154,56 @@ def _page(step: BisectionStep, address: Address) -> str:
     return _in_link(address(reverse("campaign-detail", args=[step.campaign.slug])))
 
 
-def _sentences(found: SideVerdict) -> list[str]:
+def _sentences(side_verdict: SideVerdict) -> list[str]:
     """What pages say of the same rows: a sentence for each metric that decides."""
     sentences = []
-    for metric in dict.fromkeys(row.metric for row in found.rows if row.is_asked and row.counts):
-        rows = [row.comparison for row in found.rows if row.metric == metric and row.counts]
+    for metric in dict.fromkeys(
+        row.metric for row in side_verdict.rows if row.is_asked and row.counts
+    ):
+        rows = [row.comparison for row in side_verdict.rows if row.metric == metric and row.counts]
         text = summary.summary(
-            found.head.label,
-            found.base.label,
+            side_verdict.head.label,
+            side_verdict.base.label,
             rows,
-            together=found.together.get(metric),
+            together=side_verdict.together.get(metric),
             direction=cast(Direction, metric.direction),
         )
         sentences.append(f"**{_plain(text)}**")
     return sentences
 
 
-def _in_one_job(found: SideVerdict) -> list[str]:
+def _in_one_job(side_verdict: SideVerdict) -> list[str]:
     """What tells the runner from the commit, where a loss was seen between jobs."""
-    rows = [row.comparison for row in found.rows if row.counts]
-    if not any(each.verdict == "slower" and each.error_table == "jobs" for each in rows):
+    rows = [row.comparison for row in side_verdict.rows if row.counts]
+    if not any(
+        inference.verdict == "slower" and inference.error_table == "jobs" for inference in rows
+    ):
         return []
-    base = found.base.revision.ref if found.base.revision else ""
-    command = causes.in_turn(found.head.campaign, base)
+    base = side_verdict.base.revision.ref if side_verdict.base.revision else ""
+    command = causes.in_turn(side_verdict.head.campaign, base)
     text = _("Nothing in the commit explains it? Measure both sides in one job, in turn:")
     return [text, _fenced(command)]
 
 
-def _sides(found: SideVerdict, address: Address) -> str:
-    sides = {"base": _link(found.base, address), "head": _link(found.head, address)}
+def _sides(side_verdict: SideVerdict, address: Address) -> str:
+    sides = {"base": _link(side_verdict.base, address), "head": _link(side_verdict.head, address)}
     text = _("Base: %(base)s – head: %(head)s") % sides
-    job = gate.job_of(found)
+    job = gate.job_of(side_verdict)
     return f"{text} – [{_('CI job')}]({_in_link(job)})" if job else text
 
 
-def _trails(found: SideVerdict, address: Address) -> list[str]:
+def _trails(side_verdict: SideVerdict, address: Address) -> list[str]:
     """A line a row that decides: its last points up to the head, and its history."""
-    page = reverse("campaign-history", args=[found.head.campaign.slug])
+    page = reverse("campaign-history", args=[side_verdict.head.campaign.slug])
     lines = []
-    for trail in gate.of(found):
+    for trail in gate.of(side_verdict):
         row = trail.row
         query = [("metric", row.metric.name)]
         query += [("level", f"{name}={level_text(level)}") for name, level in row.levels.items()]
         link = f"[{_('history')}]({_in_link(address(f'{page}?{urlencode(query)}'))})"
         levels = _levels(row)
         name = _plain(f"{row.metric.name}, {levels}" if levels else row.metric.name)
-        lines.append(f"- {name}: {sparkline(trail.values, found.effect / 100)} {link}")
+        lines.append(f"- {name}: {sparkline(trail.values, side_verdict.effect / 100)} {link}")
     return lines
 
 
@@ -218,18 +226,20 @@ def _table(rows: list[VerdictRow], address: Address) -> Table:
 
 
 def _line(row: VerdictRow, address: Address) -> tuple[str, ...]:
-    found = row.comparison
+    inference = row.comparison
     unit = f" ({_in_cell(row.metric.unit)})" if row.metric.unit else ""
-    interval = f"{found.low:.3f} – {found.high:.3f}" if found.low and found.high else "–"
+    interval = (
+        f"{inference.low:.3f} – {inference.high:.3f}" if inference.low and inference.high else "–"
+    )
     return (
         _verdict(row),
         f"{_in_cell(row.metric.name)}{unit}",
         _in_cell(_levels(row)) or "–",
         _value(row, "base", address),
         _value(row, "head", address),
-        f"{found.ratio:.3f}" if found.ratio else "–",
+        f"{inference.ratio:.3f}" if inference.ratio else "–",
         interval,
-        sized(found) or "–",
+        sized(inference) or "–",
     )
 
 
@@ -239,12 +249,12 @@ def _levels(row: VerdictRow) -> str:
 
 
 def _verdict(row: VerdictRow) -> str:
-    found = row.comparison
+    inference = row.comparison
     if not row.counts:
         is_new = _("new")
         return f"{SIGNS['different']} {is_new}"
-    word = f"{_sign(found.verdict)} {verdict_word(found)}"
-    why = sentence(found.reasons) or missing(found)
+    word = f"{_sign(inference.verdict)} {verdict_word(inference)}"
+    why = sentence(inference.reasons) or missing(inference)
     return f"{word}: {why}" if why else word
 
 
@@ -275,12 +285,17 @@ def _in_link(address: str) -> str:
 def _plain(text: str) -> str:
     """A name of a branch is somebody's text: it must not become Markdown of its own."""
     words = defused(" ".join(text.split()))
-    return "".join(f"\\{each}" if each in "\\`*_[]<>()#|!~" else each for each in words)
+    return "".join(
+        f"\\{character}" if character in "\\`*_[]<>()#|!~" else character for character in words
+    )
 
 
 def _in_cell(text: str) -> str:
     """The same for a table's cell, which has its backslashes escaped later."""
-    return "".join(f"&#{ord(each)};" if each in "`*[]<>()#!~&" else each for each in defused(text))
+    return "".join(
+        f"&#{ord(character)};" if character in "`*[]<>()#!~&" else character
+        for character in defused(text)
+    )
 
 
 def _within_cell(markdown: str) -> str:

@@ -58,13 +58,13 @@ class SideSummarySerializer(Shape):
     judged = JudgedSerializer()
 
 
-def _summary(found: Summary | None, runs: CellRuns) -> dict[str, Any] | None:
-    if found is None:
+def _summary(summary: Summary | None, runs: CellRuns) -> dict[str, Any] | None:
+    if summary is None:
         return None
     judged = runs.judged
-    figures = {name: getattr(found, name) for name in FIGURES}
-    own = {"run": runs.first, "doubtful": judged.doubtful + judged.invalid}
-    return {**figures, **own, "judged": judged.counts}
+    figures = {name: getattr(summary, name) for name in FIGURES}
+    runs_and_doubts = {"run": runs.first, "doubtful": judged.doubtful + judged.invalid}
+    return {**figures, **runs_and_doubts, "judged": judged.counts}
 
 
 class ReasonSerializer(Shape):
@@ -157,7 +157,9 @@ class ComparisonSerializer(Shape):
         min_value=0,
         max_value=3,
     )
-    message = computed(serializers.CharField, lambda found: str(HEADLINES[found.overall]))
+    message = computed(
+        serializers.CharField, lambda side_verdict: str(HEADLINES[side_verdict.overall])
+    )
     effect = serializers.FloatField(help_text="The minimum effect in percent.")
     base = SideSerializer(
         allow_null=True, help_text="null where the head is the first: overall is baseline_made."
@@ -169,11 +171,11 @@ class ComparisonSerializer(Shape):
     told_before = serializers.SerializerMethodField()
 
     @extend_schema_field(AverageSerializer(many=True))
-    def get_together(self, found: SideVerdict) -> Any:
+    def get_together(self, side_verdict: SideVerdict) -> Any:
         """By metric."""
         averages = [
             {**vars(average), "metric": metric.name, "size": size(average)}
-            for metric, average in found.together.items()
+            for metric, average in side_verdict.together.items()
         ]
         return AverageSerializer(averages, many=True).data
 

@@ -29,31 +29,35 @@ def save_comparison(*, state: CompareState, title: str, note: str, user: User) -
     return slugs.store(comparison, called=title, otherwise="comparison")
 
 
-def answered(found: SideVerdict, criteria: Criteria, *, is_job: bool) -> list[EarlierAnswer]:
+def answered(side_verdict: SideVerdict, criteria: Criteria, *, is_job: bool) -> list[EarlierAnswer]:
     """What was told to this question otherwise before; keeps the answer that a job is given now.
 
     An answer by the same words and the same runs is kept once. Three queries at most.
     """
-    if found.head.revision is None:
+    if side_verdict.head.revision is None:
         return []
-    before = gate_answers.given(found, criteria)
+    before = gate_answers.given(side_verdict, criteria)
     if not before and not is_job:
         return []
-    runs = gate_answers.runs_of(found)
-    last = before[0] if before else None
-    is_kept = last and last.runs == runs and gate_answers.is_as_today(last, found)
+    runs = gate_answers.runs_of(side_verdict)
+    last_answer = before[0] if before else None
+    is_kept = (
+        last_answer
+        and last_answer.runs == runs
+        and gate_answers.is_as_today(last_answer, side_verdict)
+    )
     if is_job and not is_kept:
-        known, fingerprint = gate_answers.question(found, criteria)
+        criteria_members, fingerprint = gate_answers.question(side_verdict, criteria)
         GateAnswer.objects.create(
-            campaign=found.head.campaign,
-            head=found.head.revision,
-            base=found.base.text[:300],
-            base_revision=found.base.revision,
-            asked=known,
+            campaign=side_verdict.head.campaign,
+            head=side_verdict.head.revision,
+            base=side_verdict.base.text[:300],
+            base_revision=side_verdict.base.revision,
+            asked=criteria_members,
             fingerprint=fingerprint,
-            overall=found.overall,
-            table=gate.as_json(found),
+            overall=side_verdict.overall,
+            table=gate.as_json(side_verdict),
             runs=runs,
             rules=RULES,
         )
-    return gate_answers.otherwise(before, found, runs)
+    return gate_answers.otherwise(before, side_verdict, runs)

@@ -27,24 +27,24 @@ WIDTH, PADDING = 6.6, 12
 @conditional_page  # caches keep it for some minutes, and ask again with its content's hash
 def campaign_badge(request: HttpRequest, slug: str) -> HttpResponse:
     """The verdict of the newest revision against the one before, or against `base`."""
-    shown = projects.visible(Campaign.objects.select_related("project"), to=request.user)
-    campaign = get_object_or_404(shown, slug=slug)
-    found = histories.badge(
+    campaigns = projects.visible(Campaign.objects.select_related("project"), to=request.user)
+    campaign = get_object_or_404(campaigns, slug=slug)
+    badge = histories.badge(
         campaign,
         base=request.GET.get("base", ""),
         metric=request.GET.get("metric", ""),
         reader=request.user,
     )
-    text = _words(found)
-    left, right = _width(LABEL), _width(text)
+    text = _words(badge)
+    left_width, right = _width(LABEL), _width(text)
     context = {
         "label": LABEL,
         "text": text,
-        "left": left,
-        "width": left + right,
-        "label_at": left / 2,
-        "text_at": left + right / 2,
-        "colour": COLOURS.get(found.verdict or "", UNDECIDED),
+        "left": left_width,
+        "width": left_width + right,
+        "label_at": left_width / 2,
+        "text_at": left_width + right / 2,
+        "colour": COLOURS.get(badge.verdict or "", UNDECIDED),
     }
     page = render(request, "compare/badge.svg", context, content_type="image/svg+xml")
     # What a member sees, such as the verdict against a private base, is not for everybody's cache.
@@ -53,25 +53,25 @@ def campaign_badge(request: HttpRequest, slug: str) -> HttpResponse:
     return page
 
 
-def _words(found: Badge) -> str:
-    if found.verdict is None:
+def _words(badge: Badge) -> str:
+    if badge.verdict is None:
         return _("no revisions")
-    if not found.inferences:
-        return str(VERDICTS[found.verdict])
-    first = found.inferences[0]
-    if not first.is_proven:
-        return verdict_word(first)
-    word = size_of_all(found.inferences) or verdict_word(first)
-    if found.number == 1:
+    if not badge.inferences:
+        return str(VERDICTS[badge.verdict])
+    first_inference = badge.inferences[0]
+    if not first_inference.is_proven:
+        return verdict_word(first_inference)
+    word = size_of_all(badge.inferences) or verdict_word(first_inference)
+    if badge.number == 1:
         return word
     return _("%(size)s, %(number)d of %(total)d") % {
         "size": word,
-        "number": len(found.inferences),
-        "total": found.number,
+        "number": len(badge.inferences),
+        "total": badge.number,
     }
 
 
 def _width(text: str) -> float:
     """About as wide as the text is drawn; a Japanese character takes the room of two."""
-    places = sum(2 if unicodedata.east_asian_width(each) in "WF" else 1 for each in text)
+    places = sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)
     return round(places * WIDTH + PADDING)

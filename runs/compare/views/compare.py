@@ -83,9 +83,9 @@ _EXAMPLES = (
 
 def examples(reader: Reader) -> list[dict[str, Any]]:
     """Those whose campaigns are there. One query."""
-    wanted = {slug for _question, slug, _shows, _choices in _EXAMPLES}
-    shown = projects.visible(Campaign.objects.filter(slug__in=wanted), to=reader)
-    known = set(shown.values_list("slug", flat=True))
+    wanted_slugs = {slug for _question, slug, _shows, _choices in _EXAMPLES}
+    visible_campaigns = projects.visible(Campaign.objects.filter(slug__in=wanted_slugs), to=reader)
+    known_slugs = set(visible_campaigns.values_list("slug", flat=True))
     return [
         {
             "question": str(question),
@@ -93,33 +93,40 @@ def examples(reader: Reader) -> list[dict[str, Any]]:
             "query": CompareState(series=(series_cells.parse(slug),), **choices).query,
         }
         for question, slug, shows, choices in _EXAMPLES
-        if slug in known
+        if slug in known_slugs
     ]
 
 
-def cells_shown(found: ComparedCells, state: CompareState) -> dict[str, Any]:
+def cells_shown(compared_cells_found: ComparedCells, state: CompareState) -> dict[str, Any]:
     """Both cells, their metrics with verdicts, their runs, and in what they differ."""
-    reasons = dict.fromkeys(code for row in found.rows for code in row.comparison.reasons)
-    despite = dict.fromkeys(code for row in found.rows for code in row.comparison.despite)
+    reasons = dict.fromkeys(
+        code for row in compared_cells_found.rows for code in row.comparison.reasons
+    )
+    despite = dict.fromkeys(
+        code for row in compared_cells_found.rows for code in row.comparison.despite
+    )
     return {
-        "found": found,
-        "printed": {"a": _printed(found.a), "b": _printed(found.b)},
-        "lines": [_line(row) for row in found.rows],
+        "found": compared_cells_found,
+        "printed": {"a": _printed(compared_cells_found.a), "b": _printed(compared_cells_found.b)},
+        "lines": [_line(row) for row in compared_cells_found.rows],
         "differences": [
             (
-                compare_words.KINDS[each.kind],
-                series_labels.fact(each.kind, each.name),
-                [series_labels.fact_value(each.name, value) for value in each.values],
+                compare_words.KINDS[difference.kind],
+                series_labels.fact(difference.kind, difference.name),
+                [series_labels.fact_value(difference.name, value) for value in difference.values],
             )
-            for each in found.differences
+            for difference in compared_cells_found.differences
         ],
         "despite": sentence(despite),
         "overrides": [
-            (str(label), _address(found, replace(state, ignore=(*state.ignore, name))))
+            (
+                str(label),
+                _address(compared_cells_found, replace(state, ignore=(*state.ignore, name))),
+            )
             for name, label in compare_words.OVERRIDES.items()
             if f"{name}_differs" in reasons
         ],
-        "swapped": _address(found, state, swapped=True),
+        "swapped": _address(compared_cells_found, state, swapped=True),
     }
 
 
@@ -128,25 +135,29 @@ def _printed(side: Side) -> list[tuple[str, str, list[str]]]:
     return provenance.of_cell(side.cell.pk) if is_published else []
 
 
-def _address(found: ComparedCells, state: CompareState, *, swapped: bool = False) -> str:
-    a, b = found.a.cell.pk, found.b.cell.pk
+def _address(
+    compared_cells_found: ComparedCells, state: CompareState, *, swapped: bool = False
+) -> str:
+    a, b = compared_cells_found.a.cell.pk, compared_cells_found.b.cell.pk
     pair = f"a={b}&b={a}" if swapped else f"a={a}&b={b}"
-    more = replace(state, series=()).query
-    return f"{reverse('compare-cells')}?{pair}{'&' if more else ''}{more}"
+    more_query = replace(state, series=()).query
+    return f"{reverse('compare-cells')}?{pair}{'&' if more_query else ''}{more_query}"
 
 
 def _line(row: MetricRow) -> dict[str, Any]:
-    found = row.comparison
+    comparison = row.comparison
     return {
         "title": metric_title(row.metric),
-        "a": estimate(row.a.median if found.base_value is None else found.base_value),
-        "b": estimate(row.b.median if found.head_value is None else found.head_value),
-        "ratio": ratio(found.ratio),
-        "size": size(found),
-        "interval": f"{found.low:.3f} – {found.high:.3f}" if found.low and found.high else "–",
-        "tone": tone(found.verdict),
-        "verdict": verdict_word(found),
-        "notes": sentence(found.reasons) or missing(found),
+        "a": estimate(row.a.median if comparison.base_value is None else comparison.base_value),
+        "b": estimate(row.b.median if comparison.head_value is None else comparison.head_value),
+        "ratio": ratio(comparison.ratio),
+        "size": size(comparison),
+        "interval": f"{comparison.low:.3f} – {comparison.high:.3f}"
+        if comparison.low and comparison.high
+        else "–",
+        "tone": tone(comparison.verdict),
+        "verdict": verdict_word(comparison),
+        "notes": sentence(comparison.reasons) or missing(comparison),
     }
 
 
@@ -161,15 +172,15 @@ def compare(request: HttpRequest) -> HttpResponse:
     state, faults = compare_state.read(request.GET)
     if getattr(request, "htmx", False) and request.htmx.target == "candidates":  # type: ignore[attr-defined]
         return render(request, "compare/index.html#candidates", _search(request, state))
-    if wanted := request.GET.get("format"):
+    if wanted_format := request.GET.get("format"):
         words = series_labels.wording({key.slug for key in state.series})
         page = compared(state, reader=request.user, wording=words)
-        answer = compare_exports.answer(page, words, wanted)
-        if answer is None:
-            raise Http404(f"format={wanted}")
-        return answer
-    shown = _shown(state, request.user)
-    context = _context(request, shown) | {"faults": [*faults, *shown["faults"]]}
+        response = compare_exports.answer(page, words, wanted_format)
+        if response is None:
+            raise Http404(f"format={wanted_format}")
+        return response
+    comparison = _shown(state, request.user)
+    context = _context(request, comparison) | {"faults": [*faults, *comparison["faults"]]}
     return render(request, "compare/index.html", context)
 
 
@@ -184,7 +195,7 @@ def compare_cells(request: HttpRequest) -> HttpResponse:
     state, _faults = compare_state.read(request.GET)
     a, b = (int(text) for text in chosen)
     with or_404(Cell.DoesNotExist):
-        found = compared_cells(
+        compared_cells_found = compared_cells(
             a,
             b,
             reader=request.user,
@@ -192,7 +203,7 @@ def compare_cells(request: HttpRequest) -> HttpResponse:
             effect=state.effect / 100,
             wording=series_labels.wording(_slugs(a, b)),
         )
-    return render(request, "compare/cells.html", cells_shown(found, state))
+    return render(request, "compare/cells.html", cells_shown(compared_cells_found, state))
 
 
 @addresses.page("compare-saved")
@@ -213,12 +224,12 @@ def compare_open(request: HttpRequest, slug: str) -> HttpResponse:
 def compare_save(request: HttpRequest) -> HttpResponse:
     """Keep the comparison whose query string the form carries."""
     state, _faults = compare_state.read(QueryDict(request.POST.get("query", "")))
-    given = request.POST
+    fields = request.POST
     with pages.refusals(request):
         comparisons.save_comparison(
             state=state,
-            title=given.get("title", ""),
-            note=given.get("note", ""),
+            title=fields.get("title", ""),
+            note=fields.get("note", ""),
             user=request.user,  # type: ignore[arg-type]
         )
         messages.success(request, _("The comparison was saved; everyone can find it in the list."))
@@ -244,42 +255,42 @@ def _shown(state: CompareState, reader: User | AnonymousUser) -> dict[str, Any]:
         lead = next(iter(context["summaries"]), "")
         return without_indents(html), page.state.query, page.loaded.faults, lead
 
-    named = Campaign.objects.filter(slug__in=slugs).order_by()
-    campaigns += projects.visible(named, to=reader).values_list("pk", flat=True)
-    known = caching.versions(campaigns) if campaigns else caching.NEVER
-    html, query, faults, lead = caching.answer((state, may_queue), known.results, make)
+    named_campaigns = Campaign.objects.filter(slug__in=slugs).order_by()
+    campaigns += projects.visible(named_campaigns, to=reader).values_list("pk", flat=True)
+    versions = caching.versions(campaigns) if campaigns else caching.NEVER
+    html, query, faults, lead = caching.answer((state, may_queue), versions.results, make)
     written, _faults = compare_state.read(QueryDict(query))
     return {"shown": SafeString(html), "state": written, "faults": faults, "lead": lead}
 
 
-def _context(request: HttpRequest, shown: dict[str, Any]) -> dict[str, Any]:
+def _context(request: HttpRequest, comparison: dict[str, Any]) -> dict[str, Any]:
     """The comparison; before there is one, examples and what can be added."""
-    searched = "q" in request.GET or not shown["shown"]
+    searched = "q" in request.GET or not comparison["shown"]
     # By their keys, which is their order in the list, too: an index has it.
     saved = SavedComparison.objects.select_related("created_by").order_by("-pk")[:NEWEST_SAVED]
     return {
-        **shown,
+        **comparison,
         **(
-            _search(request, shown["state"])
+            _search(request, comparison["state"])
             if searched
             else {"q": "", "filters": CandidateFilters()}
         ),
         "is_picking": searched,
-        "examples": [] if shown["shown"] else examples(request.user),
-        "saved": [] if shown["shown"] else list(saved),
+        "examples": [] if comparison["shown"] else examples(request.user),
+        "saved": [] if comparison["shown"] else list(saved),
     }
 
 
 def _search(request: HttpRequest, state: CompareState) -> dict[str, Any]:
     words = _text(request, "q")
     filters = CandidateFilters(**{name: _text(request, f"in_{name}") for name in FILTERS})
-    found = candidates.candidates(words, filters, reader=request.user)
-    wording = series_labels.wording({each.campaign.slug for each in found})
+    candidates_found = candidates.candidates(words, filters, reader=request.user)
+    wording = series_labels.wording({candidate.campaign.slug for candidate in candidates_found})
     return {
         "q": words,
         "filters": filters,
         "state": state,
-        "offers": [_offer(each, state, wording) for each in found],
+        "offers": [_offer(candidate, state, wording) for candidate in candidates_found],
     }
 
 
@@ -288,13 +299,13 @@ def _text(request: HttpRequest, name: str) -> str:
     return request.GET.get(name, "")[: words.LONGEST].replace("\0", "")
 
 
-def _offer(each: Candidate, state: CompareState, words: Factors) -> dict[str, Any]:
+def _offer(candidate: Candidate, state: CompareState, words: Factors) -> dict[str, Any]:
     return {
-        "campaign": each.campaign,
-        "more": each.more,
-        "all": state.with_series(each.key).query,
-        "count": len(each.series) + each.more,
-        "axis": words.title(each.axis) if each.axis else "",
+        "campaign": candidate.campaign,
+        "more": candidate.more,
+        "all": state.with_series(candidate.key).query,
+        "count": len(candidate.series) + candidate.more,
+        "axis": words.title(candidate.axis) if candidate.axis else "",
         "series": [
             {
                 "label": " · ".join(
@@ -303,11 +314,11 @@ def _offer(each: Candidate, state: CompareState, words: Factors) -> dict[str, An
                 "query": state.with_series(offered.key).query,
                 "is_chosen": offered.key in state.series,
             }
-            for offered in each.series
+            for offered in candidate.series
         ],
     }
 
 
 def _slugs(*cells: int) -> set[str]:
-    found = Cell.objects.filter(pk__in=cells).order_by()
-    return set(found.values_list("campaign__slug", flat=True))
+    cells_found = Cell.objects.filter(pk__in=cells).order_by()
+    return set(cells_found.values_list("campaign__slug", flat=True))

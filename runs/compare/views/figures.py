@@ -34,24 +34,26 @@ def lines(page: ComparedPage, words: Wording) -> list[tuple[str, Figure]]:
     """A figure for each facet, with the facet's value."""
     if page.loaded.metric is None:
         return []
-    places = {each.key: place for place, each in enumerate(page.loaded.series)}
+    places = {series.key: position for position, series in enumerate(page.loaded.series)}
     short = short_labels(page)
     ratios = {row.head_cell.id: row for row in page.rows} if page.state.relative else None
     coloured = _are_told_apart_by_version(page.loaded.series)
-    curves = {found.series.key: found for found in page.fits} if ratios is None else {}
+    curves = (
+        {series_fit.series.key: series_fit for series_fit in page.fits} if ratios is None else {}
+    )
     facets = [
         [
             Track(
                 # A label in the chart of its facet, which says its own name already.
-                label=short[each.key].removesuffix(f" · {value}") if value else short[each.key],
-                place=places[each.key],
-                points=tuple(_points(page, each, words, ratios)),
-                major=versions.major(each.version) if coloured else "",
-                curve=_curve(each, short[each.key], curves[each.key].fit)
-                if each.key in curves
+                label=short[series.key].removesuffix(f" · {value}") if value else short[series.key],
+                place=places[series.key],
+                points=tuple(_points(page, series, words, ratios)),
+                major=versions.major(series.version) if coloured else "",
+                curve=_curve(series, short[series.key], curves[series.key].fit)
+                if series.key in curves
                 else None,
             )
-            for each in series
+            for series in series
         ]
         for value, series in page.facets
     ]
@@ -90,10 +92,10 @@ def forest_plot(rows: Sequence[ComparedRow], page: ComparedPage, words: Wording)
 
 def _verdict_words(rows: Sequence[ComparedRow]) -> dict[str, str]:
     """By code the words that these rows use: a sign of the plot may stand for both."""
-    found: dict[str, dict[str, None]] = {}
+    words_of: dict[str, dict[str, None]] = {}
     for row in rows:
-        found.setdefault(row.comparison.verdict, {})[verdict_word(row.comparison)] = None
-    return {code: " / ".join(words) for code, words in found.items()}
+        words_of.setdefault(row.comparison.verdict, {})[verdict_word(row.comparison)] = None
+    return {code: " / ".join(words) for code, words in words_of.items()}
 
 
 def short_labels(page: ComparedPage) -> dict[SeriesKey, str]:
@@ -101,8 +103,8 @@ def short_labels(page: ComparedPage) -> dict[SeriesKey, str]:
     product = "PostgreSQL "
     cut = all(label.startswith(product) for label in page.labels)
     return {
-        each.key: label.removeprefix(product) if cut else label
-        for each, label in zip(page.loaded.series, page.labels, strict=True)
+        series.key: label.removeprefix(product) if cut else label
+        for series, label in zip(page.loaded.series, page.labels, strict=True)
     }
 
 
@@ -119,26 +121,26 @@ def level(x: Any, page: ComparedPage, words: Wording) -> str:
 def pair_urls(rows: Sequence[ComparedRow], page: ComparedPage) -> list[str]:
     """The addresses that show both cells of each row side by side."""
     address = reverse("compare-cells")
-    more = f"&ignore={','.join(page.state.ignore)}" if page.state.ignore else ""
-    return [f"{address}?a={row.base_cell.id}&b={row.head_cell.id}{more}" for row in rows]
+    ignore_query = f"&ignore={','.join(page.state.ignore)}" if page.state.ignore else ""
+    return [f"{address}?a={row.base_cell.id}&b={row.head_cell.id}{ignore_query}" for row in rows]
 
 
-def _cell_urls(each: Series) -> list[str]:
+def _cell_urls(one_series: Series) -> list[str]:
     """For each cell its one run, or the campaign where there are several."""
-    campaign = reverse("campaign-detail", args=[each.campaign.slug])
+    campaign = reverse("campaign-detail", args=[one_series.campaign.slug])
     return [
         reverse("run-detail", args=[cell.runs.first])
         if cell.runs.count == 1 and cell.runs.first is not None
         else campaign
-        for cell in each.cells
+        for cell in one_series.cells
     ]
 
 
 def _axes(page: ComparedPage, words: Wording) -> Axes:
     metric, x = page.loaded.metric, page.loaded.x
     title = metric_title(metric) if metric else ""
-    numbers = [cell.x for each in page.loaded.series for cell in each.cells]
-    least = [cell.summary.minimum for each in page.loaded.series for cell in each.cells]
+    numbers = [cell.x for series in page.loaded.series for cell in series.cells]
+    least = [cell.summary.minimum for series in page.loaded.series for cell in series.cells]
     if page.state.relative:
         title = _("Ratio to the baseline")
     return Axes(
@@ -156,14 +158,14 @@ def _axes(page: ComparedPage, words: Wording) -> Axes:
 
 
 def _points(
-    page: ComparedPage, each: Series, words: Wording, ratios: Mapping[int, ComparedRow] | None
+    page: ComparedPage, one_series: Series, words: Wording, ratios: Mapping[int, ComparedRow] | None
 ) -> list[Point]:
-    found = []
-    for cell, url in zip(each.cells, _cell_urls(each), strict=True):
-        drawn = _drawn(page, each, cell, ratios)
+    points = []
+    for cell, url in zip(one_series.cells, _cell_urls(one_series), strict=True):
+        drawn = _drawn(page, one_series, cell, ratios)
         if drawn is not None:
             low, value, high = drawn
-            found.append(
+            points.append(
                 Point(
                     _place(cell.x, page, words),
                     value,
@@ -175,24 +177,27 @@ def _points(
                     url=url,
                 )
             )
-    return found
+    return points
 
 
 def _drawn(
-    page: ComparedPage, each: Series, cell: SeriesCell, ratios: Mapping[int, ComparedRow] | None
+    page: ComparedPage,
+    one_series: Series,
+    cell: SeriesCell,
+    ratios: Mapping[int, ComparedRow] | None,
 ) -> tuple[float, float, float] | None:
     """Low, value and high: the range as measured, or the ratio with its interval."""
     if ratios is None:
         summary = cell.summary
         return summary.minimum, summary.median, summary.maximum
-    if each is page.base:
+    if one_series is page.base:
         return 1.0, 1.0, 1.0
     row = ratios.get(cell.id)
     if row is None or row.comparison.ratio is None:
         return None
-    found = row.comparison
+    inference = row.comparison
     ratio = row.comparison.ratio
-    return found.low or ratio, ratio, found.high or ratio
+    return inference.low or ratio, ratio, inference.high or ratio
 
 
 def _place(x: Any, page: ComparedPage, words: Wording) -> Any:
@@ -204,10 +209,10 @@ def _place(x: Any, page: ComparedPage, words: Wording) -> Any:
 def conditions(page: ComparedPage, cell: SeriesCell) -> str:
     """Machine, system and versions of a cell in one line."""
     loaded = page.loaded
-    parts = [named(loaded.hardware[key]) for key in cell.runs.hardware]
-    parts += [loaded.environments[key].os_name for key in cell.runs.environment]
-    parts += [f"PostgreSQL {version}" for version in cell.runs.servers]
-    return " · ".join(part for part in parts if part)
+    descriptions = [named(loaded.hardware[key]) for key in cell.runs.hardware]
+    descriptions += [loaded.environments[key].os_name for key in cell.runs.environment]
+    descriptions += [f"PostgreSQL {version}" for version in cell.runs.servers]
+    return " · ".join(description for description in descriptions if description)
 
 
 def _hover(page: ComparedPage, cell: SeriesCell) -> str:
@@ -218,12 +223,12 @@ def _hover(page: ComparedPage, cell: SeriesCell) -> str:
 
 def _are_told_apart_by_version(series: Sequence[Series]) -> bool:
     """Versions have colours of their own; they are used where versions are what is compared."""
-    majors = {versions.major(each.version) for each in series}
+    majors = {versions.major(series.version) for series in series}
     return len(majors) > 1 and "" not in majors
 
 
-def _curve(each: Series, label: str, fit: Fit) -> Curve:
-    low, high = each.cells[0].x, each.cells[-1].x
+def _curve(one_series: Series, label: str, fit: Fit) -> Curve:
+    low, high = one_series.cells[0].x, one_series.cells[-1].x
     step = (high - low) / FITTED_POINTS
     places = [low + step * number for number in range(FITTED_POINTS + 1)]
     name = f"{label}: {compare_words.FITS[fit.law]}"

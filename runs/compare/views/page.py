@@ -97,14 +97,14 @@ def form(page: ComparedPage, words: Wording) -> dict[str, Any]:
             loaded.x or compare_state.NO_AXIS,
         ),
         "metric_choices": _choices(
-            [(each.name, metric_title(each)) for each in loaded.metrics], metric
+            [(metric.name, metric_title(metric)) for metric in loaded.metrics], metric
         ),
         "facet_choices": _choices(compare_words.FACETS.items(), state.facet),
         "fit_choices": _choices(compare_words.FITS.items(), state.fit),
         "base_choices": _choices(
             [
-                (str(each.key), label)
-                for each, label in zip(loaded.series, page.labels, strict=True)
+                (str(series.key), label)
+                for series, label in zip(loaded.series, page.labels, strict=True)
             ],
             str(page.base.key) if page.base else "",
         ),
@@ -120,10 +120,12 @@ def _choices(offered: Any, chosen: str) -> tuple[tuple[str, str, bool], ...]:
 
 
 def _levels(page: ComparedPage, words: Wording) -> list[tuple[str, str]]:
-    found = {level_text(cell.x): cell.x for each in page.loaded.series for cell in each.cells}
+    x_of_text = {
+        level_text(cell.x): cell.x for series in page.loaded.series for cell in series.cells
+    }
     if page.loaded.x is None:
         return []
-    levels = list(found.values())
+    levels = list(x_of_text.values())
     if all(isinstance(level, int | float) for level in levels):
         levels.sort()
     return [(level_text(level), words.level(page.loaded.x, level)) for level in levels]
@@ -132,17 +134,17 @@ def _levels(page: ComparedPage, words: Wording) -> list[tuple[str, str]]:
 def _chips(page: ComparedPage) -> list[dict[str, Any]]:
     return [
         {
-            "campaign": each.campaign.slug,
-            "title": in_language(each.campaign, "title"),
-            "origin": each.campaign.origin,
-            "origin_name": each.campaign.get_origin_display(),
+            "campaign": series.campaign.slug,
+            "title": in_language(series.campaign, "title"),
+            "origin": series.campaign.origin,
+            "origin_name": series.campaign.get_origin_display(),
             "label": label,
-            "is_base": each is page.base,
-            "conditions": compare_figures.conditions(page, each.cells[0]) if each.cells else "",
-            "without": page.state.without_series(each.key).query,
-            "as_base": replace(page.state, base=str(each.key)).query,
+            "is_base": series is page.base,
+            "conditions": compare_figures.conditions(page, series.cells[0]) if series.cells else "",
+            "without": page.state.without_series(series.key).query,
+            "as_base": replace(page.state, base=str(series.key)).query,
         }
-        for each, label in zip(page.loaded.series, page.labels, strict=True)
+        for series, label in zip(page.loaded.series, page.labels, strict=True)
     ]
 
 
@@ -156,17 +158,17 @@ def _places(
     compared = {row.head_cell.id: row.comparison for row in page.rows}
     levels = [text for text, _name in _levels(page, words)] or [level_text(None)]
     names = dict(zip(levels, _columns(page, words), strict=True))
-    found = []
-    for each, label in zip(page.loaded.series, page.labels, strict=True):
-        at = {level_text(cell.x): cell for cell in each.cells}
+    rows = []
+    for series, label in zip(page.loaded.series, page.labels, strict=True):
+        cell_at = {level_text(cell.x): cell for cell in series.cells}
         places = tuple(
-            _place(at[level], f"{label} {names[level]}", compared, page.loaded.provenance)
-            if level in at
+            _place(cell_at[level], f"{label} {names[level]}", compared, page.loaded.provenance)
+            if level in cell_at
             else None
             for level in levels
         )
-        found.append((label, each is page.base, places))
-    return found
+        rows.append((label, series is page.base, places))
+    return rows
 
 
 def _place(
@@ -176,40 +178,42 @@ def _place(
     provenance: Mapping[int, Sequence[str]],
 ) -> dict[str, Any]:
     """A cell in the table of values. The baseline has no verdict; `record` is a fact a line."""
-    summary, found = cell.summary, compared.get(cell.id)
+    summary, inference = cell.summary, compared.get(cell.id)
     ends = f"{quantity(summary.minimum)} – {quantity(summary.maximum)} · "
     return {
         "id": cell.id,
         "name": name,
         "median": quantity(summary.median),
         "spread": (ends if summary.minimum < summary.maximum else "") + repeats(summary.n),
-        "size": (size(found) or verdict_word(found)) if found else "",
-        "tone": tone(found.verdict) if found else "",
-        "verdict": verdict_word(found) if found else "",
+        "size": (size(inference) or verdict_word(inference)) if inference else "",
+        "tone": tone(inference.verdict) if inference else "",
+        "verdict": verdict_word(inference) if inference else "",
         "record": tuple(provenance.get(cell.id, ())),
         "doubt": validity.mark(cell.runs.judged),
     }
 
 
 def _ratio_line(row: ComparedRow, url: str, page: ComparedPage, words: Wording) -> dict[str, Any]:
-    found = row.comparison
+    inference = row.comparison
     return {
         "label": row.head_label,
         "level": compare_figures.level(row.x, page, words),
-        "base": _value(found.base_value, row.base_cell),
-        "head": _value(found.head_value, row.head_cell),
-        "ratio": ratio(found.ratio),
-        "size": size(found),
-        "interval": f"{found.low:.3f} – {found.high:.3f}" if found.low and found.high else "–",
-        "p_value": _p(found.adjusted_p_value),
-        "tone": tone(found.verdict),
-        "verdict": verdict_word(found),
+        "base": _value(inference.base_value, row.base_cell),
+        "head": _value(inference.head_value, row.head_cell),
+        "ratio": ratio(inference.ratio),
+        "size": size(inference),
+        "interval": f"{inference.low:.3f} – {inference.high:.3f}"
+        if inference.low and inference.high
+        else "–",
+        "p_value": _p(inference.adjusted_p_value),
+        "tone": tone(inference.verdict),
+        "verdict": verdict_word(inference),
         "notes": "; ".join(
             filter(
                 None,
                 (
-                    sentence(found.reasons) or missing(found),
-                    compare_words.differing(found.differing),
+                    sentence(inference.reasons) or missing(inference),
+                    compare_words.differing(inference.differing),
                     validity.mark(row.comparison.judged),
                 ),
             )
@@ -230,9 +234,9 @@ def _why(row: ComparedRow) -> str:
 def _closed_loop(page: ComparedPage) -> str:
     """A note on the metric if it is a latency; empty if any series has a rate."""
     metric = page.loaded.metric
-    known = [each.campaign.parameters for each in page.loaded.series]
-    levels = [cell.levels for each in page.loaded.series for cell in each.cells]
-    return closed_loop([metric.name] if metric else [], *known, *levels)
+    parameters_of_campaigns = [series.campaign.parameters for series in page.loaded.series]
+    levels = [cell.levels for series in page.loaded.series for cell in series.cells]
+    return closed_loop([metric.name] if metric else [], *parameters_of_campaigns, *levels)
 
 
 def _value(value: float | None, cell: SeriesCell) -> str:
@@ -248,8 +252,10 @@ def _p(value: float | None) -> str:
 
 def _counts(page: ComparedPage) -> list[tuple[str, str, int]]:
     """How many rows have each verdict: (tone, word, number), the most first."""
-    found = [row.comparison for row in page.rows]
-    counted = Counter((tone(each.verdict), verdict_word(each)) for each in found)
+    inferences = [row.comparison for row in page.rows]
+    counted = Counter(
+        (tone(inference.verdict), verdict_word(inference)) for inference in inferences
+    )
     return [(sign, word, number) for (sign, word), number in counted.most_common()]
 
 
@@ -258,7 +264,7 @@ def _heat(page: ComparedPage, words: Wording) -> list[tuple[str, tuple[dict[str,
         return []
     better = page.loaded.metric.direction if page.loaded.metric else "neutral"
     return [
-        (label, tuple(_heat_place(each, better, page, words) for each in row))
+        (label, tuple(_heat_place(heat_cell, better, page, words) for heat_cell in row))
         for label, row in zip(page.labels, page.heat.rows, strict=True)
     ]
 
@@ -269,39 +275,41 @@ def _heat_place(
     """A cell of the table of all pairs; the diagonal is empty. Only what is proven has a colour."""
     if cell is None:
         return {}
-    each = cell.comparison
-    at = "" if page.heat and page.heat.level else compare_figures.level(cell.x, page, words)
+    inference = cell.comparison
+    condition = "" if page.heat and page.heat.level else compare_figures.level(cell.x, page, words)
     return {
-        "text": ratio(each.ratio),
-        "change": compare_words.change(each.ratio),
-        "verdict": verdict_word(each),
-        "step": shade(each, better),
-        "at": at,
-        "doubt": validity.mark(each.judged),
+        "text": ratio(inference.ratio),
+        "change": compare_words.change(inference.ratio),
+        "verdict": verdict_word(inference),
+        "step": shade(inference, better),
+        "at": condition,
+        "doubt": validity.mark(inference.judged),
     }
 
 
 def _differences(page: ComparedPage) -> list[tuple[str, list[tuple[str, list[str]]]]]:
-    found: dict[str, list[tuple[str, list[str]]]] = {}
-    for each in page.differences:
-        values = [series_labels.fact_value(each.name, value) for value in each.values]
-        name = series_labels.fact(each.kind, each.name)
-        found.setdefault(str(compare_words.KINDS[each.kind]), []).append((name, values))
-    return list(found.items())
+    differences_by_kind: dict[str, list[tuple[str, list[str]]]] = {}
+    for difference in page.differences:
+        values = [series_labels.fact_value(difference.name, value) for value in difference.values]
+        name = series_labels.fact(difference.kind, difference.name)
+        differences_by_kind.setdefault(str(compare_words.KINDS[difference.kind]), []).append(
+            (name, values)
+        )
+    return list(differences_by_kind.items())
 
 
 def _fits(page: ComparedPage) -> list[dict[str, str]]:
     return [
         {
-            "label": found.label,
-            "gamma": f"{quantity(found.fit.gamma)}{_between(found.fit, 'gamma')}",
-            "alpha": f"{found.fit.alpha:.3g}{_between(found.fit, 'alpha')}",
-            "beta": f"{found.fit.beta:.3g}{_between(found.fit, 'beta')}",
-            "r_squared": f"{found.fit.r_squared:.3f}",
-            "peak_level": f"{quantity(found.fit.peak_level)}{_between(found.fit, 'peak_level')}",
-            "peak": quantity(found.fit.peak),
+            "label": fitted.label,
+            "gamma": f"{quantity(fitted.fit.gamma)}{_between(fitted.fit, 'gamma')}",
+            "alpha": f"{fitted.fit.alpha:.3g}{_between(fitted.fit, 'alpha')}",
+            "beta": f"{fitted.fit.beta:.3g}{_between(fitted.fit, 'beta')}",
+            "r_squared": f"{fitted.fit.r_squared:.3f}",
+            "peak_level": f"{quantity(fitted.fit.peak_level)}{_between(fitted.fit, 'peak_level')}",
+            "peak": quantity(fitted.fit.peak),
         }
-        for found in page.fits
+        for fitted in page.fits
     ]
 
 
@@ -324,13 +332,17 @@ def _overrides(page: ComparedPage) -> list[tuple[str, str]]:
 
 def _error_rows(page: ComparedPage) -> list[str]:
     """The rows of the error table that apply to the series, each once."""
-    found: dict[str, None] = {}
+    texts: dict[str, None] = {}
     for head in {id(row.head): row.head for row in page.rows}.values():
-        own = [row for row in page.rows if row.head is head]
-        n = min(side.summary.n or 1 for row in own for side in (row.base_cell, row.head_cell))
-        if (row := error_row([each.comparison for each in own], n)) is not None:
-            found[row.text] = None
-    return list(found)
+        rows_of_head = [row for row in page.rows if row.head is head]
+        n = min(
+            side.summary.n or 1 for row in rows_of_head for side in (row.base_cell, row.head_cell)
+        )
+        if (
+            row := error_row([compared_row.comparison for compared_row in rows_of_head], n)
+        ) is not None:
+            texts[row.text] = None
+    return list(texts)
 
 
 def _open_questions(page: ComparedPage) -> list[tuple[str, str]]:
@@ -348,16 +360,16 @@ def _open_questions(page: ComparedPage) -> list[tuple[str, str]]:
             urlencode(
                 {
                     "base": f"campaign:{page.base.key}",
-                    "head": f"campaign:{each.key}",
+                    "head": f"campaign:{series.key}",
                     "metric": page.loaded.metric.name,
                     "effect": f"{page.state.effect:g}",
-                    "scenario": each.campaign.scenario.slug,
+                    "scenario": series.campaign.scenario.slug,
                     "ignore": ",".join(page.state.ignore),
                 }
             ),
         )
-        for each, label in zip(page.loaded.series, page.labels, strict=True)
-        if label in open_labels and each is not page.base
+        for series, label in zip(page.loaded.series, page.labels, strict=True)
+        if label in open_labels and series is not page.base
     ][:MOST_QUESTIONS]
 
 

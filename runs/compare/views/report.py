@@ -35,23 +35,23 @@ FORMATS = {
 }
 
 
-def answer(page: ComparedPage, words: Wording, wanted: str) -> HttpResponse | None:
+def answer(page: ComparedPage, words: Wording, wanted_format: str) -> HttpResponse | None:
     """The file that was asked for; None for a format that there is not."""
-    if wanted == "json":
+    if wanted_format == "json":
         text = tables.as_json(content(page))
         return file(text.encode(), "comparison.json", "application/json; charset=utf-8")
-    if wanted not in FORMATS:
+    if wanted_format not in FORMATS:
         return None
-    media_type, ending, write = FORMATS[wanted]
-    found = table(page, words)
+    media_type, ending, write = FORMATS[wanted_format]
+    value_table = table(page, words)
     # Tables for a text would be too wide with it: a report has it in a section of its own.
-    if wanted == "csv" and page.loaded.provenance:
+    if wanted_format == "csv" and page.loaded.provenance:
         # The table with the record of each published figure in its last column.
-        cells = [cell.id for each in page.loaded.series for cell in each.cells]
+        cells = [cell.id for series in page.loaded.series for cell in series.cells]
         records = ("; ".join(page.loaded.provenance.get(cell, ())) for cell in cells)
-        rows = tuple((*row, record) for row, record in zip(found.rows, records, strict=True))
-        found = replace(found, heads=(*found.heads, _("Record")), rows=rows)
-    return file(write(found).encode(), f"comparison.{ending}", f"{media_type}; charset=utf-8")
+        rows = tuple((*row, record) for row, record in zip(value_table.rows, records, strict=True))
+        value_table = replace(value_table, heads=(*value_table.heads, _("Record")), rows=rows)
+    return file(write(value_table).encode(), f"comparison.{ending}", f"{media_type}; charset=utf-8")
 
 
 def table(page: ComparedPage, words: Wording) -> tables.Table:
@@ -66,7 +66,7 @@ def table(page: ComparedPage, words: Wording) -> tables.Table:
             _("Minimum"),
             _("Maximum"),
             "n",
-            *(str(validity.LABELS[each]) for each in JUDGEMENTS),
+            *(str(validity.LABELS[judgement]) for judgement in JUDGEMENTS),
             _("Ratio"),
             _("Low"),
             _("High"),
@@ -84,8 +84,8 @@ def table(page: ComparedPage, words: Wording) -> tables.Table:
                 *cell.runs.judged.counts.values(),
                 *_figures(compared.get(cell.id)),
             )
-            for each, label in zip(page.loaded.series, page.labels, strict=True)
-            for cell in each.cells
+            for series, label in zip(page.loaded.series, page.labels, strict=True)
+            for cell in series.cells
         ),
         caption=_("Ratios to %(base)s") % {"base": page.label(page.base)} if page.base else "",
     )
@@ -103,8 +103,8 @@ def content(page: ComparedPage) -> dict[str, Any]:
         "base": str(page.base.key) if page.base else None,
         "query": page.state.query,
         "series": [
-            _series_as_json(each, label, page)
-            for each, label in zip(page.loaded.series, page.labels, strict=True)
+            _series_as_json(series, label, page)
+            for series, label in zip(page.loaded.series, page.labels, strict=True)
         ],
         "rows": [
             {"head": str(row.head.key), "base": str(row.base.key), "x": row.x}
@@ -112,55 +112,55 @@ def content(page: ComparedPage) -> dict[str, Any]:
             for row in page.rows
         ],
         "averages": [
-            {"head": each.head_label, "base": each.base_label, "rows": each.rows}
-            | _comparison(each.comparison)
-            for each in page.averages
+            {"head": average.head_label, "base": average.base_label, "rows": average.rows}
+            | _comparison(average.comparison)
+            for average in page.averages
         ],
-        "differences": [vars(each) for each in page.differences],
+        "differences": [vars(difference) for difference in page.differences],
         "faults": page.loaded.faults,
     }
 
 
-def _series_as_json(each: Series, label: str, page: ComparedPage) -> dict[str, Any]:
-    found = page.loaded.provenance
+def _series_as_json(one_series: Series, label: str, page: ComparedPage) -> dict[str, Any]:
+    record_of = page.loaded.provenance
     return {
-        "key": str(each.key),
+        "key": str(one_series.key),
         "label": label,
-        "campaign": each.campaign.slug,
-        "origin": each.campaign.origin,
-        "levels": dict(each.levels),
+        "campaign": one_series.campaign.slug,
+        "origin": one_series.campaign.origin,
+        "levels": dict(one_series.levels),
         "cells": [
             {"id": cell.id, "x": cell.x, **vars(cell.summary), "judged": cell.runs.judged.counts}
-            | ({"record": found[cell.id]} if cell.id in found else {})
-            for cell in each.cells
+            | ({"record": record_of[cell.id]} if cell.id in record_of else {})
+            for cell in one_series.cells
         ],
     }
 
 
-def _comparison(found: Inference) -> dict[str, Any]:
-    differing = [vars(each) for each in found.differing]
-    return vars(found) | {"differing": differing, "judged": found.judged.counts}
+def _comparison(inference: Inference) -> dict[str, Any]:
+    differing = [vars(differing) for differing in inference.differing]
+    return vars(inference) | {"differing": differing, "judged": inference.judged.counts}
 
 
 def _figures(row: ComparedRow | None) -> tuple[str | float | None, ...]:
     if row is None:
         return (None, None, None, None, "")
-    found = row.comparison
-    word = verdict_word(found)
+    inference = row.comparison
+    word = verdict_word(inference)
     return (
-        found.ratio,
-        found.low,
-        found.high,
-        found.adjusted_p_value,
-        f"{word}: {sentence(found.reasons)}" if lacks_print(found) else word,
+        inference.ratio,
+        inference.low,
+        inference.high,
+        inference.adjusted_p_value,
+        f"{word}: {sentence(inference.reasons)}" if lacks_print(inference) else word,
     )
 
 
 @addresses.page("compare-report")
 def compare_report(request: HttpRequest) -> HttpResponse:
     """The comparison that the address says, as a file: `format` is html, md or rst."""
-    made = formats.FORMATS.get(request.GET.get("format", "html"))
-    if made is None:
+    report_format = formats.FORMATS.get(request.GET.get("format", "html"))
+    if report_format is None:
         raise Http404("format")
     with override(views.language(request.GET.get("lang", ""))):
         state, _faults = compare_state.read(request.GET)
@@ -169,8 +169,12 @@ def compare_report(request: HttpRequest) -> HttpResponse:
         if not page.loaded.series:
             raise Http404("series")
         address = request.build_absolute_uri(f"/compare/?{state.query}")
-        found = report(page, words, address=address, today=timezone.localdate())
-        return file(made.write(found), f"{found.name}.{made.ending}", made.media_type)
+        written_report = report(page, words, address=address, today=timezone.localdate())
+        return file(
+            report_format.write(written_report),
+            f"{written_report.name}.{report_format.ending}",
+            report_format.media_type,
+        )
 
 
 def report(page: ComparedPage, words: Wording, *, address: str, today: date) -> Report:
@@ -193,8 +197,8 @@ def report(page: ComparedPage, words: Wording, *, address: str, today: date) -> 
 
 def _series(page: ComparedPage) -> list[Block]:
     rows = tuple(
-        (label, in_language(each.campaign, "title"), str(each.campaign.get_origin_display()))
-        for each, label in zip(page.loaded.series, page.labels, strict=True)
+        (label, in_language(series.campaign, "title"), str(series.campaign.get_origin_display()))
+        for series, label in zip(page.loaded.series, page.labels, strict=True)
     )
     base = page.label(page.base) if page.base else "–"
     facts = ((_("Baseline"), base), (_("Minimum effect"), f"{page.state.effect:g} %"))
@@ -206,24 +210,25 @@ def _series(page: ComparedPage) -> list[Block]:
 
 def _conditions(page: ComparedPage) -> list[Block]:
     machines = [
-        (_("Hardware"), report_conditions.hardware(each)) for each in page.loaded.hardware.values()
+        (_("Hardware"), report_conditions.hardware(hardware_profile))
+        for hardware_profile in page.loaded.hardware.values()
     ]
     systems = [
-        (_("Environment"), report_conditions.environment(each))
-        for each in page.loaded.environments.values()
+        (_("Environment"), report_conditions.environment(environment))
+        for environment in page.loaded.environments.values()
     ]
-    found = tuple(machines + systems)
-    return [Facts(found)] if found else []
+    facts = tuple(machines + systems)
+    return [Facts(facts)] if facts else []
 
 
 def _provenance(page: ComparedPage, words: Wording) -> list[Block]:
     """The record of each figure that a publication prints; no block without one."""
-    found = page.loaded.provenance
+    record_of = page.loaded.provenance
     rows = tuple(
-        (label, compare_figures.level(cell.x, page, words), "; ".join(found[cell.id]))
-        for each, label in zip(page.loaded.series, page.labels, strict=True)
-        for cell in each.cells
-        if cell.id in found
+        (label, compare_figures.level(cell.x, page, words), "; ".join(record_of[cell.id]))
+        for series, label in zip(page.loaded.series, page.labels, strict=True)
+        for cell in series.cells
+        if cell.id in record_of
     )
     level = words.title(page.loaded.x) if page.loaded.x else _("Condition")
     heads = (pgettext("compared", "Series"), level, _("Record"))
@@ -238,8 +243,8 @@ def _results(page: ComparedPage, words: Wording) -> list[Block]:
     forest = compare_figures.forest_plot(page.rows, page, words)
     if forest:
         charts.append(Picture("ratios", _("Ratios with intervals (95 %)"), forest))
-    found = table(page, words)
-    rows = tuple(tuple(map(tables.shown, row)) for row in found.rows)
-    numbers = frozenset(range(2, len(found.heads) - 1))
-    paragraphs = [Paragraph(each) for each in summary.of_comparison(page)]
-    return [*paragraphs, *charts, Table(found.caption, found.heads, rows, numbers)]
+    value_table = table(page, words)
+    rows = tuple(tuple(map(tables.shown, row)) for row in value_table.rows)
+    numbers = frozenset(range(2, len(value_table.heads) - 1))
+    paragraphs = [Paragraph(sentence) for sentence in summary.of_comparison(page)]
+    return [*paragraphs, *charts, Table(value_table.caption, value_table.heads, rows, numbers)]

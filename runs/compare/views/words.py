@@ -48,17 +48,20 @@ OVERRIDES = {
 
 def differing(facts: Iterable[Differing]) -> str:
     """The facts in which both sides differ though nobody declared them: "fsync: on, off"."""
-    found = [each for each in facts if not each.is_declared]
-    named = [
-        f"{series_labels.fact(each.kind, each.name)}: {_sides(each)}" for each in found[:MOST_NAMED]
+    undeclared = [differing for differing in facts if not differing.is_declared]
+    descriptions = [
+        f"{series_labels.fact(differing.kind, differing.name)}: {_sides(differing)}"
+        for differing in undeclared[:MOST_NAMED]
     ]
-    if len(found) > MOST_NAMED:
-        named.append(_("%(number)d more") % {"number": len(found) - MOST_NAMED})
-    return "; ".join(named)
+    if len(undeclared) > MOST_NAMED:
+        descriptions.append(_("%(number)d more") % {"number": len(undeclared) - MOST_NAMED})
+    return "; ".join(descriptions)
 
 
-def _sides(each: Differing) -> str:
-    return " ↔ ".join([", ".join(map(str, side)) or "–" for side in (each.base, each.head)])
+def _sides(differing_fact: Differing) -> str:
+    return " ↔ ".join(
+        [", ".join(map(str, side)) or "–" for side in (differing_fact.base, differing_fact.head)]
+    )
 
 
 def change(ratio: float | None) -> str:

@@ -38,7 +38,7 @@ def listed(*, to: Reader) -> QuerySet[Configuration]:
     return projects.visible(Configuration.objects.order_by("name", "pk"), to=to)
 
 
-def descriptions(found: Iterable[Configuration]) -> dict[int, str]:
+def descriptions(configurations: Iterable[Configuration]) -> dict[int, str]:
     """What each is, in the reader's language: a published one ends with its publication's title.
 
     In Japanese one query.
@@ -46,10 +46,10 @@ def descriptions(found: Iterable[Configuration]) -> dict[int, str]:
     is_japanese = (get_language() or "").startswith("ja")
     titles = dict(Source.objects.values_list("title", "title_ja")) if is_japanese else {}
     texts = {}
-    for each in found:
-        title = next((title for title in titles if each.description.endswith(title)), "")
-        start = each.description.removesuffix(title)
-        texts[each.pk] = start + (titles[title] or title) if title else translated(start)
+    for configuration in configurations:
+        title = next((title for title in titles if configuration.description.endswith(title)), "")
+        start = configuration.description.removesuffix(title)
+        texts[configuration.pk] = start + (titles[title] or title) if title else translated(start)
     return texts
 
 
@@ -63,12 +63,12 @@ def uses(configuration_ids: list[int], *, to: Reader) -> dict[int, int]:
         (varied, Count("pk")),
         (printed, Count("table__campaign", distinct=True)),
     )
-    found = dict.fromkeys(configuration_ids, 0)
+    uses_of = dict.fromkeys(configuration_ids, 0)
     for users, number in counted:
-        own = users.filter(configuration__in=configuration_ids).order_by()
-        for key, used in own.values_list("configuration").annotate(number):
-            found[key] += used
-    return found
+        users_of_configurations = users.filter(configuration__in=configuration_ids).order_by()
+        for key, used in users_of_configurations.values_list("configuration").annotate(number):
+            uses_of[key] += used
+    return uses_of
 
 
 def used_by(configuration: Configuration, *, to: Reader, limit: int) -> list[CampaignRow]:
@@ -103,7 +103,10 @@ def contained(campaign: Campaign) -> list[Contained]:
     if CONFIGURATION not in campaign.factors:
         return []
     varied = campaign.configurations.select_related("configuration", "revision")
-    return [_contained(each.configuration, each.revision) for each in varied]
+    return [
+        _contained(campaign_configuration.configuration, campaign_configuration.revision)
+        for campaign_configuration in varied
+    ]
 
 
 def _contained(
@@ -151,9 +154,9 @@ def load_reference(reference: str, *, to: Reader) -> Applied:
     """The settings that a reference names. Up to four queries. Raises UnknownReference."""
     kind, _colon, key = reference.strip().partition(":")
     if kind == "configuration":
-        found = _seen(Configuration.objects.filter(slug=key), reference, to)
-        major = known_major(found.written_for)
-        return Applied(reference, kind, found.name, key, major, {}, found)
+        configuration = _seen(Configuration.objects.filter(slug=key), reference, to)
+        major = known_major(configuration.written_for)
+        return Applied(reference, kind, configuration.name, key, major, {}, configuration)
     if kind == "campaign":
         campaign = _seen(Campaign.objects.filter(slug=key), reference, to)
         return _recorded(reference, kind, campaign.title, campaign.slug, campaign.runs.all())
@@ -170,10 +173,10 @@ def load_reference(reference: str, *, to: Reader) -> Applied:
 
 
 def _seen(rows: QuerySet[M], reference: str, to: Reader) -> M:
-    found = projects.visible(rows, to=to).first()
-    if found is None:
+    visible_row = projects.visible(rows, to=to).first()
+    if visible_row is None:
         raise UnknownReference(reference)
-    return found
+    return visible_row
 
 
 def _of_cell(reference: str, kind: str, cell: Cell, runs: QuerySet[Run]) -> Applied:
@@ -196,27 +199,31 @@ def _recorded(reference: str, kind: str, label: str, slug: str, runs: QuerySet[R
     for key, version_num in pairs:
         major = known_major(major_version(version_num)) if version_num else None
         majors.add(major or "")
-        for name, shown in of_server(_printed(prints[key].settings), major).items():
-            values.setdefault(name, {}).setdefault(shown, []).append(major or "")
+        for name, value_shown in of_server(_printed(prints[key].settings), major).items():
+            values.setdefault(name, {}).setdefault(value_shown, []).append(major or "")
     ordered = sorted(majors - {""}, key=_order)
-    each_once = {name: _of_versions(found, len(ordered)) for name, found in values.items()}
+    each_once = {
+        name: _of_versions(versions_of, len(ordered)) for name, versions_of in values.items()
+    }
     newest = ordered[-1] if ordered else None
     return Applied(reference, kind, label, slug, newest, each_once, majors=tuple(ordered))
 
 
-def _of_versions(found: Mapping[Shown, Sequence[str]], number: int) -> tuple[Shown, ...]:
+def _of_versions(versions_of: Mapping[Shown, Sequence[str]], number: int) -> tuple[Shown, ...]:
     """The values that occur, each with its versions where these differ in it."""
-    if number < 2 or len(found) < 2:
-        return tuple(found)
+    if number < 2 or len(versions_of) < 2:
+        return tuple(versions_of)
     return tuple(
-        replace(shown, majors=tuple(sorted(set(majors) - {""}, key=_order)))
-        for shown, majors in found.items()
+        replace(value_shown, majors=tuple(sorted(set(majors) - {""}, key=_order)))
+        for value_shown, majors in versions_of.items()
     )
 
 
 def _printed(stored: Any) -> Mapping[str, Mapping[str, str]]:
-    return {name: each for name, each in stored.items() if isinstance(each, dict)}
+    return {
+        name: printed_row for name, printed_row in stored.items() if isinstance(printed_row, dict)
+    }
 
 
 def _order(major: str) -> list[int]:
-    return [int(part) for part in major.split(".")]
+    return [int(number) for number in major.split(".")]

@@ -111,9 +111,9 @@ def _of_file(file: ConfFile) -> Iterator[Remark]:
 
 
 def _replaced(entries: Sequence[Entry]) -> Iterator[Remark]:
-    last = {entry.name: entry for entry in entries}
+    last_entry_of = {entry.name: entry for entry in entries}
     for entry in entries:
-        winner = last[entry.name]
+        winner = last_entry_of[entry.name]
         if winner is not entry:
             words = {"line": winner.line, "name": entry.name}
             message = _("Line %(line)d sets %(name)s again; the last line counts.") % words
@@ -127,19 +127,23 @@ def _of_finding(finding: Finding) -> Remark:
 
 def _of_translation(fitted: Iterable[Fitted]) -> Iterator[Remark]:
     """What versions write differently or leave out, each once with its versions."""
-    seen: dict[tuple[str, str, str], list[str]] = {}
-    for each in fitted:
-        for change in each.changes:
+    versions_of: dict[tuple[str, str, str], list[str]] = {}
+    for fitted_version in fitted:
+        for change in fitted_version.changes:
             message = _("becomes %(name)s = %(value)s: %(reason)s") % {
                 "name": change.name_to,
                 "value": change.value_to,
                 "reason": _(change.reason) % change.parameters,
             }
-            seen.setdefault(("translated", change.name_from, message), []).append(each.major)
-        for lost in each.left_out:
+            versions_of.setdefault(("translated", change.name_from, message), []).append(
+                fitted_version.major
+            )
+        for lost in fitted_version.left_out:
             message = _("is not applied: %(reason)s") % {"reason": _(lost.reason) % lost.parameters}
-            seen.setdefault(("left_out", lost.name_from, message), []).append(each.major)
-    for (code, name, message), majors in seen.items():
+            versions_of.setdefault(("left_out", lost.name_from, message), []).append(
+                fitted_version.major
+            )
+    for (code, name, message), majors in versions_of.items():
         yield Remark("info", code, name, tuple(majors), f"{name} {message}")
 
 

@@ -81,8 +81,10 @@ def store(
         **vars(content),
         "content_hash": content.digest,
     }
-    known = Configuration.objects.filter(slug=slug).values("name", "settings", "initdb_options")
-    before = known.first()
+    stored_rows = Configuration.objects.filter(slug=slug).values(
+        "name", "settings", "initdb_options"
+    )
+    before = stored_rows.first()
     configuration, is_new = Configuration.objects.update_or_create(
         slug=slug, defaults=fields, create_defaults={**fields, "project": project, "created_by": by}
     )
@@ -131,9 +133,9 @@ def create(
     """
     _require_name(name)
     project = project or default()
-    known = projects.usable(Configuration.objects.all(), in_project=project.pk)
+    usable = projects.usable(Configuration.objects.all(), in_project=project.pk)
     own_slug = slugs.in_project(slug, project, of=Configuration)
-    if slug and known.filter(slug__in=[slug, own_slug]).exists():
+    if slug and usable.filter(slug__in=[slug, own_slug]).exists():
         message = _("There is a configuration %(slug)s already.") % {"slug": slug}
         raise ServiceError("slug_taken", message, remedy=_("Choose another name."), field="slug")
     _require_startable(content)
@@ -187,5 +189,5 @@ def _require_startable(content: Content) -> None:
 
 def free_slug(name: str, project: Project | None) -> str:
     """A slug of a name in a project that nothing has yet."""
-    wanted = slugify(name)[:90] or "configuration"
-    return slugs.free(Configuration, wanted, project=project, taken=NOT_SLUGS)
+    wanted_slug = slugify(name)[:90] or "configuration"
+    return slugs.free(Configuration, wanted_slug, project=project, forbidden_slugs=NOT_SLUGS)

@@ -29,7 +29,7 @@ class InstallationFit:
 
 
 def fitted(
-    wanted: Content,
+    content: Content,
     major: str,
     *,
     memory_bytes: int | None = None,
@@ -37,20 +37,20 @@ def fitted(
 ) -> Fitted:
     """What one version gets. Raises UnknownVersion."""
     return fitting.fit(
-        wanted.settings,
+        content.settings,
         major,
         varied=varied,
-        written_for=wanted.written_for,
+        written_for=content.written_for,
         memory_bytes=memory_bytes,
-        wal_segment_bytes=fitting.wal_segment_bytes(wanted.initdb_options),
+        wal_segment_bytes=fitting.wal_segment_bytes(content.initdb_options),
     )
 
 
 def major_of(installation: Installation) -> str:
     """The installation's major version, or the nearest recorded one."""
-    found = known_major(installation.major)
-    if found is not None:
-        return found
+    major = known_major(installation.major)
+    if major is not None:
+        return major
     return MAJORS[0] if installation.version_num < 100000 else MAJORS[-1]
 
 
@@ -59,8 +59,8 @@ def problems(fits: Sequence[InstallationFit]) -> Iterator[Problem]:
 
     A setting that a version does not have cannot be varied on it: its cells would not differ.
     """
-    varied = {name.lower() for each in fits for name in each.varied}
-    for finding in fitting.merged_findings([each.fitted for each in fits]):
+    varied = {name.lower() for installation_fit in fits for name in installation_fit.varied}
+    for finding in fitting.merged_findings([installation_fit.fitted for installation_fit in fits]):
         if finding.severity == "error":
             message, remedy = words(finding)
             version = _("PostgreSQL %(versions)s: %(message)s") % {
@@ -90,38 +90,40 @@ def _not_varied(fits: Sequence[InstallationFit]) -> Iterator[Problem]:
 
 def remarks(fits: Sequence[InstallationFit]) -> list[Finding]:
     """What to know before runs of these versions are compared."""
-    found = list(fitting.merged_findings([each.fitted for each in fits]))
+    findings = list(fitting.merged_findings([installation_fit.fitted for installation_fit in fits]))
     of_alike: dict[str, list[Fitted]] = defaultdict(list)
-    for each in fits:
-        owner = each.configuration.pk if each.configuration else None
-        of_alike[repr((owner, sorted(each.varied.items())))].append(each.fitted)
-    for alike in of_alike.values():
-        found += [each for each in fitting.across(alike) if each not in found]
-    return [finding for finding in found if finding.severity == "warning"]
+    for installation_fit in fits:
+        owner = installation_fit.configuration.pk if installation_fit.configuration else None
+        of_alike[repr((owner, sorted(installation_fit.varied.items())))].append(
+            installation_fit.fitted
+        )
+    for fitted_alike in of_alike.values():
+        findings += [finding for finding in fitting.across(fitted_alike) if finding not in findings]
+    return [finding for finding in findings if finding.severity == "warning"]
 
 
 def option_problems(options: Iterable[str]) -> Iterator[Problem]:
     """initdb options that a configuration must not have."""
     for option in fitting.refused(options):
-        known = ", ".join(fitting.OFFERED)
-        message = _(fitting.REFUSED) % {"option": option[:100], "known": known}
+        known_options = ", ".join(fitting.OFFERED)
+        message = _(fitting.REFUSED) % {"option": option[:100], "known": known_options}
         yield Problem("initdb_option_refused", message, _("Leave it out."), "configuration")
 
 
-def faults(wanted: Content) -> list[Fault]:
+def faults(content: Content) -> list[Fault]:
     """Why the version that a content is written for (or the nearest) would not start with it."""
-    if wanted.written_for and known_major(wanted.written_for) != wanted.written_for:
+    if content.written_for and known_major(content.written_for) != content.written_for:
         message = _("There is no PostgreSQL %(version)s; known are: %(known)s.")
-        values = {"version": wanted.written_for, "known": ", ".join(MAJORS)}
+        values = {"version": content.written_for, "known": ", ".join(MAJORS)}
         return [Fault("/written_for", "version_unknown", message % values)]
-    home = wanted.written_for or fitting.home(wanted.settings, NEWEST)
-    found = [
-        Fault(f"/settings/{each.name}", each.code, " ".join(words(each)).strip())
-        for each in fitted(wanted, home).errors
+    home = content.written_for or fitting.home(content.settings, NEWEST)
+    setting_faults = [
+        Fault(f"/settings/{finding.name}", finding.code, " ".join(words(finding)).strip())
+        for finding in fitted(content, home).errors
     ]
-    return found + [
-        Fault("/initdb_options", each.code, each.message)
-        for each in option_problems(wanted.initdb_options)
+    return setting_faults + [
+        Fault("/initdb_options", problem.code, problem.message)
+        for problem in option_problems(content.initdb_options)
     ]
 
 
@@ -129,7 +131,10 @@ def words(finding: Finding) -> tuple[str, str]:
     """(message, remedy) of a finding in the reader's language."""
     values = dict(finding.parameters)
     if len(finding.majors) > 1 and "major" in values:
-        *others, last = finding.majors
-        values["major"] = _("%(others)s and %(last)s") % {"others": ", ".join(others), "last": last}
+        *other_majors, last_major = finding.majors
+        values["major"] = _("%(others)s and %(last)s") % {
+            "others": ", ".join(other_majors),
+            "last": last_major,
+        }
     remedy = _(finding.remedy) % values if finding.remedy else ""
     return _(finding.message) % values, remedy

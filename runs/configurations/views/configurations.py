@@ -26,16 +26,21 @@ from runs.shared.formats import named, translated
 @addresses.page("configuration-list")
 def configuration_list(request: HttpRequest) -> HttpResponse:
     """All configurations, or those that the filters leave."""
-    listed = selectors.listed(to=request.user)
-    filters = ConfigurationFilters(request.GET, listed, request=request)
+    configurations = selectors.listed(to=request.user)
+    filters = ConfigurationFilters(request.GET, configurations, request=request)
     page = pages.page(filters.qs, request.GET, by="name")
-    found = page.rows
-    texts = selectors.descriptions(found)
-    uses = selectors.uses([each.pk for each in found], to=request.user)
+    configurations_shown = page.rows
+    texts = selectors.descriptions(configurations_shown)
+    uses = selectors.uses(
+        [configuration.pk for configuration in configurations_shown], to=request.user
+    )
     context = {
         "filters": filters,
         "page": page,
-        "rows": [(each, uses[each.pk], texts[each.pk]) for each in found],
+        "rows": [
+            (configuration, uses[configuration.pk], texts[configuration.pk])
+            for configuration in configurations_shown
+        ],
     }
     return render(request, "configurations/list.html", context)
 
@@ -44,13 +49,13 @@ def configuration_list(request: HttpRequest) -> HttpResponse:
 def configuration_detail(request: HttpRequest, slug: str) -> HttpResponse:
     """Settings and their meaning, what another version gets, uses and history."""
     configuration = get_object_or_404(selectors.listed(to=request.user), slug=slug)
-    wanted = request.GET.get("version", "")
-    own = configuration_page.own_major(configuration)
-    major = wanted if wanted in OFFERED_MAJORS else own
+    wanted_version = request.GET.get("version", "")
+    own_major = configuration_page.own_major(configuration)
+    major = wanted_version if wanted_version in OFFERED_MAJORS else own_major
     context = {
         "configuration": configuration,
         "description": selectors.descriptions([configuration])[configuration.pk],
-        "own_major": own,
+        "own_major": own_major,
         "majors": OFFERED_MAJORS,
         "meanings": configuration_page.meanings(configuration),
         "campaigns": selectors.used_by(configuration, to=request.user, limit=pages.MOST_CAMPAIGNS),
@@ -65,8 +70,12 @@ def configuration_detail(request: HttpRequest, slug: str) -> HttpResponse:
 def configuration_file(request: HttpRequest, slug: str) -> HttpResponse:
     """postgresql.conf for a version, as a download."""
     configuration = get_object_or_404(selectors.listed(to=request.user), slug=slug)
-    wanted = request.GET.get("version", "")
-    major = wanted if wanted in OFFERED_MAJORS else configuration_page.own_major(configuration)
+    wanted_version = request.GET.get("version", "")
+    major = (
+        wanted_version
+        if wanted_version in OFFERED_MAJORS
+        else configuration_page.own_major(configuration)
+    )
     text = configuration_page.file(configuration, major)
     return pages.file(text.encode(), f"{slug}-{major}.conf", "text/plain; charset=utf-8")
 
@@ -106,10 +115,12 @@ def configuration_check(request: HttpRequest) -> HttpResponse:
 @addresses.page("configuration-names")
 def configuration_names(request: HttpRequest) -> HttpResponse:
     """Names of settings that start with, or contain, the typed text: JSON for the editor."""
-    majors = [each for each in request.GET.getlist("majors") if each in OFFERED_MAJORS]
-    found = complete(request.GET.get("prefix", "")[:64], majors or OFFERED_MAJORS[-1:], most=8)
+    majors = [major for major in request.GET.getlist("majors") if major in OFFERED_MAJORS]
+    completions = complete(
+        request.GET.get("prefix", "")[:64], majors or OFFERED_MAJORS[-1:], most=8
+    )
     fields = ("name", "default", "allowed", "versions", "missing", "description")
-    names = [{field: getattr(each, field) for field in fields} for each in found]
+    names = [{field: getattr(completion, field) for field in fields} for completion in completions]
     return JsonResponse({"names": names})
 
 
@@ -140,23 +151,23 @@ def _stored(
     if any(remark.line and not remark.name for remark in checked.errors):
         form.add_error("text", _("Some lines are not settings; the check names them."))
         return None
-    given = form.cleaned_data
+    fields = form.cleaned_data
     details: dict[str, Any] = {
-        "name": given["name"],
-        "description": given["description"],
+        "name": fields["name"],
+        "description": fields["description"],
         "content": checked.content,
         "by": by,
     }
     try:
         if configuration is None:
-            return configurations.create(project=given["project"], **details)
+            return configurations.create(project=fields["project"], **details)
         return configurations.edit(configuration=configuration, **details)
     except ServiceError as error:
         pages.into_form(form, error)
     except Refused as refused:
         for fault in refused.faults:
-            place = "initdb_options" if fault.pointer == "/initdb_options" else "text"
-            form.add_error(place, fault.message)
+            field = "initdb_options" if fault.pointer == "/initdb_options" else "text"
+            form.add_error(field, fault.message)
     return None
 
 
@@ -165,11 +176,11 @@ def _editor(
 ) -> HttpResponse:
     data = form.data if form.is_bound else {"name": "x", **form.initial}
     # A separate form: refused text must be checked as well.
-    shown = ConfigurationForm(data, is_draft=True)
+    configuration_form = ConfigurationForm(data, is_draft=True)
     context = {
         "configuration": configuration,
         "form": form,
-        **_checked(shown),
+        **_checked(configuration_form),
     }
     return render(request, "configurations/form.html", context)
 
@@ -180,10 +191,10 @@ def _checked(form: ConfigurationForm) -> dict[str, Any]:
     if not all(name in form.cleaned_data for name in needed):
         return {"checked": None}
     checked = form.checked()
-    general = [each for each in checked.remarks if each.line is None]
+    general = [remark for remark in checked.remarks if remark.line is None]
     return {
         "checked": checked,
-        "line_remarks": [each for each in checked.remarks if each.line is not None],
-        "general_remarks": [each for each in general if each.code != "default_differs"],
-        "default_remarks": [each for each in general if each.code == "default_differs"],
+        "line_remarks": [remark for remark in checked.remarks if remark.line is not None],
+        "general_remarks": [remark for remark in general if remark.code != "default_differs"],
+        "default_remarks": [remark for remark in general if remark.code == "default_differs"],
     }

@@ -127,36 +127,36 @@ class ConfigurationForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         """The text is that of the file, if there is one; a ValidationError for a huge one."""
-        given = super().clean() or {}
-        if given.get("file") is not None:
-            given["text"] = given["file"]
+        fields = super().clean() or {}
+        if fields.get("file") is not None:
+            fields["text"] = fields["file"]
         self.file_content = ConfFile({}, (), ())
         with pages.faults_of(self), reading.reader() as reader:
-            self.file_content = reader.settings(given.get("text", ""))
+            self.file_content = reader.settings(fields.get("text", ""))
         if len(self.file_content.settings) > MOST_SETTINGS:
             message = _("More than %(most)d settings.")
             self.add_error("text", forms.ValidationError(message, params={"most": MOST_SETTINGS}))
-        return given
+        return fields
 
     def checked(self) -> Checked:
         """The check's result. Only of a valid form."""
-        given = self.cleaned_data
+        fields = self.cleaned_data
         return configuration_check.check_file(
             self.file_content,
-            given["majors"] or [given["written_for"] or OFFERED_MAJORS[-1]],
-            initdb_options=re.split(r"\s+", given["initdb_options"].strip())
-            if given["initdb_options"].strip()
+            fields["majors"] or [fields["written_for"] or OFFERED_MAJORS[-1]],
+            initdb_options=re.split(r"\s+", fields["initdb_options"].strip())
+            if fields["initdb_options"].strip()
             else [],
-            written_for=given["written_for"],
-            memory_bytes=configuration_check.memory_of(given["server"]),
+            written_for=fields["written_for"],
+            memory_bytes=configuration_check.memory_of(fields["server"]),
         )
 
     def show_text_of_file(self) -> None:
         """Show the text of the uploaded file instead of the typed text. Only when valid."""
-        shown: Any = self.data
-        shown = shown.copy()
-        shown["text"] = self.cleaned_data["text"]
-        self.data = shown
+        data: Any = self.data
+        data = data.copy()
+        data["text"] = self.cleaned_data["text"]
+        self.data = data
 
 
 def initial_of(configuration: Configuration, majors: list[str]) -> dict[str, Any]:

@@ -37,46 +37,49 @@ def translated(configuration: Configuration, major: str) -> dict[str, Any]:
         "major": major,
         "fitted": fitted,
         "changes": changes(fitted),
-        "remarks": [each for each in checked.remarks if each.severity != "info"],
+        "remarks": [remark for remark in checked.remarks if remark.severity != "info"],
         "notes": [_(note.message) % note.parameters for note in fitted.notes],
     }
 
 
 def changes(fitted: Fitted) -> list[dict[str, str]]:
     """What reads otherwise in that version, or is not there, with the reason."""
-    return recorded_changes([vars(each) for each in (*fitted.changes, *fitted.left_out)])
+    return recorded_changes([vars(change) for change in (*fitted.changes, *fitted.left_out)])
 
 
 def recorded_changes(translated: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
     """The same of a run, as its frozen plan keeps it."""
     return [
         {
-            "before": f"{each['name_from']} = {each['value_from']}",
-            "after": f"{each['name_to']} = {each['value_to']}" if each["name_to"] else "",
-            "reason": _(each["reason"]) % each["parameters"],
+            "before": f"{change['name_from']} = {change['value_from']}",
+            "after": f"{change['name_to']} = {change['value_to']}" if change["name_to"] else "",
+            "reason": _(change["reason"]) % change["parameters"],
         }
-        for each in translated
+        for change in translated
     ]
 
 
 def of_installations(fits: Sequence[InstallationFit], remarks: Sequence[Finding]) -> dict[str, Any]:
     """What installations get in other words than written, those alike together; and warnings."""
-    alike: dict[str, dict[str, Any]] = {}
+    groups: dict[str, dict[str, Any]] = {}
     for fit in fits:
-        found = changes(fit.fitted)
-        if found:
-            group = alike.setdefault(repr(found), {"versions": [], "changes": found})
+        changes_found = changes(fit.fitted)
+        if changes_found:
+            group = groups.setdefault(
+                repr(changes_found), {"versions": [], "changes": changes_found}
+            )
             if fit.installation.version not in group["versions"]:  # once for several servers
                 group["versions"].append(fit.installation.version)
     sentences = [fitted_configurations.words(finding) for finding in remarks]
-    return {"translations": list(alike.values()), "remarks": sentences}
+    return {"translations": list(groups.values()), "remarks": sentences}
 
 
 def file(configuration: Configuration, major: str) -> str:
     """postgresql.conf for that version, with the changes listed at its top."""
     fitted = fitted_configurations.fitted(content(configuration), major)
     lines = [
-        f"{each['before']} -> {each['after'] or '-'}: {each['reason']}" for each in changes(fitted)
+        f"{change['before']} -> {change['after'] or '-'}: {change['reason']}"
+        for change in changes(fitted)
     ]
     options = " ".join(configuration.initdb_options)
     head = [configuration.name, *([f"initdb {options}"] if options else []), *lines]
@@ -87,8 +90,11 @@ def past(revisions: Sequence[ConfigurationRevision]) -> list[dict[str, Any]]:
     """Revisions, the newest first, each against the one before it."""
     older = [*map(_flat, revisions[1:]), None]
     return [
-        {"revision": each, "differences": differences(before, _flat(each)) if before else []}
-        for each, before in zip(revisions, older, strict=True)
+        {
+            "revision": configuration_revision,
+            "differences": differences(before, _flat(configuration_revision)) if before else [],
+        }
+        for configuration_revision, before in zip(revisions, older, strict=True)
     ]
 
 
@@ -114,9 +120,9 @@ def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[dic
 
 
 def _flat(revision: ConfigurationRevision) -> dict[str, str]:
-    found = dict(revision.settings)
+    values = dict(revision.settings)
     if revision.initdb_options:
-        found["initdb"] = " ".join(revision.initdb_options)
+        values["initdb"] = " ".join(revision.initdb_options)
     if revision.written_for:
-        found[_("written for")] = revision.written_for
-    return found
+        values[_("written for")] = revision.written_for
+    return values

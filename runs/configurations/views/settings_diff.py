@@ -73,9 +73,13 @@ def _both(a: Applied, b: Applied) -> tuple[Values, Values]:
 
 def _beside_configuration(printed: Values, written: Values) -> tuple[Values, Values]:
     """What a server printed and what a configuration says, both of what either has chosen."""
-    given = {name for name, shown in written.items() if not shown[0].is_default}
-    kept = comparing.chosen(printed, given)
-    return kept, {name: shown for name, shown in written.items() if name in kept or name in given}
+    set_names = {name for name, shown_values in written.items() if not shown_values[0].is_default}
+    chosen_values = comparing.chosen(printed, set_names)
+    return chosen_values, {
+        name: shown_values
+        for name, shown_values in written.items()
+        if name in chosen_values or name in set_names
+    }
 
 
 def _values(side: Applied, *, beside: Applied) -> Values:
@@ -84,19 +88,24 @@ def _values(side: Applied, *, beside: Applied) -> Values:
         return side.values
     major = _major(side, beside)
     fitted = fitted_configurations.fitted(content(side.configuration), major)
-    return {name: (shown,) for name, shown in comparing.of_settings(fitted.settings, major).items()}
+    return {
+        name: (shown_value,)
+        for name, shown_value in comparing.of_settings(fitted.settings, major).items()
+    }
 
 
-def _majors(side: Applied, beside: Applied) -> str:
-    return ", ".join(side.majors) or _major(side, beside)
+def _majors(side: Applied, other_side: Applied) -> str:
+    return ", ".join(side.majors) or _major(side, other_side)
 
 
-def _major(side: Applied, beside: Applied) -> str:
+def _major(side: Applied, other_side: Applied) -> str:
     """The version of a side: of a configuration the other side's, of two the newer of theirs."""
     if side.configuration is None:
         return side.major or ""
-    if beside.configuration is None and beside.major:
-        return beside.major
-    majors = [each.major for each in (side, beside) if each.configuration and each.major]
+    if other_side.configuration is None and other_side.major:
+        return other_side.major
+    majors = [
+        applied.major for applied in (side, other_side) if applied.configuration and applied.major
+    ]
     newest = max(majors, key=position, default="")
     return newest or home(side.configuration.settings, OFFERED_MAJORS[-1])

@@ -17,7 +17,7 @@ from runs.workloads.selectors import workloads
 
 def machines(campaign: Campaign) -> list[Block]:
     """One row for each combination of server, hardware and environment that took part."""
-    found = (
+    runs = (
         campaign.runs.exclude(hardware=None, environment=None, server=None)
         .order_by("server_id", "hardware_id", "environment_id", "pk")
         .select_related("server", "hardware", "environment")
@@ -30,7 +30,7 @@ def machines(campaign: Campaign) -> list[Block]:
             hardware(run.hardware),
             environment(run.environment),
         )
-        for run in found
+        for run in runs
     )
     heads = (_("Server"), _("Hardware"), _("Environment"))
     return [Table(_("Machines"), heads, rows)] if rows else []
@@ -40,19 +40,23 @@ def programs(campaign: Campaign) -> list[Block]:
     """The versions of server and tool, as the runs found them."""
     columns = ("server_version", "tool_name", "tool_version")
     used = campaign.runs.filter(state=Run.State.FINISHED).values_list(*columns)
-    in_order = sorted(used.order_by(*columns).distinct(), key=lambda each: versions.order(each[0]))
+    in_order = sorted(used.order_by(*columns).distinct(), key=lambda row: versions.order(row[0]))
     rows = tuple(
         (server or "–", f"{tool} {version}".strip() or "–")
         for server, tool, version in in_order
         if server or tool
     )
-    found = [Table(_("Software"), ("PostgreSQL", _("Load tool")), rows)] if rows else []
+    tables = [Table(_("Software"), ("PostgreSQL", _("Load tool")), rows)] if rows else []
     built = tuple(
-        (each.version, builds.words(each) or "–", _flags(each.cflags) or "–")
-        for each in builds.of_campaign(campaign)
+        (
+            installation.version,
+            builds.words(installation) or "–",
+            _flags(installation.cflags) or "–",
+        )
+        for installation in builds.of_campaign(campaign)
     )
     heads = ("PostgreSQL", _("Build"), "CFLAGS")
-    return [*found, Table(_("Build"), heads, built)] if built else [*found]
+    return [*tables, Table(_("Build"), heads, built)] if built else [*tables]
 
 
 def _flags(cflags: str) -> str:
@@ -62,19 +66,19 @@ def _flags(cflags: str) -> str:
 
 def settings(campaign: Campaign) -> list[Block]:
     """The configurations by name; empty if everything was at its default."""
-    found: list[Block] = []
-    for each in configurations.contained(campaign):
-        rows = {name: str(value) for name, value in each.settings.items()}
-        options = " ".join(map(str, each.initdb_options))
+    blocks: list[Block] = []
+    for contained in configurations.contained(campaign):
+        rows = {name: str(value) for name, value in contained.settings.items()}
+        options = " ".join(map(str, contained.initdb_options))
         rows |= {"initdb": options} if options else {}
-        found += [settings_table(each.name, rows)] if rows else []
-    return found
+        blocks += [settings_table(contained.name, rows)] if rows else []
+    return blocks
 
 
-def settings_table(name: str, found: Mapping[str, Any]) -> Table:
+def settings_table(name: str, settings: Mapping[str, Any]) -> Table:
     """Settings of postgresql.conf."""
     caption = _("Settings: %(name)s") % {"name": name}
-    rows = tuple((setting, str(value)) for setting, value in found.items())
+    rows = tuple((setting, str(value)) for setting, value in settings.items())
     return Table(caption, (_("Setting"), _("Value")), rows)
 
 
@@ -102,7 +106,7 @@ def hardware(profile: HardwareProfile | None) -> str:
     if profile is None:
         return "–"
     cores, threads = profile.cores, profile.threads
-    parts = [
+    descriptions = [
         named(profile),
         profile.cpu_model if profile.cpu_model != profile.name else "",
         _("%(count)d cores") % {"count": cores} if cores else "",
@@ -115,15 +119,15 @@ def hardware(profile: HardwareProfile | None) -> str:
             if (text := _text_of(value))
         ),
     ]
-    return " · ".join(part for part in parts if part)
+    return " · ".join(description for description in descriptions if description)
 
 
-def environment(found: Environment | None) -> str:
+def environment(environment: Environment | None) -> str:
     """An operating system in one line."""
-    if found is None:
+    if environment is None:
         return "–"
-    parts = (found.os_name, f"{found.kernel} {found.architecture}".strip())
-    return " · ".join(part for part in parts if part) or "–"
+    descriptions = (environment.os_name, f"{environment.kernel} {environment.architecture}".strip())
+    return " · ".join(description for description in descriptions if description) or "–"
 
 
 def _text_of(value: Any) -> str:

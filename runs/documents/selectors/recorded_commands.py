@@ -39,47 +39,51 @@ def of_campaign(campaign: Campaign, *, server: str = "") -> list[RecordedRun]:
 def _recorded(runs: Sequence[Run]) -> list[RecordedRun]:
     makers = _makers(runs)
     commands = _commands({run.pk for run in runs} | {maker.pk for maker in makers.values()})
-    made: set[int] = set()
-    found = []
+    prepared: set[int] = set()
+    recorded_runs = []
     for run in runs:
-        own = [command for command in commands[run.pk] if command.attempt == run.attempt]
-        if run.cluster_id and run.cluster_id not in made:
-            made.add(run.cluster_id)
+        own_commands = [command for command in commands[run.pk] if command.attempt == run.attempt]
+        if run.cluster_id and run.cluster_id not in prepared:
+            prepared.add(run.cluster_id)
             maker = makers.get(run.cluster_id)
-            if maker and not any(each.step == MARK_PREPARED for each in own):
-                found.append(_preparation(maker, commands[maker.pk]))
-        found.append(_run(run, _title(run), own))
-    return [each for each in found if each.commands]
+            if maker and not any(command.step == MARK_PREPARED for command in own_commands):
+                recorded_runs.append(_preparation(maker, commands[maker.pk]))
+        recorded_runs.append(_run(run, _title(run), own_commands))
+    return [recorded_run for recorded_run in recorded_runs if recorded_run.commands]
 
 
 def _makers(runs: Sequence[Run]) -> dict[int, Run]:
     """The run that prepared each shared cluster."""
-    wanted = {
+    maker_of = {
         run.cluster.pk: run.cluster.prepared_by_id
         for run in runs
         if run.cluster and run.cluster.prepared_by_id
     }
-    found = Run.objects.filter(pk__in=set(wanted.values()), plan__isnull=False).in_bulk()
-    return {cluster: found[maker] for cluster, maker in wanted.items() if maker in found}
+    maker_runs = Run.objects.filter(pk__in=set(maker_of.values()), plan__isnull=False).in_bulk()
+    return {
+        cluster: maker_runs[maker] for cluster, maker in maker_of.items() if maker in maker_runs
+    }
 
 
 def _commands(run_ids: Iterable[int]) -> dict[int, list[Command]]:
     """Without the outputs, which may be long."""
-    listed = Command.objects.filter(run__in=run_ids).defer("stdout", "stderr")
-    ordered = listed.order_by("run_id", "attempt", "ordinal")
+    commands = Command.objects.filter(run__in=run_ids).defer("stdout", "stderr")
+    ordered = commands.order_by("run_id", "attempt", "ordinal")
     return by_key((command.run_id, command) for command in ordered)
 
 
 def _preparation(maker: Run, commands: Sequence[Command]) -> RecordedRun:
     """The steps of the attempt that made the cluster, up to the mark that it is complete."""
-    ends = {each.attempt: each.ordinal for each in commands if each.step == MARK_PREPARED}
+    ends = {
+        command.attempt: command.ordinal for command in commands if command.step == MARK_PREPARED
+    }
     attempt = max(ends, default=0)
-    made = [
-        each
-        for each in commands
-        if each.attempt == attempt and each.ordinal <= ends.get(attempt, 0)
+    preparing_commands = [
+        command
+        for command in commands
+        if command.attempt == attempt and command.ordinal <= ends.get(attempt, 0)
     ]
-    return _run(maker, f"Preparation of the cluster, in run {maker.pk}", made)
+    return _run(maker, f"Preparation of the cluster, in run {maker.pk}", preparing_commands)
 
 
 def _run(run: Run, title: str, commands: Sequence[Command]) -> RecordedRun:
@@ -88,22 +92,24 @@ def _run(run: Run, title: str, commands: Sequence[Command]) -> RecordedRun:
         title=title,
         base_dir=str(plan.get("base_dir", "")),
         programs=_programs(plan),
-        commands=tuple(_command(each) for each in commands) if plan else (),
+        commands=tuple(_command(command) for command in commands) if plan else (),
         generators=tuple(
-            RecordedGenerator(*(each[name] for name in GENERATOR))
-            for each in plan.get("generators", ())
+            RecordedGenerator(*(generator[name] for name in GENERATOR))
+            for generator in plan.get("generators", ())
         ),
     )
 
 
 def _programs(plan: dict[str, object]) -> tuple[tuple[str, str], ...]:
     """Each folder once, with the version if the plan has it."""
-    named: dict[str, str] = {}
+    versions_of: dict[str, str] = {}
     for version, folder in PROGRAMS:
         if bindir := str(plan.get(folder) or ""):
             number = plan.get(version)
-            named.setdefault(bindir, release_text(number) if isinstance(number, int) else "psql")
-    return tuple((version, bindir) for bindir, version in named.items())
+            versions_of.setdefault(
+                bindir, release_text(number) if isinstance(number, int) else "psql"
+            )
+    return tuple((version, bindir) for bindir, version in versions_of.items())
 
 
 def _command(command: Command) -> RecordedCommand:
@@ -122,6 +128,9 @@ def _command(command: Command) -> RecordedCommand:
 def _title(run: Run) -> str:
     """Run 7: version 16.14, clients 2, repeat 1."""
     # PostgreSQL sorts the keys of a stored object by length.
-    levels = sorted(run.cell.levels.items(), key=lambda each: (each[0] != "version", each[0]))
+    levels = sorted(
+        run.cell.levels.items(),
+        key=lambda name_and_level: (name_and_level[0] != "version", name_and_level[0]),
+    )
     title = ", ".join(f"{name} {level}" for name, level in levels if name != "bindir")
     return f"Run {run.pk}: {title}, repeat {run.repeat}"

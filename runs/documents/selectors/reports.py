@@ -49,11 +49,13 @@ def machines(table: PublishedTable) -> list[Block]:
     )
     heads = (_("Role"), _("Hardware"), _("Environment"), _("Software"))
     blocks: list[Block] = [Table(_("Machines"), heads, rows)] if rows else []
-    found = {node.configuration.pk: node.configuration for node in nodes if node.configuration}
+    configuration_of = {
+        node.configuration.pk: node.configuration for node in nodes if node.configuration
+    }
     blocks += [
-        report_conditions.settings_table(each.name, each.settings)
-        for each in found.values()
-        if each.settings
+        report_conditions.settings_table(configuration.name, configuration.settings)
+        for configuration in configuration_of.values()
+        if configuration.settings
     ]
     return blocks
 
@@ -63,8 +65,8 @@ def results(campaign: Campaign) -> list[Block]:
     table = campaign.published
     drawn = charts(campaign, factors(table.columns))
     blocks: list[Block] = [
-        Picture(f"chart-{number}", in_language(campaign, "title"), draw(each, shown))
-        for number, (each, shown) in enumerate(drawn, start=1)
+        Picture(f"chart-{number}", in_language(campaign, "title"), draw(chart, plots))
+        for number, (chart, plots) in enumerate(drawn, start=1)
     ]
     if drawn and (ratios := ratios_of(*drawn[0])):
         blocks.append(_ratio_table(ratios, ratio_title(*drawn[0])))
@@ -77,8 +79,11 @@ def results(campaign: Campaign) -> list[Block]:
 def findings(table: PublishedTable) -> list[Block]:
     """Who draws which conclusions: the publication, BenchLab, and where they disagree."""
     blocks: list[Block] = []
-    for title, found in conclusions.grouped(table):
-        blocks += [Paragraph(title), Bullets(tuple(each.sentence for each in found))]
+    for title, party_conclusions in conclusions.grouped(table):
+        blocks += [
+            Paragraph(title),
+            Bullets(tuple(conclusion.sentence for conclusion in party_conclusions)),
+        ]
     return blocks
 
 
@@ -86,12 +91,12 @@ def discrepancies(table: PublishedTable) -> list[Block]:
     """Where it contradicts itself."""
     rows = tuple(
         (
-            str(each.get_kind_display()),
-            each.printed,
-            each.recomputed or "–",
-            spoken(each.explanation),
+            str(discrepancy.get_kind_display()),
+            discrepancy.printed,
+            discrepancy.recomputed or "–",
+            spoken(discrepancy.explanation),
         )
-        for each in archive.discrepancies().filter(table=table)
+        for discrepancy in archive.discrepancies().filter(table=table)
     )
     heads = (_("Kind"), _("Printed"), _("Computed"), _("Explanation"))
     return [Table("", heads, rows)] if rows else []
@@ -117,7 +122,11 @@ def _printed(table: PublishedTable) -> Table:
         )
         for row, texts in enumerate(table.grid)
     )
-    numbers = frozenset(column for column, each in enumerate(table.columns) if "factor" not in each)
+    numbers = frozenset(
+        column
+        for column, column_fields in enumerate(table.columns)
+        if "factor" not in column_fields
+    )
     return Table(_("As printed"), heads, rows, numbers)
 
 
@@ -128,8 +137,8 @@ def _provenance(table: PublishedTable) -> list[Block]:
         .prefetch_related(*provenance.loaded(leaves_out=("grid",)))
         .order_by("row", "column")
     )
-    under = ["; ".join(provenance.condition_names(figure)) for figure in figures]
-    differ = len(set(under)) > 1
+    conditions_of_figures = ["; ".join(provenance.condition_names(figure)) for figure in figures]
+    differ = len(set(conditions_of_figures)) > 1
     rows = tuple(
         (
             figure.text,
@@ -141,7 +150,7 @@ def _provenance(table: PublishedTable) -> list[Block]:
             "; ".join(provenance.disputes([figure])),
             *([conditions] if differ else []),
         )
-        for figure, conditions in zip(figures, under, strict=True)
+        for figure, conditions in zip(figures, conditions_of_figures, strict=True)
     )
     heads = (
         _("As printed"),
@@ -153,10 +162,14 @@ def _provenance(table: PublishedTable) -> list[Block]:
         _("Disputed"),
         *([_("Conditions")] if differ else []),
     )
-    found: list[Block] = [Table(_("Where each figure comes from"), heads, rows)]
-    if under and under[0] and not differ:
-        found.append(Paragraph(_("Conditions of all figures: %(which)s") % {"which": under[0]}))
-    return found
+    blocks: list[Block] = [Table(_("Where each figure comes from"), heads, rows)]
+    if conditions_of_figures and conditions_of_figures[0] and not differ:
+        blocks.append(
+            Paragraph(
+                _("Conditions of all figures: %(which)s") % {"which": conditions_of_figures[0]}
+            )
+        )
+    return blocks
 
 
 def _text(text: str, column: Mapping[str, Any], figure: PrintedFigure | None) -> str:
@@ -245,13 +258,16 @@ def order(campaign: Campaign) -> str:
 
 
 def _remarks(campaign: Campaign) -> list[tuple[str, Sequence[Block]]]:
-    found = annotations.of_campaign(campaign)
+    annotations_found = annotations.of_campaign(campaign)
     words = designs.words(campaign)
 
-    def remark(each: Annotation) -> Remark:
+    def remark(annotation: Annotation) -> Remark:
         # A note may be about a cell: Clients 8, Version 16.14.
-        place = words.listed(each.cell.levels) if each.cell else ""
-        return Remark(each.text, " · ".join(filter(None, (place, annotations.signature(each)))))
+        cell_text = words.listed(annotation.cell.levels) if annotation.cell else ""
+        return Remark(
+            annotation.text,
+            " · ".join(filter(None, (cell_text, annotations.signature(annotation)))),
+        )
 
     titles = {
         Annotation.Kind.DISCUSSION: _("Discussion"),
@@ -259,7 +275,7 @@ def _remarks(campaign: Campaign) -> list[tuple[str, Sequence[Block]]]:
         Annotation.Kind.NOTE: _("Notes"),
     }
     return [
-        (title, [remark(each) for each in found if each.kind == kind])
+        (title, [remark(annotation) for annotation in annotations_found if annotation.kind == kind])
         for kind, title in titles.items()
     ]
 
@@ -275,8 +291,8 @@ def _appendix(campaign: Campaign, address: str) -> list[Block]:
 
 def first_run(campaign: Campaign, address: str) -> list[Listing]:
     """What its first finished run executed; nothing where none did."""
-    found = campaign.runs.filter(state=Run.State.FINISHED, plan__isnull=False)
-    run = found.select_related("cell", "cluster").order_by("started_at", "position").first()
+    finished_runs = campaign.runs.filter(state=Run.State.FINISHED, plan__isnull=False)
+    run = finished_runs.select_related("cell", "cluster").order_by("started_at", "position").first()
     runs = recorded.of_run(run) if run else []
     if not runs:
         return []
@@ -305,9 +321,9 @@ def _subtitle(campaign: Campaign, today: date) -> str:
     if hasattr(campaign, "published"):
         table = campaign.published
         return f"{in_language(table.source, 'title')} · {provenance.where(table)}"
-    parts = (
+    subtitle_texts = (
         str(campaign.get_origin_display()),
         f"{campaign.created_at:%Y-%m-%d}",
         _("report of %(day)s") % {"day": today},
     )
-    return " · ".join(parts)
+    return " · ".join(subtitle_texts)

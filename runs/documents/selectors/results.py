@@ -41,9 +41,11 @@ def results(campaign: Campaign, *, most_metrics: int = MOST_METRICS) -> list[Blo
     """A chart of the primary metric, and a table for each metric. Three queries per metric."""
     blocks: list[Block] = []
     cells: Sequence[Cell] = ()
-    first = metrics.primary(campaign)
-    listed = sorted(metrics.of_campaign(campaign), key=lambda each: each != first)
-    for metric in listed[:most_metrics]:
+    primary_metric = metrics.primary(campaign)
+    sorted_metrics = sorted(
+        metrics.of_campaign(campaign), key=lambda metric: metric != primary_metric
+    )
+    for metric in sorted_metrics[:most_metrics]:
         measured = grids.measured(campaign, metric, cells=cells)
         cells = measured.cells
         grid = grids.grid(campaign, metric, among=measured, most_rows=MOST_ROWS)
@@ -94,8 +96,10 @@ def forest_of(branches: Sequence[Branch]) -> Figure:
 
 def _table(campaign: Campaign, metric: Metric, grid: Grid) -> Table:
     title = designs.factor_title(campaign, grid.factor)
-    named = (designs.choice_title(grid.factor or "", str(each)) or each for each in grid.columns)
-    heads = tuple(f"{title} {each}".strip() for each in named)
+    column_titles = (
+        designs.choice_title(grid.factor or "", str(column)) or column for column in grid.columns
+    )
+    heads = tuple(f"{title} {column_title}".strip() for column_title in column_titles)
     rows = tuple(
         (f"PostgreSQL {row.label}".strip(), *(_cell(cell) for cell in row.cells))
         for row in grid.rows
@@ -108,22 +112,22 @@ def _table(campaign: Campaign, metric: Metric, grid: Grid) -> Table:
 
 
 def _cell(cell: GridCell | None) -> str:
-    found: Summary | None = cell.summary if cell else None
+    summary: Summary | None = cell.summary if cell else None
     mark = validity.mark(cell.judged) if cell else ""
-    if found is None:
+    if summary is None:
         return f"– {mark}".rstrip()
-    if found.n in (None, 1):
-        return f"{quantity(found.median)} {mark}".rstrip()
-    least, greatest = quantity(found.minimum), quantity(found.maximum)
-    return f"{quantity(found.median)} ({least}–{greatest}, n={found.n}) {mark}".rstrip()
+    if summary.n in (None, 1):
+        return f"{quantity(summary.median)} {mark}".rstrip()
+    least, greatest = quantity(summary.minimum), quantity(summary.maximum)
+    return f"{quantity(summary.median)} ({least}–{greatest}, n={summary.n}) {mark}".rstrip()
 
 
-def _of_first(caption: str, shown: int, total: int) -> str:
+def _of_first(caption: str, number_shown: int, total: int) -> str:
     """The caption, which says where a table has only the first of its rows."""
-    if shown == total:
+    if number_shown == total:
         return caption
     text = _("%(caption)s. The first %(shown)s of %(total)s rows; the export has all.")
-    return text % {"caption": caption, "shown": quantity(shown), "total": quantity(total)}
+    return text % {"caption": caption, "shown": quantity(number_shown), "total": quantity(total)}
 
 
 def _figure(campaign: Campaign, metric: Metric, grid: Grid, among: Measured) -> Figure | None:

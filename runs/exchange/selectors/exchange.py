@@ -172,10 +172,10 @@ LINKS: Mapping[str, Mapping[str, str]] = {
 def campaigns(project: Project) -> QuerySet[Campaign]:
     """The project's campaigns. Published ones come with BenchLab and are not included; those
     without a project belong to the default one."""
-    own = Q(project=project)
+    of_project = Q(project=project)
     if project.slug == "default":
-        own |= Q(project=None)
-    return Campaign.objects.filter(own).exclude(origin=Origin.PUBLISHED).order_by("slug")
+        of_project |= Q(project=None)
+    return Campaign.objects.filter(of_project).exclude(origin=Origin.PUBLISHED).order_by("slug")
 
 
 def shared(project: Project) -> Iterator[tuple[str, Row]]:
@@ -210,10 +210,10 @@ def shared(project: Project) -> Iterator[tuple[str, Row]]:
 
 def files(project: Project) -> Iterator[str]:
     """The SHA-256 of each file of the project's runs, once."""
-    kept = Artifact.objects.filter(
+    stored_artifacts = Artifact.objects.filter(
         run__campaign__in=campaigns(project).order_by(), run__state__in=Run.ENDED
     )
-    hashes = kept.order_by("sha256").values_list("sha256", flat=True).distinct()
+    hashes = stored_artifacts.order_by("sha256").values_list("sha256", flat=True).distinct()
     yield from hashes.iterator(CHUNK)
 
 
@@ -272,12 +272,12 @@ def _following(
     which: Q,
     order: tuple[str, ...],
     kind: str = "",
-    **more: Subquery,
+    **further_values: Subquery,
 ) -> Following:
     rows = model._default_manager.filter(which).order_by(*order, "pk")
-    found = rows.values(f"{owner}_id", *fields, **named(kind), **more)
+    value_rows = rows.values(f"{owner}_id", *fields, **named(kind), **further_values)
     # A few at a time: a series or an output may be megabytes.
-    return Following(found.iterator(50), f"{owner}_id")
+    return Following(value_rows.iterator(50), f"{owner}_id")
 
 
 class _Outputs:
@@ -293,8 +293,10 @@ class _Outputs:
             "run_id",
         )
 
-        def following(model: Any, fields: tuple[str, ...], *by: str, kind: str = "") -> Following:
-            return _following(model, "run", fields, which, (*order, *by), kind)
+        def following(
+            model: Any, fields: tuple[str, ...], *final_order: str, kind: str = ""
+        ) -> Following:
+            return _following(model, "run", fields, which, (*order, *final_order), kind)
 
         self.within = {
             "measurements": following(

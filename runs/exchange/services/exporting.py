@@ -52,12 +52,12 @@ def _rows(project: Project) -> Iterator[tuple[str, Row]]:
 
 def _file(digest: str, packed: IO[bytes]) -> Iterator[tuple[str, Row]]:
     with packed as content:
-        part = content.read(PART_BYTES)
-        while part:
+        piece = content.read(PART_BYTES)
+        while piece:
             following = content.read(PART_BYTES)
-            encoded = base64.b64encode(part).decode()
+            encoded = base64.b64encode(piece).decode()
             yield FILE, {"sha256": digest, "gzip": encoded, "last": not following}
-            part = following
+            piece = following
 
 
 def _resolved(row: Row) -> Row:
@@ -66,29 +66,29 @@ def _resolved(row: Row) -> Row:
 
 
 def _resolved_campaign(row: Row) -> Row:
-    made = _resolved(row)
-    made["topology"] = (made["topology"] or "").removeprefix(IMPORTED) or None
-    if made["state"] not in Campaign.ENDED:
+    resolved = _resolved(row)
+    resolved["topology"] = (resolved["topology"] or "").removeprefix(IMPORTED) or None
+    if resolved["state"] not in Campaign.ENDED:
         # Runs that have not ended are not exported.
-        made["state"] = Campaign.State.INCOMPLETE.value
-    return made
+        resolved["state"] = Campaign.State.INCOMPLETE.value
+    return resolved
 
 
 def _told_run(row: Row) -> Row:
-    made = _resolved(row)
-    labels = dict(made["labels"])
+    resolved = _resolved(row)
+    labels = dict(resolved["labels"])
     elsewhere = labels.pop(exchange.ELSEWHERE, None)
-    made["labels"] = labels
-    made["server"] = made["server"] or elsewhere
-    if made["plan"] is not None:
-        made["plan"] = {
+    resolved["labels"] = labels
+    resolved["server"] = resolved["server"] or elsewhere
+    if resolved["plan"] is not None:
+        resolved["plan"] = {
             name: value
-            for name, value in made["plan"].items()
+            for name, value in resolved["plan"].items()
             if name not in exchange.SECRET_IN_PLAN
         }
     for name in ("measurements", "changes"):
-        made[name] = [_resolved(each) for each in made[name]]
-    return made
+        resolved[name] = [_resolved(nested_row) for nested_row in resolved[name]]
+    return resolved
 
 
 TOLD = {"campaign": _resolved_campaign, "run": _told_run}

@@ -95,10 +95,10 @@ class Files:
         assert content is not None  # noqa: S101  # for the type checker
         with content:
             try:
-                found = _sha256(content)
+                digest = _sha256(content)
             except zlib.error:
-                found = ""
-            if found != self.digest:
+                digest = ""
+            if digest != self.digest:
                 raise refused(number, "content_differs", _("The file does not match its checksum."))
             content.flush()
             os.fsync(content.fileno())
@@ -110,17 +110,17 @@ def _sha256(packed: IO[bytes]) -> str:
     Empty for a file that is incomplete or too large.
     """
     packed.seek(0)
-    unpacking, found, size = zlib.decompressobj(16 + zlib.MAX_WBITS), hashlib.sha256(), 0
+    unpacking, digest, size = zlib.decompressobj(16 + zlib.MAX_WBITS), hashlib.sha256(), 0
     while step := packed.read(STEP):
         while step:
             unpacked = unpacking.decompress(step, STEP)
-            found.update(unpacked)
+            digest.update(unpacked)
             size += len(unpacked)
             if size > MOST_UNPACKED:
                 return ""
             step = unpacking.unconsumed_tail
-    found.update(unpacking.flush())
-    return found.hexdigest() if unpacking.eof and not unpacking.unused_data else ""
+    digest.update(unpacking.flush())
+    return digest.hexdigest() if unpacking.eof and not unpacking.unused_data else ""
 
 
 def _size(packed: Path) -> int:

@@ -83,19 +83,19 @@ def write(folder: Path, *, since: str = "") -> Iterator[Month]:
 def _months(since: str) -> list[str]:
     ended = Run.objects.filter(state=Run.State.FINISHED)
     dated = ended.filter(finished_at__isnull=False).order_by("finished_at")
-    first, last = (
-        each.values_list("finished_at", flat=True).first()
-        for each in (dated, dated.order_by("-finished_at"))
+    first_time, last_time = (
+        queryset.values_list("finished_at", flat=True).first()
+        for queryset in (dated, dated.order_by("-finished_at"))
     )
-    found = []
-    if first and last:
-        year, month = first.year, first.month
-        while (year, month) <= (last.year, last.month):
-            found.append(f"{year}-{month:02}")
+    months = []
+    if first_time and last_time:
+        year, month = first_time.year, first_time.month
+        while (year, month) <= (last_time.year, last_time.month):
+            months.append(f"{year}-{month:02}")
             year, month = (year, month + 1) if month < 12 else (year + 1, 1)
     if ended.filter(finished_at=None).exists() and not since:
-        found.append(NONE)
-    return [each for each in found if each >= since]
+        months.append(NONE)
+    return [month for month in months if month >= since]
 
 
 def _write(folder: Path, month: str) -> Month:
@@ -105,9 +105,9 @@ def _write(folder: Path, month: str) -> Month:
         rows = Path(scratch) / "rows.csv"
         with rows.open("wb") as file:
             _copy(file, month)
-        made = Path(scratch) / "data.parquet"
-        number = _convert(rows, made)
-        made.replace(path)
+        target = Path(scratch) / "data.parquet"
+        number = _convert(rows, target)
+        target.replace(path)
     return Month(month, path, number, path.stat().st_size)
 
 
@@ -133,7 +133,7 @@ def _condition(month: str) -> str:
     return f"r.finished_at >= timestamptz '{begin:%Y-%m-01} UTC' AND r.finished_at < {end}"
 
 
-def _convert(rows: Path, made: Path) -> int:
+def _convert(rows: Path, path: Path) -> int:
     import duckdb  # noqa: PLC0415 -- of the extra archive-export
 
     types = {name: kind for name, kind, _source in COLUMNS}
@@ -146,8 +146,8 @@ def _convert(rows: Path, made: Path) -> int:
             " delim = ',', quote = '\"', escape = '\"', nullstr = '', allow_quoted_nulls = false)",
             params={"rows": str(rows), "columns": types},
         )
-        read.write_parquet(str(made), compression="zstd")
-        [found] = database.execute(
-            "SELECT count(*) FROM read_parquet(?)", [str(made)]
+        read.write_parquet(str(path), compression="zstd")
+        [count] = database.execute(
+            "SELECT count(*) FROM read_parquet(?)", [str(path)]
         ).fetchone() or (0,)
-    return int(found)
+    return int(count)

@@ -60,11 +60,11 @@ def refused(
     return Refused(kind, [Fault(f"/{number}", code, message)])
 
 
-def header(first: tuple[int, str, Row] | None) -> Row:
+def header(first_line: tuple[int, str, Row] | None) -> Row:
     """The content of the first line. Raises Refused if there is none."""
-    if first is None:
+    if first_line is None:
         raise refused(1, "broken_off", _(export_reader.MESSAGES["broken_off"]))
-    return first[2]
+    return first_line[2]
 
 
 def rows(
@@ -111,8 +111,8 @@ def _check(number: int, kind: str, row: Row) -> None:
     for name in sorted(row.keys() - nested.keys()):
         _check_value(number, kind, name, row)
     for name, inner in nested.items():
-        for each in row[name]:
-            _check(number, inner, each)
+        for nested_row in row[name]:
+            _check(number, inner, nested_row)
 
 
 def _check_value(number: int, kind: str, name: str, row: Row) -> None:
@@ -123,10 +123,10 @@ def _check_value(number: int, kind: str, name: str, row: Row) -> None:
     elif choices is not None and not (isinstance(value, str) and value in choices):
         message = _("%(name)s cannot be %(value)s.") % {"name": name, "value": str(value)[:100]}
         raise refused(number, "invalid_choice", message)
-    elif what := values.wrong(kind, name, value):
-        raise _not_fitting(number, kind, name, what)
+    elif complaint := values.wrong(kind, name, value):
+        raise _not_fitting(number, kind, name, complaint)
 
 
-def _not_fitting(number: int, kind: str, name: str, what: str) -> Refused:
+def _not_fitting(number: int, kind: str, name: str, complaint: str) -> Refused:
     message = _("%(name)s of %(kind)s is not %(what)s.")
-    return refused(number, "invalid", message % {"name": name, "kind": kind, "what": _(what)})
+    return refused(number, "invalid", message % {"name": name, "kind": kind, "what": _(complaint)})

@@ -55,12 +55,12 @@ class Known:
     def add(self, number: int, kind: str, row: Row) -> None:
         """Find or create what a line describes. Raises Refused if the two contradict."""
         try:
-            name, found = self.makers[kind](row)
+            name, instance = self.makers[kind](row)
         except _Contradiction as contradiction:
             message = _("%(kind)s %(name)s is here already, and differs in: %(fields)s.")
             names = {"kind": kind, "name": contradiction.name, "fields": contradiction.field}
             raise refused(number, "differs", message % names, "contradicts") from contradiction
-        self.keys[kind, name] = found.pk
+        self.keys[kind, name] = instance.pk
 
     def key(self, number: int, kind: str, name: Any) -> int | None:
         """The key of the row with this name; None for no name. Raises Refused if unknown."""
@@ -72,26 +72,29 @@ class Known:
         return self.keys[kind, name]
 
     def _revision(self, row: Row) -> tuple[str, Revision]:
-        found, created = Revision.objects.get_or_create(
+        revision, created = Revision.objects.get_or_create(
             project=self.project, sha=row["sha"], defaults=_fields(row, exchange.REVISION, "sha")
         )
         if created:
-            Revision.objects.filter(pk=found.pk).update(created_at=row["created_at"])
-        return row["sha"], found
+            Revision.objects.filter(pk=revision.pk).update(created_at=row["created_at"])
+        return row["sha"], revision
 
     def _configuration(self, row: Row) -> tuple[str, Configuration]:
-        found, created = self._stored_configuration(row)
-        if found.content_hash != row["content_hash"]:
+        configuration, created = self._stored_configuration(row)
+        if configuration.content_hash != row["content_hash"]:
             raise _Contradiction(row["slug"], "content_hash")
-        for each in row["revisions"] if created else ():
-            made = ConfigurationRevision.objects.create(
-                configuration=found, **_fields(each, exchange.CONFIGURATION_REVISION)
+        for revision_row in row["revisions"] if created else ():
+            configuration_revision = ConfigurationRevision.objects.create(
+                configuration=configuration,
+                **_fields(revision_row, exchange.CONFIGURATION_REVISION),
             )
-            ConfigurationRevision.objects.filter(pk=made.pk).update(created_at=each["created_at"])
-        known = ConfigurationRevision.objects.filter(configuration=found)
-        for number, key in known.values_list("number", "pk"):
+            ConfigurationRevision.objects.filter(pk=configuration_revision.pk).update(
+                created_at=revision_row["created_at"]
+            )
+        configuration_revisions = ConfigurationRevision.objects.filter(configuration=configuration)
+        for number, key in configuration_revisions.values_list("number", "pk"):
             self.keys["configuration_revision", (row["slug"], number)] = key
-        return row["slug"], found
+        return row["slug"], configuration
 
     def _stored_configuration(self, row: Row) -> tuple[Configuration, bool]:
         """That of the slug, or a new one of the project; under another slug if others hide theirs.
@@ -99,27 +102,29 @@ class Known:
         What an earlier import has made so is found again by its content.
         """
         usable = projects.usable(Configuration.objects.all(), in_project=self.project.pk)
-        if known := usable.filter(slug=row["slug"]).first():
-            return known, False
+        if configuration := usable.filter(slug=row["slug"]).first():
+            return configuration, False
         name = row["slug"].removesuffix(f"{slugs.OF}{self.exported_from}")
-        slug = slugs.free(Configuration, name, project=self.project, taken=configurations.NOT_SLUGS)
+        slug = slugs.free(
+            Configuration, name, project=self.project, forbidden_slugs=configurations.NOT_SLUGS
+        )
         if slug != row["slug"]:
-            own = Configuration.objects.filter(
+            own_configurations = Configuration.objects.filter(
                 project=self.project, name=row["name"], content_hash=row["content_hash"]
             )
-            if known := own.first():
-                return known, False
+            if configuration := own_configurations.first():
+                return configuration, False
         fields = _fields(row, exchange.CONFIGURATION, "slug")
         return Configuration.objects.create(slug=slug, project=self.project, **fields), True
 
     def _metric(self, row: Row) -> tuple[str, Metric]:
-        known = metrics.known([row["name"]], in_project=self.project.pk).last()
+        known_metric = metrics.known([row["name"]], in_project=self.project.pk).last()
         fields = _fields(row, exchange.METRIC)
-        found = known or Metric.objects.create(project=self.project, **fields)
+        metric = known_metric or Metric.objects.create(project=self.project, **fields)
         for name in ("unit", "direction"):
-            if getattr(found, name) != row[name]:
+            if getattr(metric, name) != row[name]:
                 raise _Contradiction(row["name"], name)
-        return row["name"], found
+        return row["name"], metric
 
 
 class _Contradiction(Exception):
@@ -146,11 +151,11 @@ def _settings(row: Row) -> tuple[str, SettingsSnapshot]:
     # Otherwise a later run with the same settings would be reported with these.
     if fingerprint(row["settings"]) != row["content_hash"]:
         raise ValueError("content_hash is not that of the settings")
-    kept = results.without_secrets(row["settings"])
-    found = results.snapshot(settings=kept)
-    if found.settings != kept:
+    visible_settings = results.without_secrets(row["settings"])
+    settings_snapshot = results.snapshot(settings=visible_settings)
+    if settings_snapshot.settings != visible_settings:
         raise _Contradiction(row["content_hash"], "settings")
-    return row["content_hash"], found
+    return row["content_hash"], settings_snapshot
 
 
 def _topology(row: Row) -> tuple[str, Topology]:
@@ -159,10 +164,10 @@ def _topology(row: Row) -> tuple[str, Topology]:
     Another one of that slug may be what others imported: its name is not shown here.
     """
     slug, fields = f"{IMPORTED}{row['slug']}"[:100], {"name": row["name"], "kind": row["kind"]}
-    found = Topology.objects.filter(slug__startswith=slug, **fields).first()
-    if found is None:
-        found = Topology.objects.create(slug=slugs.free(Topology, slug), **fields)
-    return row["slug"], found
+    topology = Topology.objects.filter(slug__startswith=slug, **fields).first()
+    if topology is None:
+        topology = Topology.objects.create(slug=slugs.free(Topology, slug), **fields)
+    return row["slug"], topology
 
 
 def _fields(row: Row, names: tuple[str, ...], *without: str) -> Row:

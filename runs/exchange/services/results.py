@@ -163,12 +163,12 @@ class Results:
     """
 
     def __init__(
-        self, project: Project, known: Known, files: Files, provenance: Provenance
+        self, project: Project, known_references: Known, files: Files, provenance: Provenance
     ) -> None:
         self.project = project
         self.provenance = provenance
         self.files = files
-        self.known = known
+        self.known = known_references
         self.waiting = Waiting()
         self.cell_ids, self.run_ids = new_ids("runs_cell"), new_ids("runs_run")
         self.campaign: Campaign | None = None
@@ -232,15 +232,18 @@ class Results:
 
     def _add_configurations(self, number: int, row: Row) -> None:
         """Those that vary, the baseline first."""
-        for ordinal, each in enumerate(row["configurations"], start=1):
-            slug, revision = each["configuration_slug"], each["revision_number"]
+        for ordinal, configuration_row in enumerate(row["configurations"], start=1):
+            slug, revision = (
+                configuration_row["configuration_slug"],
+                configuration_row["revision_number"],
+            )
             keys: dict[str, Any] = {
                 "campaign": self.campaign,
                 "configuration_id": self.known.key(number, "configuration", slug),
                 "revision_id": self.known.key(number, "configuration_revision", (slug, revision)),
             }
-            made = CampaignConfiguration(ordinal=ordinal, **keys)
-            made.save(force_insert=True)
+            campaign_configuration = CampaignConfiguration(ordinal=ordinal, **keys)
+            campaign_configuration.save(force_insert=True)
 
     def _linked(self, number: int, row: Row) -> Row:
         revision = row["configuration_revision"]
@@ -270,10 +273,10 @@ class Results:
     def _cell(self, campaign: Campaign, number: int, row: Row) -> None:
         self.run, self.there = None, {}
         if not self.is_new:
-            found = Cell.objects.filter(campaign=campaign, key=row["key"]).first()
-            if found is not None:
-                self.cell = found.pk
-                runs = Run.objects.filter(cell=found).values_list("repeat", "started_at")
+            stored_cell = Cell.objects.filter(campaign=campaign, key=row["key"]).first()
+            if stored_cell is not None:
+                self.cell = stored_cell.pk
+                runs = Run.objects.filter(cell=stored_cell).values_list("repeat", "started_at")
                 self.there = dict(runs)
                 return
             self.to_note.add(campaign.pk)
@@ -334,19 +337,19 @@ class Results:
             raise refused(number, "run_differs", message % {"repeat": row["repeat"]}, "contradicts")
 
     def _add_outputs(self, number: int, row: Row) -> None:
-        for each in row["measurements"]:
-            metric = self.known.key(number, "metric", each["metric"])
-            fields = {name: each[name] for name in exchange.MEASUREMENT}
+        for results in row["measurements"]:
+            metric = self.known.key(number, "metric", results["metric"])
+            fields = {name: results[name] for name in exchange.MEASUREMENT}
             self.waiting.add(
                 "runs_measurement", {"run_id": self.run, "metric_id": metric, **fields}
             )
-        for each in row["artifacts"]:
-            self.files.check(number, self.project, each)
-            self.waiting.add("runs_artifact", {"run_id": self.run, **each})
-        for each in row["events"]:
-            self.waiting.add("runs_runevent", {"run_id": self.run, **each})
-        for each in row["changes"]:
-            self._add_change(number, each)
+        for results in row["artifacts"]:
+            self.files.check(number, self.project, results)
+            self.waiting.add("runs_artifact", {"run_id": self.run, **results})
+        for results in row["events"]:
+            self.waiting.add("runs_runevent", {"run_id": self.run, **results})
+        for results in row["changes"]:
+            self._add_change(number, results)
 
     def _add_change(self, number: int, row: Row) -> None:
         fields = {name: row[name] for name in exchange.CHANGE}
@@ -369,8 +372,8 @@ class Results:
 
     def _annotation(self, campaign: Campaign, _number: int, row: Row) -> None:
         if not self.is_new:
-            own = Annotation.objects.filter(campaign=campaign, **row)
-            if own.filter(cell=self.cell).exists():
+            own_annotations = Annotation.objects.filter(campaign=campaign, **row)
+            if own_annotations.filter(cell=self.cell).exists():
                 return
         self.waiting.add(
             "runs_annotation", {"campaign_id": campaign.pk, "cell_id": self.cell, **row}
@@ -418,10 +421,10 @@ def _load(
     try:
         project = into or _project(first["project"])
         provenance.begin(first["instance"], exported_from=first["project"]["slug"])
-        known = Known(project, exported_from=provenance.exported_from)
-        results = Results(project, known, files, provenance)
+        known_references = Known(project, exported_from=provenance.exported_from)
+        results = Results(project, known_references, files, provenance)
         for number, kind, row in rows:  # reported where it goes wrong
-            _take(number, kind, row, known, files, results)
+            _take(number, kind, row, known_references, files, results)
         files.finish(number)
         results.store()
         provenance.finish()
@@ -437,14 +440,16 @@ def _load(
 
 
 def _project(described: Row) -> Project:
-    found, _created = Project.objects.get_or_create(
+    project, _created = Project.objects.get_or_create(
         slug=described["slug"],
         defaults={"name": described["name"], "is_public": described["public"]},
     )
-    return found
+    return project
 
 
-def _take(number: int, kind: str, row: Row, known: Known, files: Files, results: Results) -> None:
+def _take(
+    number: int, kind: str, row: Row, known_references: Known, files: Files, results: Results
+) -> None:
     if kind == FILE:
         files.add(number, row)
     elif kind in RESULTS:
@@ -454,7 +459,7 @@ def _take(number: int, kind: str, row: Row, known: Known, files: Files, results:
         # From the exporting BenchLab. This one seals the runs in a chain of its own.
         files.finish(number)
     else:
-        known.add(number, kind, row)
+        known_references.add(number, kind, row)
 
 
 def _short(error: Exception) -> str:

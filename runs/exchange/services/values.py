@@ -54,8 +54,8 @@ IS_URL = URLValidator(schemes=["http", "https"])
 def wrong(kind: str, name: str, value: Any) -> str:
     """What a field of a line is not (`a whole number`); empty if it is valid."""
     if (kind, name) in SHAPES:
-        what, is_so = SHAPES[kind, name]
-        return "" if is_so(value) else what
+        description, is_so = SHAPES[kind, name]
+        return "" if is_so(value) else description
     model = MODELS.get(kind)
     if model is None or name not in _columns(model):
         # What a line names is text, a revision number, or nothing; lists are checked elsewhere.
@@ -65,7 +65,11 @@ def wrong(kind: str, name: str, value: Any) -> str:
     if value is None:
         return "" if field.null else _("set")
     return next(
-        (what for of, what, is_so in TYPES if isinstance(field, of) and not is_so(field, value)),
+        (
+            description
+            for field_type, description, is_so in TYPES
+            if isinstance(field, field_type) and not is_so(field, value)
+        ),
         "",
     )
 
@@ -79,7 +83,7 @@ def is_text(value: Any) -> bool:
     """Text that PostgreSQL can store."""
     if not isinstance(value, str) or "\0" in value:
         return False
-    return value.isascii() or not any("\ud800" <= each <= "\udfff" for each in value)
+    return value.isascii() or not any("\ud800" <= character <= "\udfff" for character in value)
 
 
 def _is_line(value: Any) -> bool:
@@ -118,7 +122,7 @@ def _fits_array(_field: Any, value: Any) -> bool:
         isinstance(value, list)
         and len(value) <= MOST_VALUES
         # Stored in four bytes each.
-        and all(each is None or (_is_number(each) and abs(each) < 3e38) for each in value)
+        and all(number is None or (_is_number(number) and abs(number) < 3e38) for number in value)
     )
 
 
@@ -126,15 +130,15 @@ def _is_storable(value: Any) -> bool:
     """Whether jsonb accepts it: text without NUL, finite numbers."""
     waiting = [value]
     while waiting:
-        each = waiting.pop()
-        if isinstance(each, dict):
-            waiting += [*each, *each.values()]
-        elif isinstance(each, list):
-            waiting += each
-        elif isinstance(each, str):
-            if not is_text(each):
+        element = waiting.pop()
+        if isinstance(element, dict):
+            waiting += [*element, *element.values()]
+        elif isinstance(element, list):
+            waiting += element
+        elif isinstance(element, str):
+            if not is_text(element):
                 return False
-        elif isinstance(each, float) and not math.isfinite(each):
+        elif isinstance(element, float) and not math.isfinite(element):
             return False
     return True
 
@@ -156,7 +160,8 @@ def _is_scalars(value: Any) -> bool:
         isinstance(value, dict)
         and all(map(_is_line, value))
         and all(
-            isinstance(each, bool) or _is_number(each) or _is_line(each) for each in value.values()
+            isinstance(member, bool) or _is_number(member) or _is_line(member)
+            for member in value.values()
         )
     )
 
@@ -179,15 +184,15 @@ def _has_setting(row: Mapping[str, Any]) -> bool:
 
 
 def _is_factors(value: Any) -> bool:
-    return _is_object(value) and all(isinstance(each, list) for each in value.values())
+    return _is_object(value) and all(isinstance(member, list) for member in value.values())
 
 
 def _is_notes(value: Any) -> bool:
     return (isinstance(value, list) and _is_storable(value)) and all(
-        isinstance(each, dict)
-        and isinstance(each.get("message", ""), str)
-        and _is_wording(each.get("wording", {}))
-        for each in value
+        isinstance(note, dict)
+        and isinstance(note.get("message", ""), str)
+        and _is_wording(note.get("wording", {}))
+        for note in value
     )
 
 
@@ -260,11 +265,11 @@ def _is_plan(value: Any) -> bool:
         and _is_rows(value.get("clusters", []), CLUSTER_TEXTS)
         and _is_rows(value.get("translated", []), TRANSLATED_TEXTS)
         and all(
-            isinstance(each.get("server_id"), int)
-            for part in ("generators", "machines")
-            for each in value.get(part, [])
+            isinstance(entry.get("server_id"), int)
+            for list_name in ("generators", "machines")
+            for entry in value.get(list_name, [])
         )
-        and all(isinstance(each.get("parameters"), dict) for each in value.get("translated", []))
+        and all(isinstance(entry.get("parameters"), dict) for entry in value.get("translated", []))
     )
 
 
@@ -324,6 +329,9 @@ SHAPES: Mapping[tuple[str, str], tuple[str, Callable[[Any], bool]]] = {
     ("run", "wording"): (_("an object"), _is_wording),
     ("event", "wording"): (_("an object"), _is_wording),
     ("run", "plan"): (_("the plan of a run"), _is_plan),
-    ("series", "interval"): (_("a number of seconds"), lambda it: _is_number(it) and it > 0),
+    ("series", "interval"): (
+        _("a number of seconds"),
+        lambda number: _is_number(number) and number > 0,
+    ),
     ("command", "argv"): (_("a list of texts"), _is_strings),
 }

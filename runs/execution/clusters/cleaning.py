@@ -80,9 +80,9 @@ class Cleaning:
         await self.attempt(partial(keep, self.bench.findings))
         set_back = await self._on_each(partial(treating.set_back_whatever_was, self.bench))
         prepared: dict[tuple[Node, Cluster], bool] = {}
-        for each in self._clusters():
-            await self.attempt(partial(self._stop_cluster, *each, prepared))
-        served = [each for each in self._clusters() if each not in prepared]
+        for nodes in self._clusters():
+            await self.attempt(partial(self._stop_cluster, *nodes, prepared))
+        served = [nodes for nodes in self._clusters() if nodes not in prepared]
         needless = [
             (node, cluster)
             for (node, cluster), is_prepared in prepared.items()
@@ -102,11 +102,11 @@ class Cleaning:
             await self.attempt(partial(self._remove, node, node.directory))
 
     async def attempt(
-        self, part: Callable[[], Awaitable[None]], *, event: str = INCOMPLETE
+        self, clean: Callable[[], Awaitable[None]], *, event: str = INCOMPLETE
     ) -> bool:
         """Whether it succeeded; if not, the event `event` gives the reason."""
         try:
-            await part()
+            await clean()
         except OUT_OF_REACH:
             raise
         except TargetProblem as problem:
@@ -117,13 +117,17 @@ class Cleaning:
     def _clusters(self) -> list[tuple[Node, Cluster]]:
         """Every cluster that this run may have started; standbys before their primaries."""
         members = reversed(self.bench.members.values())
-        found = [(each.node, each.cluster) for each in members if each.node not in self.left_out]
-        return found + [(self.bench.database, each) for each in self.preparing.clusters]
+        started_clusters = [
+            (member.node, member.cluster) for member in members if member.node not in self.left_out
+        ]
+        return started_clusters + [
+            (self.bench.database, cluster) for cluster in self.preparing.clusters
+        ]
 
-    async def _on_each(self, part: Callable[[Node], Awaitable[None]]) -> list[Node]:
+    async def _on_each(self, clean: Callable[[Node], Awaitable[None]]) -> list[Node]:
         """The machines on which it succeeded. The last comes first: two may be the same."""
         nodes = [node for node in reversed(self.bench.nodes) if node not in self.left_out]
-        return [node for node in nodes if await self.attempt(partial(part, node))]
+        return [node for node in nodes if await self.attempt(partial(clean, node))]
 
     async def _check_fences(self) -> None:
         for node in self.bench.nodes:

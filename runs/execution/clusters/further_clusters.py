@@ -58,10 +58,10 @@ class Arrangement:
 
         `free` are the free bytes of the machines, in the order of the bench's machines.
         """
-        for node, there in zip(self.bench.nodes, free, strict=True):
-            own = sum(member.node is node for member in self.members)
-            needed = own * disk_bytes + BYTES_TO_SPARE
-            if own and there < needed:
+        for node, free_bytes in zip(self.bench.nodes, free, strict=True):
+            members_there = sum(member.node is node for member in self.members)
+            needed = members_there * disk_bytes + BYTES_TO_SPARE
+            if members_there and free_bytes < needed:
                 raise ServerFault(
                     _(
                         "%(own)s further clusters need %(needed)s GB below %(path)s on "
@@ -69,11 +69,11 @@ class Arrangement:
                     ),
                     code="disk_too_small",
                     remedy=_("Choose a smaller scale, free space, or use another base directory."),
-                    own=own,
+                    own=members_there,
                     needed=f"{needed / 1e9:.1f}",
                     path=node.base.path,
                     address=node.address,
-                    there=f"{there / 1e9:.1f}",
+                    there=f"{free_bytes / 1e9:.1f}",
                 )
 
     async def start(self) -> None:
@@ -86,7 +86,9 @@ class Arrangement:
             await self._make(member)
             await self._start(self.bench.members[member.name])
         if following := self.standbys:
-            catching_up = standbys.wait(self.bench, [each.name for each in following], "catch-up")
+            catching_up = standbys.wait(
+                self.bench, [member.name for member in following], "catch-up"
+            )
             await guarded(catching_up, self._looking(self._look_for_the_stopped))
         self._note()
 
@@ -127,8 +129,8 @@ class Arrangement:
 
     async def keep_logs(self) -> None:
         """Store the servers' logs and settings as files of the run, as far as they are known."""
-        for name, found in self._settings.items():
-            text = json.dumps(found, indent=1, sort_keys=True)
+        for name, settings in self._settings.items():
+            text = json.dumps(settings, indent=1, sort_keys=True)
             self.bench.keep(f"settings-{name}.json", text, is_json=True)
         for member in self.members:
             if member.node.line.open_host() is None:
@@ -157,10 +159,10 @@ class Arrangement:
     @property
     def standbys(self) -> list[Member]:
         """Those that follow the run's own cluster."""
-        return [each for each in self.members if each.plan.origin == "standby"]
+        return [member for member in self.members if member.plan.origin == "standby"]
 
     async def _look(self, silent: dict[str, int]) -> None:
-        names = [each.name for each in self.standbys]
+        names = [member.name for member in self.standbys]
         for name in await standbys.missing(self.bench, names) if names else ():
             raise await self.gone(self.bench.members[name])
         for member in self.members:
@@ -179,20 +181,20 @@ class Arrangement:
         """Whether its pg_ctl says so; a machine that is silent must not hold up the next look."""
         try:
             async with asyncio.timeout(SECONDS_TO_ANSWER):
-                answer = await self.bench.run(*member.cluster.status(), on=member.node)
+                status_answer = await self.bench.run(*member.cluster.status(), on=member.node)
         except (*OUT_OF_REACH, TimeoutError):
             return False
-        return answer.exit_status in NOT_RUNNING
+        return status_answer.exit_status in NOT_RUNNING
 
     async def _look_from_the_database(self, member: Member, silent: dict[str, int]) -> None:
         """Count how often in a row it did not answer. Raises `cluster_out_of_reach`."""
         cluster, database = member.cluster, self.bench.database
         asking = replace(self.bench.cluster, socket_dir=cluster.address, port=cluster.port).psql()
         words = ["env", "PGCONNECT_TIMEOUT=5", f"PGPASSFILE={listening.passfile_of(database)}"]
-        answer = await self.bench.run(*words, *asking[:-2], "-c", "SELECT 1")
-        silent[member.name] = silent[member.name] + 1 if answer.exit_status else 0
+        reply = await self.bench.run(*words, *asking[:-2], "-c", "SELECT 1")
+        silent[member.name] = silent[member.name] + 1 if reply.exit_status else 0
         if silent[member.name] >= LOOKS_WITHOUT_ANSWER:
-            message = answer.stderr.decode(errors="replace").strip()[-300:]
+            message = reply.stderr.decode(errors="replace").strip()[-300:]
             raise TargetProblem(
                 _(
                     "The cluster %(name)s on %(address)s does not answer %(database)s any "
@@ -243,10 +245,10 @@ class Arrangement:
     async def _make(self, member: Member) -> None:
         """Create its folder, with data and settings, ready to be started."""
         bench, node, cluster = self.bench, member.node, member.cluster
-        left = await bench.step(
+        stopped = await bench.step(
             f"clear-{member.name}", postgres.argv_to_stop(cluster.directory), check=False, on=node
         )
-        if left.exit_status != 0:
+        if stopped.exit_status != 0:
             raise postgres.does_not_stop(cluster.directory)
         await replace_folder(node, cluster.directory)
         lines = lines_for(member.plan.settings)
@@ -260,8 +262,8 @@ class Arrangement:
             lines += await self._follow(member)
         argv, text = cluster.append(lines)
         await bench.step(f"configure-{member.name}", argv, stdin=text, on=node)
-        made = replace(member, cluster=await listening.prepare_member(bench, member))
-        bench.members[member.name] = made
+        prepared = replace(member, cluster=await listening.prepare_member(bench, member))
+        bench.members[member.name] = prepared
 
     def _backup(self, member: Member) -> tuple[str, ...]:
         """Copy the run's own cluster, with the WAL written during the copy."""
@@ -287,7 +289,9 @@ class Arrangement:
 
     def main_seen_from(self, member: Member) -> tuple[str, int]:
         """(host, port) of the run's own cluster; on its own machine the folder of the sockets."""
-        machines = {each.name: each.address_of_database for each in self.bench.plan.machines}
+        machines = {
+            machine.name: machine.address_of_database for machine in self.bench.plan.machines
+        }
         host = machines.get(member.node.name, self.bench.cluster.socket_dir)
         return host, self.bench.cluster.port
 

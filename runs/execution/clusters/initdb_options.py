@@ -25,31 +25,33 @@ SINCE = {
 }
 
 
-def options_for(version_num: int, wanted: Sequence[str]) -> tuple[str, ...]:
+def options_for(version_num: int, options: Sequence[str]) -> tuple[str, ...]:
     """The options for that version, so that the same wish gives equal clusters.
 
     Without a wish for checksums there are none, even if initdb would enable them by default.
     Raises ValueError, with the reason, for an option that a later version introduced.
     """
-    for option in wanted:
+    for option in options:
         _require_known(version_num, option.partition("=")[0])
-    others = tuple(each for each in wanted if each not in CHECKSUMS and each != NO_CHECKSUMS)
+    other_options = tuple(
+        option for option in options if option not in CHECKSUMS and option != NO_CHECKSUMS
+    )
     nosync = ("-N",) if version_num >= NO_SYNC_SINCE else ()
-    return (*nosync, *others, *_checksums(version_num, wanted))
+    return (*nosync, *other_options, *_checksums(version_num, options))
 
 
-def about_checksums(wanted: Sequence[str]) -> bool:
+def about_checksums(options: Sequence[str]) -> bool:
     """Whether options decide on page checksums, on or off."""
-    return not {*CHECKSUMS, NO_CHECKSUMS}.isdisjoint(wanted)
+    return not {*CHECKSUMS, NO_CHECKSUMS}.isdisjoint(options)
 
 
-def makes_checksums(version_num: int, wanted: Sequence[str]) -> bool:
+def makes_checksums(version_num: int, options: Sequence[str]) -> bool:
     """Whether a cluster made with these wishes has page checksums."""
-    return "--data-checksums" in options_for(version_num, wanted)
+    return "--data-checksums" in options_for(version_num, options)
 
 
-def _checksums(version_num: int, wanted: Sequence[str]) -> tuple[str, ...]:
-    if CHECKSUMS & set(wanted):
+def _checksums(version_num: int, options: Sequence[str]) -> tuple[str, ...]:
+    if CHECKSUMS & set(options):
         return ("--data-checksums",)
     return (NO_CHECKSUMS,) if version_num >= CHECKSUMS_BY_DEFAULT_SINCE else ()
 

@@ -26,8 +26,8 @@ async def marked(host: Host, base: BaseDir) -> list[str]:
     If several runs could not restore their machine, the oldest knows its original state, so it
     comes last.
     """
-    answer = await host.run(["sh", "-c", _LIST, "list", base.path, base.mark(base.path)])
-    lines = answer.stdout.decode(errors="replace").splitlines()
+    listing = await host.run(["sh", "-c", _LIST, "list", base.path, base.mark(base.path)])
+    lines = listing.stdout.decode(errors="replace").splitlines()
     runs, marks = base.below("runs"), zip(lines[::2], lines[1::2], strict=False)
 
     def age(path: str) -> tuple[bool, list[int]]:

@@ -74,14 +74,14 @@ async def prepare(bench: Bench) -> Cluster:
     Raises TargetProblem `address_unknown`, `no_free_port`.
     """
     plan = bench.plan
-    known_by = [checked(each.address_of_database) for each in plan.connecting]
+    known_by = [checked(connecting.address_of_database) for connecting in plan.connecting]
     if plan.clusters and not known_by:
         await _admit(bench, "admit-clusters", bench.cluster, bench.database, [])
         return bench.cluster
     port = await free_port(bench, "choose-port", bench.database)
     nodes = [*bench.database_nodes[1:], *bench.generators] if plan.generators else bench.nodes[1:]
-    ways = zip(nodes[-len(known_by) :], known_by, strict=True)
-    sources = [await source_of(bench, node, address) for node, address in ways]
+    nodes_and_names = zip(nodes[-len(known_by) :], known_by, strict=True)
+    sources = [await source_of(bench, node, address) for node, address in nodes_and_names]
     among, loads = sources[: len(plan.joined)], sources[len(plan.joined) :]
     lines = _hosts(("all", "replication"), among, method_of(bench))
     lines += _hosts((DATABASE,), loads, method_of(bench))
@@ -96,7 +96,14 @@ async def prepare_member(bench: Bench, member: Member) -> Cluster:
     cluster, lines = member.cluster, list[str]()
     if bench.plan.machines:
         cluster = replace(cluster, passfile=passfile_of(member.node))
-    machine = next((each for each in bench.plan.machines if each.name == member.node.name), None)
+    machine = next(
+        (
+            machine_plan
+            for machine_plan in bench.plan.machines
+            if machine_plan.name == member.node.name
+        ),
+        None,
+    )
     if machine:  # the machine of the run's own cluster reaches those on it by their sockets
         address = checked(machine.host)
         port = await free_port(bench, f"choose-port-{member.name}", member.node)
@@ -144,10 +151,10 @@ async def give_password(bench: Bench) -> None:
 
     Raises TargetProblem `password_not_set`, `disk_full`.
     """
-    made = await bench.run("sh", "-c", _MAKE, "password", bench.directory)
-    password = made.stdout.decode().strip()
-    if made.exit_status != 0 or not password:
-        raise _not_set(bench.database, made)
+    generated = await bench.run("sh", "-c", _MAKE, "password", bench.directory)
+    password = generated.stdout.decode().strip()
+    if generated.exit_status != 0 or not password:
+        raise _not_set(bench.database, generated)
     await set_password(bench, bench.database, bench.cluster)
     line = f"*:*:*:*:{password}\n".encode()
     among = bench.database_nodes if bench.plan.joined else ()
@@ -180,8 +187,8 @@ async def _leave(node: Node, path: str, line: bytes) -> None:
         raise _not_set(node, result)
 
 
-def _not_set(node: Node, answer: Answer) -> TargetProblem:
-    message = answer.stderr.decode(errors="replace").strip()[-300:]
+def _not_set(node: Node, reply: Answer) -> TargetProblem:
+    message = reply.stderr.decode(errors="replace").strip()[-300:]
     if NO_SPACE in message:
         return disk_full(f"{node.directory} on {node.address}", message)
     return TargetProblem(
@@ -195,8 +202,8 @@ def _not_set(node: Node, answer: Answer) -> TargetProblem:
 
 def method_of(bench: Bench) -> str:
     """SCRAM if the server and every client support it."""
-    versions = [each.client_version_num for each in bench.plan.generators]
-    versions += [each.version_num for each in bench.plan.clusters]
+    versions = [generator_plan.client_version_num for generator_plan in bench.plan.generators]
+    versions += [cluster_plan.version_num for cluster_plan in bench.plan.clusters]
     knows = min([bench.plan.version_num, *versions]) >= SCRAM_SINCE
     return "scram-sha-256" if knows else "md5"
 
@@ -207,15 +214,15 @@ async def source_of(bench: Bench, node: Node, address: str, *, step: str = "") -
     Raises TargetProblem `missing_program`, `address_unknown`.
     """
     argv = ["sh", "-c", _SOURCE, "source", address]
-    found = await bench.step(step or f"source-{node.name}", argv, check=False, on=node)
-    if found.exit_status == NO_SUCH_PROGRAM:
+    step_result = await bench.step(step or f"source-{node.name}", argv, check=False, on=node)
+    if step_result.exit_status == NO_SUCH_PROGRAM:
         raise TargetProblem(
             _("The program ip is missing on %(address)s."),
             code="missing_program",
             remedy=_("Install iproute2 on that machine."),
             address=node.address,
         )
-    source = found.stdout.strip()
+    source = step_result.stdout.strip()
     if not _ADDRESS.fullmatch(source):
         raise TargetProblem(
             _("%(address)s knows no way to %(database)s: %(stderr)s"),
@@ -223,7 +230,7 @@ async def source_of(bench: Bench, node: Node, address: str, *, step: str = "") -
             remedy=_("Check the database's address on its server's page, as seen from there."),
             address=node.address,
             database=address,
-            stderr=found.stderr.strip()[-300:],
+            stderr=step_result.stderr.strip()[-300:],
         )
     return f"{source}/{128 if ':' in source else 32}"
 

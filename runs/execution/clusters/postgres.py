@@ -136,10 +136,10 @@ class Cluster:
 
     def promptly(self, argv: Sequence[str]) -> tuple[str, ...]:
         """What goes before the command of `start` or `stop` to notice sooner that it is done."""
-        wanted = "stop" if "stop" in argv else "start"
-        if wanted == "start" and self.version_num < STATUS_SINCE:
+        action = "stop" if "stop" in argv else "start"
+        if action == "start" and self.version_num < STATUS_SINCE:
             return ()
-        return ("sh", "-c", _PROMPTLY, "promptly", self.data, wanted)
+        return ("sh", "-c", _PROMPTLY, "promptly", self.data, action)
 
     def status(self) -> tuple[str, ...]:
         """Exit status 0 while the server runs, one of NOT_RUNNING when it does not.
@@ -268,10 +268,10 @@ async def stop_in(run: Run, directory: str) -> bool:
     Check first (`BaseDir.checked`) whether the folder is ours.
     """
     patience = SIGNALS * SECONDS_BETWEEN_SIGNALS + COMMAND_SECONDS
-    answer = await run(argv_to_stop(directory), timeout_s=patience)
-    if answer.exit_status != 0:
+    reply = await run(argv_to_stop(directory), timeout_s=patience)
+    if reply.exit_status != 0:
         raise does_not_stop(directory)
-    return answer.stdout.startswith(b"prepared\n")
+    return reply.stdout.startswith(b"prepared\n")
 
 
 def does_not_stop(directory: str) -> TargetProblem:

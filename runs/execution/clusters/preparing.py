@@ -106,17 +106,17 @@ class Preparing:
         self.bench.is_serving = True
 
     async def _find_cluster(self) -> bool:
-        found = await self._look("look-for-cluster", _LOOK_FOR_CLUSTER)
-        if found:
+        is_prepared = await self._look("look-for-cluster", _LOOK_FOR_CLUSTER)
+        if is_prepared:
             await self.bench.reporter.cluster(self.cluster.directory, prepared_now=False)
-        return bool(found)
+        return bool(is_prepared)
 
     async def _restore_or_rebuild(self, template: Cluster, free: int) -> None:
-        found = await self._look("look-for-template", _LOOK_FOR_TEMPLATE)
+        state = await self._look("look-for-template", _LOOK_FOR_TEMPLATE)
         self._check_disk(free)
         if (
-            found != PREPARED
-            and (number_in(found) or 0) * 1024 < 2 * self.disk_bytes + BYTES_TO_SPARE
+            state != PREPARED
+            and (number_in(state) or 0) * 1024 < 2 * self.disk_bytes + BYTES_TO_SPARE
         ):
             await self._make(self.cluster, is_shared=False)
             message = _(
@@ -124,7 +124,7 @@ class Preparing:
             )
             self.bench.note("cluster_rebuilt", message, level="info")
             return
-        if found == PREPARED:
+        if state == PREPARED:
             await self._check(template.directory)
             await self.bench.reporter.cluster(template.directory, prepared_now=False)
         else:
@@ -142,8 +142,8 @@ class Preparing:
         Once per attempt: a replay must not stop what the attempt itself has started since.
         """
         directories = [cluster.directory for cluster in reversed(self.clusters)]
-        found = await self.bench.step(step, ["sh", "-c", script, "look", *directories])
-        lines = found.stdout.splitlines()
+        step_result = await self.bench.step(step, ["sh", "-c", script, "look", *directories])
+        lines = step_result.stdout.splitlines()
         for directory in directories:
             if SERVING + directory in lines:
                 await self._stop_what_was_left(directory)
@@ -207,7 +207,7 @@ def did_not_start(result: StepResult, log: str) -> TargetProblem:
             remedy=_("Free space on the server, or use another base directory."),
             log=log,
         )
-    if any(each in output for each in _PORT_TAKEN):
+    if any(phrase in output for phrase in _PORT_TAKEN):
         return TargetProblem(
             _("PostgreSQL does not start: its port is taken.\n%(log)s"),
             code="port_taken",

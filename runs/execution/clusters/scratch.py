@@ -136,15 +136,15 @@ class _Trial:
     async def start(self) -> None:
         """Create and start the cluster. Raises TargetProblem `postgres_does_not_start`."""
         configure, text = self.cluster.configure(SETTINGS)
-        for argv, given in (
+        for argv, stdin in (
             (("sh", "-c", _MAKE_SOCKETS, "make", self.cluster.socket_dir), ""),
             (self.cluster.initdb(()), ""),
             (configure, text),
             (self.cluster.start(), ""),
         ):
-            answer = await self._run(argv, given=given, seconds=LOAD_SECONDS)
-            if answer.exit_status != 0:
-                message = _output(answer) or answer.stdout.decode(errors="replace")
+            reply = await self._run(argv, given=stdin, seconds=LOAD_SECONDS)
+            if reply.exit_status != 0:
+                message = _output(reply) or reply.stdout.decode(errors="replace")
                 raise TargetProblem(
                     _("No scratch cluster can be made: %(said)s"),
                     code="postgres_does_not_start",
@@ -170,24 +170,24 @@ class _Trial:
                 options=options,
                 client_version=programs.client_version_num,
             )
-            answer = await self._run((*_PATIENT, *argv), seconds=LOAD_SECONDS)
-            if answer.exit_status != 0:
-                return Failure(None, 0, "not_initialised", _output(answer))
+            reply = await self._run((*_PATIENT, *argv), seconds=LOAD_SECONDS)
+            if reply.exit_status != 0:
+                return Failure(None, 0, "not_initialised", _output(reply))
         if not workload.init_sql.strip():
             return None
         sql = f"\\set scale 1\n{workload.init_sql}\n"
         argv = (*_PATIENT, *self.cluster.psql())
-        answer = await self._run(argv, given=sql, seconds=LOAD_SECONDS)
-        return _of_init(answer) if answer.exit_status != 0 else None
+        reply = await self._run(argv, given=sql, seconds=LOAD_SECONDS)
+        return _of_init(reply) if reply.exit_status != 0 else None
 
     async def scripts(self) -> list[Failure]:
         """Each script by itself, whatever its weight."""
-        found = []
+        failures = []
         # Pipelines run in the extended protocol only, as a campaign with them has to.
-        has_pipelines = any(has_pipeline(each.text) for each in self.workload.scripts)
-        for place, script in enumerate(self.workload.scripts):
+        has_pipelines = any(has_pipeline(script.text) for script in self.workload.scripts)
+        for position, script in enumerate(self.workload.scripts):
             text = pgbench.for_tool(script.text, self.programs.client_version_num)
-            path = f"{self.path}/script-{place}.sql"
+            path = f"{self.path}/script-{position}.sql"
             await self._run(("sh", "-c", _WRITE, "write", path), given=text)
             argv = pgbench.once(
                 self.programs.client_bindir,
@@ -197,12 +197,12 @@ class _Trial:
                 query_mode="extended" if has_pipelines else "simple",
                 variables=self.workload.variables,
             )
-            answer = await self._run(argv)
-            message = _output(answer)
+            reply = await self._run(argv)
+            message = _output(reply)
             # To 11, pgbench exits with 0 although its only client died.
-            if answer.exit_status != 0 or _DIED.search(message):
-                found.append(_of_script(place, text, path, answer, message))
-        return found
+            if reply.exit_status != 0 or _DIED.search(message):
+                failures.append(_of_script(position, text, path, reply, message))
+        return failures
 
     async def _run(
         self, argv: Sequence[str], *, given: str = "", seconds: int = SCRIPT_SECONDS
@@ -211,33 +211,33 @@ class _Trial:
         return await self.host.run(words, stdin=given.encode(), timeout_s=None)
 
 
-def _of_script(place: int, text: str, path: str, answer: Answer, message: str) -> Failure:
+def _of_script(position: int, text: str, path: str, reply: Answer, message: str) -> Failure:
     in_file = re.search(rf"{re.escape(path)}:(\d+): (.*)", message, re.DOTALL)
     if in_file:
-        return Failure(place, int(in_file[1]), "bad_command", in_file[2].strip())
+        return Failure(position, int(in_file[1]), "bad_command", in_file[2].strip())
     aborted = _ABORTED.search(message)
     line = line_of_command(text, int(aborted[1])) if aborted else 0
-    if answer.exit_status == TIMED_OUT or _TIMEOUT in message:
-        return Failure(place, line, "never_ends", "")
+    if reply.exit_status == TIMED_OUT or _TIMEOUT in message:
+        return Failure(position, line, "never_ends", "")
     if aborted is None:
-        return Failure(place, 0, "sql_error", message)
+        return Failure(position, 0, "sql_error", message)
     within = _LINE.search(aborted[2])
     line += int(within[1]) - 1 if within and line else 0
     code = "sql_error" if "ERROR:" in aborted[2] else "bad_command"
     reason = aborted[2] if code == "sql_error" else message
-    return Failure(place, line, code, reason.strip())
+    return Failure(position, line, code, reason.strip())
 
 
-def _of_init(answer: Answer) -> Failure:
-    message = _output(answer)
-    if answer.exit_status == TIMED_OUT:
+def _of_init(reply: Answer) -> Failure:
+    message = _output(reply)
+    if reply.exit_status == TIMED_OUT:
         return Failure(None, 0, "never_ends", "")
-    found = _OF_PSQL.search(message)
-    line = max(0, int(found[1]) - 1) if found else 0  # the first line sets the scale
+    line_match = _OF_PSQL.search(message)
+    line = max(0, int(line_match[1]) - 1) if line_match else 0  # the first line sets the scale
     if _TIMEOUT in message:
         return Failure(None, line, "never_ends", "")
-    return Failure(None, line, "sql_error", found[2].strip() if found else message)
+    return Failure(None, line, "sql_error", line_match[2].strip() if line_match else message)
 
 
-def _output(answer: Answer) -> str:
-    return neutralised(answer.stderr.decode(errors="replace")).strip()[-2000:]
+def _output(reply: Answer) -> str:
+    return neutralised(reply.stderr.decode(errors="replace")).strip()[-2000:]

@@ -41,8 +41,8 @@ def settings_of_primary(version_num: int) -> dict[str, str]:
     """What a primary needs so that standbys are copied from it and follow without slots."""
     is_size = version_num >= KEEP_SIZE_SINCE
     retention = {"wal_keep_size": "256MB"} if is_size else {"wal_keep_segments": "16"}
-    own = {"hot_standby": "on", "synchronous_standby_names": ""}
-    return {**needed_settings(version_num), **own, **retention}
+    own_settings = {"hot_standby": "on", "synchronous_standby_names": ""}
+    return {**needed_settings(version_num), **own_settings, **retention}
 
 
 def needed_settings(version_num: int) -> dict[str, str]:
@@ -63,7 +63,9 @@ def behind_sql(version_num: int) -> str:
     return "pg_xlog_location_diff(pg_current_xlog_location(), replay_location)"
 
 
-def names_setting(version_num: int, names: Sequence[str], number: int, *, by: str = "FIRST") -> str:
+def names_setting(
+    version_num: int, names: Sequence[str], number: int, *, method: str = "FIRST"
+) -> str:
     """synchronous_standby_names for `number` synchronous ones of `names`.
 
     Raises ValueError for what the version does not support, and for more than there are names: the
@@ -73,16 +75,16 @@ def names_setting(version_num: int, names: Sequence[str], number: int, *, by: st
         return ""
     if number > len(names):
         raise ValueError(f"{number} synchronous standbys of {len(names)}")
-    listed = ", ".join(names)
+    joined_names = ", ".join(names)
     if version_num >= FIRST_AND_ANY_SINCE:
-        return f"{by} {number} ({listed})"
-    if by != "FIRST":
+        return f"{method} {number} ({joined_names})"
+    if method != "FIRST":
         raise ValueError("a quorum came with PostgreSQL 10")
     if version_num >= LIST_SINCE:
-        return f"{number} ({listed})"
+        return f"{number} ({joined_names})"
     if number > 1:
         raise ValueError("more than one synchronous standby came with PostgreSQL 9.6")
-    return listed
+    return joined_names
 
 
 async def set_modes(bench: Bench, modes: Mapping[str, str], number: int) -> None:
@@ -91,8 +93,8 @@ async def set_modes(bench: Bench, modes: Mapping[str, str], number: int) -> None
     The primary's own setting is that none is synchronous.
     """
     if synchronous := [name for name, mode in modes.items() if mode != "async"]:
-        by = "ANY" if "quorum" in modes.values() else "FIRST"
-        value = names_setting(bench.plan.version_num, synchronous, number, by=by)
+        method = "ANY" if "quorum" in modes.values() else "FIRST"
+        value = names_setting(bench.plan.version_num, synchronous, number, method=method)
         argv, text = bench.cluster.append(lines_for({"synchronous_standby_names": value}))
         await bench.step("set-synchronous", argv, stdin=text)
         await bench.step("set-synchronous-reload", bench.cluster.reload())
@@ -109,22 +111,22 @@ async def wait(bench: Bench, names: Sequence[str], step: str, *, states: str = "
     end = (await bench.sql(f"{step}-position", f"SELECT {position_sql(version_num)};")).strip()
     tries = str(CATCH_UP_SECONDS * POLLS_A_SECOND)
     sql = _caught_up_sql(version_num, names, end, with_states=bool(states))
-    wanted = "\t".join([str(len(names)), *([states] if states else [])])
-    argv = ["sh", "-c", _WAIT, "wait", wanted, tries, sql, *bench.cluster.psql()]
+    expected = "\t".join([str(len(names)), *([states] if states else [])])
+    argv = ["sh", "-c", _WAIT, "wait", expected, tries, sql, *bench.cluster.psql()]
     result = await bench.step(step, argv, check=False)
     if result.exit_status != 0:
-        raise await _does_not_catch_up(bench, names, wanted, result.stdout + result.stderr)
+        raise await _does_not_catch_up(bench, names, expected, result.stdout + result.stderr)
 
 
 @asynccontextmanager
-async def proven(bench: Bench, what: str, modes: Mapping[str, str]) -> AsyncIterator[None]:
+async def proven(bench: Bench, moment: str, modes: Mapping[str, str]) -> AsyncIterator[None]:
     """pg_stat_replication before and after the block, stored as the files WHAT-before and -after.
 
     Both must show these standbys with their sync_state. Raises TargetProblem `replication_differs`.
     """
-    before = await _proof(bench, f"{what}-before", modes)
+    before = await _proof(bench, f"{moment}-before", modes)
     yield
-    if await _proof(bench, after := f"{what}-after", modes) != before:
+    if await _proof(bench, after := f"{moment}-after", modes) != before:
         raise _differs(after, "The standbys were not the same before the load.")
 
 
@@ -147,7 +149,7 @@ async def _proof(bench: Bench, step: str, modes: Mapping[str, str]) -> str:
     return text
 
 
-def _differs(step: str, found: str) -> TargetProblem:
+def _differs(step: str, actual: str) -> TargetProblem:
     """Standbys that are not those of the levels, before the load or after it."""
     return TargetProblem(
         _(
@@ -156,7 +158,7 @@ def _differs(step: str, found: str) -> TargetProblem:
         ),
         code="replication_differs",
         remedy=_("Read %(step)s.txt and the standbys' logs, then queue the run again."),
-        found=found,
+        found=actual,
         step=step,
     )
 
@@ -165,37 +167,37 @@ async def missing(bench: Bench, names: Sequence[str]) -> list[str]:
     """Those that do not follow now; not a step. None if the primary does not answer."""
     sql = "SELECT application_name FROM pg_stat_replication WHERE state = 'streaming'"
     words = bench.cluster.psql()[:-2]  # not from standard input
-    answer = await bench.run("env", "PGCONNECT_TIMEOUT=10", *words, "-c", sql)
-    if answer.exit_status != 0:
+    reply = await bench.run("env", "PGCONNECT_TIMEOUT=10", *words, "-c", sql)
+    if reply.exit_status != 0:
         return []
-    there = answer.stdout.decode(errors="replace").split()
-    return [name for name in names if name not in there]
+    following = reply.stdout.decode(errors="replace").split()
+    return [name for name in names if name not in following]
 
 
 def _caught_up_sql(version_num: int, names: Sequence[str], end: str, *, with_states: bool) -> str:
-    listed = ", ".join(f"'{name}'" for name in names)
+    quoted_names = ", ".join(f"'{name}'" for name in names)
     if version_num >= LSN_SINCE:
         reached = f"replay_lsn >= '{end}'"
     else:
         reached = f"pg_xlog_location_diff(replay_location, '{end}') >= 0"
-    places = " ".join(f"WHEN '{name}' THEN {place}" for place, name in enumerate(names))
+    places = " ".join(f"WHEN '{name}' THEN {position}" for position, name in enumerate(names))
     order = f"ORDER BY CASE application_name {places} END"
     states = f", string_agg(sync_state, ',' {order})" if with_states else ""
     return (
         f"SELECT count(*){states} FROM pg_stat_replication "  # noqa: S608 -- names of members
-        f"WHERE application_name IN ({listed}) AND state = 'streaming' AND {reached};"
+        f"WHERE application_name IN ({quoted_names}) AND state = 'streaming' AND {reached};"
     )
 
 
 async def _does_not_catch_up(
-    bench: Bench, names: Sequence[str], wanted: str, found: str
+    bench: Bench, names: Sequence[str], expected: str, actual: str
 ) -> TargetProblem:
     logs = [
         f"{name}: {await bench.server_log(5, bench.members[name])}"
         for name in names
         if name in bench.members
     ]
-    logged = "\n".join([found.strip() or "(none)", *logs])
+    logged = "\n".join([actual.strip() or "(none)", *logs])
     return TargetProblem(
         _("The standbys %(names)s do not follow as they should (%(wanted)s); seen: %(told)s"),
         code="standby_does_not_catch_up",
@@ -204,6 +206,6 @@ async def _does_not_catch_up(
             "smaller than the primary's."
         ),
         names=", ".join(names),
-        wanted=wanted.replace(chr(9), " "),
+        wanted=expected.replace(chr(9), " "),
         told=logged,
     )

@@ -147,37 +147,37 @@ def counters_sql(version: int) -> str:
 
 def facts_sql(version: int) -> str:
     """Reads what built the server, what can act in it, and how large the relations are."""
-    found = ["SELECT row_to_json(v) FROM (SELECT version() AS built) v;"]
+    statements = ["SELECT row_to_json(v) FROM (SELECT version() AS built) v;"]
     if version >= CONFIGURATION_SINCE:
-        found.append(
+        statements.append(
             "SELECT row_to_json(c) FROM (SELECT name AS option, setting FROM pg_config) c;"
         )
     if version >= JIT_SINCE:
-        found.append("SELECT row_to_json(j) FROM (SELECT pg_jit_available() AS jit) j;")
-    return "\n".join([*found, _RELATIONS])
+        statements.append("SELECT row_to_json(j) FROM (SELECT pg_jit_available() AS jit) j;")
+    return "\n".join([*statements, _RELATIONS])
 
 
 def counted(printed: str) -> Counters:
     """The counters that `counters_sql` printed: by view, key of the row, and column."""
-    found: Counters = {}
+    counters: Counters = {}
     for line in json_rows(printed):
         if "view" not in line:
             continue
         row = line["row"]
         key = " ".join(str(row[name]) for name in KEYS if row.get(name) is not None)
-        found.setdefault(line["view"], {})[key] = {
+        counters.setdefault(line["view"], {})[key] = {
             name: value
             for name, value in row.items()
             if name not in NOT_COUNTED
             and isinstance(value, int | float)
             and not isinstance(value, bool)
         }
-    return found
+    return counters
 
 
 def moved(before: Counters, after: Counters) -> Counters:
     """By how much each counter moved; without those that did not."""
-    found: Counters = {}
+    moved_counters: Counters = {}
     for view, rows in after.items():
         for key, row in rows.items():
             earlier = before.get(view, {}).get(key, {})
@@ -187,42 +187,42 @@ def moved(before: Counters, after: Counters) -> Counters:
                 if value != earlier.get(name, 0)
             }
             if changes:
-                found.setdefault(view, {})[key] = changes
-    return found
+                moved_counters.setdefault(view, {})[key] = changes
+    return moved_counters
 
 
 def facts(printed: str) -> dict[str, Any]:
     """What `facts_sql` printed: `built`, `configuration`, `jit`, `relations`."""
-    found: dict[str, Any] = {"configuration": {}, "relations": {}}
+    facts_by_name: dict[str, Any] = {"configuration": {}, "relations": {}}
     for row in json_rows(printed):
         if "option" in row:
-            found["configuration"][row["option"]] = row["setting"]
+            facts_by_name["configuration"][row["option"]] = row["setting"]
         elif "relation" in row:
-            found["relations"][row.pop("relation")] = row
+            facts_by_name["relations"][row.pop("relation")] = row
         elif "view" not in row:
-            found |= row
-    return found
+            facts_by_name |= row
+    return facts_by_name
 
 
 def processes(printed: str) -> list[dict[str, Any]]:
     """The lines of run_queue.sh, in seconds; a line that was cut off is left out."""
-    found = []
+    rows = []
     for line in printed.splitlines():
         words = line.split("\t")
         if len(words) != len(_COLUMNS):
             continue
-        kind, title, first, last, run, wait = words
-        found.append(
+        kind, title, first_seen, last_seen, run, wait = words
+        rows.append(
             {
                 "kind": kind,
                 "title": kind_of(title),
-                "first": float(first),
-                "last": float(last),
+                "first": float(first_seen),
+                "last": float(last_seen),
                 "run": round(int(run) / 1e9, 6),
                 "wait": round(int(wait) / 1e9, 6),
             }
         )
-    return found
+    return rows
 
 
 _COLUMNS = ("kind", "title", "first", "last", "run", "wait")
@@ -258,5 +258,5 @@ def kind_of(title: str) -> str:
         return ""
     if WORKER in name:
         return WORKER
-    own = next((each for each in _OWN if name.startswith(each)), "")
-    return own.strip() or CLIENT_BACKEND
+    own_kind = next((own_kind_name for own_kind_name in _OWN if name.startswith(own_kind_name)), "")
+    return own_kind.strip() or CLIENT_BACKEND

@@ -105,8 +105,8 @@ class Evidence:
         """End it, and keep what was found."""
         # What waits printed is a table then; its lines are not kept twice.
         ended = {
-            name: await self._bench.recorded(each, partial(self._missing, name))
-            for name, each in self._beside.items()
+            name: await self._bench.recorded(background, partial(self._missing, name))
+            for name, background in self._beside.items()
         }
         if (waits := ended.get("waits")) is not None:
             self._keep_waits(waits.stdout)
@@ -127,14 +127,14 @@ class Evidence:
         self, name: str, read: Callable[[str], tuple[Sequence[str], "Rows"]]
     ) -> None:
         file = f"{self._bench.directory}/strace-{'counts' if name == 'syscalls' else name}.txt"
-        found = await self._bench.run("cat", file)
-        text = found.stdout.decode(errors="replace")
+        traced = await self._bench.run("cat", file)
+        text = traced.stdout.decode(errors="replace")
         columns, rows = read(text)
         if not rows:
             err = f"{self._bench.steps_directory}/{name}/err"
             # Whom it let go of is no reason.
-            last = 'grep -v "tached$" "$1" | tail -n 3'
-            last_lines = await self._bench.run("sh", "-c", last, "said", err)
+            last_lines_script = 'grep -v "tached$" "$1" | tail -n 3'
+            last_lines = await self._bench.run("sh", "-c", last_lines_script, "said", err)
             output = last_lines.stdout.decode(errors="replace").strip()[-300:]
             self._missing(name, output or _("nothing was seen"))
             return
@@ -148,23 +148,26 @@ class Evidence:
 
     def _keep_waits(self, printed: str) -> None:
         lines = [line.split("\t") for line in printed.splitlines()]
-        whole = (line for line in lines if len(line) == 5)  # the last one may be half a line
-        seen = [(float(at), kind, event, state, int(n)) for at, kind, event, state, n in whole]
+        whole_lines = (line for line in lines if len(line) == 5)  # the last one may be half a line
+        samples = [
+            (float(seconds), kind, event, state, int(n))
+            for seconds, kind, event, state, n in whole_lines
+        ]
         counts: Counter[tuple[str, str]] = Counter()
         asleep: Counter[tuple[str, str]] = Counter()
-        for _at, kind, event, state, number in seen:
+        for _at, kind, event, state, number in samples:
             counts[kind, event] += number
             asleep[kind, event] += number * (state in ASLEEP)
         rows = [
-            [*named, str(asleep[named]), str(counts[named] - asleep[named])]
-            for named, number in counts.most_common(MOST_ROWS)
+            [*wait_key, str(asleep[wait_key]), str(counts[wait_key] - asleep[wait_key])]
+            for wait_key, number in counts.most_common(MOST_ROWS)
             if number
         ]
         self._keep("waits", ("type", "event", "asleep", "runnable"), rows)
         self._bench.findings.series += _sessions(
             [
-                (at, kind if state in ASLEEP else RUNNABLE, event, number)
-                for at, kind, event, state, number in seen
+                (seconds, kind if state in ASLEEP else RUNNABLE, event, number)
+                for seconds, kind, event, state, number in samples
             ]
         )
 
@@ -238,8 +241,8 @@ def stacks(text: str) -> tuple[Sequence[str], Rows]:
         if call and frames:
             counts[call, " < ".join(frames[:MOST_FRAMES])] += 1
         frames, call = [], _call(line)
-    found = [[str(n), call, stack] for (call, stack), n in counts.most_common(MOST_ROWS)]
-    return ("times", "call", "stack"), found
+    rows = [[str(n), call, stack] for (call, stack), n in counts.most_common(MOST_ROWS)]
+    return ("times", "call", "stack"), rows
 
 
 def _call(line: str) -> str:
@@ -256,17 +259,17 @@ def _function(line: str) -> str:
     return inner.partition("+")[0] or line.partition("(")[0].rpartition("/")[2].strip(" >")
 
 
-def _sessions(seen: Sequence[tuple[float, str, str, int]]) -> list[SeriesData]:
+def _sessions(samples: Sequence[tuple[float, str, str, int]]) -> list[SeriesData]:
     """Active sessions by what they wait for, on average of each second."""
-    if not seen:
+    if not samples:
         return []
-    begun, kinds = seen[0][0], sorted({kind for _at, kind, _event, number in seen if number})
+    begun, kinds = samples[0][0], sorted({kind for _at, kind, _event, number in samples if number})
     seconds: dict[str, dict[int, int]] = defaultdict(lambda: defaultdict(int))
     times: dict[int, set[float]] = defaultdict(set)
-    for at, kind, _event, number in seen:
-        second = int(at - begun)
+    for sampled_at, kind, _event, number in samples:
+        second = int(sampled_at - begun)
         seconds[kind][second] += number
-        times[second].add(at)
+        times[second].add(sampled_at)
     length = max(times) + 1
     return [
         SeriesData(

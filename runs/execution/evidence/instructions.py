@@ -41,14 +41,14 @@ async def count(bench: Bench) -> None:
 
     What cannot be counted costs the run its evidence only, and is noted with it.
     """
-    lines = [line_of(each) for each in bench.statements if "--" not in each]
-    each = len(lines) // MANY
-    if not each:
+    lines = [line_of(statement) for statement in bench.statements if "--" not in statement]
+    lines_each = len(lines) // MANY
+    if not lines_each:
         bench.note("evidence_missing", _("No instructions: the statements are not known."))
         return
     try:
         few, many, twice = [
-            await _counted(bench, lines[: each * times] * again, times * again)
+            await _counted(bench, lines[: lines_each * times] * again, times * again)
             for times, again in ((FEW, 1), (MANY, 1), (MANY, 2))
         ]
     except TargetProblem as problem:
@@ -75,22 +75,22 @@ async def _counted(bench: Bench, lines: list[str], times: int) -> dict[str, int]
     )
     if step.exit_status == 127:
         raise TargetProblem(_("valgrind is not installed there."), code="missing_program")
-    found = functions(step.stdout)
-    if step.exit_status != 0 or not found:
+    instructions = functions(step.stdout)
+    if step.exit_status != 0 or not instructions:
         raise TargetProblem(step.stderr.strip()[-300:] or _("callgrind counted nothing."))
-    return found
+    return instructions
 
 
 def functions(printed: str) -> dict[str, int]:
     """The instructions by function that callgrind_annotate printed; all of them under ""."""
-    found: dict[str, int] = {}
+    instructions: dict[str, int] = {}
     if total := _TOTAL.search(printed):
-        found[""] = int(total[1].replace(",", ""))
+        instructions[""] = int(total[1].replace(",", ""))
     for line in printed.splitlines():
-        if each := _FUNCTION.match(line):
-            name = _CLONE.sub("", each[2])
-            found[name] = found.get(name, 0) + int(each[1].replace(",", ""))
-    return found
+        if function_match := _FUNCTION.match(line):
+            name = _CLONE.sub("", function_match[2])
+            instructions[name] = instructions.get(name, 0) + int(function_match[1].replace(",", ""))
+    return instructions
 
 
 def differences(
@@ -100,14 +100,18 @@ def differences(
 
     The most in memory first; the first row is all functions.
     """
-    found = {
+    differences_by_name = {
         name: (
             round((twice.get(name, 0) - number) / MANY),
             round((number - few.get(name, 0)) / (MANY - FEW)),
         )
         for name, number in many.items()
     }
-    total = found.pop("", (0, 0))
-    rows = [(name, *each) for name, each in found.items() if max(each) > LEAST_SHARE * total[0]]
+    total = differences_by_name.pop("", (0, 0))
+    rows = [
+        (name, *pair_of_numbers)
+        for name, pair_of_numbers in differences_by_name.items()
+        if max(pair_of_numbers) > LEAST_SHARE * total[0]
+    ]
     rows.sort(key=lambda row: -row[1])
     return [("", *total), *rows[:MOST_FUNCTIONS]]

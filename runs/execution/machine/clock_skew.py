@@ -32,9 +32,9 @@ async def measure(host: Host) -> Skew | None:
     samples = []
     for _sample in range(SAMPLES):
         sent = time.time()
-        answer = await host.run(_NOW, timeout_s=10)
+        reply = await host.run(_NOW, timeout_s=10)
         received = time.time()
-        match = _TOLD.fullmatch(answer.stdout.strip())
+        match = _TOLD.fullmatch(reply.stdout.strip())
         if match is None:
             return None
         samples.append((received - sent, float(match[0]) - (sent + received) / 2))

@@ -41,10 +41,10 @@ async def compare(bench: Bench) -> None:
 
 def is_off(skews: Sequence[Skew]) -> bool:
     """Whether one certainly differs from the worker, or another one, by more than the limit."""
-    least = [max(abs(each.skew_s) - each.uncertainty_s, 0.0) for each in skews]
+    least = [max(abs(skew.skew_s) - skew.uncertainty_s, 0.0) for skew in skews]
     apart = [
-        abs(one.skew_s - other.skew_s) - one.uncertainty_s - other.uncertainty_s
-        for one, other in combinations(skews, 2)
+        abs(one_skew.skew_s - other_skew.skew_s) - one_skew.uncertainty_s - other_skew.uncertainty_s
+        for one_skew, other_skew in combinations(skews, 2)
     ]
     return max([*least, *apart], default=0.0) > SKEW_LIMIT_SECONDS
 

@@ -52,17 +52,17 @@ async def pin(bench: Bench) -> None:
 
     Raises TargetProblem `cores_not_there`, `affinity_refused`.
     """
-    shown = await bench.step("show-cores", ["sh", "-c", _SHOW], check=False)
-    allowed, threads = read(shown.stdout)
+    step_result = await bench.step("show-cores", ["sh", "-c", _SHOW], check=False)
+    allowed, threads = read(step_result.stdout)
     treatment = bench.plan.treatment
     if treatment.server_cpus:
         allowed &= cpus.parse(treatment.server_cpus)
     if treatment.pgbench_cpus and not bench.plan.generators:
         allowed -= cpus.parse(treatment.pgbench_cpus)
-    wanted = bench.plan.cores
-    if wanted > len(allowed):
-        raise _too_many(bench, wanted, len(allowed))
-    choice = choose(wanted, allowed, threads)
+    wanted_cores = bench.plan.cores
+    if wanted_cores > len(allowed):
+        raise _too_many(bench, wanted_cores, len(allowed))
+    choice = choose(wanted_cores, allowed, threads)
     chosen = cpus.spelled(choice.cpus)
     tried = await bench.step("try-affinity", [*cpus.pinned(chosen), *_TRY], check=False)
     if tried.exit_status != 0:
@@ -73,17 +73,17 @@ async def pin(bench: Bench) -> None:
 async def check(bench: Bench) -> None:
     """Check that the server is on its CPUs; store them. Raises TargetProblem `affinity_refused`."""
     argv = ["sh", "-c", _OF_POSTMASTER, "affinity", bench.cluster.data]
-    found = await bench.step("read-affinity", argv, check=False)
-    given = found.stdout.strip()
-    if found.exit_status != 0 or cpus.parse(given) != cpus.parse(bench.cluster.cpus):
-        raise _refused(bench, bench.cluster.cpus, given or found.stderr)
+    step_result = await bench.step("read-affinity", argv, check=False)
+    actual_cpus = step_result.stdout.strip()
+    if step_result.exit_status != 0 or cpus.parse(actual_cpus) != cpus.parse(bench.cluster.cpus):
+        raise _refused(bench, bench.cluster.cpus, actual_cpus or step_result.stderr)
     _allowed, threads = read((await bench.step("show-cores", ["sh", "-c", _SHOW])).stdout)
-    _note(bench, sorted(cpus.parse(given)), threads)
+    _note(bench, sorted(cpus.parse(actual_cpus)), threads)
 
 
 def read(text: str) -> tuple[frozenset[int], list[Thread]]:
     """(CPUs that may be used, threads) of the machine; what lscpu does not show counts as 0."""
-    first, *lines = text.splitlines() or [""]
+    first_line, *lines = text.splitlines() or [""]
     threads = []
     for line in lines:
         words = line.split(",")
@@ -91,28 +91,28 @@ def read(text: str) -> tuple[frozenset[int], list[Thread]]:
         if len(words) == 4 and numbers[0] is not None:
             core = numbers[1] if numbers[1] is not None else numbers[0]
             threads.append(Thread(numbers[0], core, numbers[2] or 0, numbers[3] or 0))
-    return cpus.parse(first), threads
+    return cpus.parse(first_line), threads
 
 
-def choose(wanted: int, allowed: frozenset[int], threads: Sequence[Thread]) -> Choice:
-    """The first `wanted` CPUs: cores of one socket and node after the other, then second threads.
+def choose(number: int, allowed: frozenset[int], threads: Sequence[Thread]) -> Choice:
+    """The first `number` CPUs: cores of one socket and node after the other, then second threads.
 
     A CPU that lscpu does not show is a core by itself. Each level includes those of the smaller
     ones, so a curve has no steps caused by a different part of the machine.
     """
-    known = {each.cpu: each for each in threads}
-    usable = [known.get(cpu, Thread(cpu, cpu, 0, 0)) for cpu in sorted(allowed)]
-    seen: dict[tuple[int, int], int] = {}
+    thread_of_cpu = {thread.cpu: thread for thread in threads}
+    usable = [thread_of_cpu.get(cpu, Thread(cpu, cpu, 0, 0)) for cpu in sorted(allowed)]
+    last_rank: dict[tuple[int, int], int] = {}
     ranked = []
-    for each in usable:
-        core = (each.socket, each.core)
-        rank = seen[core] = seen.get(core, -1) + 1
-        ranked.append((rank, each.socket, each.node, each.core, each.cpu))
-    taken = sorted(ranked)[:wanted]
+    for thread in usable:
+        core = (thread.socket, thread.core)
+        rank = last_rank[core] = last_rank.get(core, -1) + 1
+        ranked.append((rank, thread.socket, thread.node, thread.core, thread.cpu))
+    chosen = sorted(ranked)[:number]
     return Choice(
-        cpus=tuple(each[-1] for each in taken),
-        second_threads=sum(each[0] > 0 for each in taken),
-        sockets=len({each[1] for each in taken}),
+        cpus=tuple(ranks[-1] for ranks in chosen),
+        second_threads=sum(ranks[0] > 0 for ranks in chosen),
+        sockets=len({ranks[1] for ranks in chosen}),
     )
 
 
@@ -136,18 +136,18 @@ def _note(bench: Bench, used: Sequence[int], threads: Sequence[Thread]) -> None:
         )
 
 
-def _too_many(bench: Bench, wanted: int, there: int) -> TargetProblem:
+def _too_many(bench: Bench, wanted_cores: int, present_cores: int) -> TargetProblem:
     return TargetProblem(
         _("%(wanted)s cores are asked for; %(there)s may be used on %(address)s."),
         code="cores_not_there",
         remedy=_("Choose fewer cores, or leave more of them to PostgreSQL in the treatment."),
-        wanted=wanted,
-        there=there,
+        wanted=wanted_cores,
+        there=present_cores,
         address=bench.database.address,
     )
 
 
-def _refused(bench: Bench, wanted: str, message: str) -> TargetProblem:
+def _refused(bench: Bench, wanted_cpus: str, message: str) -> TargetProblem:
     return TargetProblem(
         _("%(address)s does not let PostgreSQL run on the CPUs %(wanted)s: %(said)s"),
         code="affinity_refused",
@@ -156,6 +156,6 @@ def _refused(bench: Bench, wanted: str, message: str) -> TargetProblem:
             "container or a service manager may forbid sched_setaffinity."
         ),
         address=bench.database.address,
-        wanted=wanted,
+        wanted=wanted_cpus,
         said=message.strip()[-300:],
     )

@@ -12,27 +12,27 @@ def parse(text: str) -> frozenset[int]:
     compact = "".join(text.split())
     if not _LIST.fullmatch(compact):
         raise ValueError(f"{text[:40]!r} is not a list of CPUs such as 0-3,8")
-    found: set[int] = set()
-    for part in compact.split(","):
-        first, _dash, last = part.partition("-")
-        low, high = int(first), int(last or first)
+    numbers: set[int] = set()
+    for range_text in compact.split(","):
+        low_text, _dash, high_text = range_text.partition("-")
+        low, high = int(low_text), int(high_text or low_text)
         if low > high:
-            raise ValueError(f"{part} runs backwards")
+            raise ValueError(f"{range_text} runs backwards")
         if high > HIGHEST:
             raise ValueError(f"there is no CPU {high}")
-        found.update(range(low, high + 1))
-    return frozenset(found)
+        numbers.update(range(low, high + 1))
+    return frozenset(numbers)
 
 
 def spelled(numbers: Iterable[int]) -> str:
     """The list in canonical form: ascending, with neighbours as ranges."""
-    parts: list[list[int]] = []
+    ranges: list[list[int]] = []
     for number in sorted(set(numbers)):
-        if parts and number == parts[-1][-1] + 1:
-            parts[-1][1:] = [number]
+        if ranges and number == ranges[-1][-1] + 1:
+            ranges[-1][1:] = [number]
         else:
-            parts.append([number])
-    return ",".join("-".join(str(end) for end in part) for part in parts)
+            ranges.append([number])
+    return ",".join("-".join(str(end) for end in ends) for ends in ranges)
 
 
 def pinned(cpus: str) -> tuple[str, ...]:

@@ -148,8 +148,8 @@ def hardware(sections: Sections) -> Hardware:
 
 def operating_system(sections: Sections) -> OperatingSystem:
     """Read the sections about the environment."""
-    system, _, rest = first(sections, "uname").partition(" ")
-    kernel, _, architecture = rest.rpartition(" ")
+    system, _, release_and_architecture = first(sections, "uname").partition(" ")
+    kernel, _, architecture = release_and_architecture.rpartition(" ")
     no_turbo = _flag(first(sections, "no_turbo"))
     chosen = _CHOSEN.search(first(sections, "huge_pages"))
     return OperatingSystem(
@@ -215,12 +215,12 @@ def _storage(facts: dict[str, str]) -> Storage:
 
 
 def _limits(lines: Sequence[str]) -> dict[str, int | None]:
-    found: dict[str, int | None] = {}
+    limits: dict[str, int | None] = {}
     for line in lines:
         for title, name in _LIMITS.items():
             if line.startswith(title):
-                found[name] = number_in(line[len(title) :].split()[0])
-    return found
+                limits[name] = number_in(line[len(title) :].split()[0])
+    return limits
 
 
 def _known(facts: dict[str, str]) -> dict[str, str]:

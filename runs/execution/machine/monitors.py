@@ -44,8 +44,8 @@ def samples_of(parameters: Mapping[str, int]) -> int:
 
 def needed_bytes(parameters: Mapping[str, int]) -> int:
     """The disk space that the recording of a run takes on each machine at most, until removed."""
-    taken = parameters.get("duration", 0) / seconds_between(parameters)
-    return math.ceil(taken) * BYTES_PER_SAMPLE
+    seconds = parameters.get("duration", 0) / seconds_between(parameters)
+    return math.ceil(seconds) * BYTES_PER_SAMPLE
 
 
 CPU_IDLE = "cpu_idle"
@@ -87,40 +87,42 @@ def conclude(bench: Bench, watched: Sequence[Watched]) -> None:
     """Add series, the mean of the database's idle processors, and notes to the findings."""
     alone = len(bench.nodes) == 1
     idle: dict[str, float] = {}
-    for each in watched:
-        span = bench.span_on(each.node)
-        bench.findings.series += _series(each, span, alone=alone)
+    for watched_machine in watched:
+        span = bench.span_on(watched_machine.node)
+        bench.findings.series += _series(watched_machine, span, alone=alone)
         if span is None:
             continue
-        values = each.while_loaded(CPU_IDLE, span)
+        values = watched_machine.while_loaded(CPU_IDLE, span)
         if values:
-            idle[each.node] = sum(values) / len(values)
-        _note_steal(bench, each, span)
+            idle[watched_machine.node] = sum(values) / len(values)
+        _note_steal(bench, watched_machine, span)
     if DATABASE_NODE in idle:
         bench.findings.measurements[CPU_IDLE] = round(idle[DATABASE_NODE], 2)
     saturation.note_machines(bench, idle)
 
 
-def _series(each: Watched, span: tuple[float, float] | None, *, alone: bool) -> list[SeriesData]:
+def _series(
+    watched_machine: Watched, span: tuple[float, float] | None, *, alone: bool
+) -> list[SeriesData]:
     """On the run's time axis, whose zero is the start of the load."""
-    shift = each.started - (span[0] if span else each.started)
-    interval = interval_of(each.reading.seconds) or 1.0
-    found: list[SeriesData] = []
-    for column, values in each.reading.columns.items():
+    shift = watched_machine.started - (span[0] if span else watched_machine.started)
+    interval = interval_of(watched_machine.reading.seconds) or 1.0
+    series: list[SeriesData] = []
+    for column, values in watched_machine.reading.columns.items():
         points = [
             (second + shift, value)
-            for second, value in zip(each.reading.seconds, values, strict=True)
+            for second, value in zip(watched_machine.reading.seconds, values, strict=True)
         ]
         if (metric := metric_of(column)) is None:
             continue
         # `cpu_idle` if the run has one machine, `load1-cpu_idle` if it has several.
-        named = replace(metric, name=column if alone else f"{each.node}-{column}")
-        found += regular(named, points, interval=interval)
-    return found
+        named_metric = replace(metric, name=column if alone else f"{watched_machine.node}-{column}")
+        series += regular(named_metric, points, interval=interval)
+    return series
 
 
-def _note_steal(bench: Bench, each: Watched, span: tuple[float, float]) -> None:
-    values = each.while_loaded(CPU_STEAL, span)
+def _note_steal(bench: Bench, watched_machine: Watched, span: tuple[float, float]) -> None:
+    values = watched_machine.while_loaded(CPU_STEAL, span)
     mean = sum(values) / len(values) if values else 0.0
     if mean > STOLEN:
         bench.note(
@@ -129,7 +131,7 @@ def _note_steal(bench: Bench, each: Watched, span: tuple[float, float]) -> None:
                 "%(name)s: other machines on the same host took %(percent)s %% of the processor "
                 "time while the load was on."
             ),
-            name=each.node,
+            name=watched_machine.node,
             percent=f"{mean:.1f}",
         )
 
@@ -192,8 +194,10 @@ class Monitors:
 
     async def read(self) -> None:
         """Add their records to the findings. Needs no server: it may be stopped meanwhile."""
-        watched = await asyncio.gather(*(self._watched(*each) for each in self._recorded))
-        conclude(self._bench, [each for each in watched if each is not None])
+        watched = await asyncio.gather(
+            *(self._watched(*backgrounds) for backgrounds in self._recorded)
+        )
+        conclude(self._bench, [watched for watched in watched if watched is not None])
 
     async def _stop(self, monitor: Background) -> None:
         try:
@@ -257,5 +261,5 @@ class Monitors:
             "installed."
         )
         self._bench.note("cpu_idle_unknown", text, level="info")
-        columns = {key: each for key, each in reading.columns.items() if key[:4] != "cpu_"}
+        columns = {key: column for key, column in reading.columns.items() if key[:4] != "cpu_"}
         return replace(reading, columns=columns)

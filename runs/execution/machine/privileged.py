@@ -28,8 +28,8 @@ Command = tuple[str, ...]
 DROP_CACHES: Command = (SYSCTL, "-w", "vm.drop_caches=3")
 # What can be set and restored: by the name of the action, the command line for each value.
 SETTINGS: dict[str, dict[str, Command]] = {
-    "governor": {each: (CPUPOWER, "frequency-set", "-g", each) for each in GOVERNORS},
-    "perf": {each: (SYSCTL, "-w", f"kernel.perf_event_paranoid={each}") for each in PARANOIA},
+    "governor": {governor: (CPUPOWER, "frequency-set", "-g", governor) for governor in GOVERNORS},
+    "perf": {level: (SYSCTL, "-w", f"kernel.perf_event_paranoid={level}") for level in PARANOIA},
 }
 
 
@@ -52,7 +52,7 @@ NAMES = tuple(action.name for action in ACTIONS)
 
 def action(name: str) -> Action:
     """The action of that name. Raises KeyError."""
-    return {each.name: each for each in ACTIONS}[name]
+    return {action.name: action for action in ACTIONS}[name]
 
 
 def sudoers(username: str, names: Iterable[str]) -> str:
@@ -63,9 +63,9 @@ def sudoers(username: str, names: Iterable[str]) -> str:
     chosen = set(names)
     allowed = [
         f"{_quoted(username)} ALL=(root) NOPASSWD: {_escaped(command)}"
-        for each in ACTIONS
-        if each.name in chosen
-        for command in each.commands
+        for action in ACTIONS
+        if action.name in chosen
+        for command in action.commands
     ]
     if not allowed:
         return ""
@@ -74,14 +74,14 @@ def sudoers(username: str, names: Iterable[str]) -> str:
 
 async def refused(host: Host, names: Iterable[str]) -> list[str]:
     """Those of the actions for which sudo does not allow every command. Changes nothing."""
-    found = []
+    refused_actions = []
     for name in names:
         for command in action(name).commands:
-            listed = await host.run(["sudo", "-n", "-l", *command], timeout_s=20)
-            if listed.exit_status != 0:
-                found.append(name)
+            reply = await host.run(["sudo", "-n", "-l", *command], timeout_s=20)
+            if reply.exit_status != 0:
+                refused_actions.append(name)
                 break
-    return found
+    return refused_actions
 
 
 def as_root(name: str, command: Command, granted: Collection[str]) -> tuple[str, ...]:

@@ -39,8 +39,8 @@ async def _look(bench: Bench, node: Node) -> None:
     try:
         argv = target_facts.machine_probe(node.base.path)
         async with asyncio.timeout(LIMIT_SECONDS):
-            told = await node.perform(STEP, argv)
-        found = target_facts.of_machine(told.stdout)
+            probe = await node.perform(STEP, argv)
+        machine_facts = target_facts.of_machine(probe.stdout)
     except OUT_OF_REACH:
         raise
     except (TargetProblem, TimeoutError) as problem:
@@ -50,5 +50,5 @@ async def _look(bench: Bench, node: Node) -> None:
         text = _("%(address)s does not report its hardware: %(reason)s")
         unknown = TargetProblem(text, address=node.address, reason=reason)
         await bench.reporter.event(UNKNOWN, unknown)
-        found = None
-    await bench.reporter.machine(node.name, found)
+        machine_facts = None
+    await bench.reporter.machine(node.name, machine_facts)

@@ -24,9 +24,9 @@ def processors_of(sections: Sections) -> dict[str, Any]:
     sockets, cores = topology or (_sockets(lines), _cores(lines))
     if cores is not None and threads is not None:
         cpu = pairs(lines, ":")
-        listed = number_in(cpu.get("CPU(s)")) or 0
+        listed_threads = number_in(cpu.get("CPU(s)")) or 0
         # Of hybrid processors some cores have fewer threads.
-        is_part = not topology and (cores > threads or threads < listed)
+        is_part = not topology and (cores > threads or threads < listed_threads)
         per_core = number_in(cpu.get("Thread(s) per core")) if is_part else None
         cores = min(cores, max(threads // (per_core or 1), 1))
         sockets = sockets and min(sockets, cores)  # a mainframe lists all that it could have
@@ -51,19 +51,21 @@ def restrictions(sections: Sections) -> dict[str, str]:
 
     A machine without a limit says so: results that do not know a fact cannot differ in it.
     """
-    found = {}
+    limits = {}
     if any(sections.get("cgroup", [])):
         share = _cpu_limit(sections)
-        found["cpu_limit"] = "none" if share is None else f"{share:g}"
+        limits["cpu_limit"] = "none" if share is None else f"{share:g}"
     installed, limit = _installed_memory(sections), _memory_limit(sections)
     if limit is not None and (installed is None or limit < installed):
-        found["memory_limit_bytes"] = str(limit)
+        limits["memory_limit_bytes"] = str(limit)
     online, allowed = _online(sections), _numbers(first(sections, "allowed"))
     if online and allowed and online - allowed:
-        found["cpus_allowed"] = first(sections, "allowed")
+        limits["cpus_allowed"] = first(sections, "allowed")
     if hybrid := pairs(sections.get("hybrid", []), "\t"):
-        found["hybrid_cores"] = ", ".join(f"{kind} {cpus}" for kind, cpus in hybrid.items() if cpus)
-    return {name: value for name, value in found.items() if value}
+        limits["hybrid_cores"] = ", ".join(
+            f"{kind} {cpus}" for kind, cpus in hybrid.items() if cpus
+        )
+    return {name: value for name, value in limits.items() if value}
 
 
 def _numbers(text: str) -> frozenset[int]:
@@ -86,7 +88,7 @@ def _threads(sections: Sections, usable: frozenset[int]) -> int | None:
         number_in(first(sections, "processors")),
         len(usable) or None,
     )
-    return min((each for each in counts if each), default=None)
+    return min((count for count in counts if count), default=None)
 
 
 def _topology(sections: Sections, usable: frozenset[int]) -> tuple[int | None, int | None] | None:
@@ -108,7 +110,7 @@ def _blocks(lines: Sequence[str]) -> Iterator[dict[str, str]]:
     """The lines of lscpu by model: a hybrid machine has several."""
     block: list[str] = []
     for line in lines:
-        if line.strip().startswith("Model name:") and any("Model name:" in each for each in block):
+        if line.strip().startswith("Model name:") and any("Model name:" in line for line in block):
             yield pairs(block, ":")
             block = []
         block.append(line)
@@ -129,24 +131,24 @@ def _of_block(cpu: dict[str, str]) -> tuple[int | None, int | None]:
 
 
 def _sockets(lines: Sequence[str]) -> int | None:
-    blocks = [_of_block(each)[0] for each in _blocks(lines)]
+    blocks = [_of_block(block)[0] for block in _blocks(lines)]
     return blocks[0] if len(blocks) == 1 else None
 
 
 def _cores(lines: Sequence[str]) -> int | None:
-    blocks = [_of_block(each)[1] for each in _blocks(lines)]
-    known = [each for each in blocks if each is not None]
-    return sum(known) if len(known) == len(blocks) else None
+    blocks = [_of_block(block)[1] for block in _blocks(lines)]
+    known_counts = [block_cores for block_cores in blocks if block_cores is not None]
+    return sum(known_counts) if len(known_counts) == len(blocks) else None
 
 
 def _model(sections: Sections) -> str:
     lines = sections.get("lscpu", [])
-    named = [each.get("Model name", "") for each in _blocks(lines)]
-    models = [each for each in dict.fromkeys(named) if each not in _UNKNOWN]
+    model_names = [block.get("Model name", "") for block in _blocks(lines)]
+    models = [model_name for model_name in dict.fromkeys(model_names) if model_name not in _UNKNOWN]
     if models:
         return " + ".join(models)
-    if (known := first(sections, "cpuinfo").partition(":")[2].strip()) not in _UNKNOWN:
-        return known
+    if (cpuinfo_model := first(sections, "cpuinfo").partition(":")[2].strip()) not in _UNKNOWN:
+        return cpuinfo_model
     cpu = pairs(lines, ":")
     if (bios := cpu.get("BIOS Model name", "")) not in _UNKNOWN:
         return bios
@@ -157,19 +159,19 @@ def _model(sections: Sections) -> str:
 
 
 def _cpu_limit(sections: Sections) -> float | None:
-    found: list[float] = []
+    limits: list[float] = []
     quota: int | None = None
     for line in sections.get("cgroup", []):
         name, _tab, value = line.partition("\t")
         if name == "cpu.max":
             most, _blank, period = value.partition(" ")
-            found += _share(number_in(most), number_in(period))
+            limits += _share(number_in(most), number_in(period))
         elif name == "cpu.cfs_quota_us":
             quota = number_in(value)
         elif name == "cpu.cfs_period_us":
-            found += _share(quota, number_in(value))
+            limits += _share(quota, number_in(value))
             quota = None
-    return min(found, default=None)
+    return min(limits, default=None)
 
 
 def _share(quota: int | None, period: int | None) -> list[float]:
@@ -178,6 +180,6 @@ def _share(quota: int | None, period: int | None) -> list[float]:
 
 def _memory_limit(sections: Sections) -> int | None:
     names = ("memory.max", "memory.limit_in_bytes")
-    parts = (line.partition("\t") for line in sections.get("cgroup", []))
-    limits = [number_in(value) for name, _tab, value in parts if name in names]
-    return min((each for each in limits if each), default=None)
+    name_value_pairs = (line.partition("\t") for line in sections.get("cgroup", []))
+    limits = [number_in(value) for name, _tab, value in name_value_pairs if name in names]
+    return min((limit for limit in limits if limit), default=None)

@@ -35,16 +35,16 @@ def note_machines(bench: Bench, idle: dict[str, float]) -> None:
 def note_threads(bench: Bench, steps: Sequence[StepResult], threads: Sequence[int | None]) -> None:
     """Add pgbench's processor time, and whether its threads were the bottleneck."""
     # One that fails at once takes less than the hundredth of a second that is counted.
-    known = [
-        each.cpu_seconds / each.seconds
-        for each in steps
-        if each.cpu_seconds is not None and each.seconds > 0
+    used_shares = [
+        step_result.cpu_seconds / step_result.seconds
+        for step_result in steps
+        if step_result.cpu_seconds is not None and step_result.seconds > 0
     ]
-    if len(known) < len(steps):
+    if len(used_shares) < len(steps):
         return
-    bench.measured(known_metrics.GENERATOR_CPU, round(sum(known), 3))
-    for used, own, step in zip(known, threads, steps, strict=True):
-        if own and used > SATURATED_THREADS * own:
+    bench.measured(known_metrics.GENERATOR_CPU, round(sum(used_shares), 3))
+    for used, thread_count, step in zip(used_shares, threads, steps, strict=True):
+        if thread_count and used > SATURATED_THREADS * thread_count:
             bench.note(
                 "generator_saturated",
                 _(
@@ -53,5 +53,5 @@ def note_threads(bench: Bench, steps: Sequence[StepResult], threads: Sequence[in
                 ),
                 name=step.name,
                 used=f"{used:.1f}",
-                threads=own,
+                threads=thread_count,
             )

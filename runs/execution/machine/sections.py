@@ -15,8 +15,8 @@ def sections_of(report: str) -> dict[str, list[str]]:
     """The lines below each `== name`."""
     sections: dict[str, list[str]] = {}
     current: list[str] = []
-    for whole in neutralised(report).split("\n"):
-        line = whole[:MOST_CHARACTERS]
+    for report_line in neutralised(report).split("\n"):
+        line = report_line[:MOST_CHARACTERS]
         if line.startswith("== "):
             current = sections.setdefault(line[3:], [])
         else:

@@ -60,8 +60,8 @@ async def discover(host: Host, bindirs: Sequence[str], *, base_dir: str = "/") -
 
     The reported storage is that below `base_dir`.
     """
-    answer = await host.run(["sh", "-c", _PROBE, "probe", base_dir, *bindirs], timeout_s=60)
-    return read(answer.stdout.decode(errors="replace"))
+    reply = await host.run(["sh", "-c", _PROBE, "probe", base_dir, *bindirs], timeout_s=60)
+    return read(reply.stdout.decode(errors="replace"))
 
 
 def machine_probe(base_dir: str) -> list[str]:
@@ -74,15 +74,15 @@ def of_machine(report: str) -> Facts:
 
     A machine that, say, had no memory for another process must not count as a different machine.
     """
-    found = read(report)
-    if "end" not in sections_of(report) or not found.operating_system.kernel:
+    machine_facts = read(report)
+    if "end" not in sections_of(report) or not machine_facts.operating_system.kernel:
         raise TargetProblem(
             _("its report is not whole: %(report)s"),
             code="facts_unknown",
             remedy=_("Inspect the server again on its page."),
             report=report[-200:],
         )
-    return found
+    return machine_facts
 
 
 def read(report: str) -> Facts:
@@ -92,11 +92,15 @@ def read(report: str) -> Facts:
     return Facts(
         hardware=hardware(sections),
         operating_system=operating_system(sections),
-        installations=tuple(each for each in map(_installation, installations) if each is not None),
+        installations=tuple(
+            installation_facts
+            for installation_facts in map(_installation, installations)
+            if installation_facts is not None
+        ),
         broken=tuple(
-            (each["bindir"], each.get("postgres", "")[:300])
-            for each in installations
-            if _installation(each) is None
+            (installation["bindir"], installation.get("postgres", "")[:300])
+            for installation in installations
+            if _installation(installation) is None
         ),
     )
 
@@ -106,10 +110,10 @@ def version_num(text: str) -> int | None:
     match = _VERSION.search(text)
     if match is None:
         return None
-    first, second, third = (int(part or 0) for part in match.groups()[:3])
-    if first < 10:
-        return first * 10000 + second * 100 + third
-    return first * 10000 + second
+    first_number, second, third = (int(number_text or 0) for number_text in match.groups()[:3])
+    if first_number < 10:
+        return first_number * 10000 + second * 100 + third
+    return first_number * 10000 + second
 
 
 def version_text(text: str) -> str:
@@ -117,19 +121,19 @@ def version_text(text: str) -> str:
     match = _VERSION.search(text)
     if match is None:
         return ""
-    numbers = ".".join(part for part in match.groups()[:3] if part)
+    numbers = ".".join(number_text for number_text in match.groups()[:3] if number_text)
     return numbers + (match.group(4) or "")
 
 
 def _installations(lines: Sequence[str]) -> list[dict[str, str]]:
-    found: list[dict[str, str]] = []
+    installations: list[dict[str, str]] = []
     for line in lines:
         name, _, value = line.partition("\t")
         if name == "bindir":
-            found.append({})
-        if found:
-            found[-1][name] = value
-    return found
+            installations.append({})
+        if installations:
+            installations[-1][name] = value
+    return installations
 
 
 def _installation(facts: dict[str, str]) -> InstallationFacts | None:

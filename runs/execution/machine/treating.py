@@ -73,12 +73,12 @@ def argv_to_set_back(folder: str) -> tuple[str, ...]:
 
 async def set_back(host: Host, folder: str) -> None:
     """Restore a machine's state before a run. Raises TargetProblem `not_set_back`."""
-    answer = await host.run(argv_to_set_back(folder), timeout_s=LIMIT_SECONDS)
-    if answer.exit_status != 0:
-        raise not_set_back(str(host.address), answer.stderr.decode(errors="replace"))
+    reply = await host.run(argv_to_set_back(folder), timeout_s=LIMIT_SECONDS)
+    if reply.exit_status != 0:
+        raise not_set_back(str(host.address), reply.stderr.decode(errors="replace"))
 
 
-def not_set_back(where: str, output: str) -> TargetProblem:
+def not_set_back(machine_name: str, output: str) -> TargetProblem:
     """A machine still has a setting from a run."""
     return TargetProblem(
         _("%(where)s is not set back to what it was before the run: %(said)s"),
@@ -87,7 +87,7 @@ def not_set_back(where: str, output: str) -> TargetProblem:
             "Nothing is measured there until then. Install the sudoers fragment that the server's "
             "page shows, and inspect the server again: then it is set back."
         ),
-        where=where,
+        where=machine_name,
         said=output.strip()[-500:],
     )
 
@@ -211,20 +211,22 @@ async def _as_root(
         raise privileged.failed(name, done.stderr + done.stdout)
 
 
-async def _check_cpus(bench: Bench, node: Node, cpus_text: str, wanted: str) -> None:
+async def _check_cpus(bench: Bench, node: Node, cpus_text: str, wanted_cpus: str) -> None:
     """The kernel silently drops unknown processors from a list, unless all are unknown."""
     step = _named(bench, node, f"check-cpus-of-{cpus_text}")
-    found = await bench.step(step, [*cpus.pinned(wanted), *_ALLOWED], check=False, on=node)
-    given = found.stdout.partition(":")[2]
-    if found.exit_status == 0 and cpus.parse(given) == cpus.parse(wanted):
+    step_result = await bench.step(
+        step, [*cpus.pinned(wanted_cpus), *_ALLOWED], check=False, on=node
+    )
+    actual_cpus = step_result.stdout.partition(":")[2]
+    if step_result.exit_status == 0 and cpus.parse(actual_cpus) == cpus.parse(wanted_cpus):
         return
-    output = given.strip() or found.stderr.strip()[-300:]
+    output = actual_cpus.strip() or step_result.stderr.strip()[-300:]
     raise TargetProblem(
         _("%(address)s does not give the CPUs %(wanted)s: %(said)s"),
         code="cpus_not_there",
         remedy=_("Choose CPUs that the server has, and install util-linux (taskset) there."),
         address=node.address,
-        wanted=wanted,
+        wanted=wanted_cpus,
         said=output,
     )
 
@@ -241,11 +243,11 @@ def _note_cpus(bench: Bench) -> None:
 
 
 def _cannot_be_set_back(node: Node, name: str, result: StepResult) -> TargetProblem:
-    found = " and ".join(result.stdout.split())
-    reason = f"it is {found}" if found else "the machine has no such setting"
+    state = " and ".join(result.stdout.split())
+    reason = f"it is {state}" if state else "the machine has no such setting"
     return TargetProblem(
         "%(address)s: %(title)s: %(reason)s",
-        code="cannot_be_set_back" if found else NO_SUCH_SETTING[name],
+        code="cannot_be_set_back" if state else NO_SUCH_SETTING[name],
         remedy=_(
             "Only what can be set back exactly is changed. Give all its processors one governor "
             "that BenchLab knows, or leave this out of the campaign."

@@ -37,11 +37,11 @@ class Treatment:
 
         Raises ValueError for an invalid list of CPUs.
         """
-        found = {name: value for name, value in asdict(self).items() if value}
+        settings = {name: value for name, value in asdict(self).items() if value}
         for name in ("server_cpus", "pgbench_cpus"):
-            if name in found:
-                found[name] = cpus.spelled(cpus.parse(found[name]))
-        return found
+            if name in settings:
+                settings[name] = cpus.spelled(cpus.parse(settings[name]))
+        return settings
 
     def on_generator(self) -> Self:
         """The part of it that applies to a machine that only generates load."""
@@ -50,8 +50,10 @@ class Treatment:
     @classmethod
     def of(cls, stored: Mapping[str, Any] | None) -> Self:
         """The treatment from its stored form; unknown fields of a later BenchLab are ignored."""
-        known = {each.name for each in fields(cls)}
-        return cls(**{name: value for name, value in (stored or {}).items() if name in known})
+        known_fields = {field.name for field in fields(cls)}
+        return cls(
+            **{name: value for name, value in (stored or {}).items() if name in known_fields}
+        )
 
 
 UNTREATED = Treatment()

@@ -55,8 +55,8 @@ async def read(node: Node, folders: Sequence[str]) -> Usage | None:
     """A machine's present reading, with the servers and steps of these folders; None without."""
 
     try:
-        answer = await node.run(["sh", "-c", _SCRIPT, "usage", *folders])
-        return parse(answer.stdout.decode(errors="replace"))
+        reply = await node.run(["sh", "-c", _SCRIPT, "usage", *folders])
+        return parse(reply.stdout.decode(errors="replace"))
     except (CommandTimeout, ValueError, KeyError, IndexError) as problem:
         logger.info("%s does not report what uses its processors: %s", node.address, problem)
         return None
@@ -64,8 +64,8 @@ async def read(node: Node, folders: Sequence[str]) -> Usage | None:
 
 async def read_all(nodes: dict[str, tuple[Node, list[str]]]) -> dict[str, Usage]:
     """The readings of several machines, by name; those without one are left out."""
-    found = await asyncio.gather(*(read(node, folders) for node, folders in nodes.values()))
-    return {name: each for name, each in zip(nodes, found, strict=True) if each is not None}
+    usages = await asyncio.gather(*(read(node, folders) for node, folders in nodes.values()))
+    return {name: usage for name, usage in zip(nodes, usages, strict=True) if usage is not None}
 
 
 def parse(report: str) -> Usage:
@@ -89,8 +89,8 @@ def between(before: Usage, after: Usage, *, generator: float) -> Usage | None:
     if after.seconds <= before.seconds or after.busy < before.busy:
         return None
     readings = zip(astuple(before), astuple(after), strict=True)
-    more = Usage(*(max(late - early, 0.0) for early, late in readings))
-    return replace(more, processors=after.processors, generator=generator)
+    usage = Usage(*(max(late - early, 0.0) for early, late in readings))
+    return replace(usage, processors=after.processors, generator=generator)
 
 
 class Account:
@@ -112,12 +112,12 @@ class Account:
         """Add a step of the load, which the machine `generator` executed."""
         for name in machines:
             cpu = load.cpu_seconds if name == generator else 0.0
-            found = _of_step(load, before.get(name), after.get(name), cpu)
-            if found is None:
+            usage = _of_step(load, before.get(name), after.get(name), cpu)
+            if usage is None:
                 self._unknown.add(name)
                 continue
             self._seconds[name] += load.seconds
-            self._used[name] = _sum(self._used.get(name), found)
+            self._used[name] = _sum(self._used.get(name), usage)
 
     def lacking(self) -> list[str]:
         """The machines of which too little is known, since the load was shorter than a second."""
@@ -127,12 +127,12 @@ class Account:
     def fill(self, before: Mapping[str, Usage], after: Mapping[str, Usage]) -> None:
         """Take what a machine did in a time that has its short load in it, and lasts longer."""
         for name in self.lacking():
-            found = None
+            usage = None
             if name in before and name in after:
-                own = self._used[name].generator
-                found = between(before[name], after[name], generator=own)
-            if found is not None:
-                self._used[name], self._seconds[name] = found, found.seconds
+                generator_seconds = self._used[name].generator
+                usage = between(before[name], after[name], generator=generator_seconds)
+            if usage is not None:
+                self._used[name], self._seconds[name] = usage, usage.seconds
 
     def as_json(self) -> dict[str, dict[str, Any]]:
         """The stored form, by machine; without those of which a part, or too little, is known."""
@@ -149,12 +149,15 @@ def _of_step(
     """None for a step that another worker started: it is longer than the time between these."""
     if before is None or after is None or cpu is None:
         return None
-    found = between(before, after, generator=cpu)
-    return found if found and found.seconds >= load.seconds * WHOLE else None
+    usage = between(before, after, generator=cpu)
+    return usage if usage and usage.seconds >= load.seconds * WHOLE else None
 
 
-def _sum(so_far: Usage | None, more: Usage) -> Usage:
+def _sum(so_far: Usage | None, further_usage: Usage) -> Usage:
     if so_far is None:
-        return more
-    added = [one + other for one, other in zip(astuple(so_far), astuple(more), strict=True)]
-    return replace(Usage(*added), processors=more.processors)
+        return further_usage
+    added = [
+        total + addend
+        for total, addend in zip(astuple(so_far), astuple(further_usage), strict=True)
+    ]
+    return replace(Usage(*added), processors=further_usage.processors)

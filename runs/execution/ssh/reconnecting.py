@@ -76,15 +76,15 @@ class Line:
             return self._host
 
     async def _come_back(self) -> Host:
-        last = HostUnreachable("The connection did not come back.")
+        last_error = HostUnreachable("The connection did not come back.")
         least = max(self._waits[: self._losses], default=0.0)
         for wait in self._waits:
             await asyncio.sleep(max(wait, least))
             try:
                 return await self._connect()
             except HostUnreachable as error:
-                last = error
-        raise last
+                last_error = error
+        raise last_error
 
     async def _drop(self, host: Host) -> bool:
         """Whether nobody else has dropped it before: several acts may lose the same connection."""

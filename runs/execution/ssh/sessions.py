@@ -51,14 +51,14 @@ async def allows(connection: asyncssh.SSHClientConnection) -> bool:
     Raises asyncssh.Error or OSError when the connection is broken.
     """
     begun = (begin(connection, "", "cat") for _each in range(SESSIONS_NEEDED))
-    found = await asyncio.gather(*begun, return_exceptions=True)
-    for each in found:
-        if isinstance(each, asyncssh.SSHClientProcess):
-            each.close()
-    for each in found:
-        if isinstance(each, BaseException) and not isinstance(each, TooFewSessions):
-            raise each
-    return not any(isinstance(each, TooFewSessions) for each in found)
+    opened = await asyncio.gather(*begun, return_exceptions=True)
+    for session in opened:
+        if isinstance(session, asyncssh.SSHClientProcess):
+            session.close()
+    for session in opened:
+        if isinstance(session, BaseException) and not isinstance(session, TooFewSessions):
+            raise session
+    return not any(isinstance(session, TooFewSessions) for session in opened)
 
 
 _CHUNK_BYTES = 64 * 1024
@@ -98,13 +98,13 @@ async def read_all(
 ) -> tuple[bytearray, bytearray]:
     """Both streams of a command to their end. Raises AnswerTooLong, and then reads no more."""
     streams = [
-        asyncio.ensure_future(_read(each, budget)) for each in (process.stdout, process.stderr)
+        asyncio.ensure_future(_read(pipe, budget)) for pipe in (process.stdout, process.stderr)
     ]
     try:
         stdout, stderr = await asyncio.gather(*streams)
     finally:
-        for each in streams:
-            each.cancel()
+        for stream in streams:
+            stream.cancel()
     return stdout, stderr
 
 

@@ -280,8 +280,12 @@ def _pinned_first(key: asyncssh.SSHKey) -> list[str]:
     The others stay allowed, so that a server without that type shows a key that can be refused.
     """
 
-    others = [each for each in get_default_public_key_algs() if each not in key.sig_algorithms]
-    return [algorithm.decode() for algorithm in (*key.sig_algorithms, *others)]
+    other_algorithms = [
+        algorithm
+        for algorithm in get_default_public_key_algs()
+        if algorithm not in key.sig_algorithms
+    ]
+    return [algorithm.decode() for algorithm in (*key.sig_algorithms, *other_algorithms)]
 
 
 def _unreachable(
@@ -308,8 +312,8 @@ def _unreachable(
 def _reason(error: Exception) -> str:
     """ "Connection refused", without Python's wrapping and the numbers of each address tried."""
     number = error.errno if isinstance(error, OSError) and (error.errno or 0) > 0 else None
-    if number is None and (found := _ERRNO.search(str(error))):
-        number = int(found[1])
+    if number is None and (errno_match := _ERRNO.search(str(error))):
+        number = int(errno_match[1])
     return os.strerror(number) if number else str(error) or type(error).__name__
 
 

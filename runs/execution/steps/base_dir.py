@@ -117,9 +117,9 @@ class BaseDir:
     path: str
     instance: str
 
-    def below(self, *parts: str) -> str:
+    def below(self, *segments: str) -> str:
         """A path below the base directory. Raises ValueError if it would lead out."""
-        path = posixpath.normpath(posixpath.join(self.path, *parts))
+        path = posixpath.normpath(posixpath.join(self.path, *segments))
         if not path.startswith(self.path.rstrip("/") + "/"):
             raise ValueError(f"{path} is not below {self.path}")
         return path
@@ -136,17 +136,17 @@ class BaseDir:
         `other_file_system`, and LeaseLost.
         """
         words = (self.path, self.mark(self.path), mount)
-        answer = await host.run(_command(_CLAIM, words, fence.raising if fence else ()))
-        if fence and _FREE.search(answer.stdout):
-            raise_if_behind(answer)
-        if answer.exit_status != 0:
-            found = (answer.stdout + answer.stderr).decode(errors="replace").strip()
-            if answer.exit_status == _OTHER_MOUNT:
-                raise self._other_file_system(mount, found)
-            raise self._refusal(answer.exit_status, found)
-        free = _FREE.search(answer.stdout)
+        reply = await host.run(_command(_CLAIM, words, fence.raising if fence else ()))
+        if fence and _FREE.search(reply.stdout):
+            raise_if_behind(reply)
+        if reply.exit_status != 0:
+            output = (reply.stdout + reply.stderr).decode(errors="replace").strip()
+            if reply.exit_status == _OTHER_MOUNT:
+                raise self._other_file_system(mount, output)
+            raise self._refusal(reply.exit_status, output)
+        free = _FREE.search(reply.stdout)
         if free is None:
-            raise self._refusal(90, answer.stdout.decode(errors="replace"))
+            raise self._refusal(90, reply.stdout.decode(errors="replace"))
         return int(free.group(1)) * 1024
 
     async def release(self, host: Host) -> None:
@@ -154,18 +154,18 @@ class BaseDir:
 
         Raises TargetProblem `base_dir_in_use` while something of ours is in use there.
         """
-        answer = await host.run(["sh", "-c", _RELEASE, "release", self.path, self.mark(self.path)])
-        found = (answer.stdout + answer.stderr).decode(errors="replace").strip()
-        if answer.exit_status == 98:
+        reply = await host.run(["sh", "-c", _RELEASE, "release", self.path, self.mark(self.path)])
+        output = (reply.stdout + reply.stderr).decode(errors="replace").strip()
+        if reply.exit_status == 98:
             raise TargetProblem(
                 _("%(path)s still has files of BenchLab: %(found)s"),
                 code="base_dir_in_use",
                 remedy=_("Wait for its campaigns to end or clean up the server, then try again."),
                 path=self.path,
-                found=found,
+                found=output,
             )
-        if answer.exit_status != 0:
-            raise self._refusal(answer.exit_status, found)
+        if reply.exit_status != 0:
+            raise self._refusal(reply.exit_status, output)
 
     async def make_folder(self, host: Host, path: str, *, then: Sequence[str] = ()) -> None:
         """Make a marked folder, which `remove` will later accept; one of ours stays as it is.
@@ -237,18 +237,18 @@ class BaseDir:
         words: Sequence[str] = (*self._words(path), *more)
         if fence:
             script, words = fence.before(script, words)
-        answer = await host.run(_command(script, words, then), timeout_s=timeout_s)
+        reply = await host.run(_command(script, words, then), timeout_s=timeout_s)
         if fence:
-            raise_if_behind(answer)
-        if answer.exit_status in _STATUSES or (answer.exit_status != 0 and not then):
-            found = (answer.stdout + answer.stderr).decode(errors="replace").strip()
-            raise self._refusal_at(path, answer.exit_status, found)
-        return answer
+            raise_if_behind(reply)
+        if reply.exit_status in _STATUSES or (reply.exit_status != 0 and not then):
+            output = (reply.stdout + reply.stderr).decode(errors="replace").strip()
+            raise self._refusal_at(path, reply.exit_status, output)
+        return reply
 
     def _words(self, path: str) -> tuple[str, str, str, str]:
         return path, self.mark(path), self.path, self.mark(self.path)
 
-    def _other_file_system(self, expected: str, found: str) -> TargetProblem:
+    def _other_file_system(self, expected: str, output: str) -> TargetProblem:
         fault = ServerFault(
             _(
                 "%(path)s lies on the file system that is mounted at %(found)s; when the run "
@@ -260,13 +260,13 @@ class BaseDir:
                 "purpose, inspect the server and queue the campaign again."
             ),
             path=self.path,
-            found=found,
+            found=output,
             expected=expected,
         )
         fault.mount = expected
         return fault
 
-    def _refusal_at(self, path: str, exit_status: int, found: str) -> TargetProblem:
+    def _refusal_at(self, path: str, exit_status: int, output: str) -> TargetProblem:
         if exit_status == 91:
             return TargetProblem(
                 _(
@@ -285,13 +285,13 @@ class BaseDir:
                 remedy=_("Look at the folder on the server and remove it by hand if it is yours."),
                 path=path,
             )
-        return self._refusal(exit_status, found)
+        return self._refusal(exit_status, output)
 
-    def _refusal(self, exit_status: int, found: str) -> TargetProblem:
+    def _refusal(self, exit_status: int, output: str) -> TargetProblem:
         if exit_status == 95:
-            return disk_full(self.path, found)
+            return disk_full(self.path, output)
         code, message, remedy = _REFUSALS.get(exit_status, _NOT_WRITABLE)
-        return ServerFault(message, code=code, remedy=remedy, path=self.path, found=found)
+        return ServerFault(message, code=code, remedy=remedy, path=self.path, found=output)
 
 
 def _command(script: str, words: Sequence[str], then: Sequence[str]) -> list[str]:

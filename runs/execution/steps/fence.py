@@ -68,10 +68,10 @@ class Fence:
         raise_if_behind(await host.run(["sh", "-c", CHECK, "check", *self.arguments]))
 
 
-def raise_if_behind(answer: Answer) -> None:
+def raise_if_behind(reply: Answer) -> None:
     """Raise LeaseLost if the answer reports a higher token."""
-    if answer.exit_status == BEHIND and _MARKER in answer.stdout:
-        raise lease_lost(answer.stdout)
+    if reply.exit_status == BEHIND and _MARKER in reply.stdout:
+        raise lease_lost(reply.stdout)
 
 
 def lease_lost(printed: bytes) -> LeaseLost:

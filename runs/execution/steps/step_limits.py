@@ -71,14 +71,14 @@ class Guard:
         ended: float | None = None
         while True:
             await asyncio.sleep(self.look_s)
-            seen = await self._look(begun)
+            last_look = await self._look(begun)
             now = time.monotonic()
-            if seen is None:
+            if last_look is None:
                 continue
-            if not seen.has_ended:
-                _check_free(f"Step {self.name}", seen.free_bytes, self.node, self.floor_bytes)
+            if not last_look.has_ended:
+                _check_free(f"Step {self.name}", last_look.free_bytes, self.node, self.floor_bytes)
                 self._check_time(now - begun)
-            ended = (ended or now) if seen.has_ended else None
+            ended = (ended or now) if last_look.has_ended else None
             if ended is not None and now - ended > self.stuck_s:
                 raise EndNotSeen(f"Step {self.name} has ended on the target without being seen.")
 
@@ -139,7 +139,7 @@ class DiskGuard:
         while True:
             await asyncio.sleep(wait)
             try:
-                free = await self.node.on_host(partial(free_bytes, where=self.node.base.path))
+                free = await self.node.on_host(partial(free_bytes, folder=self.node.base.path))
             except TooFewSessions:
                 raise
             except TargetProblem:
@@ -151,7 +151,7 @@ class DiskGuard:
             _check_free("The load", free, self.node, self.floor_bytes)
 
 
-def _check_free(what: str, free: int | None, node: Node, floor_bytes: int) -> None:
+def _check_free(step_name: str, free: int | None, node: Node, floor_bytes: int) -> None:
     if free is not None and free < floor_bytes:
         raise ServerFault(
             _(
@@ -163,7 +163,7 @@ def _check_free(what: str, free: int | None, node: Node, floor_bytes: int) -> No
                 "Free space on the server, choose a smaller scale or a shorter duration, or "
                 "use another base directory."
             ),
-            what=what,
+            what=step_name,
             free=f"{free / 1e6:.0f}",
             where=f"{node.base.path} on {node.address}",
             floor=f"{floor_bytes / 1e6:.0f}",

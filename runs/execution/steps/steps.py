@@ -100,11 +100,11 @@ class Condition:
         """What precedes the step's script; it removes its words."""
         return _IF.format(script=self.script, more=REFUSED, words=len(self.words))
 
-    def raise_if_refused(self, answer: Answer) -> None:
+    def raise_if_refused(self, reply: Answer) -> None:
         """Raise what the answer tells of it."""
-        if answer.exit_status in _STATUSES_OF_CONDITIONS:
-            status = answer.exit_status - REFUSED
-            raise self.refused(status, answer.stdout + answer.stderr)
+        if reply.exit_status in _STATUSES_OF_CONDITIONS:
+            status = reply.exit_status - REFUSED
+            raise self.refused(status, reply.stdout + reply.stderr)
 
 
 _STATUSES_OF_CONDITIONS = range(REFUSED + 89, REFUSED + 99)
@@ -165,16 +165,16 @@ async def perform(
     if fence:
         script, words = fence.before(script, words)
 
-    answer = await _report_of(host, script, words, stdin)
-    if answer.exit_status == BEHIND:
-        raise lease_lost(answer.stdout)
+    reply = await _report_of(host, script, words, stdin)
+    if reply.exit_status == BEHIND:
+        raise lease_lost(reply.stdout)
     if condition:
-        condition.raise_if_refused(answer)
-    if answer.exit_status == STDIN_CUT_OFF:
+        condition.raise_if_refused(reply)
+    if reply.exit_status == STDIN_CUT_OFF:
         raise ConnectionLost(_("The input of step %(name)s did not arrive whole."), name=name)
-    if answer.exit_status != 0:
-        raise _cannot_write(folder, answer)
-    result = _read(name, tuple(argv), stdin, answer, end)
+    if reply.exit_status != 0:
+        raise _cannot_write(folder, reply)
+    result = _read(name, tuple(argv), stdin, reply, end)
     if result.exit_status is None:
         raise TargetRestarted(
             _("Step %(name)s vanished from the target without an exit status."), name=name
@@ -194,10 +194,10 @@ async def _report_of(host: Host, script: str, words: Sequence[str], stdin: str) 
 
     # Whoever ended the step's processes has ended the one that reports it, too.
     try:
-        answer = await ask()
+        reply = await ask()
     except EndedBySignal:
         return await ask()
-    return await ask() if answer.exit_status > ENDED_BY_SIGNAL else answer
+    return await ask() if reply.exit_status > ENDED_BY_SIGNAL else reply
 
 
 def _lines_of(stdin: str) -> int:
@@ -215,16 +215,16 @@ async def so_far(
     Does not start or wait for anything. Raises ConnectionLost, CommandTimeout.
     """
     words = (f"{directory}/{name}", str(OUTPUT_CAP_BYTES), end := secrets.token_hex(8))
-    answer = await host.run(["sh", "-c", _SO_FAR, "step", *words], most_bytes=REPORT_BYTES)
-    is_there = _MARKER in answer.stdout
-    return _read(name, tuple(argv), stdin, answer, end) if is_there else None
+    reply = await host.run(["sh", "-c", _SO_FAR, "step", *words], most_bytes=REPORT_BYTES)
+    is_there = _MARKER in reply.stdout
+    return _read(name, tuple(argv), stdin, reply, end) if is_there else None
 
 
 async def stop_all(host: Host, directory: str, run: Run | None = None) -> None:
     """End the processes of every running step in `directory`: INT, then TERM, then KILL."""
     argv = ["sh", "-c", _STOP, "stop", directory, str(SECONDS_BETWEEN_SIGNALS)]
-    answer = await (run or host.run)(argv, timeout_s=REMOVAL_SECONDS)
-    if answer.exit_status != 0:
+    reply = await (run or host.run)(argv, timeout_s=REMOVAL_SECONDS)
+    if reply.exit_status != 0:
         raise TargetProblem(
             _("A step in %(directory)s on %(address)s does not end, not even by KILL."),
             code="step_does_not_end",
@@ -242,44 +242,44 @@ class Look:
     free_bytes: int | None
 
 
-async def look(host: Host, directory: str, name: str, where: str) -> Look:
-    """Whether a step has ended, and what is free under `where`. Raises ConnectionLost.
+async def look(host: Host, directory: str, name: str, folder: str) -> Look:
+    """Whether a step has ended, and what is free under `folder`. Raises ConnectionLost.
 
     If the disk does not answer, this takes until it does.
     """
-    argv = ["sh", "-c", _LOOK, "look", f"{directory}/{name}", where]
-    answer = await host.run(argv, timeout_s=None)
-    found = _LOOKED.search(answer.stdout)
-    if found is None:
+    argv = ["sh", "-c", _LOOK, "look", f"{directory}/{name}", folder]
+    reply = await host.run(argv, timeout_s=None)
+    look_match = _LOOKED.search(reply.stdout)
+    if look_match is None:
         return Look(has_ended=False, free_bytes=None)
-    free = int(found.group(2)) * 1024 if found.group(2) else None
-    return Look(has_ended=found.group(1) == b"ended", free_bytes=free)
+    free = int(look_match.group(2)) * 1024 if look_match.group(2) else None
+    return Look(has_ended=look_match.group(1) == b"ended", free_bytes=free)
 
 
-async def free_bytes(host: Host, where: str) -> int | None:
-    """The free space of the disk under `where`; None if df fails. Raises CommandTimeout."""
-    output = (await host.run(["sh", "-c", _FREE, "free", where])).stdout.strip()
+async def free_bytes(host: Host, folder: str) -> int | None:
+    """The free space of the disk under `folder`; None if df fails. Raises CommandTimeout."""
+    output = (await host.run(["sh", "-c", _FREE, "free", folder])).stdout.strip()
     return int(output) * 1024 if re.fullmatch(rb"\d{1,15}", output) else None
 
 
 async def peek(host: Host, directory: str, name: str, stream: str, offset: int) -> bytes:
     """What a running step has written to `out` or `err` since `offset` (bytes)."""
     path = f"{directory}/{name}/{stream}"
-    answer = await host.run(["tail", "-c", f"+{offset + 1}", path], timeout_s=30)
-    return answer.stdout if answer.exit_status == 0 else b""
+    reply = await host.run(["tail", "-c", f"+{offset + 1}", path], timeout_s=30)
+    return reply.stdout if reply.exit_status == 0 else b""
 
 
-def _read(name: str, argv: tuple[str, ...], stdin: str, answer: Answer, end: str) -> StepResult:
+def _read(name: str, argv: tuple[str, ...], stdin: str, reply: Answer, end: str) -> StepResult:
     # What a login shell says by itself comes before the markers.
-    begin = answer.stdout.find(_MARKER)
-    newline = answer.stdout.find(b"\n", max(begin, 0))
-    head = answer.stdout[begin + len(_MARKER) : newline].decode(errors="replace").strip()
+    begin = reply.stdout.find(_MARKER)
+    newline = reply.stdout.find(b"\n", max(begin, 0))
+    head = reply.stdout[begin + len(_MARKER) : newline].decode(errors="replace").strip()
     match = _HEAD.fullmatch(head) if 0 <= begin < newline else None
-    out = _until(end, answer.stdout, newline + 1)
-    begin_of_err = answer.stderr.find(_MARKER_OF_ERRORS)
-    err = _until(end, answer.stderr, begin_of_err + len(_MARKER_OF_ERRORS))
+    out = _until(end, reply.stdout, newline + 1)
+    begin_of_err = reply.stderr.find(_MARKER_OF_ERRORS)
+    err = _until(end, reply.stderr, begin_of_err + len(_MARKER_OF_ERRORS))
     if match is None or out is None or begin_of_err < 0 or err is None:
-        raise shell_fault(answer.stdout + answer.stderr)
+        raise shell_fault(reply.stdout + reply.stderr)
     exit_status, started, finished, cpu = match.groups()
     return StepResult(
         name=name,
@@ -301,10 +301,10 @@ def _until(end: str, printed: bytes, begin: int) -> bytes | None:
 
 def _cpu_seconds(text: str) -> float | None:
     """`0m1.250s,0m0.500s` (user, system) is 1.75; None for any other form."""
-    parts = _MINUTES_AND_SECONDS.findall(text)
-    if len(parts) != 2:
+    times = _MINUTES_AND_SECONDS.findall(text)
+    if len(times) != 2:
         return None
-    return sum(60 * int(minutes) + float(seconds) for minutes, seconds in parts)
+    return sum(60 * int(minutes) + float(seconds) for minutes, seconds in times)
 
 
 def _seconds(text: str) -> float:
@@ -322,9 +322,9 @@ def _end(started: str, finished: str) -> float:
     return begun + counted if abs(ended - begun - counted) > CLOCK_WAS_SET_SECONDS else ended
 
 
-def _cannot_write(folder: str, answer: Answer) -> TargetProblem:
-    message = answer.stderr.decode(errors="replace").strip()
-    if answer.exit_status == DISK_FULL:
+def _cannot_write(folder: str, reply: Answer) -> TargetProblem:
+    message = reply.stderr.decode(errors="replace").strip()
+    if reply.exit_status == DISK_FULL:
         return disk_full(folder, message)
     return ServerFault(
         _("Cannot write to %(folder)s: %(said)s"),
@@ -335,26 +335,26 @@ def _cannot_write(folder: str, answer: Answer) -> TargetProblem:
     )
 
 
-def disk_too_small(where: str, *, needed: int, free: int) -> ServerFault:
+def disk_too_small(folder: str, *, needed: int, free: int) -> ServerFault:
     """Less is free below a folder than the scale needs (bytes)."""
     fault = ServerFault(
         _("The scale needs %(needed)s GB below %(path)s; %(free)s GB are free."),
         code="disk_too_small",
         remedy=_("Choose a smaller scale, free space, or use another base directory."),
         needed=f"{needed / 1e9:.1f}",
-        path=where,
+        path=folder,
         free=f"{free / 1e9:.1f}",
     )
     fault.needed_bytes = needed
     return fault
 
 
-def disk_full(where: str, found: str) -> TargetProblem:
+def disk_full(folder: str, output: str) -> TargetProblem:
     """The disk under the base directory is full."""
     return ServerFault(
         _("The disk is full at %(where)s: %(found)s"),
         code="disk_full",
         remedy=_("Free space on the server, choose a smaller scale, or another base directory."),
-        where=where,
-        found=found.strip()[-500:],
+        where=folder,
+        found=output.strip()[-500:],
     )

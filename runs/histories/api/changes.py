@@ -91,7 +91,9 @@ class DecisionSerializer(serializers.Serializer[Any]):
     the same decision, as in the inbox.
     """
 
-    decision = serializers.ChoiceField(choices=[(each.value, each.label) for each in DECISIONS])
+    decision = serializers.ChoiceField(
+        choices=[(change_decision.value, change_decision.label) for change_decision in DECISIONS]
+    )
     note = serializers.CharField(required=False, default="", allow_blank=True, max_length=2000)
     of = serializers.ChoiceField(choices=["change", "cause"], default="change")
 
@@ -124,8 +126,8 @@ class ChangeDoor(ReadOnlyDoor[Change]):
     def decision(self, request: Request, pk: str) -> Response:
         """Confirm or dismiss a change, or its cause; later analyses keep the decision."""
         change = self.get_object()
-        given = doors.taken(DecisionSerializer, request)
-        fields = dict(given.validated_data)
+        body = doors.taken(DecisionSerializer, request)
+        fields = dict(body.validated_data)
         decide = changes.decide_cause if fields.pop("of") == "cause" else changes.decide
         decide(change=change, by=person(request), **fields)
         return self.shown()
@@ -223,20 +225,20 @@ class WebhookDoor(ReadOnlyDoor[Webhook]):
     )
     def create(self, request: Request) -> Response:
         """Make a webhook of the token's project."""
-        given = doors.taken(NewWebhookSerializer, request)
+        body = doors.taken(NewWebhookSerializer, request)
         token = request.auth
         project = token.project if isinstance(token, Token) else projects.default()
         permissions.require(reader(request), Right.WEBHOOKS, project)
-        made = webhooks.create(project=project, **given.validated_data)
+        new_webhook = webhooks.create(project=project, **body.validated_data)
         # The secret is in this answer only.
-        answer = {**WebhookSerializer(made.webhook).data, "secret": made.secret}
-        return Response(answer, status.HTTP_201_CREATED)
+        webhook_data = {**WebhookSerializer(new_webhook.webhook).data, "secret": new_webhook.secret}
+        return Response(webhook_data, status.HTTP_201_CREATED)
 
     @extend_schema(request=ChangedWebhookSerializer)
     def partial_update(self, request: Request, pk: str) -> Response:
         """Change the address or the events, or switch it off and on."""
-        given = doors.taken(ChangedWebhookSerializer, request)
-        changed = webhooks.change(webhook=self.get_object(), **given.validated_data)
+        body = doors.taken(ChangedWebhookSerializer, request)
+        changed = webhooks.change(webhook=self.get_object(), **body.validated_data)
         return Response(WebhookSerializer(changed).data)
 
     def destroy(self, request: Request, pk: str) -> Response:
@@ -255,5 +257,10 @@ class WebhookDoor(ReadOnlyDoor[Webhook]):
     @action(detail=True, methods=["get"], pagination_class=None)
     def deliveries(self, request: Request, pk: str) -> Response:
         """Give the last hundred reports and their outcome, the newest first."""
-        found = webhook_selectors.deliveries(self.get_object())[:100]
-        return Response([WebhookDeliverySerializer(each).data for each in found])
+        webhook_deliveries = webhook_selectors.deliveries(self.get_object())[:100]
+        return Response(
+            [
+                WebhookDeliverySerializer(webhook_delivery).data
+                for webhook_delivery in webhook_deliveries
+            ]
+        )

@@ -55,17 +55,17 @@ class ExpectedSerializer(StrictSerializer):
 @transaction.atomic
 def expect(request: Request, campaign: Campaign) -> None:
     """Keep what the request says. Raises ValidationError."""
-    found = doors.taken(ExpectedSerializer, request).validated_data
+    fields = doors.taken(ExpectedSerializer, request).validated_data
     # A branch that no run is of would empty the history.
-    if (ref := found.get("tracked_ref")) and not revisions.is_branch(campaign, ref):
+    if (ref := fields.get("tracked_ref")) and not revisions.is_branch(campaign, ref):
         message = _("No run of the campaign is of the branch “%(ref)s”.") % {"ref": ref}
         raise ValidationError({"tracked_ref": [ErrorDetail(message, "unknown_ref")]})
-    if "expected_every" in found:
-        seconds = found["expected_every"]
+    if "expected_every" in fields:
+        seconds = fields["expected_every"]
         every = None if seconds is None else timedelta(seconds=seconds)
         watchdog.expect(campaign=campaign, every=every)
-    if "tracked_ref" in found:
-        watchdog.track(campaign=campaign, ref=found["tracked_ref"])
+    if "tracked_ref" in fields:
+        watchdog.track(campaign=campaign, ref=fields["tracked_ref"])
 
 
 Shape = serializers.Serializer[Any]
@@ -146,28 +146,28 @@ class HistoryDoor(QueryDoor):
     )
     def get(self, request: Request) -> Response:
         """Give the points over revisions, in the order of their commits, or over days (UTC)."""
-        given = request.query_params
-        if "campaign" not in given:
+        query = request.query_params
+        if "campaign" not in query:
             raise doors.refuse("campaign", "required", _("Name the campaign."))
-        levels = [doors.level(text) for text in given.getlist("level")]
+        levels = [doors.level(text) for text in query.getlist("level")]
         try:
-            campaign = sides.campaign_of(given["campaign"], reader=reader(request))
+            campaign = sides.campaign_of(query["campaign"], reader=reader(request))
         except BadSide as error:
             raise doors.refuse(error.parameter, error.code, error.message) from error
-        metric = _metric(given["metric"], campaign) if "metric" in given else None
-        found = histories.histories(
+        metric = _metric(query["metric"], campaign) if "metric" in query else None
+        histories_of_metric = histories.histories(
             campaign,
             metric=metric,
             levels=levels,
-            ref=given.get("ref", ""),
+            ref=query.get("ref", ""),
             skip=doors.skipped(request, "older"),
         )
-        return Response(HistorySerializer(found).data)
+        return Response(HistorySerializer(histories_of_metric).data)
 
 
 def _metric(name: str, campaign: Campaign) -> Metric:
-    found = metrics.named(name, campaign)
-    if found is None:
+    metric = metrics.named(name, campaign)
+    if metric is None:
         message = _("There is no metric %(name)s.") % {"name": name}
         raise doors.refuse("metric", "unknown_metric", message)
-    return found
+    return metric

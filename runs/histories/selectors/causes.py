@@ -71,32 +71,34 @@ class Cause:
     @property
     def since(self) -> str:
         """The commit, else the day."""
-        revision, at = self.first.cell.revision, self.first.run.started_at
-        return str(revision) if revision or at is None else f"{at:%Y-%m-%d}"
+        revision, moment = self.first.cell.revision, self.first.run.started_at
+        return str(revision) if revision or moment is None else f"{moment:%Y-%m-%d}"
 
     def of(self, word: str) -> "Cause | None":
         """Those of one kind or verdict; None without any."""
-        own = tuple(each for each in self.changes if word in (each.kind, each.verdict))
-        return Cause(own, self.measured) if own else None
+        own_changes = tuple(
+            change for change in self.changes if word in (change.kind, change.verdict)
+        )
+        return Cause(own_changes, self.measured) if own_changes else None
 
     @property
     def is_machine(self) -> bool:
         """Whether it is the machine's: it changed, or most series of a suite moved with it."""
-        return any(each.kind == Change.Kind.MACHINE for each in self.changes)
+        return any(change.kind == Change.Kind.MACHINE for change in self.changes)
 
     @property
     def facts(self) -> list[str]:
         """What is known to have changed on the machine: "CPU model: Xeon A → Xeon B"."""
-        found: dict[str, None] = {}
+        descriptions: dict[str, None] = {}
         for change in self.changes:
-            for each in change.facts:
+            for fact in change.facts:
                 sides = [
-                    ", ".join(series_labels.fact_value(each["name"], value) for value in each[side])
+                    ", ".join(series_labels.fact_value(fact["name"], value) for value in fact[side])
                     for side in ("before", "after")
                 ]
-                name = series_labels.fact(each["kind"], each["name"])
-                found[f"{name}: {sides[0]} → {sides[1]}"] = None
-        return list(found)
+                name = series_labels.fact(fact["kind"], fact["name"])
+                descriptions[f"{name}: {sides[0]} → {sides[1]}"] = None
+        return list(descriptions)
 
     @property
     def again(self) -> str:
@@ -117,19 +119,21 @@ class Cause:
 
     @property
     def _lines(self) -> list[str]:
-        found = by_key(((each.metric_id, each.verdict), each) for each in self.changes)
+        changes_by_metric = by_key(
+            ((change.metric_id, change.verdict), change) for change in self.changes
+        )
         # The greatest come first; a commit that moves a whole suite is no list of its metrics.
-        groups = list(found.values())
-        shown = groups if len(groups) <= MOST_LINES else groups[:SHOWN_LINES]
-        return [*map(self._line, shown), *_of_others(groups[len(shown) :])]
+        groups = list(changes_by_metric.values())
+        shown_groups = groups if len(groups) <= MOST_LINES else groups[:SHOWN_LINES]
+        return [*map(self._line, shown_groups), *_of_others(groups[len(shown_groups) :])]
 
-    def _line(self, own: Sequence[Change]) -> str:
-        metric = own[0].metric
+    def _line(self, changes_of_line: Sequence[Change]) -> str:
+        metric = changes_of_line[0].metric
         words = {
             "metric": metric_label(metric),
-            "number": len({each.cell.series_key for each in own}),
-            "of": max(self.measured.get(metric.pk, 0), len(own)),
-            "size": _sized(own),
+            "number": len({change.cell.series_key for change in changes_of_line}),
+            "of": max(self.measured.get(metric.pk, 0), len(changes_of_line)),
+            "size": _sized(changes_of_line),
         }
         if words["number"] == 1:
             return _("%(metric)s: %(size)s") % words
@@ -138,22 +142,30 @@ class Cause:
 
 def _of_others(groups: Sequence[Sequence[Change]]) -> list[str]:
     """One line for each verdict and direction of further metrics: "27 more metrics: 8 to 17 %"."""
-    found = by_key(((own[0].verdict, own[0].metric.direction), own) for own in groups)
+    groups_of_others = by_key(
+        ((changes[0].verdict, changes[0].metric.direction), changes) for changes in groups
+    )
     return [
         ngettext(
             "and %(number)d more metric: %(size)s",
             "and %(number)d more metrics: %(size)s",
             len(changes),
         )
-        % {"number": len(changes), "size": _sized([each for own in changes for each in own])}
-        for changes in found.values()
+        % {
+            "number": len(changes),
+            "size": _sized([change for changes in changes for change in changes]),
+        }
+        for changes in groups_of_others.values()
     ]
 
 
-def _sized(own: Sequence[Change]) -> str:
+def _sized(changes_of_line: Sequence[Change]) -> str:
     """How large, and whether that is better: "44 to 49 % more (slower)", "7.2 % slower"."""
-    direction = cast(Direction, own[0].metric.direction)
-    size, verdict = printed_size([each.ratio for each in own], direction), own[0].verdict
+    direction = cast(Direction, changes_of_line[0].metric.direction)
+    size, verdict = (
+        printed_size([change.ratio for change in changes_of_line], direction),
+        changes_of_line[0].verdict,
+    )
     word = str(VERDICTS[verdict])
     if direction == "neutral" or word in size:
         return size
@@ -171,18 +183,18 @@ class Page:
 def of(changes: Iterable[Change]) -> list[Cause]:
     """The causes of changes that have what `histories.all_changes` reads. One query, or none."""
     groups = by_key((_key(change), change) for change in changes)
-    counted = _measured([own for own in groups.values() if len(own) > 1])
+    counted = _measured([changes for changes in groups.values() if len(changes) > 1])
     return [
         Cause(
-            tuple(sorted(own, key=_size, reverse=True)),
-            counted.get((own[0].campaign_id, own[0].cell.revision_id), {}),
+            tuple(sorted(changes, key=_size, reverse=True)),
+            counted.get((changes[0].campaign_id, changes[0].cell.revision_id), {}),
         )
-        for own in groups.values()
+        for changes in groups.values()
     ]
 
 
 def page(
-    found: QuerySet[Change], *, number: int, before: int | None = None, to: Reader | None = None
+    changes: QuerySet[Change], *, number: int, before: int | None = None, to: Reader | None = None
 ) -> Page:
     """So many causes of these changes; `before` is the `older` of the page before.
 
@@ -190,23 +202,25 @@ def page(
 
     A cause is where its newest change is, with all others. Four queries at most.
     """
-    found = found.alias(day=DAY).order_by("-pk")
+    changes = changes.alias(day=DAY).order_by("-pk")
     if before is not None:
-        found = found.filter(pk__lt=before).exclude(_is_told(before))
+        changes = changes.filter(pk__lt=before).exclude(_is_told(before))
     most = MOST_CHANGES + 1
-    newest = found[:most] if to is None else projects.newest(found, to=to, number=most)
+    newest = changes[:most] if to is None else projects.newest(changes, to=to, number=most)
     keys = list(newest.values_list("pk", flat=True))
     # To plan the joins of eight tables takes PostgreSQL longer than to find that there is nothing.
     read = list(histories.all_changes().filter(pk__in=keys[:MOST_CHANGES])) if keys else []
-    shown, last = _first(read, number)
-    is_all = len(shown) == len(read) == len(keys)
+    shown_changes, last_key = _first(read, number)
+    is_all = len(shown_changes) == len(read) == len(keys)
     if not is_all:
-        found = found if to is None else projects.visible(found, to=to)
-        known = {_key(change) for change in shown}
-        around = found.filter(_beside(shown)).values_list("pk", flat=True)[: 2 * MOST_CHANGES]
-        beside = histories.all_changes().filter(pk__in=list(around))
-        shown = [each for each in beside if _key(each) in known]
-    return Page(of(shown), None if is_all else last)
+        changes = changes if to is None else projects.visible(changes, to=to)
+        known_keys = {_key(change) for change in shown_changes}
+        around = changes.filter(_beside(shown_changes)).values_list("pk", flat=True)[
+            : 2 * MOST_CHANGES
+        ]
+        neighbours = histories.all_changes().filter(pk__in=list(around))
+        shown_changes = [change for change in neighbours if _key(change) in known_keys]
+    return Page(of(shown_changes), None if is_all else last_key)
 
 
 def same(change: Change) -> QuerySet[Change]:
@@ -216,19 +230,19 @@ def same(change: Change) -> QuerySet[Change]:
 
 def _first(changes: Sequence[Change], number: int) -> tuple[list[Change], int]:
     """(the changes before the first one of another cause than so many, the last one's number)."""
-    known: set[Hashable] = set()
-    shown: list[Change] = []
+    known_keys: set[Hashable] = set()
+    shown_changes: list[Change] = []
     for change in changes:
-        if len(known | {_key(change)}) > number:
+        if len(known_keys | {_key(change)}) > number:
             break
-        known.add(_key(change))
-        shown.append(change)
-    return shown, shown[-1].pk if shown else 0
+        known_keys.add(_key(change))
+        shown_changes.append(change)
+    return shown_changes, shown_changes[-1].pk if shown_changes else 0
 
 
 def _beside(changes: Sequence[Change]) -> Q:
     """Whether a change is at one of the commits or days of these."""
-    found = Q(pk__in=[])
+    condition = Q(pk__in=[])
     by_campaign: dict[int, tuple[set[int], set[date]]] = defaultdict(lambda: (set(), set()))
     for change in changes:
         revisions, days = by_campaign[change.campaign_id]
@@ -237,10 +251,10 @@ def _beside(changes: Sequence[Change]) -> Q:
         elif (day := _day(change)) is not None:
             days.add(day)
     for campaign, (revisions, days) in by_campaign.items():
-        found |= Q(campaign=campaign, cell__revision__in=revisions)
+        condition |= Q(campaign=campaign, cell__revision__in=revisions)
         if days:
-            found |= Q(campaign=campaign, cell__revision=None, day__in=days)
-    return found
+            condition |= Q(campaign=campaign, cell__revision=None, day__in=days)
+    return condition
 
 
 def _is_told(before: int) -> Exists:
@@ -257,30 +271,32 @@ def _measured(groups: Collection[Sequence[Change]]) -> dict[tuple[int, int | Non
     """How many conditions were measured at each commit, by metric."""
     if not groups:
         return {}
-    wanted = Q(pk__in=[])
-    for own in groups:
-        wanted |= Q(cell__campaign=own[0].campaign_id, cell__revision=own[0].cell.revision_id)
+    condition = Q(pk__in=[])
+    for changes in groups:
+        condition |= Q(
+            cell__campaign=changes[0].campaign_id, cell__revision=changes[0].cell.revision_id
+        )
     rows = (
-        CellSummary.objects.filter(wanted)
+        CellSummary.objects.filter(condition)
         .order_by()
         .values_list("cell__campaign", "cell__revision", "metric")
         .annotate(number=Count("cell__series_key", distinct=True))
     )
-    found: dict[tuple[int, int | None], dict[int, int]] = defaultdict(dict)
+    numbers_of: dict[tuple[int, int | None], dict[int, int]] = defaultdict(dict)
     for campaign, revision, metric, number in rows:
-        found[campaign, revision][metric] = number
-    return found
+        numbers_of[campaign, revision][metric] = number
+    return numbers_of
 
 
 def _key(change: Change) -> Hashable:
     revision = change.cell.revision_id
-    place = _day(change) if revision is None else revision
-    return change.campaign_id, revision is None, place, change.decision
+    place_of_change = _day(change) if revision is None else revision
+    return change.campaign_id, revision is None, place_of_change, change.decision
 
 
 def _day(change: Change) -> date | None:
-    at = change.run.started_at
-    return at.astimezone(UTC).date() if at else None
+    started_at = change.run.started_at
+    return started_at.astimezone(UTC).date() if started_at else None
 
 
 def _size(change: Change) -> float:

@@ -75,24 +75,26 @@ def histories(
     ref = ref or campaign.tracked_ref
     if metric is None:
         return Histories(campaign, None, ref)
-    found = _series(campaign, levels)
-    shown = dict(list(found.items())[:MOST_SERIES])
-    number = min(WINDOW, WINDOW_OF_ALL // max(len(shown), 1))
-    window = history_points.newest(campaign, list(shown), ref=ref, number=number, skip=skip)
-    points = history_points.of(campaign, metric, list(shown), ref=ref, window=window)
-    cells = {point.cell for each in points.values() for point in each}
-    listed = changes(campaign, metric, list(shown), cells if window.is_part else None)
-    known = by_key((change.cell.series_key, change) for change in listed)
-    each = most // max(len(points), 1)
-    made = [
-        _history(key, shown[key], points[key], known[key], each) for key in shown if key in points
+    series_found = _series(campaign, levels)
+    series_shown = dict(list(series_found.items())[:MOST_SERIES])
+    number = min(WINDOW, WINDOW_OF_ALL // max(len(series_shown), 1))
+    window = history_points.newest(campaign, list(series_shown), ref=ref, number=number, skip=skip)
+    points = history_points.of(campaign, metric, list(series_shown), ref=ref, window=window)
+    cells = {point.cell for history_points in points.values() for point in history_points}
+    change_list = changes(campaign, metric, list(series_shown), cells if window.is_part else None)
+    changes_of = by_key((change.cell.series_key, change) for change in change_list)
+    points_each = most // max(len(points), 1)
+    histories_made = [
+        _history(key, series_shown[key], points[key], changes_of[key], points_each)
+        for key in series_shown
+        if key in points
     ]
     return Histories(
         campaign,
         metric,
         ref,
-        _with_runs(made),
-        more=len(found) - len(shown),
+        _with_runs(histories_made),
+        more=len(series_found) - len(series_shown),
         older=skip + number if window.has_older else None,
         newer=max(0, skip - number) if skip else None,
     )
@@ -104,12 +106,14 @@ def skipped(text: str) -> int | None:
 
 
 def _series(campaign: Campaign, levels: Sequence[tuple[str, str]]) -> dict[str, Mapping[str, Any]]:
-    found = {}
+    series_found = {}
     for cell in history_points.series(campaign):
-        under = ({series_cells.VERSION: cell.version} if cell.version else {}) | cell.levels
-        if series_cells.have_levels(under, levels):
-            found[cell.series_key] = under
-    return dict(sorted(found.items(), key=lambda each: _by_value(each[1])))
+        all_levels = ({series_cells.VERSION: cell.version} if cell.version else {}) | cell.levels
+        if series_cells.have_levels(all_levels, levels):
+            series_found[cell.series_key] = all_levels
+    return dict(
+        sorted(series_found.items(), key=lambda key_and_levels: _by_value(key_and_levels[1]))
+    )
 
 
 _NUMBER = re.compile("[0-9]{1,20}")
@@ -120,7 +124,7 @@ def _by_value(levels: Mapping[str, Any]) -> list[tuple[str, bool, float, str]]:
     return [
         (name, False, level, "")
         if isinstance(level, int | float)
-        else (name, True, 0, _NUMBER.sub(lambda found: found[0].zfill(20), str(level)))
+        else (name, True, 0, _NUMBER.sub(lambda match: match[0].zfill(20), str(level)))
         for name, level in sorted(levels.items())
     ]
 
@@ -128,8 +132,8 @@ def _by_value(levels: Mapping[str, Any]) -> list[tuple[str, bool, float, str]]:
 def all_changes() -> QuerySet[Change]:
     """Every change with what its row shows, the newest first."""
     related = ("cell__campaign__scenario", "cell__revision", "metric", "run", "decided_by")
-    found = Change.objects.select_related(*related).defer("run__plan")
-    return found.order_by("-pk")
+    own_fields = Change.objects.select_related(*related).defer("run__plan")
+    return own_fields.order_by("-pk")
 
 
 def standing(campaign: Campaign) -> QuerySet[Change]:
@@ -153,15 +157,15 @@ def changes(
 ) -> list[Change]:
     """The changes of these histories, in the order in which they were found. One query."""
     own = [field.attname for field in Change._meta.concrete_fields]
-    found = Change.objects.filter(
+    changes_found = Change.objects.filter(
         metric=metric, campaign=campaign, cell__series_key__in=keys
     ).select_related("cell__revision", "run", "decided_by")
     if cells is not None:
-        found = found.filter(history_points.among(cells, Change))
-    listed = list(found.only(*own, *_SHOWN).order_by("pk"))
-    for change in listed:
+        changes_found = changes_found.filter(history_points.among(cells, Change))
+    change_list = list(changes_found.only(*own, *_SHOWN).order_by("pk"))
+    for change in change_list:
         change.metric, change.cell.campaign = metric, campaign
-    return listed
+    return change_list
 
 
 def place(change: Change, points: Sequence[HistoryPoint]) -> int | None:
@@ -182,33 +186,42 @@ def _history(
     key: str,
     levels: Mapping[str, Any],
     points: Sequence[HistoryPoint],
-    known: Sequence[Change],
+    known_changes: Sequence[Change],
     most: int,
 ) -> History:
     """The history with at most this many points, including those of its changes and spikes."""
-    marked = {at for change in known if (at := place(change, points)) is not None}
-    kept = sorted({*thin([point.median for point in points], most), *marked})
+    marked = {
+        position_of_change
+        for change in known_changes
+        if (position_of_change := place(change, points)) is not None
+    }
+    kept_positions = sorted({*thin([point.median for point in points], most), *marked})
     return History(
         key=key,
         levels=levels,
-        points=tuple(points[position] for position in kept),
+        points=tuple(points[position] for position in kept_positions),
         total=len(points),
-        changes=tuple(known),
+        changes=tuple(known_changes),
     )
 
 
-def _with_runs(made: Sequence[History]) -> tuple[History, ...]:
+def _with_runs(histories_made: Sequence[History]) -> tuple[History, ...]:
     """The same with the first run of each point that was kept."""
-    cells = {point.cell for each in made for point in each.points if point.run is None}
+    cells = {
+        point.cell for history in histories_made for point in history.points if point.run is None
+    }
     runs = history_points.first_runs(cells) if cells else {}
     return tuple(
-        replace(each, points=tuple(_with_run(point, runs.get(point.cell)) for point in each.points))
-        for each in made
+        replace(
+            history,
+            points=tuple(_with_run(point, runs.get(point.cell)) for point in history.points),
+        )
+        for history in histories_made
     )
 
 
-def _with_run(point: HistoryPoint, first: FirstRun | None) -> HistoryPoint:
-    return point._replace(run=first.run, first=first) if first else point
+def _with_run(point: HistoryPoint, first_run: FirstRun | None) -> HistoryPoint:
+    return point._replace(run=first_run.run, first=first_run) if first_run else point
 
 
 # More lines in one chart are unreadable: the newest stay.
@@ -234,43 +247,46 @@ def host_changes(series: Sequence[History]) -> dict[str, tuple[HostChange, ...]]
     A point is represented by its first run. A fact that a run does not state is not a change: the
     next run is compared with the last one that stated it.
     """
-    points = [point for each in series for point in each.points]
-    known = {each.first.run: each.first[1:] for each in points if each.first}
-    others = {each.run for each in points if each.run} - known.keys()
-    rows = Run.objects.filter(pk__in=others).order_by()
-    listed = rows.values_list("pk", "hardware_id", "environment_id")
-    known |= {pk: (hardware, environment) for pk, hardware, environment in listed}
-    hardware = _profiles(HardwareProfile, {hard for hard, _env in known.values()})
-    environments = _profiles(Environment, {env for _hard, env in known.values()})
-    found = {each.key: _changes_of_host(each, known, (hardware, environments)) for each in series}
-    return {key: tuple(changes[-MOST_LINES:]) for key, changes in found.items()}
+    points = [point for history in series for point in history.points]
+    profiles_of = {runs.first.run: runs.first[1:] for runs in points if runs.first}
+    other_runs = {runs.run for runs in points if runs.run} - profiles_of.keys()
+    rows = Run.objects.filter(pk__in=other_runs).order_by()
+    profile_keys = rows.values_list("pk", "hardware_id", "environment_id")
+    profiles_of |= {pk: (hardware, environment) for pk, hardware, environment in profile_keys}
+    hardware = _profiles(HardwareProfile, {hard for hard, _env in profiles_of.values()})
+    environments = _profiles(Environment, {env for _hard, env in profiles_of.values()})
+    changes_of = {
+        history.key: _changes_of_host(history, profiles_of, (hardware, environments))
+        for history in series
+    }
+    return {key: tuple(changes[-MOST_LINES:]) for key, changes in changes_of.items()}
 
 
 def _changes_of_host(
     history: History,
-    known: Mapping[int, Known],
+    profiles_of: Mapping[int, Known],
     profiles: tuple[Mapping[int, Profile], Mapping[int, Profile]],
 ) -> list[HostChange]:
-    found = []
-    last: list[int | None] = [None, None]
+    host_changes_found = []
+    last_keys: list[int | None] = [None, None]
     for point in history.points:
         differing: list[Difference] = []
-        for place, now in enumerate(known.get(point.run or 0, (None, None))):
-            before = last[place]
+        for index, now in enumerate(profiles_of.get(point.run or 0, (None, None))):
+            before = last_keys[index]
             if now is None:
                 continue
             if before is not None and before != now:
-                differing += differences(profiles[place][before], profiles[place][now])
-            last[place] = now
+                differing += differences(profiles[index][before], profiles[index][now])
+            last_keys[index] = now
         if differing and point.run:
-            found.append(HostChange(point.at, point.run, tuple(differing)))
-    return found
+            host_changes_found.append(HostChange(point.at, point.run, tuple(differing)))
+    return host_changes_found
 
 
 def _profiles(model: Any, keys: set[int | None]) -> dict[int, Profile]:
     """One query, and none if nothing could have changed."""
-    wanted = keys - {None}
-    return dict(model.objects.in_bulk(wanted)) if len(wanted) > 1 else {}
+    known_keys = keys - {None}
+    return dict(model.objects.in_bulk(known_keys)) if len(known_keys) > 1 else {}
 
 
 @dataclass(frozen=True)
@@ -294,14 +310,14 @@ def badge(campaign: Campaign, *, base: str = "", metric: str = "", reader: Reade
         pair = sides.both(base, "", campaign=campaign.slug, reader=reader)
     except BadSide:
         return Badge(None)
-    found = gate.between(*pair, Criteria(metrics=(metric,) if metric else ()))
-    return Badge(found.overall, _behind(found), len(found.rows))
+    verdict = gate.between(*pair, Criteria(metrics=(metric,) if metric else ()))
+    return Badge(verdict.overall, _behind(verdict), len(verdict.rows))
 
 
-def _behind(found: SideVerdict) -> list[Inference]:
+def _behind(side_verdict: SideVerdict) -> list[Inference]:
     rows = [
         row.comparison
-        for row in found.rows
-        if row.comparison.verdict == found.overall and row.comparison.ratio
+        for row in side_verdict.rows
+        if row.comparison.verdict == side_verdict.overall and row.comparison.ratio
     ]
     return sorted(rows, key=lambda row: abs(math.log(row.ratio or 1.0)), reverse=True)

@@ -36,25 +36,33 @@ def changed(change: Change) -> Changed:
     campaign, revision = change.cell.campaign, change.cell.revision
     if revision is None:
         return Changed()
-    named = Revision.objects.filter(
+    revisions_found = Revision.objects.filter(
         project=revision.project_id, sha__in={change.earliest, change.latest}
     )
-    between = {each.sha: each for each in named}
-    first, last = (between.get(sha, revision) for sha in (change.earliest, change.latest))
-    before = _cells(change, revisions.last(campaign, first, campaign.tracked_ref, AROUND))
-    after = _cells(change, [last, *revisions.following(campaign, last, AROUND - 1)])
-    under = comparability.of_cells([*before, *after])
+    between = {revision.sha: revision for revision in revisions_found}
+    first_revision, last_revision = (
+        between.get(sha, revision) for sha in (change.earliest, change.latest)
+    )
+    before = _cells(change, revisions.last(campaign, first_revision, campaign.tracked_ref, AROUND))
+    after = _cells(
+        change, [last_revision, *revisions.following(campaign, last_revision, AROUND - 1)]
+    )
+    comparability_known = comparability.of_cells([*before, *after])
     pairs = [
-        {each.name: each for each in under.judgement(one, other).differing}
-        for one, other in itertools.product(before, after)
+        {
+            differing.name: differing
+            for differing in comparability_known.judgement(base_cell, head_cell).differing
+        }
+        for base_cell, head_cell in itertools.product(before, after)
     ]
-    own = [
-        each
-        for each in (pairs[0].values() if pairs else ())
-        if each.kind in OF_MACHINE and all(each.name in found for found in pairs)
+    differing_facts = [
+        differing
+        for differing in (pairs[0].values() if pairs else ())
+        if differing.kind in OF_MACHINE
+        and all(differing.name in differing_of_pair for differing_of_pair in pairs)
     ]
-    facts = _as_stated(own, before[0], after[0]) if own else ()
-    return Changed(facts, any(each.weight == "forbids" for each in own))
+    facts = _as_stated(differing_facts, before[0], after[0]) if differing_facts else ()
+    return Changed(facts, any(differing.weight == "forbids" for differing in differing_facts))
 
 
 def _as_stated(facts: Sequence[Differing], before: int, after: int) -> tuple[dict[str, Any], ...]:
@@ -64,41 +72,48 @@ def _as_stated(facts: Sequence[Differing], before: int, after: int) -> tuple[dic
         "hardware": HardwareProfile.objects.in_bulk({runs[cell].hardware or 0 for cell in runs}),
         "environment": Environment.objects.in_bulk({runs[cell].environment or 0 for cell in runs}),
     }
-    found = []
-    for each in facts:
+    stated_facts = []
+    for differing in facts:
         sides = {}
-        for side, cell, judged in (("before", before, each.base), ("after", after, each.head)):
-            profile = profiles[each.kind].get(getattr(runs[cell], each.kind) or 0)
-            stated = getattr(profile, each.name, None)
+        for side, cell, judged in (
+            ("before", before, differing.base),
+            ("after", after, differing.head),
+        ):
+            profile = profiles[differing.kind].get(getattr(runs[cell], differing.kind) or 0)
+            stated = getattr(profile, differing.name, None)
             is_same = len(judged) == 1 and str(stated).lower() == str(judged[0]).lower()
             sides[side] = [stated] if is_same else list(judged)
-        found.append({"kind": each.kind, "name": each.name, **sides})
-    return tuple(found)
+        stated_facts.append({"kind": differing.kind, "name": differing.name, **sides})
+    return tuple(stated_facts)
 
 
-def _cells(change: Change, made: Sequence[Revision]) -> list[int]:
+def _cells(change: Change, revisions_wanted: Sequence[Revision]) -> list[int]:
     """The cells of the change's series at these commits."""
     cells = Cell.objects.filter(
-        campaign=change.campaign_id, series_key=change.cell.series_key, revision__in=made
+        campaign=change.campaign_id,
+        series_key=change.cell.series_key,
+        revision__in=revisions_wanted,
     )
     return list(cells.values_list("pk", flat=True))
 
 
-def again(found: Iterable[Cause]) -> dict[str, dict[str, str]]:
+def again(causes: Iterable[Cause]) -> dict[str, dict[str, str]]:
     """By commit what the form of a bisection is asked, for causes on the machine of a server here.
 
     Two queries and those of the parent of each; none without causes of a machine.
     """
-    wanted = [cause for cause in found if cause.is_machine and cause.first.run.hardware_id]
-    if not wanted:
+    machine_causes = [cause for cause in causes if cause.is_machine and cause.first.run.hardware_id]
+    if not machine_causes:
         return {}
     servers = list(Server.objects.filter(hardware__isnull=False).select_related("hardware"))
-    profiles = HardwareProfile.objects.in_bulk({each.first.run.hardware_id for each in wanted})
-    known = {_named_by(server.hardware): server.slug for server in servers if server.hardware}
+    profiles = HardwareProfile.objects.in_bulk(
+        {cause.first.run.hardware_id for cause in machine_causes}
+    )
+    server_of = {_named_by(server.hardware): server.slug for server in servers if server.hardware}
     chosen: dict[str, dict[str, str]] = {}
-    for cause in wanted:
+    for cause in machine_causes:
         campaign, revision = cause.first.cell.campaign, cause.first.cell.revision
-        server = known.get(_named_by(profiles[cause.first.run.hardware_id or 0]))
+        server = server_of.get(_named_by(profiles[cause.first.run.hardware_id or 0]))
         if revision is None or server is None:
             continue
         ref = campaign.tracked_ref or revision.ref

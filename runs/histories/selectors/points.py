@@ -126,9 +126,9 @@ def newest(
     What was measured without a commit is in no window.
     """
     values = {"campaign": campaign.pk, "keys": list(keys), "ref": ref}
-    found = queries.rows(_NEWEST, {**values, "number": number, "skip": skip}, of=Cell)
-    cells = tuple(cell for cell, is_beyond in found if not is_beyond)
-    return Window(cells, len(cells) < len(found), skip)
+    cell_rows = queries.rows(_NEWEST, {**values, "number": number, "skip": skip}, of=Cell)
+    cells = tuple(cell for cell, is_beyond in cell_rows if not is_beyond)
+    return Window(cells, len(cells) < len(cell_rows), skip)
 
 
 def among(cells: Collection[int], model: type[CellSummary | Change]) -> RawSQL:
@@ -167,38 +167,40 @@ def of(
     )
     if since:
         rows = rows.alias(made_at=OF_CELL).filter(made_at__gte=since)
-    found = _revisions(rows, ref)
-    days = _days(campaign, metric, [key for key in keys if key not in found], since)
-    return {**days, **found}
+    points_of = _revisions(rows, ref)
+    days = _days(campaign, metric, [key for key in keys if key not in points_of], since)
+    return {**days, **points_of}
 
 
 def first_runs(cells: Collection[int]) -> dict[int, FirstRun]:
     """The first finished run of each cell that has one. One query."""
-    found = queries.rows(_FIRST_RUNS, (list(cells), Run.State.FINISHED.value), of=Run)
-    return {cell: FirstRun(*first) for cell, *first in found}
+    run_rows = queries.rows(_FIRST_RUNS, (list(cells), Run.State.FINISHED.value), of=Run)
+    return {cell: FirstRun(*run_columns) for cell, *run_columns in run_rows}
 
 
 def _revisions(rows: QuerySet[CellSummary], ref: str) -> Points:
     if ref:
-        further = RevisionRef.objects.filter(revision=OuterRef("cell__revision"), ref=ref)
-        rows = rows.filter(Q(cell__revision__ref=ref) | Q(Exists(further)))
+        further_refs = RevisionRef.objects.filter(revision=OuterRef("cell__revision"), ref=ref)
+        rows = rows.filter(Q(cell__revision__ref=ref) | Q(Exists(further_refs)))
     of_cell = ("cell__series_key", "cell_id", "n", "median", "minimum", "maximum")
     of_revision = ("cell__revision__sha", "cell__revision__ref", "cell__revision__url")
     ordered = rows.order_by(OF_CELL, "cell__revision_id")
-    found: Points = defaultdict(list)
+    points_of: Points = defaultdict(list)
     parents: dict[str, list[str]] = {}
     refs: dict[str, str] = {}
-    for key, cell, n, median, low, high, sha, branch, url, of_sha, at in ordered.values_list(
+    for key, cell, n, median, low, high, sha, branch, url, of_sha, moment in ordered.values_list(
         *of_cell, *of_revision, "cell__revision__parents", OF_CELL
     ):
         parents[sha], refs[sha] = of_sha, branch
-        found[key].append(
-            HistoryPoint(at, cell, n, median, low, high, sha=sha, ref=branch, url=url)
+        points_of[key].append(
+            HistoryPoint(moment, cell, n, median, low, high, sha=sha, ref=branch, url=url)
         )
-    left = left_behind(Commit(sha, ref or refs[sha], of_sha) for sha, of_sha in parents.items())
+    left_shas = left_behind(
+        Commit(sha, ref or refs[sha], of_sha) for sha, of_sha in parents.items()
+    )
     return {
-        key: [point for point in by_commit(points, parents) if point.sha not in left]
-        for key, points in found.items()
+        key: [point for point in by_commit(points, parents) if point.sha not in left_shas]
+        for key, points in points_of.items()
     }
 
 
@@ -210,28 +212,30 @@ def by_commit(
     A clock that is wrong, or a commit that was rebased, dates a child before its parent. Such a
     child takes its parent's time, so that the order on the axis is that of the commits.
     """
-    there = {point.sha for point in points}
+    shas = {point.sha for point in points}
     before: dict[str, int] = {}
     after: dict[str, list[str]] = defaultdict(list)
     for point in points:
-        own = {sha for sha in parents.get(point.sha, ()) if sha in there and sha != point.sha}
-        before[point.sha] = len(own)
-        for sha in own:
+        own_parents = {
+            sha for sha in parents.get(point.sha, ()) if sha in shas and sha != point.sha
+        }
+        before[point.sha] = len(own_parents)
+        for sha in own_parents:
             after[sha].append(point.sha)
-    place = {point.sha: number for number, point in enumerate(points)}
+    position_of = {point.sha: number for number, point in enumerate(points)}
     ready = [number for number, point in enumerate(points) if not before[point.sha]]
     heapq.heapify(ready)
-    made: list[HistoryPoint] = []
+    ordered_points: list[HistoryPoint] = []
     while ready:
         point = points[heapq.heappop(ready)]
-        at = max(point.at, made[-1].at) if made else point.at
-        made.append(point._replace(at=at) if at != point.at else point)
+        moment = max(point.at, ordered_points[-1].at) if ordered_points else point.at
+        ordered_points.append(point._replace(at=moment) if moment != point.at else point)
         for sha in after[point.sha]:
             before[sha] -= 1
             if not before[sha]:
-                heapq.heappush(ready, place[sha])
+                heapq.heappush(ready, position_of[sha])
     # Commits that name each other as parents are in no order at all.
-    return made if len(made) == len(points) else list(points)
+    return ordered_points if len(ordered_points) == len(points) else list(points)
 
 
 def _days(

@@ -50,16 +50,16 @@ def of_jobs(campaign: Campaign) -> SuiteJobs:
     if len(series) < suites.LEAST_SERIES:
         return SuiteJobs()
     logs = np.full((len(series), len(places)), np.nan)
-    rows = {each: number for number, each in enumerate(series)}
+    rows = {mark: number for number, mark in enumerate(series)}
     for key, metric, revision, median in _medians(campaign, list(places), series):
         if (row := rows.get((key, metric))) is not None:
             logs[row, places[revision][0]] = series[key, metric] * math.log(median)
-    found = suites.of_jobs(logs, [key for key, _metric in series])
-    if found is None:
+    suite = suites.of_jobs(logs, [key for key, _metric in series])
+    if suite is None:
         return SuiteJobs()
     return SuiteJobs(
-        {sha: float(found.part[number]) for number, sha in places.values()},
-        frozenset(sha for number, sha in places.values() if number in found.moves),
+        {sha: float(suite.part[number]) for number, sha in places.values()},
+        frozenset(sha for number, sha in places.values() if number in suite.moves),
     )
 
 
@@ -67,20 +67,20 @@ def _series(campaign: Campaign, among: Sequence[int]) -> dict[Series, int]:
     """The series of the newest commits, each with its sign."""
     newest = Cell.objects.filter(campaign=campaign, revision__in=among[-2:]).exclude(series_key="")
     stored = CellSummary.objects.filter(cell__in=newest, median__gt=0).select_related("metric")
-    found = list(
+    keys_found = list(
         stored.order_by("cell__series_key", "metric")
         .values_list("cell__series_key", "metric")
         .distinct()
     )
-    known = Metric.objects.in_bulk({metric for _key, metric in found})
-    primary = metrics.primary_name(campaign, known.values())
-    listed = {
-        (key, metric): sign(known[metric])
-        for key, metric in found
-        if metrics.is_speed(known[metric])
-        and (known[metric].project_id is not None or known[metric].name == primary)
+    metric_of = Metric.objects.in_bulk({metric for _key, metric in keys_found})
+    primary = metrics.primary_name(campaign, metric_of.values())
+    signs = {
+        (key, metric): sign(metric_of[metric])
+        for key, metric in keys_found
+        if metrics.is_speed(metric_of[metric])
+        and (metric_of[metric].project_id is not None or metric_of[metric].name == primary)
     }
-    return dict(list(listed.items())[:MOST_SERIES])
+    return dict(list(signs.items())[:MOST_SERIES])
 
 
 def _medians(

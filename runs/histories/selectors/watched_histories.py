@@ -48,10 +48,10 @@ def watched(
     """
     since = _since(campaign, key, cells)
     for metric in _metrics(cells):
-        found = history_points.of(
+        history_found = history_points.of(
             campaign, metric, [key], ref=campaign.tracked_ref, since=since
         ).get(key, [])
-        points = tuple(point for point in found if point.minimum > 0)
+        points = tuple(point for point in history_found if point.minimum > 0)
         if points:
             single = _single_values(points[-SINGLE_VALUES:], metric)
             yield Watched(
@@ -62,7 +62,7 @@ def watched(
                 last_is_new=points[-1].cell in cells,
                 jobs=tuple(map(tuple, by_key(single.get(_mark(points[-1]), ())).values())),
                 moves=tuple(
-                    place for place, point in enumerate(points) if point.sha in suite.moves
+                    position for position, point in enumerate(points) if point.sha in suite.moves
                 ),
             )
 
@@ -77,27 +77,28 @@ def _without(
         return values
     factors = [math.exp(-suites.sign(metric) * jobs.get(point.sha, 0.0)) for point in points]
     return tuple(
-        tuple(value * factor for value in own) for own, factor in zip(values, factors, strict=True)
+        tuple(value * factor for value in values_of_point)
+        for values_of_point, factor in zip(values, factors, strict=True)
     )
 
 
 def _metrics(cells: Collection[int]) -> list[Metric]:
     summarised = CellSummary.objects.filter(cell__in=cells).order_by().values("metric")
-    found = Metric.objects.filter(pk__in=summarised)
-    return list(found.exclude(direction=Metric.Direction.NEUTRAL).order_by("name"))
+    metrics = Metric.objects.filter(pk__in=summarised)
+    return list(metrics.exclude(direction=Metric.Direction.NEUTRAL).order_by("name"))
 
 
 def _since(campaign: Campaign, key: str, cells: Collection[int]) -> datetime | None:
     """The start of the window: this many revisions before the oldest one with new runs."""
-    made = [
-        revisions.moment_of(each.revision)
-        for each in Cell.objects.filter(pk__in=cells).select_related("revision")
-        if each.revision is not None
+    moments = [
+        revisions.moment_of(cell.revision)
+        for cell in Cell.objects.filter(pk__in=cells).select_related("revision")
+        if cell.revision is not None
     ]
-    if not made:
+    if not moments:
         return None
     of_series = revisions.tracked(campaign).filter(cells__campaign=campaign, cells__series_key=key)
-    before = of_series.filter(made_at__lt=min(made))  # type: ignore[misc]  # annotated
+    before = of_series.filter(made_at__lt=min(moments))  # type: ignore[misc]  # annotated
     oldest = before.values_list(revisions.MADE_AT, flat=True)[WINDOW + SAME_PLACE :]
     return oldest.first()
 
@@ -133,14 +134,14 @@ def _single_values(points: Sequence[HistoryPoint], metric: Metric) -> dict[Mark,
         rows = rows.filter(
             run__started_at__gte=points[0].at, run__started_at__lt=points[-1].at + timedelta(days=1)
         )
-    found: dict[Mark, list[OfJob]] = defaultdict(list)
+    values_of: dict[Mark, list[OfJob]] = defaultdict(list)
     values = rows.order_by("run_id").values_list(
         "run__cell_id", "run__started_at", "run__labels__job", "value"
     )
-    for cell, at, job, value in values:
-        day = at.astimezone(UTC).date() if by_day and at else None
-        found[cell, day].append((job or "", value))
-    return dict(found)
+    for cell, started_at, job, value in values:
+        day = started_at.astimezone(UTC).date() if by_day and started_at else None
+        values_of[cell, day].append((job or "", value))
+    return dict(values_of)
 
 
 def _known(

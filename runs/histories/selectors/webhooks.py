@@ -13,14 +13,17 @@ SHOWN_DELIVERIES = 10
 
 def webhooks(*, to: Token | User | AnonymousUser) -> QuerySet[Webhook]:
     """Those of a token's project; for a person those of the projects that they maintain."""
-    found = Webhook.objects.select_related("project").order_by("-pk")
-    return permissions.with_right(found, Right.WEBHOOKS, to=to)
+    webhooks_found = Webhook.objects.select_related("project").order_by("-pk")
+    return permissions.with_right(webhooks_found, Right.WEBHOOKS, to=to)
 
 
 def with_deliveries(asker: Token | User | AnonymousUser) -> QuerySet[Webhook]:
     """The same with the newest reports of each, as `recent`."""
     newest = of_each(
-        WebhookDelivery.objects.all(), Webhook.objects.all(), by="webhook", number=SHOWN_DELIVERIES
+        WebhookDelivery.objects.all(),
+        Webhook.objects.all(),
+        foreign_key="webhook",
+        number=SHOWN_DELIVERIES,
     )
     return webhooks(to=asker).prefetch_related(Prefetch("deliveries", newest, to_attr="recent"))
 

@@ -81,7 +81,7 @@ def _find(campaign_id: int, waiting: Sequence[tuple[int, int]]) -> list[Change]:
     campaign = Campaign.objects.select_related("project").filter(pk=campaign_id).first()
     if campaign is None or not lock(campaign_id=campaign_id):
         return []
-    found: list[Change] = []
+    changes_found: list[Change] = []
     if campaign.origin == Origin.UPLOADED:
         suite = suites.of_jobs(campaign)
         stale = {cell for _pk, cell in waiting}
@@ -89,23 +89,23 @@ def _find(campaign_id: int, waiting: Sequence[tuple[int, int]]) -> list[Change]:
         for key, cells in _by_series(
             stale | (_beside(campaign, stale) if suite.parts else set())
         ).items():
-            for each in watched_histories.watched(campaign, key, cells, suite):
-                found += _news(each)
-                watched |= {known.id for known in each.known}
+            for history in watched_histories.watched(campaign, key, cells, suite):
+                changes_found += _news(history)
+                watched |= {known_step.id for known_step in history.known}
         _refute_left(campaign)
-        _mark_machines(suite, watched | {change.pk for change in found})
+        _mark_machines(suite, watched | {change.pk for change in changes_found})
     StaleCell.objects.filter(pk__in=[pk for pk, _cell in waiting]).delete()
-    _tell([change.pk for change in found])
-    return found
+    _tell([change.pk for change in changes_found])
+    return changes_found
 
 
 @transaction.atomic
 def decide_cause(*, change: Change, decision: str, note: str = "", by: User | None = None) -> int:
     """The same decision for all changes of a change's cause that are as it is; returns how many."""
-    own = list(causes.same(change).select_related("cell__campaign"))
-    for each in own:
-        decide(change=each, decision=decision, note=note, by=by)
-    return len(own)
+    own_changes = list(causes.same(change).select_related("cell__campaign"))
+    for own_change in own_changes:
+        decide(change=own_change, decision=decision, note=note, by=by)
+    return len(own_changes)
 
 
 @transaction.atomic
@@ -135,44 +135,48 @@ def lock(*, campaign_id: int) -> bool:
 
 def _beside(campaign: Campaign, cells: Collection[int]) -> set[int]:
     """The cells of the same commits: what their jobs did to all series is known better now."""
-    made = Cell.objects.filter(pk__in=cells).values("revision")
+    cell_revisions = Cell.objects.filter(pk__in=cells).values("revision")
     return set(
-        Cell.objects.filter(campaign=campaign, revision__in=made).values_list("pk", flat=True)
+        Cell.objects.filter(campaign=campaign, revision__in=cell_revisions).values_list(
+            "pk", flat=True
+        )
     )
 
 
 def _by_series(cells: Collection[int]) -> Mapping[str, list[int]]:
-    listed = Cell.objects.filter(pk__in=cells).exclude(series_key="").order_by("pk")
-    return by_key(listed.values_list("series_key", "pk"))
+    cells_with_series = Cell.objects.filter(pk__in=cells).exclude(series_key="").order_by("pk")
+    return by_key(cells_with_series.values_list("series_key", "pk"))
 
 
-def _news(each: Watched) -> list[Change]:
+def _news(history: Watched) -> list[Change]:
     """Store what is new in one history of one metric, and update what is known."""
     news = monitoring.news(
-        each.history,
-        each.known,
-        last_is_new=each.last_is_new,
-        jobs=each.jobs,
-        moves=each.moves,
+        history.history,
+        history.known,
+        last_is_new=history.last_is_new,
+        jobs=history.jobs,
+        moves=history.moves,
     )
     # Before steps move, so that none is in the way of another one.
     refute(changes=Change.objects.filter(pk__in=news.refuted), reason=Change.Reason.LATER_RUNS)
     # What later runs show again is told again.
     _settle(news.reopened, Change.Decision.OPEN)
     for key, step in news.moved:
-        move(key=key, step=step, points=each.points)
+        move(key=key, step=step, points=history.points)
     confirmed = Change.objects.filter(pk__in=news.confirmed, decision=Change.Decision.OPEN)
     confirmed.update(decision=Change.Decision.CONFIRMED)
-    made = [
+    points_and_changes = [
         (
             step.position,
-            Change(kind=Change.Kind.STEP, metric=each.metric, **_figures_of(step, each.points)),
+            Change(
+                kind=Change.Kind.STEP, metric=history.metric, **_figures_of(step, history.points)
+            ),
         )
         for step in news.steps
     ]
     if news.alarm is not None:
-        made.append((news.alarm.position, _raised(news.alarm, each.metric)))
-    return _stored([(each.points[position], change) for position, change in made])
+        points_and_changes.append((news.alarm.position, _raised(news.alarm, history.metric)))
+    return _stored([(history.points[position], change) for position, change in points_and_changes])
 
 
 def move(*, key: int, step: ChangePoint, points: Sequence[HistoryPoint]) -> None:
@@ -181,14 +185,14 @@ def move(*, key: int, step: ChangePoint, points: Sequence[HistoryPoint]) -> None
     If it is not, the place stays, and with it the interval in which the place lies.
     """
     point = points[step.position]
-    first = point.run or history_points.first_runs({point.cell})[point.cell].run
+    first_run = point.run or history_points.first_runs({point.cell})[point.cell].run
     values = _figures_of(step, points)
     change = Change.objects.filter(pk=key)
-    taken = Change.objects.filter(run=first, kind__in=Change.STEPS, metric__change=key)
-    if taken.exclude(pk=key).exists():
+    changes_there = Change.objects.filter(run=first_run, kind__in=Change.STEPS, metric__change=key)
+    if changes_there.exclude(pk=key).exists():
         del values["earliest"], values["latest"]
     else:
-        values |= {"cell_id": point.cell, "run_id": first}
+        values |= {"cell_id": point.cell, "run_id": first_run}
     change.update(**values)
 
 
@@ -217,13 +221,17 @@ def _raised(alarm: Alarm, metric: Metric) -> Change:
     )
 
 
-def _stored(made: Sequence[tuple[HistoryPoint, Change]]) -> list[Change]:
-    runs = history_points.first_runs({point.cell for point, _change in made}) if made else {}
-    for point, change in made:
+def _stored(points_and_changes: Sequence[tuple[HistoryPoint, Change]]) -> list[Change]:
+    runs = (
+        history_points.first_runs({point.cell for point, _change in points_and_changes})
+        if points_and_changes
+        else {}
+    )
+    for point, change in points_and_changes:
         change.cell_id = point.cell
         change.run_id = point.run or runs[point.cell].run
         change.save()
-    return [change for _point, change in made]
+    return [change for _point, change in points_and_changes]
 
 
 def refute(*, changes: QuerySet[Change], reason: str) -> None:
@@ -242,9 +250,9 @@ def _settle(keys: Collection[int], decision: str, reason: str = "") -> None:
 
 def _refute_left(campaign: Campaign) -> None:
     """Refute what began at a commit that its branch has left behind, as after a forced push."""
-    if left := revisions.left(campaign, WINDOW):
-        own = Change.objects.filter(campaign=campaign, cell__revision__sha__in=left)
-        refute(changes=own, reason=Change.Reason.LEFT)
+    if left_shas := revisions.left(campaign, WINDOW):
+        left_changes = Change.objects.filter(campaign=campaign, cell__revision__sha__in=left_shas)
+        refute(changes=left_changes, reason=Change.Reason.LEFT)
 
 
 def _mark_machines(suite: SuiteJobs, keys: Collection[int]) -> None:
@@ -252,13 +260,15 @@ def _mark_machines(suite: SuiteJobs, keys: Collection[int]) -> None:
     undecided = Q(decision=Change.Decision.OPEN, decided_at=None, kind__in=Change.STEPS)
     rows = histories.all_changes().filter(undecided, pk__in=keys) if keys else ()
     for cause in causes.of(rows):
-        seen = machines.changed(cause.first)
-        is_machine = seen.is_forbidden or cause.sha in suite.moves
+        changed = machines.changed(cause.first)
+        is_machine = changed.is_forbidden or cause.sha in suite.moves
         kind = Change.Kind.MACHINE if is_machine else Change.Kind.STEP
-        facts = list(seen.facts) if is_machine else []
-        own = [each.pk for each in cause.changes if (each.kind, each.facts) != (kind, facts)]
-        if own:
-            Change.objects.filter(pk__in=own).update(kind=kind, facts=facts)
+        facts = list(changed.facts) if is_machine else []
+        change_keys = [
+            change.pk for change in cause.changes if (change.kind, change.facts) != (kind, facts)
+        ]
+        if change_keys:
+            Change.objects.filter(pk__in=change_keys).update(kind=kind, facts=facts)
 
 
 def _tell(keys: Collection[int]) -> None:
@@ -290,53 +300,58 @@ def judge_all() -> int:
 @transaction.atomic
 def _changes_again() -> int:
     rows = Change.objects.filter(rules__lt=monitoring.RULES).order_by("rules", "pk")
-    old = list(
+    outdated_changes = list(
         rows.select_related("cell__campaign", "metric").select_for_update(
             skip_locked=True, of=("self",)
         )[:MOST]
     )
     histories: dict[tuple[Campaign, str], set[int]] = defaultdict(set)
     # Those of a campaign whose histories are being analysed wait for another turn.
-    campaigns = {change.cell.campaign_id for change in old}
+    campaigns = {change.cell.campaign_id for change in outdated_changes}
     free = {campaign for campaign in campaigns if lock(campaign_id=campaign)}
-    judged = [change for change in old if change.cell.campaign_id in free]
+    judged = [change for change in outdated_changes if change.cell.campaign_id in free]
     for change in judged:
         histories[change.cell.campaign, change.cell.series_key].add(change.cell_id)
-    known = {change.pk for change in judged}
-    parts = {each: suites.of_jobs(each) for each in {campaign for campaign, _key in histories}}
+    judged_keys = {change.pk for change in judged}
+    suite_of = {
+        campaign_of_history: suites.of_jobs(campaign_of_history)
+        for campaign_of_history in {campaign for campaign, _key in histories}
+    }
     for (campaign, key), cells in histories.items():
-        for each in watched_histories.watched(campaign, key, cells, parts[campaign]):
-            _judge(each, known)
-    Change.objects.filter(pk__in=known).update(rules=monitoring.RULES)
+        for watched_history in watched_histories.watched(campaign, key, cells, suite_of[campaign]):
+            _judge(watched_history, judged_keys)
+    Change.objects.filter(pk__in=judged_keys).update(rules=monitoring.RULES)
     return len(judged)
 
 
-def _judge(each: Watched, recomputed: set[int]) -> None:
+def _judge(history: Watched, recomputed: set[int]) -> None:
     """Steps that these rules find too get their figures and place; the others are refuted."""
-    known = [change for change in each.known if change.id in recomputed]
-    found = monitoring.again(each.history, known, moves=each.moves) if known else {}
-    for key, step in found.items():
+    known_steps = [change for change in history.known if change.id in recomputed]
+    step_of = (
+        monitoring.again(history.history, known_steps, moves=history.moves) if known_steps else {}
+    )
+    for key, step in step_of.items():
         if step is None:
             # No news: nothing was measured.
             open_ones = Change.objects.filter(pk=key, decision=Decision.OPEN)
             reason = Change.Reason.NEWER_RULES
             open_ones.update(decision=Decision.REFUTED, settled_at=timezone.now(), reason=reason)
         else:
-            move(key=key, step=step, points=each.points)
+            move(key=key, step=step, points=history.points)
 
 
 @transaction.atomic
 def _bisections() -> int:
     rows = Bisection.objects.filter(state=Bisection.State.FINISHED, rules__lt=inference.RULES)
-    old = list(rows.select_for_update(skip_locked=True).order_by("rules", "pk")[:MOST])
-    for bisection in old:
+    outdated = list(rows.select_for_update(skip_locked=True).order_by("rules", "pk")[:MOST])
+    for bisection in outdated:
         for step in bisection.steps.filter(middle=None):
             answers.store(step)
         steps = bisections.measured(bisection)
         bisection.verdict = steps[0].ends.overall if steps else ""
-        last = steps[-1] if steps else None
-        is_pair = last is not None and last.step.middle is None and bisection.is_narrow
-        bisection.is_found = bool(is_pair and last and last.ends.overall == "slower")
+        last_step = steps[-1] if steps else None
+        is_pair = last_step is not None and last_step.step.middle is None and bisection.is_narrow
+        bisection.is_found = bool(is_pair and last_step and last_step.ends.overall == "slower")
         bisection.rules = inference.RULES
         bisection.save(update_fields=["verdict", "is_found", "rules"])
-    return len(old)
+    return len(outdated)

@@ -47,8 +47,8 @@ class Answer:
 class _PinnedHTTP(http.client.HTTPConnection):
     """Connects to the address that was checked, whatever the name resolves to now."""
 
-    def __init__(self, parts: SplitResult, address: str) -> None:
-        super().__init__(str(parts.hostname), parts.port, timeout=TIMEOUT_SECONDS)
+    def __init__(self, url_parts: SplitResult, address: str) -> None:
+        super().__init__(str(url_parts.hostname), url_parts.port, timeout=TIMEOUT_SECONDS)
         self.address = address
 
     def connect(self) -> None:
@@ -72,18 +72,18 @@ def post(url: str, body: bytes, headers: Mapping[str, str], *, allow_private: bo
     Raises Undeliverable: the name has no address, or one that is not public; nobody answers
     within TIMEOUT_SECONDS; or the answer does not come from a web server.
     """
-    parts = urlsplit(url)
-    address = resolve(parts, allow_private=allow_private)
-    kind = _PinnedHTTPS if parts.scheme == "https" else _PinnedHTTP
-    connection = kind(parts, address)
+    url_parts = urlsplit(url)
+    address = resolve(url_parts, allow_private=allow_private)
+    kind = _PinnedHTTPS if url_parts.scheme == "https" else _PinnedHTTP
+    connection = kind(url_parts, address)
     # A receiver that sends a byte now and then would never hit the timeout of the socket.
     deadline = threading.Timer(TIMEOUT_SECONDS, _break_off, [connection])
     deadline.daemon = True
     deadline.start()
     try:
-        connection.request("POST", _target(parts), body, dict(headers))
-        answer = connection.getresponse()
-        return Answer(answer.status, answer.read(MOST_BYTES).decode("utf-8", "replace"))
+        connection.request("POST", _target(url_parts), body, dict(headers))
+        response = connection.getresponse()
+        return Answer(response.status, response.read(MOST_BYTES).decode("utf-8", "replace"))
     except (OSError, http.client.HTTPException, ValueError) as error:
         raise Undeliverable(f"{type(error).__name__}: {error}") from error
     finally:
@@ -91,17 +91,20 @@ def post(url: str, body: bytes, headers: Mapping[str, str], *, allow_private: bo
         connection.close()
 
 
-def resolve(parts: SplitResult, *, allow_private: bool) -> str:
+def resolve(url_parts: SplitResult, *, allow_private: bool) -> str:
     """The address to connect to. If one address is not public, the name is refused.
 
     Raises Undeliverable.
     """
-    host, port = str(parts.hostname), parts.port or (443 if parts.scheme == "https" else 80)
+    host, port = (
+        str(url_parts.hostname),
+        url_parts.port or (443 if url_parts.scheme == "https" else 80),
+    )
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        address_entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         raise Undeliverable(f"{host} has no address: {error}") from error
-    addresses = [str(entry[4][0]) for entry in found]
+    addresses = [str(entry[4][0]) for entry in address_entries]
     for address in addresses:
         if not allow_private and not is_public(address):
             raise Undeliverable(
@@ -111,9 +114,9 @@ def resolve(parts: SplitResult, *, allow_private: bool) -> str:
     return addresses[0]
 
 
-def _target(parts: SplitResult) -> str:
-    path = parts.path or "/"
-    return f"{path}?{parts.query}" if parts.query else path
+def _target(url_parts: SplitResult) -> str:
+    path = url_parts.path or "/"
+    return f"{path}?{url_parts.query}" if url_parts.query else path
 
 
 def _break_off(connection: http.client.HTTPConnection) -> None:
@@ -154,7 +157,7 @@ def deliver(*, delivery_id: int) -> WebhookDelivery | None:
     if delivery is None:
         return None
     try:
-        answer = _send(delivery)
+        response = _send(delivery)
     except Undeliverable as error:
         _failed(delivery, str(error))
     except InvalidToken:
@@ -166,7 +169,7 @@ def deliver(*, delivery_id: int) -> WebhookDelivery | None:
             ),
         )
     else:
-        _answered(delivery, answer)
+        _answered(delivery, response)
     return delivery
 
 
@@ -205,16 +208,16 @@ def _send(delivery: WebhookDelivery) -> Answer:
     return post(delivery.webhook.url, body, headers, allow_private=settings.WEBHOOK_ALLOW_PRIVATE)
 
 
-def _answered(delivery: WebhookDelivery, answer: Answer) -> None:
-    delivery.status = answer.status
-    if HTTPStatus.OK <= answer.status < HTTPStatus.MULTIPLE_CHOICES:
+def _answered(delivery: WebhookDelivery, response: Answer) -> None:
+    delivery.status = response.status
+    if HTTPStatus.OK <= response.status < HTTPStatus.MULTIPLE_CHOICES:
         delivery.state, delivery.problem = State.DELIVERED, ""
         delivery.delivered_at, delivery.next_try_at = timezone.now(), None
         _save(delivery)
-    elif answer.status < HTTPStatus.BAD_REQUEST:
-        _failed(delivery, f"{answer.status}: redirects are not followed")
+    elif response.status < HTTPStatus.BAD_REQUEST:
+        _failed(delivery, f"{response.status}: redirects are not followed")
     else:
-        _failed(delivery, f"{answer.status}: {answer.text}")
+        _failed(delivery, f"{response.status}: {response.text}")
 
 
 def _failed(delivery: WebhookDelivery, problem: str) -> None:

@@ -72,10 +72,10 @@ _Mailed = TypeVar("_Mailed", Change, Campaign)
 @transaction.atomic
 def _claim(waiting: QuerySet[_Mailed]) -> list[_Mailed]:
     """Those of them that nobody else is mailing; from now on this worker is."""
-    found = list(waiting.select_for_update(skip_locked=True, of=("self",))[:MOST_AT_ONCE])
-    keys = [each.pk for each in found]
+    mailed = list(waiting.select_for_update(skip_locked=True, of=("self",))[:MOST_AT_ONCE])
+    keys = [mail.pk for mail in mailed]
     waiting.model.objects.filter(pk__in=keys).update(mailing_since=timezone.now())
-    return found
+    return mailed
 
 
 def _is_free() -> Q:
@@ -102,9 +102,9 @@ def _send_changes(project_id: int | None) -> int:
     if not changes:
         return 0
     receivers = _receivers(changes[0].cell.campaign.project)
-    found = causes.of(changes)
-    text = "\n\n".join(map(_item, found)) + "\n"
-    is_mailed = _mailed(_subject(found), text, receivers)
+    cause_list = causes.of(changes)
+    text = "\n\n".join(map(_item, cause_list)) + "\n"
+    is_mailed = _mailed(_subject(cause_list), text, receivers)
     claimed = Change.objects.filter(pk__in=[change.pk for change in changes])
     claimed.update(mailing_since=None, mailed_at=timezone.now() if is_mailed else None)
     return int(is_mailed and bool(receivers))
@@ -144,11 +144,11 @@ def _receivers(project: Project | None) -> list[str]:
 
 
 def _text_of_absence(campaign: Campaign) -> str:
-    last = campaign.runs.order_by("-pk").values_list("queued_at", flat=True).first()
+    last_upload = campaign.runs.order_by("-pk").values_list("queued_at", flat=True).first()
     words = {
         "campaign": campaign.slug,
         "every": campaign.expected_every,
-        "last": f"{last:%Y-%m-%d %H:%M} UTC" if last else _("never"),
+        "last": f"{last_upload:%Y-%m-%d %H:%M} UTC" if last_upload else _("never"),
     }
     sentence = _(
         "%(campaign)s expects an upload every %(every)s (days, hours:minutes:seconds)."
@@ -158,12 +158,14 @@ def _text_of_absence(campaign: Campaign) -> str:
     return f"{sentence % words}\n{url}\n"
 
 
-def _subject(found: Sequence[Cause]) -> str:
-    campaigns = sorted({cause.first.cell.campaign.slug for cause in found})
-    number = len(found)
-    if number == 1 and found[0].first.decision != Change.Decision.REFUTED:
-        one = {"campaign": campaigns[0], "told": found[0].lines[0]}
-        return " ".join((_("BenchLab: %(campaign)s, %(told)s") % one).split())[:LONGEST_SUBJECT]
+def _subject(cause_list: Sequence[Cause]) -> str:
+    campaigns = sorted({cause.first.cell.campaign.slug for cause in cause_list})
+    number = len(cause_list)
+    if number == 1 and cause_list[0].first.decision != Change.Decision.REFUTED:
+        values_of_one = {"campaign": campaigns[0], "told": cause_list[0].lines[0]}
+        return " ".join((_("BenchLab: %(campaign)s, %(told)s") % values_of_one).split())[
+            :LONGEST_SUBJECT
+        ]
     words = {"number": number, "campaigns": ", ".join(campaigns[:3])}
     subject = ngettext(
         "BenchLab: %(number)d change in %(campaigns)s",

@@ -48,8 +48,8 @@ def _late() -> list[Campaign]:
 @transaction.atomic
 def _tell(campaign: Campaign) -> bool:
     """Report it, unless another worker has done so since we looked."""
-    seen = campaign.missing_told_at
-    untold = Campaign.objects.filter(pk=campaign.pk, missing_told_at=seen)
+    told_at = campaign.missing_told_at
+    untold = Campaign.objects.filter(pk=campaign.pk, missing_told_at=told_at)
     if not untold.update(missing_told_at=timezone.now()):
         return False
     since: datetime | None = getattr(campaign, "last_upload_at", None)

@@ -138,9 +138,9 @@ def queue(*, event: str, project_id: int | None, content: dict[str, Any]) -> Non
     """
     project = Project.objects.filter(pk=project_id).first() if project_id else projects.default()
     wanting = [
-        each
-        for each in Webhook.objects.filter(project=project, is_active=True).order_by("pk")
-        if event in each.events
+        webhook
+        for webhook in Webhook.objects.filter(project=project, is_active=True).order_by("pk")
+        if event in webhook.events
     ]
     if wanting and project:
         _queued(wanting, event, {"project": project.slug, **content})
@@ -150,15 +150,15 @@ def _queued(hooks: Sequence[Webhook], event: str, content: dict[str, Any]) -> li
     now = timezone.now()
     body = {"id": str(uuid.uuid4()), "event": event, "at": now.isoformat(), **content}
     payload = json.dumps(body, ensure_ascii=False)
-    made = WebhookDelivery.objects.bulk_create(
+    deliveries = WebhookDelivery.objects.bulk_create(
         [
             WebhookDelivery(webhook=hook, event=event, payload=payload, next_try_at=now)
             for hook in hooks
         ]
     )
-    for delivery in made:
+    for delivery in deliveries:
         celery_messages.deliver(delivery.pk)
-    return made
+    return deliveries
 
 
 def _checked(events: Sequence[str]) -> list[str]:
@@ -175,12 +175,12 @@ def _checked(events: Sequence[str]) -> list[str]:
 def _check_url(url: str) -> None:
     """Refuse what is not an address of a web server. Where it leads is checked for each report."""
     try:
-        parts = urlsplit(url)
+        url_parts = urlsplit(url)
         is_good = (
-            parts.scheme in {"http", "https"}
-            and bool(parts.hostname)
-            and parts.username is None
-            and parts.port != 0
+            url_parts.scheme in {"http", "https"}
+            and bool(url_parts.hostname)
+            and url_parts.username is None
+            and url_parts.port != 0
         )
     except ValueError:
         is_good = False
@@ -192,12 +192,16 @@ def _check_url(url: str) -> None:
 def changed(*, cause: Cause, campaign: Campaign) -> None:
     """`change.found`, `alarm.raised` or `change.refuted`; members of the project get mails too."""
     is_refuted = cause.first.decision == Change.Decision.REFUTED
-    for kind, found in OF_KIND.items():
-        event = "change.refuted" if is_refuted else found
-        own = cause.of(kind)
-        if own is not None:
-            changes = [_change(each, campaign) for each in own.changes]
-            _tell(event, campaign, {"lines": own.lines, "change": changes[0], "changes": changes})
+    for kind, event_kind in OF_KIND.items():
+        event = "change.refuted" if is_refuted else event_kind
+        cause_of_kind = cause.of(kind)
+        if cause_of_kind is not None:
+            changes = [_change(change, campaign) for change in cause_of_kind.changes]
+            _tell(
+                event,
+                campaign,
+                {"lines": cause_of_kind.lines, "change": changes[0], "changes": changes},
+            )
     celery_messages.send_mails()
 
 

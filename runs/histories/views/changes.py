@@ -33,7 +33,11 @@ WHICH = (
     ("dismissed", _("dismissed"), Change.GONE),
     ("all", _("all"), tuple(Change.Decision)),
 )
-DECISIONS = [(each.value, each.label) for each in Change.Decision if each != "refuted"]
+DECISIONS = [
+    (change_decision.value, change_decision.label)
+    for change_decision in Change.Decision
+    if change_decision != "refuted"
+]
 
 
 @addresses.page("change-list")
@@ -45,17 +49,17 @@ def change_list(request: HttpRequest) -> HttpResponse:
     which = request.GET.get("which", usual)
     which = which if which in names else usual
     decided = filters.qs.filter(decision__in=names[which])
-    given = request.GET.get("before", "")
-    is_later = given.isascii() and given.isdigit()
-    before = min(int(given[:20]), BigIntegerField.MAX_BIGINT) if is_later else None
-    found = causes.page(decided, number=ROWS, before=before, to=request.user)
+    before_text = request.GET.get("before", "")
+    is_later = before_text.isascii() and before_text.isdigit()
+    before = min(int(before_text[:20]), BigIntegerField.MAX_BIGINT) if is_later else None
+    page = causes.page(decided, number=ROWS, before=before, to=request.user)
     context = {
         "which": which,
         "filters": filters,
         "choices": [(name, title) for name, title, _decisions in WHICH],
-        "rows": _rows(found),
-        "older": found.older,
-        "is_first": not given,
+        "rows": _rows(page),
+        "older": page.older,
+        "is_first": not before_text,
         "decisions": DECISIONS,
     }
     return render(request, "histories/changes/list.html", context)
@@ -67,15 +71,15 @@ def newest(to: projects.Reader) -> list[dict[str, Any]]:
     return _rows(causes.page(open_ones, number=NEWEST, to=to))
 
 
-def _rows(found: causes.Page) -> list[dict[str, Any]]:
-    again = machines.again(found.causes)
+def _rows(causes_page: causes.Page) -> list[dict[str, Any]]:
+    again = machines.again(causes_page.causes)
     return [
         {
-            "cause": each,
-            "job_url": runs.job_address(each.first.run.labels),
-            "again": urlencode(again.get(each.sha, {})),
+            "cause": cause,
+            "job_url": runs.job_address(cause.first.run.labels),
+            "again": urlencode(again.get(cause.sha, {})),
         }
-        for each in found.causes
+        for cause in causes_page.causes
     ]
 
 
@@ -115,15 +119,17 @@ def webhook_list(request: HttpRequest) -> HttpResponse:
     user = cast(User, request.user)
     project_service.default()  # creates the default project, so that one can be chosen
     form = WebhookForm(request.POST if request.method == "POST" else None, user=user)
-    made = None
+    new_webhook = None
     if form.is_valid():
         with pages.faults_of(form):
             # No redirect: the secret is nowhere but in this answer.
-            made = webhooks.create(**form.cleaned_data)
+            new_webhook = webhooks.create(**form.cleaned_data)
             form = WebhookForm(user=user)
-    found = webhook_selectors.with_deliveries(user)
+    webhooks_found = webhook_selectors.with_deliveries(user)
     return render(
-        request, "histories/webhooks/list.html", {"form": form, "made": made, "webhooks": found}
+        request,
+        "histories/webhooks/list.html",
+        {"form": form, "made": new_webhook, "webhooks": webhooks_found},
     )
 
 
@@ -145,5 +151,5 @@ def webhook_remove(request: HttpRequest, webhook_id: int) -> HttpResponse:
 
 
 def _seen(request: HttpRequest, webhook_id: int) -> Webhook:
-    found: Webhook = get_object_or_404(webhook_selectors.webhooks(to=request.user), pk=webhook_id)
-    return found
+    webhook: Webhook = get_object_or_404(webhook_selectors.webhooks(to=request.user), pk=webhook_id)
+    return webhook

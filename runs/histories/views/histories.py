@@ -38,7 +38,11 @@ ARROW = "\N{RIGHTWARDS ARROW}"
 LONGEST_LABEL = 40
 LONGEST_LINE = 300
 # Those of people.
-DECISIONS = [(each.value, each.label) for each in Change.Decision if each != "refuted"]
+DECISIONS = [
+    (change_decision.value, change_decision.label)
+    for change_decision in Change.Decision
+    if change_decision != "refuted"
+]
 # What a reader of a chart looks for first, in this order.
 _TITLES = {
     "cpu_model": gettext_noop("CPU"),
@@ -57,12 +61,14 @@ def difference_lines(change: HostChange) -> list[str]:
     names = list(_TITLES)
     ordered = sorted(
         change.differences,
-        key=lambda each: names.index(each.name) if each.name in _TITLES else len(names),
+        key=lambda difference: (
+            names.index(difference.name) if difference.name in _TITLES else len(names)
+        ),
     )
     return [
-        f"{_title(each.name)} {_value(each.name, each.before)} {ARROW} "
-        f"{_value(each.name, each.after)}"[:LONGEST_LINE]
-        for each in ordered
+        f"{_title(difference.name)} {_value(difference.name, difference.before)} {ARROW} "
+        f"{_value(difference.name, difference.after)}"[:LONGEST_LINE]
+        for difference in ordered
     ]
 
 
@@ -101,7 +107,7 @@ class SeriesPart:
     @property
     def standing(self) -> Change | None:
         """Its newest change that nobody and nothing took back."""
-        return next((each for each in self.changes if each.decision not in Change.GONE), None)
+        return next((change for change in self.changes if change.decision not in Change.GONE), None)
 
     @property
     def sparkline(self) -> str:
@@ -119,65 +125,78 @@ def shown_histories(
 ) -> dict[str, Any]:
     """Everything of the page but the forms. An unknown metric is the campaign's first."""
     metrics = campaign_metrics.of_campaign(campaign)
-    metric = next((each for each in metrics if each.name == metric_name), None)
+    metric = next((metric for metric in metrics if metric.name == metric_name), None)
     metric = metric or campaign_metrics.primary(campaign, among=metrics)
-    found = histories.histories(campaign, metric=metric, levels=levels, skip=skip, most=MOST_DRAWN)
-    hosts = histories.host_changes(found.series)
-    same = constant([each.levels for each in found.series]) if len(found.series) > 1 else ()
-    parts = [_part(each, found, hosts.get(each.key, ()), same) for each in found.series]
-    wall = _wall(parts)
+    histories_found = histories.histories(
+        campaign, metric=metric, levels=levels, skip=skip, most=MOST_DRAWN
+    )
+    hosts = histories.host_changes(histories_found.series)
+    same = (
+        constant([history.levels for history in histories_found.series])
+        if len(histories_found.series) > 1
+        else ()
+    )
+    series_parts = [
+        _part(history, histories_found, hosts.get(history.key, ()), same)
+        for history in histories_found.series
+    ]
+    wall = _wall(series_parts)
     return {
         "campaign": campaign,
         "metrics": metrics,
-        "metric": found.metric,
-        "found": found,
-        "parts": parts,
+        "metric": histories_found.metric,
+        "found": histories_found,
+        "parts": series_parts,
         "wall": wall,
-        "headline": _headline(parts) if wall else "",
+        "headline": _headline(series_parts) if wall else "",
         "decisions": DECISIONS,
     }
 
 
-def _headline(parts: Sequence[SeriesPart]) -> str:
-    changed = sum(each.standing is not None for each in parts)
+def _headline(series_parts: Sequence[SeriesPart]) -> str:
+    changed = sum(series_part.standing is not None for series_part in series_parts)
     if not changed:
-        return _("No change of level in %(total)d series") % {"total": len(parts)}
+        return _("No change of level in %(total)d series") % {"total": len(series_parts)}
     text = ngettext(
         "%(number)d of %(total)d series has a change of level",
         "%(number)d of %(total)d series have a change of level",
         changed,
     )
-    return text % {"number": changed, "total": len(parts)}
+    return text % {"number": changed, "total": len(series_parts)}
 
 
-def _wall(parts: Sequence[SeriesPart]) -> list[tuple[int, SeriesPart]]:
+def _wall(series_parts: Sequence[SeriesPart]) -> list[tuple[int, SeriesPart]]:
     """All series with the numbers of their charts, those that changed last first."""
-    if len(parts) < 2:
+    if len(series_parts) < 2:
         return []
 
     def when(numbered: tuple[int, SeriesPart]) -> int:
         change = numbered[1].standing
         return (change.cell.revision_id or change.pk) if change else 0
 
-    return sorted(enumerate(parts, start=1), key=when, reverse=True)
+    return sorted(enumerate(series_parts, start=1), key=when, reverse=True)
 
 
 def _part(
-    each: History, found: Histories, hosts: Sequence[HostChange], same: Collection[str]
+    history: History, histories_found: Histories, hosts: Sequence[HostChange], same: Collection[str]
 ) -> SeriesPart:
     """A series with its chart; its name leaves out the levels that all series have."""
-    varied = {name: value for name, value in each.levels.items() if name not in same}
+    varied = {name: value for name, value in history.levels.items() if name not in same}
     text = ", ".join(level(value, name) for name, value in varied.items())
     differences = [difference_lines(host) for host in hosts]
-    parts = [
+    host_parts = [
         {"at": host.at, "run": host.run, "label": short_label(lines), "lines": lines}
         for host, lines in zip(hosts, differences, strict=True)
     ]
-    figure = _figure(each, found, parts)
-    return SeriesPart(each, text or _("all runs"), figure, list(each.changes[::-1]), parts)
+    figure = _figure(history, histories_found, host_parts)
+    return SeriesPart(
+        history, text or _("all runs"), figure, list(history.changes[::-1]), host_parts
+    )
 
 
-def _figure(each: History, found: Histories, hosts: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _figure(
+    series_history: History, histories_found: Histories, hosts: Sequence[dict[str, Any]]
+) -> dict[str, Any]:
     words = Words(
         median=_("median"),
         range=_("min–max"),
@@ -186,12 +205,12 @@ def _figure(each: History, found: Histories, hosts: Sequence[dict[str, Any]]) ->
         alarm=_("alarm"),
     )
     return history(
-        _points(each.points),
-        _marks(each),
-        y_title=metric_title(found.metric) if found.metric else "",
+        _points(series_history.points),
+        _marks(series_history),
+        y_title=metric_title(histories_found.metric) if histories_found.metric else "",
         words=words,
         hosts=[Event(host["at"], host["label"], "\n".join(host["lines"])) for host in hosts],
-        decisions=_decided(each),
+        decisions=_decided(series_history),
     )
 
 
@@ -199,40 +218,42 @@ def _points(points: Sequence[HistoryPoint]) -> list[Point]:
     address = run_addresses()
     return [
         Point(
-            at=each.at,
-            median=each.median,
-            minimum=each.minimum,
-            maximum=each.maximum,
-            n=each.n,
-            label=f"{each.sha[:12]} {each.ref}".strip() if each.sha else f"{each.at:%Y-%m-%d}",
-            url=address(each.run) if each.run else "",
+            at=point.at,
+            median=point.median,
+            minimum=point.minimum,
+            maximum=point.maximum,
+            n=point.n,
+            label=f"{point.sha[:12]} {point.ref}".strip() if point.sha else f"{point.at:%Y-%m-%d}",
+            url=address(point.run) if point.run else "",
         )
-        for each in points
+        for point in points
     ]
 
 
-def _decided(each: History) -> list[Event]:
+def _decided(history: History) -> list[Event]:
     """What people have said of changes, dismissed ones included."""
-    found = []
-    for change in each.changes:
-        place = histories.place(change, each.points)
-        if place is None or (change.decided_at is None and not change.note):
+    events = []
+    for change in history.changes:
+        position = histories.place(change, history.points)
+        if position is None or (change.decided_at is None and not change.note):
             continue
         by = change.decided_by.get_username() if change.decided_by else ""
         label = ": ".join(filter(None, [str(change.get_decision_display()), change.note]))
         short = label if len(label) <= LONGEST_LABEL else f"{label[: LONGEST_LABEL - 1]}…"
-        found.append(Event(each.points[place].at, short, "\n".join(filter(None, (label, by)))))
-    return found
+        events.append(
+            Event(history.points[position].at, short, "\n".join(filter(None, (label, by))))
+        )
+    return events
 
 
-def _marks(each: History) -> list[Mark]:
+def _marks(history: History) -> list[Mark]:
     """The valid changes: without those that a person or later runs have refuted."""
     marks = []
-    for change in each.changes:
-        place = histories.place(change, each.points)
-        if change.decision not in Change.GONE and place is not None:
+    for change in history.changes:
+        position = histories.place(change, history.points)
+        if change.decision not in Change.GONE and position is not None:
             is_step = change.kind in Change.STEPS
-            marks.append(Mark(each.points[place].at, change.before, change.after, is_step))
+            marks.append(Mark(history.points[position].at, change.before, change.after, is_step))
     return marks
 
 
@@ -274,8 +295,11 @@ def campaign_history(request: HttpRequest, slug: str) -> HttpResponse:
     context = shown_histories(campaign, request.GET.get("metric", ""), levels, skip)
     hours = campaign.expected_every.total_seconds() / 3600 if campaign.expected_every else None
     places = (context["found"].newer, context["found"].older)
-    ways = ("" if each is None else beside(request.GET, skip=each) for each in places)
-    context["page"] = Page([], *ways)
+    queries = (
+        "" if number_to_skip is None else beside(request.GET, skip=number_to_skip)
+        for number_to_skip in places
+    )
+    context["page"] = Page([], *queries)
     form = WatchForm(initial={"hours": hours, "ref": campaign.tracked_ref})
     return render(request, "histories/history.html", {"form": form, **context})
 
@@ -283,8 +307,8 @@ def campaign_history(request: HttpRequest, slug: str) -> HttpResponse:
 @addresses.action("change-decide", Right.DECIDE)
 def change_decide(request: HttpRequest, change_id: int) -> HttpResponse:
     """Confirm or dismiss a change, with a note."""
-    shown = projects.visible(histories.all_changes(), to=request.user)
-    change: Change = get_object_or_404(shown, pk=change_id)
+    visible_changes = projects.visible(histories.all_changes(), to=request.user)
+    change: Change = get_object_or_404(visible_changes, pk=change_id)
     form = DecisionForm(request.POST)
     if form.is_valid():
         is_cause = request.POST.get("of") == "cause"
@@ -315,5 +339,7 @@ def campaign_watch(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _uploaded(request: HttpRequest) -> QuerySet[Campaign]:
-    found = Campaign.objects.filter(origin=Origin.UPLOADED).select_related("scenario", "project")
-    return projects.visible(found, to=request.user)
+    campaigns = Campaign.objects.filter(origin=Origin.UPLOADED).select_related(
+        "scenario", "project"
+    )
+    return projects.visible(campaigns, to=request.user)

@@ -35,7 +35,7 @@ def everywhere(words: str, *, to: Reader) -> list[Group]:
     """
     if not words.strip():
         return []
-    return [each for each in _groups(words, to) if each.rows]
+    return [group for group in _groups(words, to) if group.rows]
 
 
 def _groups(words: str, to: Reader) -> Iterable[Group]:
@@ -58,6 +58,6 @@ def _groups(words: str, to: Reader) -> Iterable[Group]:
     yield _group("workload", saying(workloads, words, "slug", "name"))
 
 
-def _group(kind: str, found: QuerySet[Any]) -> Group:
-    rows = list(found[: MOST + 1])
+def _group(kind: str, rows_found: QuerySet[Any]) -> Group:
+    rows = list(rows_found[: MOST + 1])
     return Group(kind, rows[:MOST], len(rows) > MOST)

@@ -62,7 +62,7 @@ def home(request: HttpRequest) -> HttpResponse:
     if getattr(request, "htmx", False):
         return pages.live(request, "home/index.html#live", context)
     context |= {
-        "is_at_work": any(context[each] for each in AT_WORK),
+        "is_at_work": any(context[key] for key in AT_WORK),
         "answers": tuple(answers.answers()),
         "new_changes": changes.newest(request.user),
         "decisions": changes.DECISIONS,
@@ -74,17 +74,19 @@ def home(request: HttpRequest) -> HttpResponse:
 
 def _way_on(to: projects.Reader) -> dict[str, Any]:
     """From the first start's piece of the line to all of it, while nothing else is observed."""
-    found = list(editions.listed(to=to)[:2]) if isinstance(to, User) else []
-    if len(found) != 1 or not found[0].versions:
+    observations_found = list(editions.listed(to=to)[:2]) if isinstance(to, User) else []
+    if len(observations_found) != 1 or not observations_found[0].versions:
         return {}
-    plan = observations.proposed(found[0].server, seconds=SECONDS_OF_ALL)
+    plan = observations.proposed(observations_found[0].server, seconds=SECONDS_OF_ALL)
     majors = observations.majors_of(plan)
-    more = len(majors) > len(found[0].versions)
+    has_more = len(majors) > len(observations_found[0].versions)
     return {
-        "first_observation": found[0],
+        "first_observation": observations_found[0],
         "majors": majors,
         "run_seconds": SECONDS_OF_ALL,
-        "seconds": sum(each.seconds for each in observations.estimates(plan)) if more else 0,
+        "seconds": sum(estimate.seconds for estimate in observations.estimates(plan))
+        if has_more
+        else 0,
     }
 
 
@@ -98,17 +100,17 @@ def _finished_things(to: projects.Reader) -> dict[str, str]:
         return render_to_string(template, {"newest_findings": _findings(newest)})
 
     def line() -> list[str]:
-        shown = versions.context(used)
-        steps_of = versions.rows("home/index.html#step", shown["steps"])
+        line_context = versions.context(used)
+        steps_of = versions.rows("home/index.html#step", line_context["steps"])
         steps = [step for _step, rows in steps_of for step in rows[-versions.NEWEST_PAIRS :]]
-        drawn = render_to_string(template, {"figure": shown["figure"], "steps": steps})
-        return [" ".join(shown["sentences"]), drawn]
+        drawn = render_to_string(template, {"figure": line_context["figure"], "steps": steps})
+        return [" ".join(line_context["sentences"]), drawn]
 
     # Each by itself: a run that finishes changes the line, and nothing of what has ended.
     of_newest, of_line = caching.versions(newest), caching.versions(used.campaigns)
     lead, drawn = caching.answer(("home", used), of_line.results, line)
-    found = caching.html(("findings", newest), of_newest.results, findings)
-    return {"lead": lead, "finished_things": found + SafeString(drawn)}
+    html = caching.html(("findings", newest), of_newest.results, findings)
+    return {"lead": lead, "finished_things": html + SafeString(drawn)}
 
 
 def _newest(to: projects.Reader) -> list[int]:
@@ -130,10 +132,13 @@ def _findings(
 ) -> list[tuple[Campaign, dict[str, list[ratios.Finding]]]]:
     """The results of these campaigns, if they decide anything or may, the newest first."""
     newest = metrics.primary_names(campaigns.listed().filter(pk__in=campaign_keys))
-    found = ratios_of_executed(newest)
-    listed = sorted(found, key=lambda each: each.pk, reverse=True)
+    rows_of_campaign = ratios_of_executed(newest)
+    campaigns_sorted = sorted(rows_of_campaign, key=lambda campaign: campaign.pk, reverse=True)
     return [
-        (each, ratios.folded(ratios.findings(found[each], designs.words(each))))
-        for each in listed
-        if any(row.comparison.verdict != "too_few_runs" for row in found[each])
+        (
+            campaign,
+            ratios.folded(ratios.findings(rows_of_campaign[campaign], designs.words(campaign))),
+        )
+        for campaign in campaigns_sorted
+        if any(row.comparison.verdict != "too_few_runs" for row in rows_of_campaign[campaign])
     ]

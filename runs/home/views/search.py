@@ -32,8 +32,8 @@ def everywhere(request: HttpRequest) -> HttpResponse:
     """What the words of `?q=` find; without words the form alone."""
     words = " ".join(request.GET.get("q", "").split())[:LONGEST]
     groups = [
-        (KINDS[each.kind][0], [_row(each.kind, row) for row in each.rows], each.has_more)
-        for each in search.everywhere(words, to=request.user)
+        (KINDS[group.kind][0], [_row(group.kind, row) for row in group.rows], group.has_more)
+        for group in search.everywhere(words, to=request.user)
     ]
     return render(
         request, "home/search.html", {"words": words, "groups": groups, "most": search.MOST}

@@ -43,11 +43,11 @@ class Command(command.Command):
 
 
 def _spans(words: list[str]) -> list[tuple[int, int]]:
-    found = []
+    spans = []
     try:
         for word in words:
-            first, _dash, last = word.partition("-")
-            found.append((int(first), int(last or first)))
+            first_text, _dash, last_text = word.partition("-")
+            spans.append((int(first_text), int(last_text or first_text)))
     except ValueError:
         raise CommandError(f"Not a number of an entry: {word}") from None
-    return found
+    return spans

@@ -24,4 +24,4 @@ class Command(command.Command):
         if server.state != Server.State.READY:
             raise CommandError(f"{server.problem} {server.problem_remedy}")
         present = server.installations.filter(removed_at=None)
-        self.stdout.write(", ".join(each.version for each in present))
+        self.stdout.write(", ".join(installation.version for installation in present))

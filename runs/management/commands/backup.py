@@ -18,7 +18,7 @@ class Command(command.Command):
         parser.add_argument("--keep", type=int, metavar="N", help="remove all but the newest N")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        made = backups.make(
+        backup = backups.make(
             folder=options["folder"], passphrase=settings.BACKUP_PASSPHRASE, keep=options["keep"]
         )
-        self.stdout.write(f"{made}, {made.stat().st_size / 2**20:.1f} MB")
+        self.stdout.write(f"{backup}, {backup.stat().st_size / 2**20:.1f} MB")

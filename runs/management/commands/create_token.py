@@ -24,10 +24,10 @@ class Command(command.Command):
 
     def handle(self, *args: Any, **options: Any) -> None:
         days, scopes = options["days"], options["scopes"].split(",")
-        made = tokens.create(
+        token = tokens.create(
             name=options["name"],
             scopes=[scope.strip() for scope in scopes if scope.strip()],
             project=command.project_named(options["project"]),
             expires_at=timezone.now() + timedelta(days=days) if days is not None else None,
         )
-        self.stdout.write(made.text)
+        self.stdout.write(token.text)

@@ -28,15 +28,17 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         if options["before_start"]:
             # One line for all that has failed.
-            faults = [each for each in doctor.before_start() if each.status == FAILED]
-            lines = (f"{each.check}: {each.reason} {each.remedy}".strip() for each in faults)
+            faults = [outcome for outcome in doctor.before_start() if outcome.status == FAILED]
+            lines = (
+                f"{outcome.check}: {outcome.reason} {outcome.remedy}".strip() for outcome in faults
+            )
             if faults:
                 raise CommandError(" ".join(lines))
             return
         failed = 0
-        for each in doctor.examine(with_targets=not options["without_targets"]):
-            failed += each.status == FAILED
-            line = f"{each.status:8}{each.check}: {each.reason}"
-            self.stdout.write(f"{line} {each.remedy}" if each.status != OK else line)
+        for outcome in doctor.examine(with_targets=not options["without_targets"]):
+            failed += outcome.status == FAILED
+            line = f"{outcome.status:8}{outcome.check}: {outcome.reason}"
+            self.stdout.write(f"{line} {outcome.remedy}" if outcome.status != OK else line)
         if failed:
             raise CommandError(f"{failed} things are wrong; see the lines above.")

@@ -26,8 +26,8 @@ class Command(LeanCommand):
             raise CommandError("--since is a month such as 2026-11.")
         try:
             extras.need("archive-export")
-            for each in parquet.write(options["folder"], since=options["since"]):
-                size = f"{each.size / 2**20:.1f} MB"
-                self.stdout.write(f"{each.path}: {each.rows} measurements, {size}")
+            for month in parquet.write(options["folder"], since=options["since"]):
+                size = f"{month.size / 2**20:.1f} MB"
+                self.stdout.write(f"{month.path}: {month.rows} measurements, {size}")
         except OSError as error:
             raise CommandError(f"The files cannot be written: {error}") from error

@@ -20,8 +20,10 @@ class Command(LeanCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         project = Project.objects.filter(slug=options["slug"]).first()
         if project is None:
-            known = ", ".join(Project.objects.order_by("slug").values_list("slug", flat=True))
-            raise CommandError(f"There is no project {options['slug']}. There are: {known}")
+            project_slugs = ", ".join(
+                Project.objects.order_by("slug").values_list("slug", flat=True)
+            )
+            raise CommandError(f"There is no project {options['slug']}. There are: {project_slugs}")
         write = sys.stdout.buffer.write
         try:
             for line in services.lines(project):

@@ -28,21 +28,21 @@ class Command(command.Command):
     def handle(self, *args: Any, **options: Any) -> None:
         source, peer = options["source"], options["peer"]
         try:
-            found = _read(peer, source)
+            imported = _read(peer, source)
         except ValueError as error:  # NotTheirs, or no text
             raise CommandError(f"{source}: {error}") from error
         except OSError as error:
             raise CommandError(f"{source}: {error.strerror or error}") from error
-        left_out = [put(each) for each in found.left_out]
-        if not found.runs:
+        left_out = [put(wording) for wording in imported.left_out]
+        if not imported.runs:
             raise CommandError("\n".join([f"{source} has no run.", *left_out[:_SHOWN]]))
         if options["dry_run"]:
-            self.stdout.write(f"{len(found.runs)} runs can be read.")
+            self.stdout.write(f"{len(imported.runs)} runs can be read.")
             self._tell(left_out)
             return
         origin = f"{peer}: {Path(source).name if '://' not in source else 'a connection'}"
         project = command.project_named(options["project"])
-        runs = importing.in_own_campaigns(found.runs, project)
+        runs = importing.in_own_campaigns(imported.runs, project)
         done = importing.load(runs=runs, project=project, origin=origin)
         self.stdout.write(f"{done.runs} runs are new, {done.there} were there.")
         for slug in sorted(done.campaigns):

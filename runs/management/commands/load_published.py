@@ -51,9 +51,9 @@ class Command(command.Command):
 
     def _check(self) -> None:
         documents = {path: reading.read(path) for path in publications.files()}
-        known = schema.known(documents.values())
+        known_names = schema.known(documents.values())
         for path, document in documents.items():
-            for table in _checked(path, document, known):
+            for table in _checked(path, document, known_names):
                 entry = table.campaign
                 self.stdout.write(f"{path.stem} {entry.table}: {len(table.figures)} figures")
                 for fault in table.faults:
@@ -63,9 +63,9 @@ class Command(command.Command):
                     )
 
 
-def _checked(path: Path, document: Document, known: Known) -> tuple[CheckedTable, ...]:
+def _checked(path: Path, document: Document, known_names: Known) -> tuple[CheckedTable, ...]:
     try:
-        schema.check(document, known)
+        schema.check(document, known_names)
         return derived_figures.check(document.campaigns)
     except PublishedFileError as error:
         error.locate(path)

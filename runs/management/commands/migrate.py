@@ -41,7 +41,7 @@ class Command(migrate.Command):
 
     def _has_migrated(self, *args: Any, **options: Any) -> bool:
         try:
-            if not any(options[each] for each in _OTHERWISE):
+            if not any(options[option] for option in _OTHERWISE):
                 self._refuse_older(connections[options["database"]])
             super().handle(*args, **options)
         except OperationalError as error:

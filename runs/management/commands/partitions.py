@@ -29,19 +29,19 @@ class Command(command.Command):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         if options["make"]:
-            for each in partitions.make(at_least=options["rows"]):
-                self.stdout.write(f"{each.name} begins with run {each.first}")
-        for each in partitions.drop(is_rehearsal=not options["drop"]):
+            for partition in partitions.make(at_least=options["rows"]):
+                self.stdout.write(f"{partition.name} begins with run {partition.first}")
+        for partition in partitions.drop(is_rehearsal=not options["drop"]):
             word = "dropped" if options["drop"] else "is empty: --drop drops it"
-            self.stdout.write(f"{each.name} {word}")
+            self.stdout.write(f"{partition.name} {word}")
         for table in partitions.TABLES:
-            for each in partitions.listed(table):
-                self.stdout.write(_line(each))
+            for partition in partitions.listed(table):
+                self.stdout.write(_line(partition))
 
 
 def _line(partition: Partition) -> str:
-    last = "" if partition.end is None else partition.end - 1
+    last_run = "" if partition.end is None else partition.end - 1
     return (
-        f"{partition.name}: runs {partition.first or 1} to {last or 'the newest'},"
+        f"{partition.name}: runs {partition.first or 1} to {last_run or 'the newest'},"
         f" some {partition.rows:,} rows, {partition.size / 2**20:,.1f} MB"
     )

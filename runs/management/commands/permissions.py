@@ -24,12 +24,16 @@ def rights() -> str:
 
 def addresses() -> str:
     """Of each right the addresses that need it."""
-    found: dict[Right, list[str]] = defaultdict(list)
+    addresses_of: dict[Right, list[str]] = defaultdict(list)
     for address, rules in sorted(loaded().items()):
         for method, right in rules.rights.items():
-            found[right].append(f"{method} `{address}`")
+            addresses_of[right].append(f"{method} `{address}`")
     lines = [_row(["right", "addresses"]), _row(["---"] * 2)]
-    lines += [_row([right.value, ", ".join(found[right])]) for right in GRANTS if found[right]]
+    lines += [
+        _row([right.value, ", ".join(addresses_of[right])])
+        for right in GRANTS
+        if addresses_of[right]
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -54,8 +58,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         text = PLACE.read_text()
         # The text with the current rights between its marks. Raises ValueError without marks.
-        before, rest = text[: text.index(BEGIN)], text[text.index(END) :]
-        current = f"{before}{BEGIN}\n{rights()}\n{rest}"
+        before, rest_of_text = text[: text.index(BEGIN)], text[text.index(END) :]
+        current = f"{before}{BEGIN}\n{rights()}\n{rest_of_text}"
         if options["write"]:
             PLACE.write_text(current)
         elif not options["check"]:

@@ -26,8 +26,8 @@ class Command(command.Command):
         parser.add_argument("--to", help="Write the file to this folder, and load nothing.")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        found = Edition.objects.select_related("observation__server", "observation__project")
-        edition = found.filter(
+        editions = Edition.objects.select_related("observation__server", "observation__project")
+        edition = editions.filter(
             observation__slug=options["observation"], label=options["edition"]
         ).first()
         if edition is None:

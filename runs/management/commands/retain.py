@@ -29,11 +29,13 @@ class Command(command.Command):
             self.stdout.write("BENCHLAB_RETENTION is not set: everything is kept.")
             return
         is_rehearsal = not options["remove"]
-        found = retention.apply(settings.RETENTION, keep=options["keep"], is_rehearsal=is_rehearsal)
+        removals = retention.apply(
+            settings.RETENTION, keep=options["keep"], is_rehearsal=is_rehearsal
+        )
         word = "would be removed" if is_rehearsal else "removed"
-        for each in found:
-            size = f", {each.size / 2**20:.1f} MB" if each.kind == "files" else ""
-            line = f"{each.kind} older than {each.days} days: {each.number}{size} {word}"
+        for removal in removals:
+            size = f", {removal.size / 2**20:.1f} MB" if removal.kind == "files" else ""
+            line = f"{removal.kind} older than {removal.days} days: {removal.number}{size} {word}"
             self.stdout.write(line)
         if is_rehearsal:
             self.stdout.write("Nothing is removed without --remove.")

@@ -132,9 +132,9 @@ class Command(BaseCommand):
         )
         plan = Plan("First observation", server, [design], FIRST_VERSIONS)
         try:
-            made = observations.create(plan=plan)
+            observation = observations.create(plan=plan)
             # It ends after some minutes, whatever else the machine does.
-            observations.begin(observation=made, remeasures=0)
+            observations.begin(observation=observation, remeasures=0)
         except ServiceError as problem:
             # The site is of use without it; the page says the same when one queues by hand.
             self.stderr.write(f"No first campaign: {problem.message} {problem.remedy}")

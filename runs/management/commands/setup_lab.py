@@ -43,8 +43,8 @@ class Command(command.Command):
         found = Server.objects.filter(name=name).first()
         if found is not None and found.host_key:
             return servers.inspect(server=found)
-        own = self._waited_for(folder / "hosts" / f"{name.removeprefix('lab-')}.pub")
-        made = found or servers.register(
+        host_key = self._waited_for(folder / "hosts" / f"{name.removeprefix('lab-')}.pub")
+        registered_server = found or servers.register(
             name=name,
             address=name,
             port=PORT,
@@ -53,9 +53,9 @@ class Command(command.Command):
             bindirs=BINDIRS if jump else [],
             jump=jump,
         )
-        fingerprint = servers.fingerprint(own)
-        host_keys.confirm(server=made, fingerprint=fingerprint, by="setup_lab")
-        server = servers.inspect(server=Server.objects.get(pk=made.pk))
+        fingerprint = servers.fingerprint(host_key)
+        host_keys.confirm(server=registered_server, fingerprint=fingerprint, by="setup_lab")
+        server = servers.inspect(server=Server.objects.get(pk=registered_server.pk))
         if server.state != Server.State.READY:
             raise CommandError(f"{name}: {server.problem} {server.problem_remedy}")
         self.stdout.write(f"{name}: registered, host key {fingerprint} confirmed")
@@ -71,7 +71,9 @@ class Command(command.Command):
 
     def _queue(self, targets: list[Server]) -> None:
         present = [
-            each for server in targets for each in server.installations.filter(removed_at=None)
+            installation
+            for server in targets
+            for installation in server.installations.filter(removed_at=None)
         ]
         draft = drafts.Draft(
             title="PostgreSQL 16 and 18 on two machines, fixed-point read",

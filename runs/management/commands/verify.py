@@ -37,7 +37,9 @@ def _findings(tally: verification.Tally, heads: Sequence[str]) -> Iterator[verif
         keys=seal_keys.trusted(),
         ends=ends,
         acknowledged=seal_service.acknowledged(),
-        published=frozenset(each.slug for document in archive for each in document.campaigns),
+        published=frozenset(
+            campaign_entry.slug for document in archive for campaign_entry in document.campaigns
+        ),
     )
     yield from schema.findings()
     yield from verification.findings(trusted, tally)

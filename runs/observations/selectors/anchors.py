@@ -14,18 +14,18 @@ def line(edition: Edition) -> list[tuple[str, Figure]]:
 
     Nothing before there are two. Some six queries for an edition and a scenario.
     """
-    first, *later = edition.observation.editions.filter(pk__lte=edition.pk).order_by("pk")
-    found: dict[str, list[Branch]] = {}
-    for each in later:
-        for again in editions.again(each, first):
+    first_edition, *later = edition.observation.editions.filter(pk__lte=edition.pk).order_by("pk")
+    branches_of: dict[str, list[Branch]] = {}
+    for later_edition in later:
+        for again in editions.again(later_edition, first_edition):
             drift = again.drift
-            found.setdefault(_(again.campaign.scenario.title), []).append(
+            branches_of.setdefault(_(again.campaign.scenario.title), []).append(
                 Branch(
-                    f"{each.label} : {first.label}",
+                    f"{later_edition.label} : {first_edition.label}",
                     "different" if drift.is_apart else "undecided" if drift.low else "too_few_runs",
                     drift.ratio,
                     drift.low,
                     drift.high,
                 )
             )
-    return [(title, forest_of(branches)) for title, branches in found.items()]
+    return [(title, forest_of(branches)) for title, branches in branches_of.items()]

@@ -94,8 +94,8 @@ class Again:
     @property
     def sentence(self) -> str:
         """What the anchor says of the machine, in the reader's language."""
-        here, there = self.names
-        values: dict[str, object] = {"anchor": self.anchor, "edition": there, "here": here}
+        here, other_name = self.names
+        values: dict[str, object] = {"anchor": self.anchor, "edition": other_name, "here": here}
         drift = self.drift
         if drift.low is None or drift.high is None:
             values["size"] = printed_size([drift.ratio], self.direction)
@@ -128,15 +128,15 @@ class Again:
     @property
     def remarks(self) -> list[str]:
         """What else differs between both."""
-        found = []
+        texts = []
         if not self.is_same_machine:
-            found.append(_("The record of the machine or of its system is another one."))
+            texts.append(_("The record of the machine or of its system is another one."))
         if self.lost:
             text = _("Measured in %(edition)s and without a figure in %(here)s: %(versions)s.")
-            here, there = self.names
+            here, other_name = self.names
             versions = ", ".join(self.lost)
-            found.append(text % {"edition": there, "here": here, "versions": versions})
-        return found
+            texts.append(text % {"edition": other_name, "here": here, "versions": versions})
+        return texts
 
     @property
     def is_of_two(self) -> bool:
@@ -148,31 +148,33 @@ class Again:
         """What the edition and the other one are called beside each other."""
         if not self.is_of_two:
             return self.now.label, self.before.label
-        here, there = self.now.observation, self.before.observation
-        if here.server_id != there.server_id:
-            return here.server.name, there.server.name
-        return f"{here} {self.now.label}", f"{there} {self.before.label}"
+        here, other_observation = self.now.observation, self.before.observation
+        if here.server_id != other_observation.server_id:
+            return here.server.name, other_observation.server.name
+        return f"{here} {self.now.label}", f"{other_observation} {self.before.label}"
 
 
 def listed(*, to: Reader) -> QuerySet[Observation]:
     """The observations that a reader may see, the newest first."""
-    found = visible(Observation.objects.all(), to=to)
-    return found.select_related("server", "project").prefetch_related("editions")
+    observations = visible(Observation.objects.all(), to=to)
+    return observations.select_related("server", "project").prefetch_related("editions")
 
 
 def parts(edition: Edition) -> list[Part]:
     """Each campaign of an edition. Some ten queries a campaign."""
-    return [_part(each) for each in _campaigns(edition)]
+    return [_part(campaign) for campaign in _campaigns(edition)]
 
 
 def others(edition: Edition, *, to: Reader) -> list[Edition]:
     """The editions that it can be compared with, of all observations that share a scenario."""
-    shown = visible(Observation.objects.all(), to=to)
-    found = Edition.objects.filter(observation__in=shown).exclude(pk=edition.pk)
-    scenarios = {each["scenario"] for each in edition.observation.designs}
-    newest = found.select_related("observation__server").order_by("-pk")[:MOST_OTHERS]
+    visible_observations = visible(Observation.objects.all(), to=to)
+    editions = Edition.objects.filter(observation__in=visible_observations).exclude(pk=edition.pk)
+    scenarios = {design["scenario"] for design in edition.observation.designs}
+    newest = editions.select_related("observation__server").order_by("-pk")[:MOST_OTHERS]
     return [
-        each for each in newest if scenarios & {own["scenario"] for own in each.observation.designs}
+        edition
+        for edition in newest
+        if scenarios & {own_design["scenario"] for own_design in edition.observation.designs}
     ]
 
 
@@ -186,13 +188,13 @@ def again(edition: Edition, before: Edition | None = None) -> list[Again]:
         before = earlier.first()
     if before is None:
         return []
-    of_before = {each.scenario_id: each for each in _campaigns(before)}
-    found = (
-        _again(edition, before, of_before[each.scenario_id], each)
-        for each in _campaigns(edition)
-        if each.scenario_id in of_before
+    of_before = {campaign.scenario_id: campaign for campaign in _campaigns(before)}
+    answers_of_campaigns = (
+        _again(edition, before, of_before[campaign.scenario_id], campaign)
+        for campaign in _campaigns(edition)
+        if campaign.scenario_id in of_before
     )
-    return [each for each in found if each is not None]
+    return [again for again in answers_of_campaigns if again is not None]
 
 
 def _campaigns(edition: Edition) -> QuerySet[Campaign]:
@@ -206,62 +208,86 @@ def _part(campaign: Campaign) -> Part:
         metrics.primary(campaign),
         campaigns.progress(campaign),
         total.text,
-        [each.text for each in steps if each.is_proven],
-        [each.text for each in steps if not each.is_proven],
+        [sentence.text for sentence in steps if sentence.is_proven],
+        [sentence.text for sentence in steps if not sentence.is_proven],
         remarks.of_campaign(campaign),
     )
 
 
-def _again(edition: Edition, before: Edition, old: Campaign, new: Campaign) -> Again | None:
+def _again(
+    edition: Edition, before: Edition, earlier_campaign: Campaign, later_campaign: Campaign
+) -> Again | None:
     """None where they share no condition of the anchor."""
-    metric, anchor = metrics.primary(new), edition.observation.anchor
+    metric, anchor = metrics.primary(later_campaign), edition.observation.anchor
     if metric is None:
         return None
-    was, now = (by_version(each, metric.name) for each in (old, new))
+    was, now = (
+        by_version(campaign, metric.name) for campaign in (earlier_campaign, later_campaign)
+    )
     shared = sorted(was.get(anchor, {}).keys() & now.get(anchor, {}).keys())
-    drift = mean([(1, now[anchor][each]), (-1, was[anchor][each])] for each in shared)
+    drift = mean(
+        [(1, now[anchor][condition]), (-1, was[anchor][condition])] for condition in shared
+    )
     if drift is None:
         return None
-    others = (
-        _version(was, now, anchor, each)
-        for each in sorted(was.keys() & now.keys() - {anchor}, key=versions.order)
+    version_answers = (
+        _version(was, now, anchor, version)
+        for version in sorted(was.keys() & now.keys() - {anchor}, key=versions.order)
     )
-    same = _machines(old) == _machines(new)
-    found = [each for each in others if each is not None]
+    same = _machines(earlier_campaign) == _machines(later_campaign)
+    known_answers = [
+        version_answer for version_answer in version_answers if version_answer is not None
+    ]
     direction = cast(Direction, metric.direction)
-    anchors = (_build(new, anchor), _build(old, anchor))
+    anchors = (_build(later_campaign, anchor), _build(earlier_campaign, anchor))
     lost = sorted(was.keys() - now.keys(), key=versions.order)
     return Again(
-        new, edition, before, anchor, anchors, lost, len(shared), drift, found, same, direction
+        later_campaign,
+        edition,
+        before,
+        anchor,
+        anchors,
+        lost,
+        len(shared),
+        drift,
+        known_answers,
+        same,
+        direction,
     )
 
 
 def _machines(campaign: Campaign) -> list[tuple[int | None, ...]]:
-    found = campaigns.machines(campaign)
-    return [(run.server_id, run.hardware_id, run.environment_id) for run in found]
+    machine_runs = campaigns.machines(campaign)
+    return [(run.server_id, run.hardware_id, run.environment_id) for run in machine_runs]
 
 
 def _build(campaign: Campaign, anchor: str) -> str:
     """The release of the anchor that a campaign measured, and how it was built."""
-    for each in builds.of_campaign(campaign).order_by("-version_num"):
-        if each.major == anchor:
-            return ", ".join(filter(None, (each.version, builds.words(each))))
+    for installation in builds.of_campaign(campaign).order_by("-version_num"):
+        if installation.major == anchor:
+            return ", ".join(filter(None, (installation.version, builds.words(installation))))
     return anchor
 
 
 def _version(was: ByVersion, now: ByVersion, anchor: str, version: str) -> VersionAgain | None:
     shared = set.intersection(
-        *(set(logs[each]) for logs in (was, now) for each in (anchor, version))
+        *(
+            set(logs[version_of_pair])
+            for logs in (was, now)
+            for version_of_pair in (anchor, version)
+        )
     )
 
-    def ratio(logs: ByVersion, condition: str, way: int = 1) -> list[tuple[int, Summary]]:
-        return [(way, logs[version][condition]), (-way, logs[anchor][condition])]
+    def ratio(logs: ByVersion, condition: str, sign: int = 1) -> list[tuple[int, Summary]]:
+        return [(sign, logs[version][condition]), (-sign, logs[anchor][condition])]
 
     in_order = sorted(shared)
-    before = mean(ratio(was, each) for each in in_order)
-    after = mean(ratio(now, each) for each in in_order)
-    change = mean([*ratio(now, each), *ratio(was, each, -1)] for each in in_order)
-    direct = mean([(1, now[version][each]), (-1, was[version][each])] for each in in_order)
+    before = mean(ratio(was, condition) for condition in in_order)
+    after = mean(ratio(now, condition) for condition in in_order)
+    change = mean([*ratio(now, condition), *ratio(was, condition, -1)] for condition in in_order)
+    direct = mean(
+        [(1, now[version][condition]), (-1, was[version][condition])] for condition in in_order
+    )
     if before is None or after is None or change is None or direct is None:
         return None
     return VersionAgain(version, direct, before, after, change)

@@ -27,11 +27,15 @@ MACHINE, SYSTEM, CONFIGURATION = "machine", "system", "configuration"
 def of_edition(edition: Edition, *, publisher: str, today: str) -> str:
     """The text of the data file. Raises ValueError where nothing has finished."""
     observation = edition.observation
-    found = [each for each in editions.parts(edition) if each.metric is not None]
-    if not found:
+    parts_with_metric = [
+        part_of_edition
+        for part_of_edition in editions.parts(edition)
+        if part_of_edition.metric is not None
+    ]
+    if not parts_with_metric:
         raise ValueError("nothing of this edition has finished")
-    first = found[0].campaign
-    run = _first_run(first)
+    first_campaign = parts_with_metric[0].campaign
+    run = _first_run(first_campaign)
     title = f"{observation.title} {edition.label}"
     content = {
         "source": {
@@ -45,8 +49,8 @@ def of_edition(edition: Edition, *, publisher: str, today: str) -> str:
         },
         "hardware": {MACHINE: _hardware(run.hardware)},
         "environments": {SYSTEM: _environment(run.environment)},
-        "configurations": {CONFIGURATION: _configuration(first)},
-        "campaigns": [_campaign(edition, each) for each in found],
+        "configurations": {CONFIGURATION: _configuration(first_campaign)},
+        "campaigns": [_campaign(edition, part_of_edition) for part_of_edition in parts_with_metric],
     }
     return yaml.safe_dump(content, allow_unicode=True, sort_keys=False, width=100)
 
@@ -61,12 +65,12 @@ class Printed:
     rows: Sequence[Sequence[str]]
 
 
-def _campaign(edition: Edition, part: Part) -> dict[str, Any]:
-    campaign, metric = part.campaign, part.metric
+def _campaign(edition: Edition, part_of_edition: Part) -> dict[str, Any]:
+    campaign, metric = part_of_edition.campaign, part_of_edition.metric
     assert metric is not None  # noqa: S101 - left out before
     printed, theme = _printed(campaign, metric.pk), campaign.scenario.slug
     run, parameters = _first_run(campaign), dict(campaign.parameters)
-    levels = {name: list(found) for name, found in printed.levels.items()}
+    levels = {name: list(levels_of_factor) for name, levels_of_factor in printed.levels.items()}
     ends = f"{printed.versions[0]} – {printed.versions[-1]}"
     return {
         "slug": published_campaign(edition.observation.slug, edition.label, theme),
@@ -81,14 +85,14 @@ def _campaign(edition: Edition, part: Part) -> dict[str, Any]:
         "topology": {"kind": "single", "name": _in_each_language(lambda: _("One machine"))},
         "nodes": [_node(edition, printed)],
         "tool": {"name": run.tool_name, "version": run.tool_version},
-        "versions": {each: each for each in printed.versions},
+        "versions": {version: version for version in printed.versions},
         "columns": _columns(theme, metric.name, printed),
-        "rows": "".join(f"{' | '.join(each)}\n" for each in printed.rows),
+        "rows": "".join(f"{' | '.join(row)}\n" for row in printed.rows),
         "chart": _chart(metric.name, levels),
         "notes": _of_languages(lambda: remarks.of_campaign(campaign)),
         "findings": [
-            {**each, "by": "benchlab"}
-            for each in _of_languages(lambda: sentences.of_campaign(campaign))
+            {**finding, "by": "benchlab"}
+            for finding in _of_languages(lambda: sentences.of_campaign(campaign))
         ],
         "reproduce": {
             "scenario": theme,
@@ -121,7 +125,9 @@ def _columns(theme: str, metric: str, printed: Printed) -> list[dict[str, Any]]:
 
 def _chart(metric: str, levels: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
     """Lines over the first factor that varies; bars of the versions where none does."""
-    over = next((name for name, found in levels.items() if len(found) > 1), None)
+    over = next(
+        (name for name, levels_of_factor in levels.items() if len(levels_of_factor) > 1), None
+    )
     if over is None:
         return {"kind": "bars", "metric": metric, "x": VERSION, "series": next(iter(levels))}
     return {"kind": "lines", "metric": metric, "x": over, "series": VERSION}
@@ -133,10 +139,12 @@ def _printed(campaign: Campaign, metric: int) -> Printed:
         run__campaign=campaign, run__state=Run.State.FINISHED, metric=metric
     )
     values = by_key(counted.order_by("run_id").values_list("run__cell", "value"))
-    measured = (each for each in campaign.cells.all() if each.pk in values)
-    cells = sorted(measured, key=lambda each: (versions.order(each.version), each.ordinal))
+    measured = (cell for cell in campaign.cells.all() if cell.pk in values)
+    cells = sorted(measured, key=lambda cell: (versions.order(cell.version), cell.ordinal))
     repeats = max(map(len, values.values()), default=0)
-    levels = {name: found for name, found in campaign.factors.items() if name != VERSION}
+    levels = {
+        name: factor_levels for name, factor_levels in campaign.factors.items() if name != VERSION
+    }
     rows = [
         [
             cell.version,
@@ -146,13 +154,16 @@ def _printed(campaign: Campaign, metric: int) -> Printed:
         ]
         for cell in cells
     ]
-    return Printed(list(dict.fromkeys(each.version for each in cells)), levels, repeats, rows)
+    return Printed(list(dict.fromkeys(cell.version for cell in cells)), levels, repeats, rows)
 
 
 def _of_languages(words: Callable[[], list[str]]) -> list[dict[str, str]]:
     """Each of some sentences in both languages."""
     texts = _in_each_language(words)
-    return [dict(zip(texts, each, strict=True)) for each in zip(*texts.values(), strict=True)]
+    return [
+        dict(zip(texts, sentence_pair, strict=True))
+        for sentence_pair in zip(*texts.values(), strict=True)
+    ]
 
 
 def _summary(edition: Edition) -> str:
@@ -163,7 +174,7 @@ def _summary(edition: Edition) -> str:
 def _hardware(profile: HardwareProfile | None) -> dict[str, Any]:
     if profile is None:
         return {"name": "–"}
-    found = {
+    facts_of_profile = {
         "name": profile.name,
         "cpu_model": profile.cpu_model,
         "sockets": profile.sockets,
@@ -173,27 +184,35 @@ def _hardware(profile: HardwareProfile | None) -> dict[str, Any]:
         "memory": f"{profile.memory_bytes // 2**10} KiB" if profile.memory_bytes else "",
         "virtualization": profile.virtualization,
     }
-    return {name: value for name, value in found.items() if value}
+    return {name: value for name, value in facts_of_profile.items() if value}
 
 
-def _environment(found: Environment | None) -> dict[str, Any]:
-    if found is None:
+def _environment(environment: Environment | None) -> dict[str, Any]:
+    if environment is None:
         return {"os_name": "–"}
-    known = {"os_name": found.os_name, "kernel": found.kernel, "architecture": found.architecture}
-    return {name: value for name, value in known.items() if value}
+    facts_of_system = {
+        "os_name": environment.os_name,
+        "kernel": environment.kernel,
+        "architecture": environment.architecture,
+    }
+    return {name: value for name, value in facts_of_system.items() if value}
 
 
 def _configuration(campaign: Campaign) -> dict[str, Any]:
-    found = next(iter(configurations.contained(campaign)), None)
+    contained = next(iter(configurations.contained(campaign)), None)
     return {
-        "name": _both(found.name if found else CONFIGURATION),
-        "settings": {name: str(value) for name, value in found.settings.items()} if found else {},
+        "name": _both(contained.name if contained else CONFIGURATION),
+        "settings": {name: str(value) for name, value in contained.settings.items()}
+        if contained
+        else {},
     }
 
 
 def _first_run(campaign: Campaign) -> Run:
-    found = campaign.runs.filter(state=Run.State.FINISHED).select_related("hardware", "environment")
-    run = found.order_by("pk").first()
+    finished_runs = campaign.runs.filter(state=Run.State.FINISHED).select_related(
+        "hardware", "environment"
+    )
+    run = finished_runs.order_by("pk").first()
     if run is None:
         raise ValueError("nothing of this edition has finished")
     return run
@@ -205,7 +224,7 @@ def _repeat(number: int, metric: str) -> dict[str, Any]:
 
 
 def _factor(theme: str, name: str) -> dict[str, str]:
-    titles = {each.name: each.title for each in registry.get(theme).factors}
+    titles = {factor.name: factor.title for factor in registry.get(theme).factors}
     return _in_each_language(lambda: _(titles.get(name, name)))
 
 
@@ -218,8 +237,8 @@ def _both(text: str) -> dict[str, str]:
 
 
 def _in_each_language(words: Callable[[], T]) -> dict[str, T]:
-    found = {}
+    words_of = {}
     for language in LANGUAGES:
         with override(language):
-            found[language] = words()
-    return found
+            words_of[language] = words()
+    return words_of

@@ -26,10 +26,16 @@ def of_campaign(campaign: Campaign) -> list[str]:
 def _without_figures(campaign: Campaign) -> Iterator[str]:
     """Each version of which all runs have ended, and none finished."""
     lasting = campaign.runs.exclude(state__in=(*Run.UNSUCCESSFUL, Run.State.WITHDRAWN))
-    found = set(lasting.order_by().values_list("cell_version", flat=True).distinct())
-    others = campaign.runs.exclude(cell_version__in=found).order_by("pk").defer("plan")
-    last = {run.cell_version: run for run in others}
-    for version, run in sorted(last.items(), key=lambda each: versions.order(each[0])):
+    versions_with_figures = set(
+        lasting.order_by().values_list("cell_version", flat=True).distinct()
+    )
+    other_runs = (
+        campaign.runs.exclude(cell_version__in=versions_with_figures).order_by("pk").defer("plan")
+    )
+    last_of_version = {run.cell_version: run for run in other_runs}
+    for version, run in sorted(
+        last_of_version.items(), key=lambda version_and_run: versions.order(version_and_run[0])
+    ):
         text = _("PostgreSQL %(version)s has no figure: %(reason)s")
         reason = worded(run) or str(run.get_state_display())
         yield text % {"version": version, "reason": reason}
@@ -44,8 +50,8 @@ def _interrupted(campaign: Campaign) -> str:
     after = of_rounds.annotate(
         rest=F("started_at") - in_order["finished_at"], last=in_order["repeat"]
     )
-    found = after.filter(rest__gt=LONGEST_REST, last=F("repeat")).order_by()
-    rested = set(found.values_list("repeat", flat=True))
+    late_runs = after.filter(rest__gt=LONGEST_REST, last=F("repeat")).order_by()
+    rested = set(late_runs.values_list("repeat", flat=True))
     if not rested:
         return ""
     text = ngettext(

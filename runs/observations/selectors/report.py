@@ -39,120 +39,133 @@ def of_edition(
 ) -> Report:
     """The report of an edition, against `before`, else the last; `address` is the observation's."""
     with override(language):
-        found, again = editions.parts(edition), editions.again(edition, before)
+        edition_parts, again = editions.parts(edition), editions.again(edition, before)
         sections = [
-            (_("Purpose"), _purpose(edition, found)),
-            (pgettext("section of a report", "Environment"), _environment(found)),
-            (_("Procedure"), _procedure(edition, found)),
-            *((_scenario(each), _results(each, draw)) for each in found),
-            (_("Why versions differ"), _causes(found)),
+            (_("Purpose"), _purpose(edition, edition_parts)),
+            (pgettext("section of a report", "Environment"), _environment(edition_parts)),
+            (_("Procedure"), _procedure(edition, edition_parts)),
+            *(
+                (_scenario(part_of_edition), _results(part_of_edition, draw))
+                for part_of_edition in edition_parts
+            ),
+            (_("Why versions differ"), _causes(edition_parts)),
             (
                 _("Against another edition") if before else _("Against the edition before"),
                 [*_against(again), *_anchors(edition)],
             ),
-            (_("Doubtful runs"), _doubts(found)),
+            (_("Doubtful runs"), _doubts(edition_parts)),
             (_("Discussion"), _written(edition.discussion)),
-            (pgettext("section of a report", "Conclusion"), _conclusion(edition, found)),
-            (_("Data"), _data(found, address)),
-            (_("Appendix: commands"), _commands(found, address)),
+            (pgettext("section of a report", "Conclusion"), _conclusion(edition, edition_parts)),
+            (_("Data"), _data(edition_parts, address)),
+            (_("Appendix: commands"), _commands(edition_parts, address)),
         ]
-        kept = [(title, blocks) for title, blocks in sections if blocks]
+        filled_sections = [(title, blocks) for title, blocks in sections if blocks]
         return Report(
             name=f"{edition.observation.slug}-{edition.label}-{language}",
             language=language,
             title=f"{edition.observation.title} {edition.label}",
             subtitle=_("%(server)s · report of %(day)s")
             % {"server": edition.observation.server.name, "day": today},
-            sections=tuple(_numbered(kept)),
+            sections=tuple(_numbered(filled_sections)),
             is_numbered=True,
         )
 
 
-def _purpose(edition: Edition, found: Sequence[Part]) -> list[Block]:
+def _purpose(edition: Edition, edition_parts: Sequence[Part]) -> list[Block]:
     text = _(
         "How fast is each version of PostgreSQL on one machine, from the oldest to the newest, and "
         "between which two does it change?"
     )
-    return [Paragraph(edition.purpose or text), Bullets(tuple(_scenario(each) for each in found))]
-
-
-def _environment(found: Sequence[Part]) -> list[Block]:
-    if not found:
-        return []
-    first = found[0].campaign
     return [
-        *conditions.machines(first),
-        *conditions.programs(first),
-        *conditions.settings(first),
+        Paragraph(edition.purpose or text),
+        Bullets(tuple(_scenario(part_of_edition) for part_of_edition in edition_parts)),
     ]
 
 
-def _procedure(edition: Edition, found: Sequence[Part]) -> list[Block]:
+def _environment(edition_parts: Sequence[Part]) -> list[Block]:
+    if not edition_parts:
+        return []
+    first_campaign = edition_parts[0].campaign
+    return [
+        *conditions.machines(first_campaign),
+        *conditions.programs(first_campaign),
+        *conditions.settings(first_campaign),
+    ]
+
+
+def _procedure(edition: Edition, edition_parts: Sequence[Part]) -> list[Block]:
     text = _(
         "All versions are measured in each round, so that what disturbs the machine disturbs all "
         "of them alike. %(anchor)s is the anchor: each edition measures it, and what it gains or "
         "loses from one edition to the next is the machine's."
     )
     blocks: list[Block] = [Paragraph(text % {"anchor": edition.observation.anchor})]
-    for each in found:
+    for part_of_edition in edition_parts:
         blocks += [
-            Paragraph(f"{_scenario(each)}. {_(each.campaign.scenario.description)}"),
-            conditions.kept(each.campaign),
-            Paragraph(reports.order(each.campaign)),
-            *([Bullets(tuple(each.remarks))] if each.remarks else []),
+            Paragraph(
+                f"{_scenario(part_of_edition)}. {_(part_of_edition.campaign.scenario.description)}"
+            ),
+            conditions.kept(part_of_edition.campaign),
+            Paragraph(reports.order(part_of_edition.campaign)),
+            *([Bullets(tuple(part_of_edition.remarks))] if part_of_edition.remarks else []),
         ]
     return blocks
 
 
-def _results(part: Part, draw: Draw) -> list[Block]:
-    figure = draw(part)
+def _results(part_of_edition: Part, draw: Draw) -> list[Block]:
+    figure = draw(part_of_edition)
     caption = _("The line through versions, with its interval (95 %)")
-    line = [Picture(f"line-{part.campaign.pk}", caption, figure)] if figure else []
-    found = results.results(part.campaign, most_metrics=1)
+    line = [Picture(f"line-{part_of_edition.campaign.pk}", caption, figure)] if figure else []
+    result_blocks = results.results(part_of_edition.campaign, most_metrics=1)
     # Each campaign has a picture of its own file.
-    named = [
-        replace(each, name=f"{each.name}-{part.campaign.pk}") if isinstance(each, Picture) else each
-        for each in (*found, *results.verdicts(part.campaign, subject=STEPS))
+    named_blocks = [
+        replace(block, name=f"{block.name}-{part_of_edition.campaign.pk}")
+        if isinstance(block, Picture)
+        else block
+        for block in (*result_blocks, *results.verdicts(part_of_edition.campaign, subject=STEPS))
     ]
-    return [*line, *named]
+    return [*line, *named_blocks]
 
 
-def _causes(found: Sequence[Part]) -> list[Block]:
+def _causes(edition_parts: Sequence[Part]) -> list[Block]:
     """What ablations prove; nothing where none was measured."""
-    causes = [(each, explanations(each.campaign)) for each in found]
+    causes = [
+        (part_of_edition, explanations(part_of_edition.campaign))
+        for part_of_edition in edition_parts
+    ]
     return [
         block
-        for part, blocks in causes
+        for part_of_edition, blocks in causes
         if blocks
-        for block in (Paragraph(_scenario(part)), *blocks)
+        for block in (Paragraph(_scenario(part_of_edition)), *blocks)
     ]
 
 
 def _against(again: Iterable[Again]) -> Iterator[Block]:
-    for each in again:
-        yield Paragraph(each.sentence)
-        yield from (Paragraph(remark) for remark in each.remarks)
-        here, there = each.names
+    for answer_of_design in again:
+        yield Paragraph(answer_of_design.sentence)
+        yield from (Paragraph(remark) for remark in answer_of_design.remarks)
+        here, other_name = answer_of_design.names
         heads = (
             _("Version"),
-            f"{here} : {there}",
-            there,
+            f"{here} : {other_name}",
+            other_name,
             here,
             _("Change"),
             _("interval (95 %)"),
         )
         rows = tuple(
             (
-                f"{other.version} : {each.anchor}",
-                factor(other.direct.ratio),
-                factor(other.before.ratio),
-                factor(other.now.ratio),
-                factor(other.change.ratio),
-                f"{factor(other.change.low)} – {factor(other.change.high)}"
-                if other.change.low
+                f"{version_answer.version} : {answer_of_design.anchor}",
+                factor(version_answer.direct.ratio),
+                factor(version_answer.before.ratio),
+                factor(version_answer.now.ratio),
+                factor(version_answer.change.ratio),
+                f"{factor(version_answer.change.low)} – {factor(version_answer.change.high)}"
+                if version_answer.change.low
                 else "–",
             )
-            for other in each.others
+            for version_answer in answer_of_design.others
         )
         if rows:
             caption = _("Versions against the anchor in both editions")
@@ -161,35 +174,46 @@ def _against(again: Iterable[Again]) -> Iterator[Block]:
 
 def _anchors(edition: Edition) -> Iterator[Block]:
     text = _("The anchor %(anchor)s from edition to edition: %(scenario)s")
-    for place, (scenario, figure) in enumerate(anchors.line(edition)):
+    for chart_number, (scenario, figure) in enumerate(anchors.line(edition)):
         values = {"anchor": edition.observation.anchor, "scenario": scenario}
-        yield Picture(f"anchor-{place}", text % values, figure)
+        yield Picture(f"anchor-{chart_number}", text % values, figure)
 
 
-def _doubts(found: Sequence[Part]) -> list[Block]:
+def _doubts(edition_parts: Sequence[Part]) -> list[Block]:
     """Each condition with runs that its certificate doubts or that are left out, and the reason."""
-    doubted = [(each, list(_doubted(each.campaign))) for each in found]
+    doubted = [
+        (part_of_edition, list(_doubted(part_of_edition.campaign)))
+        for part_of_edition in edition_parts
+    ]
     number = sum(len(of_part) for _part, of_part in doubted)
-    total = sum(each.progress.total for each in found)
+    total = sum(part_of_edition.progress.total for part_of_edition in edition_parts)
     text = _("%(count)d of %(total)d runs are doubtful or invalid; invalid runs do not count.")
     blocks: list[Block] = [Paragraph(text % {"count": number, "total": total})]
-    for part, of_part in doubted:
+    for part_of_edition, of_part in doubted:
         if of_part:
             heads = (_("Condition"), _("Judgement"), _("Runs"), _("Reason, of the first of them"))
-            rows = tuple(_alike(part.campaign, of_part))
-            blocks.append(Table(f"{_('Doubtful runs')}: {_scenario(part)}", heads, rows))
+            rows = tuple(_alike(part_of_edition.campaign, of_part))
+            blocks.append(Table(f"{_('Doubtful runs')}: {_scenario(part_of_edition)}", heads, rows))
     return blocks
 
 
 def _alike(campaign: Campaign, doubted: Sequence[Run]) -> Iterator[tuple[str, ...]]:
     words = designs.words(campaign)
-    alike = by_key(((run.cell.ordinal, run.cell_id, run.validity), run) for run in doubted)
-    for (_place, _cell, validity), listed in sorted(alike.items(), key=lambda each: each[0]):
-        reason = next((each.message for each in certificate_sentences(listed[0])), "–")
+    runs_alike = by_key(((run.cell.ordinal, run.cell_id, run.validity), run) for run in doubted)
+    for (_place, _cell, validity), doubted_runs in sorted(
+        runs_alike.items(), key=lambda runs_of_key: runs_of_key[0]
+    ):
+        reason = next(
+            (
+                certificate_sentence.message
+                for certificate_sentence in certificate_sentences(doubted_runs[0])
+            ),
+            "–",
+        )
         yield (
-            words.listed(listed[0].cell.levels),
+            words.listed(doubted_runs[0].cell.levels),
             str(RunValidity(validity).label),
-            ", ".join(str(run.pk) for run in listed),
+            ", ".join(str(run.pk) for run in doubted_runs),
             reason,
         )
 
@@ -199,9 +223,13 @@ def _doubted(campaign: Campaign) -> Iterable[Run]:
     return ended.filter(validity__in=Run.DOUBTED).select_related("cell").order_by("pk")
 
 
-def _conclusion(edition: Edition, found: Sequence[Part]) -> list[Block]:
+def _conclusion(edition: Edition, edition_parts: Sequence[Part]) -> list[Block]:
     """People's words; before they write, the sentences of each step."""
-    sentences = [Bullets(tuple(each.sentences)) for each in found if each.sentences]
+    sentences = [
+        Bullets(tuple(part_of_edition.sentences))
+        for part_of_edition in edition_parts
+        if part_of_edition.sentences
+    ]
     return _written(edition.conclusion) or [*sentences]
 
 
@@ -209,35 +237,40 @@ def _written(text: str) -> list[Block]:
     return [Paragraph(text)] if text else []
 
 
-def _data(found: Sequence[Part], address: str) -> list[Block]:
-    runs = Run.objects.filter(campaign__in=[each.campaign for each in found], state="finished")
+def _data(edition_parts: Sequence[Part], address: str) -> list[Block]:
+    runs = Run.objects.filter(
+        campaign__in=[part_of_edition.campaign for part_of_edition in edition_parts],
+        state="finished",
+    )
     text = _("Each of the %(number)d runs with its certificate and commands: %(address)s")
     return [Paragraph(text % {"number": runs.count(), "address": address})]
 
 
-def _commands(found: Sequence[Part], address: str) -> list[Block]:
+def _commands(edition_parts: Sequence[Part], address: str) -> list[Block]:
     """What one run of each scenario executed: cluster, data, warming up, load."""
     return [
-        replace(each, caption=f"{_scenario(part)}: {each.caption}")
-        for part in found
-        for each in reports.first_run(part.campaign, address)
+        replace(listing, caption=f"{_scenario(part_of_edition)}: {listing.caption}")
+        for part_of_edition in edition_parts
+        for listing in reports.first_run(part_of_edition.campaign, address)
     ]
 
 
-def _scenario(part: Part) -> str:
-    return str(_(part.campaign.scenario.title))
+def _scenario(part_of_edition: Part) -> str:
+    return str(_(part_of_edition.campaign.scenario.title))
 
 
 def _numbered(sections: Sequence[tuple[str, Sequence[Block]]]) -> Iterator[Section]:
     numbers: Counter[type[Block]] = Counter()
     names = {Picture: _("Figure %(number)d"), Table: _("Table %(number)d")}
     for number, (title, blocks) in enumerate(sections, start=1):
-        made: list[Block] = []
+        numbered_blocks: list[Block] = []
         for block in blocks:
             if isinstance(block, Picture | Table):
                 numbers[type(block)] += 1
                 name = names[type(block)] % {"number": numbers[type(block)]}
-                made.append(replace(block, caption=f"{name}: {block.caption}".removesuffix(": ")))
+                numbered_blocks.append(
+                    replace(block, caption=f"{name}: {block.caption}".removesuffix(": "))
+                )
             else:
-                made.append(block)
-        yield Section(f"{number}. {title}", tuple(made))
+                numbered_blocks.append(block)
+        yield Section(f"{number}. {title}", tuple(numbered_blocks))

@@ -105,7 +105,7 @@ def proposed(server: Server, *, seconds: int = version_line_rules.LEAST_SECONDS)
 @transaction.atomic
 def create(*, plan: Plan, by: User | None = None, project: Project | None = None) -> Observation:
     """Store what is observed; nothing is queued yet. Raises what `planned` raises."""
-    found = planned(plan)
+    planned_observation = planned(plan)
     if plan.time_zone not in available_timezones():
         message, remedy = _("There is no such time zone."), _("Give one such as Asia/Tokyo.")
         raise ServiceError("no_such_time", message, remedy=remedy, field="time_zone")
@@ -113,10 +113,10 @@ def create(*, plan: Plan, by: User | None = None, project: Project | None = None
         title=plan.title.strip(),
         server=plan.server,
         project=project,
-        designs=[vars(each) for each in found.designs],
+        designs=[vars(design) for design in planned_observation.designs],
         versions=list(plan.versions),
         releases=plan.releases,
-        anchor=found.anchor,
+        anchor=planned_observation.anchor,
         configuration=plan.configuration,
         night_from=plan.night[0] if plan.night else None,
         night_until=plan.night[1] if plan.night else None,
@@ -131,7 +131,9 @@ def create(*, plan: Plan, by: User | None = None, project: Project | None = None
         taken=NOT_SLUGS,
     )
     audit.record(
-        "observation_made", observation, after={"versions": plan.versions, "anchor": found.anchor}
+        "observation_made",
+        observation,
+        after={"versions": plan.versions, "anchor": planned_observation.anchor},
     )
     return observation
 
@@ -193,20 +195,24 @@ def planned(plan: Plan) -> Plan:
     if plan.hours is None:
         return chosen
     rounds = rounds_within(chosen)
-    return replace(chosen, designs=[replace(each, repeats=rounds) for each in plan.designs])
+    return replace(chosen, designs=[replace(design, repeats=rounds) for design in plan.designs])
 
 
 def rounds_within(plan: Plan) -> int:
     """How many rounds of all designs fit into the hours. Raises ServiceError `budget_too_small`."""
-    one, two = (
-        sum(each.seconds for each in estimates(replace(plan, hours=None, designs=designs)))
+    seconds_of_one, two = (
+        sum(estimate.seconds for estimate in estimates(replace(plan, hours=None, designs=designs)))
         for designs in (
-            [replace(each, repeats=number) for each in plan.designs] for number in (1, 2)
+            [replace(design, repeats=number) for design in plan.designs] for number in (1, 2)
         )
     )
     room = (plan.hours or 0) * SECONDS_AN_HOUR
-    rounds = min(MOST_REPEATS, int((room - one) / (two - one)) + 1) if two > one else MOST_REPEATS
-    if room < one or rounds < LEAST_ROUNDS:
+    rounds = (
+        min(MOST_REPEATS, int((room - seconds_of_one) / (two - seconds_of_one)) + 1)
+        if two > seconds_of_one
+        else MOST_REPEATS
+    )
+    if room < seconds_of_one or rounds < LEAST_ROUNDS:
         message = _("Two rounds take %(hours).1f hours, which is more than there are.")
         remedy = _("Allow more time, or measure fewer versions, levels or seconds.")
         message %= {"hours": two / SECONDS_AN_HOUR}
@@ -224,7 +230,7 @@ def plan_of(observation: Observation) -> Plan:
     return Plan(
         title=observation.title,
         server=observation.server,
-        designs=[Design(**each) for each in observation.designs],
+        designs=[Design(**design) for design in observation.designs],
         versions=observation.versions,
         releases=observation.releases,
         anchor=observation.anchor,
@@ -241,17 +247,17 @@ def drafts(plan: Plan, *, label: str) -> list[Draft]:
             % {
                 "title": plan.title,
                 "edition": label,
-                "scenario": _(registry.get(each.scenario).title),
+                "scenario": _(registry.get(design.scenario).title),
             },
-            scenario=each.scenario,
+            scenario=design.scenario,
             server=plan.server,
             installations=chosen,
-            levels=each.levels,
-            parameters=each.parameters,
-            repeats=each.repeats,
+            levels=design.levels,
+            parameters=design.parameters,
+            repeats=design.repeats,
             configuration=plan.configuration,
         )
-        for each in plan.designs
+        for design in plan.designs
     ]
 
 
@@ -260,31 +266,45 @@ def installations(plan: Plan) -> list[Installation]:
 
     A version of which there is a slow build alone is measured only if it is asked for.
     """
-    wanted = set(plan.versions)
-    return [each for each in _chosen(plan) if each.major in wanted or not builds.is_slow(each)]
+    wanted_versions = set(plan.versions)
+    return [
+        installation
+        for installation in _chosen(plan)
+        if installation.major in wanted_versions or not builds.is_slow(installation)
+    ]
 
 
 def left_out(plan: Plan) -> str:
     """The versions that would be measured if their builds were not slow. One query."""
-    slow = [] if plan.versions else [each for each in _chosen(plan) if builds.is_slow(each)]
+    slow = (
+        []
+        if plan.versions
+        else [installation for installation in _chosen(plan) if builds.is_slow(installation)]
+    )
     if not slow:
         return ""
-    listed = "; ".join(f"PostgreSQL {each.version} ({builds.words(each)})" for each in slow)
+    slow_versions = "; ".join(
+        f"PostgreSQL {installation.version} ({builds.words(installation)})" for installation in slow
+    )
     text = _("Not measured unless chosen, since figures of such builds say little: %(versions)s.")
-    return text % {"versions": listed}
+    return text % {"versions": slow_versions}
 
 
 def _chosen(plan: Plan) -> list[Installation]:
-    present, wanted = installed([plan.server])[plan.server.pk], set(plan.versions)
-    of_versions = (each for each in present if not wanted or each.major in wanted)
+    present, wanted_versions = installed([plan.server])[plan.server.pk], set(plan.versions)
+    of_versions = (
+        installation
+        for installation in present
+        if not wanted_versions or installation.major in wanted_versions
+    )
     return builds.chosen(of_versions, plan.releases)
 
 
 def majors_of(plan: Plan) -> list[str]:
     """The major versions that an edition would measure, the oldest first. One query."""
-    return list(dict.fromkeys(each.major for each in installations(plan)))
+    return list(dict.fromkeys(installation.major for installation in installations(plan)))
 
 
 def offered(server: Server) -> list[str]:
     """The major versions that can be chosen on a server, the oldest first. One query."""
-    return list(dict.fromkeys(each.major for each in _chosen(Plan("", server, ()))))
+    return list(dict.fromkeys(installation.major for installation in _chosen(Plan("", server, ()))))

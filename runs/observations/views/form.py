@@ -24,10 +24,10 @@ CLIENTS, SCALE, DURATION = "clients", "scale", "duration"
 def observed() -> list[Scenario]:
     """The scenarios of which the numbers of clients, the scale and the seconds say enough."""
     return [
-        each
-        for each in registry.every()
-        if {factor.name for factor in each.factors} == {CLIENTS}
-        and {SCALE, DURATION} == {parameter.name for parameter in each.parameters}
+        scenario
+        for scenario in registry.every()
+        if {factor.name for factor in scenario.factors} == {CLIENTS}
+        and {SCALE, DURATION} == {parameter.name for parameter in scenario.parameters}
     ]
 
 
@@ -97,9 +97,11 @@ class ObservationForm(forms.Form):
         super().__init__(data)
         majors = observations.offered(server)
         self._choice("server").queryset = Server.objects.exclude(base_dir="").order_by("name")
-        self._choice("scenarios").choices = [(each.slug, _(each.title)) for each in observed()]
-        self._choice("versions").choices = [(each, f"PostgreSQL {each}") for each in majors]
-        self._choice("anchor").choices = [(each, f"PostgreSQL {each}") for each in majors]
+        self._choice("scenarios").choices = [
+            (scenario.slug, _(scenario.title)) for scenario in observed()
+        ]
+        self._choice("versions").choices = [(major, f"PostgreSQL {major}") for major in majors]
+        self._choice("anchor").choices = [(major, f"PostgreSQL {major}") for major in majors]
         self._choice("configuration").queryset = projects.usable(
             Configuration.objects.all(), in_project=project
         )
@@ -109,43 +111,43 @@ class ObservationForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         """Rounds or hours, and both ends of the night or neither."""
-        given = super().clean() or {}
-        if not given.get("repeats") and not given.get("hours"):
+        fields = super().clean() or {}
+        if not fields.get("repeats") and not fields.get("hours"):
             self.add_error("repeats", _("Give the rounds, or the hours that they may take."))
-        if (given.get("night_from") is None) != (given.get("night_until") is None):
+        if (fields.get("night_from") is None) != (fields.get("night_until") is None):
             self.add_error("night_until", _("Give both ends of the night, or neither."))
-        return given
+        return fields
 
     def plan(self) -> Plan:
         """Only of a valid form."""
-        given = self.cleaned_data
-        night = (given["night_from"], given["night_until"])
+        fields = self.cleaned_data
+        night = (fields["night_from"], fields["night_until"])
         same = ("title", "server", "versions", "anchor", "configuration", "hours", "time_zone")
         return Plan(
-            **{name: given[name] for name in same},
+            **{name: fields[name] for name in same},
             designs=[
                 Design(
                     slug,
-                    {CLIENTS: given["clients"]},
-                    {SCALE: given["scale"], DURATION: given["duration"]},
-                    given["repeats"] or REPEATS,
+                    {CLIENTS: fields["clients"]},
+                    {SCALE: fields["scale"], DURATION: fields["duration"]},
+                    fields["repeats"] or REPEATS,
                 )
-                for slug in given["scenarios"]
+                for slug in fields["scenarios"]
             ],
-            releases=given["releases"] or Releases.ALIKE,
+            releases=fields["releases"] or Releases.ALIKE,
             night=night if None not in night else None,
         )
 
 
-def filled(given: QueryDict, server: Server) -> QueryDict:
+def filled(query: QueryDict, server: Server) -> QueryDict:
     """What was sent, and the form's own proposals where nothing was sent yet."""
-    if "title" in given:
-        return given
+    if "title" in query:
+        return query
     data = QueryDict(mutable=True)
     for name, value in _initial(server).items():
         data.setlist(name, value if isinstance(value, list) else [str(value)])
-    for name in given:
-        data.setlist(name, given.getlist(name))
+    for name in query:
+        data.setlist(name, query.getlist(name))
     return data
 
 
@@ -155,7 +157,7 @@ def _initial(server: Server) -> Mapping[str, Any]:
     return {
         "title": plan.title,
         "server": server.slug,
-        "scenarios": [each.scenario for each in plan.designs],
+        "scenarios": [design.scenario for design in plan.designs],
         "versions": [],
         "releases": Releases.ALIKE.value,
         "anchor": majors[-2] if len(majors) > 1 else "",

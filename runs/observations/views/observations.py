@@ -58,16 +58,16 @@ def observation_new(request: HttpRequest) -> HttpResponse:
     as the first page's button does. Nothing else that is missing is made up.
     """
     is_sent = request.method == "POST"
-    given = request.POST if is_sent else request.GET
-    server, project = chosen_server(given), project_of(request)
+    query = request.POST if is_sent else request.GET
+    server, project = chosen_server(query), project_of(request)
     if server is None:
         return render(request, "observations/form.html")
-    is_written = is_sent and "proposed" not in given
-    data = given if is_written else filled(given, server)
+    is_written = is_sent and "proposed" not in query
+    data = query if is_written else filled(query, server)
     form = ObservationForm(data, server=server, project=project)
-    wanted = is_sent and "estimate" not in given
-    if wanted and form.is_valid() and (made := _begun(request, form)):
-        return redirect("observation-detail", slug=made.slug)
+    is_wanted = is_sent and "estimate" not in query
+    if is_wanted and form.is_valid() and (observation := _begun(request, form)):
+        return redirect("observation-detail", slug=observation.slug)
     return render(request, "observations/form.html", {"form": form, **_previewed(form)})
 
 
@@ -76,21 +76,21 @@ def observation_detail(request: HttpRequest, slug: str) -> HttpResponse:
     """An edition, by default the newest: what it says, the anchor, people's words."""
     observation = _observation(request, slug)
     all_editions = list(observation.editions.order_by("-pk"))
-    wanted = request.GET.get("edition")
-    edition = next((each for each in all_editions if each.label == wanted), None)
+    wanted_edition = request.GET.get("edition")
+    edition = next((edition for edition in all_editions if edition.label == wanted_edition), None)
     edition = edition or next(iter(all_editions), None)
-    found = editions.parts(edition) if edition else []
-    others = editions.others(edition, to=request.user) if edition else []
-    before = _before(request, others)
+    edition_parts = editions.parts(edition) if edition else []
+    other_editions = editions.others(edition, to=request.user) if edition else []
+    before = _before(request, other_editions)
     context = {
         "observation": observation,
         "editions": all_editions,
         "edition": edition,
-        "parts": [_shown(each, request.user) for each in found],
+        "parts": [_shown(part_of_edition, request.user) for part_of_edition in edition_parts],
         "again": editions.again(edition, before) if edition else [],
         "anchors": anchors.line(edition) if edition else [],
         "before": before,
-        "others": [(_named(each), each) for each in others],
+        "others": [(_named(edition), edition) for edition in other_editions],
         "elsewhere": _elsewhere(observation),
         "installed": ", ".join(majors_of(observation.server)),
         "proposed_label": _proposed(all_editions),
@@ -134,20 +134,24 @@ def observation_write(request: HttpRequest, slug: str) -> HttpResponse:
 def observation_report(request: HttpRequest, slug: str) -> HttpResponse:
     """The report of an edition as a file: `format` is html, md or rst, `lang` en or ja."""
     edition = _edition(request, slug)
-    made = formats.FORMATS.get(request.GET.get("format", "html"))
-    if made is None:
+    report_format = formats.FORMATS.get(request.GET.get("format", "html"))
+    if report_format is None:
         raise Http404
     is_asked = "against" in request.GET
-    others = editions.others(edition, to=request.user) if is_asked else ()
+    other_editions = editions.others(edition, to=request.user) if is_asked else ()
     report = reports.of_edition(
         edition,
         draw=_figure,
         language=language(request.GET.get("lang", "")),
         address=request.build_absolute_uri(reverse("observation-detail", args=[slug])),
         today=timezone.localdate(),
-        before=_before(request, others),
+        before=_before(request, other_editions),
     )
-    return file(made.write(report), f"{report.name}.{made.ending}", made.media_type)
+    return file(
+        report_format.write(report),
+        f"{report.name}.{report_format.ending}",
+        report_format.media_type,
+    )
 
 
 @addresses.page("observation-publication")
@@ -162,41 +166,41 @@ def observation_publication(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _edition(request: HttpRequest, slug: str) -> Edition:
-    found = _observation(request, slug).editions.select_related("observation__server")
-    return get_object_or_404(found, label=request.GET.get("edition", ""))
+    editions_found = _observation(request, slug).editions.select_related("observation__server")
+    return get_object_or_404(editions_found, label=request.GET.get("edition", ""))
 
 
 def _named(edition: Edition) -> str:
     return f"{edition.observation.slug}~{edition.label}"
 
 
-def _before(request: HttpRequest, others: Sequence[Edition]) -> Edition | None:
+def _before(request: HttpRequest, other_editions: Sequence[Edition]) -> Edition | None:
     """The edition that the address asks to compare with; None for the one before."""
-    wanted = request.GET.get("against", "")
-    found = next((each for each in others if _named(each) == wanted), None)
-    if wanted and found is None:
+    wanted_name = request.GET.get("against", "")
+    edition = next((edition for edition in other_editions if _named(edition) == wanted_name), None)
+    if wanted_name and edition is None:
         raise Http404
-    return found
+    return edition
 
 
 def _elsewhere(observation: Observation) -> list[tuple[Server, str]]:
     """Servers on which the same could be observed, with the address of the filled form."""
-    first = observation.designs[0] if observation.designs else {}
-    clients = first.get("levels", {}).get(CLIENTS, ())
-    given = {
-        "scenarios": [each["scenario"] for each in observation.designs],
+    first_design = observation.designs[0] if observation.designs else {}
+    clients = first_design.get("levels", {}).get(CLIENTS, ())
+    fields = {
+        "scenarios": [design["scenario"] for design in observation.designs],
         "versions": observation.versions,
         "releases": observation.releases,
         "anchor": observation.anchor,
         "clients": ", ".join(map(str, clients)),
-        "repeats": first.get("repeats", REPEATS),
+        "repeats": first_design.get("repeats", REPEATS),
         "configuration": observation.configuration.slug if observation.configuration else "",
-        **first.get("parameters", {}),
+        **first_design.get("parameters", {}),
     }
-    found = Server.objects.exclude(base_dir="").exclude(pk=observation.server_id).order_by("name")
+    servers = Server.objects.exclude(base_dir="").exclude(pk=observation.server_id).order_by("name")
     return [
-        (each, urlencode({**given, "server": each.slug}, doseq=True))
-        for each in found[:MOST_SERVERS]
+        (server, urlencode({**fields, "server": server.slug}, doseq=True))
+        for server in servers[:MOST_SERVERS]
     ]
 
 
@@ -207,11 +211,11 @@ def _observation(request: HttpRequest, slug: str) -> Observation:
 def _begun(request: HttpRequest, form: ObservationForm) -> Observation | None:
     user = cast(User, request.user)
     with pages.faults_of(form):
-        made = observations.create(
+        observation = observations.create(
             plan=form.plan(), by=user, project=permissions.project_for(user, Right.QUEUE)
         )
-        observations.begin(observation=made, by=user)
-        return made
+        observations.begin(observation=observation, by=user)
+        return observation
     return None
 
 
@@ -223,24 +227,24 @@ def _previewed(form: ObservationForm) -> dict[str, Any]:
         plan = observations.planned(form.plan())
     except ServiceError as error:
         return {"problem": error}
-    found = observations.estimates(plan)
+    estimates_found = observations.estimates(plan)
     return {
         "previews": [
             {
                 "title": _(registry.get(design.scenario).title),
-                "estimate": each,
+                "estimate": estimate,
                 "repeats": design.repeats,
                 "can_show": _shows(plan, design),
             }
-            for design, each in zip(plan.designs, found, strict=True)
+            for design, estimate in zip(plan.designs, estimates_found, strict=True)
         ],
         "remarks": list(
             filter(
                 None, (builds.unlike(observations.installations(plan)), observations.left_out(plan))
             )
         ),
-        "seconds": sum(each.seconds for each in found),
-        "problems": [problem for each in found for problem in each.problems],
+        "seconds": sum(estimate.seconds for estimate in estimates_found),
+        "problems": [problem for estimate in estimates_found for problem in estimate.problems],
     }
 
 
@@ -251,26 +255,31 @@ def _shows(plan: Plan, design: Design) -> float | None:
     return floor.can_show(design.repeats, rows) if floor else None
 
 
-def _figure(part: Part) -> Figure | None:
-    ends = {end for pair in part.line.pairs for end in pair.ends}
-    return figure(part.line, min(ends, key=versions.order)) if ends else None
+def _figure(part_of_edition: Part) -> Figure | None:
+    ends = {end for pair in part_of_edition.line.pairs for end in pair.ends}
+    return figure(part_of_edition.line, min(ends, key=versions.order)) if ends else None
 
 
-def _shown(part: Part, reader: Reader) -> dict[str, Any]:
+def _shown(part_of_edition: Part, reader: Reader) -> dict[str, Any]:
     asks = [
         (
             _("Why %(b)s differs from %(a)s") % dict(zip("ab", pair.ends, strict=True)),
             f"{reverse('compare-why')}?a={pair.base.cell}&b={pair.head.cell}",
         )
-        for pair in part.line.pairs
+        for pair in part_of_edition.line.pairs
         if pair.comparison.is_proven
     ]
-    return {"part": part, "figure": _figure(part), "causes": _causes(part, reader), "asks": asks}
+    return {
+        "part": part_of_edition,
+        "figure": _figure(part_of_edition),
+        "causes": _causes(part_of_edition, reader),
+        "asks": asks,
+    }
 
 
-def _causes(part: Part, reader: Reader) -> list[str]:
-    found = explanations.of_campaign(part.campaign.pk, reader=reader)
-    return [why_words.sentence(each) for each in found]
+def _causes(part_of_edition: Part, reader: Reader) -> list[str]:
+    explanations_found = explanations.of_campaign(part_of_edition.campaign.pk, reader=reader)
+    return [why_words.sentence(explanation) for explanation in explanations_found]
 
 
 def _texts(edition: Edition) -> list[tuple[str, str, str]]:
@@ -281,12 +290,12 @@ def _texts(edition: Edition) -> list[tuple[str, str, str]]:
     ]
 
 
-def _proposed(found: list[Edition]) -> str:
+def _proposed(editions_so_far: list[Edition]) -> str:
     """A name for the next edition: the year, numbered from the second of a year on."""
-    year, labels = str(timezone.localdate().year), {each.label for each in found}
+    year, labels = str(timezone.localdate().year), {edition.label for edition in editions_so_far}
     return next(
         label
-        for number in range(1, len(found) + 2)
+        for number in range(1, len(editions_so_far) + 2)
         for label in [year if number == 1 else f"{year}-{number}"]
         if label not in labels
     )

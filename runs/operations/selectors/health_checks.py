@@ -80,9 +80,13 @@ def _migrations() -> tuple[frozenset[str], frozenset[str]]:
     """The names of those that are here, and of those that they stand for."""
     loader = MigrationLoader(None, load=False)
     loader.load_disk()
-    own = {name: each for (app, name), each in loader.disk_migrations.items() if app == "runs"}
-    replaced = {name for each in own.values() for _app, name in each.replaces}
-    return frozenset(own), frozenset(replaced)
+    own_migrations = {
+        name: migration
+        for (app, name), migration in loader.disk_migrations.items()
+        if app == "runs"
+    }
+    replaced = {name for migration in own_migrations.values() for _app, name in migration.replaces}
+    return frozenset(own_migrations), frozenset(replaced)
 
 
 def pages() -> Outcome:
@@ -126,7 +130,7 @@ def encryption_key() -> Outcome:
     """Whether BENCHLAB_ENCRYPTION_KEY decrypts what is stored."""
     remedy = _("Set the key that it was encrypted with, from your backup, after a comma as well.")
     try:
-        keys = MultiFernet([Fernet(each.strip()) for each in settings.ENCRYPTION_KEY.split(",")])
+        keys = MultiFernet([Fernet(key.strip()) for key in settings.ENCRYPTION_KEY.split(",")])
     except ValueError:
         text = _("BENCHLAB_ENCRYPTION_KEY is missing or is not a Fernet key.")
         return Outcome("encryption key", FAILED, text, remedy)
@@ -193,8 +197,10 @@ def sites() -> Outcome:
     """Whether a live worker serves each site, and those that a live campaign needs together."""
     try:
         with connected() as database:
-            found = database.execute(_SITES, {"live": [each.value for each in Campaign.LIVE]})
-            needed = sorted([str(site) for site in row[0]] for row in found)
+            cursor = database.execute(
+                _SITES, {"live": [campaign_state.value for campaign_state in Campaign.LIVE]}
+            )
+            needed = sorted([str(site) for site in row[0]] for row in cursor)
     except psycopg.Error:
         return not_asked("sites")
     if not needed:
@@ -203,16 +209,26 @@ def sites() -> Outcome:
         workers = sites_of_workers()
     except (RedisError, OSError, ValueError) as error:
         return Outcome("sites", FAILED, one_line(error), _("See Redis."))
-    missing = [each for each in needed if not any(served.issuperset(each) for served in workers)]
-    named = [each[0] for each in needed if len(each) == 1]
-    if alone := [each[0] for each in missing if len(each) == 1]:
+    missing = [
+        sites_of_campaign
+        for sites_of_campaign in needed
+        if not any(served.issuperset(sites_of_campaign) for served in workers)
+    ]
+    single_sites = [
+        sites_of_campaign[0] for sites_of_campaign in needed if len(sites_of_campaign) == 1
+    ]
+    if alone := [
+        sites_of_campaign[0] for sites_of_campaign in missing if len(sites_of_campaign) == 1
+    ]:
         text = _("No live worker serves these sites: %(sites)s. Runs on their servers wait.")
         return Outcome("sites", WARNING, text % {"sites": ", ".join(alone)}, to_serve(alone))
     if missing:
         text = _("No live worker serves %(sites)s together: runs on servers of all of them wait.")
         words = {"sites": ", ".join(missing[0])}
         return Outcome("sites", WARNING, text % words, to_serve(missing[0]))
-    return Outcome("sites", OK, _("Live workers serve %(sites)s.") % {"sites": ", ".join(named)})
+    return Outcome(
+        "sites", OK, _("Live workers serve %(sites)s.") % {"sites": ", ".join(single_sites)}
+    )
 
 
 # Each site, and those that a campaign in progress needs together.
@@ -228,27 +244,27 @@ WHERE campaign.state = ANY(%(live)s) AND site <> '' GROUP BY campaign.id
 
 def sites_of_workers() -> list[frozenset[str]]:
     """The sites of each live worker. Raises RedisError, OSError."""
-    found = [each for each in signs.signs() if each.kind == "worker"]
-    return [frozenset(each.sites) for each in found if each.age <= SILENT_SECONDS]
+    workers = [sign for sign in signs.signs() if sign.kind == "worker"]
+    return [frozenset(sign.sites) for sign in workers if sign.age <= SILENT_SECONDS]
 
 
-def to_serve(named: Iterable[str]) -> str:
+def to_serve(site_names: Iterable[str]) -> str:
     """What an operator does where no live worker serves these sites."""
     text = _("Start a worker that reaches them, with %(setting)s in its environment.")
-    return text % {"setting": f"BENCHLAB_SITES={','.join(named)}"}
+    return text % {"setting": f"BENCHLAB_SITES={','.join(site_names)}"}
 
 
 def _living(check: str, kind: str, patience: float, nobody: str, remedy: str) -> Outcome:
     try:
-        found = [sign for sign in signs.signs() if sign.kind == kind]
+        signs_of_kind = [sign for sign in signs.signs() if sign.kind == kind]
     except (RedisError, OSError):
         return Outcome(check, UNKNOWN, _("Not checked: Redis does not answer."), _("See Redis."))
-    silent = [sign for sign in found if sign.age > patience]
-    live = len(found) - len(silent)
+    silent = [sign for sign in signs_of_kind if sign.age > patience]
+    live = len(signs_of_kind) - len(silent)
     names = ", ".join(f"{sign.process} ({sign.age:.0f} s)" for sign in silent)
     if not live:
-        last = _("Last seen: %(who)s.") % {"who": names} if names else ""
-        return Outcome(check, FAILED, f"{nobody} {last}".strip(), remedy)
+        last_text = _("Last seen: %(who)s.") % {"who": names} if names else ""
+        return Outcome(check, FAILED, f"{nobody} {last_text}".strip(), remedy)
     if silent and kind == "worker":
         text = _("%(number)d live; silent: %(who)s.") % {"number": live, "who": names}
         return Outcome(check, WARNING, text, remedy)
@@ -277,8 +293,8 @@ def targets() -> Outcome:
         return not_asked("targets")
     if not rows:
         return Outcome("targets", OK, _("All servers that runs wait for can be used."))
-    named = ", ".join(f"{name} ({why or _('does not answer')})" for name, why in rows)
-    text = _("Runs or checks wait for these servers: %(servers)s.") % {"servers": named}
+    server_names = ", ".join(f"{name} ({why or _('does not answer')})" for name, why in rows)
+    text = _("Runs or checks wait for these servers: %(servers)s.") % {"servers": server_names}
     return Outcome("targets", WARNING, text, _("Their pages say what is wrong, and what to do."))
 
 
@@ -336,11 +352,12 @@ def files() -> Outcome:
 def connected(alias: str = DEFAULT_DB_ALIAS) -> "psycopg.Connection[Any]":
     """A separate connection to the results database, which gives up after two seconds."""
     parameters: Mapping[str, Any] = connections[alias].get_connection_params()
-    kept = {name: parameters[name] for name in parameters if name in _OF_LIBPQ}
+    kept_parameters = {name: parameters[name] for name in parameters if name in _OF_LIBPQ}
     timeout = f"-c statement_timeout={CONNECT_SECONDS * 1000}"
-    options = f"{kept.pop('options', '')} {timeout}".strip()
+    options = f"{kept_parameters.pop('options', '')} {timeout}".strip()
     return psycopg.connect(
-        **{**kept, "options": options, "connect_timeout": CONNECT_SECONDS}, autocommit=True
+        **{**kept_parameters, "options": options, "connect_timeout": CONNECT_SECONDS},
+        autocommit=True,
     )
 
 

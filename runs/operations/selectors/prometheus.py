@@ -81,8 +81,10 @@ TOTAL = "SELECT coalesce(pg_sequence_last_value(pg_get_serial_sequence(%(table)s
 SIZE = "SELECT pg_database_size(current_database())"
 STATES: dict[str, Any] = {
     "waiting": [Run.State.QUEUED.value, Run.State.LOST.value],
-    "active": [each.value for each in Run.ACTIVE],
-    "ended": [each.value for each in (Run.State.FINISHED, *Run.UNSUCCESSFUL, Run.State.LOST)],
+    "active": [run_state.value for run_state in Run.ACTIVE],
+    "ended": [
+        run_state.value for run_state in (Run.State.FINISHED, *Run.UNSUCCESSFUL, Run.State.LOST)
+    ],
     "finished": Run.State.FINISHED.value,
     "undelivered": WebhookDelivery.State.WAITING.value,
 }
@@ -110,7 +112,7 @@ class _Benchlab(Collector):
             room = [(usage.free,)]
             yield _gauge("benchlab_disk_free_bytes", "Room for files of runs.", [], room)
         # A database that hangs would keep its own limits of time no more than anything else.
-        if all(each.status != FAILED for each in outcomes if each.check == "database"):
+        if all(outcome.status != FAILED for outcome in outcomes if outcome.check == "database"):
             with transaction.atomic():
                 with connection.cursor() as cursor:
                     cursor.execute(f"SET LOCAL statement_timeout = '{STATEMENT_TIMEOUT}'")
@@ -125,12 +127,12 @@ class _Benchlab(Collector):
 
 def _of_health(outcomes: Iterable[Outcome]) -> Iterator[Metric]:
     values = {FAILED: 0.0, UNKNOWN: math.nan}
-    rows = [(each.check, values.get(each.status, 1.0)) for each in outcomes]
+    rows = [(outcome.check, values.get(outcome.status, 1.0)) for outcome in outcomes]
     text = "1 where the check of /readyz holds, NaN where it could not be asked."
     yield _gauge("benchlab_ready", text, ["check"], rows)
     ages: list[tuple[str, str, float]] = []
     with suppress(RedisError, OSError):
-        ages = [(each.kind, each.process, each.age) for each in signs.signs()]
+        ages = [(sign.kind, sign.process, sign.age) for sign in signs.signs()]
     text = "Seconds since the last sign of life."
     yield _gauge("benchlab_last_seen_seconds", text, ["kind", "process"], ages)
 
@@ -144,7 +146,7 @@ def _of_runs() -> Iterator[Metric]:
     yield _gauge("benchlab_queue_oldest_seconds", text, ["state"], ages)
     text = f"Ends of runs in the last hour, among the newest {MOST_ROWS} events."
     yield _gauge("benchlab_runs_ended_1h", text, ["state", "code"], _rows(ENDED))
-    durations = [(f"{part * 100:g}", seconds) for part, seconds in _rows(DURATIONS)]
+    durations = [(f"{quantile * 100:g}", seconds) for quantile, seconds in _rows(DURATIONS)]
     text = "Duration of the runs that finished in the last day."
     yield _gauge("benchlab_run_duration_seconds", text, ["percentile"], durations)
     yield _gauge("benchlab_servers", "Servers by state.", ["state"], _rows(SERVERS))
@@ -153,8 +155,10 @@ def _of_runs() -> Iterator[Metric]:
 
 
 def _of_results() -> Iterator[Metric]:
-    for table, (name, what) in TOTALS.items():
-        family = CounterMetricFamily(f"benchlab_{name}_made", f"The last number given to {what}.")
+    for table, (name, description) in TOTALS.items():
+        family = CounterMetricFamily(
+            f"benchlab_{name}_made", f"The last number given to {description}."
+        )
         family.add_metric([], float(_rows(TOTAL, table=table)[0][0]))
         yield family
     text = f"Runs stored in the last five minutes, at most {MOST_ROWS}."
@@ -169,8 +173,8 @@ def _of_results() -> Iterator[Metric]:
 def _counted(name: str, text: str, label: str) -> Iterator[Metric]:
     family = CounterMetricFamily(f"benchlab_{name}", text, labels=[label])
     with suppress(RedisError, OSError):
-        for each, count in sorted(signs.counted(name).items()):
-            family.add_metric([each], count)
+        for labels_text, count in sorted(signs.counted(name).items()):
+            family.add_metric([labels_text], count)
     yield family
 
 

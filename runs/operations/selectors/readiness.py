@@ -72,11 +72,11 @@ class _Asked:
         return Outcome(self.name, FAILED if self.name in STORES else UNKNOWN, text)
 
 
-def _asking(check: Callable[[], Outcome], asked: dict[str, _Asked]) -> _Asked:
+def _asking(check: Callable[[], Outcome], asked_checks: dict[str, _Asked]) -> _Asked:
     """Start a check, unless it still hangs: threads do not pile up."""
-    pending = asked.get(check.__name__)
+    pending = asked_checks.get(check.__name__)
     if pending is None or not pending.is_going_on:
-        pending = asked[check.__name__] = _Asked(check)
+        pending = asked_checks[check.__name__] = _Asked(check)
     return pending
 
 
@@ -90,12 +90,12 @@ class _Kept:
         self._asked: dict[str, _Asked] = {}
 
     def get(self) -> Readiness:
-        last = self._last
-        if last is not None and time.monotonic() < self._until:
-            return last
-        if not self._lock.acquire(blocking=last is None):
-            assert last is not None  # noqa: S101 -- else the lock was waited for
-            return last
+        last_readiness = self._last
+        if last_readiness is not None and time.monotonic() < self._until:
+            return last_readiness
+        if not self._lock.acquire(blocking=last_readiness is None):
+            assert last_readiness is not None  # noqa: S101 -- else the lock was waited for
+            return last_readiness
         try:
             if self._last is None or time.monotonic() >= self._until:
                 self._last = self._ask()
@@ -105,18 +105,18 @@ class _Kept:
             self._lock.release()
 
     def _ask(self) -> Readiness:
-        asked = [_asking(check, self._asked) for check in CHECKS]
+        asked_checks = [_asking(check, self._asked) for check in CHECKS]
         end = time.monotonic() + PATIENCE_SECONDS
-        found = [each.outcome(end - time.monotonic()) for each in asked]
+        outcomes = [asked_check.outcome(end - time.monotonic()) for asked_check in asked_checks]
         # Control shows no sign of life while it waits for the database: that is no second cause.
-        if any(each.check == "database" and each.status == FAILED for each in found):
-            found = [
-                health_checks.not_asked(each.check)
-                if each.check == "control" and each.status == FAILED
-                else each
-                for each in found
+        if any(outcome.check == "database" and outcome.status == FAILED for outcome in outcomes):
+            outcomes = [
+                health_checks.not_asked(outcome.check)
+                if outcome.check == "control" and outcome.status == FAILED
+                else outcome
+                for outcome in outcomes
             ]
-        return Readiness(tuple(found))
+        return Readiness(tuple(outcomes))
 
     def fresh(self) -> Readiness:
         """Checked now."""
@@ -145,12 +145,14 @@ def silences() -> Sequence[Outcome]:
 
     A disk that hangs holds no page, and only `/readyz` says so.
     """
-    until, found = _kept_silences.get("", (0.0, ()))
+    until, outcomes = _kept_silences.get("", (0.0, ()))
     if time.monotonic() >= until:
         disk = _asking(health_checks.disk, _asked_disk).outcome(0.2)
-        found = [
-            each for each in (health_checks.control(), health_checks.workers()) if each.status != OK
+        outcomes = [
+            outcome
+            for outcome in (health_checks.control(), health_checks.workers())
+            if outcome.status != OK
         ]
-        found += [disk] if disk.status not in (OK, UNKNOWN) else []
-        _kept_silences[""] = (time.monotonic() + SILENCES_KEPT_SECONDS, found)
-    return found
+        outcomes += [disk] if disk.status not in (OK, UNKNOWN) else []
+        _kept_silences[""] = (time.monotonic() + SILENCES_KEPT_SECONDS, outcomes)
+    return outcomes

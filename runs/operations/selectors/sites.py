@@ -35,6 +35,8 @@ def have_a_worker(sites: Collection[str]) -> bool:
     if not sites:
         return True
     try:
-        return any(set(sites) <= each for each in health_checks.sites_of_workers())
+        return any(
+            set(sites) <= sites_of_worker for sites_of_worker in health_checks.sites_of_workers()
+        )
     except (RedisError, OSError, ValueError):
         return True

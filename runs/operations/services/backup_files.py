@@ -161,10 +161,10 @@ def _opened(path: Path, passphrase: str, *, trusts_plain: bool) -> IO[bytes] | P
 def _secrets_of_plain(stored: dict[str, str], passphrase: str) -> dict[str, Any]:
     try:
         key = plain_key(passphrase, bytes.fromhex(stored["salt"]))
-        found: dict[str, Any] = json.loads(Fernet(key).decrypt(stored["encrypted"]))
+        secrets_read: dict[str, Any] = json.loads(Fernet(key).decrypt(stored["encrypted"]))
     except (InvalidToken, KeyError, ValueError) as error:
         raise _wrong_passphrase() from error
-    return found
+    return secrets_read
 
 
 def _wrong_passphrase() -> ServiceError:

@@ -57,21 +57,21 @@ def make(*, folder: Path, passphrase: str, keep: int | None = None) -> Path:
         message = _("No backup is made without a passphrase to encrypt it with.")
         remedy = _("Set BENCHLAB_BACKUP_PASSPHRASE, and keep it elsewhere.")
         raise ServiceError("no_passphrase", message, remedy=remedy)
-    made = folder / f"benchlab-{datetime.now(UTC):%Y%m%dT%H%M%SZ}{SUFFIX}"
+    path = folder / f"benchlab-{datetime.now(UTC):%Y%m%dT%H%M%SZ}{SUFFIX}"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with Writer(made, passphrase) as writer, health_checks.connected() as database:
+        with Writer(path, passphrase) as writer, health_checks.connected() as database:
             _write(writer, database)
     except (OSError, psycopg.Error) as error:
         message = _("No backup was made: %(reason)s.") % {"reason": health_checks.one_line(error)}
         remedy = _("Free space in %(folder)s, or fix the problem reported above.")
         remedy %= {"folder": folder}
         raise ServiceError("backup_failed", message, remedy=remedy) from error
-    audit.record("backup_made", made.name, after={"bytes": made.stat().st_size})
+    audit.record("backup_made", path.name, after={"bytes": path.stat().st_size})
     if keep is not None:
-        for old in sorted(folder.glob(f"benchlab-*{SUFFIX}"))[: -max(1, keep)]:
-            old.unlink()
-    return made
+        for old_backup in sorted(folder.glob(f"benchlab-*{SUFFIX}"))[: -max(1, keep)]:
+            old_backup.unlink()
+    return path
 
 
 def _write(writer: Writer, database: "psycopg.Connection[Any]") -> None:
@@ -117,8 +117,8 @@ def _write_files(writer: Writer, database: "psycopg.Connection[Any]") -> int:
 
 def _secrets() -> dict[str, Any]:
     folder = Path(settings.SEAL_KEY).parent
-    found = sorted(folder.iterdir()) if folder.exists() else []
-    files = [path for path in found if path.is_file() and not path.name.startswith(".")]
+    paths = sorted(folder.iterdir()) if folder.exists() else []
+    files = [path for path in paths if path.is_file() and not path.name.startswith(".")]
     return {
         "encryption_key": settings.ENCRYPTION_KEY,
         "seals": {path.name: base64.b64encode(path.read_bytes()).decode() for path in files},
@@ -168,31 +168,36 @@ def _restored(backup: Reader) -> dict[str, int]:
 def _prepare(backup: Reader) -> None:
     executor = MigrationExecutor(connection)
     loader = executor.loader
-    wanted = {(app, name) for app, name in backup.manifest["migrations"]}
-    replaced = {key for each in loader.replacements.values() for key in each.replaces}
-    if unknown := sorted(wanted - set(loader.disk_migrations) - replaced):
+    wanted_migrations = {(app, name) for app, name in backup.manifest["migrations"]}
+    replaced = {key for migration in loader.replacements.values() for key in migration.replaces}
+    if unknown := sorted(wanted_migrations - set(loader.disk_migrations) - replaced):
         raise _other_version(backup, _("it has %(name)s") % {"name": ".".join(unknown[0])})
     # One that replaces others makes the same tables: they decide.
     applied = set(loader.applied_migrations) - set(loader.replacements)
     if not applied:
-        executor.migrate(_leaves(executor, wanted))
+        executor.migrate(_leaves(executor, wanted_migrations))
         return
     _check_empty()
-    if differing := sorted(applied ^ (wanted - set(loader.replacements))):
+    if differing := sorted(applied ^ (wanted_migrations - set(loader.replacements))):
         name = ".".join(differing[0])
         raise _other_version(backup, _("they differ in %(name)s") % {"name": name})
 
 
-def _leaves(executor: MigrationExecutor, wanted: set[tuple[str, str]]) -> list[tuple[str, str]]:
+def _leaves(
+    executor: MigrationExecutor, wanted_migrations: set[tuple[str, str]]
+) -> list[tuple[str, str]]:
     """The last ones of each application, in whatever order the backup's database recorded them."""
     graph = executor.loader.graph
     replacing = executor.loader.replacements.items()
-    wanted = wanted | {key for key, each in replacing if wanted.issuperset(each.replaces)}
+    wanted_migrations = wanted_migrations | {
+        key for key, migration in replacing if wanted_migrations.issuperset(migration.replaces)
+    }
     return sorted(
         key
-        for key in wanted & set(graph.nodes)
+        for key in wanted_migrations & set(graph.nodes)
         if not any(
-            child.key in wanted and child.key[0] == key[0] for child in graph.node_map[key].children
+            child.key in wanted_migrations and child.key[0] == key[0]
+            for child in graph.node_map[key].children
         )
     )
 
@@ -201,11 +206,11 @@ def _check_empty() -> None:
     """Raise `not_empty` for what would be lost; tables of another version are not looked into."""
     try:
         with transaction.atomic():
-            there = _what_is_there()
+            contents = _what_is_there()
     except DatabaseError:
         return
-    if there:
-        message = _("This instance is not empty: %(what)s.") % {"what": there}
+    if contents:
+        message = _("This instance is not empty: %(what)s.") % {"what": contents}
         remedy = _(
             "Restore into an empty database: its present content would be lost. Start "
             "script/server without BENCHLAB_RESTORE, or with another folder in BENCHLAB_VAR."
@@ -215,12 +220,14 @@ def _check_empty() -> None:
 
 def _what_is_there() -> str:
     measured = Run.objects.filter(~Q(origin="published"))
-    found = {
+    number_of = {
         _("runs"): measured.count(),
         _("servers"): Server.objects.count(),
         _("tokens"): Token.objects.count(),
     }
-    return ", ".join(f"{number} {what}" for what, number in found.items() if number)
+    return ", ".join(
+        f"{number} {description}" for description, number in number_of.items() if number
+    )
 
 
 def _restore_artifacts(backup: Reader) -> None:
@@ -275,13 +282,13 @@ def _load(backup: Reader) -> None:
 
 
 def _copy_in(cursor: Any, name: str, table: dict[str, Any], pieces: Iterator[bytes]) -> None:
-    first = next(pieces, None)
-    if first is None:
+    first_piece = next(pieces, None)
+    if first_piece is None:
         return
     query = sql.SQL("COPY {} ({}) FROM STDIN")
     into = sql.Identifier(name), _listed(table["columns"])
     with cursor.copy(query.format(*into)) as copied:
-        for piece in chain([first], pieces):
+        for piece in chain([first_piece], pieces):
             copied.write(piece)
     if cursor.rowcount != table["rows"]:
         raise OSError(f"{name}: {cursor.rowcount} rows instead of {table['rows']}")

@@ -40,9 +40,9 @@ WHERE run_id IN (SELECT id FROM runs_run WHERE server_id IS NOT NULL) ORDER BY i
 def examine(*, with_targets: bool = True) -> Iterator[Outcome]:
     """The results, one by one. Without a database, whatever needs it is skipped."""
     yield from _settings()
-    found = readiness.fresh().outcomes
-    yield from found
-    is_there = {each.check: each.status != FAILED for each in found}
+    outcomes = readiness.fresh().outcomes
+    yield from outcomes
+    is_there = {outcome.check: outcome.status != FAILED for outcome in outcomes}
     yield _clock()
     yield _static_files()
     yield from _certificate()
@@ -64,15 +64,22 @@ def before_start() -> Iterator[Outcome]:
 
 def _settings() -> Iterator[Outcome]:
     """Django's system checks and ours, and settings that must fit together."""
-    found = system_checks.run_checks()
-    if not found:
+    messages = system_checks.run_checks()
+    if not messages:
         yield Outcome("settings", OK, _("The settings fit together."))
     names = settings.SETTINGS_SET.items()
-    kept, own = (", ".join(name for name, at in names if at is one) for one in (False, True))
-    values = {"file": settings.VAR_DIR / "environment", "kept": kept or "-", "own": own or "-"}
+    kept_names, own_names = (
+        ", ".join(name for name, in_file in names if in_file is is_kept)
+        for is_kept in (False, True)
+    )
+    values = {
+        "file": settings.VAR_DIR / "environment",
+        "kept": kept_names or "-",
+        "own": own_names or "-",
+    }
     text = _("%(file)s has %(kept)s; the environment of this process has %(own)s.") % values
     yield Outcome("settings", OK, text)
-    for message in found:
+    for message in messages:
         status = FAILED if message.level >= system_checks.ERROR else WARNING
         yield Outcome("settings", status, str(message.msg), str(message.hint or ""))
     if not settings.DEBUG and not settings.TLS and settings.PUBLIC_URL.startswith("https:"):
@@ -107,8 +114,8 @@ def _clock() -> Outcome:
 
 def _skew(ask: Callable[[], float]) -> float:
     before = time.time()
-    answer = ask()
-    return answer - (before + time.time()) / 2
+    remote_time = ask()
+    return remote_time - (before + time.time()) / 2
 
 
 def _seconds(query: str) -> float:
@@ -138,19 +145,19 @@ def _static_files() -> Outcome:
 
 def _certificate() -> Iterator[Outcome]:
     """How long that of BENCHLAB_URL is valid; nothing where the address is not https."""
-    at = urlsplit(settings.PUBLIC_URL)
-    if at.scheme != "https":
+    url = urlsplit(settings.PUBLIC_URL)
+    if url.scheme != "https":
         return
-    place = (at.hostname or "", at.port or 443)
+    host_and_port = (url.hostname or "", url.port or 443)
     try:
-        read = ssl.get_server_certificate(place, timeout=CERTIFICATE_SECONDS).encode()
+        read = ssl.get_server_certificate(host_and_port, timeout=CERTIFICATE_SECONDS).encode()
         days = (load_pem_x509_certificate(read).not_valid_after_utc - datetime.now(UTC)).days
     except (OSError, ValueError) as error:
         remedy = _("Let this machine reach BENCHLAB_URL.")
         yield Outcome("certificate", WARNING, health_checks.one_line(error), remedy)
         return
     status = FAILED if days < 0 else WARNING if days < CERTIFICATE_DAYS else OK
-    text = _("That of %(host)s is valid for %(days)d days.") % {"host": at.hostname, "days": days}
+    text = _("That of %(host)s is valid for %(days)d days.") % {"host": url.hostname, "days": days}
     yield Outcome("certificate", status, text, _("Renew it, and restart the proxy."))
 
 
@@ -208,9 +215,9 @@ def _counts() -> Outcome:
 
 def _targets() -> Iterator[Outcome]:
     """All servers with a confirmed host key, checked at the same time."""
-    known = Server.objects.select_related("ssh_key").exclude(host_key="").order_by("name")
+    known_servers = Server.objects.select_related("ssh_key").exclude(host_key="").order_by("name")
     # A hop is checked on the way to the others.
-    servers = list(known.exclude(base_dir=""))
+    servers = list(known_servers.exclude(base_dir=""))
     for server in Server.objects.filter(host_key="").order_by("name"):
         remedy = _("Compare its fingerprint, and confirm it on its page.")
         text = _("Its host key is not confirmed.")
@@ -219,9 +226,9 @@ def _targets() -> Iterator[Outcome]:
         return
     findings = preflight.of_servers(servers).findings
     for server in servers:
-        mine = [each for each in findings if each.server == server.name]
-        for each in mine:
-            status = FAILED if each.level == "error" else WARNING
-            yield Outcome(f"server {server.name}", status, each.message, each.remedy)
+        mine = [finding for finding in findings if finding.server == server.name]
+        for finding in mine:
+            status = FAILED if finding.level == "error" else WARNING
+            yield Outcome(f"server {server.name}", status, finding.message, finding.remedy)
         if not mine:
             yield Outcome(f"server {server.name}", OK, _("It can take runs."))

@@ -84,9 +84,9 @@ class EncryptedWriter(io.RawIOBase):
         self._number += 1
 
     def _store(self, data: bytes) -> None:
-        rest = memoryview(data)
-        while rest:
-            rest = rest[self._file.write(rest) :]
+        remaining = memoryview(data)
+        while remaining:
+            remaining = remaining[self._file.write(remaining) :]
 
 
 class EncryptedReader(io.RawIOBase):

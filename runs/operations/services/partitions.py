@@ -71,20 +71,20 @@ class Partition:
     @property
     def bounds(self) -> str:
         """As PostgreSQL wants them."""
-        first = "MINVALUE" if self.first is None else self.first
+        first_bound = "MINVALUE" if self.first is None else self.first
         end = "MAXVALUE" if self.end is None else self.end
-        return f"FOR VALUES FROM ({first}) TO ({end})"
+        return f"FOR VALUES FROM ({first_bound}) TO ({end})"
 
 
 def listed(table: str) -> list[Partition]:
     """The partitions of a table, the oldest first."""
-    found = [_partition(table, *row) for row in queries.rows(_PARTITIONS, [table])]
-    return sorted(found, key=lambda each: each.first or 0)
+    partitions = [_partition(table, *row) for row in queries.rows(_PARTITIONS, [table])]
+    return sorted(partitions, key=lambda partition: partition.first or 0)
 
 
 def _partition(table: str, name: str, bounds: str, rows: int, size: int) -> Partition:
-    [(first, end)] = _BOUNDS.findall(bounds)
-    return Partition(table, name, _number(first), _number(end), rows, size)
+    [(first_text, end)] = _BOUNDS.findall(bounds)
+    return Partition(table, name, _number(first_text), _number(end), rows, size)
 
 
 def _number(bound: str) -> int | None:
@@ -100,14 +100,14 @@ def make(*, at_least: int = ROWS_OF_A_PARTITION, now: datetime | None = None) ->
     `not_owner`; nothing has changed then.
     """
     month = f"{now or datetime.now(UTC):%Y_%m}"
-    made = []
+    partitions_made = []
     for table in TABLES:
         newest = listed(table)[-1]
         if newest.rows < at_least or newest.name == f"{table}_{month}":
             continue
         if begun := _begin(newest, f"{table}_{month}"):
-            made.append(begun)
-    return made
+            partitions_made.append(begun)
+    return partitions_made
 
 
 def _begin(newest: Partition, name: str) -> Partition | None:
@@ -134,12 +134,12 @@ def drop(*, is_rehearsal: bool = True) -> list[Partition]:
     """
     dropped = []
     for table in TABLES:
-        for each in listed(table)[:-1]:
-            if _has_rows(each):
+        for partition in listed(table)[:-1]:
+            if _has_rows(partition):
                 continue
-            if not is_rehearsal and not _give_up(each.name, table):
+            if not is_rehearsal and not _give_up(partition.name, table):
                 continue
-            dropped.append(each)
+            dropped.append(partition)
     return dropped
 
 
@@ -149,8 +149,8 @@ def _give_up(name: str, table: str) -> bool:
     def give_up(cursor: CursorWrapper) -> bool:
         # The one before it may have been dropped just now.
         here = listed(table)
-        [place] = [place for place, each in enumerate(here) if each.name == name]
-        empty, after = here[place], here[place + 1]
+        [position] = [index for index, partition in enumerate(here) if partition.name == name]
+        empty, after = here[position], here[position + 1]
         if _has_rows(empty):
             return False
         cursor.execute(f"DROP TABLE {name}")

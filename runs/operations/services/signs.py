@@ -42,10 +42,10 @@ def show(*, kind: str) -> None:
         if is_first:
             _replace_the_dead(client, kind)
         seconds = signs.redis_time(client)
-        with client.pipeline(transaction=False) as both:
-            both.zadd(signs.KEY, {_name(kind): seconds})
-            both.zremrangebyscore(signs.KEY, 0, seconds - FORGOTTEN_AFTER_SECONDS)
-            both.execute()
+        with client.pipeline(transaction=False) as pipeline:
+            pipeline.zadd(signs.KEY, {_name(kind): seconds})
+            pipeline.zremrangebyscore(signs.KEY, 0, seconds - FORGOTTEN_AFTER_SECONDS)
+            pipeline.execute()
         _touch(kind)
     except (RedisError, OSError) as error:
         logger.warning("no sign of life can be shown: %s", error)
@@ -66,10 +66,14 @@ def _replace_the_dead(client: Redis, kind: str) -> None:
         if name.startswith(mine) and pid.isdigit() and _is_gone(int(pid)):
             dead.append(name)
     if not dead:
-        alike = _name(kind).split("|")[2:]
-        silent = (name for name, at in rows if now - at > SILENT_SECONDS)
-        parts = ((name, name.decode().split("|")) for name in silent)
-        dead = [name for name, part in parts if [part[0], *part[2:]] == [kind, *alike]][:1]
+        own_parts = _name(kind).split("|")[2:]
+        silent = (name for name, reported_at in rows if now - reported_at > SILENT_SECONDS)
+        names_and_parts = ((name, name.decode().split("|")) for name in silent)
+        dead = [
+            name
+            for name, name_parts in names_and_parts
+            if [name_parts[0], *name_parts[2:]] == [kind, *own_parts]
+        ][:1]
     for name in dead:
         client.zrem(signs.KEY, name)
         client.hincrby(signs.RESTARTS, kind, 1)

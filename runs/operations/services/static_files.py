@@ -29,6 +29,6 @@ def _digest() -> str:
     for finder in get_finders():
         for name, storage in finder.list([]):
             file = Path(storage.path(name))
-            found = file.stat()
-            digest.update(f"{file} {found.st_size} {found.st_mtime_ns}\n".encode())
+            file_status = file.stat()
+            digest.update(f"{file} {file_status.st_size} {file_status.st_mtime_ns}\n".encode())
     return digest.hexdigest()

@@ -43,8 +43,8 @@ _LISTED = (
 
 def listed() -> QuerySet[Run]:
     """Runs with what a list shows, the newest first, and the `beginning` of their messages."""
-    found = Run.objects.select_related("campaign", "cell", "server").order_by("-pk")
-    return found.only(*_LISTED).annotate(beginning=Left("message", MESSAGE_BEGINNING + 1))
+    runs = Run.objects.select_related("campaign", "cell", "server").order_by("-pk")
+    return runs.only(*_LISTED).annotate(beginning=Left("message", MESSAGE_BEGINNING + 1))
 
 
 def beginning(run: Run) -> str:
@@ -76,9 +76,9 @@ def series_part(run_id: int, name: str, *, skip: int, to: Reader) -> Series | No
     """A series with its `length` and a `part` of its values; None where the reader sees none."""
     if not visible(Run.objects.filter(pk=run_id), to=to).exists():
         return None
-    part = F(f"values__{skip}_{skip + MOST_VALUES}")
-    found = Series.objects.filter(run=run_id, name=name).defer("values")
-    return found.annotate(length=_LENGTH, part=part).first()
+    values_slice = F(f"values__{skip}_{skip + MOST_VALUES}")
+    series_found = Series.objects.filter(run=run_id, name=name).defer("values")
+    return series_found.annotate(length=_LENGTH, part=values_slice).first()
 
 
 # What a line of the first page says of a run.
@@ -105,7 +105,7 @@ def latest(limit: int, *, to: Reader = NOBODY) -> QuerySet[Run]:
     return projects.newest(ended.order_by("-finished_at", "-pk"), to=to, number=limit)
 
 
-_CONFIGURATION = [f"campaign__configurations__configuration__{each}" for each in ("slug", "name")]
+_CONFIGURATION = [f"campaign__configurations__configuration__{field}" for field in ("slug", "name")]
 
 
 def now_and_latest(limit: int, *, to: Reader = NOBODY) -> tuple[list[Run], list[Run]]:
@@ -114,14 +114,14 @@ def now_and_latest(limit: int, *, to: Reader = NOBODY) -> tuple[list[Run], list[
     A third one where a level is a configuration, whose name it has instead.
     """
     active = _lines().filter(state__in=Run.ACTIVE).order_by("started_at", "pk")
-    now, last = list(visible(active, to=to)), list(latest(limit, to=to))
-    configured = [run for run in (*now, *last) if "configuration" in run.cell.levels]
-    used = Run.objects.filter(pk__in=[each.pk for each in configured]).order_by()
+    now, latest_runs = list(visible(active, to=to)), list(latest(limit, to=to))
+    configured = [run for run in (*now, *latest_runs) if "configuration" in run.cell.levels]
+    used = Run.objects.filter(pk__in=[run.pk for run in configured]).order_by()
     names = dict(used.values_list(*_CONFIGURATION))
     for run in configured:
         if name := names.get(run.cell.levels["configuration"]):
             run.cell.levels["configuration"] = gettext(name)
-    return now, last
+    return now, latest_runs
 
 
 def _whole(series: QuerySet[Series]) -> QuerySet[Run]:
@@ -159,14 +159,21 @@ def others_of(run: Run) -> list[int]:
     same, and ends with that reason: an error here would block the queue of its server.
     """
     plan = run.plan or {}
-    others = [*plan.get("machines", ()), *plan.get("generators", ())]
-    return sorted({each["server_id"] for each in others if "server_id" in each} - {run.server_id})
+    machine_entries = [*plan.get("machines", ()), *plan.get("generators", ())]
+    return sorted(
+        {
+            machine_entry["server_id"]
+            for machine_entry in machine_entries
+            if "server_id" in machine_entry
+        }
+        - {run.server_id}
+    )
 
 
 def taking_part(server_id: int) -> Q:
     """The condition that a server has further clusters of a run, or generates its load."""
-    this = [{"server_id": server_id}]
-    return Q(plan__generators__contains=this) | Q(plan__machines__contains=this)
+    server_entries = [{"server_id": server_id}]
+    return Q(plan__generators__contains=server_entries) | Q(plan__machines__contains=server_entries)
 
 
 def at_work_on(server_id: int) -> Q:
@@ -196,15 +203,17 @@ def others(artifact: Artifact, *, to: Reader) -> list[Artifact]:
     """Of a plan or profile those of its campaign to compare, by cell and repeat. One query."""
     is_alike = Q(name=FOLDED) if artifact.name == FOLDED else Q(name__startswith=PLAN_PREFIX)
     same = Artifact.objects.filter(is_alike, run__campaign_id=artifact.run.campaign_id)
-    seen = projects.visible(same.exclude(pk=artifact.pk), to=to)
-    ordered = seen.select_related("run__cell").order_by("run__cell__ordinal", "run__repeat", "name")
+    visible_artifacts = projects.visible(same.exclude(pk=artifact.pk), to=to)
+    ordered = visible_artifacts.select_related("run__cell").order_by(
+        "run__cell__ordinal", "run__repeat", "name"
+    )
     return list(ordered[:MOST_OTHERS])
 
 
 def profile_of(run_id: int, *, to: Reader) -> Artifact | None:
     """The folded stacks of a run; None if it has none, or the reader may not see it."""
-    seen = projects.visible(Artifact.objects.filter(run_id=run_id, name=FOLDED), to=to)
-    return seen.select_related("run__cell", "run__campaign").first()
+    visible_artifacts = projects.visible(Artifact.objects.filter(run_id=run_id, name=FOLDED), to=to)
+    return visible_artifacts.select_related("run__cell", "run__campaign").first()
 
 
 def closed_loop(metrics: Iterable[str], *settings: Mapping[str, Any] | None) -> str:
@@ -212,7 +221,7 @@ def closed_loop(metrics: Iterable[str], *settings: Mapping[str, Any] | None) -> 
 
     `settings` say what the load was: levels, parameters, workload.
     """
-    if any((each or {}).get("rate") for each in settings):
+    if any((setting or {}).get("rate") for setting in settings):
         return ""
     if not any(name.startswith("latency") for name in metrics):
         return ""

@@ -49,8 +49,8 @@ def of_cells(cell_ids: Collection[int]) -> dict[int, Judged]:
         f"SELECT cell_id, {COUNTS} FROM runs_run"  # noqa: S608 - of constants
         f" WHERE cell_id = ANY(%s) AND {COUNTED} GROUP BY 1"
     )
-    found = queries.rows(statement, [list(cell_ids)], of=Run)
-    return {cell: Judged(*counts) for cell, *counts in found}
+    count_rows = queries.rows(statement, [list(cell_ids)], of=Run)
+    return {cell: Judged(*counts) for cell, *counts in count_rows}
 
 
 def counted(judged: Judged) -> str:
@@ -58,13 +58,13 @@ def counted(judged: Judged) -> str:
     if not judged.has_doubts:
         return ""
     in_use = judged.invalid - judged.left_out
-    parts = (
+    numbers_and_words = (
         (judged.doubtful, gettext("%(n)d doubtful")),
         (judged.left_out, gettext("%(n)d invalid, left out")),
         (in_use, gettext("%(n)d invalid, counted by decision")),
         (judged.unknown if judged.ours else 0, gettext("%(n)d unknown")),
     )
-    return ", ".join(words % {"n": number} for number, words in parts if number)
+    return ", ".join(words % {"n": number} for number, words in numbers_and_words if number)
 
 
 def mark(judged: Judged) -> str:
@@ -130,9 +130,12 @@ class Sentence:
 
 def certificate_sentences(run: Run) -> list[Sentence]:
     """The findings of a run's certificate, the most serious first."""
-    found = [_sentence(each) for each in run.certificate.get("findings", [])]
+    sentences = [_sentence(finding) for finding in run.certificate.get("findings", [])]
     order = list(_FINDING_TONES)
-    return sorted(found, key=lambda each: order.index(each.weight) if each.weight in order else 9)
+    return sorted(
+        sentences,
+        key=lambda sentence: order.index(sentence.weight) if sentence.weight in order else 9,
+    )
 
 
 def _sentence(finding: Mapping[str, Any]) -> Sentence:

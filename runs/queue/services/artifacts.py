@@ -116,7 +116,7 @@ def opened(digests: Iterable[str]) -> Iterator[tuple[str, IO[bytes] | None]]:
 
 def missing(digests: Iterable[str]) -> set[str]:
     """Those whose content is nowhere. A look at each file. Raises StoreError."""
-    return {each for each in digests if not file_store.exists(key_of(each))}
+    return {digest for digest in digests if not file_store.exists(key_of(digest))}
 
 
 def send_waiting() -> None:
@@ -165,10 +165,10 @@ def prune(*, before: datetime, keep: Sequence[str], is_rehearsal: bool = False) 
     that of an earlier attempt, is removed as well. What was stored since then
     stays, or was there when it was stored again: a run that has not ended may need it.
     """
-    kept = Q(created_at__gte=before) | Q(name__in=keep) | Q(run__campaign__slug__in=keep)
+    is_kept = Q(created_at__gte=before) | Q(name__in=keep) | Q(run__campaign__slug__in=keep)
     files = size = 0
     try:
-        for stored in _free(before, kept):
+        for stored in _free(before, is_kept):
             if not is_rehearsal:
                 stored.remove()
             files, size = files + 1, size + stored.size
@@ -180,19 +180,21 @@ def prune(*, before: datetime, keep: Sequence[str], is_rehearsal: bool = False) 
     return Pruned(files, size)
 
 
-def _free(before: datetime, kept: Q) -> Iterator[Stored]:
+def _free(before: datetime, is_kept: Q) -> Iterator[Stored]:
     """The files that nothing needs any more. One statement for each thousand."""
-    last = before.timestamp()
+    latest_time = before.timestamp()
     for chunk in _batches(_singles()):
-        old = {digest: stored for digest, stored in chunk if stored.changed_at < last}
-        needed = Artifact.objects.filter(kept, sha256__in=old).values_list("sha256", flat=True)
-        for digest in old.keys() - set(needed):
-            yield old[digest]
+        old_files = {digest: stored for digest, stored in chunk if stored.changed_at < latest_time}
+        needed = Artifact.objects.filter(is_kept, sha256__in=old_files).values_list(
+            "sha256", flat=True
+        )
+        for digest in old_files.keys() - set(needed):
+            yield old_files[digest]
 
 
 def _batches(rows: Iterable[T]) -> Iterator[list[T]]:
-    each = iter(rows)
-    while batch := list(islice(each, CHUNK_ROWS)):
+    iterator = iter(rows)
+    while batch := list(islice(iterator, CHUNK_ROWS)):
         yield batch
 
 
@@ -203,9 +205,9 @@ def _digest_of(key: str) -> str:
 
 
 def _singles() -> Iterator[tuple[str, Stored]]:
-    for each in file_store.stored():
-        if digest := _digest_of(each.key):
-            yield digest, each
+    for stored in file_store.stored():
+        if digest := _digest_of(stored.key):
+            yield digest, stored
 
 
 def changed() -> Iterator[str]:
@@ -216,13 +218,13 @@ def changed() -> Iterator[str]:
     for digest, stored in _singles():
         try:
             with _unpacked(file_store.opened(stored.key)) as content:
-                found = hashlib.file_digest(content, "sha256").hexdigest()
+                content_digest = hashlib.file_digest(content, "sha256").hexdigest()
         except StoreError:
             raise
         except (OSError, EOFError, zlib.error):
             yield digest
             continue
-        if found != digest:
+        if content_digest != digest:
             yield digest
 
 

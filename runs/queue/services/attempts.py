@@ -78,15 +78,15 @@ def has_lost_too_many_workers(run: Run, claim: Claim) -> bool:
 
     The attempt itself may be what ends them. The server is cleaned up before the next attempt.
     """
-    taken = run.events.filter(code="taken_over", attempt=run.attempt).count()
-    if not claim.taken_over or taken <= MOST_TAKEOVERS:
+    takeovers = run.events.filter(code="taken_over", attempt=run.attempt).count()
+    if not claim.taken_over or takeovers <= MOST_TAKEOVERS:
         return False
     transitions.sweep_later(run)
     start_again(
         run_id=run.pk,
         token=claim.token,
         code="lost_for_good",
-        message=_("This attempt has lost %(number)d workers.") % {"number": taken},
+        message=_("This attempt has lost %(number)d workers.") % {"number": takeovers},
     )
     return True
 

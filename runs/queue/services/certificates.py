@@ -29,19 +29,19 @@ def issue(*, run: Run, usage: Mapping[str, Mapping[str, float]]) -> Certificate:
 
     `usage` says who took the processors of each machine. Four queries.
     """
-    found = certify(_evidence(run, usage))
-    run.validity = found.validity
+    certificate = certify(_evidence(run, usage))
+    run.validity = certificate.validity
     run.certificate = {
         "rules": RULES_VERSION,
-        "is_curable": found.is_curable,
+        "is_curable": certificate.is_curable,
         "findings": [
-            {"code": each.code, "weight": each.weight, "figures": dict(each.figures)}
-            for each in found.findings
+            {"code": finding.code, "weight": finding.weight, "figures": dict(finding.figures)}
+            for finding in certificate.findings
         ],
-        "usage": {machine: dict(taken) for machine, taken in usage.items()},
+        "usage": {machine: dict(seconds_of) for machine, seconds_of in usage.items()},
     }
     run.save(update_fields=["validity", "certificate"])
-    return found
+    return certificate
 
 
 def judge_again() -> int:
@@ -66,10 +66,10 @@ def judge_some() -> int | None:
     # Without a certificate there is no such key: the comparison is then neither true nor false.
     never = Q(certificate__rules__isnull=True)
     outdated = finished.filter(never | ~Q(certificate__rules=RULES_VERSION)).order_by("-pk")
-    found = outdated.select_related(
+    runs_to_judge = outdated.select_related(
         "cell__installation", "campaign", "hardware", "environment", "settings"
     )
-    runs, changed = list(found[:MOST_AT_A_TIME]), 0
+    runs, changed = list(runs_to_judge[:MOST_AT_A_TIME]), 0
     for run in runs:
         before = run.validity
         with transaction.atomic():
@@ -96,15 +96,15 @@ def _count_as_judged(run: Run) -> None:
 
 def _evidence(run: Run, usage: Mapping[str, Mapping[str, float]]) -> Evidence:
     series = {
-        each.name: each
-        for each in run.series.all()
-        if each.name == RATE or column_of(each.name)[1] == QUEUE
+        series.name: series
+        for series in run.series.all()
+        if series.name == RATE or column_of(series.name)[1] == QUEUE
     }
     reported: Mapping[str, Any] = run.settings.settings if run.settings else {}
     parameters = (run.plan or {}).get("parameters") or run.campaign.parameters
     installation = run.cell.installation
     return Evidence(
-        usage=[Usage(machine=name, **taken) for name, taken in usage.items()],  # type: ignore[arg-type]
+        usage=[Usage(machine=name, **usage_values) for name, usage_values in usage.items()],  # type: ignore[arg-type]
         rates=_points(series.get(RATE)),
         duration_s=_seconds_of_load(parameters, usage),
         clients=run.cell.levels.get("clients") or parameters.get("clients"),
@@ -125,24 +125,24 @@ def _seconds_of_load(
     """As asked for, all pairs of a duet together; less if the load was on for less, as fio's."""
     if not parameters.get("duration"):
         return None
-    wanted = float(parameters["duration"] * parameters.get("pairs", 1))
-    return min([wanted, *(taken["seconds"] for taken in usage.values())])
+    seconds_asked = float(parameters["duration"] * parameters.get("pairs", 1))
+    return min([seconds_asked, *(machine_usage["seconds"] for machine_usage in usage.values())])
 
 
 def _points(series: Series | None) -> list[tuple[float, float]]:
     if series is None:
         return []
     return [
-        (series.start + place * series.interval, value)
-        for place, value in enumerate(series.values)
+        (series.start + index * series.interval, value)
+        for index, value in enumerate(series.values)
         if value is not None
     ]
 
 
 def _mean_queue(series: Mapping[str, Series]) -> float | None:
     """The mean run queue of the database's machine, from the start of the load."""
-    found = series.get(QUEUE) or series.get(f"{DATABASE_NODE}-{QUEUE}")
-    values = [value for second, value in _points(found) if second > 0]
+    queue_series = series.get(QUEUE) or series.get(f"{DATABASE_NODE}-{QUEUE}")
+    values = [value for second, value in _points(queue_series) if second > 0]
     return sum(values) / len(values) if values else None
 
 
@@ -168,14 +168,18 @@ def _foreign_settings(settings: Mapping[str, Any]) -> set[str]:
 def _login(run: Run) -> list[str]:
     """What the login gave, where it set variables that no step saw, or may not use all there is."""
     facts: Mapping[str, Any] = run.environment.facts if run.environment else {}
-    more = facts.get("more") or {}
-    variables = str(more.get("login_variables", "")).split()
-    restricted = [f"{name} {more[name]}" for name in RESTRICTED if more.get(name, "none") != "none"]
+    more_facts = facts.get("more") or {}
+    variables = str(more_facts.get("login_variables", "")).split()
+    restricted = [
+        f"{name} {more_facts[name]}"
+        for name in RESTRICTED
+        if more_facts.get(name, "none") != "none"
+    ]
     if not variables and not restricted:
         return []
     limits = sorted((facts.get("limits") or {}).items())
     numbers = [f"{name} {'unlimited' if value is None else value}" for name, value in limits]
-    return [*variables, *str(more.get("login_locale", "")).split(), *restricted, *numbers]
+    return [*variables, *str(more_facts.get("login_locale", "")).split(), *restricted, *numbers]
 
 
 def _shares_machine(run: Run) -> bool:

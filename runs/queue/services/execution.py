@@ -67,7 +67,7 @@ def _execute(claim: Claim) -> None:
     except EndNotSeen as unseen:
         _enter(Run.State.LOST, run, claim, code="end_not_seen", message=str(unseen))
     except LeaseLost as lost:
-        if leases.catch_up(run_id=run.pk, token=claim.token, seen=lost.token):
+        if leases.catch_up(run_id=run.pk, token=claim.token, seen_token=lost.token):
             logger.error("run %s: the results database is behind its targets", run.pk)
     except Detached:
         logger.info("run %s goes on elsewhere", run.pk)
@@ -165,8 +165,10 @@ def _finish(run: Run, claim: Claim, figures: str | None) -> None:
 def _end(run: Run, claim: Claim, director: Director, state: str, why: TargetProblem) -> None:
     def say() -> None:
         with transaction.atomic():
-            found = director.bench.findings
-            if findings.store(run_id=run.pk, token=claim.token, findings=found, has_failed=True):
+            end_findings = director.bench.findings
+            if findings.store(
+                run_id=run.pk, token=claim.token, findings=end_findings, has_failed=True
+            ):
                 _enter(state, run, claim, **_event_of(why))
 
     reporting.retrying(say)
@@ -234,13 +236,13 @@ def _director(run: Run, claim: Claim) -> Director:
 
 
 def _places(server: Server, plan: RunPlan, claim: Claim) -> list[Place]:
-    others = Server.objects.select_related("ssh_key").in_bulk(
-        [each.server_id for each in plan.others]
+    other_servers = Server.objects.select_related("ssh_key").in_bulk(
+        [machine.server_id for machine in plan.others]
     )
-    machines = [server, *(others[each.server_id] for each in plan.others)]
+    machines = [server, *(other_servers[machine.server_id] for machine in plan.others)]
     return [
-        Place(_line(each), each.pk, claim.token, tuple(each.privileges), title=each.name)
-        for each in machines
+        Place(_line(server), server.pk, claim.token, tuple(server.privileges), title=server.name)
+        for server in machines
     ]
 
 
@@ -250,14 +252,14 @@ def _line(server: Server) -> Line:
     Raises TargetProblem `private_key_unreadable`.
     """
     try:
-        way = logins.way_to(server)
+        login_way = logins.way_to(server)
     except TargetProblem as problem:
         problem.server_id = server.pk
         raise
 
     async def connect() -> Host:
         try:
-            return await logins.connect_along(way)
+            return await logins.connect_along(login_way)
         except TargetProblem as problem:
             problem.server_id = server.pk
             raise

@@ -60,19 +60,27 @@ def note(run: Run) -> None:
 
 def standing(*, loaded: set[int]) -> list[Reservation]:
     """All reservations now. `loaded` are servers that a run without a worker may still use."""
-    found = [(place_of(run), frozenset(machines_of(run))) for run in _passed_over_for_long()]
-    concerned = {each for _place, machines in found for each in machines}
+    places_and_machines = [
+        (place_of(run), frozenset(machines_of(run))) for run in _passed_over_for_long()
+    ]
+    concerned = {machine for _place, machines in places_and_machines for machine in machines}
     ready = Server.objects.filter(pk__in=concerned, state=Server.State.READY)
     usable = {s.pk for s in ready if not s.is_maintained and not s.was_swept_in_vain} - loaded
-    return [(place, machines) for place, machines in found if machines <= usable]
+    return [
+        (queue_place, machines)
+        for queue_place, machines in places_and_machines
+        if machines <= usable
+    ]
 
 
 def _passed_over_for_long() -> Sequence[Run]:
     noted = RunEvent.objects.filter(code=PASSED_OVER)
-    own = noted.filter(run=OuterRef("pk"), attempt=OuterRef("attempt"))
-    waiting = Run.objects.filter(Exists(own), state=Run.State.QUEUED, campaign__paused_at=None)
-    old = noted.filter(run__campaign=OuterRef("campaign"), at__lt=Now() - PATIENCE)
-    return list(waiting.filter(Exists(old)).select_related("campaign"))
+    own_notes = noted.filter(run=OuterRef("pk"), attempt=OuterRef("attempt"))
+    waiting = Run.objects.filter(
+        Exists(own_notes), state=Run.State.QUEUED, campaign__paused_at=None
+    )
+    old_notes = noted.filter(run__campaign=OuterRef("campaign"), at__lt=Now() - PATIENCE)
+    return list(waiting.filter(Exists(old_notes)).select_related("campaign"))
 
 
 # At most this many campaigns that wait for other machines are looked at before giving up.
@@ -100,12 +108,12 @@ def claim(*, server_id: int, holder: str) -> Claim | None:
     The lease row is locked with SKIP LOCKED: of two workers, one claims and the other gets nothing.
     """
     lease = next(iter(_free_leases([server_id], for_lost=True)), None)
-    found = _next_run(lease) if lease else None
-    if found is None:
+    run_and_leases = _next_run(lease) if lease else None
+    if run_and_leases is None:
         return None
-    run, held = found
-    token = max(each.token for each in held) + 1
-    Lease.objects.filter(pk__in=[each.pk for each in held]).update(
+    run, held = run_and_leases
+    token = max(lease.token for lease in held) + 1
+    Lease.objects.filter(pk__in=[lease.pk for lease in held]).update(
         run=run, token=token, holder=holder, heartbeat_at=Now()
     )
     taken_over = run.state == Run.State.LOST
@@ -147,17 +155,17 @@ def _free_leases(
     return list(limited.order_by("server_id"))
 
 
-def catch_up(*, run_id: int, token: int, seen: int) -> bool:
+def catch_up(*, run_id: int, token: int, seen_token: int) -> bool:
     """Raise the next token above the one the target has seen; return whether the lease was ours.
 
     The results database may have been restored from a backup, and be behind its targets.
     """
-    held = Lease.objects.filter(run_id=run_id, token=token, token__lt=seen)
+    held = Lease.objects.filter(run_id=run_id, token=token, token__lt=seen_token)
     server_ids = list(held.values_list("server_id", flat=True))
     if not server_ids:
         return False
     transitions.transition(run_id=run_id, to=Run.State.LOST, code="lease_behind", token=token)
-    Lease.objects.filter(server_id__in=server_ids, token__lt=seen).update(token=seen)
+    Lease.objects.filter(server_id__in=server_ids, token__lt=seen_token).update(token=seen_token)
     return True
 
 
@@ -168,9 +176,9 @@ def pulse(held: Collection[tuple[int, int]]) -> dict[tuple[int, int], Order]:
     itself, which stores something and shows a sign of life with that, or whoever gives the run up.
     """
     run_ids, tokens = zip(*held, strict=True)
-    found = queries.rows(_PULSE, [list(run_ids), list(tokens)])
-    requests = {(run, token): is_asked for run, token, is_asked in found}
-    return {each: _ORDERS[requests.get(each)] for each in held}
+    pulse_rows = queries.rows(_PULSE, [list(run_ids), list(tokens)])
+    requests = {(run, token): is_asked for run, token, is_asked in pulse_rows}
+    return {run_and_token: _ORDERS[requests.get(run_and_token)] for run_and_token in held}
 
 
 # The lease of the run's own server speaks for all that it holds.
@@ -198,14 +206,14 @@ _ORDERS: Mapping[bool | None, Order] = {None: "detach", True: "cancel", False: "
 
 def show_life(*, run_id: int, token: int) -> None:
     """Show a sign of life at the end of what has locked the lease for long; see `pulse`."""
-    own = Lease.objects.filter(run_id=run_id, token=token, run__server=F("server"))
-    own.update(heartbeat_at=Now())
+    own_leases = Lease.objects.filter(run_id=run_id, token=token, run__server=F("server"))
+    own_leases.update(heartbeat_at=Now())
 
 
 def give_up_the_silent() -> list[int]:
     """Declare runs lost whose worker shows no sign of life; return their ids."""
-    found = list(_silent().values_list("run_id", "token", "holder"))
-    return [run_id for run_id, token, holder in found if _give_up(run_id, token, holder)]
+    silent_leases = list(_silent().values_list("run_id", "token", "holder"))
+    return [run_id for run_id, token, holder in silent_leases if _give_up(run_id, token, holder)]
 
 
 def _silent() -> QuerySet[Lease]:
@@ -262,21 +270,21 @@ def _next_run(lease: Lease) -> tuple[Run, list[Lease]] | None:
     reserved, unreached = standing(loaded=loaded), sites.unreached()
     passed: dict[tuple[int, ...], Run] = {}
     for run in _first_of_each_campaign(waiting):
-        others = others_of(run)
+        other_servers = others_of(run)
         is_lost = run.state == Run.State.LOST
-        if not unreached.isdisjoint([lease.server_id, *others]):
+        if not unreached.isdisjoint([lease.server_id, *other_servers]):
             # Nothing is noted: it must not reserve machines that this worker never takes for it.
             continue
         if not is_lost and _must_wait(run, loaded, reserved):
             continue
-        held = _free_leases(others, for_lost=is_lost) if others else []
-        if len(held) == len(others):
+        held = _free_leases(other_servers, for_lost=is_lost) if other_servers else []
+        if len(held) == len(other_servers):
             _note(passed)
             return run, [lease, *held]
         if is_lost:
             break
         # Of several runs that need the same machines, it is the first one's turn.
-        passed.setdefault(tuple(others), run)
+        passed.setdefault(tuple(other_servers), run)
     _note(passed)
     return None
 
@@ -289,8 +297,8 @@ def _first_of_each_campaign(waiting: QuerySet[Run]) -> QuerySet[Run]:
     lost_first = Case(
         When(state=Run.State.LOST, then=Value(0)), default=Value(1), output_field=IntegerField()
     )
-    first = waiting.order_by("campaign_id", lost_first, "pk").distinct("campaign_id")
-    in_order = Run.objects.filter(pk__in=first.values("pk")).select_related("campaign")
+    first_runs = waiting.order_by("campaign_id", lost_first, "pk").distinct("campaign_id")
+    in_order = Run.objects.filter(pk__in=first_runs.values("pk")).select_related("campaign")
     return in_order.order_by(lost_first, "-campaign__priority", "pk")[:MOST_PASSED_OVER]
 
 
@@ -301,9 +309,10 @@ def _note(passed: Mapping[tuple[int, ...], Run]) -> None:
 
 def _must_wait(run: Run, loaded: set[int], reserved: Sequence[Reservation]) -> bool:
     """Whether the run must not use one of its machines now, even if it is free."""
-    machines, place = machines_of(run), place_of(run)
+    machines, queue_place = machines_of(run), place_of(run)
     is_held_up = any(
-        first < place and not needed.isdisjoint(machines) for first, needed in reserved
+        reserved_place < queue_place and not needed.isdisjoint(machines)
+        for reserved_place, needed in reserved
     )
     return is_held_up or not loaded.isdisjoint(machines)
 

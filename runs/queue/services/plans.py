@@ -59,13 +59,13 @@ def copied(run: Run) -> dict[str, Any]:
 
 
 def freeze(
-    *, campaign: Campaign, part: Part, cell: DesignCell, design: Design, of: Cell
+    *, campaign: Campaign, server_part: Part, cell: DesignCell, design: Design, cell_row: Cell
 ) -> RunPlan:
-    """The plan of any run `of` a cell, on the server of its part. Raises `missing_program`.
+    """The plan of any run `cell_row` a cell, on the server of its part. Raises `missing_program`.
 
     `store` gives each run the one with its own key.
     """
-    server, installation, tools = part.server, cell.installation, part.tools
+    server, installation, tools = server_part.server, cell.installation, server_part.tools
     if tools is None:
         raise ServiceError("missing_program", _("pgbench or psql is missing on the server."))
     settings, options = cell.cluster_settings, cell.initdb_options
@@ -92,7 +92,7 @@ def freeze(
         levels=dict(cell.levels),
         parameters=campaign.parameters,
         treatment=Treatment.of(campaign.treatment),
-        workload=workload_plan(of.workload_version),
+        workload=workload_plan(cell_row.workload_version),
         cluster_key="" if writes else key,
         template_key=key if writes else "",
         translated=(*_translated(cell.fitted), *_overruled(cell.fitted, cell.cluster.required)),
@@ -100,7 +100,7 @@ def freeze(
         cores=int(cell.levels.get(CORES, 0)),
         machines=topologies.machine_plans(server, design.cluster_machines),
         clusters=topologies.placed(
-            _clusters(design.scenario, part, cell, tools), design.cluster_machines
+            _clusters(design.scenario, server_part, cell, tools), design.cluster_machines
         ),
         mount=topologies.mount_of(server),
         pooler=topologies.pooler_of(cell.levels, design.cluster_machines),
@@ -108,25 +108,29 @@ def freeze(
 
 
 def _clusters(
-    scenario: Scenario, part: Part, cell: DesignCell, tools: Tools
+    scenario: Scenario, server_part: Part, cell: DesignCell, tools: Tools
 ) -> tuple[ClusterPlan, ...]:
     """The cell's further clusters, all on the database's machine.
 
     One that initdb makes gets the settings of the run itself; the others copy them from that one.
     """
     return tuple(
-        _cluster(each, _baseline(scenario, part, cell) if each.of_baseline else cell, tools)
-        for each in scenario.arrangement(cell.installation.version_num, cell.levels)
+        _cluster(
+            further_cluster,
+            _baseline(scenario, server_part, cell) if further_cluster.of_baseline else cell,
+            tools,
+        )
+        for further_cluster in scenario.arrangement(cell.installation.version_num, cell.levels)
     )
 
 
-def _cluster(each: FurtherCluster, cell: DesignCell, tools: Tools) -> ClusterPlan:
-    is_new = each.origin == "initdb"
-    settings = {**(cell.cluster_settings if is_new else {}), **each.settings}
+def _cluster(further_cluster: FurtherCluster, cell: DesignCell, tools: Tools) -> ClusterPlan:
+    is_new = further_cluster.origin == "initdb"
+    settings = {**(cell.cluster_settings if is_new else {}), **further_cluster.settings}
     return ClusterPlan(
-        name=each.name,
-        role=each.role,
-        origin=each.origin,
+        name=further_cluster.name,
+        role=further_cluster.role,
+        origin=further_cluster.origin,
         machine=DATABASE_NODE,
         bindir=cell.installation.bindir,
         version_num=cell.installation.version_num,
@@ -136,13 +140,15 @@ def _cluster(each: FurtherCluster, cell: DesignCell, tools: Tools) -> ClusterPla
     )
 
 
-def _baseline(scenario: Scenario, part: Part, cell: DesignCell) -> DesignCell:
+def _baseline(scenario: Scenario, server_part: Part, cell: DesignCell) -> DesignCell:
     """The cell of the first installation under the same levels, variants among them."""
     names = {factor.name for factor in scenario.factors} | set(cell.variant.levels)
-    for each in part.cells:
-        is_first = each.installation == part.installations[0]
-        if is_first and all(each.levels.get(name) == cell.levels.get(name) for name in names):
-            return each
+    for design_cell in server_part.cells:
+        is_first = design_cell.installation == server_part.installations[0]
+        if is_first and all(
+            design_cell.levels.get(name) == cell.levels.get(name) for name in names
+        ):
+            return design_cell
     return cell
 
 
@@ -173,7 +179,7 @@ def workload_plan(version: WorkloadVersion | None) -> WorkloadPlan | None:
 def _translated(fitted: Fitted) -> tuple[dict[str, Any], ...]:
     """Where the run's settings differ from the configuration as written, as stored with the run."""
     changes = (*fitted.changes, *fitted.left_out)
-    return tuple({**vars(each), "parameters": dict(each.parameters)} for each in changes)
+    return tuple({**vars(change), "parameters": dict(change.parameters)} for change in changes)
 
 
 def without_needless_templates(plans: Sequence[RunPlan], repeats: int) -> list[RunPlan]:

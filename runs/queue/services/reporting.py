@@ -37,9 +37,9 @@ AWAY = (OperationalError, InterfaceError)
 _ONE_STEP = ("run", "attempt", "step")
 # What a replayed step replaces.
 _OF_A_STEP = [
-    each.name
-    for each in Command._meta.concrete_fields
-    if not each.primary_key and each.name not in _ONE_STEP
+    field.name
+    for field in Command._meta.concrete_fields
+    if not field.primary_key and field.name not in _ONE_STEP
 ]
 
 

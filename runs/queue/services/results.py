@@ -36,7 +36,7 @@ def store(*, run_id: int, token: int, findings: Findings, has_failed: bool = Fal
     if not has_failed:
         certificates.issue(run=run, usage=findings.usage)
         shared = Metric.objects.filter(name__in=findings.measurements, project=None)
-        metrics = {each.name: each for each in shared}
+        metrics = {metric.name: metric for metric in shared}
         Measurement.objects.bulk_create(
             Measurement(run=run, metric=metrics[name], value=value)
             for name, value in findings.measurements.items()
@@ -79,8 +79,8 @@ def _store(run: Run, findings: Findings) -> None:
     run.artifacts.all().delete()
     notes = [note.stored for note in findings.notes]
     pictures = artifacts.drawn_flame_graph(run, findings.artifacts)
-    kept = [(run.pk, data) for data in (*findings.artifacts, *pictures)]
-    for data, error in artifacts.store_all(kept):
+    run_artifacts = [(run.pk, data) for data in (*findings.artifacts, *pictures)]
+    for data, error in artifacts.store_all(run_artifacts):
         # The figures matter more than the file: report the problem, and keep them.
         logger.error("artifact %s of run %s was not kept", data.name, run.pk, exc_info=error)
         message = f"{data.name}: {error}"
@@ -107,7 +107,7 @@ def without_secrets(settings: Mapping[str, Mapping[str, str]]) -> dict[str, dict
 def snapshot(*, settings: Mapping[str, Mapping[str, str]]) -> SettingsSnapshot:
     """The stored settings with this content; created if there are none yet."""
     settings = without_secrets(settings)
-    made, _created = SettingsSnapshot.objects.get_or_create(
+    settings_snapshot, _created = SettingsSnapshot.objects.get_or_create(
         content_hash=fingerprint(settings), defaults={"settings": settings}
     )
-    return made
+    return settings_snapshot

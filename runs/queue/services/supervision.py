@@ -123,9 +123,11 @@ def _awaiting_installations() -> QuerySet[Server]:
 def _with_work() -> set[int]:
     busy = Run.objects.filter(state__in=Run.ACTIVE, server__isnull=False)
     waiting = leases.waiting_runs()
-    left = PreparedCluster.objects.filter(removed_at=None, campaign__state__in=Campaign.ENDED)
+    leftover_clusters = PreparedCluster.objects.filter(
+        removed_at=None, campaign__state__in=Campaign.ENDED
+    )
     ids = set(waiting.values_list("server_id", flat=True).distinct())
-    ids |= set(left.values_list("server_id", flat=True).distinct())
+    ids |= set(leftover_clusters.values_list("server_id", flat=True).distinct())
     to_sweep = sweeping.due().exclude(state=Server.State.REFUSED).exclude(host_key="")
     ids |= set(to_sweep.values_list("pk", flat=True))
     ids |= _generators_away(waiting) | _at_fault()
@@ -213,15 +215,18 @@ class Pulses:
         held = self._asking()
         if not held:
             return
-        orders = leases.pulse([(each.claim.run_id, each.claim.token) for each in held])
+        orders = leases.pulse([(held_run.claim.run_id, held_run.claim.token) for held_run in held])
         now = time.monotonic()
-        for each in held:
-            each.heard_at, each.order = now, orders[each.claim.run_id, each.claim.token]
+        for held_run in held:
+            held_run.heard_at, held_run.order = (
+                now,
+                orders[held_run.claim.run_id, held_run.claim.token],
+            )
 
     def _asking(self) -> list[_Held]:
         limit = time.monotonic() - settings.HEARTBEAT_TIMEOUT_SECONDS
         with self._lock:
-            return [each for each in self._held.values() if each.asked_at >= limit]
+            return [held_run for held_run in self._held.values() if held_run.asked_at >= limit]
 
 
 held_here = Pulses()

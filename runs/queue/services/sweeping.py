@@ -65,9 +65,9 @@ def remove_needless_clusters(*, server_id: int) -> None:
 
 
 async def _remove(server: Server, needless: list[PreparedCluster]) -> bool:
-    way = await sync_to_async(logins.way_to)(server)
+    login_way = await sync_to_async(logins.way_to)(server)
     base = BaseDir(server.base_dir, await sync_to_async(logins.instance_name)())
-    async with await logins.connect_along(way) as host:
+    async with await logins.connect_along(login_way) as host:
         return all([await _is_done(host, base, cluster, server) for cluster in needless])
 
 
@@ -119,10 +119,10 @@ def sweep(*, server: Server, keeps_errored: bool = False) -> Swept:
         raise ServiceError("server_busy", message, remedy=remedy)
     sweep_after = Server.objects.values_list("sweep_after", flat=True).get(pk=server.pk)
     base = BaseDir(server.base_dir, logins.instance_name())
-    way, kept = logins.way_to(server), live_folders(server.pk)
+    login_way, live_paths = logins.way_to(server), live_folders(server.pk)
     if keeps_errored:
-        kept |= errored_folders(server.pk)
-    swept = async_to_sync(_sweep)(server, way, base, kept)
+        live_paths |= errored_folders(server.pk)
+    swept = async_to_sync(_sweep)(server, login_way, base, live_paths)
     _conclude(server, sweep_after, swept)
     return swept
 
@@ -151,13 +151,15 @@ def live_folders(server_id: int) -> set[str]:
     open_runs = Run.objects.filter(at_work_on(server_id)).exclude(state__in=Run.ENDED)
     keys = ("pk", "attempt", "plan__cluster_key", "plan__template_key", "plan__clusters")
     live: set[str] = set()
-    for run_id, attempt, cluster_key, template_key, further in open_runs.values_list(*keys):
+    for run_id, attempt, cluster_key, template_key, further_clusters in open_runs.values_list(
+        *keys
+    ):
         live |= {f"runs/{run_id}-{attempt}", f"clusters/run-{run_id}"}
-        names = [PLACED, *(each["name"] for each in further or ())]
+        names = [PLACED, *(further_cluster["name"] for further_cluster in further_clusters or ())]
         live |= {f"clusters/{folder_of(run_id, name)}" for name in names}
         live |= {f"clusters/{key}" for key in (cluster_key, template_key) if key}
-    kept = PreparedCluster.objects.filter(server_id=server_id, removed_at=None)
-    needed = kept.exclude(campaign__state__in=Campaign.ENDED)
+    prepared_clusters = PreparedCluster.objects.filter(server_id=server_id, removed_at=None)
+    needed = prepared_clusters.exclude(campaign__state__in=Campaign.ENDED)
     return live | {f"clusters/{key}" for key in needed.values_list("key", flat=True)}
 
 
@@ -167,11 +169,13 @@ def errored_folders(server_id: int) -> set[str]:
     return {f"runs/{run_id}-{attempt}" for run_id, attempt in errored.values_list("pk", "attempt")}
 
 
-async def _sweep(server: Server, way: logins.Way, base: BaseDir, kept: set[str]) -> Swept:
+async def _sweep(
+    server: Server, login_way: logins.Way, base: BaseDir, live_paths: set[str]
+) -> Swept:
     removed: list[str] = []
-    left: list[TargetProblem] = []
-    async with await logins.connect_along(way) as host:
-        paths = {base.below(path) for path in kept}
+    problems: list[TargetProblem] = []
+    async with await logins.connect_along(login_way) as host:
+        paths = {base.below(path) for path in live_paths}
         for path in await leftovers.marked(host, base):
             is_kept = path in paths
             try:
@@ -180,17 +184,17 @@ async def _sweep(server: Server, way: logins.Way, base: BaseDir, kept: set[str])
                 raise
             except TargetProblem as problem:
                 logger.warning("%s on %s is left alone: %s", path, server, problem)
-                left.append(problem)
+                problems.append(problem)
             else:
                 removed += [] if is_kept else [path]
-    for each in left:
+    for each in problems:
         if each.code == NOT_SET_BACK:
             raise each
-    return Swept(tuple(removed), tuple(left))
+    return Swept(tuple(removed), tuple(problems))
 
 
 def _conclude(server: Server, sweep_after: datetime | None, swept: Swept) -> None:
-    if any(each.code in STILL_AT_WORK for each in swept.left):
+    if any(problem.code in STILL_AT_WORK for problem in swept.left):
         again = Now() + PAUSE
         Server.objects.filter(pk=server.pk).update(needs_sweep=True, sweep_after=again)
     else:
@@ -203,14 +207,15 @@ def _conclude(server: Server, sweep_after: datetime | None, swept: Swept) -> Non
         _tell(server, SWEPT, _("Nothing is left to clean up."))
 
 
-def _in_words(left: Sequence[TargetProblem]) -> str:
+def _in_words(problems: Sequence[TargetProblem]) -> str:
     return "\n".join(
-        f"{each.message} {_(each.remedy) if each.remedy else ''}".strip() for each in left
+        f"{problem.message} {_(problem.remedy) if problem.remedy else ''}".strip()
+        for problem in problems
     )
 
 
 def _tell(server: Server, code: str, message: str) -> None:
     """Record it in the server's history, once for each leftover."""
-    last = server.events.filter(code__in=(SWEPT, NOT_SWEPT)).first()
-    if last is None or (last.code, last.message) != (code, message):
+    server_event = server.events.filter(code__in=(SWEPT, NOT_SWEPT)).first()
+    if server_event is None or (server_event.code, server_event.message) != (code, message):
         ServerEvent.objects.create(server=server, code=code, message=message)

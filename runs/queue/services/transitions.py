@@ -144,10 +144,12 @@ def cancel_all(*, runs: QuerySet[Run], by: object = None) -> int:
     for run in at_once:
         if run.state == S.LOST:
             sweep_later(run)
-    left = f"{message} {LEFT_THERE}"
+    lost_message = f"{message} {LEFT_THERE}"
     RunEvent.objects.bulk_create(
         [
-            event_of(run, "cancelled", left if run.state == S.LOST else message, S.CANCELLED)
+            event_of(
+                run, "cancelled", lost_message if run.state == S.LOST else message, S.CANCELLED
+            )
             for run in at_once
         ]
         + [event_of(run, "cancel_requested", message) for run in requested]
@@ -220,8 +222,8 @@ def refresh_campaign(*, campaign_id: int) -> None:
     states = Counter(dict(counted.values_list("state", Count("pk"))))
     if all(state in Run.ENDED for state in states):
         again = repeats.add_remeasured(campaign=campaign)
-        left = repeats.leave_out(campaign=campaign)
-        states.update({S.WITHDRAWN: left, S.FINISHED: -left})
+        number_left_out = repeats.leave_out(campaign=campaign)
+        states.update({S.WITHDRAWN: number_left_out, S.FINISHED: -number_left_out})
         states[S.QUEUED] += again or repeats.add_round(campaign=campaign)
     before, campaign.state = campaign.state, campaign_state(states)
     campaign.save(update_fields=["state"])
@@ -311,11 +313,11 @@ def add_up_counts() -> dict[int, int]:
 
     Locks nothing that uploads need.
     """
-    found: dict[int, int] = defaultdict(int)
+    number_of: dict[int, int] = defaultdict(int)
     for campaign, number in queries.rows(ADD_UP):
-        found[campaign] += number
-    found.pop(0, None)  # which stands for all
-    return found
+        number_of[campaign] += number
+    number_of.pop(0, None)  # which stands for all
+    return number_of
 
 
 def drift_of_counts() -> int:

@@ -64,22 +64,22 @@ TRACED = ("syscalls", "stacks")
 Cell = tuple[str, bool]
 
 
-def tables(kept: Iterable[Artifact]) -> list[dict[str, Any]]:
+def tables(artifacts: Iterable[Artifact]) -> list[dict[str, Any]]:
     """The tables among a run's files; one that cannot be read is left out."""
-    found = []
-    for each in kept:
-        name = each.name.removeprefix(BEGINNING).removesuffix(END)
-        if each.name == f"{BEGINNING}{name}{END}" and name in TITLES:
-            found += [table] if (table := _read(each, name)) else []
-    return found
+    tables_found = []
+    for artifact in artifacts:
+        name = artifact.name.removeprefix(BEGINNING).removesuffix(END)
+        if artifact.name == f"{BEGINNING}{name}{END}" and name in TITLES:
+            tables_found += [table] if (table := _read(artifact, name)) else []
+    return tables_found
 
 
 def _read(artifact: Artifact, name: str) -> dict[str, Any] | None:
     try:
         with artifacts.open_artifact(artifact) as content:
             stored = foreign_json.loads(content.read(MOST_BYTES).decode())
-        columns = [str(each) for each in stored["columns"]]
-        rows = [[_cell(str(each)) for each in row] for row in stored["rows"][:MOST_ROWS]]
+        columns = [str(column) for column in stored["columns"]]
+        rows = [[_cell(str(cell)) for cell in row] for row in stored["rows"][:MOST_ROWS]]
         figure = _figure(name, columns, rows[:MOST_BARS])
     except (OSError, ValueError, KeyError, TypeError):
         return None
@@ -101,13 +101,20 @@ def _figure(name: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -
     """Bars of the first rows, if the table has a chart. Raises ValueError for text as number."""
     if name not in CHARTS or not rows or not set(sum(CHARTS[name], ())) <= set(columns):
         return None
-    named, counted = ([columns.index(each) for each in part] for part in CHARTS[name])
-    labels = [" · ".join(row[place][0] for place in named) for row in rows]
-    parts = {
-        str(COLUMNS[columns[place]]): [float(row[place][0]) for row in rows] for place in counted
+    label_columns, counted = (
+        [columns.index(column_name) for column_name in column_names]
+        for column_names in CHARTS[name]
+    )
+    labels = [" · ".join(row[column][0] for column in label_columns) for row in rows]
+    values_by_title = {
+        str(COLUMNS[columns[column]]): [float(row[column][0]) for row in rows] for column in counted
     }
     several = _("Samples") if name == "waits" else _("Operations")
-    return ranking(labels, parts, x_title=next(iter(parts)) if len(parts) == 1 else several)
+    return ranking(
+        labels,
+        values_by_title,
+        x_title=next(iter(values_by_title)) if len(values_by_title) == 1 else several,
+    )
 
 
 def _cell(text: str) -> Cell:

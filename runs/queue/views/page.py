@@ -32,15 +32,22 @@ MOST_PANELS = 8
 def title_of(name: str) -> str:
     """The title of a monitor's series: machine, quantity, device."""
     machine, column = column_of(name)
-    kind = next((each for each in HOST if column == each or column.startswith(f"{each}_")), column)
+    kind = next(
+        (
+            host_column
+            for host_column in HOST
+            if column == host_column or column.startswith(f"{host_column}_")
+        ),
+        column,
+    )
     device = column[len(kind) + 1 :]
     quantity = _(HOST[kind].title) if kind in HOST else kind
-    return " ".join(part for part in (machine, quantity, device) if part)
+    return " ".join(description for description in (machine, quantity, device) if description)
 
 
 def machines_figure(series: Sequence[Series], *, major: str) -> dict[str, Any] | None:
     """The panels; None if no monitor recorded anything."""
-    chosen = [each for kind in SHOWN for each in series if _tells(each, kind)]
+    chosen = [one_series for kind in SHOWN for one_series in series if _tells(one_series, kind)]
     return _figure(chosen[:MOST_PANELS], major)
 
 
@@ -61,12 +68,12 @@ MOST_ROWS = 300
 
 def _ended_with_load(run: Run, commands: Sequence[Command]) -> set[int]:
     """The keys of monitors that BenchLab ended; not those whose record is missing."""
-    missing = [each["message"] for each in run.quality if each["code"] == "monitor_missing"]
+    missing = [note["message"] for note in run.quality if note["code"] == "monitor_missing"]
     return {
-        each.pk
-        for each in commands
-        if has_ended_with_load(each.step, each.exit_status, each.stderr)
-        and not any(each.host in message for message in missing)
+        command.pk
+        for command in commands
+        if has_ended_with_load(command.step, command.exit_status, command.stderr)
+        and not any(command.host in message for message in missing)
     }
 
 
@@ -74,8 +81,8 @@ def live(run: Run) -> dict[str, Any]:
     """All that the page shows; most of it grows while the run goes on."""
     events = list(run.events.all())
     every = list(run.series.all())
-    series = [each for each in every if not is_monitored(each.name)]
-    machines = [each for each in every if is_monitored(each.name)]
+    series = [series for series in every if not is_monitored(series.name)]
+    machines = [series for series in every if is_monitored(series.name)]
     major = versions.major(run.server_version or run.cell.version)
     artifacts = list(run.artifacts.all())
     return {
@@ -95,7 +102,7 @@ def live(run: Run) -> dict[str, Any]:
         "events": events,
         "measurements": _measurements(run),
         "closed_loop": runs.closed_loop(
-            (each.metric.name for each in run.measurements.all()),
+            (measurement.metric.name for measurement in run.measurements.all()),
             run.cell.levels,
             run.cell.workload,
             run.campaign.parameters,
@@ -112,7 +119,9 @@ def live(run: Run) -> dict[str, Any]:
         "translated": recorded_changes((run.plan or {}).get("translated", [])),
         "artifacts": artifacts,
         "evidence": evidence.tables(artifacts),
-        "flame_graph": next((each for each in artifacts if each.name == FLAME_GRAPH), None),
+        "flame_graph": next(
+            (artifact for artifact in artifacts if artifact.name == FLAME_GRAPH), None
+        ),
     }
 
 
@@ -132,27 +141,29 @@ def phases(run: Run, events: Iterable[RunEvent], *, now: datetime) -> list[dict[
     for event in events:
         if event.to_state and event.attempt == run.attempt:
             entered[event.to_state] = event.at
-    way: list[str] = list(WAY)
+    states: list[str] = list(WAY)
     if run.state == S.WITHDRAWN:
-        way.append(S.WITHDRAWN)
+        states.append(S.WITHDRAWN)
     elif run.state in UNHAPPY:
-        way = [state for state in WAY if state in entered and state != S.FINISHED] + [run.state]
-    position = way.index(run.state)
+        states = [state for state in WAY if state in entered and state != S.FINISHED] + [run.state]
+    position = states.index(run.state)
     return [
         {
             "state": state,
             "label": str(S(state).label),
-            "when": "past" if place < position else "now" if place == position else "ahead",
-            "entered": entered.get(state) if place <= position else None,
-            "took": _took(way, place, position, entered, now) if state not in Run.ENDED else None,
+            "when": "past" if index < position else "now" if index == position else "ahead",
+            "entered": entered.get(state) if index <= position else None,
+            "took": _took(states, index, position, entered, now)
+            if state not in Run.ENDED
+            else None,
         }
-        for place, state in enumerate(way)
+        for index, state in enumerate(states)
     ]
 
 
 def settings_of(settings: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Settings by name, those that someone chose first."""
-    found = [
+    setting_rows = [
         {
             "name": name,
             "value": str(setting.get("setting", "")),
@@ -162,18 +173,18 @@ def settings_of(settings: Mapping[str, Any]) -> list[dict[str, Any]]:
         }
         for name, setting in settings.items()
     ]
-    return sorted(found, key=lambda setting: (not setting["is_chosen"], setting["name"]))
+    return sorted(setting_rows, key=lambda setting: (not setting["is_chosen"], setting["name"]))
 
 
 def _took(
-    way: Sequence[str], place: int, position: int, entered: Mapping[str, datetime], now: datetime
+    states: Sequence[str], index: int, position: int, entered: Mapping[str, datetime], now: datetime
 ) -> timedelta | None:
-    began = entered.get(way[place])
-    if began is None or place > position:
+    began = entered.get(states[index])
+    if began is None or index > position:
         return None
-    if place == position:
+    if index == position:
         return now - began
-    later = [entered[state] for state in way[place + 1 : position + 1] if state in entered]
+    later = [entered[state] for state in states[index + 1 : position + 1] if state in entered]
     return later[0] - began if later else None
 
 
@@ -187,10 +198,11 @@ def _levels(run: Run) -> list[tuple[str, Any]]:
 
 def _measurements(run: Run) -> list[Measurement]:
     """In the order in which the scenarios name their metrics, unknown ones last."""
-    known = list(registry.metrics())
-    place = {name: position for position, name in enumerate(known)}
+    metric_names = list(registry.metrics())
+    position_of = {name: position for position, name in enumerate(metric_names)}
     return sorted(
-        run.measurements.all(), key=lambda found: place.get(found.metric.name, len(known))
+        run.measurements.all(),
+        key=lambda measurement: position_of.get(measurement.metric.name, len(metric_names)),
     )
 
 
@@ -198,9 +210,9 @@ def series_title(name: str) -> str:
     """What a series is called for readers."""
     if is_monitored(name):
         return title_of(name)
-    known = registry.metrics()
-    if name in known:
-        return _(known[name].title)
+    known_metrics = registry.metrics()
+    if name in known_metrics:
+        return _(known_metrics[name].title)
     if name == "latency":
         return _("Latency")
     return name.replace("_", " ").replace("-", " ").capitalize()
@@ -210,14 +222,14 @@ def _figure(series: Sequence[Series], major: str) -> dict[str, Any] | None:
     """Values over the seconds, a panel each; None without any value."""
     tracks = [
         Track(
-            label=(title := series_title(each.name)),
-            y_title=each.unit or title,
-            start=each.start,
-            interval=each.interval,
-            values=each.values,
+            label=(title := series_title(series.name)),
+            y_title=series.unit or title,
+            start=series.start,
+            interval=series.interval,
+            values=series.values,
         )
-        for each in series
-        if any(value is not None for value in each.values)
+        for series in series
+        if any(value is not None for value in series.values)
     ]
     return timeline(tracks, x_title=_("seconds of measuring"), major=major) if tracks else None
 
@@ -239,17 +251,17 @@ def _facts(series: Series) -> dict[str, Any] | None:
 
 def _values(series: Sequence[Series]) -> dict[str, Any] | None:
     """The series side by side as a table; of long ones only every n-th row."""
-    drawn = [each for each in series if each.values]
-    if not drawn or len({(each.start, each.interval) for each in drawn}) > 1:
+    drawn = [series for series in series if series.values]
+    if not drawn or len({(series.start, series.interval) for series in drawn}) > 1:
         return None
-    longest = max(len(each.values) for each in drawn)
+    longest = max(len(series.values) for series in drawn)
     step = -(-longest // MOST_ROWS)
     rows = [
         (
             drawn[0].start + index * drawn[0].interval,
-            [each.values[index] if index < len(each.values) else None for each in drawn],
+            [series.values[index] if index < len(series.values) else None for series in drawn],
         )
         for index in range(0, longest, step)
     ]
-    titles = [(series_title(each.name), each.unit) for each in drawn]
+    titles = [(series_title(series.name), series.unit) for series in drawn]
     return {"titles": titles, "rows": rows, "step": step}

@@ -31,17 +31,17 @@ class Asked:
     def query(self, **changed: str) -> str:
         """The address's query with something else."""
         zoom = ".".join(map(str, self.zoom))
-        given = {"against": self.against, "q": self.search, "zoom": zoom} | changed
-        return "?" + urlencode({name: value for name, value in given.items() if value})
+        fields = {"against": self.against, "q": self.search, "zoom": zoom} | changed
+        return "?" + urlencode({name: value for name, value in fields.items() if value})
 
 
 @addresses.page("run-profile")
 def run_profile(request: HttpRequest, run_id: int) -> HttpResponse:
     """A run's profile, or with `?against=` the difference to another run's."""
     chosen = _from_address(request)
-    own = _artifact(request, run_id)
-    other = _artifact(request, int(chosen.against)) if chosen.against else None
-    after, before = _tree(own), _tree(other) if other else None
+    own_profile = _artifact(request, run_id)
+    other_profile = _artifact(request, int(chosen.against)) if chosen.against else None
+    after, before = _tree(own_profile), _tree(other_profile) if other_profile else None
     drawn = flame_graph.view(
         after,
         link=lambda zoom: chosen.query(zoom=".".join(map(str, zoom))),
@@ -50,8 +50,8 @@ def run_profile(request: HttpRequest, run_id: int) -> HttpResponse:
         before=before,
     )
     context = {
-        "run": own.run,
-        "against": other.run if other else None,
+        "run": own_profile.run,
+        "against": other_profile.run if other_profile else None,
         "asked": chosen,
         # Every text in it is escaped where it is drawn.
         "svg": mark_safe(drawn.svg),  # noqa: S308
@@ -60,7 +60,7 @@ def run_profile(request: HttpRequest, run_id: int) -> HttpResponse:
         "functions": _functions(after, before),
         "samples": after.samples,
         "samples_before": before.samples if before else None,
-        "others": selectors.others(own, to=request.user),
+        "others": selectors.others(own_profile, to=request.user),
     }
     return render(request, "queue/profiles/profile.html", context)
 
@@ -68,15 +68,17 @@ def run_profile(request: HttpRequest, run_id: int) -> HttpResponse:
 def _functions(after: Frame, before: Frame | None) -> Sequence[Change]:
     """The functions with most samples of their own; of a difference those that surely differ."""
     if before is not None:
-        return [each for each in stacks.changes(before, after) if each.is_sure][:MOST_FUNCTIONS]
-    found = stacks.own_samples(after).most_common(MOST_FUNCTIONS)
-    return [stacks.change(name, 0, 0, count, after.samples) for name, count in found]
+        return [change for change in stacks.changes(before, after) if change.is_sure][
+            :MOST_FUNCTIONS
+        ]
+    sample_counts = stacks.own_samples(after).most_common(MOST_FUNCTIONS)
+    return [stacks.change(name, 0, 0, count, after.samples) for name, count in sample_counts]
 
 
 def _from_address(request: HttpRequest) -> Asked:
     against = request.GET.get("against", "")
     words = request.GET.get("zoom", "").split(".")
-    zoom = tuple(int(each) for each in words[:MOST_DEPTH] if each.isdecimal() and len(each) < 9)
+    zoom = tuple(int(word) for word in words[:MOST_DEPTH] if word.isdecimal() and len(word) < 9)
     return Asked(
         against=against if against.isdecimal() and len(against) < 18 else "",
         search=request.GET.get("q", "").strip()[:200],
@@ -85,10 +87,10 @@ def _from_address(request: HttpRequest) -> Asked:
 
 
 def _artifact(request: HttpRequest, run_id: int) -> Artifact:
-    found = selectors.profile_of(run_id, to=request.user)
-    if found is None:
+    artifact = selectors.profile_of(run_id, to=request.user)
+    if artifact is None:
         raise Http404(_("This run has no profile."))
-    return found
+    return artifact
 
 
 def _tree(artifact: Artifact) -> Frame:

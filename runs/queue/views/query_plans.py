@@ -88,19 +88,21 @@ def lines(plan: Plan) -> list[Line]:
     return [_line(depth, node, plan) for depth, node in plan.root.walk()]
 
 
-def side_by_side(left: Plan, right: Plan) -> dict[str, Any]:
+def side_by_side(left_plan: Plan, right: Plan) -> dict[str, Any]:
     """Every node of both, with what differs; and the sub-plans that only one of them executed."""
-    branches = [each for each in subplans(left, right) if each.is_other_branch]
-    names = {each.role for each in branches}
-    rows = [_row(pair, left, right, names) for pair in compare(left, right)]
+    branches = [sub_plan for sub_plan in subplans(left_plan, right) if sub_plan.is_other_branch]
+    names = {sub_plan.role for sub_plan in branches}
+    rows = [_row(pair, left_plan, right, names) for pair in compare(left_plan, right)]
     return {"rows": rows, "branches": branches}
 
 
-def _row(pair: Pair, left: Plan, right: Plan, branches: set[str]) -> Row:
-    marks = [(str(TITLES[each]), TONES.get(each, "info")) for each in pair.differences]
+def _row(pair: Pair, left_plan: Plan, right: Plan, branches: set[str]) -> Row:
+    marks = [
+        (str(TITLES[difference]), TONES.get(difference, "info")) for difference in pair.differences
+    ]
     roles = {node.role for node in (pair.left, pair.right) if node is not None}
     return Row(
-        left=_line(pair.depth_left, pair.left, left) if pair.left else None,
+        left=_line(pair.depth_left, pair.left, left_plan) if pair.left else None,
         right=_line(pair.depth_right, pair.right, right) if pair.right else None,
         marks=marks,
         opens_branch=bool(roles & branches),
@@ -108,8 +110,8 @@ def _row(pair: Pair, left: Plan, right: Plan, branches: set[str]) -> Row:
 
 
 def _line(depth: int, node: Node, plan: Plan) -> Line:
-    own, total = node.own_ms, plan.total_ms
-    share = min(1.0, own / total) if own is not None and total else None
+    own_ms, total = node.own_ms, plan.total_ms
+    share = min(1.0, own_ms / total) if own_ms is not None and total else None
     return Line(min(depth, DEEPEST), node, share)
 
 
@@ -134,53 +136,55 @@ def plan_viewer(request: HttpRequest) -> HttpResponse:
     names = ("left", "right")
     if request.method == "POST":
         return _shown(
-            request, [_read(Side(each, text=request.POST.get(each, ""))) for each in names]
+            request, [_read(Side(name, text=request.POST.get(name, ""))) for name in names]
         )
-    return _shown(request, [_kept(request, each) for each in names])
+    return _shown(request, [_kept(request, name) for name in names])
 
 
 def _shown(request: HttpRequest, sides: list[Side]) -> HttpResponse:
-    left, right = sides
-    plans = [each.plan for each in sides if each.plan is not None]
+    left_side, right = sides
+    plans = [side.plan for side in sides if side.plan is not None]
     context = {
-        "left": left,
+        "left": left_side,
         "right": right,
-        "shown": next((each for each in sides if each.plan is not None), None),
+        "shown": next((side for side in sides if side.plan is not None), None),
         "lines": lines(plans[0]) if len(plans) == 1 else [],
         "comparison": side_by_side(*plans) if len(plans) == 2 else None,
         "others": _others(request, sides),
-        "problems": [each.problem for each in sides if each.problem],
+        "problems": [side.problem for side in sides if side.problem],
     }
     return render(request, "queue/query_plans/viewer.html", context)
 
 
 def _others(request: HttpRequest, sides: list[Side]) -> list[tuple[str, str]]:
-    left = sides[0]
-    if left.artifact is None:
+    left_side = sides[0]
+    if left_side.artifact is None:
         return []
-    found = selectors.others(left.artifact, to=request.user)
-    return [(f"{each.run_id}/{each.name}", _words(each)) for each in found]
+    artifacts = selectors.others(left_side.artifact, to=request.user)
+    return [(f"{artifact.run_id}/{artifact.name}", _words(artifact)) for artifact in artifacts]
 
 
 def _words(artifact: Artifact) -> str:
-    levels = ", ".join(level(each, name) for name, each in artifact.run.cell.levels.items())
+    levels = ", ".join(
+        level(level_name, name) for name, level_name in artifact.run.cell.levels.items()
+    )
     return f"{artifact.name} · {levels} · {artifact.run.repeat}"
 
 
 def _kept(request: HttpRequest, name: str) -> Side:
     """The artifact that the address names; Http404 where the reader sees none."""
-    place = request.GET.get(name, "")
-    if not place:
+    address_text = request.GET.get(name, "")
+    if not address_text:
         return Side(name)
-    run, _slash, file = place.partition("/")
+    run, _slash, file = address_text.partition("/")
     visible = projects.visible(Artifact.objects.select_related("run__cell"), to=request.user)
-    found = visible.filter(run_id=int(run) if run.isdecimal() else 0, name=file).first()
-    if found is None or len(run) > 18:
+    artifact = visible.filter(run_id=int(run) if run.isdecimal() else 0, name=file).first()
+    if artifact is None or len(run) > 18:
         raise Http404(_("This plan does not exist."))
     gone = or_404(FileNotFoundError, _("This file is no longer kept."))
-    with gone, artifacts.open_artifact(found) as content:
+    with gone, artifacts.open_artifact(artifact) as content:
         text = content.read(MOST_CHARACTERS).decode(errors="replace")
-    return _read(Side(name, place=place, text=text, artifact=found))
+    return _read(Side(name, place=address_text, text=text, artifact=artifact))
 
 
 def _read(side: Side) -> Side:

@@ -144,11 +144,11 @@ for name, button in BUTTONS.items():
     addresses.action(name, button.right)(button.act)
 
 
-def press(request: HttpRequest, **named: Any) -> HttpResponse:
+def press(request: HttpRequest, **objects_by_name: Any) -> HttpResponse:
     """Press the button that the address names, and show the object's page again."""
     address = str(request.resolver_match and request.resolver_match.view_name)
     button, word = BUTTONS[address], address.partition("-")[0]
-    (name, value), *_others = named.items()
+    (name, value), *_others = objects_by_name.items()
     rows: Any = visible(KINDS[word]._default_manager.all(), to=request.user)
     row = get_object_or_404(rows, **{"slug" if name == "slug" else "pk": value})
     form = button.form(request.POST)
@@ -159,4 +159,4 @@ def press(request: HttpRequest, **named: Any) -> HttpResponse:
             messages.success(request, button.done % form.cleaned_data)
     else:
         messages.error(request, button.wrong)
-    return HttpResponseRedirect(reverse(f"{word}-detail", kwargs=named))
+    return HttpResponseRedirect(reverse(f"{word}-detail", kwargs=objects_by_name))

@@ -82,20 +82,22 @@ def run_series(request: HttpRequest, run_id: int) -> HttpResponse:
     """`?from=` and `?to=` are seconds of the load; without them it is the complete run."""
     with or_404(Run.DoesNotExist):
         run = run_selectors.detail(run_id, to=request.user)
-    series = [each for each in run.series.all() if each.values and not is_monitored(each.name)]
+    series = [
+        series for series in run.series.all() if series.values and not is_monitored(series.name)
+    ]
     if not series:
         raise Http404(_("This run has no series."))
-    whole = Span(min(each.start for each in series), max(map(_end, series)))
-    begun = _second(request, "from", whole.begun)
-    ended = _second(request, "to", whole.ended)
-    shown = Span(begun, ended) if begun < ended else whole
-    tracks = [track for each in series if (track := _part(each, shown)) is not None]
+    whole_span = Span(min(series.start for series in series), max(map(_end, series)))
+    begun = _second(request, "from", whole_span.begun)
+    ended = _second(request, "to", whole_span.ended)
+    shown_span = Span(begun, ended) if begun < ended else whole_span
+    tracks = [track for series in series if (track := _part(series, shown_span)) is not None]
     major = versions.major(run.server_version or run.cell.version)
     context = {
         "run": run,
-        "shown": shown,
-        "whole": whole,
-        "parts": _parts(shown),
+        "shown": shown_span,
+        "whole": whole_span,
+        "parts": _parts(shown_span),
         "figure": timeline(tracks, x_title=_("seconds of measuring"), major=major),
     }
     return render(request, "queue/runs/series.html", context)
@@ -103,13 +105,13 @@ def run_series(request: HttpRequest, run_id: int) -> HttpResponse:
 
 def _part(series: Series, span: Span) -> Track | None:
     """The values of that time; None if there are none."""
-    first = max(0, math.ceil((span.begun - series.start) / series.interval))
-    last = math.floor((span.ended - series.start) / series.interval)
-    values = series.values[first : last + 1]
+    first_index = max(0, math.ceil((span.begun - series.start) / series.interval))
+    last_index = math.floor((span.ended - series.start) / series.interval)
+    values = series.values[first_index : last_index + 1]
     if not any(value is not None for value in values):
         return None
     name = run_page.series_title(series.name)
-    start = series.start + first * series.interval
+    start = series.start + first_index * series.interval
     return Track(name, series.unit or name, start, series.interval, values)
 
 
@@ -119,8 +121,8 @@ def _parts(span: Span) -> list[Span]:
     if width < 1:
         return []
     return [
-        Span(round(span.begun + at * width), round(span.begun + (at + 1) * width))
-        for at in range(PARTS)
+        Span(round(span.begun + index * width), round(span.begun + (index + 1) * width))
+        for index in range(PARTS)
     ]
 
 

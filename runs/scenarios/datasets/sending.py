@@ -68,22 +68,22 @@ def copy_placed(bench: Bench, table: str) -> str:
 
 async def send(bench: Bench, local: Path, path: str) -> None:
     """Send a file to the database's machine."""
-    place = 0
+    offset = 0
     with local.open("rb") as file:
-        while (piece := await asyncio.to_thread(file.read, PIECE_BYTES)) or not place:
-            words = ["sh", "-c", _APPEND, "append", path, str(place)]
-            answer = await bench.database.run(words, stdin=piece, timeout_s=600)
-            if answer.exit_status != 0:
+        while (piece := await asyncio.to_thread(file.read, PIECE_BYTES)) or not offset:
+            words = ["sh", "-c", _APPEND, "append", path, str(offset)]
+            reply = await bench.database.run(words, stdin=piece, timeout_s=600)
+            if reply.exit_status != 0:
                 raise TargetProblem(
                     _("%(path)s cannot be written: %(stderr)s"),
                     code="data_not_sent",
                     remedy=_("Free space on the server, or choose a smaller scale."),
                     path=path,
-                    stderr=answer.stderr.decode(errors="replace").strip(),
+                    stderr=reply.stderr.decode(errors="replace").strip(),
                 )
             if not piece:  # of an empty file
                 return
-            place += len(piece)
+            offset += len(piece)
 
 
 def module(name: str, *arguments: str) -> tuple[str, ...]:
@@ -97,12 +97,12 @@ async def _generated(words: Sequence[str]) -> None:
             *words, cwd=ROOT, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE
         )
         try:
-            _out, answer = await process.communicate()
+            _out, output_bytes = await process.communicate()
         except BaseException:
             process.kill()
             await process.wait()
             raise
-        status, output = process.returncode, answer.decode(errors="replace")
+        status, output = process.returncode, output_bytes.decode(errors="replace")
     except FileNotFoundError as error:
         status, output = 127, str(error)
     if status != 0:

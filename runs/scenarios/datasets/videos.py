@@ -65,9 +65,9 @@ def _text(chance: random.Random, shortest: int, longest: int, share: float) -> s
         words.append(chance.choice(WORDS) + chance.choice(PARTICLES))
         size += len(words[-1])
     # The last word may be cut; the searched word before it stays complete.
-    last = words.pop()
+    last_word = words.pop()
     chance.shuffle(words)
-    return "".join([*words, last])[:longest]
+    return "".join([*words, last_word])[:longest]
 
 
 def write(count: int, folder: Path) -> None:

@@ -49,16 +49,16 @@ class Insert:
 
     async def measure(self, bench: Bench) -> None:
         """New tables and trigger, a checkpoint, COPY of all files in one session; then count."""
-        way, count = str(bench.levels["trigger"]), layout.days(bench)
-        await bench.sql("create-tables", ddl(way, count))
+        trigger, count = str(bench.levels["trigger"]), layout.days(bench)
+        await bench.sql("create-tables", ddl(trigger, count))
         await bench.sql("checkpoint", "CHECKPOINT;")
         copies = [
-            f"COPY {layout.child(day) if way == 'direct' else 'access_log'} "
+            f"COPY {layout.child(day) if trigger == 'direct' else 'access_log'} "
             f"FROM '{_file(bench, day)}';"
             for day in range(1, count + 1)
         ]
         done = await timed(bench, "copy-files", "\n".join(copies))
-        await _check_rows(bench, way)
+        await _check_rows(bench, trigger)
         bench.measured(known_metrics.ELAPSED, done.seconds)
         rows = count * bench.parameters["rows_per_partition"]
         bench.measured(known_metrics.ROW_RATE, rows / done.seconds)
@@ -74,12 +74,12 @@ class Insert:
         return 5 + 6e-6 * rows, 2 + 15e-6 * rows
 
 
-def ddl(way: str, count: int) -> str:
+def ddl(trigger: str, count: int) -> str:
     """The tables for a way of inserting, with its trigger."""
-    tables = layout.create(KINDS.get(way, "partitioned"), count)
-    if way == "static":
+    tables = layout.create(KINDS.get(trigger, "partitioned"), count)
+    if trigger == "static":
         return tables + TRIGGER.format(body=_static(count))
-    if way == "dynamic":
+    if trigger == "dynamic":
         return tables + TRIGGER.format(body=DYNAMIC)
     return tables
 
@@ -93,15 +93,15 @@ def _static(count: int) -> str:
     )
 
 
-async def _check_rows(bench: Bench, way: str) -> None:
+async def _check_rows(bench: Bench, trigger: str) -> None:
     """COPY does not report rows that a trigger takes: all must be there, none in the parent."""
-    only = "ONLY access_log" if way not in KINDS else "(SELECT 1 WHERE false) nothing"
+    only = "ONLY access_log" if trigger not in KINDS else "(SELECT 1 WHERE false) nothing"
     counted = await bench.sql(
         "count-rows", f"SELECT (SELECT count(*) FROM access_log), (SELECT count(*) FROM {only});"
     )
-    found, in_parent = (int(each) for each in counted.split())
-    wanted = layout.days(bench) * bench.parameters["rows_per_partition"]
-    if (found, in_parent) != (wanted, 0):
+    row_count, in_parent = (int(count) for count in counted.split())
+    expected = layout.days(bench) * bench.parameters["rows_per_partition"]
+    if (row_count, in_parent) != (expected, 0):
         raise TargetProblem(
             _(
                 "%(found)s of %(wanted)s rows were stored, %(in_parent)s of them in the parent "
@@ -109,8 +109,8 @@ async def _check_rows(bench: Bench, way: str) -> None:
             ),
             code="rows_missing",
             remedy=_("Read the server's log of the run."),
-            found=found,
-            wanted=wanted,
+            found=row_count,
+            wanted=expected,
             in_parent=in_parent,
         )
 

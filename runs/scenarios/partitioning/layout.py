@@ -154,8 +154,8 @@ async def fill(bench: Bench, kind: str) -> None:
         f"INSERT INTO {target} {rows_of(day, rows)};" for day, target in enumerate(targets, start=1)
     ]
     await bench.sql("insert-rows", "\n".join(inserts))
-    parts = ["access_log"] if kind == "unpartitioned" else children
-    indexes = [f"CREATE INDEX ON {part} (date, time);" for part in parts]
+    tables = ["access_log"] if kind == "unpartitioned" else children
+    indexes = [f"CREATE INDEX ON {table} (date, time);" for table in tables]
     await bench.sql("create-indexes", "\n".join(indexes))
     await bench.sql("create-products", _PRODUCTS)
 
@@ -167,8 +167,10 @@ def _inherited(day: int) -> str:
 def _declared(day: int) -> str:
     """Up to 11 bounds must be constants, so the server builds the statement and psql runs it."""
     bounds = f"{day_of(day)}, {day_of(day + 1)}"
-    part = f"CREATE TABLE {child(day)} PARTITION OF public.access_log FOR VALUES FROM (%L) TO (%L)"
-    return f"SELECT format('{part}', {bounds}) \\gexec"
+    statement = (
+        f"CREATE TABLE {child(day)} PARTITION OF public.access_log FOR VALUES FROM (%L) TO (%L)"
+    )
+    return f"SELECT format('{statement}', {bounds}) \\gexec"
 
 
 _PRODUCTS = f"""

@@ -76,11 +76,13 @@ def count_query(bench: Bench) -> str:
 
 def check_plan(bench: Bench, plan: Plan, scan: str) -> None:
     """Raise TargetProblem `other_plan` if the plan does not use the level's scan."""
-    wanted = SCANS[scan][1]
+    expected_kind = SCANS[scan][1]
     scans = [node for node in plan.nodes() if _reads_rows(node)]
-    others = {node.kind for node in scans} - {wanted}
-    if not scans or others:
-        raise _other_plan(bench, f"{', '.join(sorted(others)) or 'no scan'} in place of {wanted}")
+    other_kinds = {node.kind for node in scans} - {expected_kind}
+    if not scans or other_kinds:
+        raise _other_plan(
+            bench, f"{', '.join(sorted(other_kinds)) or 'no scan'} in place of {expected_kind}"
+        )
     fetches = sum(int(node.detail("Heap Fetches") or 0) for node in scans)
     if scan == "index-only" and fetches:
         raise _other_plan(bench, f"{fetches} rows were fetched from the table (VACUUM is missing)")
@@ -95,21 +97,23 @@ def _reads_rows(node: Node) -> bool:
     return table.startswith("access_log") and not is_parent and not node.is_never_executed
 
 
-def _other_plan(bench: Bench, found: str) -> TargetProblem:
+def _other_plan(bench: Bench, actual: str) -> TargetProblem:
     return TargetProblem(
         _("The plan is not that of the level %(level)s: %(found)s."),
         code="other_plan",
         remedy=_("Read the run's plan; more rows a partition make the planner choose as asked."),
         level=repr(bench.levels["scan"]),
-        found=found,
+        found=actual,
     )
 
 
 def _days(bench: Bench, alias: str = "") -> str:
     """Literals: only they exclude partitions while planning. In the middle of the data."""
-    first = layout.days(bench) // 2
-    last = first + bench.parameters["span_days"] - 1
-    return f"{alias}date BETWEEN DATE '2013-01-01' + {first - 1} AND DATE '2013-01-01' + {last - 1}"
+    first_day = layout.days(bench) // 2
+    last_day = first_day + bench.parameters["span_days"] - 1
+    begin = f"DATE '2013-01-01' + {first_day - 1}"
+    end = f"DATE '2013-01-01' + {last_day - 1}"
+    return f"{alias}date BETWEEN {begin} AND {end}"
 
 
 SCENARIO = Scenario(

@@ -14,7 +14,7 @@ def listed(*, to: Reader) -> QuerySet[Schedule]:
     events = of_each(
         ScheduleEvent.objects.select_related("campaign"),
         Schedule.objects.all(),
-        by="schedule",
+        foreign_key="schedule",
         number=EVENTS_SHOWN,
     )
     private = list(hidden(to).values_list("pk", flat=True))

@@ -36,9 +36,9 @@ def next_time(schedule: Schedule, after: datetime) -> datetime:
     zone = ZoneInfo(schedule.time_zone)
     day = after.astimezone(zone).date()
     while True:
-        at = datetime.combine(day, time(schedule.hour, schedule.minute), zone).astimezone(UTC)
-        if at > after and day.isoweekday() in schedule.weekdays:
-            return at
+        moment = datetime.combine(day, time(schedule.hour, schedule.minute), zone).astimezone(UTC)
+        if moment > after and day.isoweekday() in schedule.weekdays:
+            return moment
         day += timedelta(days=1)
 
 
@@ -214,13 +214,13 @@ def fire_due() -> None:
 
 def _first_server(campaign: Campaign) -> Server:
     """The baseline of its servers. Raises ServiceError if BenchLab did not execute it."""
-    first = campaign.runs.filter(plan__isnull=False, server__isnull=False).first()
-    if first is None or first.server is None:
+    first_run = campaign.runs.filter(plan__isnull=False, server__isnull=False).first()
+    if first_run is None or first_run.server is None:
         raise ServiceError(
             "not_executed", _("Only a campaign that BenchLab executed can be queued again.")
         )
     baseline = Server.objects.filter(slug__in=campaign.factors.get(SERVER, ())[:1]).first()
-    return baseline or first.server
+    return baseline or first_run.server
 
 
 def draft_of(campaign: Campaign) -> Draft:
@@ -235,22 +235,26 @@ def draft_of(campaign: Campaign) -> Draft:
 def design_of(campaign: Campaign) -> dict[str, Any]:
     """What a schedule stores of a campaign."""
     factors = campaign.factors
-    own = {each.name for each in registry.get(campaign.scenario.slug, factors).factors}
+    own_factors = {factor.name for factor in registry.get(campaign.scenario.slug, factors).factors}
     measured = schedule_servers.measured(campaign)
-    first, *more = schedule_servers.in_order(campaign, measured)
+    first_server, *more_servers = schedule_servers.in_order(campaign, measured)
     planned = campaign.runs.filter(plan__isnull=False).order_by("pk")
-    on_first = planned.filter(server=first) if more else planned
+    on_first = planned.filter(server=first_server) if more_servers else planned
     plan = on_first.values_list("plan", flat=True).first() or {}
     tools = planned.order_by().values_list("plan__client_version_num", flat=True).distinct()
     return {
         "title": campaign.title,
         "project": campaign.project_id,
         "scenario": campaign.scenario.slug,
-        "bindirs": measured.get(first, []),
-        "more_servers": [[server_id, measured[server_id]] for server_id in more],
-        "levels": {name: found for name, found in factors.items() if name in own},
+        "bindirs": measured.get(first_server, []),
+        "more_servers": [[server_id, measured[server_id]] for server_id in more_servers],
+        "levels": {
+            name: factor_levels for name, factor_levels in factors.items() if name in own_factors
+        },
         "settings": {
-            name: found for name, found in factors.items() if name not in {*own, *NOT_SETTINGS}
+            name: factor_levels
+            for name, factor_levels in factors.items()
+            if name not in {*own_factors, *NOT_SETTINGS}
         },
         "parameters": campaign.parameters,
         "treatment": campaign.treatment,
@@ -260,8 +264,8 @@ def design_of(campaign: Campaign) -> dict[str, Any]:
         "is_a_a": SIDE in factors,
         # If several servers each used their own newest pgbench, they do so again.
         "client": plan.get("client_bindir") if len(tools) < 2 else None,
-        "generators": [each["server_id"] for each in plan.get("generators", ())],
-        "cluster_servers": [each["server_id"] for each in plan.get("machines", ())],
+        "generators": [generator["server_id"] for generator in plan.get("generators", ())],
+        "cluster_servers": [machine["server_id"] for machine in plan.get("machines", ())],
     }
 
 
@@ -301,25 +305,27 @@ def _give_up_this_time(schedule_id: int, error: Exception) -> None:
 
 def _fire_for_new(schedule: Schedule) -> None:
     """Measure what was found since; wait for the previous campaign, and for servers away."""
-    seen = {tuple(each) for each in schedule.seen_installations}
+    seen_installations = {tuple(installation) for installation in schedule.seen_installations}
     present = schedule_servers.present(schedule)
-    new = [each for each in present if tuple(each) not in seen]
-    if not new:
+    new_installations = [
+        installation for installation in present if tuple(installation) not in seen_installations
+    ]
+    if not new_installations:
         return
     if _is_busy(schedule) or not _is_at_hand(schedule):
         return
     schedule.seen_installations = present
     schedule.save(update_fields=["seen_installations"])
-    _fire(schedule, new)
+    _fire(schedule, new_installations)
 
 
-def _fire(schedule: Schedule, new: Sequence[Sequence[str]]) -> None:
+def _fire(schedule: Schedule, new_installations: Sequence[Sequence[str]]) -> None:
     """Queue the campaign with what is new, or store the reason why it cannot be queued."""
     campaign, code, message = None, "queued", ""
     try:
         with transaction.atomic():
             campaign = campaigns.create(
-                draft=_draft(schedule, new),
+                draft=_draft(schedule, new_installations),
                 by=schedule.created_by,
                 project=Project.objects.filter(pk=schedule.draft["project"]).first(),
             )
@@ -330,7 +336,7 @@ def _fire(schedule: Schedule, new: Sequence[Sequence[str]]) -> None:
         pause_if_it_keeps_failing(schedule)
 
 
-def _draft(schedule: Schedule, new: Sequence[Sequence[str]]) -> Draft:
+def _draft(schedule: Schedule, new_installations: Sequence[Sequence[str]]) -> Draft:
     stored = schedule.draft
     today = timezone.now().astimezone(ZoneInfo(schedule.time_zone)).strftime("%Y-%m-%d")
     configurations = _configurations(schedule)
@@ -348,7 +354,7 @@ def _draft(schedule: Schedule, new: Sequence[Sequence[str]]) -> Draft:
     return Draft(
         title=_dated(stored["title"], today),
         server=schedule.server,
-        installations=schedule_servers.installations(schedule, new),
+        installations=schedule_servers.installations(schedule, new_installations),
         more_servers=schedule_servers.further(schedule),
         configuration=next(iter(configurations), None),
         more_configurations=configurations[1:],
@@ -372,13 +378,16 @@ def _configurations(schedule: Schedule) -> list[Configuration]:
     Raises ServiceError if one of several was removed.
     """
     stored = schedule.draft
-    wanted = stored.get("configurations") or [stored.get("configuration")]
-    found = {each.slug: each for each in Configuration.objects.filter(slug__in=wanted)}
-    if len(wanted) > 1 and len(found) < len(wanted):
+    slugs = stored.get("configurations") or [stored.get("configuration")]
+    configuration_of = {
+        configuration.slug: configuration
+        for configuration in Configuration.objects.filter(slug__in=slugs)
+    }
+    if len(slugs) > 1 and len(configuration_of) < len(slugs):
         message = _("A configuration of this campaign is not there any more.")
         remedy = _("Queue the campaign yourself, and make a new schedule from it.")
         raise ServiceError("configuration_missing", message, remedy=remedy)
-    return [found[slug] for slug in wanted if slug in found]
+    return [configuration_of[slug] for slug in slugs if slug in configuration_of]
 
 
 def _dated(title: str, day: str) -> str:

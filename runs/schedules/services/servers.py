@@ -15,26 +15,28 @@ from runs.shared.errors import ServiceError
 def measured(campaign: Campaign) -> dict[int | None, list[str]]:
     """The folders that a campaign measured, by server."""
     cells = campaign.cells.exclude(installation=None)
-    found = by_key(cells.values_list("installation__server_id", "installation__bindir"))
-    return {server_id: sorted(set(bindirs)) for server_id, bindirs in found.items()}
+    bindirs_of = by_key(cells.values_list("installation__server_id", "installation__bindir"))
+    return {server_id: sorted(set(bindirs)) for server_id, bindirs in bindirs_of.items()}
 
 
 def in_order(campaign: Campaign, installed: Mapping[int | None, object]) -> list[int | None]:
     """The servers of a campaign, the baseline first; [None] if no installation is known."""
-    places = {slug: place for place, slug in enumerate(campaign.factors.get(SERVER, ()))}
+    places = {slug: position for position, slug in enumerate(campaign.factors.get(SERVER, ()))}
     slugs = dict(Server.objects.filter(pk__in=filter(None, installed)).values_list("pk", "slug"))
     ordered = sorted(installed, key=lambda pk: places.get(slugs.get(pk or 0, ""), 0))
     return ordered or [None]
 
 
-def installations(schedule: Schedule, new: Sequence[Sequence[str]]) -> list[Installation]:
+def installations(
+    schedule: Schedule, new_installations: Sequence[Sequence[str]]
+) -> list[Installation]:
     """The installations of each server that were measured or are new, and are still there."""
-    wanted = Q(server=schedule.server_id, bindir__in=schedule.draft["bindirs"])
+    wanted_installations = Q(server=schedule.server_id, bindir__in=schedule.draft["bindirs"])
     for server_id, bindirs in schedule.draft.get("more_servers", ()):
-        wanted |= Q(server=server_id, bindir__in=bindirs)
-    for bindir, _version, *on in new:
-        wanted |= Q(server=on[0] if on else schedule.server_id, bindir=bindir)
-    return list(Installation.objects.filter(wanted, removed_at=None))
+        wanted_installations |= Q(server=server_id, bindir__in=bindirs)
+    for bindir, _version, *on in new_installations:
+        wanted_installations |= Q(server=on[0] if on else schedule.server_id, bindir=bindir)
+    return list(Installation.objects.filter(wanted_installations, removed_at=None))
 
 
 def further(schedule: Schedule) -> list[Server]:
@@ -56,10 +58,10 @@ def measured_by(schedules: Iterable[Schedule]) -> set[int]:
 def loading_for(schedules: Iterable[Schedule]) -> set[int]:
     """The keys of servers that are used but not measured: load, and further clusters."""
     return {
-        each
+        server_id
         for schedule in schedules
-        for part in ("generators", "cluster_servers")
-        for each in schedule.draft.get(part, ())
+        for server_list in ("generators", "cluster_servers")
+        for server_id in schedule.draft.get(server_list, ())
     }
 
 
@@ -76,17 +78,19 @@ def of_clusters(schedule: Schedule) -> list[Server]:
 
 
 def _all(server_ids: Sequence[int], code: str, message: str) -> list[Server]:
-    found = Server.objects.select_related("hardware").in_bulk(server_ids)
-    if len(found) < len(server_ids):
+    server_of = Server.objects.select_related("hardware").in_bulk(server_ids)
+    if len(server_of) < len(server_ids):
         remedy = _("Queue the campaign yourself, and make a new schedule from it.")
         raise ServiceError(code, message, remedy=remedy)
-    return [found[server_id] for server_id in server_ids]
+    return [server_of[server_id] for server_id in server_ids]
 
 
 def present(schedule: Schedule) -> list[list[Any]]:
     """Folder and version of what is on its servers now, with the key of a further server."""
-    more = [server_id for server_id, _bindirs in schedule.draft.get("more_servers", ())]
-    found = Installation.objects.filter(removed_at=None).order_by("server_id", "bindir")
-    on_first = found.filter(server=schedule.server_id).values_list("bindir", "version")
-    on_more = found.filter(server__in=more).values_list("bindir", "version", "server_id")
-    return [list(each) for each in [*on_first, *on_more]]
+    more_servers = [server_id for server_id, _bindirs in schedule.draft.get("more_servers", ())]
+    installations = Installation.objects.filter(removed_at=None).order_by("server_id", "bindir")
+    on_first = installations.filter(server=schedule.server_id).values_list("bindir", "version")
+    on_more = installations.filter(server__in=more_servers).values_list(
+        "bindir", "version", "server_id"
+    )
+    return [list(bindir_and_version) for bindir_and_version in [*on_first, *on_more]]

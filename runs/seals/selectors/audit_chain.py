@@ -37,7 +37,7 @@ def is_marked(entry: AuditEntry, *, also: str = "") -> bool:
 def findings(*, trusted: Collection[bytes], ends: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:
     """Entries that are missing, changed, in another order, or not BenchLab's own."""
     number, previous = 0, BEGINNING
-    awaited = {each["number"]: each["hash"] for each in ends}
+    awaited = {end["number"]: end["hash"] for end in ends}
     marks: dict[str, int] = {}
     rows = AuditLink.objects.order_by("number").iterator(CHUNK)
     while links := list(islice(rows, CHUNK)):
@@ -78,14 +78,14 @@ def _link(
 
 def _unlinked(marks: Mapping[str, int], *, is_begun: bool) -> Iterator[Finding]:
     """Entries that wait for their link are no fault, if BenchLab wrote them, each once."""
-    seen = dict(marks)
+    seen_marks = dict(marks)
     for entry in unlinked().iterator(CHUNK):
         if not entry.mark and not is_begun:
             continue  # of a release without the chain, which begins with them
-        if not is_marked(entry) or entry.mark in seen:
+        if not is_marked(entry) or entry.mark in seen_marks:
             message = f"Entry {entry.pk} of the audit trail ({entry}) was not written by BenchLab."
             yield _finding("audit_forged", message)
-        seen[entry.mark] = entry.pk
+        seen_marks[entry.mark] = entry.pk
 
 
 def _cut(number: int) -> str:

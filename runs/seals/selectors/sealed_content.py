@@ -78,7 +78,7 @@ def contents_of(
     campaigns = _linked(Campaign, CAMPAIGN, {row["campaign_id"] for row in runs.values()})
     cells = _linked(Cell, OF_CELL, {row["cell_id"] for row in runs.values()})
     figures, metrics = _figures(run_ids)
-    parts = {
+    digests_of = {
         "commands": _digests(Command, exchange.COMMAND, ("attempt", "ordinal"), run_ids),
         "series": _digests(Series, exchange.SERIES, ("name",), run_ids),
         "artifacts": _digests(Artifact, ARTIFACT, ("name",), run_ids),
@@ -98,7 +98,7 @@ def contents_of(
             "hardware": shared.digest(HardwareProfile, row["hardware_id"], HARDWARE),
             "environment": shared.digest(Environment, row["environment_id"], ENVIRONMENT),
             "settings": shared.digest(SettingsSnapshot, row["settings_id"], exchange.SETTINGS),
-            **{name: digests.get(key, "") for name, digests in parts.items()},
+            **{name: digests.get(key, "") for name, digests in digests_of.items()},
         }
         contents[key] = {name: value for name, value in content.items() if value}
     return contents
@@ -140,9 +140,11 @@ def _plain(value: Any) -> Any:
 def _linked(model: Any, names: Sequence[str], keys: Collection[int]) -> dict[int, Row]:
     """These fields of the rows with these keys, as an export has them: links by their names."""
     links = exchange.named(model._meta.model_name)
-    wanted = {link: path for link, path in links.items() if link.removeprefix("link_") in names}
+    wanted_links = {
+        link: path for link, path in links.items() if link.removeprefix("link_") in names
+    }
     fields = [name for name in names if f"link_{name}" not in links]
-    rows = model.objects.filter(pk__in=keys).order_by().values("pk", *fields, **wanted)
+    rows = model.objects.filter(pk__in=keys).order_by().values("pk", *fields, **wanted_links)
     return {
         row.pop("pk"): {name.removeprefix("link_"): value for name, value in row.items()}
         for row in rows
@@ -187,4 +189,4 @@ def _digests(
     for row in rows.values("run_id", *fields).iterator(50):
         run = row.pop("run_id")
         hashes[run].update(canonical(row).encode() + b"\n")
-    return {run: found.hexdigest() for run, found in hashes.items()}
+    return {run: run_hash.hexdigest() for run, run_hash in hashes.items()}

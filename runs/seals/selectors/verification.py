@@ -60,11 +60,11 @@ def findings(trusted: Trusted, tally: Tally) -> Iterator[Finding]:
 
     Run it in one transaction with a consistent snapshot.
     """
-    named: list[Finding] = []
+    named_findings: list[Finding] = []
     for finding in _of_runs(trusted, tally):
-        named.append(finding)
+        named_findings.append(finding)
         yield finding
-    yield from _summaries(trusted.published, named)
+    yield from _summaries(trusted.published, named_findings)
     yield from _of_others()
 
 
@@ -78,8 +78,8 @@ def _of_runs(trusted: Trusted, tally: Tally) -> Iterator[Finding]:
         yield Finding(slug, request.run, "request_forged", message)
     for project in Project.objects.order_by("pk"):
         yield from _chain(project, trusted, forged, shared, tally)
-    known = {*Project.objects.values_list("slug", flat=True), AUDIT}
-    for slug in sorted(trusted.ends.keys() - known):
+    known_slugs = {*Project.objects.values_list("slug", flat=True), AUDIT}
+    for slug in sorted(trusted.ends.keys() - known_slugs):
         yield Finding(slug, None, "chain_missing", "The project of a chain is gone.")
     yield from _never_sealed(trusted.published, forged)
 
@@ -104,7 +104,7 @@ def _chain(
     project: Project, trusted: Trusted, forged: Collection[int], shared: Shared, tally: Tally
 ) -> Iterator[Finding]:
     previous, number = BEGINNING, 0
-    awaited = {each["number"]: each["hash"] for each in trusted.ends.get(project.slug, ())}
+    awaited = {end["number"]: end["hash"] for end in trusted.ends.get(project.slug, ())}
     entries = Seal.objects.filter(project=project).order_by("number").iterator(CHUNK)
     while chunk := list(islice(entries, CHUNK)):
         tally.entries += len(chunk)
@@ -164,24 +164,24 @@ def _runs(
     project: Project, chunk: Sequence[Seal], forged: Collection[int], shared: Shared, tally: Tally
 ) -> Iterator[Finding]:
     """The runs whose last content is in this part of the chain."""
-    every = Seal.objects.filter(run__in={each.run for each in chunk}).order_by("number")
-    last: dict[int, Seal] = {}
+    every = Seal.objects.filter(run__in={seal.run for seal in chunk}).order_by("number")
+    last_seals: dict[int, Seal] = {}
     kinds: dict[int, str] = {}
     for entry in every.filter(project=project).defer("content"):
         kinds[entry.run] = entry.kind
         if entry.kind in CONTENTS:
-            last[entry.run] = entry
-    here = {each.run: each for each in chunk if last.get(each.run) == each}
+            last_seals[entry.run] = entry
+    here = {seal.run: seal for seal in chunk if last_seals.get(seal.run) == seal}
     tally.runs += len(here)
     old = {run for run, entry in here.items() if _form(entry) != SEALED_FORM}
-    found = contents_of(here.keys() - old, shared)
-    found |= contents_of(old, shared, form=1) if old else {}
+    contents = contents_of(here.keys() - old, shared)
+    contents |= contents_of(old, shared, form=1) if old else {}
     yield from _between_entries(project, here)
     states = dict(Run.objects.filter(pk__in=here).order_by().values_list("pk", "state"))
     requests = SealRequest.objects.filter(run__in=here).exclude(pk__in=forged)
     waiting = set(requests.order_by().values_list("run", flat=True))
     for run, entry in here.items():
-        for code, message in _run(run, entry, found.get(run), states):
+        for code, message in _run(run, entry, contents.get(run), states):
             yield Finding(project.slug, run, code, message)
         if run in states and run not in waiting:
             yield from _state(project, run, states[run], kinds[run])
@@ -214,9 +214,9 @@ def _between_entries(project: Project, here: Mapping[int, Seal]) -> Iterator[Fin
 
 
 def _run(
-    run: int, entry: Seal, found: Content | None, states: Mapping[int, str]
+    run: int, entry: Seal, content_now: Content | None, states: Mapping[int, str]
 ) -> Iterator[tuple[str, str]]:
-    if found is None:
+    if content_now is None:
         yield "run_missing", f"Run {run} was sealed and is gone."
         return
     if states[run] not in COUNTED:
@@ -225,8 +225,8 @@ def _run(
         sealed = json.loads(entry.content)
     except ValueError:
         return  # reported as a changed entry
-    if parts := changed_parts(sealed, found):
-        yield "run_changed", f"Run {run} has changed: {'; '.join(parts)}."
+    if changed_names := changed_parts(sealed, content_now):
+        yield "run_changed", f"Run {run} has changed: {'; '.join(changed_names)}."
 
 
 def _state(project: Project, run: int, state: str, kind: str) -> Iterator[Finding]:
@@ -311,22 +311,22 @@ DIFFERING = """(stored.{0} IS NULL) <> (again.{0} IS NULL)
 COLUMNS = {"median": 0, "minimum": 0, "maximum": 0, "mean": 0, "log_mean": 10, "log_variance": 1e-3}
 
 
-def _summaries(published: Collection[str], named: Sequence[Finding]) -> Iterator[Finding]:
+def _summaries(published: Collection[str], named_findings: Sequence[Finding]) -> Iterator[Finding]:
     """Summaries that are not those of the figures, but for runs named before. One statement."""
-    runs = {each.run for each in named if each.run is not None}
+    runs = {finding.run for finding in named_findings if finding.run is not None}
     cells = set(Run.objects.filter(pk__in=runs).order_by().values_list("cell_id", flat=True))
-    with_missing = {each.project for each in named if each.code == "run_missing"}
-    differing = " OR ".join(DIFFERING.format(*each) for each in COLUMNS.items())
+    with_missing = {finding.project for finding in named_findings if finding.code == "run_missing"}
+    differing = " OR ".join(DIFFERING.format(*column) for column in COLUMNS.items())
     values: dict[str, Any] = {"published": list(published), "finished": Run.State.FINISHED.value}
     rows = queries.rows(SUMMARIES.format(differing=differing), values)
     for cell, campaign, project, metric, n, median, own_n, own_median in rows:
         if cell in cells or (project in with_missing and (n or 0) > (own_n or 0)):
             continue
         stored = "missing" if n is None and median is None else f"{median} of {n} runs"
-        own = "there are none" if own_n is None else f"{own_median} of {own_n}"
+        own_text = "there are none" if own_n is None else f"{own_median} of {own_n}"
         message = (
             f"The summary of {metric} in cell {cell} of {campaign} is {stored};"
-            f" by its figures: {own}."
+            f" by its figures: {own_text}."
         )
         yield Finding(project, None, "summary_changed", message)
 
@@ -358,5 +358,5 @@ def _hash_at(chain: str, number: int) -> str:
     links: QuerySet[Any] = Seal.objects.filter(project__slug=chain, number=number)
     if chain == AUDIT:
         links = AuditLink.objects.filter(number=number)
-    found = links.values_list("hash", flat=True).first()
-    return bytes(found).hex() if found else ""
+    hashes = links.values_list("hash", flat=True).first()
+    return bytes(hashes).hex() if hashes else ""

@@ -16,8 +16,8 @@ BATCH = 2_000
 
 def waiting() -> QuerySet[AuditEntry]:
     """The entries after the last one that was linked."""
-    last = AuditLink.objects.order_by("-number").values("entry")[:1]
-    return AuditEntry.objects.filter(pk__gt=Coalesce(Subquery(last), 0))
+    last_entry = AuditLink.objects.order_by("-number").values("entry")[:1]
+    return AuditEntry.objects.filter(pk__gt=Coalesce(Subquery(last_entry), 0))
 
 
 def extend(signer: Signer, *, also: str = "") -> Extended | None:
@@ -26,30 +26,32 @@ def extend(signer: Signer, *, also: str = "") -> Extended | None:
     The chain begins with all entries of releases that had none. Later only those with BenchLab's
     mark are linked, each once; `verify` names the others. Call it while nobody else does.
     """
-    last = AuditLink.objects.order_by("-number").first()
-    is_begun = last is not None or AUDIT in heads()
+    last_link = AuditLink.objects.order_by("-number").first()
+    is_begun = last_link is not None or AUDIT in heads()
     if not is_begun and seals.is_updating():
         return None
-    number, digest = (last.number, bytes(last.hash)) if last else (0, BEGINNING)
+    number, digest = (last_link.number, bytes(last_link.hash)) if last_link else (0, BEGINNING)
     before = (number, digest.hex())
-    made = []
+    links = []
     for entry in _authentic(also) if is_begun else unlinked():
         number += 1
         digest = link_hash(number, entry, digest)
         proof = {"hash": digest, "key": signer.public, "signature": signer.sign(digest)}
-        made.append(AuditLink(number=number, entry=entry.pk, **proof))
-    AuditLink.objects.bulk_create(made)
-    return Extended(AUDIT, before, (number, digest.hex())) if made else None
+        links.append(AuditLink(number=number, entry=entry.pk, **proof))
+    AuditLink.objects.bulk_create(links)
+    return Extended(AUDIT, before, (number, digest.hex())) if links else None
 
 
 def _authentic(also: str) -> list[AuditEntry]:
-    marked = (each for each in unlinked().iterator() if is_marked(each, also=also))
-    found = list(islice(marked, BATCH))
-    copied = AuditEntry.objects.filter(mark__in=[each.mark for each in found])
+    marked = (
+        audit_entry for audit_entry in unlinked().iterator() if is_marked(audit_entry, also=also)
+    )
+    entries = list(islice(marked, BATCH))
+    copied = AuditEntry.objects.filter(mark__in=[audit_entry.mark for audit_entry in entries])
     linked = copied.exclude(pk__in=unlinked().values("pk")).values_list("mark", flat=True)
-    known, fresh = set(linked), []
-    for each in found:
-        if each.mark not in known:
-            fresh.append(each)
-        known.add(each.mark)
+    known_marks, fresh = set(linked), []
+    for audit_entry in entries:
+        if audit_entry.mark not in known_marks:
+            fresh.append(audit_entry)
+        known_marks.add(audit_entry.mark)
     return fresh

@@ -40,12 +40,12 @@ class Signer:
 
 def trusted() -> frozenset[bytes]:
     """The public keys that entries may be signed with."""
-    found = set()
+    public_keys = set()
     for path in Path(settings.SEAL_KEY).parent.glob("*.pub"):
         key = serialization.load_pem_public_key(path.read_bytes())
         if isinstance(key, Ed25519PublicKey):
-            found.add(key.public_bytes(*RAW))
-    return frozenset(found)
+            public_keys.add(key.public_bytes(*RAW))
+    return frozenset(public_keys)
 
 
 def heads() -> dict[str, Entries]:
@@ -69,8 +69,8 @@ def keep_head(chain: Extended) -> None:
     """Store the end of a chain."""
 
     def extend(ends: Entries) -> Entries:
-        others = [each for each in ends if (each["number"], each["hash"]) != chain.before]
-        return [*others, {"number": chain.now[0], "hash": chain.now[1]}]
+        other_ends = [end for end in ends if (end["number"], end["hash"]) != chain.before]
+        return [*other_ends, {"number": chain.now[0], "hash": chain.now[1]}]
 
     _update("heads", chain.project, extend)
 
@@ -80,17 +80,17 @@ def acknowledged() -> dict[str, Entries]:
     return _stored("acknowledged")
 
 
-def keep_acknowledged(*, project: str, found: Entries) -> None:
+def keep_acknowledged(*, project: str, new_entries: Entries) -> None:
     """Store signed acknowledgements of entries of a chain."""
-    _update("acknowledged", project, lambda known: [*known, *found])
+    _update("acknowledged", project, lambda known_entries: [*known_entries, *new_entries])
 
 
 def _stored(name: str) -> dict[str, Entries]:
     path = _file(name)
     if not path.exists():
         return {}
-    found: dict[str, Entries] = json.loads(path.read_text())
-    return found
+    entries: dict[str, Entries] = json.loads(path.read_text())
+    return entries
 
 
 def _update(name: str, project: str, change: Callable[[Entries], Entries]) -> None:
@@ -98,9 +98,9 @@ def _update(name: str, project: str, change: Callable[[Entries], Entries]) -> No
     with path.open("w") as lock:
         _hand_over(path)
         fcntl.flock(lock, fcntl.LOCK_EX)
-        known = _stored(name)
-        known[project] = change(known.get(project, []))
-        _write(_file(name), json.dumps(known, indent=1, sort_keys=True).encode())
+        known_entries = _stored(name)
+        known_entries[project] = change(known_entries.get(project, []))
+        _write(_file(name), json.dumps(known_entries, indent=1, sort_keys=True).encode())
 
 
 def _file(name: str) -> Path:

@@ -76,8 +76,8 @@ def requesting(*, runs: Iterable[int], figures: Mapping[int, Figures] | None = N
     that they do not have is sealed as it is found.
     """
     keys = sorted(runs)
-    known = _figures(keys) if figures is None else figures
-    digests = [figures_digest(known[key]) if key in known else "" for key in keys]
+    figures_of = _figures(keys) if figures is None else figures
+    digests = [figures_digest(figures_of[key]) if key in figures_of else "" for key in keys]
     kind = Seal.Kind.SEALED.value
     marks = [
         macs.mark(macs.REQUEST, kind, key, "", digest, 0)
@@ -93,26 +93,28 @@ def request(
 
     `figures` is their digest, made before they were stored; else they are read back.
     """
-    made = SealRequest(run=run, kind=str(kind), reason=reason, refused="", place=0, figures="")
+    seal_request = SealRequest(
+        run=run, kind=str(kind), reason=reason, refused="", place=0, figures=""
+    )
     if kind in WITH_CONTENT:
-        made.figures = figures_digest(_figures([run])[run]) if figures is None else figures
+        seal_request.figures = figures_digest(_figures([run])[run]) if figures is None else figures
     if kind != Seal.Kind.SEALED:
         # How many entries about the run there are or will be: a request is good for one only.
         waiting = SealRequest.objects.filter(run=run, refused="").count()
-        made.place = Seal.objects.filter(run=run).count() + waiting
-    made.mark = macs.mark(macs.REQUEST, *made.marked)
-    made.save()
+        seal_request.place = Seal.objects.filter(run=run).count() + waiting
+    seal_request.mark = macs.mark(macs.REQUEST, *seal_request.marked)
+    seal_request.save()
     seal_once_committed()
 
 
 def _figures(runs: Sequence[int]) -> Mapping[int, Figures]:
-    found: dict[int, dict[str, Any]] = {run: {} for run in runs}
+    figures_of: dict[int, dict[str, Any]] = {run: {} for run in runs}
     rows = Measurement.objects.filter(run__in=runs).order_by()
     for run, metric, statistic, value, n in rows.values_list(
         "run_id", "metric__name", "statistic", "value", "n"
     ):
-        found[run][f"{metric}:{statistic}"] = (value, n)
-    return found
+        figures_of[run][f"{metric}:{statistic}"] = (value, n)
+    return figures_of
 
 
 def seal_once_committed() -> None:
@@ -149,7 +151,13 @@ def take_over(*, also: str = "") -> None:
     signer, linked = Signer(), None
     with transaction.atomic():
         waiting = SealRequest.objects.filter(refused="").order_by("pk")
-        _mark_waiting([each for each in waiting.iterator() if _is_own(each, also=also)])
+        _mark_waiting(
+            [
+                seal_request
+                for seal_request in waiting.iterator()
+                if _is_own(seal_request, also=also)
+            ]
+        )
         if _locked():
             linked = audit_chain.extend(signer, also=also)
     if linked:
@@ -163,20 +171,20 @@ def _is_own(request: SealRequest, *, also: str = "") -> bool:
 def _unmarked() -> list[SealRequest]:
     """Requests of an older release, each with its place after those before it."""
     waiting = list(SealRequest.objects.filter(mark="").order_by("pk"))
-    entries = _entries_of({each.run for each in waiting})
-    for each in waiting:
-        each.place = entries[each.run]
-        entries[each.run] += 1
+    entries = _entries_of({seal_request.run for seal_request in waiting})
+    for seal_request in waiting:
+        seal_request.place = entries[seal_request.run]
+        entries[seal_request.run] += 1
     return waiting
 
 
 def _mark_waiting(requests: Sequence[SealRequest]) -> None:
     for start in range(0, len(requests), MARKS):
         some = requests[start : start + MARKS]
-        marks = [macs.mark(macs.REQUEST, *each.marked) for each in some]
+        marks = [macs.mark(macs.REQUEST, *seal_request.marked) for seal_request in some]
         with connection.cursor() as cursor:
-            places = [each.place for each in some]
-            cursor.execute(MARK, [[each.pk for each in some], places, marks])
+            places = [seal_request.place for seal_request in some]
+            cursor.execute(MARK, [[seal_request.pk for seal_request in some], places, marks])
 
 
 def wake() -> None:
@@ -201,9 +209,9 @@ def seal() -> int:
     except (OSError, ValueError):
         logger.exception("nothing can be sealed: the key of BENCHLAB_SEAL_KEY is not to be had")
         return 0
-    until, sealed, taken = time.monotonic() + SECONDS, 0, BATCH
-    while taken == BATCH and time.monotonic() < until:
-        taken, added = _batch(signer)
+    until, sealed, taken_requests = time.monotonic() + SECONDS, 0, BATCH
+    while taken_requests == BATCH and time.monotonic() < until:
+        taken_requests, added = _batch(signer)
         sealed += added
     with transaction.atomic():
         linked = audit_chain.extend(signer) if _locked() else None
@@ -219,17 +227,17 @@ def _batch(signer: Signer) -> tuple[int, int]:
             return 0, 0
         waiting = list(_waiting()[:BATCH])
         batch = Batch(waiting)
-        extended = [_extend(*each, batch, signer) for each in _by_project(batch.authentic)]
-        done = [each.pk for each in waiting if each.pk not in batch.refused]
+        extended = [_extend(*projects, batch, signer) for projects in _by_project(batch.authentic)]
+        done = [seal_request.pk for seal_request in waiting if seal_request.pk not in batch.refused]
         SealRequest.objects.filter(pk__in=done).delete()
         for key, code in batch.refused.items():
             logger.error("request %s to seal is not BenchLab's own: %s", key, code)
             SealRequest.objects.filter(pk=key).update(refused=code)
     # Only committed entries can be the end of a chain; an end missing here is found in the chain.
-    for each in extended:
-        if each.now != each.before:
-            keep_head(each)
-    return len(waiting), sum(each.now[0] - each.before[0] for each in extended)
+    for extended_chain in extended:
+        if extended_chain.now != extended_chain.before:
+            keep_head(extended_chain)
+    return len(waiting), sum(extended.now[0] - extended.before[0] for extended in extended)
 
 
 class Batch:
@@ -238,12 +246,14 @@ class Batch:
     def __init__(self, waiting: Sequence[SealRequest]) -> None:
         self.contents = contents_of({e.run for e in waiting if e.kind in WITH_CONTENT})
         self.sealed = _sealed_contents({e.run for e in waiting if e.kind in AMENDS})
-        self.entries = _entries_of({each.run for each in waiting})
+        self.entries = _entries_of({seal_request.run for seal_request in waiting})
         self.refused: dict[int, str] = {}
-        for each in waiting:
-            if code := self._fault(each):
-                self.refused[each.pk] = code
-        self.authentic = [each for each in waiting if each.pk not in self.refused]
+        for seal_request in waiting:
+            if code := self._fault(seal_request):
+                self.refused[seal_request.pk] = code
+        self.authentic = [
+            seal_request for seal_request in waiting if seal_request.pk not in self.refused
+        ]
 
     def _fault(self, request: SealRequest) -> str:
         if not _is_own(request):
@@ -303,48 +313,59 @@ def _locked() -> bool:
 
 def _by_project(waiting: Sequence[SealRequest]) -> list[tuple[Project, list[SealRequest]]]:
     """Requests of runs that still exist, by project; other requests are obsolete."""
-    runs = Run.objects.filter(pk__in=[each.run for each in waiting]).order_by()
+    runs = Run.objects.filter(pk__in=[seal_request.run for seal_request in waiting]).order_by()
     owners = dict(runs.values_list("pk", "campaign__project"))
-    found = by_key((owners[each.run], each) for each in waiting if each.run in owners)
-    known = Project.objects.in_bulk([key for key in found if key])
+    requests_of = by_key(
+        (owners[seal_request.run], seal_request)
+        for seal_request in waiting
+        if seal_request.run in owners
+    )
+    project_of = Project.objects.in_bulk([key for key in requests_of if key])
     return [
-        (known[key] if key else projects.default(), requests)
-        for key, requests in sorted(found.items(), key=lambda item: item[0] or 0)
+        (project_of[key] if key else projects.default(), requests)
+        for key, requests in sorted(requests_of.items(), key=lambda item: item[0] or 0)
     ]
 
 
 def _extend(
     project: Project, requests: Sequence[SealRequest], batch: Batch, signer: Signer
 ) -> Extended:
-    last = Seal.objects.filter(project=project).order_by("-number").first()
-    number, digest = (last.number, bytes(last.hash)) if last else (0, BEGINNING)
+    last_seal = Seal.objects.filter(project=project).order_by("-number").first()
+    number, digest = (last_seal.number, bytes(last_seal.hash)) if last_seal else (0, BEGINNING)
     before = (number, digest.hex())
-    made = []
+    seals = []
     for entry in _entries(requests, batch):
         number += 1
         entry |= {"project": project.slug, "number": number, "at": timezone.now()}
         digest = entry_hash(previous=digest, **entry)
         proof = {"hash": digest, "key": signer.public, "signature": signer.sign(digest)}
-        made.append(Seal(**{**entry, **proof, "project": project}))
-    Seal.objects.bulk_create(made)
+        seals.append(Seal(**{**entry, **proof, "project": project}))
+    Seal.objects.bulk_create(seals)
     return Extended(project.slug, before, (number, digest.hex()))
 
 
 def _entries(requests: Sequence[SealRequest], batch: Batch) -> list[dict[str, Any]]:
     """The entries to add. A run is sealed once; what changes it later says so and why."""
-    with_content = {each.run for each in requests if each.kind in WITH_CONTENT}
-    known = Seal.objects.filter(run__in=with_content, kind=Seal.Kind.SEALED)
-    sealed = set(known.values_list("run", flat=True))
+    with_content = {
+        seal_request.run for seal_request in requests if seal_request.kind in WITH_CONTENT
+    }
+    earlier_seals = Seal.objects.filter(run__in=with_content, kind=Seal.Kind.SEALED)
+    sealed = set(earlier_seals.values_list("run", flat=True))
     entries = []
-    for each in requests:
-        if each.kind == Seal.Kind.SEALED and each.run in sealed:
+    for seal_request in requests:
+        if seal_request.kind == Seal.Kind.SEALED and seal_request.run in sealed:
             continue
         content = ""
-        if each.kind in WITH_CONTENT:
-            content = canonical(batch.content(each))
-            sealed.add(each.run)
+        if seal_request.kind in WITH_CONTENT:
+            content = canonical(batch.content(seal_request))
+            sealed.add(seal_request.run)
         entries.append(
-            {"kind": each.kind, "run": each.run, "reason": each.reason, "content": content}
+            {
+                "kind": seal_request.kind,
+                "run": seal_request.run,
+                "reason": seal_request.reason,
+                "content": content,
+            }
         )
     return entries
 
@@ -363,30 +384,32 @@ def acknowledge(*, project: str, spans: Sequence[tuple[int, int]], reason: str) 
     amended: dict[int, str] = {}
     for span in spans:
         entries = Seal.objects.filter(project__slug=project, number__range=span)
-        found = {each.number: each.digest for each in entries.filter(kind=Seal.Kind.AMENDED)}
-        if not found:
+        digest_of = {seal.number: seal.digest for seal in entries.filter(kind=Seal.Kind.AMENDED)}
+        if not digest_of:
             message = _("No amendments of %(project)s: %(numbers)s.")
             numbers = "-".join(map(str, dict.fromkeys(span)))
             message %= {"project": project, "numbers": numbers}
             remedy = _("`manage.py verify` names the entries that wait for it.")
             raise ServiceError("not_amended", message, remedy=remedy)
-        amended |= found
-    signer, known = Signer(), acknowledged()
-    by, at = audit.present().name, timezone.now().isoformat()
-    new = [n for n, digest in amended.items() if (project, n, digest) not in known]
+        amended |= digest_of
+    signer, known_acknowledgements = Signer(), acknowledged()
+    actor, now = audit.present().name, timezone.now().isoformat()
+    new_numbers = [
+        n for n, digest in amended.items() if (project, n, digest) not in known_acknowledgements
+    ]
     rows = []
-    for number in sorted(new):
-        values = (project, number, amended[number], at, by, reason)
+    for number in sorted(new_numbers):
+        values = (project, number, amended[number], now, actor, reason)
         row: dict[str, Any] = dict(zip(SIGNED, values, strict=True))
         signature = signer.sign(canonical(row).encode(), ACKNOWLEDGED).hex()
         rows.append({**row, "key": signer.public.hex(), "signature": signature})
-    keep_acknowledged(project=project, found=rows)
-    numbers_told = ", ".join(map(str, sorted(new)))
-    if new:
+    keep_acknowledged(project=project, new_entries=rows)
+    numbers_told = ", ".join(map(str, sorted(new_numbers)))
+    if new_numbers:
         audit.record(
             "amendment_acknowledged", f"seals {numbers_told} of {project}", after={"why": reason}
         )
-    return len(new)
+    return len(new_numbers)
 
 
 def acknowledged() -> frozenset[tuple[str, int, str]]:
@@ -416,12 +439,12 @@ def head_line(*, chain: str) -> str:
     links: QuerySet[Any] = Seal.objects.filter(project__slug=chain)
     if chain == seals.AUDIT:
         links = AuditLink.objects.all()
-    last = links.order_by("-number").first()
-    if last is None:
+    last_link = links.order_by("-number").first()
+    if last_link is None:
         raise ServiceError("no_chain", _("Nothing of %(name)s is sealed.") % {"name": chain})
     signer = Signer()
-    at = timezone.now().isoformat(timespec="seconds")
-    signed = f"{chain} {last.number} {bytes(last.hash).hex()} {at}"
+    now = timezone.now().isoformat(timespec="seconds")
+    signed = f"{chain} {last_link.number} {bytes(last_link.hash).hex()} {now}"
     signature = signer.sign(signed.encode(), seals.HEAD).hex()
     return f"benchlab-head {signed} {signer.public.hex()} {signature}"
 
@@ -437,7 +460,7 @@ def request_by_hand(*, run: int, reason: str) -> tuple[bool, int]:
         raise ServiceError("no_such_run", _("There is no run %(id)s.") % {"id": run})
     Signer()  # who asks must be able to read the key
     waiting = SealRequest.objects.filter(run=run)
-    forged = [each.pk for each in waiting if not _is_own(each)]
+    forged = [seal_request.pk for seal_request in waiting if not _is_own(seal_request)]
     forged += waiting.exclude(refused="").values_list("pk", flat=True)
     removed, _tables = SealRequest.objects.filter(pk__in=forged).delete()
     is_new = not Seal.objects.filter(run=run).exists()

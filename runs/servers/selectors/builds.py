@@ -31,19 +31,24 @@ def facts(installation: Installation) -> dict[str, Any]:
 
 def words(installation: Installation) -> str:
     """In a few words: -O2, gcc 14.2; -O0, assertions; empty if nothing is known."""
-    found = facts(installation)
-    parts = [found["optimisation"], fact_readers.compiler(installation.compiler)]
-    parts += [_("assertions")] if found["assertions"] else []
-    parts += [_("profiling")] if found["profiling"] else []
+    facts_of_build = facts(installation)
+    descriptions = [facts_of_build["optimisation"], fact_readers.compiler(installation.compiler)]
+    descriptions += [_("assertions")] if facts_of_build["assertions"] else []
+    descriptions += [_("profiling")] if facts_of_build["profiling"] else []
     if installation.block_size not in (None, USUAL_BLOCK_SIZE):
-        parts.append(_("%(size)d kB blocks") % {"size": (installation.block_size or 0) // 1024})
-    return ", ".join(filter(None, parts))
+        descriptions.append(
+            _("%(size)d kB blocks") % {"size": (installation.block_size or 0) // 1024}
+        )
+    return ", ".join(filter(None, descriptions))
 
 
 def is_slow(installation: Installation) -> bool:
     """Whether its figures say little about that PostgreSQL: assertions, or no optimisation."""
-    found = facts(installation)
-    return bool(found["assertions"]) or found["optimisation"] in fact_readers.UNOPTIMISED
+    facts_of_build = facts(installation)
+    return (
+        bool(facts_of_build["assertions"])
+        or facts_of_build["optimisation"] in fact_readers.UNOPTIMISED
+    )
 
 
 def of_campaign(campaign: Campaign) -> QuerySet[Installation]:
@@ -57,26 +62,37 @@ def chosen(present: Iterable[Installation], releases: str = Releases.ALIKE) -> l
     Of several, one that is no slow build; then, unless the newest are asked for, one of the kind
     of which most major versions are there, so that steps are the versions' and not the builds'.
     """
-    listed = list(present)
+    installation_list = list(present)
     majors: dict[str, set[str]] = defaultdict(set)
-    for each in listed:
-        majors[words(each)].add(each.major)
+    for installation in installation_list:
+        majors[words(installation)].add(installation.major)
     best: dict[str, tuple[tuple[Any, ...], Installation]] = {}
-    for each in listed:
-        kind = words(each)
-        alike = len(majors[kind]) if kind and releases != Releases.NEWEST else 0
-        rank = (not is_slow(each), alike, each.version_num, each.bindir)
-        group = each.version if releases == Releases.ALL else each.major
+    for installation in installation_list:
+        kind = words(installation)
+        number_alike = len(majors[kind]) if kind and releases != Releases.NEWEST else 0
+        rank = (
+            not is_slow(installation),
+            number_alike,
+            installation.version_num,
+            installation.bindir,
+        )
+        group = installation.version if releases == Releases.ALL else installation.major
         if group not in best or rank > best[group][0]:
-            best[group] = (rank, each)
-    return sorted((each for _rank, each in best.values()), key=lambda each: each.version_num)
+            best[group] = (rank, installation)
+    return sorted(
+        (installation for _rank, installation in best.values()),
+        key=lambda installation: installation.version_num,
+    )
 
 
-def unlike(found: Iterable[Installation]) -> str:
+def unlike(installations: Iterable[Installation]) -> str:
     """How these were built, if not all alike: a step between two kinds may be the builds'."""
-    kinds = by_key((words(each) or _("not known how"), each.version) for each in found)
+    kinds = by_key(
+        (words(installation) or _("not known how"), installation.version)
+        for installation in installations
+    )
     if len(kinds) < 2:
         return ""
-    listed = "; ".join(f"{', '.join(versions)}: {kind}" for kind, versions in kinds.items())
+    listed_kinds = "; ".join(f"{', '.join(versions)}: {kind}" for kind, versions in kinds.items())
     text = _("Built in %(number)d ways, so steps between them may be the builds' doing. %(kinds)s.")
-    return text % {"number": len(kinds), "kinds": listed}
+    return text % {"number": len(kinds), "kinds": listed_kinds}

@@ -55,34 +55,41 @@ class Facts:
 def facts_of(profile: HardwareProfile) -> Facts:
     """Everything known besides its columns; values of unexpected form as text."""
     facts = dict(profile.facts) if isinstance(profile.facts, Mapping) else {}
-    known: dict[str, Any] = {
+    devices: dict[str, Any] = {
         "disks": _devices(facts, "disks", Disk),
         "network": _devices(facts, "network", NetworkCard),
         **{name: _taken(facts, name, str) or "" for name in ("cloud", "product")},
         **{name: _taken(facts, name, int) for name in ("numa_nodes", "threads_per_core")},
     }
     # What is left.
-    parts = by_key((_is_storage(fact), fact) for fact in (Fact(*leaf) for leaf in _leaves(facts)))
-    return Facts(**known, storage=tuple(parts[True]), others=tuple(parts[False]))
+    remaining_facts = by_key(
+        (_is_storage(fact), fact) for fact in (Fact(*leaf) for leaf in _leaves(facts))
+    )
+    return Facts(
+        **devices, storage=tuple(remaining_facts[True]), others=tuple(remaining_facts[False])
+    )
 
 
 def _devices(facts: dict[str, Any], name: str, kind: type[Device]) -> tuple[Device, ...]:
     """Takes devices out of the facts, if all have the form that an inspection gives them."""
-    found = facts.get(name)
-    made = [_device(each, kind) for each in found] if isinstance(found, list) else []
-    known = tuple(each for each in made if each is not None)
-    if not known or len(known) < len(made):
+    entries = facts.get(name)
+    devices_made = [_device(entry, kind) for entry in entries] if isinstance(entries, list) else []
+    devices_known = tuple(network_card for network_card in devices_made if network_card is not None)
+    if not devices_known or len(devices_known) < len(devices_made):
         return ()
     del facts[name]
-    return known
+    return devices_known
 
 
-def _device(given: Any, kind: type[Device]) -> Device | None:
-    types = {each.name: each.type for each in fields(kind)}
-    if not isinstance(given, Mapping) or set(given) - set(types):
+def _device(entry: Any, kind: type[Device]) -> Device | None:
+    types = {field.name: field.type for field in fields(kind)}
+    if not isinstance(entry, Mapping) or set(entry) - set(types):
         return None
-    values = {name: given.get(name, "" if of is str else None) for name, of in types.items()}
-    is_readable = all(isinstance(values[name], of) for name, of in types.items())  # type: ignore[arg-type]
+    values = {
+        name: entry.get(name, "" if field_type is str else None)
+        for name, field_type in types.items()
+    }
+    is_readable = all(isinstance(values[name], field_type) for name, field_type in types.items())  # type: ignore[arg-type]
     return kind(**values) if is_readable else None
 
 
@@ -108,7 +115,7 @@ def _leaves(facts: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, A
 
 def _text(value: Any) -> str:
     if isinstance(value, Mapping):
-        return ", ".join(f"{name} {part}" for name, part in value.items() if part is not None)
+        return ", ".join(f"{name} {member}" for name, member in value.items() if member is not None)
     return str(value)
 
 
@@ -142,38 +149,42 @@ def listed(*, to: Reader) -> QuerySet[HardwareProfile]:
     These are the profiles of a server or a publication, and those with a run that the reader may
     see: a profile that only a private project has uploaded stays private.
     """
-    seen = projects.visible(Run.objects.filter(hardware=OuterRef("pk")), to=to)
+    visible_runs = projects.visible(Run.objects.filter(hardware=OuterRef("pk")), to=to)
     # What everybody may see has an index in this order; of any run, each campaign may be looked at.
-    seen = seen.order_by("-pk") if isinstance(to, AnonymousUser) else seen.order_by()
+    visible_runs = (
+        visible_runs.order_by("-pk") if isinstance(to, AnonymousUser) else visible_runs.order_by()
+    )
     # Not Exists: for that PostgreSQL may read all runs there are, at once for all profiles.
-    found = HardwareProfile.objects.alias(seen=Subquery(seen.values("pk")[:1])).filter(
+    profiles_with_runs = HardwareProfile.objects.alias(
+        seen=Subquery(visible_runs.values("pk")[:1])
+    ).filter(
         Exists(Server.objects.filter(hardware=OuterRef("pk")))
         | Exists(PublishedNode.objects.filter(hardware=OuterRef("pk")))
         | Q(seen__isnull=False)
     )
-    return found.order_by("name", "pk")
+    return profiles_with_runs.order_by("name", "pk")
 
 
-def rows(found: Sequence[HardwareProfile], *, to: Reader) -> list[HardwareRow]:
+def rows(hardware_profiles: Sequence[HardwareProfile], *, to: Reader) -> list[HardwareRow]:
     """These profiles with what was measured on each. Three queries, whatever their number."""
-    keys = [each.pk for each in found]
+    keys = [hardware_profile.pk for hardware_profile in hardware_profiles]
     servers, runs, published = _servers(keys), _runs(keys, to), _published(keys, to)
     return [
         HardwareRow(
-            hardware=each,
-            facts=facts_of(each),
-            servers=tuple(servers[each.pk]),
-            runs=runs.get(each.pk, 0),
-            published=published.get(each.pk, 0),
+            hardware=hardware_profile,
+            facts=facts_of(hardware_profile),
+            servers=tuple(servers[hardware_profile.pk]),
+            runs=runs.get(hardware_profile.pk, 0),
+            published=published.get(hardware_profile.pk, 0),
         )
-        for each in found
+        for hardware_profile in hardware_profiles
     ]
 
 
 def used_by(hardware: HardwareProfile, *, to: Reader, limit: int) -> list[CampaignRow]:
     """The newest campaigns of its newest runs that the reader may see, and published ones on it."""
-    own = Run.objects.filter(hardware=hardware).order_by("-pk")
-    runs = projects.newest(own, to=to, number=MOST_COUNTED)
+    own_runs = Run.objects.filter(hardware=hardware).order_by("-pk")
+    runs = projects.newest(own_runs, to=to, number=MOST_COUNTED)
     ran = sorted(set(runs.values_list("campaign", flat=True)), reverse=True)[:limit]
     printed = PublishedNode.objects.filter(hardware=hardware).order_by().values("table__campaign")
     using = campaigns.listed().filter(Q(pk__in=ran) | Q(pk__in=printed))
@@ -181,26 +192,28 @@ def used_by(hardware: HardwareProfile, *, to: Reader, limit: int) -> list[Campai
 
 
 def _servers(keys: Sequence[int]) -> dict[int, list[Server]]:
-    found = Server.objects.filter(hardware__in=keys).order_by("name", "pk")
-    return by_key((server.hardware_id or 0, server) for server in found)
+    servers = Server.objects.filter(hardware__in=keys).order_by("name", "pk")
+    return by_key((server.hardware_id or 0, server) for server in servers)
 
 
 def _runs(keys: Sequence[int], to: Reader) -> dict[int, int]:
     # PostgreSQL reads only a profile's runs, and stops at the limit.
-    own = Run.objects.filter(hardware=OuterRef("pk"), state=Run.State.FINISHED).order_by()
-    here = own.exclude(origin=Origin.PUBLISHED)
-    seen = here.exclude(campaign__in=projects.hidden_campaigns(to))
+    finished_runs = Run.objects.filter(hardware=OuterRef("pk"), state=Run.State.FINISHED).order_by()
+    here = finished_runs.exclude(origin=Origin.PUBLISHED)
+    visible_runs = here.exclude(campaign__in=projects.hidden_campaigns(to))
     if isinstance(to, AnonymousUser):
-        seen = seen.filter(is_public=True)
-    first = ArraySubquery(seen.values("pk")[:MOST_COUNTED])
-    counted = Func(first, function="cardinality", output_field=IntegerField())
+        visible_runs = visible_runs.filter(is_public=True)
+    first_keys = ArraySubquery(visible_runs.values("pk")[:MOST_COUNTED])
+    counted = Func(first_keys, function="cardinality", output_field=IntegerField())
     profiles = HardwareProfile.objects.filter(pk__in=keys).order_by()
     return dict(profiles.annotate(number=counted).values_list("pk", "number"))
 
 
 def _published(keys: Sequence[int], to: Reader) -> dict[int | None, int]:
-    seen = projects.visible(Campaign.objects.all(), to=to)
-    nodes = PublishedNode.objects.filter(hardware__in=keys, table__campaign__in=seen).order_by()
+    visible_campaigns = projects.visible(Campaign.objects.all(), to=to)
+    nodes = PublishedNode.objects.filter(
+        hardware__in=keys, table__campaign__in=visible_campaigns
+    ).order_by()
     return dict(nodes.values_list("hardware").annotate(Count("table__campaign", distinct=True)))
 
 
@@ -262,9 +275,9 @@ def _comparable(value: Any) -> Any:
     if not isinstance(value, list | tuple):
         return value
     texts = [
-        ", ".join(f"{key} {part}" for key, part in each.items() if key != "name" and part)
-        if isinstance(each, Mapping)
-        else str(each)
-        for each in value
+        ", ".join(f"{key} {member}" for key, member in device.items() if key != "name" and member)
+        if isinstance(device, Mapping)
+        else str(device)
+        for device in value
     ]
     return sorted(texts)

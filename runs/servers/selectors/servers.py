@@ -21,8 +21,8 @@ def last_of(server: Server) -> ServerCheck | None:
     check = server.checks.filter(kind__in=kinds).first()
     if check is None or check.state == ServerCheck.State.DONE:
         return None
-    at, ended = server.checked_at, check.ended_at
-    was_looked_at_since = at is not None and ended is not None and at > ended
+    checked_at, ended = server.checked_at, check.ended_at
+    was_looked_at_since = checked_at is not None and ended is not None and checked_at > ended
     return None if check.kind == ServerCheck.Kind.INSPECTION and was_looked_at_since else check
 
 
@@ -57,8 +57,8 @@ def listed() -> QuerySet[Server]:
     """Servers with hardware, environment, and the installations that they have now."""
     related = ("hardware", "environment", "ssh_key", "jump")
     present = Installation.objects.filter(removed_at=None).order_by("version_num", "bindir")
-    own = Prefetch("installations", present, to_attr="present_installations")
-    return Server.objects.select_related(*related).prefetch_related(own)
+    present_installations = Prefetch("installations", present, to_attr="present_installations")
+    return Server.objects.select_related(*related).prefetch_related(present_installations)
 
 
 def _waiting() -> Coalesce:
@@ -70,9 +70,11 @@ def _waiting() -> Coalesce:
     return Coalesce(Subquery(counted), 0)
 
 
-def overview(found: QuerySet[Server], *, to: projects.Reader = projects.NOBODY) -> list[ServerRow]:
+def overview(
+    servers: QuerySet[Server], *, to: projects.Reader = projects.NOBODY
+) -> list[ServerRow]:
     """These servers by name. Two queries, whatever their number."""
-    return _rows(found.order_by("name", "pk"), to)
+    return _rows(servers.order_by("name", "pk"), to)
 
 
 def at_a_glance() -> list[Any]:
@@ -80,25 +82,25 @@ def at_a_glance() -> list[Any]:
 
     Not with what holds them. One query.
     """
-    own = Installation.objects.filter(server=OuterRef("pk"), removed_at=None)
-    names = ArraySubquery(own.order_by("version_num", "bindir").values("version"))
-    found = Server.objects.only("slug", "name", "state").order_by("name", "pk")
-    return list(found.annotate(queued=_waiting(), versions=names))
+    present_installations = Installation.objects.filter(server=OuterRef("pk"), removed_at=None)
+    names = ArraySubquery(present_installations.order_by("version_num", "bindir").values("version"))
+    servers = Server.objects.only("slug", "name", "state").order_by("name", "pk")
+    return list(servers.annotate(queued=_waiting(), versions=names))
 
 
 def detail(slug: str, *, to: projects.Reader = projects.NOBODY) -> ServerRow:
     """One server. Raises Server.DoesNotExist."""
-    found = _rows(listed().filter(slug=slug), to)
-    if not found:
+    server_rows = _rows(listed().filter(slug=slug), to)
+    if not server_rows:
         raise Server.DoesNotExist(f"There is no server {slug!r}.")
-    return found[0]
+    return server_rows[0]
 
 
 def only_version(slug: str) -> str:
     """The PostgreSQL version of a server with one installation; empty if there are several."""
-    found = Installation.objects.filter(server__slug=slug, removed_at=None)
-    listed = list(found.values_list("version", flat=True).distinct().order_by()[:2])
-    return listed[0] if len(listed) == 1 else ""
+    installations = Installation.objects.filter(server__slug=slug, removed_at=None)
+    version_names = list(installations.values_list("version", flat=True).distinct().order_by()[:2])
+    return version_names[0] if len(version_names) == 1 else ""
 
 
 def changes(server: Server) -> QuerySet[ServerEvent]:

@@ -84,7 +84,7 @@ def ask(*, server: Server, commit: str) -> Build:
         # Somebody has removed it, or an inspection did not find it any more.
         Build.objects.filter(pk=done.pk).update(state=State.REMOVED)
     bindir = building.bindir_of(_base(server), commit)
-    made, is_new = Build.objects.get_or_create(
+    build, is_new = Build.objects.get_or_create(
         server=server,
         commit=commit,
         state__in=Build.LIVE,
@@ -92,14 +92,14 @@ def ask(*, server: Server, commit: str) -> Build:
     )
     if is_new:
         audit.record("build_asked_for", server, after={"commit": commit})
-        celery_messages.build(made.pk)
-    return made
+        celery_messages.build(build.pk)
+    return build
 
 
 def installation(build: Build) -> Installation | None:
     """What was built, if it is there."""
-    found = Installation.objects.filter(server=build.server_id, bindir=build.bindir)
-    return found.filter(removed_at=None).first() if build.state == State.DONE else None
+    installations = Installation.objects.filter(server=build.server_id, bindir=build.bindir)
+    return installations.filter(removed_at=None).first() if build.state == State.DONE else None
 
 
 def wake() -> None:
@@ -142,9 +142,9 @@ def _carry_on(build: Build) -> None:
             return
         # Remove what was built longest ago, if there is much of it and no run waits for it.
         built = Build.objects.filter(server=build.server_id, state=State.DONE).order_by("-ended_at")
-        for old in built.select_related("server")[MOST_KEPT - 1 :]:
-            if not _is_used(old):
-                remove(build=old)
+        for old_build in built.select_related("server")[MOST_KEPT - 1 :]:
+            if not _is_used(old_build):
+                remove(build=old_build)
     ended = _on(build, _built)
     if ended is None:
         return
@@ -163,12 +163,12 @@ def _is_wanted(build: Build) -> bool:
     waiting = Bisection.objects.filter(
         server=build.server_id, state=Bisection.State.RUNNING, is_building=True
     )
-    wanted = any(
-        each["commit"] == build.commit
+    is_awaited = any(
+        build_entry["commit"] == build.commit
         for builds in waiting.values_list("builds", flat=True)
-        for each in builds
+        for build_entry in builds
     )
-    return wanted and may_build(build.server)
+    return is_awaited and may_build(build.server)
 
 
 @transaction.atomic
@@ -186,10 +186,10 @@ def _begin(build: Build) -> bool:
 def _on(build: Build, act: Callable[[Host, BaseDir, Build], Coroutine[Any, Any, Found]]) -> Found:
     """Do something on the build's server. Raises TargetProblem and what `readable_way` raises."""
     # Before the machine is asked: within that the results database is not to be had.
-    way, base = servers.readable_way(build.server), _base(build.server)
+    login_way, base = servers.readable_way(build.server), _base(build.server)
 
     async def done() -> Found:
-        async with await logins.connect_along(way) as host:
+        async with await logins.connect_along(login_way) as host:
             return await act(host, base, build)
 
     return logins.ask(done(), build.server)
@@ -217,9 +217,9 @@ def remove_all(*, server: Server) -> int:
     Raises TargetProblem.
     """
     built = list(Build.objects.filter(server=server, state=State.DONE).select_related("server"))
-    unused = [each for each in built if not _is_used(each)]
-    for each in unused:
-        remove(build=each)
+    unused = [build for build in built if not _is_used(build)]
+    for build in unused:
+        remove(build=build)
     return len(unused)
 
 
@@ -237,7 +237,7 @@ def remove(*, build: Build) -> None:
         removed_at=timezone.now()
     )
     server = Server.objects.get(pk=build.server_id)
-    server.bindirs = [each for each in server.bindirs if each != build.bindir]
+    server.bindirs = [bindir for bindir in server.bindirs if bindir != build.bindir]
     server.save(update_fields=["bindirs"])
     _end(build, State.REMOVED)
 

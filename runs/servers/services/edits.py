@@ -47,10 +47,10 @@ def restored(stored: dict[str, Any], *, server: Server) -> Edit:
     What somebody has changed after it was asked for stays as they left it.
     """
     now = _as_json(_present(server))
-    wanted = {name: value for name, value in stored.items() if name != _WAS}
+    wanted_fields = {name: value for name, value in stored.items() if name != _WAS}
     was = stored.get(_WAS, now)
-    later = {name: now[name] for name in wanted if now[name] != was[name]}
-    merged = {**wanted, **later}
+    later = {name: now[name] for name in wanted_fields if now[name] != was[name]}
+    merged = {**wanted_fields, **later}
     objects = {
         "ssh_key": SSHKey.objects.get(pk=merged["ssh_key"]),
         "jump": Server.objects.filter(pk=merged["jump"]).first(),
@@ -81,7 +81,9 @@ def edit(*, server: Server, to: Edit, by: object = None) -> Server:
     asked but cannot be.
     """
     before, changed = check(server=server, to=to)
-    if not before.host_key and any(getattr(before, each) != getattr(changed, each) for each in WAY):
+    if not before.host_key and any(
+        getattr(before, field) != getattr(changed, field) for field in WAY
+    ):
         changed.offered_host_key = ""
     if needs_the_machine(server=before, to=to):
         _release(before)
@@ -133,15 +135,15 @@ def _release(server: Server) -> None:
         raise logins.refused(problem, "base_dir") from problem
 
 
-async def _released(base_dir: str, instance: str, way: logins.Way) -> None:
-    async with await logins.connect_along(way) as host:
+async def _released(base_dir: str, instance: str, login_way: logins.Way) -> None:
+    async with await logins.connect_along(login_way) as host:
         await BaseDir(base_dir, instance).release(host)
 
 
 @transaction.atomic
 def _store(before: Server, changed: Server, by: object) -> Server:
-    asked = Edit.__dataclass_fields__
-    names = [name for name in asked if getattr(before, name) != getattr(changed, name)]
+    edit_fields = Edit.__dataclass_fields__
+    names = [name for name in edit_fields if getattr(before, name) != getattr(changed, name)]
     fields = [*names]
     if changed.offered_host_key != before.offered_host_key:
         fields.append("offered_host_key")
@@ -151,7 +153,7 @@ def _store(before: Server, changed: Server, by: object) -> Server:
     if names:
         changed.save(update_fields=fields)
         message = "; ".join(
-            f"{each}: {_text(before, each)} → {_text(changed, each)}" for each in names
+            f"{name}: {_text(before, name)} → {_text(changed, name)}" for name in names
         )
         ServerEvent.objects.create(server=changed, code="edited", message=message, by=str(by or ""))
         was, now = servers.described(before), servers.described(changed)

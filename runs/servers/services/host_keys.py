@@ -41,18 +41,21 @@ def replace(*, server: Server, typed: str, by: object = None) -> Server:
         message = _("This server has not shown another host key.")
         remedy = _("Inspect it again if it was reinstalled.")
         raise ServiceError("no_other_host_key", message, remedy=remedy)
-    old, new = hosts.fingerprint(server.host_key), hosts.fingerprint(server.offered_host_key)
+    old_fingerprint, new_fingerprint = (
+        hosts.fingerprint(server.host_key),
+        hosts.fingerprint(server.offered_host_key),
+    )
     typed = typed.strip()
-    if len(typed) < TYPED_CHARACTERS or not new.endswith(typed):
+    if len(typed) < TYPED_CHARACTERS or not new_fingerprint.endswith(typed):
         raise _differs()
-    return _pin(server, "host_key_replaced", f"{old} → {new}", by)
+    return _pin(server, "host_key_replaced", f"{old_fingerprint} → {new_fingerprint}", by)
 
 
 def note_changed(server: Server, offered: str) -> None:
     """Record in the server's history that it shows another key; once for each key."""
     message = f"{hosts.fingerprint(server.host_key)} → {hosts.fingerprint(offered)}"
-    last = server.events.filter(code__startswith="host_key_").first()
-    if last is None or (last.code, last.message) != ("host_key_changed", message):
+    last_event = server.events.filter(code__startswith="host_key_").first()
+    if last_event is None or (last_event.code, last_event.message) != ("host_key_changed", message):
         ServerEvent.objects.create(server=server, code="host_key_changed", message=message)
 
 

@@ -54,8 +54,8 @@ def way_to(server: Server) -> Way:
     """
     try:
         return tuple(
-            Login(address_of(each), each.host_key, ssh_keys.private_key(each.ssh_key))
-            for each in [*reversed(hops_before(server)), server]
+            Login(address_of(server), server.host_key, ssh_keys.private_key(server.ssh_key))
+            for server in [*reversed(hops_before(server)), server]
         )
     except InvalidToken as error:
         text = gettext_noop("The private key for %(server)s cannot be decrypted.")
@@ -75,13 +75,16 @@ def ask(question: Coroutine[Any, Any, Found], server: Server) -> Found:
         raise HostUnreachable(NO_ANSWER, address=server.name, seconds=seconds) from error
 
 
-async def connect_along(way: Way) -> Host:
+async def connect_along(login_way: Way) -> Host:
     """Open a connection to the last of them. Raises as `ssh.connect`."""
     from runs.execution.ssh import ssh  # noqa: PLC0415 - takes 0.2 s, and most processes log in nowhere
 
-    *hops, last = way
+    *hops, last_login = login_way
     return await ssh.connect(
-        last.address, host_key=last.host_key, private_key=last.private_key, through=hops
+        last_login.address,
+        host_key=last_login.host_key,
+        private_key=last_login.private_key,
+        through=hops,
     )
 
 
@@ -112,9 +115,9 @@ def check_jump(server: Server, jump: Server | None) -> None:
 
 def _chain(hop: Server | None) -> Iterator[Server]:
     """It and the hops before it, each once."""
-    seen: set[Server] = set()
-    while hop is not None and hop not in seen:
-        seen.add(hop)
+    seen_servers: set[Server] = set()
+    while hop is not None and hop not in seen_servers:
+        seen_servers.add(hop)
         yield hop
         hop = hop.jump
 

@@ -71,13 +71,13 @@ def as_untreated(*, server: Server, system: OperatingSystem) -> OperatingSystem:
 
     While a run has the machine, or has left something there, those facts keep their known values.
     """
-    known = server.environment.facts if server.environment else {}
-    if not known or not _is_in_use(server):
+    known_facts = server.environment.facts if server.environment else {}
+    if not known_facts or not _is_in_use(server):
         return system
-    was = {PARANOIA: known.get("kernel_settings", {}).get(PARANOIA)}
+    was = {PARANOIA: known_facts.get("kernel_settings", {}).get(PARANOIA)}
     settings = {**system.kernel_settings, **{name: value for name, value in was.items() if value}}
     return replace(
-        system, governor=known.get("governor", system.governor), kernel_settings=settings
+        system, governor=known_facts.get("governor", system.governor), kernel_settings=settings
     )
 
 
@@ -88,8 +88,8 @@ def _is_in_use(server: Server) -> bool:
 
 def _server(run: Run, name: str) -> Server:
     plan = run.plan or {}
-    others = (*plan.get("machines", ()), *plan.get("generators", ()))
-    keys = {each["name"]: each["server_id"] for each in others}
+    other_machines = (*plan.get("machines", ()), *plan.get("generators", ()))
+    keys = {machine["name"]: machine["server_id"] for machine in other_machines}
     key = run.server_id if name == DATABASE_NODE else keys[name]
     servers = Server.objects.select_related("hardware", "environment")
     return servers.select_for_update(of=("self",)).get(pk=key or 0)
@@ -97,13 +97,13 @@ def _server(run: Run, name: str) -> Server:
 
 def _tell(server: Server, code: str, differing: Sequence[Difference]) -> None:
     if differing:
-        message = "\n".join(each.text for each in differing)
+        message = "\n".join(difference.text for difference in differing)
         ServerEvent.objects.create(server=server, code=code, message=message)
 
 
-def _profile(hardware: Hardware, known: HardwareProfile | None) -> HardwareProfile:
-    if known is not None and _is_same(hardware, known):
-        return known
+def _profile(hardware: Hardware, known_profile: HardwareProfile | None) -> HardwareProfile:
+    if known_profile is not None and _is_same(hardware, known_profile):
+        return known_profile
     facts = asdict(hardware)
     columns = {name: facts.pop(name) for name in HARDWARE_FIELDS}
     name = hardware.cloud or hardware.product or hardware.cpu_model or "?"
@@ -113,12 +113,12 @@ def _profile(hardware: Hardware, known: HardwareProfile | None) -> HardwareProfi
     return profile
 
 
-def _is_same(hardware: Hardware, known: HardwareProfile) -> bool:
+def _is_same(hardware: Hardware, known_profile: HardwareProfile) -> bool:
     """Apart from the pages that the kernel reserves, even across the border of a grain."""
-    now, before = hardware.memory_bytes, known.memory_bytes
+    now, before = hardware.memory_bytes, known_profile.memory_bytes
     if now is None or before is None or abs(now - before) >= MEMORY_GRAIN_BYTES / 2:
         return False
-    return replace(hardware, memory_bytes=before).fingerprint == known.fingerprint
+    return replace(hardware, memory_bytes=before).fingerprint == known_profile.fingerprint
 
 
 def _environment(system: OperatingSystem) -> Environment:

@@ -64,7 +64,7 @@ class Preflight:
     @property
     def names(self) -> str:
         """The names of the servers."""
-        return ", ".join(each.name for each in self.servers)
+        return ", ".join(server.name for server in self.servers)
 
     @property
     def loads(self) -> list[tuple[str, float, int]]:
@@ -117,24 +117,29 @@ def _way(server: Server) -> logins.Way | TargetProblem:
 
 
 async def _answers(
-    ways: Sequence[logins.Way | TargetProblem], questions: Sequence[_Question], instance: str
+    login_ways: Sequence[logins.Way | TargetProblem], questions: Sequence[_Question], instance: str
 ) -> list[Answer]:
     """What each server answers, or why it does not. As long as the slowest, PATIENCE_SECONDS."""
-    asked = (_answer(*each, instance) for each in zip(ways, questions, strict=True))
-    return list(await asyncio.gather(*asked))
+    questions_asked = (
+        _answer(*way_and_question, instance)
+        for way_and_question in zip(login_ways, questions, strict=True)
+    )
+    return list(await asyncio.gather(*questions_asked))
 
 
-async def _answer(way: logins.Way | TargetProblem, question: _Question, instance: str) -> Answer:
-    if isinstance(way, TargetProblem):
-        return way
+async def _answer(
+    login_way: logins.Way | TargetProblem, question: _Question, instance: str
+) -> Answer:
+    if isinstance(login_way, TargetProblem):
+        return login_way
     base = BaseDir(question.server.base_dir, instance)
-    bindirs = [each.bindir for each in question.installations]
+    bindirs = [installation.bindir for installation in question.installations]
     try:
-        async with asyncio.timeout(PATIENCE_SECONDS), await logins.connect_along(way) as host:
+        async with asyncio.timeout(PATIENCE_SECONDS), await logins.connect_along(login_way) as host:
             return await engine.look(host, base, bindirs, question.privileges, question.reaches)
     except TimeoutError:
         seconds = f"{PATIENCE_SECONDS:.0f}"
-        return HostUnreachable(logins.NO_ANSWER, address=way[-1].address, seconds=seconds)
+        return HostUnreachable(logins.NO_ANSWER, address=login_way[-1].address, seconds=seconds)
     except TargetProblem as problem:
         return problem
 
@@ -147,7 +152,7 @@ def of_server(server: Server) -> Preflight:
 def of_servers(servers: Sequence[Server]) -> Preflight:
     """Check servers and all their installations, at the same time."""
     present = tools.installed(servers)
-    return _fly([_Question(each, present[each.pk]) for each in servers], None)
+    return _fly([_Question(server, present[server.pk]) for server in servers], None)
 
 
 def of_design(
@@ -158,43 +163,52 @@ def of_design(
     All servers, load generators too, are asked at the same time. Then own scripts are run, unless
     they are not to be; `before_trial` is called before each.
     """
-    questions = [_Question(part.server, part.installations, design, part) for part in design.parts]
-    addresses = tuple(each.address for each in design.draft.servers)
+    questions = [
+        _Question(server_part.server, server_part.installations, design, server_part)
+        for server_part in design.parts
+    ]
+    addresses = tuple(server.address for server in design.draft.servers)
     for machine in design.generators:
         client = tools.having_pgbench(machine.present)[:1]
         questions.append(_Question(machine.server, client, design, reaches=addresses))
     for machine in design.cluster_machines:
-        wanted = {cell.installation.version_num for cell in design.cells}
-        installed = [each for each in machine.present if each.version_num in wanted]
+        wanted_versions = {cell.installation.version_num for cell in design.cells}
+        installed = [
+            installation
+            for installation in machine.present
+            if installation.version_num in wanted_versions
+        ]
         questions.append(_Question(machine.server, installed, design))
-    found = _fly(questions, design)
-    own = workloads.versions(design.draft.levels.get(workloads.SCRIPT_FACTOR, ()))
-    if not own or not found.is_clear:
-        return found
+    preflight = _fly(questions, design)
+    own_versions = workloads.versions(design.draft.levels.get(workloads.SCRIPT_FACTOR, ()))
+    if not own_versions or not preflight.is_clear:
+        return preflight
     if not tries_scripts:
-        return replace(found, untried=tuple(own))
-    return _with_trials(found, design, list(own.values()), before_trial)
+        return replace(preflight, untried=tuple(own_versions))
+    return _with_trials(preflight, design, list(own_versions.values()), before_trial)
 
 
 def _with_trials(
-    found: Preflight,
+    preflight: Preflight,
     design: Design,
-    own: Sequence[WorkloadVersion],
+    own_versions: Sequence[WorkloadVersion],
     before_trial: Callable[[], None] | None,
 ) -> Preflight:
     """Own scripts, each tried on the first server's oldest PostgreSQL of the campaign."""
-    part = next((each for each in design.parts if each.installations), None)
-    if part is None:
-        return found
+    server_part = next(
+        (server_part for server_part in design.parts if server_part.installations), None
+    )
+    if server_part is None:
+        return preflight
     began = time.monotonic()
-    oldest = min(part.installations, key=lambda each: each.version_num)
-    findings = list(found.findings)
-    for version in own:
+    oldest = min(server_part.installations, key=lambda installation: installation.version_num)
+    findings = list(preflight.findings)
+    for version in own_versions:
         if before_trial is not None:
             before_trial()
-        findings += _of_trial(part.server, oldest, version)
-    seconds = found.seconds + time.monotonic() - began
-    return replace(found, findings=_each_once(findings), seconds=seconds)
+        findings += _of_trial(server_part.server, oldest, version)
+    seconds = preflight.seconds + time.monotonic() - began
+    return replace(preflight, findings=_each_once(findings), seconds=seconds)
 
 
 def _of_trial(
@@ -217,17 +231,21 @@ def _fly(questions: Sequence[_Question], design: Design | None) -> Preflight:
     began = time.monotonic()
     findings = list(_faults(design))
     targets: list[Target | None] = []
-    ways, instance = [_way(each.server) for each in questions], logins.instance_name()
+    login_ways, instance = [_way(question.server) for question in questions], logins.instance_name()
     database.give_back()
-    answers = async_to_sync(_answers)(ways, questions, instance)
-    for each, answer in zip(questions, answers, strict=True):
-        if isinstance(answer, Target):
-            findings += _of_answer(each, answer)
+    answers = async_to_sync(_answers)(login_ways, questions, instance)
+    for question, server_answer in zip(questions, answers, strict=True):
+        if isinstance(server_answer, Target):
+            findings += _of_answer(question, server_answer)
         else:
-            told = logins.refused(answer)
-            findings.append(error(each.server, told.code, told.message, told.remedy))
-        targets.append(answer if isinstance(answer, Target) else None)
-    servers = tuple(each.server for each in questions)
+            service_error = logins.refused(server_answer)
+            findings.append(
+                error(
+                    question.server, service_error.code, service_error.message, service_error.remedy
+                )
+            )
+        targets.append(server_answer if isinstance(server_answer, Target) else None)
+    servers = tuple(question.server for question in questions)
     return Preflight(servers, _each_once(findings), tuple(targets), time.monotonic() - began)
 
 
@@ -259,8 +277,8 @@ def _faults(design: Design | None) -> Iterator[Finding]:
         return
     draft = design.draft
     machines = (*draft.servers, *draft.generators, *draft.cluster_servers)
-    told_better = {"disk_too_small", *(each.problem_code for each in machines)}
-    names = ", ".join(each.name for each in draft.servers)
+    told_better = {"disk_too_small", *(server.problem_code for server in machines)}
+    names = ", ".join(server.name for server in draft.servers)
     for problem in estimates.estimate(design).problems:
         if problem.code not in told_better:
             yield Finding(names, problem.code, "error", problem.message, problem.remedy)
@@ -308,10 +326,10 @@ def _of_treatment(server: Server, target: Target, draft: Draft) -> Iterator[Prob
     return treatments.problems_of_machines(treatment, server, target)
 
 
-def _memory(server: Server, target: Target, part: Part, clusters: int) -> Iterator[Finding]:
+def _memory(server: Server, target: Target, server_part: Part, clusters: int) -> Iterator[Finding]:
     """The shared memory that the clusters allocate at start, for the version with the most."""
     most = 0
-    for fit in part.fits:
+    for fit in server_part.fits:
         major = fitted_configurations.major_of(fit.installation)
         most = max(most, Effective(fit.fitted.settings, major).bytes("shared_buffers") or 0)
     most *= clusters

@@ -89,9 +89,9 @@ def of_draft(*, draft: Draft, tries_scripts: bool = True) -> ServerCheck:
     """
     tries_scripts = tries_scripts and workloads.names_own(draft.levels)
     machines = (*draft.servers, *draft.generators, *draft.cluster_servers)
-    once = list({each.pk: each for each in machines}.values())
-    given = {_TRIES_SCRIPTS: tries_scripts, **drafts.stored(draft)}
-    return _ask(Kind.CAMPAIGN, once, given=given)
+    once = list({server.pk: server for server in machines}.values())
+    body = {_TRIES_SCRIPTS: tries_scripts, **drafts.stored(draft)}
+    return _ask(Kind.CAMPAIGN, once, given=body)
 
 
 def of_workload(*, server: Server, content: WorkloadContent) -> ServerCheck:
@@ -110,11 +110,11 @@ def give_up_the_overdue() -> None:
             )
 
 
-def _given_up(state: str, named: Sequence[str] = ()) -> dict[str, str]:
-    if state == State.WAITING and not sites.have_a_worker(named):
+def _given_up(state: str, site_names: Sequence[str] = ()) -> dict[str, str]:
+    if state == State.WAITING and not sites.have_a_worker(site_names):
         code = "site_not_served"
-        message = _("No live worker serves the site %(site)s.") % {"site": ", ".join(named)}
-        remedy = to_serve(named)
+        message = _("No live worker serves the site %(site)s.") % {"site": ", ".join(site_names)}
+        remedy = to_serve(site_names)
     elif state == State.WAITING:
         code, message = "no_worker_took_it", _("No worker has taken this check.")
         remedy = _("Check whether workers are running (/readyz), start one, and ask again.")
@@ -140,9 +140,9 @@ def carry_out(*, check_id: str) -> None:
     actor = audit.Actor(check.asked_by, check.by_way_of)
     with translation.override(check.language or "en"), audit.acting(actor):
         try:
-            answer = _MAKE[check.kind](check)
+            result = _MAKE[check.kind](check)
             # Within, as the database may refuse an answer, and the check must end all the same.
-            _end(check.pk, State.ACTIVE, State.DONE, answer=answer)
+            _end(check.pk, State.ACTIVE, State.DONE, answer=result)
             return
         except ServiceError as error:
             remedy = _(error.remedy) if error.remedy else ""
@@ -175,9 +175,9 @@ def _ask(
         with transaction.atomic():
             check.save()
             # Always in the same order: two that ask for the same servers do not wait in a circle.
-            rows = sorted(machines, key=lambda each: each.pk)
+            rows = sorted(machines, key=lambda server: server.pk)
             CheckedServer.objects.bulk_create(
-                CheckedServer(server=each, server_check=check) for each in rows
+                CheckedServer(server=server, server_check=check) for server in rows
             )
             celery_messages.check_servers(str(check.pk))
     except IntegrityError:
@@ -185,19 +185,22 @@ def _ask(
     return check
 
 
-def _same(wanted: ServerCheck, machines: Sequence[Server]) -> ServerCheck:
+def _same(wanted_check: ServerCheck, machines: Sequence[Server]) -> ServerCheck:
     """The open check that is just what is wanted; otherwise somebody else has the server."""
     busy = CheckedServer.objects.filter(server__in=machines).select_related("server_check")
-    for each in busy.order_by("server"):
-        found = each.server_check
-        is_same = (found.kind, found.server_id, found.given) == (
-            wanted.kind,
-            wanted.server_id,
-            wanted.given,
+    for checked_server in busy.order_by("server"):
+        open_check = checked_server.server_check
+        is_same = (open_check.kind, open_check.server_id, open_check.given) == (
+            wanted_check.kind,
+            wanted_check.server_id,
+            wanted_check.given,
         )
-        is_own = (found.asked_by, found.by_way_of) == (wanted.asked_by, wanted.by_way_of)
-        if is_same and (is_own or found.kind not in {Kind.CAMPAIGN, Kind.EDIT, Kind.TRIAL}):
-            return found
+        is_own = (open_check.asked_by, open_check.by_way_of) == (
+            wanted_check.asked_by,
+            wanted_check.by_way_of,
+        )
+        if is_same and (is_own or open_check.kind not in {Kind.CAMPAIGN, Kind.EDIT, Kind.TRIAL}):
+            return open_check
     message = _("BenchLab is looking at this server already.")
     remedy = _("Try again in a moment.")
     raise ServiceError("server_looked_at", message, remedy=remedy)
@@ -224,8 +227,8 @@ def _machines(check_id: Any) -> list[int]:
 @transaction.atomic
 def _end(check_id: Any, before: str, state: str, **fields: Any) -> None:
     """Store how it ended, unless somebody else has ended it, and let others check the servers."""
-    found = ServerCheck.objects.filter(pk=check_id, state=before)
-    if found.update(state=state, ended_at=timezone.now(), **fields):
+    unended = ServerCheck.objects.filter(pk=check_id, state=before)
+    if unended.update(state=state, ended_at=timezone.now(), **fields):
         CheckedServer.objects.filter(server_check=check_id).delete()
 
 
@@ -271,26 +274,26 @@ def _prolong(check: ServerCheck) -> None:
 
 def _try(check: ServerCheck) -> dict[str, Any]:
     content = WorkloadContent.of(check.given)
-    found = trials.tried(server=_server_of(check), content=content)
-    return {"faults": trials.messages(found, content)}
+    faults = trials.tried(server=_server_of(check), content=content)
+    return {"faults": trials.messages(faults, content)}
 
 
 def _server_of(check: ServerCheck) -> Server:
     return Server.objects.select_related("ssh_key", "jump").get(checks=check)
 
 
-def _described(found: Preflight) -> dict[str, Any]:
+def _described(preflight: Preflight) -> dict[str, Any]:
     """What pages and the API show of a preflight."""
     names = ("free_bytes", "available_bytes", "memory_bytes", "load", "skew_s")
-    target = found.target
+    target = preflight.target
     return {
-        "is_clear": found.is_clear,
-        "has_answers": found.has_answers,
-        "names": found.names,
-        "seconds": found.seconds,
-        "findings": [asdict(each) for each in found.findings],
-        "loads": found.loads,
-        "untried": found.untried,
+        "is_clear": preflight.is_clear,
+        "has_answers": preflight.has_answers,
+        "names": preflight.names,
+        "seconds": preflight.seconds,
+        "findings": [asdict(finding) for finding in preflight.findings],
+        "loads": preflight.loads,
+        "untried": preflight.untried,
         "target": {name: getattr(target, name) for name in names} if target else None,
     }
 

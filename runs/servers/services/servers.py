@@ -166,16 +166,16 @@ def inspect(*, server: Server) -> Server:
     """
     if not server.host_key:
         raise not_confirmed()
-    way, found = readable_way(server), None
+    login_way, facts_and_space = readable_way(server), None
     try:
         if server.is_only_a_hop:
-            logins.ask(_greet(way), server)
+            logins.ask(_greet(login_way), server)
         else:
             base = BaseDir(server.base_dir, logins.instance_name())
-            found = logins.ask(_look(server, way, base, _needs(server)), server)
+            facts_and_space = logins.ask(_look(server, login_way, base, _needs(server)), server)
     except TargetProblem as problem:
         return record_problem(server=server, problem=problem)
-    return _keep(server, found)
+    return _keep(server, facts_and_space)
 
 
 def not_confirmed() -> ServiceError:
@@ -257,9 +257,9 @@ def stored_topology(
     )
     if created:
         TopologyNode.objects.bulk_create(
-            TopologyNode(topology=topology, server=each, role=role, ordinal=ordinal)
+            TopologyNode(topology=topology, server=server, role=role, ordinal=ordinal)
             for role, in_role in servers.items()
-            for ordinal, each in enumerate(in_role, start=1)
+            for ordinal, server in enumerate(in_role, start=1)
         )
     return topology
 
@@ -269,8 +269,8 @@ def _single(server: Server) -> str:
 
 
 def _check_paths(base_dir: str, bindirs: list[str]) -> None:
-    given = [("base_dir", base_dir)] if base_dir else []
-    for field, path in (*given, *(("bindirs", bindir) for bindir in bindirs)):
+    paths = [("base_dir", base_dir)] if base_dir else []
+    for field, path in (*paths, *(("bindirs", bindir) for bindir in bindirs)):
         if not is_plain_path(path):
             message = _("%(path)s is not a path that BenchLab can use.") % {"path": path}
             remedy = _(
@@ -315,9 +315,9 @@ def _store(server: Server) -> Server:
 
 
 async def _look(
-    server: Server, way: logins.Way, base: BaseDir, needs: Mapping[str, Any]
+    server: Server, login_way: logins.Way, base: BaseDir, needs: Mapping[str, Any]
 ) -> tuple[Facts, int]:
-    async with await logins.connect_along(way) as host:
+    async with await logins.connect_along(login_way) as host:
         free = await base.claim(host, needs.get("mount", ""))
         needed = needs.get("free_bytes", 0)
         if free < needed:
@@ -336,25 +336,25 @@ def _needs(server: Server) -> Mapping[str, Any]:
     return server.needs if server.needs and waits.exists() else {}
 
 
-async def _greet(way: logins.Way) -> None:
-    async with await logins.connect_along(way):
+async def _greet(login_way: logins.Way) -> None:
+    async with await logins.connect_along(login_way):
         pass
 
 
 def _unedited(server: Server) -> QuerySet[Server]:
     """Its row, unless what is looked at was edited since the server was read."""
-    seen = {name: getattr(server, name) for name in _LOOKED_AT}
-    return Server.objects.filter(pk=server.pk, **seen)
+    seen_values = {name: getattr(server, name) for name in _LOOKED_AT}
+    return Server.objects.filter(pk=server.pk, **seen_values)
 
 
 @transaction.atomic
-def _keep(looked_at: Server, found: tuple[Facts, int] | None) -> Server:
-    """The server is ready; `found` are facts and free bytes, None of a hop."""
+def _keep(looked_at: Server, facts_and_space: tuple[Facts, int] | None) -> Server:
+    """The server is ready; `facts_and_space` are facts and free bytes, None of a hop."""
     server = _unedited(looked_at).select_for_update().first()
     if server is None:
         return Server.objects.get(pk=looked_at.pk)
-    if found is not None:
-        facts, server.free_bytes = found
+    if facts_and_space is not None:
+        facts, server.free_bytes = facts_and_space
         server.sweep_after = timezone.now()
         _keep_facts(server, facts)
     server.state = Server.State.READY
@@ -369,18 +369,25 @@ def _keep(looked_at: Server, found: tuple[Facts, int] | None) -> Server:
 def _keep_facts(server: Server, facts: Facts) -> None:
     system = machines.as_untreated(server=server, system=facts.operating_system)
     machines.keep(server=server, hardware=facts.hardware, system=system)
-    usable = [found for found in facts.installations if is_plain_path(found.bindir)]
-    for found in usable:
+    usable = [
+        installation_facts
+        for installation_facts in facts.installations
+        if is_plain_path(installation_facts.bindir)
+    ]
+    for installation_facts in usable:
         Installation.objects.update_or_create(
             server=server,
-            bindir=found.bindir,
-            defaults=asdict(found) | {"extensions": list(found.extensions), "removed_at": None},
+            bindir=installation_facts.bindir,
+            defaults=asdict(installation_facts)
+            | {"extensions": list(installation_facts.extensions), "removed_at": None},
         )
     for bindir, output in facts.broken:
         # Once: a library may be missing, and its version is not measured any more.
         said = {"code": "installation_broken", "message": f"{bindir}: {output}"}
         if not server.events.filter(**said).exists():
             ServerEvent.objects.create(server=server, **said)
-    gone = server.installations.exclude(bindir__in=[found.bindir for found in usable])
+    gone = server.installations.exclude(
+        bindir__in=[installation_facts.bindir for installation_facts in usable]
+    )
     gone.filter(removed_at=None).update(removed_at=timezone.now())
     celery_messages.wake(server.pk)

@@ -48,8 +48,10 @@ def upload(*, name: str, private_key: str, passphrase: str = "") -> SSHKey:
         raise ServiceError(
             refused.code, _(refused.message), remedy=_(refused.remedy), field=refused.field
         ) from refused
-    if taken := SSHKey.objects.filter(public_key__startswith=" ".join(public.split()[:2])).first():
-        message = _("This key is already stored, as “%(name)s”.") % {"name": taken.name}
+    if stored_key := SSHKey.objects.filter(
+        public_key__startswith=" ".join(public.split()[:2])
+    ).first():
+        message = _("This key is already stored, as “%(name)s”.") % {"name": stored_key.name}
         remedy = _("Choose it when you register a server.")
         raise ServiceError("ssh_key_exists", message, remedy=remedy, field="private_key")
     return _store(name, private, public)
@@ -89,9 +91,9 @@ def _check_name(name: str) -> None:
 
 
 def _store(name: str, private: str, public: str) -> SSHKey:
-    made = SSHKey.objects.create(
+    ssh_key = SSHKey.objects.create(
         name=name, public_key=public, private_key_encrypted=encryption.encrypt(private)
     )
     details = {"fingerprint": hosts.fingerprint(public)}
     audit.record("ssh_key_made", f"SSH key {name}", after=details)
-    return made
+    return ssh_key

@@ -30,38 +30,38 @@ CHECKSUMS = "checksums"
 def problems(design: Design) -> list[Problem]:
     """Every problem of the servers, each once. No query."""
     draft = design.draft
-    found: dict[Problem, list[Server]] = defaultdict(list)
+    servers_of: dict[Problem, list[Server]] = defaultdict(list)
     for problem in _strangers(draft):
-        found[problem] = list(draft.servers)
-    for part in design.parts:
-        for problem in _of_part(part, design):
-            if part.server not in found[problem]:
-                found[problem].append(part.server)
-    return [_with_servers(problem, on, draft) for problem, on in found.items()]
+        servers_of[problem] = list(draft.servers)
+    for server_part in design.parts:
+        for problem in _of_part(server_part, design):
+            if server_part.server not in servers_of[problem]:
+                servers_of[problem].append(server_part.server)
+    return [_with_servers(problem, on, draft) for problem, on in servers_of.items()]
 
 
 def notes(design: Design) -> Iterator[str]:
     """What is left out, and what to know before comparing servers; prevents nothing. No query."""
     yield from dict.fromkeys(
-        _refused(each.installation, each.refusal, design.scenario).message
-        for each in design.left_out
-        if each.refusal is not None
+        _refused(design_cell.installation, design_cell.refusal, design.scenario).message
+        for design_cell in design.left_out
+        if design_cell.refusal is not None
     )
     servers = design.draft.servers
     if len(servers) < 2:
         return
     yield from _release_notes(design)
     used = {
-        part.server.name: version_text(part.tools.pgbench.pgbench_version_num or 0)
-        for part in design.parts
-        if part.tools
+        server_part.server.name: version_text(server_part.tools.pgbench.pgbench_version_num or 0)
+        for server_part in design.parts
+        if server_part.tools
     }
     if len(set(used.values())) > 1:
         yield _(
             "The servers' newest pgbench are of different versions. Choose one, so that only the "
             "servers differ."
         )
-    for address, names in by_key((each.address, each.name) for each in servers).items():
+    for address, names in by_key((server.address, server.name) for server in servers).items():
         if len(names) > 1:
             yield _(
                 "%(servers)s have the same address, %(address)s. If they are one machine, they "
@@ -69,84 +69,98 @@ def notes(design: Design) -> Iterator[str]:
             ) % {"servers": ", ".join(names), "address": address}
 
 
-def _of_part(part: Part, design: Design) -> Iterator[Problem]:
-    yield from _server_problems(part, design.draft)
-    yield from _refusals(part, design.scenario)
-    yield from _initdb_problems(part, design)
-    yield from fitted_configurations.problems(part.fits)
-    yield from _connection_problems(part, design.draft)
-    yield from _core_problems(part, design.draft)
-    yield from _disk_problems(part, design)
+def _of_part(server_part: Part, design: Design) -> Iterator[Problem]:
+    yield from _server_problems(server_part, design.draft)
+    yield from _refusals(server_part, design.scenario)
+    yield from _initdb_problems(server_part, design)
+    yield from fitted_configurations.problems(server_part.fits)
+    yield from _connection_problems(server_part, design.draft)
+    yield from _core_problems(server_part, design.draft)
+    yield from _disk_problems(server_part, design)
 
 
 def _with_servers(problem: Problem, on: Sequence[Server], draft: Draft) -> Problem:
     """Adds the names of the servers to a problem that only some have, unless it names them."""
-    names = ", ".join(each.name for each in on)
+    names = ", ".join(server.name for server in on)
     if len(on) == len(draft.servers) or names in problem.message:
         return problem
     return replace(problem, message=f"{names}: {problem.message}")
 
 
 def _strangers(draft: Draft) -> Iterator[Problem]:
-    servers = {each.pk for each in draft.servers}
+    servers = {server.pk for server in draft.servers}
     for installation in draft.installations:
         if installation.server_id not in servers or installation.removed_at:
             message = _("%(installation)s is not on %(server)s (any more).") % {
                 "installation": installation,
-                "server": ", ".join(each.name for each in draft.servers),
+                "server": ", ".join(server.name for server in draft.servers),
             }
             remedy = _("Inspect the server again and choose from what is there.")
             yield Problem("installation_missing", message, remedy, "installations")
 
 
-def _missing_versions(part: Part, draft: Draft) -> Iterator[Problem]:
+def _missing_versions(server_part: Part, draft: Draft) -> Iterator[Problem]:
     """The major versions that other servers measure and this one does not."""
-    here = {each.major for each in part.installations}
-    ordered = sorted(draft.installations, key=lambda one: one.version_num)
-    elsewhere = by_key((each.major, each.version) for each in ordered if each.major not in here)
+    here = {installation.major for installation in server_part.installations}
+    ordered = sorted(draft.installations, key=lambda installation: installation.version_num)
+    elsewhere = by_key(
+        (installation.major, installation.version)
+        for installation in ordered
+        if installation.major not in here
+    )
     for major, versions in elsewhere.items():
-        words = {"server": part.server.name, "versions": ", ".join(dict.fromkeys(versions))}
+        words = {"server": server_part.server.name, "versions": ", ".join(dict.fromkeys(versions))}
         message = _("%(server)s has no PostgreSQL %(versions)s.") % words
-        others = dict.fromkeys(each.version for each in part.present if each.major == major)
+        other_releases = dict.fromkeys(
+            installation.version
+            for installation in server_part.present
+            if installation.major == major
+        )
         remedy = _("Install it there and inspect the server again, or leave out version or server.")
-        if others:
+        if other_releases:
             remedy = _(
                 "It has %(others)s: choose that as well, and its cells are of that release; or "
                 "install the same release there and inspect the server again."
-            ) % {"others": ", ".join(others)}
+            ) % {"others": ", ".join(other_releases)}
         yield Problem("version_missing", message, remedy, "installations")
 
 
 def _release_notes(design: Design) -> Iterator[str]:
     """Major versions of which the servers measure different releases."""
     releases: dict[str, dict[str, str]] = defaultdict(dict)
-    for part in design.parts:
-        for major in dict.fromkeys(each.major for each in part.installations):
-            own = dict.fromkeys(each.version for each in part.installations if each.major == major)
-            releases[major][part.server.name] = ", ".join(own)
-    for found in releases.values():
-        if len(set(found.values())) > 1:
-            text = "; ".join(f"{name} {versions}" for name, versions in found.items())
+    for server_part in design.parts:
+        for major in dict.fromkeys(
+            installation.major for installation in server_part.installations
+        ):
+            own_releases = dict.fromkeys(
+                installation.version
+                for installation in server_part.installations
+                if installation.major == major
+            )
+            releases[major][server_part.server.name] = ", ".join(own_releases)
+    for releases_of in releases.values():
+        if len(set(releases_of.values())) > 1:
+            text = "; ".join(f"{name} {versions}" for name, versions in releases_of.items())
             yield _(
                 "Different releases of one version: %(told)s. Servers are compared only where both "
                 "have the same release."
             ) % {"told": text}
 
 
-def _server_problems(part: Part, draft: Draft) -> Iterator[Problem]:
-    server = part.server
+def _server_problems(server_part: Part, draft: Draft) -> Iterator[Problem]:
+    server = server_part.server
     if server.state != Server.State.READY:
         yield not_ready(server, "server")
     if not draft.installations:
         message = _("No installation of PostgreSQL is chosen.")
         yield Problem("no_installation", message, _("Choose at least one."), "installations")
-    yield from _missing_versions(part, draft)
-    yield from _tool_problems(part, draft.client)
+    yield from _missing_versions(server_part, draft)
+    yield from _tool_problems(server_part, draft.client)
 
 
-def _tool_problems(part: Part, client: Installation | None) -> Iterator[Problem]:
-    server = part.server
-    is_here = client is None or tools.counterpart(client, part.present) is not None
+def _tool_problems(server_part: Part, client: Installation | None) -> Iterator[Problem]:
+    server = server_part.server
+    is_here = client is None or tools.counterpart(client, server_part.present) is not None
     if client is not None and not is_here:
         message = _("%(installation)s has no pgbench on %(server)s (any more).")
         words = {"installation": client, "server": server.name}
@@ -154,25 +168,25 @@ def _tool_problems(part: Part, client: Installation | None) -> Iterator[Problem]
             message = _("%(server)s has no pgbench of the version of %(installation)s.")
         message %= words
         yield Problem("missing_program", message, _("Choose another pgbench."), "client")
-    elif server.state == Server.State.READY and part.tools is None:
+    elif server.state == Server.State.READY and server_part.tools is None:
         message = _("No installation on %(server)s has pgbench and psql.") % {"server": server.name}
         remedy = _("Install PostgreSQL's client programs there and inspect the server again.")
         yield Problem("missing_program", message, remedy, "server")
 
 
-def _refusals(part: Part, scenario: Scenario) -> Iterator[Problem]:
+def _refusals(server_part: Part, scenario: Scenario) -> Iterator[Problem]:
     refused = dict.fromkeys(
-        (cell.installation, cell.refusal) for cell in part.cells if cell.refusal is not None
+        (cell.installation, cell.refusal) for cell in server_part.cells if cell.refusal is not None
     )
     for installation, refusal in refused:
         yield _refused(installation, refusal, scenario)
-    yield from _extension_problems(part, scenario)
+    yield from _extension_problems(server_part, scenario)
 
 
-def _extension_problems(part: Part, scenario: Scenario) -> Iterator[Problem]:
+def _extension_problems(server_part: Part, scenario: Scenario) -> Iterator[Problem]:
     lacking = dict.fromkeys(
         (cell.installation, needed)
-        for cell in part.cells
+        for cell in server_part.cells
         for needed in scenario.extensions
         if needed.name not in cell.installation.extensions and needed.concerns(cell.levels)
     )
@@ -183,17 +197,17 @@ def _extension_problems(part: Part, scenario: Scenario) -> Iterator[Problem]:
         yield Problem("missing_extension", message, remedy, needed.factor or "installations")
 
 
-def _initdb_problems(part: Part, design: Design) -> Iterator[Problem]:
+def _initdb_problems(server_part: Part, design: Design) -> Iterator[Problem]:
     """initdb options of a configuration that initdb does not know, or that are varied anyway."""
     varies_checksums = CHECKSUMS in {factor.name for factor in design.scenario.factors}
-    every = dict.fromkeys(tuple(each.content.initdb_options) for each in design.variants)
+    every = dict.fromkeys(tuple(variant.content.initdb_options) for variant in design.variants)
     for options in every:
         yield from fitted_configurations.option_problems(options)
         if about_checksums(options) and varies_checksums:
             message = _("The configuration decides on page checksums, which this scenario varies.")
             remedy = _("Choose a configuration without that initdb option.")
             yield Problem("initdb_option_is_varied", message, remedy, "configuration")
-        for installation in part.installations:
+        for installation in server_part.installations:
             try:
                 options_for(installation.version_num, options)
             except ValueError as error:
@@ -204,43 +218,46 @@ def _initdb_problems(part: Part, design: Design) -> Iterator[Problem]:
 
 def _refused(installation: Installation, requirement: Requirement, scenario: Scenario) -> Problem:
     titles = {factor.name: _(factor.title) for factor in scenario.factors}
-    what = _(scenario.title)
+    scenario_title = _(scenario.title)
     if requirement.factor:
-        what = f"{titles.get(requirement.factor, requirement.factor)} {requirement.level}"
-    words = {"installation": installation, "what": what, "reason": _(requirement.reason)}
+        scenario_title = f"{titles.get(requirement.factor, requirement.factor)} {requirement.level}"
+    words = {"installation": installation, "what": scenario_title, "reason": _(requirement.reason)}
     message = _("%(installation)s cannot run %(what)s: %(reason)s") % words
     remedy = _("Leave out that version or that level.")
     return Problem("version_too_old", message, remedy, requirement.factor or "installations")
 
 
-def _connection_problems(part: Part, draft: Draft) -> Iterator[Problem]:
-    most = min((each.fitted.max_connections for each in part.fits), default=0)
+def _connection_problems(server_part: Part, draft: Draft) -> Iterator[Problem]:
+    most = min(
+        (installation_fit.fitted.max_connections for installation_fit in server_part.fits),
+        default=0,
+    )
     # Three connections stay reserved for the superuser, one is BenchLab's own.
     clients = [level for level in draft.levels.get("clients", ()) if isinstance(level, int)]
     if not clients:
         clients = [draft.parameters.get("clients") or 0]
-    if part.fits and max(clients, default=0) > most - 4:
+    if server_part.fits and max(clients, default=0) > most - 4:
         message = _("The configuration allows %(most)d connections.") % {"most": most}
         remedy = _("Choose fewer clients, or a configuration with more max_connections.")
         yield Problem("too_many_clients", message, remedy, "clients")
 
 
-def _core_problems(part: Part, draft: Draft) -> Iterator[Problem]:
+def _core_problems(server_part: Part, draft: Draft) -> Iterator[Problem]:
     """Numbers of cores that the server does not have, if its number is known."""
     cores = [level for level in draft.levels.get(CORES, ()) if isinstance(level, int)]
-    there = part.server.hardware.threads if part.server.hardware else None
-    if there and max(cores, default=0) > there:
+    number_of_threads = server_part.server.hardware.threads if server_part.server.hardware else None
+    if number_of_threads and max(cores, default=0) > number_of_threads:
         message = _("%(server)s has %(there)d cores, hardware threads included.")
-        words = {"server": part.server.name, "there": there}
+        words = {"server": server_part.server.name, "there": number_of_threads}
         yield Problem("cores_not_there", message % words, _("Choose fewer cores."), CORES)
 
 
-def _disk_problems(part: Part, design: Design) -> Iterator[Problem]:
-    free, needed = part.server.free_bytes, design.needed_bytes(part)
+def _disk_problems(server_part: Part, design: Design) -> Iterator[Problem]:
+    free, needed = server_part.server.free_bytes, design.needed_bytes(server_part)
     if free is not None and needed is not None and needed > free:
         message = _("The campaign needs %(needed).1f GB on %(server)s; %(free).1f GB are free.") % {
             "needed": needed / 1e9,
-            "server": part.server.name,
+            "server": server_part.server.name,
             "free": free / 1e9,
         }
         remedy = _("Choose a smaller scale, free space, or use another base directory.")

@@ -22,14 +22,19 @@ class Tools:
 
 def installed(servers: Iterable[Server]) -> Mapping[int, list[Installation]]:
     """What is now installed on each of the servers, by their keys. One query."""
-    found = Installation.objects.filter(server__in=servers, removed_at=None)
-    return by_key((each.server_id, each) for each in found)
+    installations = Installation.objects.filter(server__in=servers, removed_at=None)
+    return by_key((installation.server_id, installation) for installation in installations)
 
 
 def having_pgbench(present: Iterable[Installation]) -> list[Installation]:
     """Those that have pgbench, from the newest pgbench to the oldest."""
-    having = [each for each in present if each.pgbench_version_num is not None]
-    return sorted(having, key=lambda each: (-(each.pgbench_version_num or 0), each.bindir))
+    having = [
+        installation for installation in present if installation.pgbench_version_num is not None
+    ]
+    return sorted(
+        having,
+        key=lambda installation: (-(installation.pgbench_version_num or 0), installation.bindir),
+    )
 
 
 def counterpart(
@@ -43,14 +48,14 @@ def counterpart(
         return None
     number = client.pgbench_version_num
     having = having_pgbench(present)
-    same = [each for each in having if each.pgbench_version_num == number]
-    alike = [
-        each
-        for each in having
-        if version_text(each.pgbench_version_num or 0) == version_text(number)
+    same = [installation for installation in having if installation.pgbench_version_num == number]
+    same_version = [
+        installation
+        for installation in having
+        if version_text(installation.pgbench_version_num or 0) == version_text(number)
     ]
-    own = [each for each in same if each.pk == client.pk]
-    return next(iter([*own, *same, *alike]), None)
+    same_installation = [installation for installation in same if installation.pk == client.pk]
+    return next(iter([*same_installation, *same, *same_version]), None)
 
 
 def tools_among(
@@ -58,8 +63,8 @@ def tools_among(
 ) -> Tools | None:
     """`client`'s pgbench, by default the newest, and the newest psql; None where one is missing."""
     psql = sorted(
-        (each for each in present if each.has_psql),
-        key=lambda each: (-each.version_num, each.bindir),
+        (installation for installation in present if installation.has_psql),
+        key=lambda installation: (-installation.version_num, installation.bindir),
     )
     pgbench = [counterpart(client, present)] if client else having_pgbench(present)
     chosen = next(iter(pgbench), None)

@@ -75,7 +75,7 @@ class ServerEditForm(ServerForm):
         self.initial["bindirs"] = "\n".join(self.instance.bindirs)
         self.initial["privileges"] = self.instance.privileges
         actions: Any = self.fields["privileges"]
-        actions.choices = [(each.name, _now(each.title)) for each in privileged.ACTIONS]
+        actions.choices = [(action.name, _now(action.title)) for action in privileged.ACTIONS]
 
     def edit(self) -> Edit:
         """The change asked for. Only of a valid form."""

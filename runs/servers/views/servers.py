@@ -204,8 +204,8 @@ def _fingerprint(host_key: str) -> str:
 @addresses.page("hardware-list")
 def hardware_list(request: HttpRequest) -> HttpResponse:
     """All profiles, or those that the filters leave."""
-    listed = hardware_selectors.listed(to=request.user)
-    filters = HardwareFilters(request.GET, listed, request=request)
+    hardware_profiles = hardware_selectors.listed(to=request.user)
+    filters = HardwareFilters(request.GET, hardware_profiles, request=request)
     page = pages.page(filters.qs, request.GET, by="name")
     context = {
         "filters": filters,
@@ -218,8 +218,8 @@ def hardware_list(request: HttpRequest) -> HttpResponse:
 @addresses.page("hardware-detail")
 def hardware_detail(request: HttpRequest, hardware_id: int) -> HttpResponse:
     """One profile: its facts, its servers, how repeats scatter on it, and its campaigns."""
-    listed = hardware_selectors.listed(to=request.user)
-    hardware = get_object_or_404(listed, pk=hardware_id)
+    hardware_profiles = hardware_selectors.listed(to=request.user)
+    hardware = get_object_or_404(hardware_profiles, pk=hardware_id)
     (row,) = hardware_selectors.rows([hardware], to=request.user)
     context = {
         "row": row,
@@ -272,17 +272,17 @@ def server_check(request: HttpRequest, check_id: UUID) -> HttpResponse:
         raise Http404
     context = {"check": check, "server": check.server}
     if getattr(request, "htmx", False):
-        answer = render(request, "servers/_checks.html#check", context)
+        response = render(request, "servers/_checks.html#check", context)
         if not check.is_open and check.is_about_the_server:
             # A fault of the machine is shown by its page; only success needs a message.
             inspects = check.kind in {ServerCheck.Kind.INSPECTION, ServerCheck.Kind.EDIT}
             is_ready = check.server is not None and check.server.state == Server.State.READY
             if inspects and is_ready and check.state == ServerCheck.State.DONE:
                 messages.success(request, _("The server was inspected and is ready."))
-            answer["HX-Refresh"] = "true"
+            response["HX-Refresh"] = "true"
         elif check.kind == ServerCheck.Kind.PREFLIGHT and check.prevents:
-            answer["HX-Refresh"] = "true"  # for another title
-        return answer
+            response["HX-Refresh"] = "true"  # for another title
+        return response
     if check.server is not None and check.is_about_the_server:
         return redirect("server-detail", slug=check.server.slug)
     return render(request, "servers/preflight.html", context)

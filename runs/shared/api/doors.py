@@ -195,26 +195,26 @@ class ReadOnlyDoor(_Door, ReadOnlyModelViewSet[M]):
         return self.shown()
 
     def acted(
-        self, act: Callable[..., object], body: type[Serializer[Any]] | None = None, **more: Any
+        self, act: Callable[..., object], body: type[Serializer[Any]] | None = None, **options: Any
     ) -> Response:
         """Act on what the address names, as the body says, and show it as it is by then."""
         row = self.get_object()
-        given = taken(body, self.request).validated_data if body else {}
-        act(**{str(row._meta.model_name): row}, **given, **more)
+        fields = taken(body, self.request).validated_data if body else {}
+        act(**{str(row._meta.model_name): row}, **fields, **options)
         return self.shown()
 
-    def shown(self, found: M | None = None, status: int = 200) -> Response:
+    def shown(self, instance: M | None = None, status: int = 200) -> Response:
         """All of an object; of that which the address names, as it is by now."""
-        (row,) = self.prepared([found or self.get_object()])
+        (row,) = self.prepared([instance or self.get_object()])
         return Response(self.get_serializer(row).data, status=status)
 
     def paginate_queryset(self, queryset: Any) -> Any:
         """The page's objects with everything that is shown of them."""
         return self.prepared(super().paginate_queryset(queryset) or [])
 
-    def prepared(self, found: Sequence[Any]) -> Sequence[Any]:
+    def prepared(self, instances: Sequence[Any]) -> Sequence[Any]:
         """What the serializer takes of these objects; a door may count here for all at once."""
-        return found
+        return instances
 
     def filter_queryset(self, queryset: QuerySet[Any]) -> QuerySet[Any]:
         """The requested objects that the reader may see."""
@@ -233,19 +233,19 @@ class ReadOnlyDoor(_Door, ReadOnlyModelViewSet[M]):
 
     def get_object(self) -> M:
         """What the address names; a token reads what is public, and changes its project's only."""
-        found = super().get_object()
+        instance = super().get_object()
         if self.request.method not in SAFE_METHODS:
-            require_own(self.request, lambda token: self.is_own(found, token))
-        return found
+            require_own(self.request, lambda token: self.is_own(instance, token))
+        return instance
 
     def known_parameters(self) -> list[str]:
         """The filters' and the paging's for a list, besides the format."""
-        known = [str(api_settings.URL_FORMAT_OVERRIDE)]
+        names = [str(api_settings.URL_FORMAT_OVERRIDE)]
         if self.detail:
-            return known
+            return names
         filters = getattr(self, "filterset_class", None)
         paging = [KeysetPagination.cursor_param, KeysetPagination.size_param]
-        return [*(filters.base_filters if filters else ()), *paging, *known]
+        return [*(filters.base_filters if filters else ()), *paging, *names]
 
     # The last one: behind it the name means this method.
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Any:
@@ -294,11 +294,11 @@ class QueryDoor(_Door):
 
 
 def _fault_of(
-    name: str, values: list[str], known: list[str], repeatable: Sequence[str] = ()
+    name: str, values: list[str], known_names: list[str], repeatable: Sequence[str] = ()
 ) -> ErrorDetail | None:
-    if name not in known:
-        words = {"known": ", ".join(known)}
-        if nearest := difflib.get_close_matches(name.lower()[:100], known, n=1):
+    if name not in known_names:
+        words = {"known": ", ".join(known_names)}
+        if nearest := difflib.get_close_matches(name.lower()[:100], known_names, n=1):
             message = _("Unknown parameter; did you mean %(nearest)s? Known are: %(known)s.")
             words |= {"nearest": nearest[0]}
         else:
@@ -327,9 +327,9 @@ def skipped(request: Request, field: str) -> int:
 
 def taken(kind: type[S], request: Request) -> S:
     """A body that a serializer finds valid. Raises ValidationError."""
-    given = kind(data=request.data, context={"reader": reader(request)})
-    given.is_valid(raise_exception=True)
-    return given
+    serializer = kind(data=request.data, context={"reader": reader(request)})
+    serializer.is_valid(raise_exception=True)
+    return serializer
 
 
 def level(text: str) -> tuple[str, str]:

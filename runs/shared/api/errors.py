@@ -146,8 +146,8 @@ def problem_json(exc: Exception, context: dict[str, Any]) -> Response | None:
         is_missing = isinstance(exc, Http404)
         exc = exceptions.NotFound() if is_missing else exceptions.PermissionDenied()
     if isinstance(exc, exceptions.ValidationError):
-        place = "?" if isinstance(exc, QueryFault) else _prefix(context.get("request"))
-        faults = list(_faults(exc.detail, place))
+        prefix = "?" if isinstance(exc, QueryFault) else _prefix(context.get("request"))
+        faults = list(_faults(exc.detail, prefix))
         body = problem(response.status_code, "invalid", _summary(faults), faults)
     else:
         body = problem(response.status_code, _code(exc), str(exc.detail), _of_body(exc))
@@ -160,9 +160,11 @@ def _of_service(error: ServiceError) -> Response:
     """422 where one input is at fault, 409 where the state of things forbids it."""
     status = HTTPStatus.UNPROCESSABLE_ENTITY if error.field else HTTPStatus.CONFLICT
     fault = {"pointer": f"/{error.field}", "code": error.code, "message": error.message}
-    further = {"remedy": error.remedy} if error.remedy else {}
-    body = problem(status, error.code, error.message, [fault | further] if error.field else [])
-    return Response(body | further, status=status, content_type=MEDIA_TYPE)
+    remedy_fields = {"remedy": error.remedy} if error.remedy else {}
+    body = problem(
+        status, error.code, error.message, [fault | remedy_fields] if error.field else []
+    )
+    return Response(body | remedy_fields, status=status, content_type=MEDIA_TYPE)
 
 
 _WITHOUT_DATABASE = {
@@ -220,12 +222,12 @@ def problem(
 ) -> dict[str, Any]:
     """The body of an error."""
     with_remedies = [
-        {"remedy": str(REMEDIES[each["code"]]), **each} if each["code"] in REMEDIES else each
-        for each in faults or ()
+        {"remedy": str(REMEDIES[fault["code"]]), **fault} if fault["code"] in REMEDIES else fault
+        for fault in faults or ()
     ]
     # Half of a surrogate pair, as JSON may have it, is in no text that can be sent.
-    faults = [{key: _sendable(text) for key, text in each.items()} for each in with_remedies]
-    found = {
+    faults = [{key: _sendable(text) for key, text in fault.items()} for fault in with_remedies]
+    body = {
         "type": f"urn:benchlab:problem:{code}",
         "title": HTTPStatus(status).phrase,
         "status": int(status),
@@ -234,8 +236,8 @@ def problem(
         "errors": faults,
     }
     if not faults and code in REMEDIES:
-        found["remedy"] = str(REMEDIES[code])
-    return found
+        body["remedy"] = str(REMEDIES[code])
+    return body
 
 
 def _of_body(exc: exceptions.APIException) -> list[Fault]:

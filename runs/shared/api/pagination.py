@@ -41,9 +41,9 @@ class KeysetPagination(BasePagination):
         # One row more than requested shows whether there is another page.
         ordered = queryset.order_by(*self.ordering)
         # The door leaves out what its reader may not see.
-        found = list(cast(Any, view).newest(ordered, size + 1))
-        page = found[:size]
-        self.last: Model | None = page[-1] if len(found) > len(page) else None
+        rows = list(cast(Any, view).newest(ordered, size + 1))
+        page = rows[:size]
+        self.last: Model | None = page[-1] if len(rows) > len(page) else None
         return page
 
     def after(self, queryset: Any, cursor: int) -> Any:
@@ -101,8 +101,10 @@ class PagesByRun(KeysetPagination):
         if run is None:
             return queryset.none()
         # Of the run too, by its own name: an index of runs begins there, not at the newest.
-        found = queryset.filter(run_id__lte=run).extra(where=["runs_run.id <= %s"], params=[run])
-        return found.exclude(run_id=run, pk__gte=cursor)
+        rows_of_run = queryset.filter(run_id__lte=run).extra(
+            where=["runs_run.id <= %s"], params=[run]
+        )
+        return rows_of_run.exclude(run_id=run, pk__gte=cursor)
 
 
 def _fault(name: str, maximum: int) -> str:

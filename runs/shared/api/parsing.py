@@ -52,12 +52,12 @@ class StrictJSONParser(BaseParser):
             raise ParseError(_("The body broke off."), "broken_off") from error
         if len(content) > MOST_BYTES:
             raise TooLarge
-        found = read_json(content, parse_float=_finite_float)
+        document = read_json(content, parse_float=_finite_float)
         # Only a text with the escape can have one: JSON does not take the character as it is.
-        if b"\\u0000" in content and _has_nul(found):
+        if b"\\u0000" in content and _has_nul(document):
             message = _("Has a character that cannot be stored (NUL, or half of a surrogate pair).")
             raise ParseError(message, "not_storable")
-        return found
+        return document
 
 
 def read_json(content: bytes, *, parse_float: Callable[[str], float] = float) -> Any:
@@ -96,24 +96,24 @@ class _Pairs(list[tuple[str, Any]]):
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) < len(pairs):
+    members = dict(pairs)
+    if len(members) < len(pairs):
         raise _Doubled
-    return made
+    return members
 
 
-def _doubled(value: Any, at: str) -> Iterator[str]:
+def _doubled(value: Any, pointer_of_parent: str) -> Iterator[str]:
     if isinstance(value, _Pairs):
-        seen = set()
+        seen_names = set()
         for name, inner in value:
-            pointer = f"{at}/{name[:100].replace('~', '~0').replace('/', '~1')}"
-            if name in seen:
+            pointer = f"{pointer_of_parent}/{name[:100].replace('~', '~0').replace('/', '~1')}"
+            if name in seen_names:
                 yield pointer
-            seen.add(name)
+            seen_names.add(name)
             yield from _doubled(inner, pointer)
     elif isinstance(value, list):
         for index, inner in enumerate(value):
-            yield from _doubled(inner, f"{at}/{index}")
+            yield from _doubled(inner, f"{pointer_of_parent}/{index}")
 
 
 def _reason(error: ValueError) -> str:
@@ -140,8 +140,8 @@ def _has_nul(value: Any) -> bool:
     if isinstance(value, str):
         return "\0" in value
     if isinstance(value, dict):
-        return any(_has_nul(each) for pair in value.items() for each in pair)
-    return isinstance(value, list) and any(_has_nul(each) for each in value)
+        return any(_has_nul(element) for pair in value.items() for element in pair)
+    return isinstance(value, list) and any(_has_nul(element) for element in value)
 
 
 class StrictSerializer(serializers.Serializer[Any]):
@@ -150,8 +150,8 @@ class StrictSerializer(serializers.Serializer[Any]):
     def to_internal_value(self, data: Any) -> Any:
         """The values; a field that is not known is refused."""
         if isinstance(data, Mapping) and (unknown := set(data) - set(self.fields)):
-            known = ", ".join(self.fields)
-            message = _("Unknown field; known are: %(known)s.") % {"known": known}
+            known_names = ", ".join(self.fields)
+            message = _("Unknown field; known are: %(known)s.") % {"known": known_names}
             fault = [ErrorDetail(message, "unknown_field")]
             raise ValidationError({str(name): fault for name in sorted(map(str, unknown))})
         return super().to_internal_value(data)
@@ -166,10 +166,10 @@ class KnownFormats(DefaultContentNegotiation):
 
     def filter_renderers(self, renderers: Any, format: str) -> Any:  # noqa: A002 -- its name
         """The renderers of that format."""
-        found = [each for each in renderers if each.format == format]
-        if not found:
-            known = ", ".join(dict.fromkeys(str(each.format) for each in renderers))
+        of_format = [renderer for renderer in renderers if renderer.format == format]
+        if not of_format:
+            known_formats = ", ".join(dict.fromkeys(str(renderer.format) for renderer in renderers))
             message = _("This address has no such format; known are: %(known)s.")
-            fault = ErrorDetail(message % {"known": known}, "unknown_format")
+            fault = ErrorDetail(message % {"known": known_formats}, "unknown_format")
             raise QueryFault({str(api_settings.URL_FORMAT_OVERRIDE): [fault]})
-        return found
+        return of_format

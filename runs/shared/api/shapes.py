@@ -20,12 +20,14 @@ PLAIN = {
 
 
 @cache  # a component of the schema has one class
-def shape(kind: Any, /, doc: str = "", without: tuple[str, ...] = (), **others: Any) -> Any:
-    """The serializer of a dataclass; `others` replace fields. Its names are public JSON."""
+def shape(
+    kind: Any, /, doc: str = "", without: tuple[str, ...] = (), **replaced_fields: Any
+) -> Any:
+    """The serializer of a dataclass, with some fields replaced. Its names are public JSON."""
     hints = get_type_hints(kind)
-    names = [each.name for each in fields(kind) if each.name not in {*without, *others}]
-    own = {name: _field(hints[name]) for name in names}
-    described = {"__doc__": doc or kind.__doc__, **own, **others}
+    names = [field.name for field in fields(kind) if field.name not in {*without, *replaced_fields}]
+    own_fields = {name: _field(hints[name]) for name in names}
+    described = {"__doc__": doc or kind.__doc__, **own_fields, **replaced_fields}
     return type(f"{kind.__name__}Serializer", (serializers.Serializer,), described)
 
 
@@ -48,8 +50,8 @@ def _field(hint: Any, **options: Any) -> Any:
 
 def computed(field: Any, compute: Callable[[Any], Any], help_text: str = "", **options: Any) -> Any:
     """A field of an answer that is computed of the whole value."""
-    own = {"to_representation": lambda _self, value: compute(value)}
-    kind = type(field.__name__, (field,), own)
+    members = {"to_representation": lambda _self, value: compute(value)}
+    kind = type(field.__name__, (field,), members)
     return kind(source="*", read_only=True, help_text=help_text, **options)
 
 

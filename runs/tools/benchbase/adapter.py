@@ -77,7 +77,9 @@ def _read(files: Files) -> tuple[list[dict[str, Any]], str]:
     for content in list(files.values())[:_FILES]:
         output = documents_in(text_of(content))
         summaries += [
-            found for found in output.found if isinstance(found, dict) and _THROUGHPUT_KEY in found
+            document
+            for document in output.found
+            if isinstance(document, dict) and _THROUGHPUT_KEY in document
         ]
         texts.append(output.other_text)
     return summaries, "\n".join(texts)
@@ -145,10 +147,10 @@ def _series(lines: tuple[str, ...]) -> Iterator[SeriesData]:
     ):
         column = next((column for column in columns if column in header), None)
         if column is not None:
-            place, factor = header.index(column), columns[column]
-            points = [_point(row[0], row[place], factor, interval) for row in table]
-            found = [point for point in points if point is not None]
-            yield from regular(metric, found, interval=interval)
+            column_index, factor = header.index(column), columns[column]
+            points = [_point(row[0], row[column_index], factor, interval) for row in table]
+            known_points = [point for point in points if point is not None]
+            yield from regular(metric, known_points, interval=interval)
 
 
 def _point(
@@ -167,13 +169,13 @@ def _server_version(summary: dict[str, Any]) -> str | None:
 
 def _levels(summary: dict[str, Any]) -> dict[str, Level]:
     """Return what was asked for; the summary has only the time that the run took."""
-    found: dict[str, Level] = {}
+    levels: dict[str, Level] = {}
     for level, key in (("clients", "terminals"), ("scale", "scalefactor")):
         value = number(summary.get(key))
         if value is not None:
-            found[level] = int(value) if value.is_integer() else value
+            levels[level] = int(value) if value.is_integer() else value
     kind = words(summary.get("Benchmark Type"))
-    return {**found, **({"benchmark": kind} if kind else {})}
+    return {**levels, **({"benchmark": kind} if kind else {})}
 
 
 ADAPTER = Adapter(

@@ -52,19 +52,21 @@ def read_bandwidth(text: str) -> Bandwidth:
     try:
         report = foreign_json.loads(text[begin:]) if begin >= 0 else {}
         job = report["jobs"][0]
-        ways = job["read"], job["write"]
-        longest = max(int(way.get("runtime") or 0) for way in ways)
+        directions = job["read"], job["write"]
+        longest = max(int(direction.get("runtime") or 0) for direction in directions)
         seconds = float(job.get("job_runtime") or longest) / 1000
         error = int(job.get("error") or 0)
     except (ValueError, KeyError, IndexError, TypeError) as problem:
         raise ValueError(text.strip()[:500] or "fio printed nothing") from problem
     if error or not seconds:
         raise ValueError(text[: max(0, begin)].strip()[:500] or f"fio's job ended with {error}")
-    read_mb, write_mb = (float(way.get("bw") or 0) * KIB / BYTES_PER_MB for way in ways)
+    read_mb, write_mb = (
+        float(direction.get("bw") or 0) * KIB / BYTES_PER_MB for direction in directions
+    )
     return Bandwidth(
         read_mb=read_mb,
         write_mb=write_mb,
-        iops=sum(float(way.get("iops") or 0) for way in ways),
+        iops=sum(float(direction.get("iops") or 0) for direction in directions),
         seconds=seconds,
         fsync_ms=_fsync_ms(job),
         version=str(report.get("fio version", "")).removeprefix("fio-"),
@@ -91,7 +93,7 @@ _OPTIONS = {
     "numjobs": "clients",
     "iodepth": "iodepth",
     "runtime": "duration",
-    **{each: each for each in ("direct", "fsync", "fdatasync", "rwmixread")},
+    **{option: option for option in ("direct", "fsync", "fdatasync", "rwmixread")},
 }
 _KINDS = ("rw", "bs", "ioengine", "rate", "rate_iops", "sync")
 _UNKNOWN_ETA = 2**31 - 1
@@ -114,7 +116,9 @@ def read(files: Files) -> Reading:
     """Read a run of fio 2.x or 3.x. Raises UnreadableOutput."""
     output = documents_in(_NOT_A_NUMBER.sub(r"\1null", output_of(files)))
     reports = [
-        found for found in output.found if isinstance(found, dict) and "fio version" in found
+        document
+        for document in output.found
+        if isinstance(document, dict) and "fio version" in document
     ]
     messages = f"{output.other_text}\n{text_named(files, 'stderr')}".split("\n")
     errors = tuple(
@@ -167,7 +171,7 @@ def _reasons(
 ) -> Iterator[Reason]:
     if errors:
         yield quoted("tool_error", errors[0])
-    if len(reports) > 1 and len({_jobs_of(each) for each in reports}) == 1:
+    if len(reports) > 1 and len({_jobs_of(report) for report in reports}) == 1:
         message = _(
             "The output holds several runs, or --status-interval without its end: send one."
         )
@@ -198,24 +202,31 @@ def _last_of_one_run(reports: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
     Each counts from the run's beginning. All, where that is not sure.
     """
-    ended = [not any(_eta(job) for job in rows(each, "jobs")) for each in reports]
-    is_one = len({_jobs_of(each) for each in reports}) == 1 and ended[-1]
+    ended = [not any(_eta(job) for job in rows(report, "jobs")) for report in reports]
+    is_one = len({_jobs_of(report) for report in reports}) == 1 and ended[-1]
     is_one = is_one and (not any(ended[:-1]) or _began_at_once(reports))
     return reports[-1:] if is_one else reports
 
 
 def _began_at_once(reports: list[dict[str, Any]]) -> bool:
     """Whether they are one run's: near its end, reports on the way expect nothing more either."""
-    took = [_seconds(each) for each in reports]
-    exact = [number(each.get("timestamp_ms")) for each in reports]
-    begun = [at / 1000 - each for at, each in zip(exact, took, strict=True) if at is not None]
+    took = [_seconds(report) for report in reports]
+    exact = [number(report.get("timestamp_ms")) for report in reports]
+    begun = [
+        milliseconds / 1000 - seconds_taken
+        for milliseconds, seconds_taken in zip(exact, took, strict=True)
+        if milliseconds is not None
+    ]
     is_timed = len(begun) == len(reports) and took == sorted(set(took))
     return is_timed and max(begun) - min(begun) < took[-1] / 2
 
 
 def _seconds(report: dict[str, Any]) -> float:
-    parts = [part(job, name) for job in rows(report, "jobs") for name in _BANDWIDTHS]
-    return max((number(each.get("runtime")) or 0.0 for each in parts), default=0.0) / 1000
+    bandwidths = [part(job, name) for job in rows(report, "jobs") for name in _BANDWIDTHS]
+    return (
+        max((number(bandwidth.get("runtime")) or 0.0 for bandwidth in bandwidths), default=0.0)
+        / 1000
+    )
 
 
 def _eta(job: dict[str, Any]) -> float:
@@ -242,10 +253,12 @@ def _done(job: dict[str, Any]) -> bool:
 
 def _measurements(report: dict[str, Any]) -> Iterator[MetricValue]:
     jobs = rows(report, "jobs")
-    for place, job in enumerate(jobs[:_JOBS], start=1):
+    for job_number, job in enumerate(jobs[:_JOBS], start=1):
         if not _done(job):
             continue
-        prefix = "" if len(jobs) == 1 else f"job {place} {(words(job.get('jobname')) or '')[:20]} "
+        prefix = (
+            "" if len(jobs) == 1 else f"job {job_number} {(words(job.get('jobname')) or '')[:20]} "
+        )
         for direction in _BANDWIDTHS:
             yield from _of_direction(prefix, direction, part(job, direction))
         yield from _latency(f"{prefix}sync", part(job, "sync"), "lat")
@@ -267,39 +280,45 @@ def _of_direction(prefix: str, direction: str, values: dict[str, Any]) -> Iterat
 def _latency(name: str, values: dict[str, Any], percentiles_of: str) -> Iterator[MetricValue]:
     """Yield average and maximum of the total latency, and the percentiles, in milliseconds."""
     for suffix, factor in _MS.items():
-        whole = part(values, f"lat{suffix}")
-        if not number(whole.get("mean")):
+        latencies = part(values, f"lat{suffix}")
+        if not number(latencies.get("mean")):
             continue
-        yield from known_metrics.LATENCY_AVERAGE.part(name).of(_times(whole.get("mean"), factor))
-        yield from known_metrics.LATENCY_MAXIMUM.part(name).of(_times(whole.get("max"), factor))
+        yield from known_metrics.LATENCY_AVERAGE.part(name).of(
+            _times(latencies.get("mean"), factor)
+        )
+        yield from known_metrics.LATENCY_MAXIMUM.part(name).of(_times(latencies.get("max"), factor))
         for key, percent in _PERCENTILES.items():
             rows_of = [  # the second with --lat_percentiles=1
                 part(values, f"{kind}{suffix}", "percentile") for kind in (percentiles_of, "lat")
             ]
-            found = next((row[key] for row in rows_of if key in row), None)
+            percentile_value = next((row[key] for row in rows_of if key in row), None)
             yield from (
-                known_metrics.latency_percentile(percent).part(name).of(_times(found, factor))
+                known_metrics.latency_percentile(percent)
+                .part(name)
+                .of(_times(percentile_value, factor))
             )
 
 
 def _times(value: Any, factor: float) -> float | None:
-    found = number(value)
-    return None if found is None else round(found * factor, 9)
+    parsed = number(value)
+    return None if parsed is None else round(parsed * factor, 9)
 
 
 def _options(report: dict[str, Any]) -> dict[str, Any]:
     jobs = [part(job, "job options") for job in rows(report, "jobs")]
-    own = jobs[0].items() if jobs else ()
-    common = {name: value for name, value in own if all(job.get(name) == value for job in jobs)}
+    first_options = jobs[0].items() if jobs else ()
+    common = {
+        name: value for name, value in first_options if all(job.get(name) == value for job in jobs)
+    }
     return {**part(report, "global options"), **common}
 
 
 def _levels(report: dict[str, Any]) -> dict[str, Level]:
     options = _options(report)
-    found = {level: number(options.get(option)) for option, level in _OPTIONS.items()}
+    numbers_by_level = {level: number(options.get(option)) for option, level in _OPTIONS.items()}
     numbers = {
         level: int(value) if value.is_integer() else value
-        for level, value in found.items()
+        for level, value in numbers_by_level.items()
         if value is not None
     }
     kinds = {name: words(options.get(name)) for name in _KINDS}

@@ -77,8 +77,8 @@ def read_report(lines: tuple[str, ...], cut: str) -> Report:
     report = Report()
     for line in lines:
         _take(line.strip(), report)
-    whole = cut.endswith(("%", "|", "]", "+")) and not cut.startswith("[Current]")
-    if whole:
+    is_whole_line = cut.endswith(("%", "|", "]", "+")) and not cut.startswith("[Current]")
+    if is_whole_line:
         _take(cut.strip(), report)
     elif cut.strip():
         report.unknown_lines.append(cut)
@@ -166,23 +166,23 @@ def _take_json(line: str, report: Report) -> None:
 
 
 def _keep(when: str, operation: str, columns: dict[str, Any], report: Report) -> None:
-    found = _finite({name: columns.get(name) for name in _COLUMNS})
-    is_whole = found.keys() >= _FIRST_COLUMNS | (columns.keys() & _COLUMNS)
+    figures = _finite({name: columns.get(name) for name in _COLUMNS})
+    is_whole = figures.keys() >= _FIRST_COLUMNS | (columns.keys() & _COLUMNS)
     if not is_whole or not _OPERATION.fullmatch(operation):
         _refuse(f"{when} {operation}: a column is missing or no number", report)
     elif when == "Current":
-        report.current.setdefault(operation, []).append(found)
+        report.current.setdefault(operation, []).append(figures)
     elif when == "Summary":
         report.repeated |= operation in report.summary
-        report.summary[operation] = found
+        report.summary[operation] = figures
 
 
 def _finite(columns: dict[str, Any]) -> dict[str, float]:
-    found = {
+    numbers_by_name = {
         name: number(text.rstrip("%") if isinstance(text, str) else text)
         for name, text in columns.items()
     }
-    return {name: value for name, value in found.items() if value is not None}
+    return {name: value for name, value in numbers_by_name.items() if value is not None}
 
 
 _ERROR_SUFFIX = "_ERR"
@@ -261,15 +261,20 @@ def _series(report: Report) -> Iterator[SeriesData]:
     The tool prints no time. An interval is as long as its longest operation took, and one in which
     an operation did nothing has no line, so that others cannot be placed.
     """
-    rounds = max((len(found) for found in report.current.values()), default=0)
+    rounds = max((len(intervals) for intervals in report.current.values()), default=0)
     if not rounds:
         return
-    longest = max(each["takes(s)"] for found in report.current.values() for each in found)
+    longest = max(
+        interval_figures["takes(s)"]
+        for intervals in report.current.values()
+        for interval_figures in intervals
+    )
     interval = float(round(longest))
-    for name, found in report.current.items():
-        if len(found) == rounds and not name.endswith(_ERROR_SUFFIX):
+    for name, intervals in report.current.items():
+        if len(intervals) == rounds and not name.endswith(_ERROR_SUFFIX):
             points: list[Point] = [
-                (interval * place, values["tpm"]) for place, values in enumerate(found, start=1)
+                (interval * interval_number, values["tpm"])
+                for interval_number, values in enumerate(intervals, start=1)
             ]
             yield from regular(known_metrics.TPM.part(name), points, interval=interval)
 

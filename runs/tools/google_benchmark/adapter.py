@@ -46,22 +46,25 @@ _FIELDS = frozenset(
         "skipped",
     }
 )
-_RATES = {each.name: each for each in (known_metrics.ITEM_RATE, known_metrics.BYTE_RATE)}
+_RATES = {
+    rate_metric.name: rate_metric
+    for rate_metric in (known_metrics.ITEM_RATE, known_metrics.BYTE_RATE)
+}
 
 
 def _read(document: Any) -> Reading:
-    named = _by_name(document)
+    rows_by_name = _by_name(document)
     runs = {
-        name: each
-        for name, each in named.items()
-        if not any(row.get("error_occurred") for row in each)
+        name: rows_of_name
+        for name, rows_of_name in rows_by_name.items()
+        if not any(row.get("error_occurred") for row in rows_of_name)
     }
-    is_partial = len(runs) < len(named) and any(True for _value in _values(runs))
+    is_partial = len(runs) < len(rows_by_name) and any(True for _value in _values(runs))
     return Reading(
         status="partial" if is_partial else "finished",
         tool_name="google_benchmark",
         tool_version=words(part(document, "context").get("library_version")),
-        reasons=tuple(_reasons(named, runs)),
+        reasons=tuple(_reasons(rows_by_name, runs)),
         measurements=tuple(_values(runs)),
     )
 
@@ -78,8 +81,10 @@ def _by_name(document: Any) -> dict[str, list[dict[str, Any]]]:
         name, aggregate = _name(row)
         if name and not row.get("skipped"):
             kinds.get(aggregate, {}).setdefault(name, []).append(row)
-    first = {name: each for kind in reversed(kinds.values()) for name, each in kind.items()}
-    return {**first, **kinds["mean"], **kinds["median"], **kinds[""]}
+    rows_of_any_kind = {
+        name: kind_rows for kind in reversed(kinds.values()) for name, kind_rows in kind.items()
+    }
+    return {**rows_of_any_kind, **kinds["mean"], **kinds["median"], **kinds[""]}
 
 
 def _name(row: dict[str, Any]) -> tuple[str, str]:
@@ -95,49 +100,49 @@ def _name(row: dict[str, Any]) -> tuple[str, str]:
 
 
 def _reasons(
-    named: dict[str, list[dict[str, Any]]], runs: dict[str, list[dict[str, Any]]]
+    rows_by_name: dict[str, list[dict[str, Any]]], runs: dict[str, list[dict[str, Any]]]
 ) -> Iterator[Reason]:
-    for name, each in named.items():
+    for name, rows_of_name in rows_by_name.items():
         if name not in runs:
-            reason = next((words(row.get("error_message")) for row in each), None)
+            reason = next((words(row.get("error_message")) for row in rows_of_name), None)
             yield Reason(
                 "benchmark_failed",
                 _("%(name)s failed: %(said)s"),
                 name=name,
                 said=reason or _("no reason was given"),
             )
-    yield from doubled(list(named))
+    yield from doubled(list(rows_by_name))
     if not any(True for _value in _values(runs)):
         yield Reason("no_result", _("No benchmark has a time."))
 
 
 def _values(runs: dict[str, list[dict[str, Any]]]) -> Iterator[MetricValue]:
-    alike = marked(runs)
-    for name, each in runs.items():
-        metric_of = partial(_of, name, is_marked=name in alike)
+    marked_names = marked(runs)
+    for name, rows_of_name in runs.items():
+        metric_of = partial(_of, name, is_marked=name in marked_names)
         for field, metric in _TIMES.items():
-            yield from metric_of(metric, [_ms(row, field) for row in each])
-        for field, metric in {**_RATES, **_counters(each)}.items():
-            yield from metric_of(metric, [number(row.get(field)) for row in each])
+            yield from metric_of(metric, [_ms(row, field) for row in rows_of_name])
+        for field, metric in {**_RATES, **_counters(rows_of_name)}.items():
+            yield from metric_of(metric, [number(row.get(field)) for row in rows_of_name])
 
 
 def _of(
     name: str, metric: Metric, values: list[float | None], *, is_marked: bool
 ) -> tuple[MetricValue, ...]:
-    found = [value for value in values if value is not None]
-    return median_of(metric.part(name, is_marked=is_marked), found)
+    known_values = [value for value in values if value is not None]
+    return median_of(metric.part(name, is_marked=is_marked), known_values)
 
 
-def _counters(each: list[dict[str, Any]]) -> dict[str, Metric]:
+def _counters(rows_of_name: list[dict[str, Any]]) -> dict[str, Metric]:
     """The benchmark's own counters. A rate is better higher; of others nobody knows."""
-    found = {}
-    for field, value in each[0].items():
+    counters = {}
+    for field, value in rows_of_name[0].items():
         if field not in _FIELDS and field not in _RATES and slug(field) and _is_number(value):
             is_rate = field.endswith(("_per_second", "/s"))
             unit = "1/s" if is_rate else ""
             direction: Direction = "higher" if is_rate else "neutral"
-            found[field] = Metric(slug(field)[:40], field[:40], unit, direction)
-    return found
+            counters[field] = Metric(slug(field)[:40], field[:40], unit, direction)
+    return counters
 
 
 def _is_number(value: Any) -> bool:

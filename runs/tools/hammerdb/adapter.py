@@ -36,7 +36,7 @@ _PROCEDURES = 40
 
 def read(files: Files) -> Reading:
     """Read log, profile and JSON of files of any names. Raises UnreadableOutput."""
-    log, found = _read(files)
+    log, documents = _read(files)
     if not log.known_lines:
         raise UnreadableOutput(
             "not_hammerdb_output",
@@ -57,22 +57,22 @@ def read(files: Files) -> Reading:
     )
     if reading.status == "failed":
         return reading
-    reports = (item for item in found if isinstance(item, dict) and "schema" in item)
+    reports = (item for item in documents if isinstance(item, dict) and "schema" in item)
     return replace(reading, series=counter_series(next(reports, {})))
 
 
 def _read(files: Files) -> tuple[Log, tuple[Any, ...]]:
-    log, found = Log(), []
+    log, documents = Log(), []
     for content in list(files.values())[:_FILES]:
         output = documents_in(text_of(content))
-        found += [document for document in output.found if read_document(document, log)]
+        documents += [document for document in output.found if read_document(document, log)]
         lines = lines_of(output.other_text)
         read_lines(lines.whole, log)
         if is_result(lines.cut):
             read_lines((lines.cut,), log)
         elif lines.cut.strip():
             log.unknown_lines.append(lines.cut)
-    return log, tuple(found)
+    return log, tuple(documents)
 
 
 def _reasons(log: Log) -> Iterator[Reason]:
@@ -111,7 +111,7 @@ def _measurements(log: Log) -> Iterator[MetricValue]:
 
 
 def _levels(log: Log) -> dict[str, Level]:
-    found: dict[str, Level] = {}
+    levels: dict[str, Level] = {}
     for level, name, factor in (
         ("clients", "users", 1),
         ("warehouses", "warehouses", 1),
@@ -120,8 +120,8 @@ def _levels(log: Log) -> dict[str, Level]:
     ):
         value = number(log.values.get(name))
         if value is not None and 0 <= value < 10**9:
-            found[level] = int(value) * factor
-    return found
+            levels[level] = int(value) * factor
+    return levels
 
 
 ADAPTER = Adapter(

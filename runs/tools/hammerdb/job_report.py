@@ -33,9 +33,9 @@ _DONE_AND_TIMED = {"calls", "avg_ms"}
 def read_document(document: Any, log: Log) -> bool:
     """Take what a JSON document says; whether it is one of HammerDB's."""
     if isinstance(document, list) and document and all(isinstance(x, str) for x in document):
-        known = log.known_lines
+        lines_before = log.known_lines
         read_lines(tuple(document), log)
-        return log.known_lines > known
+        return log.known_lines > lines_before
     if part({"document": document}, "document").get("schema") == _SCHEMA:
         _read_report(document, log)
         return True
@@ -80,15 +80,15 @@ def _read_report(report: dict[str, Any], log: Log) -> None:
 
 
 def _read_timing(document: Any, log: Log) -> bool:
-    found = {
+    rows_by_name = {
         name: row
         for name, row in part({"document": document}, "document").items()
         if isinstance(row, dict) and row.keys() >= _DONE_AND_TIMED
     }
-    for name, row in found.items():
+    for name, row in rows_by_name.items():
         _keep_times(name, row, log)
-    log.known_lines += len(found)
-    return bool(found)
+    log.known_lines += len(rows_by_name)
+    return bool(rows_by_name)
 
 
 def _keep_times(name: str | None, row: dict[str, Any], log: Log) -> None:

@@ -149,11 +149,14 @@ def _forget_users(log: Log) -> None:
 def _take_times(text: str, log: Log) -> None:
     if not log.procedure:
         return
-    given = {each["name"].lower(): float(each["value"]) for each in _PROFILE_VALUE.finditer(text)}
+    profile_values = {
+        value_match["name"].lower(): float(value_match["value"])
+        for value_match in _PROFILE_VALUE.finditer(text)
+    }
     if not log.in_summary:
-        calls = log.calls.get(log.procedure, 0.0) + given.get("calls", 0.0)
+        calls = log.calls.get(log.procedure, 0.0) + profile_values.get("calls", 0.0)
         log.calls[log.procedure] = calls
         return
     if log.calls.get(log.procedure):
-        given |= {"calls": log.calls[log.procedure]} if "calls" in given else {}
-    log.profile.setdefault(log.procedure, {}).update(given)
+        profile_values |= {"calls": log.calls[log.procedure]} if "calls" in profile_values else {}
+    log.profile.setdefault(log.procedure, {}).update(profile_values)

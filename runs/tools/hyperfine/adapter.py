@@ -39,9 +39,9 @@ def _is_one(document: Any) -> bool:
 
 def _name(row: dict[str, Any]) -> str:
     """The command; with parameters those, as what parts the commands."""
-    given = part(row, "parameters")
-    if given:
-        return " ".join(f"{name} {value}" for name, value in given.items())
+    parameters = part(row, "parameters")
+    if parameters:
+        return " ".join(f"{name} {value}" for name, value in parameters.items())
     command = row.get("command")
     return command.strip() if isinstance(command, str) else ""
 
@@ -58,21 +58,25 @@ def _reasons(commands: list[dict[str, Any]]) -> Iterator[Reason]:
 
 
 def _values(commands: list[dict[str, Any]]) -> Iterator[MetricValue]:
-    alike = marked(_name(row) for row in commands)
+    marked_names = marked(_name(row) for row in commands)
     for row in commands:
         name = _name(row)
         for field, metric in _FIELDS.items():
-            named = metric if len(commands) == 1 else metric.part(name, is_marked=name in alike)
-            yield from named.of(_median(row) if field == "median" else number(row.get(field)))
+            named_metric = (
+                metric if len(commands) == 1 else metric.part(name, is_marked=name in marked_names)
+            )
+            yield from named_metric.of(
+                _median(row) if field == "median" else number(row.get(field))
+            )
 
 
 def _median(row: dict[str, Any]) -> float | None:
     """The median, which files of 1.5 and older have only in their times."""
-    times = [number(each) for each in row["times"]] if isinstance(row.get("times"), list) else []
-    found = [each for each in times if each is not None]
-    if "median" in row or not found or len(found) < len(times):
+    times = [number(time) for time in row["times"]] if isinstance(row.get("times"), list) else []
+    known_times = [time for time in times if time is not None]
+    if "median" in row or not known_times or len(known_times) < len(times):
         return number(row.get("median"))
-    return statistics.median(found)
+    return statistics.median(known_times)
 
 
 ADAPTER = Adapter(

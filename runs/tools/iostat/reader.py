@@ -58,7 +58,7 @@ def read(text: str) -> HostReading:
             _("No line names the columns of iostat."),
             _("Send what iostat -x 1 printed, with LC_ALL=C."),
         )
-    return of_samples(NAME, [float(place) for place in range(1, len(reports))], reports[1:])
+    return of_samples(NAME, [float(second) for second in range(1, len(reports))], reports[1:])
 
 
 def _of_json(text: str) -> Iterator[Row]:
@@ -68,15 +68,15 @@ def _of_json(text: str) -> Iterator[Row]:
         return
     for host in rows(part(document, "sysstat"), "hosts")[:1]:
         for report in rows(host, "statistics"):
-            found = dict(processor(part(report, "avg-cpu")))
+            row = dict(processor(part(report, "avg-cpu")))
             for disk in rows(report, "disk"):
-                found |= _disk(str(disk.get("disk_device", "")), disk)
-            yield found
+                row |= _disk(str(disk.get("disk_device", "")), disk)
+            yield row
 
 
 def _of_text(text: str) -> Iterator[Row]:
     """Each report begins with the line of the processors, or, with -d, of the devices."""
-    found: Row = {}
+    row: Row = {}
     header: list[str] = []
     begins, is_last = "", False
     for line in text.splitlines():
@@ -88,16 +88,16 @@ def _of_text(text: str) -> Iterator[Row]:
             header = []
         elif cells[0] in ("avg-cpu:", *_DEVICE):
             begins = begins or cells[0]
-            if cells[0] == begins and found:
-                yield found
-                found = {}
-            header = [each.strip("%") for each in cells]
+            if cells[0] == begins and row:
+                yield row
+                row = {}
+            header = [cell.strip("%") for cell in cells]
         elif header and header[0] == "avg-cpu:" and len(cells) == len(header) - 1:
-            found |= dict(processor(dict(zip(header[1:], map(_plain, cells), strict=True))))
+            row |= dict(processor(dict(zip(header[1:], map(_plain, cells), strict=True))))
         elif header and len(cells) == len(header):
-            found |= _disk(cells[0], dict(zip(header[1:], map(_plain, cells[1:]), strict=True)))
-    if found:
-        yield found
+            row |= _disk(cells[0], dict(zip(header[1:], map(_plain, cells[1:]), strict=True)))
+    if row:
+        yield row
 
 
 def _plain(cell: str) -> str:
@@ -127,15 +127,15 @@ def _disks(line: str) -> list[str]:
 
 
 def _bsd_row(cells: Mapping[int, str], header: Sequence[str], devices: Sequence[str]) -> Row:
-    found: Row = {}
-    rates = [place for place, name in enumerate(header) if name == "MB/s"]
-    for place, device in zip(rates, devices, strict=False):
-        found[device_column("disk_transfer", device)] = (number(cells[place]) or 0.0) * 1024
-    for place, name in enumerate(header):
+    row: Row = {}
+    rates = [index for index, name in enumerate(header) if name == "MB/s"]
+    for index, device in zip(rates, devices, strict=False):
+        row[device_column("disk_transfer", device)] = (number(cells[index]) or 0.0) * 1024
+    for index, name in enumerate(header):
         column = "cpu_idle" if name == "id" else _BSD.get(name)
-        if column and (value := number(cells[place])) is not None:
-            found[column] = found.get(column, 0.0) + value
-    return found
+        if column and (value := number(cells[index])) is not None:
+            row[column] = row.get(column, 0.0) + value
+    return row
 
 
 def _is_time(line: str) -> bool:
@@ -146,11 +146,11 @@ def _is_time(line: str) -> bool:
     return True
 
 
-def _disk(device: str, given: Mapping[str, Any]) -> Row:
-    found = {}
+def _disk(device: str, statistics: Mapping[str, Any]) -> Row:
+    row = {}
     for name, keys in _DISK.items():
         for key, factor in keys:
-            value = number(given.get(key))
+            value = number(statistics.get(key))
             if value is not None:
-                found[device_column(name, device)] = value * factor
-    return found
+                row[device_column(name, device)] = value * factor
+    return row

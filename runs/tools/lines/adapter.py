@@ -39,8 +39,8 @@ _MEANT = re.compile(
 def read(files: Files) -> Reading:
     """Read lines such as `wal_size=81 MiB lower` among others. Raises UnreadableOutput."""
     lines = lines_of(output_of(files))
-    found = [(line, _LINE.fullmatch(line.strip())) for line in lines.whole]
-    matches = [match for _line, match in found if match]
+    lines_and_matches = [(line, _LINE.fullmatch(line.strip())) for line in lines.whole]
+    matches = [match for _line, match in lines_and_matches if match]
     if not matches and _LINE.fullmatch(lines.cut.strip()):
         raise UnreadableOutput(
             "cut",
@@ -60,7 +60,7 @@ def read(files: Files) -> Reading:
             _("No number: %(line)s (write 1203.5 ms, no comma)"),
             line=line.strip()[:100],
         )
-        for line, match in found
+        for line, match in lines_and_matches
         if match is None and _is_meant(line.strip())
     ][:5]
     reasons += [Reason("cut", _("The last line has no end."))] if lines.cut else []
@@ -69,13 +69,15 @@ def read(files: Files) -> Reading:
         tool_name="lines",
         reasons=tuple(reasons),
         measurements=() if reasons else tuple(values),
-        unknown_lines=shown(line for line, match in found if match is None),
+        unknown_lines=shown(line for line, match in lines_and_matches if match is None),
     )
 
 
 def _is_meant(line: str) -> bool:
-    found = _MEANT.match(line)
-    return bool(found and (not found["unit"] or units.is_never_negative(found["unit"])))
+    meant_match = _MEANT.match(line)
+    return bool(
+        meant_match and (not meant_match["unit"] or units.is_never_negative(meant_match["unit"]))
+    )
 
 
 def _values(matches: list[re.Match[str]]) -> tuple[list[MetricValue], list[Reason]]:

@@ -40,7 +40,10 @@ def _table(text: str) -> str:
     for host in rows(part(document, "sysstat"), "hosts")[:1]:
         for sample in rows(host, "statistics"):
             for load in rows(sample, "cpu-load"):
-                at, names = str(sample.get("timestamp", "")), [key for key in load if key != "cpu"]
-                lines.append(" ".join([at, "CPU", *(f"%{name}" for name in names)]))
-                lines.append(" ".join([at, *(str(load[key]) for key in ("cpu", *names))]))
+                time_text, names = (
+                    str(sample.get("timestamp", "")),
+                    [key for key in load if key != "cpu"],
+                )
+                lines.append(" ".join([time_text, "CPU", *(f"%{name}" for name in names)]))
+                lines.append(" ".join([time_text, *(str(load[key]) for key in ("cpu", *names))]))
     return "\n".join(lines)

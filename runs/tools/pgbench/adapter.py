@@ -43,14 +43,14 @@ _LONGEST = 100
 def workload_of(result: PgbenchResult) -> dict[str, Level]:
     """Return what is known of it."""
     has_rate = result.schedule_lag_average_ms is not None
-    found: dict[str, Level | None] = {
+    level_values: dict[str, Level | None] = {
         "script": _script(result),
         "query_mode": result.query_mode,
         "connection": _CONNECTIONS.get(result.reconnects),
         "rate": None if result.tps is None else LIMITED if has_rate else 0,
         "max_tries": result.maximum_tries or (1 if result.tps is not None else None),
     }
-    return {name: value for name, value in found.items() if value is not None}
+    return {name: value for name, value in level_values.items() if value is not None}
 
 
 def _script(result: PgbenchResult) -> str | None:
@@ -96,7 +96,7 @@ def of_result(result: PgbenchResult) -> Iterator[MetricValue]:
         yield from _of_statement(number, statement)
 
 
-def _figures(result: PgbenchResult | ScriptResult, part: str = "") -> Iterator[MetricValue]:
+def _figures(result: PgbenchResult | ScriptResult, part_name: str = "") -> Iterator[MetricValue]:
     """What the run and each of its scripts have."""
     for metric, value in (
         (known_metrics.TPS, result.tps),
@@ -111,12 +111,12 @@ def _figures(result: PgbenchResult | ScriptResult, part: str = "") -> Iterator[M
         (known_metrics.RETRIES, result.retries),
         (known_metrics.SKIPPED, result.skipped),
     ):
-        yield from (metric.part(part) if part else metric).of(value)
+        yield from (metric.part(part_name) if part_name else metric).of(value)
 
 
 def _of_statement(number: int, statement: StatementResult) -> Iterator[MetricValue]:
-    place = f"statement_{statement.script}_{number}_{slug(statement.text)}"
-    name, text = place[:_LONGEST_STATEMENT_NAME].strip("_"), statement.text[:150]
+    full_name = f"statement_{statement.script}_{number}_{slug(statement.text)}"
+    name, text = full_name[:_LONGEST_STATEMENT_NAME].strip("_"), statement.text[:150]
     # Failures and retries of the complete run have a direction; these say where they come from.
     for metric, value in (
         (known_metrics.LATENCY, statement.latency_ms),
@@ -140,16 +140,16 @@ def progress_series(points: tuple[ProgressPoint, ...]) -> tuple[SeriesData, ...]
         (known_metrics.FAILED, [point.failed for point in points]),
         (known_metrics.SKIPPED, [point.skipped for point in points]),
     )
-    found: list[SeriesData] = []
+    series: list[SeriesData] = []
     for metric, values in columns:
         placed = [(time - shift, value) for time, value in zip(seconds, values, strict=True)]
-        found += regular(metric, placed, interval=interval)
-    return tuple(found)
+        series += regular(metric, placed, interval=interval)
+    return tuple(series)
 
 
 def levels(result: PgbenchResult) -> dict[str, Level]:
     """Return what was run."""
-    found = {
+    level_values = {
         "clients": result.clients,
         "threads": result.threads,
         "scale": result.scale,
@@ -158,17 +158,17 @@ def levels(result: PgbenchResult) -> dict[str, Level]:
         "partitions": result.partitions,
         "latency_limit": result.latency_limit_ms,
     }
-    return {name: value for name, value in found.items() if value is not None}
+    return {name: value for name, value in level_values.items() if value is not None}
 
 
 def labels(result: PgbenchResult) -> dict[str, str]:
     """Return what else the tool says of the run."""
-    found = {
+    label_values = {
         "transaction_type": result.transaction_type,
         "query_mode": result.query_mode,
         "partition_method": result.partition_method,
     }
-    return {name: value for name, value in found.items() if value}
+    return {name: value for name, value in label_values.items() if value}
 
 
 _OTHER_USE = re.compile(

@@ -53,7 +53,9 @@ class Connection:
         if (client_version or 0) >= versions.USER_TIMEOUT:
             # What was sent and never acknowledged: probes come only where nothing was sent.
             words["tcp_user_timeout"] = self.silence_s * 1000
-        return " ".join([f"dbname='{name}'", *(f"{word}={each}" for word, each in words.items())])
+        return " ".join(
+            [f"dbname='{name}'", *(f"{word}={value_text}" for word, value_text in words.items())]
+        )
 
 
 @dataclass(frozen=True)
@@ -172,10 +174,10 @@ def threads_for(clients: int, client_version: int) -> int:
     To 9.5 the number has to divide that of the clients, so that the next lower one that does is
     taken.
     """
-    wanted = max(1, clients // 2)
+    number_of_threads = max(1, clients // 2)
     if client_version >= versions.ANY_THREADS:
-        return wanted
-    return next(count for count in range(wanted, 0, -1) if clients % count == 0)
+        return number_of_threads
+    return next(count for count in range(number_of_threads, 0, -1) if clients % count == 0)
 
 
 def _mode_and_variables(query_mode: str, variables: Mapping[str, str]) -> list[str]:
@@ -211,10 +213,12 @@ def _scripts(client_version: int, scripts: Sequence[Script]) -> list[str]:
         raise UnsupportedByToolError("A run needs a script with a weight above 0.")
     if client_version >= versions.SCRIPT_WEIGHTS:
         # The weight is always given, because the tool takes the last @ of a path for its mark.
-        return [part for script in scripts for part in ("-f", f"{script.path}@{script.weight}")]
+        return [
+            argument for script in scripts for argument in ("-f", f"{script.path}@{script.weight}")
+        ]
     if len({script.weight for script in scripts}) > 1:
         require(client_version, versions.SCRIPT_WEIGHTS, "Scripts of different weights")
-    return [part for script in scripts for part in ("-f", script.path)]
+    return [argument for script in scripts for argument in ("-f", script.path)]
 
 
 def _pgbench(bindir: str) -> str:
@@ -255,9 +259,9 @@ def read_init_options(text: str) -> tuple[InitOption, ...]:
 
 def init_options_for_tool(text: str, client_version: int) -> tuple[str, ...]:
     """The same for one pgbench. Raises UnsupportedByToolError if it is too old for one."""
-    for each in (options := read_init_options(text)):
-        require(client_version, each.since, each.text.partition("=")[0])
-    return tuple(each.text for each in options)
+    for init_option in (options := read_init_options(text)):
+        require(client_version, init_option.since, init_option.text.partition("=")[0])
+    return tuple(init_option.text for init_option in options)
 
 
 def _option(word: str) -> InitOption:

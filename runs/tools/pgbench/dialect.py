@@ -53,25 +53,25 @@ def for_tool(script_text: str, client_version: int) -> str:
 
 
 def _require_known(token: Token, client_version: int, *, begins_line: bool) -> None:
-    found = _COMMAND.match(token.text)
-    command = found[1].lower() if found else ""
+    command_match = _COMMAND.match(token.text)
+    command = command_match[1].lower() if command_match else ""
     _require_since(_COMMANDS_SINCE, command, f"\\{command}", token.line, client_version)
     if not begins_line:
-        what = f"Line {token.line}: A command behind something else on its line"
-        require(client_version, versions.RANDOM_FUNCTIONS, what)
+        usage = f"Line {token.line}: A command behind something else on its line"
+        require(client_version, versions.RANDOM_FUNCTIONS, usage)
     if "\n" in token.text:
-        what = f"Line {token.line}: A command over several lines"
-        require(client_version, versions.CONTINUED_COMMANDS, what)
+        usage = f"Line {token.line}: A command over several lines"
+        require(client_version, versions.CONTINUED_COMMANDS, usage)
     for call in _CALL.finditer(token.text) if command in {"set", "if", "elif"} else ():
         name = call[1].lower()
         _require_since(_FUNCTIONS_SINCE, name, f"{name}()", token.line, client_version)
 
 
 def _require_since(
-    since: dict[str, int], name: str, what: str, number: int, client_version: int
+    since: dict[str, int], name: str, usage: str, number: int, client_version: int
 ) -> None:
     if name in since:
-        require(client_version, since[name], f"Line {number}: {what}")
+        require(client_version, since[name], f"Line {number}: {usage}")
 
 
 def _old_lines(lines: list[str], client_version: int) -> Iterator[str]:
@@ -138,8 +138,8 @@ def _old_set(name: str, expression: str, number: int, client_version: int) -> st
     if _OPERAND.fullmatch(expression):
         return f"\\set {name} {expression}"
     if _WHOLE_NUMBERS.fullmatch(expression):
-        what = f"Line {number}: An expression of more than one operation ({expression})"
-        require(client_version, versions.EXPRESSIONS, what)
+        usage = f"Line {number}: An expression of more than one operation ({expression})"
+        require(client_version, versions.EXPRESSIONS, usage)
         return f"\\set {name} {expression}"
     raise UnsupportedByToolError(
         f"Line {number}: pgbench {version_text(client_version)} cannot compute {expression!r}; "

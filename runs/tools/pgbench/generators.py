@@ -50,7 +50,7 @@ def _words(text: str) -> Iterator[str]:
 
 def plans(printed: str) -> list[dict[str, Any]]:
     """The plans among pgbench's messages: `statement` and `plan`, in EXPLAIN's format JSON."""
-    found, lines = [], list[str]()
+    plans_found, lines = [], list[str]()
     for line in printed.splitlines():
         if line == "{":
             lines = [line]
@@ -58,13 +58,13 @@ def plans(printed: str) -> list[dict[str, Any]]:
             lines.append(line)
         if line == "}" and lines:
             try:
-                whole = foreign_json.loads("\n".join(lines))
+                plan = foreign_json.loads("\n".join(lines))
             except ValueError:
                 break
-            statement = _QUERY.sub("", str(whole.pop("Query Text", "")))
-            found.append({"statement": statement, **whole})
+            statement = _QUERY.sub("", str(plan.pop("Query Text", "")))
+            plans_found.append({"statement": statement, **plan})
             lines = []
-    return found
+    return plans_found
 
 
 T = TypeVar("T", int, float)
@@ -113,10 +113,10 @@ def _together(points: Sequence[ProgressPoint]) -> ProgressPoint:
 
 
 def _sum(values: Iterable[T | None]) -> T | None:
-    known = list(values)
-    if not known or any(value is None for value in known):
+    value_list = list(values)
+    if not value_list or any(value is None for value in value_list):
         return None
-    return sum(value for value in known if value is not None)
+    return sum(value for value in value_list if value is not None)
 
 
 def _weighted(values: Sequence[float | None], weights: Sequence[float]) -> float | None:
@@ -142,5 +142,5 @@ def _stddev(
 
 
 def _greatest(results: Sequence[PgbenchResult]) -> float | None:
-    known = [result.initial_connection_time_ms for result in results]
-    return max((value for value in known if value is not None), default=None)
+    connection_times = [result.initial_connection_time_ms for result in results]
+    return max((value for value in connection_times if value is not None), default=None)

@@ -102,7 +102,7 @@ def together(histograms: Iterable[Histogram]) -> Histogram:
 
 
 def _row(line: str) -> Iterator[tuple[tuple[int, int], int]]:
-    first, width, *numbers = map(int, line.split())
-    for place, number in enumerate(numbers):
+    start, width, *numbers = map(int, line.split())
+    for index, number in enumerate(numbers):
         if number:
-            yield (first + place * width, width), number
+            yield (start + index * width, width), number

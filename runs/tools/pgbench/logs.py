@@ -66,7 +66,7 @@ class AggregatedLog:
     @property
     def writers(self) -> int:
         """How many threads' logs these are: each writes a line for an interval."""
-        return max((found.writers for found in self.intervals.values()), default=0)
+        return max((interval.writers for interval in self.intervals.values()), default=0)
 
 
 def is_aggregated_line(line: bytes) -> bool:
@@ -78,8 +78,8 @@ def read_aggregated_log(files: Mapping[str, bytes]) -> AggregatedLog:
     """Read the logs of all threads of a run."""
     log = AggregatedLog()
     for content in files.values():
-        *whole, cut = content.split(b"\n")
-        for line in whole:
+        *whole_lines, cut = content.split(b"\n")
+        for line in whole_lines:
             _take(line.removesuffix(b"\r"), log)
         _report([cut], log)
     return log
@@ -179,8 +179,8 @@ def _ms(log: TransactionLog, percent: float) -> float | None:
 
 def _difference(log: TransactionLog, result: PgbenchResult) -> Reason | None:
     """Say why the log does not have the transactions of the summary; None if it does."""
-    whole, number = result.transactions_processed, log.latencies.count
-    if whole is None:
+    transactions, number = result.transactions_processed, log.latencies.count
+    if transactions is None:
         text = _("Without a summary the log may be incomplete; its rates were left out.")
         return Reason("log_differs", text)
     if log.misplaced:
@@ -190,7 +190,11 @@ def _difference(log: TransactionLog, result: PgbenchResult) -> Reason | None:
         "The log holds %(number)s of the %(all)s transactions "
         "(a thread's log may be missing, or it is a sample): its rates were left out."
     )
-    return Reason("log_differs", text, number=number, all=whole) if number != whole else None
+    return (
+        Reason("log_differs", text, number=number, all=transactions)
+        if number != transactions
+        else None
+    )
 
 
 def _per_second(log: TransactionLog) -> tuple[SeriesData, ...]:
@@ -241,11 +245,11 @@ def _intervals(log: AggregatedLog) -> tuple[SeriesData, ...]:
     latencies: list[tuple[float, float | None]] = []
     longest: list[tuple[float, float | None]] = []
     for start in starts[1:]:
-        found, end = log.intervals[start], start - starts[0] + interval
-        count = found.transactions
+        interval_found, end = log.intervals[start], start - starts[0] + interval
+        count = interval_found.transactions
         rates.append((end, count / interval))
-        latencies.append((end, found.latency_sum / count / _US_PER_MS if count else None))
-        longest.append((end, found.latency_maximum / _US_PER_MS if count else None))
+        latencies.append((end, interval_found.latency_sum / count / _US_PER_MS if count else None))
+        longest.append((end, interval_found.latency_maximum / _US_PER_MS if count else None))
     return (
         *regular(known_metrics.TPS, rates, interval=interval),
         *regular(known_metrics.LATENCY, latencies, interval=interval),

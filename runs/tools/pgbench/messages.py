@@ -79,11 +79,11 @@ def without_skipped(
     where it is the last one and the text ends within its line (`is_cut`).
     """
     limited = is_limited or any(point.skipped is not None for point in points)
-    last = points[-1] if points and is_cut else None
+    last_point = points[-1] if points and is_cut else None
     return tuple(
         replace(point, tps=None, latency_ms=None, stddev_ms=None, lag_ms=None)
         if point.failed is None
-        and (point.skipped or (point.skipped is None and (limited or point is last)))
+        and (point.skipped or (point.skipped is None and (limited or point is last_point)))
         else point
         for point in points
     )
@@ -147,10 +147,10 @@ def read_messages(lines: Iterable[str]) -> Messages:
     """Sort the lines of standard error."""
     messages = Messages()
     for line in lines:
-        points, rest = take_progress(line)
+        points, text_left = take_progress(line)
         messages.progress += points
-        if rest.strip():
-            _sort(rest, messages)
+        if text_left.strip():
+            _sort(text_left, messages)
     return messages
 
 

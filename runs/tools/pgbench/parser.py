@@ -142,12 +142,12 @@ def _in_output(
 def _against_expected(settings: Settings, expected: Expected) -> Iterator[Problem]:
     clients = _("The run was of %(found)s clients, not of %(wanted)s as asked for.")
     seconds = _("The run was of %(found)s seconds, not of %(wanted)s as asked for.")
-    for code, text, found, wanted in (
+    for code, text, actual, expected_value in (
         ("clients_differ", clients, settings.clients, expected.clients),
         ("duration_differs", seconds, settings.duration_s, expected.duration_s),
     ):
-        if found is not None and wanted is not None and found != wanted:
-            yield Problem(code, text, found=f"{found:g}", wanted=f"{wanted:g}")
+        if actual is not None and expected_value is not None and actual != expected_value:
+            yield Problem(code, text, found=f"{actual:g}", wanted=f"{expected_value:g}")
 
 
 def _in_transactions(settings: Settings, figures: Figures) -> Iterator[Problem]:
@@ -164,16 +164,16 @@ def _in_time(settings: Settings, figures: Figures, expected: Expected) -> Iterat
     duration = expected.duration_s if settings.duration_s is None else settings.duration_s
     if not duration:
         return
-    known = (expected.elapsed_s, _covered_seconds(figures))
-    seconds = min((time for time in known if time is not None), default=duration)
+    known_times = (expected.elapsed_s, _covered_seconds(figures))
+    seconds = min((time for time in known_times if time is not None), default=duration)
     if seconds < duration * _COVERED_SHARE - _early_end_allowed(settings, figures):
         message = _("The run took %(seconds)s s of its %(all)s s; its figures cover no more.")
         yield Problem("ended_early", message, seconds=f"{seconds:.1f}", all=f"{duration:g}")
     elapsed = expected.elapsed_s
     if elapsed is not None and elapsed > duration * _OVERRUN_SHARE + _OVERRUN_SLACK_S:
         message = _("The run took %(seconds)s s instead of %(wanted)s s.")
-        took, wanted = f"{elapsed:.1f}", f"{duration:g}"
-        yield Problem("overran", message, note=True, seconds=took, wanted=wanted)
+        took, duration_text = f"{elapsed:.1f}", f"{duration:g}"
+        yield Problem("overran", message, note=True, seconds=took, wanted=duration_text)
 
 
 def _in_latency(settings: Settings, figures: Figures) -> Iterator[Problem]:

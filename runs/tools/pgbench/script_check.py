@@ -53,17 +53,17 @@ def check(
     scripts: Sequence[GivenScript], variables: Mapping[str, str], *, allows_shell: bool = False
 ) -> list[Fault]:
     """Everything that is wrong with the scripts of one workload; of a line each fault once."""
-    found = list(_as_a_whole(scripts, variables))
+    faults = list(_as_a_whole(scripts, variables))
     for script in scripts:
         if not 1 <= script.weight <= MOST_WEIGHT:
-            found.append(Fault(script.name, 0, "bad_weight", str(script.weight)))
+            faults.append(Fault(script.name, 0, "bad_weight", str(script.weight)))
         if len(script.text) > MOST_CHARACTERS:
-            found.append(Fault(script.name, 0, "too_long", str(MOST_CHARACTERS)))
+            faults.append(Fault(script.name, 0, "too_long", str(MOST_CHARACTERS)))
             continue
-        found += _lines(script, set(variables))
+        faults += _lines(script, set(variables))
         if not allows_shell:
-            found += _shells(script)
-    return list(dict.fromkeys(found))
+            faults += _shells(script)
+    return list(dict.fromkeys(faults))
 
 
 def _as_a_whole(scripts: Sequence[GivenScript], variables: Mapping[str, str]) -> Iterator[Fault]:
@@ -85,13 +85,13 @@ def _shells(script: GivenScript) -> Iterator[Fault]:
     pgbench takes them within a line too, and skips blanks after the backslash.
     """
     line, end = 1, 0
-    for found in _SHELL.finditer(script.text):
-        before = script.text[end : found.start()]
+    for shell_match in _SHELL.finditer(script.text):
+        before = script.text[end : shell_match.start()]
         start = before.find("\\", len(before.rstrip(_BLANKS)))
         if start >= 0:
             begun = line + before.count("\n", 0, start)
-            yield Fault(script.name, begun, "shell", f"\\{found[0]}")
-        line, end = line + before.count("\n"), found.end()
+            yield Fault(script.name, begun, "shell", f"\\{shell_match[0]}")
+        line, end = line + before.count("\n"), shell_match.end()
 
 
 def _lines(script: GivenScript, defined: set[str]) -> Iterator[Fault]:
@@ -100,26 +100,26 @@ def _lines(script: GivenScript, defined: set[str]) -> Iterator[Fault]:
     # \\gset and \\aset define what the server's columns are called.
     knows_names = not re.search(r"\\\s*+[ag]set", script.text, re.IGNORECASE)
     for run in _runs(script.text):
-        first = run[0]
+        first_token = run[0]
         faults: Iterator[tuple[str, str]] = iter(())
-        if first.kind == "meta":
+        if first_token.kind == "meta":
             faults = chain(
-                _meta(first, conditions, is_behind_sql=is_behind_sql),
-                pipeline.faults(first, is_sure=not conditions.is_open),
+                _meta(first_token, conditions, is_behind_sql=is_behind_sql),
+                pipeline.faults(first_token, is_sure=not conditions.is_open),
             )
-        elif first.is_open:
-            faults = iter((("quote_open", first.text[:20]),))
+        elif first_token.is_open:
+            faults = iter((("quote_open", first_token.text[:20]),))
         else:
             is_behind_sql = True
             has_sql = has_sql or any(token.kind not in NO_SQL for token in run)
         for code, word in faults:
-            yield Fault(script.name, first.line, code, word)
+            yield Fault(script.name, first_token.line, code, word)
         for line, name in _used(run) if knows_names else ():
             if name not in defined | AUTOMATIC:
                 yield Fault(script.name, line, "variable_missing", name)
-        if first.kind == "meta":
+        if first_token.kind == "meta":
             is_behind_sql = False
-            defined |= _set_by(first)
+            defined |= _set_by(first_token)
     yield from (Fault(script.name, line, "condition_open") for line in conditions.open_lines)
     if pipeline.line:
         yield Fault(script.name, pipeline.line, "pipeline_open")
@@ -158,17 +158,17 @@ def _used(run: Sequence[Token]) -> Iterator[tuple[int, str]]:
     text = "".join(
         "\n" * token.text.count("\n") if token.kind == "comment" else token.text for token in run
     )
-    line, at = run[0].line, 0
-    for found in _USED.finditer(text):
-        line, at = line + text.count("\n", at, found.start()), found.start()
-        yield line, found[1]
+    line, offset = run[0].line, 0
+    for use_match in _USED.finditer(text):
+        line, offset = line + text.count("\n", offset, use_match.start()), use_match.start()
+        yield line, use_match[1]
 
 
 def _set_by(meta: Token) -> set[str]:
-    found = _META.fullmatch(meta.text)
-    if found is None or found["command"].lower() not in _SETTING:
+    command_match = _META.fullmatch(meta.text)
+    if command_match is None or command_match["command"].lower() not in _SETTING:
         return set()
-    name = _FIRST_NAME.match(found["rest"])
+    name = _FIRST_NAME.match(command_match["rest"])
     return {name[1]} if name else set()
 
 
@@ -188,7 +188,7 @@ class _Conditions:
 
     @property
     def open_lines(self) -> list[int]:
-        return [each.line for each in self._open]
+        return [condition.line for condition in self._open]
 
     def takes(self, command: str, line: int) -> bool:
         """Whether the command may stand here."""
@@ -216,8 +216,8 @@ class _Pipeline:
 
     def faults(self, token: Token, *, is_sure: bool) -> Iterator[tuple[str, str]]:
         """(code, word) of a command that pgbench aborts at."""
-        found = _META.fullmatch(token.text)
-        command = found["command"].lower() if found else ""
+        command_match = _META.fullmatch(token.text)
+        command = command_match["command"].lower() if command_match else ""
         if command not in _OF_PIPELINES:
             return
         self._is_known &= is_sure
@@ -238,37 +238,37 @@ class _Pipeline:
 def _meta(
     token: Token, conditions: _Conditions, *, is_behind_sql: bool
 ) -> Iterator[tuple[str, str]]:
-    found = _META.fullmatch(token.text)
-    command = found["command"].lower() if found else ""
-    rest = found["rest"] if found else ""
-    words = _CONTINUED.sub(" ", rest).split()
-    shown = " ".join(words)
+    command_match = _META.fullmatch(token.text)
+    command = command_match["command"].lower() if command_match else ""
+    argument_text = command_match["rest"] if command_match else ""
+    words = _CONTINUED.sub(" ", argument_text).split()
+    command_text = " ".join(words)
     if not command:
         return
     if command == "setrandom":
-        yield "setrandom", shown
+        yield "setrandom", command_text
     elif command not in _COMMANDS:
-        yield "unknown_command", f"\\{found['command'] if found else ''}"
+        yield "unknown_command", f"\\{command_match['command'] if command_match else ''}"
     elif command == "set":
-        yield from _set(rest, shown)
-    elif command == "sleep" and not _SLEEP.fullmatch(shown):
-        yield "bad_sleep", shown
+        yield from _set(argument_text, command_text)
+    elif command == "sleep" and not _SLEEP.fullmatch(command_text):
+        yield "bad_sleep", command_text
     elif command in {"if", "elif"}:
-        yield from [("no_condition", f"\\{command}")] if not words else _expression(rest)
+        yield from [("no_condition", f"\\{command}")] if not words else _expression(argument_text)
     elif command in {"gset", "aset"} and not is_behind_sql:
         yield "no_statement", f"\\{command}"
     elif len(words) > _MOST_WORDS.get(command, len(words)):
-        yield "unexpected_words", shown
+        yield "unexpected_words", command_text
     if command in _CONDITIONS and not conditions.takes(command, token.line):
         yield "condition_without_if", f"\\{command}"
 
 
-def _set(rest: str, shown: str) -> Iterator[tuple[str, str]]:
-    found = _SET.fullmatch(rest)
-    if found is None or not _CONTINUED.sub(" ", found["expression"]).strip():
-        yield "bad_set", shown
+def _set(argument_text: str, command_text: str) -> Iterator[tuple[str, str]]:
+    set_match = _SET.fullmatch(argument_text)
+    if set_match is None or not _CONTINUED.sub(" ", set_match["expression"]).strip():
+        yield "bad_set", command_text
     else:
-        yield from _expression(found["expression"])
+        yield from _expression(set_match["expression"])
 
 
 def _expression(text: str) -> Iterator[tuple[str, str]]:

@@ -42,24 +42,24 @@ class Token:
 
 def tokens(text: str) -> Iterator[Token]:
     """All of a script: its kinds are the groups of `_TOKEN`."""
-    at, line = 0, 1
-    while (found := _TOKEN.match(text, at)) is not None:
-        kind = "literal" if found["literal"] is not None else str(found.lastgroup)
-        at = found.end()
-        if found["comment"] == "/*":
-            at = _end_of_comment(text, at)
-        whole = text[found.start() : at]
-        yield Token(kind, whole, line, any(found[name] is not None for name in _OPEN))
-        line += whole.count("\n")
+    offset, line = 0, 1
+    while (token_match := _TOKEN.match(text, offset)) is not None:
+        kind = "literal" if token_match["literal"] is not None else str(token_match.lastgroup)
+        offset = token_match.end()
+        if token_match["comment"] == "/*":
+            offset = _end_of_comment(text, offset)
+        token_text = text[token_match.start() : offset]
+        yield Token(kind, token_text, line, any(token_match[name] is not None for name in _OPEN))
+        line += token_text.count("\n")
 
 
 def _end_of_comment(text: str, begin: int) -> int:
     """Where a comment ends; comments of SQL contain comments."""
     depth = 1
-    for found in _COMMENT.finditer(text, begin):
-        depth += 1 if found[0] == "/*" else -1
+    for comment_match in _COMMENT.finditer(text, begin):
+        depth += 1 if comment_match[0] == "/*" else -1
         if depth == 0:
-            return found.end()
+            return comment_match.end()
     return len(text)
 
 
@@ -103,7 +103,7 @@ _PIPELINE = re.compile(r"\\\s*+startpipeline\b", re.IGNORECASE)
 
 def has_pipeline(text: str) -> bool:
     """Whether the script has a pipeline, which the simple protocol has not."""
-    return any(each.kind == "meta" and _PIPELINE.match(each.text) for each in tokens(text))
+    return any(token.kind == "meta" and _PIPELINE.match(token.text) for token in tokens(text))
 
 
 # Expressions of \set and \if.
@@ -146,22 +146,22 @@ class _Expression:
 
     def _next(self) -> None:
         blanks = _BLANKS.match(self.text, self.at)
-        found = _WORD.match(self.text, blanks.end() if blanks else self.at)
-        if found is None:
+        word_match = _WORD.match(self.text, blanks.end() if blanks else self.at)
+        if word_match is None:
             raise BadExpressionError(self.text[self.at :].strip() or self.text.strip())
-        self.begin, self.at = self.at, found.end()
-        self.kind = str(found.lastgroup)
-        self.word = found[self.kind]
+        self.begin, self.at = self.at, word_match.end()
+        self.kind = str(word_match.lastgroup)
+        self.word = word_match[self.kind]
         if self.kind == "name":
             self.word = self.word.lower()
         elif self.kind == "number" and self.word.isdigit():
             value = int(self.word[:30])
             # What comes before is looked at for this number alone: a text may have thousands.
-            if value > _MOST or (value == _MOST and not self._is_behind_minus(found.start())):
+            if value > _MOST or (value == _MOST and not self._is_behind_minus(word_match.start())):
                 self._refuse()
 
-    def _is_behind_minus(self, place: int) -> bool:
-        return self.text[:place].rstrip().endswith("-")
+    def _is_behind_minus(self, position: int) -> bool:
+        return self.text[:position].rstrip().endswith("-")
 
     def _refuse(self) -> None:
         raise BadExpressionError(self.text[self.begin :].strip() or self.text.strip())

@@ -162,13 +162,13 @@ class Summary:
 def read_summary(stdout: str) -> Summary:
     """Read standard output."""
     summary = Summary()
-    *lines, last = stdout.split("\n")
+    *lines, last_line = stdout.split("\n")
     for line in lines:
         _read_line(line.removesuffix("\r"), summary)
-    if _ENDS_WHOLE.fullmatch(last):
-        _read_line(last, summary)
-    elif last.strip():
-        summary.cut_line = last
+    if _ENDS_WHOLE.fullmatch(last_line):
+        _read_line(last_line, summary)
+    elif last_line.strip():
+        summary.cut_line = last_line
     return summary
 
 
@@ -197,6 +197,6 @@ def _match(patterns: tuple[re.Pattern[str], ...], line: str) -> Values | None:
     return None
 
 
-def _keep(new: Values, values: Values, summary: Summary) -> None:
-    summary.repeated |= not values.keys().isdisjoint(new)
-    values.update(new)
+def _keep(new_values: Values, values: Values, summary: Summary) -> None:
+    summary.repeated |= not values.keys().isdisjoint(new_values)
+    values.update(new_values)

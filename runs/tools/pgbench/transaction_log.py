@@ -121,8 +121,8 @@ def _width(data: NDArray[np.uint8]) -> int | None:
     if not newlines.size or data[-1] != _NEWLINE:
         return None
     width = separators.size // newlines.size
-    alike = np.array_equal(separators[width - 1 :: width], newlines)
-    return width if alike and (np.diff(separators, prepend=-1) > 1).all() else None
+    is_regular = np.array_equal(separators[width - 1 :: width], newlines)
+    return width if is_regular and (np.diff(separators, prepend=-1) > 1).all() else None
 
 
 BLOCK_BYTES = 1 << 18
@@ -145,14 +145,14 @@ class PerSecond:
 
     def add(self, seconds: NDArray[np.int64], latency: NDArray[np.int64]) -> None:
         """Count transactions by the second in which they ended."""
-        first = int(seconds.min())
+        first_second = int(seconds.min())
         size = int(seconds.max()) + 1
         if size > self.transactions.size:
-            more = max(size, 2 * self.transactions.size) - self.transactions.size
-            self.transactions = np.pad(self.transactions, (0, more))
-            self.latency_sum = np.pad(self.latency_sum, (0, more))
-        self.transactions[first:size] += np.bincount(seconds - first)
-        self.latency_sum[first:size] += np.bincount(seconds - first, weights=latency)
+            further_size = max(size, 2 * self.transactions.size) - self.transactions.size
+            self.transactions = np.pad(self.transactions, (0, further_size))
+            self.latency_sum = np.pad(self.latency_sum, (0, further_size))
+        self.transactions[first_second:size] += np.bincount(seconds - first_second)
+        self.latency_sum[first_second:size] += np.bincount(seconds - first_second, weights=latency)
 
 
 @dataclass
@@ -233,16 +233,16 @@ def _take(block: bytes, log: TransactionLog) -> None:
     if columns is not None:
         log.add(columns)
         return
-    *whole, cut = block.split(b"\n")
+    *whole_lines, cut = block.split(b"\n")
     by_width: dict[int, list[bytes]] = {}
-    for line in (text.removesuffix(b"\r") for text in whole):
+    for line in (text.removesuffix(b"\r") for text in whole_lines):
         if is_transaction_line(line):
             by_width.setdefault(line.count(b" "), []).append(line)
         elif line.strip():
             log.report(line)
     for lines in by_width.values():
-        alike = read_columns(b"\n".join(lines) + b"\n")
-        if alike is not None:
-            log.add(alike)
+        columns_read = read_columns(b"\n".join(lines) + b"\n")
+        if columns_read is not None:
+            log.add(columns_read)
     if cut.strip():
         log.report(cut)

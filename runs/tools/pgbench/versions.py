@@ -24,14 +24,14 @@ def version_text(version: int) -> str:
 
 def release_text(version: int) -> str:
     """Return "9.6.24" for 90624 and "16.14" for 160014."""
-    last = version % 100 if version < 100000 else version % 10000
-    return f"{version_text(version)}.{last}"
+    patch_number = version % 100 if version < 100000 else version % 10000
+    return f"{version_text(version)}.{patch_number}"
 
 
-def require(client_version: int, since: int, what: str) -> None:
-    """Raise UnsupportedByToolError if the tool is older than `what`."""
+def require(client_version: int, since: int, usage: str) -> None:
+    """Raise UnsupportedByToolError if the tool is older than `usage`."""
     if client_version < since:
         raise UnsupportedByToolError(
-            f"{what} needs pgbench {version_text(since)} or later; "
+            f"{usage} needs pgbench {version_text(since)} or later; "
             f"this one is {version_text(client_version)}."
         )

@@ -43,13 +43,13 @@ def _reasons(tests: list[dict[str, Any]]) -> Iterator[Reason]:
 def _values(tests: list[dict[str, Any]]) -> Iterator[MetricValue]:
     names = [_named(row, "name") for row in tests]
     counts = Counter(names)
-    alike = {name for name in names if counts[name] > 1} | marked(names)
+    ambiguous = {name for name in names if counts[name] > 1} | marked(names)
     for row, name in zip(tests, names, strict=True):
         seconds = number(part(row, "stats").get("median"))
         if seconds is not None and name:
-            is_alike = name in alike
-            own = (_named(row, "fullname") or name) if is_alike else name
-            yield from known_metrics.CALL_TIME.part(own, is_marked=is_alike).of(seconds * 1000)
+            is_alike = name in ambiguous
+            own_name = (_named(row, "fullname") or name) if is_alike else name
+            yield from known_metrics.CALL_TIME.part(own_name, is_marked=is_alike).of(seconds * 1000)
 
 
 def _named(row: dict[str, Any], key: str) -> str:

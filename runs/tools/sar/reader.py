@@ -29,8 +29,8 @@ def read(text: str, *, cpus: Collection[int] = ()) -> HostReading:
             return sysstat_tables.read(NAME, _of_sadf(text), _of_table)
         except UnreadableOutput:
             raise _unreadable() from None
-    wanted = {str(number) for number in cpus} or {"all", "-1"}
-    samples = list(_samples(_statistics(text), wanted))
+    wanted_cpus = {str(number) for number in cpus} or {"all", "-1"}
+    samples = list(_samples(_statistics(text), wanted_cpus))
     if not samples:
         return HostReading(NAME, (), {})
     begun, interval = samples[0][0], samples[0][1]
@@ -55,27 +55,27 @@ def _plain(column: str) -> str:
 
 def _of_sadf(text: str) -> str:
     """The lines of `sadf -d` and `sadf -p` as sar has them, each with its heading."""
-    found: list[str] = []
+    lines: list[str] = []
     names: list[str] = []
     for line in text.splitlines():
         if line.startswith("# hostname;"):
             names = line.split(";")[3:]
         elif names and line.count(";") > 3:
-            found += _row(line.split(";")[2], names, line.split(";")[3:])
+            lines += _row(line.split(";")[2], names, line.split(";")[3:])
         elif line.count("\t") == 5:
-            _host, _interval, at, item, name, value = line.split("\t")
+            _host, _interval, time_text, item, name, value = line.split("\t")
             kinds = (kind[0] for _n, kind, keys in _OF_DEVICES if _plain(name) in dict(keys))
             kind = next(kinds, "CPU")
-            found += _row(at, [kind, name], [item, value])
+            lines += _row(time_text, [kind, name], [item, value])
         else:
-            found.append(line)
-    return "\n".join(found)
+            lines.append(line)
+    return "\n".join(lines)
 
 
-def _row(at: str, names: Sequence[str], cells: Sequence[str]) -> list[str]:
+def _row(time_text: str, names: Sequence[str], cells: Sequence[str]) -> list[str]:
     """A heading, known as such by its first column, and a line."""
-    at = at.removesuffix(" UTC")
-    return [f"{at} % {' '.join(names)}", f"{at} 0 {' '.join(cells)}"]
+    time_text = time_text.removesuffix(" UTC")
+    return [f"{time_text} % {' '.join(names)}", f"{time_text} 0 {' '.join(cells)}"]
 
 
 _DISK, _CARD = ("DEV", "disk-device"), ("IFACE", "iface")
@@ -90,24 +90,24 @@ _OF_DEVICES = (
 )
 
 
-def _of_device(given: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+def _of_device(device_row: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
     """What a device did, by the first of its columns that is there."""
     for name, kind, columns in _OF_DEVICES:
-        device = next((str(given[key]) for key in kind if key in given), None)
-        values = ((number(given.get(key)), factor) for key, factor in columns)
-        found = next((value * factor for value, factor in values if value is not None), None)
-        if device is not None and found is not None:
-            yield device_column(name, device), found
+        device = next((str(device_row[key]) for key in kind if key in device_row), None)
+        values = ((number(device_row.get(key)), factor) for key, factor in columns)
+        device_value = next((value * factor for value, factor in values if value is not None), None)
+        if device is not None and device_value is not None:
+            yield device_column(name, device), device_value
 
 
 def _statistics(text: str) -> Sequence[Any]:
     try:
-        found = foreign_json.loads(text)["sysstat"]["hosts"][0]["statistics"]
+        statistics = foreign_json.loads(text)["sysstat"]["hosts"][0]["statistics"]
     except (ValueError, LookupError, TypeError) as error:
         raise _unreadable() from error
-    if not isinstance(found, list):
+    if not isinstance(statistics, list):
         raise _unreadable()
-    return found
+    return statistics
 
 
 def _unreadable() -> UnreadableOutput:
@@ -125,17 +125,17 @@ def _samples(
     for sample in statistics:
         stamp = part(sample, "timestamp")
         try:
-            at = datetime.fromisoformat(f"{stamp['date']}T{stamp['time']}").replace(tzinfo=UTC)
+            moment = datetime.fromisoformat(f"{stamp['date']}T{stamp['time']}").replace(tzinfo=UTC)
         except (KeyError, ValueError):
             continue
-        yield at.timestamp(), number(stamp.get("interval")) or 1.0, dict(_values(sample, cpus))
+        yield moment.timestamp(), number(stamp.get("interval")) or 1.0, dict(_values(sample, cpus))
 
 
 def _values(sample: Mapping[str, Any], cpus: Collection[str]) -> Iterator[tuple[str, float]]:
     loads = rows(sample, "cpu-load")
-    wanted = [dict(processor(each)) for each in loads if str(each.get("cpu")) in cpus]
-    for name in wanted[0] if wanted else ():
-        yield name, round(fmean(each[name] for each in wanted if name in each), 2)
+    wanted_loads = [dict(processor(load)) for load in loads if str(load.get("cpu")) in cpus]
+    for name in wanted_loads[0] if wanted_loads else ():
+        yield name, round(fmean(load[name] for load in wanted_loads if name in load), 2)
     memory = part(sample, "memory")
     yield from _named(
         memory, (("memory_free", "memfree"), ("memory_cached", "cached")), KIB_PER_MIB
@@ -146,8 +146,8 @@ def _values(sample: Mapping[str, Any], cpus: Collection[str]) -> Iterator[tuple[
 
 
 def _named(
-    given: Mapping[str, Any], names: Iterable[tuple[str, str]], divisor: float = 1.0
+    statistics: Mapping[str, Any], names: Iterable[tuple[str, str]], divisor: float = 1.0
 ) -> Iterator[tuple[str, float]]:
     for name, key in names:
-        if (value := number(given.get(key))) is not None:
+        if (value := number(statistics.get(key))) is not None:
             yield name, value / divisor

@@ -193,7 +193,7 @@ def _take(line: str, summary: Summary) -> None:
 
 
 def _report(line: str) -> re.Match[str] | None:
-    return next((found for form in _REPORTS if (found := form.fullmatch(line))), None)
+    return next((match for form in _REPORTS if (match := form.fullmatch(line))), None)
 
 
 def _forget_statistics(summary: Summary) -> None:
@@ -341,15 +341,15 @@ def _series(summary: Summary) -> Iterator[SeriesData]:
 
 def _levels(summary: Summary) -> dict[str, Level]:
     """Return what was asked for. A thread of a database test is a connection."""
-    found: dict[str, Level] = {}
+    levels: dict[str, Level] = {}
     if "threads" in summary.values:
-        found["threads"] = int(summary.values["threads"])
+        levels["threads"] = int(summary.values["threads"])
         if "transactions" in summary.values:
-            found["clients"] = found["threads"]
+            levels["clients"] = levels["threads"]
     for name in ("rate", "warmup"):
         if name in summary.values:
-            found[name] = float(summary.values[name])
-    return found | {name: summary.values[name] for name in _CONDITIONS if name in summary.values}
+            levels[name] = float(summary.values[name])
+    return levels | {name: summary.values[name] for name in _CONDITIONS if name in summary.values}
 
 
 ADAPTER = Adapter(

@@ -43,8 +43,8 @@ def read(text: str, *, interval_s: float = 1.0) -> HostReading:
             _("No line names the columns of vmstat."),
             _("Look at what vmstat printed."),
         )
-    found = [_values(cells) for cells in samples[1:]]
-    return of_samples(NAME, [interval_s * (place + 1) for place in range(len(found))], found)
+    rows = [_values(cells) for cells in samples[1:]]
+    return of_samples(NAME, [interval_s * (index + 1) for index in range(len(rows))], rows)
 
 
 def _of_macos(text: str, page: int, interval_s: float) -> HostReading:
@@ -59,12 +59,12 @@ def _of_macos(text: str, page: int, interval_s: float) -> HostReading:
         if "free" in cells and "file-backed" in cells:
             header = cells
         elif header and len(cells) == len(header) and cells[0].isdigit():
-            named = dict(zip(header, cells, strict=True))
-            free, files = (_pages(named[name]) for name in ("free", "file-backed"))
+            columns = dict(zip(header, cells, strict=True))
+            free, files = (_pages(columns[name]) for name in ("free", "file-backed"))
             mib = page / 2**20
             row = {"memory_free": round(free * mib, 3), "memory_cached": round(files * mib, 3)}
             samples.append(row)
-    return of_samples(NAME, [interval_s * (place + 1) for place in range(len(samples))], samples)
+    return of_samples(NAME, [interval_s * (index + 1) for index in range(len(samples))], samples)
 
 
 def _pages(text: str) -> float:
@@ -95,9 +95,9 @@ def _samples(lines: Sequence[str]) -> Iterator[dict[str, float]]:
 
 
 def _values(cells: dict[str, float]) -> dict[str, float]:
-    found = {}
+    row = {}
     for name, keys in _COLUMNS.items():
         if keys[0] in cells:
             value = sum(cells[key] for key in keys if key in cells)
-            found[name] = round(value / KIB_PER_MIB, 3) if name.startswith("memory_") else value
-    return found
+            row[name] = round(value / KIB_PER_MIB, 3) if name.startswith("memory_") else value
+    return row

@@ -45,16 +45,16 @@ def _profile(
 ) -> GivenProfile | None:
     """`texts` each with its greatest length, `numbers` with their least and greatest value."""
     if isinstance(run.body.get(name), str):
-        found = run.slug(name, most=120)
-        return GivenProfile(slug=found) if found else None
-    given = run.mapping(name, or_text=True)
-    if given is None:
+        profile_slug = run.slug(name, most=120)
+        return GivenProfile(slug=profile_slug) if profile_slug else None
+    profile = run.mapping(name, or_text=True)
+    if profile is None:
         return None
-    given.refuse_unknown({*texts, *numbers, "facts"})
-    fields: Object = {key: given.text(key, most=most) for key, most in texts.items()}
+    profile.refuse_unknown({*texts, *numbers, "facts"})
+    fields: Object = {key: profile.text(key, most=most) for key, most in texts.items()}
     for key, (least, most) in numbers.items():
-        fields[key] = given.whole(key, least=least, most=most)
-    fields = {key: value for key, value in fields.items() if value} | _facts(given)
+        fields[key] = profile.whole(key, least=least, most=most)
+    fields = {key: value for key, value in fields.items() if value} | _facts(profile)
     if not fields:
         run.fault(name, "empty", _("It is empty: leave it out."))
         return None
@@ -63,25 +63,25 @@ def _profile(
 
 def postgresql(run: Reader) -> tuple[str, dict[str, str]]:
     """The version and the settings of the server that was measured."""
-    given = run.mapping("postgresql")
-    if given is None:
+    postgresql = run.mapping("postgresql")
+    if postgresql is None:
         return "", {}
-    given.refuse_unknown(POSTGRESQL)
-    version = versions.of_package(given.text("version", most=200))
+    postgresql.refuse_unknown(POSTGRESQL)
+    version = versions.of_package(postgresql.text("version", most=200))
     if version and not versions.TEXT.fullmatch(version):
         message = _("Not a version, such as 16, 16.14 or 18.3 (Ubuntu 18.3-1.pgdg22.04+1).")
-        given.fault("version", "not_a_version", message)
+        postgresql.fault("version", "not_a_version", message)
         version = ""
     if version and not versions.is_released(version):
         message = _("There is no PostgreSQL %(version)s.") % {"version": version}
-        given.fault("version", "not_a_version", message)
+        postgresql.fault("version", "not_a_version", message)
         version = ""
-    settings = given.strings("settings", most=1000, most_characters=10_000)
-    _check_settings(given, settings, version)
+    settings = postgresql.strings("settings", most=1000, most_characters=10_000)
+    _check_settings(postgresql, settings, version)
     return version, secrets.masked_all(settings)
 
 
-def _check_settings(given: Reader, settings: Mapping[str, str], version: str) -> None:
+def _check_settings(postgresql: Reader, settings: Mapping[str, str], version: str) -> None:
     """Names that no version has. Of versions that are newer than the catalogue nobody knows.
 
     A whole listing is the server's own word: packages have settings of their own (Debian's
@@ -98,7 +98,9 @@ def _check_settings(given: Reader, settings: Mapping[str, str], version: str) ->
         message = _("PostgreSQL has no setting of this name.")
         if nearest:
             message += " " + _("The nearest is %(name)s.") % {"name": nearest[0]}
-        given.faults.add(below(f"{given.at}/settings", name[:100]), "unknown_setting", message)
+        postgresql.faults.add(
+            below(f"{postgresql.at}/settings", name[:100]), "unknown_setting", message
+        )
 
 
 @functools.cache
@@ -110,33 +112,33 @@ def tool(run: Reader) -> tuple[str, str]:
     """Name and version of the load generator; the name alone is enough."""
     if isinstance(run.body.get("tool"), str):
         return run.text("tool", most=40), ""
-    given = run.mapping("tool", or_text=True)
-    if given is None:
+    tool = run.mapping("tool", or_text=True)
+    if tool is None:
         return "", ""
-    given.refuse_unknown(TOOL)
-    return given.text("name", most=40, required=True), given.text("version", most=40)
+    tool.refuse_unknown(TOOL)
+    return tool.text("name", most=40, required=True), tool.text("version", most=40)
 
 
 def revision(run: Reader) -> GivenRevision | None:
     """The commit that was measured."""
-    given = run.mapping("revision")
-    if given is None:
+    revision = run.mapping("revision")
+    if revision is None:
         return None
-    given.refuse_unknown(REVISION)
-    sha = given.text("sha", most=64, required=True)
+    revision.refuse_unknown(REVISION)
+    sha = revision.text("sha", most=64, required=True)
     if sha and not SHA.fullmatch(sha):
-        given.fault("sha", "not_a_sha", _("Not 7 to 64 hexadecimal digits."))
+        revision.fault("sha", "not_a_sha", _("Not 7 to 64 hexadecimal digits."))
     elif sha and not sha.strip("0"):
-        given.fault("sha", "not_a_sha", _("Zeros alone are no commit."))
-    url = given.text("url", most=500)
+        revision.fault("sha", "not_a_sha", _("Zeros alone are no commit."))
+    url = revision.text("url", most=500)
     if url and not _is_url(url):
-        given.fault("url", "not_a_url", _("Not an address that begins with https://."))
+        revision.fault("url", "not_a_url", _("Not an address that begins with https://."))
     return GivenRevision(
         sha=sha.lower(),
-        ref=_branch(given.text("ref", most=200)),
+        ref=_branch(revision.text("ref", most=200)),
         url=url,
-        committed_at=given.time("committed_at"),
-        parents=_parents(given, sha.lower()),
+        committed_at=revision.time("committed_at"),
+        parents=_parents(revision, sha.lower()),
     )
 
 
@@ -147,26 +149,28 @@ def _branch(ref: str) -> str:
     return "" if is_none else REF_PREFIX.sub("", ref, count=1)
 
 
-def _parents(given: Reader, sha: str) -> tuple[str, ...]:
-    listed = given.items("parents", most=limits.MOST_PARENTS)
-    for index, each in enumerate(listed):
+def _parents(revision: Reader, sha: str) -> tuple[str, ...]:
+    parents = revision.items("parents", most=limits.MOST_PARENTS)
+    for index, parent in enumerate(parents):
         name = f"parents/{index}"
-        if type(each) is not str or not SHA.fullmatch(each):
-            given.fault(name, "not_a_sha", _("Not 7 to 64 hexadecimal digits."))
-        elif sha and (sha.startswith(each.lower()) or each.lower().startswith(sha)):
-            given.fault(name, "own_parent", _("A commit is not its own parent."))
-        elif each in listed[:index]:
-            given.fault(name, "repeated", _("Given more than once."))
-    return tuple(each.lower() for each in listed if isinstance(each, str) and each.strip("0"))
+        if type(parent) is not str or not SHA.fullmatch(parent):
+            revision.fault(name, "not_a_sha", _("Not 7 to 64 hexadecimal digits."))
+        elif sha and (sha.startswith(parent.lower()) or parent.lower().startswith(sha)):
+            revision.fault(name, "own_parent", _("A commit is not its own parent."))
+        elif parent in parents[:index]:
+            revision.fault(name, "repeated", _("Given more than once."))
+    return tuple(
+        parent.lower() for parent in parents if isinstance(parent, str) and parent.strip("0")
+    )
 
 
-def _facts(given: Reader) -> Object:
-    facts = given.mapping("facts")
+def _facts(profile: Reader) -> Object:
+    facts = profile.mapping("facts")
     if facts is None or not facts.body:
         return {}
     if _is_deep(facts.body, limits.DEEPEST_FACTS):
         message = _("Nested more than %(most)d deep.") % {"most": limits.DEEPEST_FACTS}
-        given.fault("facts", "too_deep", message)
+        profile.fault("facts", "too_deep", message)
         return {}
     flat: list[Any] = [facts.body]
     for value in flat:  # it grows while it is walked
@@ -175,18 +179,18 @@ def _facts(given: Reader) -> Object:
         elif isinstance(value, list):
             flat += value
         elif isinstance(value, str):
-            given.is_storable(value, facts.at, most=10_000)
+            profile.is_storable(value, facts.at, most=10_000)
         elif isinstance(value, float) and value - value != 0:
-            given.fault("facts", "not_finite", _("Not a finite number."))
+            profile.fault("facts", "not_finite", _("Not a finite number."))
         if len(flat) > 10_000:
-            given.fault("facts", "too_many", _("Too many facts."))
+            profile.fault("facts", "too_many", _("Too many facts."))
             break
     return {"facts": facts.body}
 
 
 def _is_deep(value: Any, most: int) -> bool:
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return most < 0 or any(_is_deep(each, most - 1) for each in inner)
+    return most < 0 or any(_is_deep(element, most - 1) for element in inner)
 
 
 def _is_url(value: str) -> bool:

@@ -102,11 +102,11 @@ def _unpacked(request: HttpRequest, content: bytes) -> bytes:
 
 
 def _object(content: bytes) -> Object:
-    found = read_json(content)
-    if type(found) is not dict:
+    document = read_json(content)
+    if type(document) is not dict:
         message = _('The body is not a JSON object, such as {"campaign": "nightly", ...}.')
         raise ParseError(message, "not_an_object")
-    return found
+    return document
 
 
 def _multipart(request: HttpRequest) -> Body:
@@ -114,52 +114,54 @@ def _multipart(request: HttpRequest) -> Body:
     if "Content-Length" not in request.headers or "Content-Encoding" in request.headers:
         raise UnsupportedMediaType("multipart/form-data", _("Send the files as they are."))
     try:
-        parts, sent = request.POST, request.FILES
+        fields, sent = request.POST, request.FILES
     except (RequestDataTooBig, TooManyFilesSent) as error:
         raise TooLarge from error
     except (MultiPartParserError, SuspiciousOperation, OSError) as error:
         raise ParseError(_("The body is not multipart/form-data."), "not_multipart") from error
-    if not parts and not sent:
+    if not fields and not sent:
         raise ParseError(_("The body is not multipart/form-data."), "not_multipart")
-    _refuse_doubled({name: [*parts.getlist(name), *sent.getlist(name)] for name in {*parts, *sent}})
-    files: dict[str, bytes | str] = {name: parts[name] for name in parts if name != RUN_PART}
+    _refuse_doubled(
+        {name: [*fields.getlist(name), *sent.getlist(name)] for name in {*fields, *sent}}
+    )
+    files: dict[str, bytes | str] = {name: fields[name] for name in fields if name != RUN_PART}
     for name in sent:
         for file in sent.getlist(name):
             files[_free_name(name, str(file.name), files)] = file.read()
-    run = files.pop(RUN_PART, None) or parts.get(RUN_PART) or b"{}"
+    run = files.pop(RUN_PART, None) or fields.get(RUN_PART) or b"{}"
     content = run.encode() if isinstance(run, str) else run
     return Body(_object(content), _digest(content, files), files)
 
 
-def _refuse_doubled(parts: Mapping[str, Sequence[object]]) -> None:
+def _refuse_doubled(parts_by_name: Mapping[str, Sequence[object]]) -> None:
     """Of these there is one: of two nobody knows which is meant. Logs are as many as threads."""
     faults = [
         Fault(f"/{name}", "repeated", _("The form has this part more than once."))
-        for name in ONCE & parts.keys()
-        if len(parts[name]) > 1
+        for name in ONCE & parts_by_name.keys()
+        if len(parts_by_name[name]) > 1
     ]
     if faults:
         raise Refused("invalid", faults)
 
 
-def _free_name(part: str, file: str, taken: Files) -> str:
+def _free_name(part_name: str, file: str, files: Files) -> str:
     """The part's name; of several files in one part (logs of threads) the file's."""
-    if part not in taken:
-        return part[:100]
-    name, number = file[:100] or part, 1
-    while name in taken:
+    if part_name not in files:
+        return part_name[:100]
+    name, number = file[:100] or part_name, 1
+    while name in files:
         number += 1
-        name = f"{part[:90]}-{number}"
+        name = f"{part_name[:90]}-{number}"
     return name
 
 
 def _digest(content: bytes, files: Files) -> str:
     """Of what was sent, and not of the boundary, which is another each time."""
-    found = hashlib.sha256(content)
+    digest = hashlib.sha256(content)
     for name, file in sorted(files.items()):
         data: Any = file.encode() if isinstance(file, str) else file
-        found.update(json.dumps([name, len(data)]).encode() + data)
-    return found.hexdigest()
+        digest.update(json.dumps([name, len(data)]).encode() + data)
+    return digest.hexdigest()
 
 
 KEY = "Idempotency-Key"
@@ -185,15 +187,15 @@ class _Door(QueryDoor):
         ):
             message = _("The key must have 1 to 200 printable characters of ASCII, such as a UUID.")
             raise ValidationError({KEY: [ErrorDetail(message, "not_a_key")]})
-        answer, is_replay = services.once(
+        answer_body, is_replay = services.once(
             key=key,
             body_hash=sent.digest,
             project=_project(request),
             work=store,
         )
         if not is_replay:
-            return _of(answer)
-        return Response(answer, headers={"Idempotent-Replayed": "true"})
+            return _of(answer_body)
+        return Response(answer_body, headers={"Idempotent-Replayed": "true"})
 
 
 @addresses.door(
@@ -243,22 +245,22 @@ class BatchDoor(_Door):
         return self._answer(request, sent, store)
 
 
-def _of(answer: Answer) -> Response:
+def _of(answer_body: Answer) -> Response:
     """201, or 200 where nothing is new."""
-    runs = answer.get("runs", [answer])
-    is_new = any(not each["stored_before"] for each in runs)
-    return Response(answer, status=status.HTTP_201_CREATED if is_new else status.HTTP_200_OK)
+    runs = answer_body.get("runs", [answer_body])
+    is_new = any(not run["stored_before"] for run in runs)
+    return Response(answer_body, status=status.HTTP_201_CREATED if is_new else status.HTTP_200_OK)
 
 
 def _project(request: Request) -> Project:
     return project_of(request, Right.UPLOAD) or projects.default()
 
 
-def _stored(request: Request, given: Sequence[GivenRun]) -> list[dict[str, Any]]:
+def _stored(request: Request, given_runs: Sequence[GivenRun]) -> list[dict[str, Any]]:
     project = _project(request)
-    if any(run.server for run in given):
+    if any(run.server for run in given_runs):
         permissions.require(reader(request), Right.UPLOAD_FOR_SERVER, project)
-    stored = services.store(runs=given, project=project)
+    stored = services.store(runs=given_runs, project=project)
     # Looked up once: Django takes long of hundreds. The number follows.
     page, address = (
         request.build_absolute_uri(reverse(name, args=[0])).removesuffix("0/")

@@ -36,25 +36,25 @@ class Faults(list[Fault]):
             raise Refused("invalid", self)
 
 
-def below(at: str, name: str) -> str:
+def below(pointer: str, name: str) -> str:
     """The pointer of a field whose name the uploader has chosen."""
-    return f"{at}/{name.replace('~', '~0').replace('/', '~1')}"
+    return f"{pointer}/{name.replace('~', '~0').replace('/', '~1')}"
 
 
 class Reader:
     """Reads an object's fields. What is wrong is in `faults`, and as if not given, as null is."""
 
-    def __init__(self, body: Object, at: str, faults: Faults) -> None:
-        self.body, self.at, self.faults = body, at, faults
+    def __init__(self, body: Object, pointer: str, faults: Faults) -> None:
+        self.body, self.at, self.faults = body, pointer, faults
 
     def fault(self, name: str, code: str, message: str) -> None:
         """Note what is wrong with a field."""
         self.faults.add(f"{self.at}/{name}", code, message)
 
-    def refuse_unknown(self, known: Set[str]) -> None:
+    def refuse_unknown(self, known_names: Set[str]) -> None:
         """A field that is not known is a typo, and nobody would miss it otherwise."""
-        for name in self.body.keys() - known:
-            names = ", ".join(sorted(known))
+        for name in self.body.keys() - known_names:
+            names = ", ".join(sorted(known_names))
             message = _("Unknown field; known are: %(known)s.") % {"known": names}
             self.faults.add(below(self.at, name[:100]), "unknown_field", message)
 
@@ -174,19 +174,21 @@ class Reader:
 
     def strings(self, name: str, *, most: int, most_characters: int) -> dict[str, str]:
         """An object of strings by name; numbers and booleans count as their text."""
-        made = {}
-        for key, given in self._named(name, most=most).items():
-            value = json.dumps(given) if type(given) in {bool, int, float} else given
+        texts = {}
+        for key, value_given in self._named(name, most=most).items():
+            value = (
+                json.dumps(value_given) if type(value_given) in {bool, int, float} else value_given
+            )
             pointer = below(f"{self.at}/{name}", key)
             if type(value) is not str:
                 self.faults.add(pointer, "not_a_string", _("Not a string."))
             elif self.is_storable(value, pointer, most=most_characters):
-                made[key] = value
-        return made
+                texts[key] = value
+        return texts
 
     def levels(self, name: str) -> Object:
         """An object of numbers, strings and booleans by name: what was varied."""
-        made = {}
+        levels = {}
         for key, value in self._named(name, most=20).items():
             pointer = below(f"{self.at}/{name}", key[:100])
             kind = type(value)
@@ -199,29 +201,29 @@ class Reader:
                 self.faults.add(pointer, "out_of_range", _("Must be above 0."))
             elif kind is str and value.strip():
                 if self.is_storable(value, pointer, most=100):
-                    made[key] = value
+                    levels[key] = value
             elif kind is bool or (kind in {int, float} and abs(value) < 1 << 63):
-                made[key] = value
+                levels[key] = value
             else:
                 message = _("Not a finite number, a string or a boolean.")
                 self.faults.add(pointer, "not_a_level", message)
-        return made
+        return levels
 
     def _named(self, name: str, *, most: int) -> Object:
-        found = self.mapping(name)
-        if found is None or not self._are_few(found.body, name, most):
+        mapping = self.mapping(name)
+        if mapping is None or not self._are_few(mapping.body, name, most):
             return {}
-        for key in found.body:
-            self.is_storable(key, below(found.at, key[:100]), most=100)
-        return found.body
+        for key in mapping.body:
+            self.is_storable(key, below(mapping.at, key[:100]), most=100)
+        return mapping.body
 
 
-def reader(value: Any, at: str, faults: Faults, or_text: bool = False) -> Reader | None:
+def reader(value: Any, pointer: str, faults: Faults, or_text: bool = False) -> Reader | None:
     """What reads an object; None for anything else."""
     if type(value) is dict:
-        return Reader(value, at, faults)
+        return Reader(value, pointer, faults)
     message = _("Neither a text nor an object.") if or_text else _("Not an object.")
-    faults.add(at or "/", "not_an_object", message)
+    faults.add(pointer or "/", "not_an_object", message)
     return None
 
 

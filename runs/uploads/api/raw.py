@@ -25,24 +25,24 @@ EXACT = {"query_mode", "connection", "max_tries"}
 
 def files(run: Reader) -> Files:
     """The files of `raw`: a text is standard output; empty without `raw`."""
-    at, value = f"{run.at}/raw", run.body.get("raw")
+    place_in_body, value = f"{run.at}/raw", run.body.get("raw")
     if isinstance(value, str):
-        return {"stdout": value} if run.is_storable(value, at, most=10**8) else {}
-    given = run.mapping("raw", or_text=True)
-    if given is None:
+        return {"stdout": value} if run.is_storable(value, place_in_body, most=10**8) else {}
+    output = run.mapping("raw", or_text=True)
+    if output is None:
         return {}
-    found = {}
-    for name, sent in given.body.items():
-        pointer = f"{at}/{name[:100]}"
+    files_by_name = {}
+    for name, sent in output.body.items():
+        pointer = f"{place_in_body}/{name[:100]}"
         content = str(sent) if type(sent) is int else sent  # the exit status
         if type(content) is not str:
             run.faults.add(pointer, "not_a_string", _("Not a string."))
         elif run.is_storable(name, pointer, most=100) and _is_name(run, name, pointer):
-            found[name] = content
-    _check_exit_status(run, found)
-    if not found or len(found) > limits.MOST_FILES:
+            files_by_name[name] = content
+    _check_exit_status(run, files_by_name)
+    if not files_by_name or len(files_by_name) > limits.MOST_FILES:
         run.fault("raw", "required", _("Give the output of the tool, up to 200 files."))
-    return found
+    return files_by_name
 
 
 def named(run: Reader, files: Files) -> Files:
@@ -57,8 +57,8 @@ def named(run: Reader, files: Files) -> Files:
 
 def _check_exit_status(run: Reader, files: Files) -> None:
     """Anything but a number would look like a status that was not recorded."""
-    given = files.get(EXIT_STATUS, "")
-    text = given.decode("utf-8", "replace") if isinstance(given, bytes) else given
+    exit_status = files.get(EXIT_STATUS, "")
+    text = exit_status.decode("utf-8", "replace") if isinstance(exit_status, bytes) else exit_status
     if text.strip() and not STATUS.fullmatch(text.strip()):
         message = _("Not an exit status, which is a whole number such as 0 or 143.")
         run.fault(f"raw/{EXIT_STATUS}", "not_a_number", message)
@@ -102,7 +102,11 @@ def read(
             **output.workload,
             **described["workload"],
             # Levels that describe a workload replace what was read.
-            **{name: each for name, each in described["levels"].items() if name in output.workload},
+            **{
+                name: level
+                for name, level in described["levels"].items()
+                if name in output.workload
+            },
         },
         "labels": {**output.labels, **described["labels"]},
         "files": tuple(
@@ -132,7 +136,7 @@ def _refuse_differences(run: Reader, described: Mapping[str, Any], output: Readi
     levels, workload = described["levels"], described["workload"]
     stated = dict.fromkeys(levels, "levels") | dict.fromkeys(workload, "workload")
     exact = EXACT & stated.keys() & output.workload.keys()
-    found = [
+    compared = [
         *(
             (f"levels/{name}", output.levels[name], levels[name])
             for name in levels
@@ -143,16 +147,21 @@ def _refuse_differences(run: Reader, described: Mapping[str, Any], output: Readi
             for name in exact
         ),
     ]
-    differing = [(*each, "level_differs") for each in found if each[1] != each[2]]
-    for place, version, given in (
+    differing = [
+        (*comparison, "level_differs") for comparison in compared if comparison[1] != comparison[2]
+    ]
+    for pointer, version, value_stated in (
         ("postgresql/version", output.server_version, described["server_version"]),
         ("tool/version", output.tool_version, described["tool_version"]),
     ):
-        if given and version and not f"{version}.".startswith(f"{given}."):
-            differing.append((place, version, given, "version_differs"))
-    for place, read, given, code in differing:
-        message = _("The output says %(read)s, not %(given)s.") % {"read": read, "given": given}
-        run.fault(place, code, message)
+        if value_stated and version and not f"{version}.".startswith(f"{value_stated}."):
+            differing.append((pointer, version, value_stated, "version_differs"))
+    for pointer, read, value_stated, code in differing:
+        message = _("The output says %(read)s, not %(given)s.") % {
+            "read": read,
+            "given": value_stated,
+        }
+        run.fault(pointer, code, message)
 
 
 def _code(output: Reading) -> str:
@@ -167,9 +176,9 @@ def _notes(output: Reading) -> tuple[dict[str, Any], ...]:
     notes = [Note(each.code, each.message, "info", each.wording) for each in output.notes]
     notes += [Note(each.code, each.message, "warning", each.wording) for each in output.reasons]
     if output.unknown_lines:
-        shown = " | ".join(output.unknown_lines)[:2000]
+        unknown_lines = " | ".join(output.unknown_lines)[:2000]
         wording = wording_of(
-            gettext_noop("Lines that BenchLab does not know: %(lines)s"), {"lines": shown}
+            gettext_noop("Lines that BenchLab does not know: %(lines)s"), {"lines": unknown_lines}
         )
         notes.append(Note("unknown_lines", put(wording), "info", wording))
-    return tuple(each.stored for each in notes)
+    return tuple(note.stored for note in notes)

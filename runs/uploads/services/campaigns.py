@@ -65,11 +65,12 @@ def own_names(runs: Sequence[GivenRun], rows: Rows, project: Project) -> dict[st
 
     No query where all campaigns are there and of the project.
     """
-    known = _by_slug(rows)
+    known_campaigns = _by_slug(rows)
     slug_of = {
         run.uploaded_as or run.campaign: run.campaign
         for run in runs
-        if run.campaign not in known or known[run.campaign].project_id != project.pk
+        if run.campaign not in known_campaigns
+        or known_campaigns[run.campaign].project_id != project.pk
     }
     if not slug_of:
         return {}
@@ -79,11 +80,11 @@ def own_names(runs: Sequence[GivenRun], rows: Rows, project: Project) -> dict[st
 
 def own_slugs(names: Set[str], project: Project) -> dict[str, str]:
     """Of these names those under which the project's campaign has another slug, with that."""
-    own = Campaign.objects.filter(project=project)
-    slug_of = dict(own.filter(uploaded_as__in=names).values_list("uploaded_as", "slug"))
+    own_campaigns = Campaign.objects.filter(project=project)
+    slug_of = dict(own_campaigns.filter(uploaded_as__in=names).values_list("uploaded_as", "slug"))
     others = names - slug_of.keys()
     if not project.is_public:
-        earlier = own.filter(slug__in=others).values_list("slug", flat=True)
+        earlier = own_campaigns.filter(slug__in=others).values_list("slug", flat=True)
         for name in others - set(earlier):
             slug_of[name] = slugs.in_project(name, project, of=Campaign)
         return slug_of
@@ -101,20 +102,20 @@ def resolve(
 
     A contradiction becomes a fault.
     """
-    known = _by_slug(rows)
-    reserved = [run for run in runs if _is_reserved(run, known, project)]
+    known_campaigns = _by_slug(rows)
+    reserved = [run for run in runs if _is_reserved(run, known_campaigns, project)]
     if reserved:
         message = _("Two hyphens in a row are for names of private projects: use one.")
         faults += [Fault(f"{run.at}/campaign", "campaign_name", message) for run in reserved]
         return {}
-    missing = [run for run in runs if run.campaign not in known]
+    missing = [run for run in runs if run.campaign not in known_campaigns]
     if missing:
         _make(missing, project, faults)
-        known = _by_slug(perform([_question(runs)])[0])
+        known_campaigns = _by_slug(perform([_question(runs)])[0])
     for run in runs:
-        if campaign := known.get(run.campaign):
+        if campaign := known_campaigns.get(run.campaign):
             faults += _contradictions(run, campaign, project)
-    return known
+    return known_campaigns
 
 
 def _is_reserved(run: GivenRun, known: Mapping[str, Known], project: Project) -> bool:
@@ -136,14 +137,16 @@ def _by_slug(rows: Rows) -> dict[str, Known]:
 
 
 def _make(runs: Sequence[GivenRun], project: Project, faults: list[Fault]) -> None:
-    first = {run.campaign: run for run in reversed(runs)}
-    nameless = [run for run in first.values() if not run.scenario]
+    first_run_of = {run.campaign: run for run in reversed(runs)}
+    nameless = [run for run in first_run_of.values() if not run.scenario]
     for run in nameless:
         message = _("The campaign %(slug)s is new: name its scenario.")
         faults.append(Fault(f"{run.at}/scenario", "required", message % {"slug": run.campaign}))
-    scenarios = _scenarios({run.scenario for run in first.values() if run.scenario})
-    configurations = _configurations({run.configuration for run in first.values()} - {""}, project)
-    made = [
+    scenarios = _scenarios({run.scenario for run in first_run_of.values() if run.scenario})
+    configurations = _configurations(
+        {run.configuration for run in first_run_of.values()} - {""}, project
+    )
+    campaigns = [
         Campaign(
             slug=slug,
             uploaded_as=run.uploaded_as,
@@ -156,10 +159,10 @@ def _make(runs: Sequence[GivenRun], project: Project, faults: list[Fault]) -> No
             configuration=configurations.get(run.configuration),
             repeats=1,
         )
-        for slug, run in sorted(first.items())
+        for slug, run in sorted(first_run_of.items())
         if run.scenario
     ]
-    Campaign.objects.bulk_create(made, ignore_conflicts=True)
+    Campaign.objects.bulk_create(campaigns, ignore_conflicts=True)
 
 
 def _scenarios(slugs: set[str]) -> dict[str, Scenario]:
@@ -174,23 +177,23 @@ def _configurations(slugs: set[str], project: Project) -> dict[str, Configuratio
     if not slugs:
         return {}
     usable = projects.usable(Configuration.objects.filter(slug__in=slugs), in_project=project.pk)
-    return {each.slug: each for each in usable}
+    return {configuration.slug: configuration for configuration in usable}
 
 
 def _contradictions(run: GivenRun, campaign: Known, project: Project) -> list[Fault]:
-    found = []
+    faults_found = []
     if campaign.origin != Origin.UPLOADED:
         message = _("The campaign %(slug)s was not uploaded: its results are its own.")
-        found.append(("campaign", "campaign_not_uploaded", message % {"slug": run.campaign}))
+        faults_found.append(("campaign", "campaign_not_uploaded", message % {"slug": run.campaign}))
     elif campaign.project_id != project.pk:
         message = _("The name %(slug)s is taken by a campaign of another project.")
-        found.append(("campaign", "campaign_taken", message % {"slug": run.campaign}))
+        faults_found.append(("campaign", "campaign_taken", message % {"slug": run.campaign}))
     elif run.scenario and run.scenario != campaign.scenario:
         message = _("The campaign is of the scenario %(known)s, not of %(given)s.")
         names = {"known": campaign.scenario, "given": run.scenario}
-        found.append(("scenario", "scenario_differs", message % names))
+        faults_found.append(("scenario", "scenario_differs", message % names))
     if run.configuration and run.configuration != campaign.configuration:
         message = _("The campaign has the configuration %(known)s, not %(given)s.")
         names = {"known": campaign.configuration or "–", "given": run.configuration}
-        found.append(("configuration", "configuration_differs", message % names))
-    return [Fault(f"{run.at}/{name}", code, message) for name, code, message in found]
+        faults_found.append(("configuration", "configuration_differs", message % names))
+    return [Fault(f"{run.at}/{name}", code, message) for name, code, message in faults_found]

@@ -57,14 +57,14 @@ def question(runs: Sequence[GivenRun]) -> Statement:
     Each row begins with what is asked of a campaign. Of a place without a cell, it tells whether
     the campaign has other cells of the same levels.
     """
-    wanted = {(run.campaign, run.cell_key): run.series_key for run in runs}
+    series_key_of = {(run.campaign, run.cell_key): run.series_key for run in runs}
     return Statement(
         f"SELECT {COLUMNS}, wanted.key, cell.id, cell.id IS NULL AND {ALIKE}"  # noqa: S608
         " FROM unnest(%s::text[], %s::text[], %s::text[]) AS wanted (slug, key, series)"
         f" JOIN ({TABLES}) ON campaign.slug = wanted.slug"
         f" LEFT JOIN {AT_KEY.format(campaign='campaign.id')}"
         " ON cell.campaign_id = campaign.id AND cell.key = wanted.key",
-        (*map(list, zip(*wanted, strict=True)), list(wanted.values())),
+        (*map(list, zip(*series_key_of, strict=True)), list(series_key_of.values())),
     )
 
 
@@ -88,43 +88,46 @@ def place(
     nobody else sees them yet.
     """
     places = [(campaigns[run.campaign].pk, run.cell_key) for run in runs]
-    made: dict[Place, Row] = {}
+    new_rows: dict[Place, Row] = {}
     keys = [(row[1], *row[-3:]) for row in rows]
-    there = {(campaign, key) for campaign, key, cell, _alike in keys if cell}
-    if missing := set(places) - there:
-        alike = {(campaign, key) for campaign, key, _cell, is_alike in keys if is_alike}
-        unlike = missing - alike
-        new = [each in unlike for each in places]
-        _note_levels(compress(runs, new), sorted({where[0] for where in compress(places, new)}))
-        for run, where, what in zip(runs, places, conditions, strict=True):
-            if where in missing and where not in made:
-                made[where] = _row(run, where, what)
-    cells = _made(made)
-    found, repeats = _locked(sorted(set(places) - cells.keys()))
-    cells |= found
+    stored_places = {(campaign, key) for campaign, key, cell, _alike in keys if cell}
+    if missing := set(places) - stored_places:
+        places_alike = {(campaign, key) for campaign, key, _cell, is_alike in keys if is_alike}
+        unlike = missing - places_alike
+        is_new = [cell_place in unlike for cell_place in places]
+        _note_levels(
+            compress(runs, is_new),
+            sorted({cell_place[0] for cell_place in compress(places, is_new)}),
+        )
+        for run, place_of_run, condition in zip(runs, places, conditions, strict=True):
+            if place_of_run in missing and place_of_run not in new_rows:
+                new_rows[place_of_run] = _row(run, place_of_run, condition)
+    cells = _made(new_rows)
+    locked_cells, repeats = _locked(sorted(set(places) - cells.keys()))
+    cells |= locked_cells
     placed = []
-    for each in places:
-        repeats[cells[each]] += 1
-        placed.append(Placed(each[0], cells[each], repeats[cells[each]]))
+    for place_of_cell in places:
+        repeats[cells[place_of_cell]] += 1
+        placed.append(Placed(place_of_cell[0], cells[place_of_cell], repeats[cells[place_of_cell]]))
     return placed
 
 
 def _locked(places: list[Place]) -> tuple[dict[Place, int], Counter[int]]:
     if not places:
         return {}, Counter()
-    wanted = [list(each) for each in zip(*places, strict=True)]
+    columns = [list(column) for column in zip(*places, strict=True)]
     locked, repeats = perform(
         [
             Statement(
                 "SELECT campaign_id, key, id FROM runs_cell"  # noqa: S608 -- our names
                 f" WHERE id = ANY(ARRAY(SELECT cell.id {WANTED})) ORDER BY id FOR NO KEY UPDATE",
-                (*wanted,),
+                (*columns,),
             ),
             # A statement of its own: it must see what was committed during the wait for the lock.
             Statement(
                 "SELECT cell.id, (SELECT repeat FROM runs_run WHERE cell_id = cell.id"  # noqa: S608
                 f" ORDER BY repeat DESC LIMIT 1) {WANTED}",
-                (*wanted,),
+                (*columns,),
             ),
         ]
     )
@@ -132,18 +135,18 @@ def _locked(places: list[Place]) -> tuple[dict[Place, int], Counter[int]]:
     return cells, Counter({cell: repeat or 0 for cell, repeat in repeats})
 
 
-def _made(new: Mapping[Place, Row]) -> dict[Place, int]:
+def _made(new_rows: Mapping[Place, Row]) -> dict[Place, int]:
     """Cells created in the order of their keys, but those that another upload has created since.
 
     Nothing of the campaign is locked, so cells made at the same time can have the same ordinal.
     """
-    if not new:
+    if not new_rows:
         return {}
     places = Counter[int]()
     numbered = {}
-    for where, row in new.items():
-        places[where[0]] += 1
-        numbered[where] = (*row, places[where[0]])
+    for cell_place, row in new_rows.items():
+        places[cell_place[0]] += 1
+        numbered[cell_place] = (*row, places[cell_place[0]])
     columns = zip(*(row for _place, row in sorted(numbered.items())), strict=True)
     making = Statement(
         "INSERT INTO runs_cell (campaign_id, key, series_key, levels, workload, revision_id,"
@@ -160,17 +163,20 @@ def _made(new: Mapping[Place, Row]) -> dict[Place, int]:
     return {(campaign, key): cell for campaign, key, cell in rows}
 
 
-def _row(run: GivenRun, where: Place, condition: Conditions) -> Row:
+def _row(run: GivenRun, cell_place: Place, condition: Conditions) -> Row:
     version = str(run.levels.get("version", ""))
     texts = (run.series_key, json.dumps(dict(run.levels)), json.dumps(dict(run.workload)))
-    return (*where, *texts, condition.revision_id, version, versions.number(version))
+    return (*cell_place, *texts, condition.revision_id, version, versions.number(version))
 
 
-def _is_twin(one: Any, other: Any) -> bool:
+def _is_twin(stored_level: Any, new_level: Any) -> bool:
     """Whether two levels of different types read the same: "4" and 4, 4.0 and 4."""
-    if type(one) is type(other):
+    if type(stored_level) is type(new_level):
         return False
-    texts = [each if isinstance(each, str) else json.dumps(each) for each in (one, other)]
+    texts = [
+        level if isinstance(level, str) else json.dumps(level)
+        for level in (stored_level, new_level)
+    ]
     if texts[0] == texts[1]:
         return True
     numbers = [float(text) if NUMBER.fullmatch(text) else None for text in texts]
@@ -181,8 +187,8 @@ def _note_levels(runs: Iterable[GivenRun], campaign_ids: Sequence[int]) -> None:
     """Add levels that are new to the factors of their campaigns, one upload at a time for each."""
     if not campaign_ids:
         return
-    found = Campaign.objects.filter(pk__in=campaign_ids).order_by("pk")
-    locked = found.only("slug", "factors").select_for_update(no_key=True)
+    campaigns_found = Campaign.objects.filter(pk__in=campaign_ids).order_by("pk")
+    locked = campaigns_found.only("slug", "factors").select_for_update(no_key=True)
     by_slug = {campaign.slug: campaign for campaign in locked}
     changed = set()
     for run in runs:
@@ -197,7 +203,10 @@ def _note_levels(runs: Iterable[GivenRun], campaign_ids: Sequence[int]) -> None:
 def _refuse_twins(factors: Mapping[str, Any], run: GivenRun) -> None:
     """Raise Refused for a level that is there in another way of writing: "4" and 4 are one."""
     for name, level in run.levels.items():
-        twin = next((each for each in factors.get(name, ()) if _is_twin(each, level)), None)
+        twin = next(
+            (known_level for known_level in factors.get(name, ()) if _is_twin(known_level, level)),
+            None,
+        )
         if twin is not None:
             message = _("The level is %(given)s here, and %(known)s in the campaign.")
             sentence = message % {"given": json.dumps(level), "known": json.dumps(twin)}
@@ -211,10 +220,10 @@ def note(factors: dict[str, Any], levels: Mapping[str, Any]) -> bool:
     is_new = False
     for name, level in levels.items():
         is_new |= name not in factors
-        known = factors.setdefault(name, [])
-        if level not in known:
+        known_levels = factors.setdefault(name, [])
+        if level not in known_levels:
             is_new = True
-            known.append(level)
-            if all(isinstance(each, int | float) for each in known):
-                known.sort()
+            known_levels.append(level)
+            if all(isinstance(known_level, int | float) for known_level in known_levels):
+                known_levels.sort()
     return is_new

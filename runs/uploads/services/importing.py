@@ -44,9 +44,13 @@ def load(*, runs: Iterable[ImportedRun], project: Project, origin: str) -> Loade
     ordered = sorted(runs, key=lambda run: (run.campaign, run.started_at))
     for begin in range(0, len(ordered), _AT_ONCE):
         some = ordered[begin : begin + _AT_ONCE]
-        new = _new(some, project)
-        loaded.there += len(some) - len(new)
-        _store([_given(run, f"/{place}", origin) for place, run in enumerate(new)], project, loaded)
+        new_runs = _new(some, project)
+        loaded.there += len(some) - len(new_runs)
+        _store(
+            [_given(run, f"/{position}", origin) for position, run in enumerate(new_runs)],
+            project,
+            loaded,
+        )
     details = {"runs": loaded.runs, "there": loaded.there, "from": origin}
     audit.record("imported", project, project=project, after=details)
     return loaded
@@ -57,29 +61,31 @@ def in_own_campaigns(runs: Sequence[ImportedRun], project: Project) -> list[Impo
 
     Peers call all results "Benchmark", and nobody chose that.
     """
-    taken = Campaign.objects.filter(
+    campaigns_there = Campaign.objects.filter(
         slug__in={run.campaign for run in runs}, project__is_public=True
     )
-    others = taken.exclude(project=project, origin=Origin.UPLOADED).values_list("slug", flat=True)
-    own = {slug: f"{slug}-{project.slug}"[:120] for slug in others}
-    return [replace(run, campaign=own.get(run.campaign, run.campaign)) for run in runs]
+    slugs_of_others = campaigns_there.exclude(project=project, origin=Origin.UPLOADED).values_list(
+        "slug", flat=True
+    )
+    own_slug = {slug: f"{slug}-{project.slug}"[:120] for slug in slugs_of_others}
+    return [replace(run, campaign=own_slug.get(run.campaign, run.campaign)) for run in runs]
 
 
 def _new(runs: Sequence[ImportedRun], project: Project) -> list[ImportedRun]:
     names = {run.campaign for run in runs}
     slugs = campaigns.own_slugs(names, project)
-    known = set(
+    stored_keys = set(
         Run.objects.filter(
             campaign__project=project,
             campaign__slug__in={slugs.get(name, name) for name in names},
             external_id__in={run.external_id for run in runs if run.external_id},
         ).values_list("campaign__slug", "external_id")
     )
-    found = {
-        (slugs.get(run.campaign, run.campaign), run.external_id or f"#{place}"): run
-        for place, run in enumerate(runs)
+    run_of_key = {
+        (slugs.get(run.campaign, run.campaign), run.external_id or f"#{position}"): run
+        for position, run in enumerate(runs)
     }
-    return [run for key, run in found.items() if key not in known]
+    return [run for key, run in run_of_key.items() if key not in stored_keys]
 
 
 def _store(runs: Sequence[GivenRun], project: Project, loaded: Loaded) -> None:
@@ -93,10 +99,10 @@ def _store(runs: Sequence[GivenRun], project: Project, loaded: Loaded) -> None:
                 for run in runs
                 if run.at in faulty
             ]
-            kept = [run for run in runs if run.at not in faulty]
-            if len(kept) == len(runs):
+            faultless_runs = [run for run in runs if run.at not in faulty]
+            if len(faultless_runs) == len(runs):
                 raise
-            runs = kept
+            runs = faultless_runs
             continue
         loaded.runs += sum(not run.is_again for run in stored)
         loaded.there += sum(run.is_again for run in stored)
@@ -105,10 +111,10 @@ def _store(runs: Sequence[GivenRun], project: Project, loaded: Loaded) -> None:
         return
 
 
-def _given(run: ImportedRun, at: str, origin: str) -> GivenRun:
+def _given(run: ImportedRun, pointer: str, origin: str) -> GivenRun:
     is_whole = bool(run.measurements) and not run.failure
     return GivenRun(
-        at=at,
+        at=pointer,
         campaign=run.campaign,
         scenario=run.scenario,
         external_id=run.external_id,
@@ -120,7 +126,8 @@ def _given(run: ImportedRun, at: str, origin: str) -> GivenRun:
         wording={} if is_whole else run.wording,
         levels={**({"version": run.server_version} if run.server_version else {}), **run.levels},
         measurements=tuple(
-            GivenMeasurement(**vars(each)) for each in (run.measurements if is_whole else ())
+            GivenMeasurement(**vars(metric_value))
+            for metric_value in (run.measurements if is_whole else ())
         ),
         series=run.series,
         revision=_revision(run),

@@ -18,17 +18,17 @@ _NOT_PRINTED = "exit_status"
 
 def with_external_ids(runs: Sequence[GivenRun]) -> list[GivenRun]:
     """The runs, those of a telling text under its name; of several in one request each has one."""
-    seen: Counter[tuple[str, str]] = Counter()
-    found = []
+    counted_names: Counter[tuple[str, str]] = Counter()
+    named_runs = []
     for run in runs:
         if run.external_id or not _is_telling(run):
-            found.append(run)
+            named_runs.append(run)
             continue
         name = f"{PREFIX}{_digest(run)}"
-        seen[run.campaign, name] += 1
-        count = seen[run.campaign, name]
-        found.append(replace(run, external_id=name if count == 1 else f"{name}:{count}"))
-    return found
+        counted_names[run.campaign, name] += 1
+        count = counted_names[run.campaign, name]
+        named_runs.append(replace(run, external_id=name if count == 1 else f"{name}:{count}"))
+    return named_runs
 
 
 def stored_before(runs: Sequence[GivenRun], project: Project) -> dict[tuple[str, str], Run]:
@@ -36,21 +36,21 @@ def stored_before(runs: Sequence[GivenRun], project: Project) -> dict[tuple[str,
     names = {run.external_id for run in runs if run.external_id.startswith(PREFIX)}
     if not names:
         return {}
-    there = Run.objects.select_related("campaign").filter(
+    stored_runs = Run.objects.select_related("campaign").filter(
         campaign__project=project,
         campaign__slug__in={run.campaign for run in runs},
         external_id__in=names,
     )
-    return {(run.campaign.slug, run.external_id): run for run in there}
+    return {(run.campaign.slug, run.external_id): run for run in stored_runs}
 
 
 def _is_telling(run: GivenRun) -> bool:
     if run.status != "finished" or not run.files:
         return False
     digits = (
-        len(f"{abs(each.value):.6g}".partition("e")[0].replace(".", "").strip("0"))
-        for each in run.measurements
-        if each.unit and units.is_measured(each.unit)
+        len(f"{abs(measurement.value):.6g}".partition("e")[0].replace(".", "").strip("0"))
+        for measurement in run.measurements
+        if measurement.unit and units.is_measured(measurement.unit)
     )
     return sum(digits) >= ENOUGH_DIGITS
 
@@ -62,5 +62,5 @@ def _digest(run: GivenRun) -> str:
         for file in run.files
         if file.name != _NOT_PRINTED and not monitors.tool_of(file.name)
     )
-    whole = "\n".join([*texts, run.cell_key, str(run.round)])
-    return hashlib.sha256(whole.encode()).hexdigest()[:40]
+    identity = "\n".join([*texts, run.cell_key, str(run.round)])
+    return hashlib.sha256(identity.encode()).hexdigest()[:40]

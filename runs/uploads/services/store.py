@@ -63,8 +63,8 @@ def analyse_once_committed() -> None:
 def _analyse() -> None:
     with connection.cursor() as cursor:
         cursor.execute(NEW, {"tables": list(TABLES)})
-        if new := [name for (name,) in cursor.fetchall()]:
-            cursor.execute(f"ANALYZE {', '.join(new)}")
+        if unanalysed := [name for (name,) in cursor.fetchall()]:
+            cursor.execute(f"ANALYZE {', '.join(unanalysed)}")
 
 
 # A run's columns. Those not named are null.
@@ -123,18 +123,25 @@ def store_rows(
     """
     now = timezone.now()
     run_rows = [
-        (key, *_run(run, where, what, now))
-        for run, key, where, what in zip(runs, ids, placed, conditions, strict=True)
+        (key, *_run(run, cell_place, condition, now))
+        for run, key, cell_place, condition in zip(runs, ids, placed, conditions, strict=True)
     ]
     numbers = [
-        (key, metrics[each.metric], each.value, each.n, each.statistic)
+        (key, metrics[measurement.metric], measurement.value, measurement.n, measurement.statistic)
         for run, key in zip(runs, ids, strict=True)
-        for each in run.measurements
+        for measurement in run.measurements
     ]
     series = [
-        (key, each.name, each.unit, each.start, each.interval, array(each.values))
+        (
+            key,
+            measurement.name,
+            measurement.unit,
+            measurement.start,
+            measurement.interval,
+            array(measurement.values),
+        )
         for run, key in zip(runs, ids, strict=True)
-        for each in run.series
+        for measurement in run.series
     ]
     copy("runs_run", RUNS, run_rows)
     if numbers:
@@ -144,11 +151,13 @@ def store_rows(
     perform(then)
 
 
-def _run(run: GivenRun, where: Placed, what: Conditions, now: datetime) -> tuple[Any, ...]:
+def _run(
+    run: GivenRun, cell_place: Placed, condition: Conditions, now: datetime
+) -> tuple[Any, ...]:
     return (
-        where.campaign_id,
-        where.cell_id,
-        where.repeat,
+        cell_place.campaign_id,
+        cell_place.cell_id,
+        cell_place.repeat,
         # Only `started_at` gives the order of execution.
         0,
         Origin.UPLOADED.value,
@@ -157,10 +166,10 @@ def _run(run: GivenRun, where: Placed, what: Conditions, now: datetime) -> tuple
         run.message,
         "",
         1,
-        what.server_id,
-        what.hardware_id,
-        what.environment_id,
-        what.settings_id,
+        condition.server_id,
+        condition.hardware_id,
+        condition.environment_id,
+        condition.settings_id,
         run.server_version,
         run.tool_name,
         run.tool_version,
@@ -214,27 +223,27 @@ def store(*, runs: Sequence[GivenRun], project: Project) -> list[StoredRun]:
 def _store(runs: Sequence[GivenRun], project: Project) -> list[StoredRun]:
     faults: list[Fault] = []
     runs = [campaigns.addressed(run, project) for run in runs]
-    found = ask(_questions(runs, project))
-    if names := campaigns.own_names(runs, found["cells"], project):
+    answers = ask(_questions(runs, project))
+    if names := campaigns.own_names(runs, answers["cells"], project):
         return _store([campaigns.named(run, names) for run in runs], project)
-    if shas := uploaded_conditions.spelled(runs, found.get("revisions", []), project, faults):
+    if shas := uploaded_conditions.spelled(runs, answers.get("revisions", []), project, faults):
         return _store([_spelled(run, shas) for run in runs], project)
     if faults:
         raise Refused("contradicts", faults)
     runs = same_run.with_external_ids(runs)
-    if there := same_run.stored_before(runs, project):
-        return _with_those(runs, there, project)
-    known = campaigns.resolve(runs, found["cells"], project, faults)
-    under = uploaded_conditions.resolve(runs, found, faults)
-    metric_ids, runs = uploaded_metrics.resolve(runs, found["metrics"], project, faults)
+    if runs_stored_before := same_run.stored_before(runs, project):
+        return _with_those(runs, runs_stored_before, project)
+    known_campaigns = campaigns.resolve(runs, answers["cells"], project, faults)
+    run_conditions = uploaded_conditions.resolve(runs, answers, faults)
+    metric_ids, runs = uploaded_metrics.resolve(runs, answers["metrics"], project, faults)
     if faults:
         raise Refused("contradicts", faults)
-    _refuse_known_external_ids(runs, known)
-    placed = cells.place(runs, found["cells"], known, under)
-    ids = [key for (key,) in found["ids"]]
+    _refuse_known_external_ids(runs, known_campaigns)
+    placed = cells.place(runs, answers["cells"], known_campaigns, run_conditions)
+    ids = [key for (key,) in answers["ids"]]
     finished = {
-        (where.campaign_id, where.cell_id)
-        for run, where in zip(runs, placed, strict=True)
+        (cell_place.campaign_id, cell_place.cell_id)
+        for run, cell_place in zip(runs, placed, strict=True)
         if run.status == "finished" and run.measurements
     }
     carried = [summaries.carrying(run_ids=ids), changes.noting(cells=finished)] if finished else []
@@ -243,7 +252,7 @@ def _store(runs: Sequence[GivenRun], project: Project) -> list[StoredRun]:
         runs,
         ids=ids,
         placed=placed,
-        conditions=under,
+        conditions=run_conditions,
         metrics=metric_ids,
         then=[*carried, *to_seal],
     )
@@ -257,19 +266,22 @@ def _store(runs: Sequence[GivenRun], project: Project) -> list[StoredRun]:
             run.code,
             run.message,
             run.wording,
-            where.repeat,
+            cell_place.repeat,
         )
-        for run, key, where in zip(runs, ids, placed, strict=True)
+        for run, key, cell_place in zip(runs, ids, placed, strict=True)
     ]
 
 
 def _with_those(
-    runs: Sequence[GivenRun], there: Mapping[tuple[str, str], Run], project: Project
+    runs: Sequence[GivenRun], runs_stored_before: Mapping[tuple[str, str], Run], project: Project
 ) -> list[StoredRun]:
     keys = [(run.campaign, run.external_id) for run in runs]
-    new = [run for run, key in zip(runs, keys, strict=True) if key not in there]
-    others = iter(_store(new, project) if new else ())
-    return [_stored_before(there[key]) if key in there else next(others) for key in keys]
+    new_runs = [run for run, key in zip(runs, keys, strict=True) if key not in runs_stored_before]
+    newly_stored = iter(_store(new_runs, project) if new_runs else ())
+    return [
+        _stored_before(runs_stored_before[key]) if key in runs_stored_before else next(newly_stored)
+        for key in keys
+    ]
 
 
 def _stored_before(run: Run) -> StoredRun:
@@ -312,24 +324,29 @@ def _once_committed(finished: Set[tuple[int, int]], *, is_sealed: bool, number: 
 
 def _sealing(runs: Sequence[GivenRun], ids: Sequence[int]) -> list[Statement]:
     figures = {
-        key: {f"{each.metric}:{each.statistic}": (each.value, each.n) for each in run.measurements}
+        key: {
+            f"{measurement.metric}:{measurement.statistic}": (measurement.value, measurement.n)
+            for measurement in run.measurements
+        }
         for run, key in zip(runs, ids, strict=True)
         if run.status == "finished"
     }
     return [seals.requesting(runs=figures, figures=figures)] if figures else []
 
 
-def _refuse_known_external_ids(runs: Sequence[GivenRun], known: Mapping[str, Known]) -> None:
-    named = [run for run in runs if run.external_id]
-    if not named:
+def _refuse_known_external_ids(
+    runs: Sequence[GivenRun], known_campaigns: Mapping[str, Known]
+) -> None:
+    named_runs = [run for run in runs if run.external_id]
+    if not named_runs:
         return
-    places = Counter((run.campaign, run.external_id) for run in named)
+    places = Counter((run.campaign, run.external_id) for run in named_runs)
     stored = Run.objects.filter(
-        campaign__in=[known[run.campaign].pk for run in named],
-        external_id__in=[run.external_id for run in named],
+        campaign__in=[known_campaigns[run.campaign].pk for run in named_runs],
+        external_id__in=[run.external_id for run in named_runs],
     )
     places.update(stored.order_by().values_list("campaign__slug", "external_id"))
-    faults = [_taken(run) for run in named if places[run.campaign, run.external_id] > 1]
+    faults = [_taken(run) for run in named_runs if places[run.campaign, run.external_id] > 1]
     if faults:
         raise Refused("conflict", faults)
 

@@ -53,32 +53,32 @@ class Conditions:
 
 def questions(runs: Sequence[GivenRun], project: Project) -> dict[str, Statement]:
     """Queries for the conditions of these runs, each kind under its name if any run has it."""
-    found = {}
+    statements = {}
     for name in PROFILES:
-        if given := _given_profiles(name, runs):
-            found[name] = _profile_question(name, given)
+        if profiles := _given_profiles(name, runs):
+            statements[name] = _profile_question(name, profiles)
     if hashes := {run.settings_hash for run in runs} - {""}:
-        found["settings"] = keys(SettingsSnapshot, "content_hash", hashes)
+        statements["settings"] = keys(SettingsSnapshot, "content_hash", hashes)
     if revisions := _given_revisions(runs):
-        found["new revisions"] = _making(revisions, project)
-        found["revisions"] = _revision_question(revisions, project)
-    return found
+        statements["new revisions"] = _making(revisions, project)
+        statements["revisions"] = _revision_question(revisions, project)
+    return statements
 
 
 def resolve(
-    runs: Sequence[GivenRun], known: Mapping[str, Rows], faults: list[Fault]
+    runs: Sequence[GivenRun], answers: Mapping[str, Rows], faults: list[Fault]
 ) -> list[Conditions]:
-    """The conditions of each run, created if new; `known` has the results of the queries."""
+    """The conditions of each run, created if new; `answers` has the results of the queries."""
     servers = _servers(runs, faults)
     hardware, environments = (
-        _profiles(name, runs, known.get(name, []), faults) for name in PROFILES
+        _profiles(name, runs, answers.get(name, []), faults) for name in PROFILES
     )
-    settings = _settings(runs, known.get("settings", []))
-    revisions = _revisions(runs, known.get("revisions", []))
-    made = []
+    settings = _settings(runs, answers.get("settings", []))
+    revisions = _revisions(runs, answers.get("revisions", []))
+    conditions = []
     for run in runs:
         server = servers.get(run.server)
-        made.append(
+        conditions.append(
             Conditions(
                 server_id=server.pk if server else None,
                 hardware_id=hardware.get(run.hardware.identity if run.hardware else "")
@@ -89,83 +89,89 @@ def resolve(
                 revision_id=revisions.get(run.revision.sha) if run.revision else None,
             )
         )
-    return made
+    return conditions
 
 
 def _servers(runs: Sequence[GivenRun], faults: list[Fault]) -> dict[str, Server]:
     slugs = {run.server for run in runs} - {""}
     if not slugs:
         return {}
-    found = {server.slug: server for server in Server.objects.filter(slug__in=slugs)}
+    server_of = {server.slug: server for server in Server.objects.filter(slug__in=slugs)}
     faults += [
         _unknown(run, "server", run.server)
         for run in runs
-        if run.server and run.server not in found
+        if run.server and run.server not in server_of
     ]
-    return found
+    return server_of
 
 
 def _given_profiles(name: str, runs: Sequence[GivenRun]) -> dict[str, GivenProfile]:
-    return {each.identity: each for run in runs if (each := getattr(run, name))}
+    return {profile.identity: profile for run in runs if (profile := getattr(run, name))}
 
 
-def _profile_question(name: str, given: Mapping[str, GivenProfile]) -> Statement:
+def _profile_question(name: str, profiles: Mapping[str, GivenProfile]) -> Statement:
     """The query for keys by slug and by fingerprint."""
     by_content = keys(
-        PROFILES[name], "fingerprint", [mark for mark, each in given.items() if not each.slug]
+        PROFILES[name],
+        "fingerprint",
+        [mark for mark, profile in profiles.items() if not profile.slug],
     )
-    slugs = [mark for mark, each in given.items() if each.slug]
+    slugs = [mark for mark, profile in profiles.items() if profile.slug]
     if not slugs:
         return by_content
     by_slug = keys(PROFILES[name], "slug", slugs)
-    both = (*by_content.parameters, *by_slug.parameters)
-    return Statement(f"{by_content.sql} UNION ALL {by_slug.sql}", both)
+    parameters = (*by_content.parameters, *by_slug.parameters)
+    return Statement(f"{by_content.sql} UNION ALL {by_slug.sql}", parameters)
 
 
 def _profiles(
     name: str, runs: Sequence[GivenRun], rows: Rows, faults: list[Fault]
 ) -> dict[str, int]:
-    given = _given_profiles(name, runs)
-    found: dict[str, int] = dict(rows)
-    missing = {mark: each for mark, each in given.items() if mark not in found and each.fields}
+    profiles = _given_profiles(name, runs)
+    key_of: dict[str, int] = dict(rows)
+    missing = {
+        mark: profile for mark, profile in profiles.items() if mark not in key_of and profile.fields
+    }
     if missing:
         model = PROFILES[name]
-        made = [model(fingerprint=mark, **each.fields) for mark, each in sorted(missing.items())]
-        model.objects.bulk_create(made, ignore_conflicts=True)  # type: ignore[arg-type]
-        found = dict(perform([_profile_question(name, given)])[0])
+        created = [
+            model(fingerprint=mark, **profile.fields) for mark, profile in sorted(missing.items())
+        ]
+        model.objects.bulk_create(created, ignore_conflicts=True)  # type: ignore[arg-type]
+        key_of = dict(perform([_profile_question(name, profiles)])[0])
     for run in runs:
         profile = getattr(run, name)
-        if profile and profile.slug and profile.slug not in found:
+        if profile and profile.slug and profile.slug not in key_of:
             faults.append(_unknown(run, name, profile.slug))
-    return found
+    return key_of
 
 
 def _settings(runs: Sequence[GivenRun], rows: Rows) -> dict[str, int]:
-    given = {run.settings_hash: run.snapshot for run in runs if run.settings}
-    found: dict[str, int] = dict(rows)
-    missing = sorted(set(given) - set(found))
+    settings_of = {run.settings_hash: run.snapshot for run in runs if run.settings}
+    key_of: dict[str, int] = dict(rows)
+    missing = sorted(set(settings_of) - set(key_of))
     if missing:
         SettingsSnapshot.objects.bulk_create(
-            [SettingsSnapshot(content_hash=mark, settings=given[mark]) for mark in missing],
+            [SettingsSnapshot(content_hash=mark, settings=settings_of[mark]) for mark in missing],
             ignore_conflicts=True,
         )
-        found = dict(perform([keys(SettingsSnapshot, "content_hash", given)])[0])
-    return found
+        key_of = dict(perform([keys(SettingsSnapshot, "content_hash", settings_of)])[0])
+    return key_of
 
 
 def _given_revisions(runs: Sequence[GivenRun]) -> dict[str, GivenRevision]:
     return {run.revision.sha: run.revision for run in runs if run.revision}
 
 
-def _making(given: Mapping[str, GivenRevision], project: Project) -> Statement:
+def _making(revisions: Mapping[str, GivenRevision], project: Project) -> Statement:
     """Creates revisions that are new: a run of CI is that of a new commit.
 
     One of which a shorter or longer spelling is known is not made, but found by `spelled`: among
     shas in their order it would be next to it.
     """
     rows = [
-        (sha, each.ref, each.url, each.committed_at, json.dumps(each.parents))
-        for sha, each in sorted(given.items())
+        (sha, revision.ref, revision.url, revision.committed_at, json.dumps(revision.parents))
+        for sha, revision in sorted(revisions.items())
     ]
     return Statement(
         "INSERT INTO runs_revision (project_id, sha, ref, url, committed_at, parents, created_at)"  # noqa: S608 -- our names
@@ -186,12 +192,14 @@ def spelled(
     No query where all were found as given; `rows` are those of the query for revisions.
     """
     missing = _given_revisions(runs).keys() - {row[0] for row in rows}
-    found = {}
+    stored_sha_of = {}
     for sha in sorted(missing):
-        alike = Q(sha__startswith=sha) | Q(sha__in=spellings(sha))
-        stored = Revision.objects.filter(alike, project=project).values_list("sha", flat=True)[:2]
+        same_commit = Q(sha__startswith=sha) | Q(sha__in=spellings(sha))
+        stored = Revision.objects.filter(same_commit, project=project).values_list(
+            "sha", flat=True
+        )[:2]
         if len(stored) == 1:
-            found[sha] = stored[0]
+            stored_sha_of[sha] = stored[0]
             continue
         message = _("Several commits begin with %(sha)s: give it whole.") % {"sha": sha}
         faults += [
@@ -199,10 +207,10 @@ def spelled(
             for run in runs
             if run.revision and run.revision.sha == sha
         ]
-    return found
+    return stored_sha_of
 
 
-def _revision_question(given: Iterable[str], project: Project) -> Statement:
+def _revision_question(shas: Iterable[str], project: Project) -> Statement:
     """The query for revisions: sha, key, ref, and whether each further field is set.
 
     After they were made: it also sees those that another upload made in the meantime. The first at
@@ -214,36 +222,38 @@ def _revision_question(given: Iterable[str], project: Project) -> Statement:
         " FROM runs_revision WHERE (project_id, sha) >= (wanted.project, wanted.sha)"
         " ORDER BY project_id, sha LIMIT 1) AS known"
         " ON known.project_id = wanted.project AND known.sha = wanted.sha",
-        tuple(map(list, zip(*((project.pk, sha) for sha in given), strict=True))),
+        tuple(map(list, zip(*((project.pk, sha) for sha in shas), strict=True))),
     )
 
 
 def _revisions(runs: Sequence[GivenRun], rows: Rows) -> dict[str, int]:
-    given = _given_revisions(runs)
+    revisions = _given_revisions(runs)
     for sha, key, ref, *is_known in rows:
-        _complete(key, given[sha], [bool(ref), *is_known])
+        _complete(key, revisions[sha], [bool(ref), *is_known])
     _add_refs(runs, {row[0]: (row[1], row[2]) for row in rows})
     return {row[0]: row[1] for row in rows}
 
 
-def _add_refs(runs: Sequence[GivenRun], known: Mapping[str, tuple[int, str]]) -> None:
+def _add_refs(runs: Sequence[GivenRun], key_and_ref_of: Mapping[str, tuple[int, str]]) -> None:
     """A commit can be on several branches: keep each one that an upload names."""
-    named = {(run.revision.sha, run.revision.ref) for run in runs if run.revision}
-    further = [
-        RevisionRef(revision_id=known[sha][0], ref=ref)
-        for sha, ref in sorted(named)
-        if ref and known[sha][1] not in ("", ref)
+    named_refs = {(run.revision.sha, run.revision.ref) for run in runs if run.revision}
+    further_refs = [
+        RevisionRef(revision_id=key_and_ref_of[sha][0], ref=ref)
+        for sha, ref in sorted(named_refs)
+        if ref and key_and_ref_of[sha][1] not in ("", ref)
     ]
-    if further:
-        RevisionRef.objects.bulk_create(further, ignore_conflicts=True)
+    if further_refs:
+        RevisionRef.objects.bulk_create(further_refs, ignore_conflicts=True)
 
 
-def _complete(key: int, given: GivenRevision, is_known: Sequence[bool]) -> None:
+def _complete(key: int, revision: GivenRevision, is_known: Sequence[bool]) -> None:
     """Add what was unknown about a revision; what is known stays."""
     added = {
         name: list(value) if name == "parents" else value
-        for name, known in zip(("ref", "url", "committed_at", "parents"), is_known, strict=True)
-        if (value := getattr(given, name)) and not known
+        for name, is_present in zip(
+            ("ref", "url", "committed_at", "parents"), is_known, strict=True
+        )
+        if (value := getattr(revision, name)) and not is_present
     }
     if added:
         Revision.objects.filter(pk=key).update(**added)

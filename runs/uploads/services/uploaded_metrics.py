@@ -25,8 +25,8 @@ Known = dict[str, tuple[int, str, str]]
 
 def question(runs: Sequence[GivenRun], project: Project) -> Statement:
     """The query for the metrics of these runs, and of series with the name of a metric."""
-    names = {each.metric for run in runs for each in run.measurements}
-    names |= {each.name for run in runs for each in run.series if each.unit}
+    names = {measurement.metric for run in runs for measurement in run.measurements}
+    names |= {measurement.name for run in runs for measurement in run.series if measurement.unit}
     return _question(names, project)
 
 
@@ -34,81 +34,106 @@ def resolve(
     runs: Sequence[GivenRun], rows: Rows, project: Project, faults: list[Fault]
 ) -> tuple[dict[str, int], Sequence[GivenRun]]:
     """The metrics' keys by name, and the runs in the metrics' units; `rows` are the query's."""
-    given = _distinct(runs)
-    known = _known(rows)
-    made = _new(given, known, project, faults)
-    if made:
-        Metric.objects.bulk_create(made, ignore_conflicts=True)
-        known |= _known(perform([_question({metric.name for metric in made}, project)])[0])
-    for measurement, pointer in given.items():
-        if measurement.metric in known:
-            faults += _contradictions(measurement, known[measurement.metric], pointer)
-    faults += _implausible(runs, known)
-    faults += _units_of_series(runs, known)
-    keys = {name: key for name, (key, _unit, _direction) in known.items()}
-    return keys, [_converted(run, known) for run in runs]
+    descriptions = _distinct(runs)
+    known_metrics = _known(rows)
+    metrics = _new(descriptions, known_metrics, project, faults)
+    if metrics:
+        Metric.objects.bulk_create(metrics, ignore_conflicts=True)
+        known_metrics |= _known(
+            perform([_question({metric.name for metric in metrics}, project)])[0]
+        )
+    for measurement, pointer in descriptions.items():
+        if measurement.metric in known_metrics:
+            faults += _contradictions(measurement, known_metrics[measurement.metric], pointer)
+    faults += _implausible(runs, known_metrics)
+    faults += _units_of_series(runs, known_metrics)
+    keys = {name: key for name, (key, _unit, _direction) in known_metrics.items()}
+    return keys, [_converted(run, known_metrics) for run in runs]
 
 
-def _converted(run: GivenRun, known: Known) -> GivenRun:
-    units_given = [(each.metric, each.unit) for each in run.measurements]
-    units_given += [(each.name, each.unit) for each in run.series]
-    if not any(unit and unit != known[name][1] for name, unit in units_given if name in known):
+def _converted(run: GivenRun, known_metrics: Known) -> GivenRun:
+    units_given = [(measurement.metric, measurement.unit) for measurement in run.measurements]
+    units_given += [(series_data.name, series_data.unit) for series_data in run.series]
+    if not any(
+        unit and unit != known_metrics[name][1]
+        for name, unit in units_given
+        if name in known_metrics
+    ):
         return run
     return replace(
         run,
-        measurements=tuple(_in_its_unit(each, known) for each in run.measurements),
-        series=tuple(_series_in_its_unit(each, known) for each in run.series),
+        measurements=tuple(
+            _in_its_unit(measurement, known_metrics) for measurement in run.measurements
+        ),
+        series=tuple(_series_in_its_unit(series_data, known_metrics) for series_data in run.series),
     )
 
 
-def _in_its_unit(each: GivenMeasurement, known: Known) -> GivenMeasurement:
-    unit = known[each.metric][1] if each.metric in known else None
-    by = units.factor(each.unit, unit) if each.unit and unit else None
-    return each._replace(value=units.times(each.value, by), unit=unit) if by else each
+def _in_its_unit(measurement: GivenMeasurement, known_metrics: Known) -> GivenMeasurement:
+    unit = known_metrics[measurement.metric][1] if measurement.metric in known_metrics else None
+    unit_factor = units.factor(measurement.unit, unit) if measurement.unit and unit else None
+    return (
+        measurement._replace(value=units.times(measurement.value, unit_factor), unit=unit)
+        if unit_factor
+        else measurement
+    )
 
 
-def _series_in_its_unit(each: SeriesData, known: Known) -> SeriesData:
-    unit = known[each.name][1] if each.name in known else ""
-    by = units.factor(each.unit, unit) if each.unit and unit else None
-    if not by:
-        return each
-    values = (None if value is None else units.times(value, by) for value in each.values)
-    return replace(each, unit=unit, values=tuple(values))
+def _series_in_its_unit(series_data: SeriesData, known_metrics: Known) -> SeriesData:
+    unit = known_metrics[series_data.name][1] if series_data.name in known_metrics else ""
+    unit_factor = units.factor(series_data.unit, unit) if series_data.unit and unit else None
+    if not unit_factor:
+        return series_data
+    values = (
+        None if value is None else units.times(value, unit_factor) for value in series_data.values
+    )
+    return replace(series_data, unit=unit, values=tuple(values))
 
 
-def _implausible(runs: Sequence[GivenRun], known: Known) -> Iterator[Fault]:
+def _implausible(runs: Sequence[GivenRun], known_metrics: Known) -> Iterator[Fault]:
     """Figures that cannot be in the unit that the metric has; with a unit they were looked at."""
     for run in runs:
-        for index, each in enumerate(run.measurements):
-            if each.unit is None and each.bounds and each.metric in known:
-                fault = plausible_figures.fault_of(each.metric, known[each.metric][1], *each.bounds)
+        for index, measurement in enumerate(run.measurements):
+            if (
+                measurement.unit is None
+                and measurement.bounds
+                and measurement.metric in known_metrics
+            ):
+                fault = plausible_figures.fault_of(
+                    measurement.metric, known_metrics[measurement.metric][1], *measurement.bounds
+                )
                 if fault:
                     yield Fault(f"{run.at}/measurements/{index}/value", *fault)
 
 
-def _units_of_series(runs: Sequence[GivenRun], known: Known) -> Iterator[Fault]:
+def _units_of_series(runs: Sequence[GivenRun], known_metrics: Known) -> Iterator[Fault]:
     """A series of the name of a metric has its unit."""
     for run in runs:
-        for index, each in enumerate(run.series):
-            unit = known[each.name][1] if each.name in known else ""
-            if each.unit and unit and units.factor(each.unit, unit) is None:
+        for index, series_data in enumerate(run.series):
+            unit = known_metrics[series_data.name][1] if series_data.name in known_metrics else ""
+            if series_data.unit and unit and units.factor(series_data.unit, unit) is None:
                 message = _("The unit of %(metric)s is “%(known)s”, and not “%(given)s”.")
-                names = {"metric": each.name, "known": unit, "given": each.unit}
+                names = {"metric": series_data.name, "known": unit, "given": series_data.unit}
                 pointer = f"{run.at}/series/{index}/unit"
                 yield Fault(pointer, "metric_conflict", message % names)
 
 
 def _distinct(runs: Sequence[GivenRun]) -> dict[GivenMeasurement, str]:
     """What runs say about metrics, each once, with the place of the first mention."""
-    seen: dict[tuple[str, str | None, str | None, str], str] = {}
+    first_pointers: dict[tuple[str, str | None, str | None, str], str] = {}
     for run in runs:
-        for index, each in enumerate(run.measurements):
-            description = (each.metric, each.unit, each.direction, each.title)
-            if description not in seen:
-                seen[description] = f"{run.at}/measurements/{index}"
+        for index, measurement in enumerate(run.measurements):
+            description = (
+                measurement.metric,
+                measurement.unit,
+                measurement.direction,
+                measurement.title,
+            )
+            if description not in first_pointers:
+                first_pointers[description] = f"{run.at}/measurements/{index}"
     return {
         GivenMeasurement(metric, 0.0, unit=unit, direction=direction, title=title): pointer
-        for (metric, unit, direction, title), pointer in seen.items()
+        for (metric, unit, direction, title), pointer in first_pointers.items()
     }
 
 
@@ -126,65 +151,72 @@ def _known(rows: Rows) -> Known:
 
 
 def _new(
-    given: dict[GivenMeasurement, str], known: Known, project: Project, faults: list[Fault]
+    pointer_of: dict[GivenMeasurement, str],
+    known_metrics: Known,
+    project: Project,
+    faults: list[Fault],
 ) -> list[Metric]:
-    made: dict[str, Metric] = {}
+    new_metrics: dict[str, Metric] = {}
     missing: dict[str, str] = {}
-    for each, pointer in given.items():
-        if each.metric in known or each.metric in made:
+    for measurement, pointer in pointer_of.items():
+        if measurement.metric in known_metrics or measurement.metric in new_metrics:
             continue
-        if each.direction is None or each.unit is None:
-            field = "direction" if each.direction is None else "unit"
-            missing.setdefault(each.metric, f"{pointer}/{field}")
+        if measurement.direction is None or measurement.unit is None:
+            field = "direction" if measurement.direction is None else "unit"
+            missing.setdefault(measurement.metric, f"{pointer}/{field}")
             continue
-        made[each.metric] = Metric(
-            name=each.metric,
+        new_metrics[measurement.metric] = Metric(
+            name=measurement.metric,
             project=project,
-            unit=each.unit,
-            direction=each.direction,
-            title=each.title or each.metric,
+            unit=measurement.unit,
+            direction=measurement.direction,
+            title=measurement.title or measurement.metric,
         )
     for name, pointer in missing.items():
-        if name not in made:
+        if name not in new_metrics:
             message = _("The metric %(name)s is new: give its unit and direction.")
             faults.append(Fault(pointer, "metric_unknown", message % {"name": name}))
-    faults += _twins(made, given, project)
-    return [made[name] for name in sorted(made)]
+    faults += _twins(new_metrics, pointer_of, project)
+    return [new_metrics[name] for name in sorted(new_metrics)]
 
 
 def _twins(
-    made: Mapping[str, Metric], given: dict[GivenMeasurement, str], project: Project
+    new_metrics: Mapping[str, Metric], pointer_of: dict[GivenMeasurement, str], project: Project
 ) -> Iterator[Fault]:
     """New metrics that differ from others by upper and lower case alone."""
-    if not made:
+    if not new_metrics:
         return
-    lower = {name.lower(): name for name in sorted(made, reverse=True)}
+    lower = {name.lower(): name for name in sorted(new_metrics, reverse=True)}
     stored = Metric.objects.annotate(lower=Lower("name")).filter(
         Q(project=None) | Q(project=project), lower__in=lower
     )
-    there = dict(stored.values_list("lower", "name"))
-    for name in sorted(made):
-        other = there.get(name.lower(), lower[name.lower()])
-        if other != name:
+    stored_names = dict(stored.values_list("lower", "name"))
+    for name in sorted(new_metrics):
+        other_name = stored_names.get(name.lower(), lower[name.lower()])
+        if other_name != name:
             message = _("There is a metric %(known)s already; this is %(given)s.")
-            pointer = next(place for each, place in given.items() if each.metric == name)
-            sentence = message % {"known": other, "given": name}
+            pointer = next(
+                first_pointer
+                for measurement, first_pointer in pointer_of.items()
+                if measurement.metric == name
+            )
+            sentence = message % {"known": other_name, "given": name}
             yield Fault(f"{pointer}/metric", "metric_case", sentence)
 
 
 def _contradictions(
-    given: GivenMeasurement, known: tuple[int, str, str], pointer: str
+    measurement: GivenMeasurement, known_metric: tuple[int, str, str], pointer: str
 ) -> list[Fault]:
-    _key, unit, direction = known
-    found = []
+    _key, unit, direction = known_metric
+    faults_found = []
     for name, sent, stored in (
-        ("unit", given.unit, unit),
-        ("direction", given.direction, direction),
+        ("unit", measurement.unit, unit),
+        ("direction", measurement.direction, direction),
     ):
         if sent is not None and sent != stored:
             if name == "unit" and units.factor(sent, stored):
                 continue
-            words = {"what": name, "metric": given.metric, "known": stored, "given": sent}
+            words = {"what": name, "metric": measurement.metric, "known": stored, "given": sent}
             message = _("The %(what)s of %(metric)s is “%(known)s”, and not “%(given)s”.") % words
-            found.append(Fault(f"{pointer}/{name}", "metric_conflict", message))
-    return found
+            faults_found.append(Fault(f"{pointer}/{name}", "metric_conflict", message))
+    return faults_found

@@ -38,7 +38,7 @@ def with_workload(levels: Mapping[str, Any], workload: Mapping[str, Any]) -> dic
 def note_levels(*, campaign_id: int) -> None:
     """Add to a campaign's factors what its cells have: uploads do so for new levels only."""
     campaign = Campaign.objects.select_for_update(no_key=True).get(pk=campaign_id)
-    listed = campaign.cells.order_by("ordinal", "pk").values_list("levels", flat=True)
-    are_new = [cells.note(campaign.factors, levels) for levels in listed.iterator()]
+    levels_of_cells = campaign.cells.order_by("ordinal", "pk").values_list("levels", flat=True)
+    are_new = [cells.note(campaign.factors, levels) for levels in levels_of_cells.iterator()]
     if any(are_new):
         campaign.save(update_fields=["factors"])

@@ -23,8 +23,8 @@ def proof_sentences(proof: Proof) -> Iterator[str]:
             "ratio": interval(proof.effect)
         }
         return
-    for each in proof.explained:
-        words = {"name": each.name, "share": share(each)}
+    for share_of_suspect in proof.explained:
+        words = {"name": share_of_suspect.name, "share": share(share_of_suspect)}
         yield _("Putting %(name)s back explains %(share)s of it.") % words
     if proof.interacts:
         yield _("Suspects interact: their single shares do not add up to that of all together.")
@@ -37,19 +37,21 @@ def proof_sentences(proof: Proof) -> Iterator[str]:
 def _nothing(proof: Proof) -> str:
     if not proof.is_final:
         return _("The first six rounds did not decide; six more follow.")
-    seen = max((each.least_seen for each in proof.suspects), default=0.0)
+    least_seen = max((share.least_seen for share in proof.suspects), default=0.0)
     return _(
         "Nothing that was tried explains it: a change of more than %(seen)s would have been seen. "
         "What stays is the code or the build."
-    ) % {"seen": percent(seen)}
+    ) % {"seen": percent(least_seen)}
 
 
-def share(each: Share) -> str:
+def share(share_of_suspect: Share) -> str:
     """The share with its interval: "84 % (71 to 96)"."""
-    if each.share is None:
+    if share_of_suspect.share is None:
         return "?"
-    low, high = (f"{100 * value:.0f}" for value in (each.share.low, each.share.high))
-    return _between(percent(each.share.value), low, high)
+    low, high = (
+        f"{100 * value:.0f}" for value in (share_of_suspect.share.low, share_of_suspect.share.high)
+    )
+    return _between(percent(share_of_suspect.share.value), low, high)
 
 
 def interval(ratio: Ratio) -> str:
@@ -61,11 +63,11 @@ def _between(share: str, low: str, high: str) -> str:
     return _("%(share)s (%(low)s to %(high)s)") % {"share": share, "low": low, "high": high}
 
 
-def answer(each: Share) -> str:
+def answer(share_of_suspect: Share) -> str:
     """What an ablation says of a suspect."""
-    if each.answer == "proven":
-        return _("explains %(share)s") % {"share": share(each)}
-    if each.answer == "refuted":
-        seen = {"seen": percent(each.least_seen)}
-        return _("refuted: more than %(seen)s would have been seen") % seen
-    return _("open") if each.answer == "open" else _("no verdict")
+    if share_of_suspect.answer == "proven":
+        return _("explains %(share)s") % {"share": share(share_of_suspect)}
+    if share_of_suspect.answer == "refuted":
+        seen_text = {"seen": percent(share_of_suspect.least_seen)}
+        return _("refuted: more than %(seen)s would have been seen") % seen_text
+    return _("open") if share_of_suspect.answer == "open" else _("no verdict")

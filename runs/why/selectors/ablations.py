@@ -31,38 +31,38 @@ class Answers:
 
 def of_pair(base: int, head: int, *, to: Reader) -> list[Ablation]:
     """Those of two cells that somebody may see, the newest first."""
-    found = Ablation.objects.filter(base=base, head=head).select_related("campaign__scenario")
-    return list(visible(found, to=to))
+    ablations = Ablation.objects.filter(base=base, head=head).select_related("campaign__scenario")
+    return list(visible(ablations, to=to))
 
 
 def about(campaign: int) -> list[Ablation]:
     """The newest ablation of each pair of a campaign's cells, or the one that it is. One query."""
     of_cells = Q(base__campaign=campaign, head__campaign=campaign)
-    found = Ablation.objects.filter(of_cells | Q(campaign=campaign)).exclude(suspects=[])
+    ablations = Ablation.objects.filter(of_cells | Q(campaign=campaign)).exclude(suspects=[])
     newest: dict[tuple[int, int], Ablation] = {}
-    for each in found.select_related("campaign__scenario", "base", "head").order_by("pk"):
-        newest[each.base_id, each.head_id] = each
+    for ablation in ablations.select_related("campaign__scenario", "base", "head").order_by("pk"):
+        newest[ablation.base_id, ablation.head_id] = ablation
     return list(newest.values())
 
 
 def of_campaign(campaign: int) -> Ablation | None:
     """The ablation that a campaign is, if it is one. One query."""
-    found = Ablation.objects.filter(campaign=campaign)
-    return found.select_related("campaign__scenario").first()
+    ablations = Ablation.objects.filter(campaign=campaign)
+    return ablations.select_related("campaign__scenario").first()
 
 
 def answers(ablation: Ablation) -> Answers:
     """Two queries."""
-    names = [each["name"] for each in ablation.suspects]
+    names = [suspect["name"] for suspect in ablation.suspects]
     time, cpu = _arms(ablation)
     return Answers(proof.prove(time, names), proof.prove(cpu, names))
 
 
 def is_open(ablation: Ablation) -> bool:
     """Whether more rounds could still say something."""
-    found = answers(ablation)
-    known = [each for each in (found.time, found.cpu) if each is not None]
-    return not known or not all(each.is_final for each in known)
+    answers_found = answers(ablation)
+    known_proofs = [proof for proof in (answers_found.time, answers_found.cpu) if proof is not None]
+    return not known_proofs or not all(proof.is_final for proof in known_proofs)
 
 
 def _arms(ablation: Ablation) -> tuple[Arms, Arms]:

@@ -47,23 +47,23 @@ class _Arm:
     cluster: str = ""
 
 
-def check(found: Explanation, *, reader: Reader, records: bool = False) -> None:
+def check(explanation: Explanation, *, reader: Reader, records: bool = False) -> None:
     """Raise what prevents an ablation, or runs that record what explains the two.
 
     PermissionDenied, or ServiceError with a code.
     """
-    permissions.require(reader, Right.QUEUE, found.b.campaign.project)
-    if found.obstacle not in {"", "no_evidence"}:
+    permissions.require(reader, Right.QUEUE, explanation.b.campaign.project)
+    if explanation.obstacle not in {"", "no_evidence"}:
         raise ServiceError("cannot_be_tried", _("No ablation can explain these two."))
-    if not records and not found.candidates:
+    if not records and not explanation.candidates:
         raise ServiceError(
             "no_suspects", _("Nothing that differs between the two can be put back.")
         )
-    made = found.recording if records else found.ablation
-    if made is not None and made.campaign.state in Campaign.LIVE:
+    ablation = explanation.recording if records else explanation.ablation
+    if ablation is not None and ablation.campaign.state in Campaign.LIVE:
         raise ServiceError("already_measured", _("The suspects are being tried already."))
-    project = found.a.campaign.project
-    if project is not None and not project.is_public and project != found.b.campaign.project:
+    project = explanation.a.campaign.project
+    if project is not None and not project.is_public and project != explanation.b.campaign.project:
         raise ServiceError("private_base", _("A belongs to a private project of others."))
 
 
@@ -73,21 +73,21 @@ def start(*, found: Explanation, by: User | None = None) -> Ablation:
     suspects = found.candidates
     plan_of = {cell.pk: _plan(cell) for cell in (found.a, found.b)}
     arms = [_Arm(A, found.a, {}), _Arm(B, found.b, {}), _Arm(AGAIN, found.b, {})]
-    arms += [_Arm(each.name, found.b, dict(each.put_back)) for each in suspects]
+    arms += [_Arm(suspect.name, found.b, dict(suspect.put_back)) for suspect in suspects]
     if len(suspects) > 1:
-        together = {name: value for each in suspects for name, value in each.put_back.items()}
+        together = {name: value for suspect in suspects for name, value in suspect.put_back.items()}
         arms.append(_Arm(ALL, found.b, together))
     campaign = _campaign(found, arms, by)
     _queue(campaign, arms, plan_of)
-    made = Ablation.objects.create(
+    ablation = Ablation.objects.create(
         campaign=campaign,
         base=found.a,
         head=found.b,
-        suspects=[asdict(each) for each in suspects],
+        suspects=[asdict(suspect) for suspect in suspects],
     )
-    details = {"campaign": campaign.slug, "suspects": [each.name for each in suspects]}
+    details = {"campaign": campaign.slug, "suspects": [suspect.name for suspect in suspects]}
     audit.record("ablation_queued", campaign, after=details)
-    return made
+    return ablation
 
 
 # What runs of their own record: strace slows down what it traces, and only one may trace.
@@ -117,14 +117,14 @@ def record(*, found: Explanation, by: User | None = None) -> Ablation:
     campaign.wanted_half_width = campaign.most_repeats = None
     campaign.save(update_fields=["treatment", "wanted_half_width", "most_repeats"])
     _queue(campaign, arms, plan_of)
-    made = Ablation.objects.create(campaign=campaign, base=found.a, head=found.b, suspects=[])
+    ablation = Ablation.objects.create(campaign=campaign, base=found.a, head=found.b, suspects=[])
     audit.record("recording_queued", campaign, after={"campaign": campaign.slug})
-    return made
+    return ablation
 
 
 def _recordable(names: Sequence[str], plan: RunPlan) -> dict[str, bool]:
-    wanted = {name: name != "waits" or plan.version_num >= WAITS_SINCE for name in names}
-    return {"syscalls": False, "stacks": False, **wanted}
+    is_recordable = {name: name != "waits" or plan.version_num >= WAITS_SINCE for name in names}
+    return {"syscalls": False, "stacks": False, **is_recordable}
 
 
 def _plan(cell: Cell) -> tuple[Run, RunPlan]:
@@ -139,18 +139,18 @@ def _plan(cell: Cell) -> tuple[Run, RunPlan]:
 
 
 def _campaign(
-    found: Explanation, arms: Sequence[_Arm], by: User | None, rounds: int = LOOKS[0]
+    explanation: Explanation, arms: Sequence[_Arm], by: User | None, rounds: int = LOOKS[0]
 ) -> Campaign:
-    explained = found.b.campaign
-    factors = {name: [level] for name, level in found.b.levels.items()}
-    versions = dict.fromkeys((found.a.version, found.b.version))
+    explained = explanation.b.campaign
+    factors = {name: [level] for name, level in explanation.b.levels.items()}
+    versions = dict.fromkeys((explanation.a.version, explanation.b.version))
     campaign = Campaign(
-        title=f"Why {found.labels[1]} differs from {found.labels[0]}"[:200],
+        title=f"Why {explanation.labels[1]} differs from {explanation.labels[0]}"[:200],
         scenario=explained.scenario,
         topology=explained.topology,
         configuration=explained.configuration,
         configuration_revision=explained.configuration_revision,
-        factors={**factors, "version": list(versions), ARM: [each.name for each in arms]},
+        factors={**factors, "version": list(versions), ARM: [arm.name for arm in arms]},
         parameters=explained.parameters,
         treatment=explained.treatment,
         repeats=rounds,
@@ -175,15 +175,17 @@ def _campaign(
 def _queue(
     campaign: Campaign, arms: Sequence[_Arm], plan_of: Mapping[int, tuple[Run, RunPlan]]
 ) -> None:
-    cells = [_cell(campaign, place, arm) for place, arm in enumerate(arms, start=1)]
+    cells = [_cell(campaign, number_of_arm, arm) for number_of_arm, arm in enumerate(arms, start=1)]
     Cell.objects.bulk_create(cells)
     order = _turns(len(arms), campaign.repeats, campaign.seed)
     queued = [
-        _run(campaign, cells[place], plan_of[arms[place].of.pk][0], repeat, position)
-        for position, (repeat, place) in enumerate(order, start=1)
+        _run(
+            campaign, cells[number_of_arm], plan_of[arms[number_of_arm].of.pk][0], repeat, position
+        )
+        for position, (repeat, number_of_arm) in enumerate(order, start=1)
     ]
     stored = [_of_arm(plan_of[arm.of.pk][1], campaign, arm).as_json() for arm in arms]
-    plans.store(queued, [stored[place] for _repeat, place in order])
+    plans.store(queued, [stored[number_of_arm] for _repeat, number_of_arm in order])
 
 
 def _cell(campaign: Campaign, ordinal: int, arm: _Arm) -> Cell:
@@ -200,23 +202,23 @@ def _cell(campaign: Campaign, ordinal: int, arm: _Arm) -> Cell:
     )
 
 
-def _run(campaign: Campaign, cell: Cell, like: Run, repeat: int, position: int) -> Run:
+def _run(campaign: Campaign, cell: Cell, model_run: Run, repeat: int, position: int) -> Run:
     return Run(
         campaign=campaign,
         cell=cell,
         repeat=repeat,
         position=position,
-        server=like.server,
-        hardware_id=like.hardware_id,
-        environment_id=like.environment_id,
+        server=model_run.server,
+        hardware_id=model_run.hardware_id,
+        environment_id=model_run.environment_id,
     )
 
 
 def _of_arm(plan: RunPlan, campaign: Campaign, arm: _Arm) -> RunPlan:
     """The plan with the arm's settings, and with a cluster that only this arm's runs share."""
     settings = {**plan.settings, **arm.settings}
-    own, was = arm.cluster or arm.name, plan.cluster_key or plan.template_key
-    key = f"{campaign.pk}-{fingerprint([was, plan.bindir, settings, own])[:12]}"
+    own_name, was = arm.cluster or arm.name, plan.cluster_key or plan.template_key
+    key = f"{campaign.pk}-{fingerprint([was, plan.bindir, settings, own_name])[:12]}"
     return replace(
         plan,
         campaign=campaign.slug,
@@ -233,8 +235,11 @@ def _turns(arms: int, rounds: int, seed: int) -> list[tuple[int, int]]:
     Each second round goes backwards, so that no arm always follows the same other one.
     """
     order = random_order.shuffled(range(arms), seed)
-    found = []
-    for each in range(rounds):
-        turned = order[each % arms :] + order[: each % arms]
-        found += [(each + 1, place) for place in (turned if each % 2 == 0 else turned[::-1])]
-    return found
+    turns = []
+    for round_index in range(rounds):
+        turned = order[round_index % arms :] + order[: round_index % arms]
+        turns += [
+            (round_index + 1, arm_number)
+            for arm_number in (turned if round_index % 2 == 0 else turned[::-1])
+        ]
+    return turns

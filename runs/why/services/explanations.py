@@ -60,10 +60,10 @@ class Explanation:
         """The proof of what is compared: the time, or processor time on a crowded machine."""
         if self.answers is None:
             return None
-        first, second = self.answers.time, self.answers.cpu
+        time_proof, second = self.answers.time, self.answers.cpu
         if self.is_of_cpu:
-            first, second = second, first
-        return first or second
+            time_proof, second = second, time_proof
+        return time_proof or second
 
     @property
     def is_of_cpu(self) -> bool:
@@ -75,7 +75,7 @@ class Explanation:
     @property
     def candidates(self) -> tuple[Suspect, ...]:
         """What an ablation can try, or has tried."""
-        return tuple(each for each in self.suspects if each.is_candidate)
+        return tuple(suspect for suspect in self.suspects if suspect.is_candidate)
 
 
 def explain(a: int, b: int, *, reader: Reader) -> Explanation:
@@ -87,20 +87,20 @@ def explain(a: int, b: int, *, reader: Reader) -> Explanation:
     obstacle = _obstacle(cells[a], cells[b])
     # Of other loads the parts say where the time goes, though nothing can be put back.
     has_records = obstacle in {"", "other_machine", "other_load"}
-    found = sides.of_cells([cells[a], cells[b]]) if has_records else {}
-    of_a, of_b = found.get(a), found.get(b)
+    side_of = sides.of_cells([cells[a], cells[b]]) if has_records else {}
+    of_a, of_b = side_of.get(a), side_of.get(b)
     difference = None
     if of_a and of_b and of_a.accounts and of_b.accounts:
         difference = parts.compare(*(list(map(parts.split, s.accounts)) for s in (of_a, of_b)))
     elif not obstacle:
         obstacle = "no_evidence"
-    listed = _suspects(of_a, of_b, difference)
+    suspects = _suspects(of_a, of_b, difference)
     earlier = ablations.of_pair(a, b, to=reader)
-    ablation = next((each for each in earlier if each.suspects), None)
-    recordings = [each for each in earlier if not each.suspects][:MOST_RECORDINGS]
+    ablation = next((ablation for ablation in earlier if ablation.suspects), None)
+    recordings = [ablation for ablation in earlier if not ablation.suspects][:MOST_RECORDINGS]
     if ablation is not None:
-        listed = _as_queued(ablation, listed)
-    candidates = [each for each in listed if each.is_candidate]
+        suspects = _as_queued(ablation, suspects)
+    candidates = [suspect for suspect in suspects if suspect.is_candidate]
     arms = _arms(a, b, recordings)
     return Explanation(
         a=cells[a],
@@ -108,7 +108,7 @@ def explain(a: int, b: int, *, reader: Reader) -> Explanation:
         labels=_labels(cells[a], cells[b]),
         obstacle=obstacle,
         difference=difference,
-        suspects=tuple(listed),
+        suspects=tuple(suspects),
         moved=tuple(_moved(of_a, of_b)),
         ablation=ablation,
         answers=ablations.answers(ablation) if ablation else None,
@@ -121,16 +121,19 @@ def explain(a: int, b: int, *, reader: Reader) -> Explanation:
 def of_campaign(campaign: int, *, reader: Reader) -> list[Explanation]:
     """The differences between cells of a campaign that an ablation has explained, or tried to."""
     tried = sorted(
-        ablations.about(campaign), key=lambda each: (each.base.ordinal, each.head.ordinal)
+        ablations.about(campaign),
+        key=lambda ablation: (ablation.base.ordinal, ablation.head.ordinal),
     )
-    found = (explain(each.base_id, each.head_id, reader=reader) for each in tried)
-    return [each for each in found if each.proof is not None]
+    explanations = (
+        explain(ablation.base_id, ablation.head_id, reader=reader) for ablation in tried
+    )
+    return [explanation for explanation in explanations if explanation.proof is not None]
 
 
 def _arms(a: int, b: int, recordings: Sequence[Ablation]) -> tuple[set[int], set[int]]:
     """The cells of both sides, with those of the campaigns that recorded from here."""
     arms = {"A": {a}, "B": {b}}
-    campaigns = [each.campaign_id for each in recordings]
+    campaigns = [ablation.campaign_id for ablation in recordings]
     cells = Cell.objects.filter(campaign__in=campaigns) if campaigns else Cell.objects.none()
     for key, arm in cells.values_list("pk", f"levels__{ablations.ARM}"):
         arms[str(arm)[0]].add(key)
@@ -138,8 +141,10 @@ def _arms(a: int, b: int, recordings: Sequence[Ablation]) -> tuple[set[int], set
 
 
 def _cells(a: int, b: int, reader: Reader) -> dict[int, Cell]:
-    shown = projects.visible(Cell.objects.filter(pk__in={a, b}), to=reader)
-    related = shown.select_related("campaign__scenario", "campaign__topology", "campaign__project")
+    visible_cells = projects.visible(Cell.objects.filter(pk__in={a, b}), to=reader)
+    related = visible_cells.select_related(
+        "campaign__scenario", "campaign__topology", "campaign__project"
+    )
     cells = {cell.pk: cell for cell in related.select_related("installation")}
     if a not in cells or b not in cells:
         raise Cell.DoesNotExist
@@ -150,14 +155,14 @@ def _obstacle(a: Cell, b: Cell) -> str:
     """The code of why the difference cannot be explained; the first that holds is told."""
     origins = {a.campaign.origin, b.campaign.origin}
     servers = {cell.installation and cell.installation.server_id for cell in (a, b)}
-    found = {
+    holds_by_code = {
         "same_cell": a == b,
         "published": Origin.PUBLISHED in origins,
         "uploaded": Origin.UPLOADED in origins,
         "other_load": _load(a) != _load(b),
         "other_machine": len(servers) > 1,
     }
-    return next((code for code, holds in found.items() if holds), "")
+    return next((code for code, holds in holds_by_code.items() if holds), "")
 
 
 def _load(cell: Cell) -> tuple[int, Mapping[str, str], Mapping[str, Any]]:
@@ -175,7 +180,7 @@ def _labels(a: Cell, b: Cell) -> tuple[str, str]:
     ]
     if not names:
         return a.campaign.title, b.campaign.title
-    shown = [
+    side_labels = [
         " · ".join(
             level_text(cell.levels.get(name, ""))
             if name == "version"
@@ -184,7 +189,7 @@ def _labels(a: Cell, b: Cell) -> tuple[str, str]:
         )
         for cell in (a, b)
     ]
-    return shown[0], shown[1]
+    return side_labels[0], side_labels[1]
 
 
 def _suspects(a: Side | None, b: Side | None, difference: Difference | None) -> list[Suspect]:
@@ -199,17 +204,19 @@ def _moved(a: Side | None, b: Side | None) -> Sequence[Moved]:
     return suspects.facts_of(a, b).moved
 
 
-def _as_queued(ablation: Ablation, found: Sequence[Suspect]) -> list[Suspect]:
+def _as_queued(ablation: Ablation, suspects_now: Sequence[Suspect]) -> list[Suspect]:
     """The suspects that it tries, and the others as they are now, none of them to be tried."""
     tried = [
-        Suspect(**{**each, "evidence": tuple(each["evidence"]), "parts": tuple(each["parts"])})
-        for each in ablation.suspects
+        Suspect(
+            **{**suspect, "evidence": tuple(suspect["evidence"]), "parts": tuple(suspect["parts"])}
+        )
+        for suspect in ablation.suspects
     ]
-    names = {each.name for each in tried}
+    names = {suspect.name for suspect in tried}
     return tried + [
-        replace(each, reason="rank") if each.is_candidate else each
-        for each in found
-        if each.name not in names
+        replace(suspect, reason="rank") if suspect.is_candidate else suspect
+        for suspect in suspects_now
+        if suspect.name not in names
     ]
 
 

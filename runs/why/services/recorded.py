@@ -92,8 +92,12 @@ def recorded(
     files = _kept(a, b)
 
     def newest(name: str) -> tuple[Artifact, Artifact] | None:
-        both = files[name]
-        return (both[0][-1], both[1][-1]) if both[0] and both[1] else None
+        files_of_sides = files[name]
+        return (
+            (files_of_sides[0][-1], files_of_sides[1][-1])
+            if files_of_sides[0] and files_of_sides[1]
+            else None
+        )
 
     profiled = newest(FOLDED)
     return Recorded(
@@ -102,7 +106,9 @@ def recorded(
         waits=_waits(newest(WAITS), cells, difference),
         calls=_calls(newest(CALLS)),
         stacks=_stacks(newest(STACKS)),
-        sleeps=_most([functions.sleeps_of(sides.text(each)) for each in newest(SWITCHES) or ()]),
+        sleeps=_most(
+            [functions.sleeps_of(sides.text(artifact)) for artifact in newest(SWITCHES) or ()]
+        ),
         profile=_profile(files[FOLDED], difference),
         profiles=(profiled[0].run_id, profiled[1].run_id) if profiled else None,
         missing=_missing(a, b),
@@ -111,22 +117,24 @@ def recorded(
 
 def _kept(a: Collection[int], b: Collection[int]) -> dict[str, tuple[list[Artifact], ...]]:
     names = (counting.FILE, WAITS, CALLS, STACKS, FOLDED, SWITCHES)
-    found: dict[str, tuple[list[Artifact], ...]] = defaultdict(lambda: ([], []))
-    listed = Artifact.objects.filter(run__cell__in=[*a, *b], name__in=names).order_by("-pk")
-    newest = listed.select_related("run").defer("run__plan")[:MOST_FILES]
-    for each in reversed(newest):
-        found[each.name][each.run.cell_id in b].append(each)
-    return found
+    files_by_name: dict[str, tuple[list[Artifact], ...]] = defaultdict(lambda: ([], []))
+    artifacts = Artifact.objects.filter(run__cell__in=[*a, *b], name__in=names).order_by("-pk")
+    newest = artifacts.select_related("run").defer("run__plan")[:MOST_FILES]
+    for artifact in reversed(newest):
+        files_by_name[artifact.name][artifact.run.cell_id in b].append(artifact)
+    return files_by_name
 
 
 def _rows(artifacts: tuple[Artifact, Artifact] | None) -> list[list[list[str]]] | None:
     """The rows of a table on both sides; None where one has none, or another form."""
-    documents = [sides.document(each) for each in artifacts or ()]
+    documents = [sides.document(artifact) for artifact in artifacts or ()]
     try:
-        found = [[[str(text) for text in row] for row in each["rows"]] for each in documents]
+        rows_of_sides = [
+            [[str(text) for text in row] for row in document["rows"]] for document in documents
+        ]
     except (KeyError, TypeError):
         return None
-    return found if all(found) and found else None
+    return rows_of_sides if all(rows_of_sides) and rows_of_sides else None
 
 
 # What callgrind calls a function of which no symbol tells the name, by its place in the file.
@@ -141,12 +149,12 @@ def _instructions(artifacts: tuple[Artifact, Artifact] | None, column: int) -> I
                 side[ADDRESS if name.startswith(ADDRESS) else name] += int(numbers[column])
     except (IndexError, ValueError):
         return None
-    whole = counted[0].pop("", 0), counted[1].pop("", 0)
-    if not all(whole):
+    totals = counted[0].pop("", 0), counted[1].pop("", 0)
+    if not all(totals):
         return None
-    found = {name: (counted[0][name], counted[1][name]) for name in counted[0] | counted[1]}
-    most = sorted(found, key=lambda name: -abs(found[name][1] - found[name][0]))
-    return Instructions(*whole, {name: found[name] for name in most[:MOST_FUNCTIONS]})
+    counts_of = {name: (counted[0][name], counted[1][name]) for name in counted[0] | counted[1]}
+    most = sorted(counts_of, key=lambda name: -abs(counts_of[name][1] - counts_of[name][0]))
+    return Instructions(*totals, {name: counts_of[name] for name in most[:MOST_FUNCTIONS]})
 
 
 def _waits(
@@ -169,7 +177,7 @@ def _calls(artifacts: tuple[Artifact, Artifact] | None) -> Sequence[Call]:
     rows = _rows(artifacts)
     if artifacts is None or rows is None:
         return ()
-    runs = [each.run_id for each in artifacts]
+    runs = [artifact.run_id for artifact in artifacts]
     measured = Measurement.objects.filter(
         run__in=runs, metric__name=known_metrics.TRANSACTIONS.name
     )
@@ -190,11 +198,11 @@ OF_CHILDREN = frozenset({"wait4", "waitid"})
 
 def _called(rows: Sequence[Sequence[str]], transactions: float) -> dict[str, Triple]:
     """By call, of (call, share of the time, seconds, calls, errors, share of errors in %)."""
-    listed = [row for row in rows if row[0] not in OF_CHILDREN]
-    whole = sum(float(row[1]) for row in listed)
+    process_rows = [row for row in rows if row[0] not in OF_CHILDREN]
+    total_share = sum(float(row[1]) for row in process_rows)
     return {
-        row[0]: (float(row[1]) / whole, int(row[3]) / transactions, float(row[5]) / 100)
-        for row in listed
+        row[0]: (float(row[1]) / total_share, int(row[3]) / transactions, float(row[5]) / 100)
+        for row in process_rows
     }
 
 
@@ -223,7 +231,7 @@ def _profile(
     if difference is None or difference.a.cpu is None or difference.b.cpu is None:
         return None
     of_a, of_b = (
-        [functions.samples_of(sides.text(each)) for each in files[-MOST_PROFILES:]]
+        [functions.samples_of(sides.text(artifact)) for artifact in files[-MOST_PROFILES:]]
         for files in artifacts
     )
     return functions.compare(of_a, of_b, (difference.a.cpu, difference.b.cpu))
@@ -232,5 +240,7 @@ def _profile(
 def _missing(a: Collection[int], b: Collection[int]) -> Sequence[Mapping[str, Any]]:
     runs = Run.objects.filter(cell__in=[*a, *b]).order_by("-pk")
     notes = runs.values_list("quality", flat=True)[:MOST_RUNS]
-    listed = [note for of_run in reversed(notes) for note in of_run if note.get("code") in MISSING]
-    return list({str(note.get("message")): note for note in listed}.values())
+    missing_notes = [
+        note for of_run in reversed(notes) for note in of_run if note.get("code") in MISSING
+    ]
+    return list({str(note.get("message")): note for note in missing_notes}.values())

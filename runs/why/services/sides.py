@@ -38,7 +38,8 @@ def of_cells(cells: Sequence[Cell]) -> dict[int, Side]:
     for run, name, value in measured:
         values[run][name] = value
     documents = {
-        each.run_id: document(each) for each in Artifact.objects.filter(run__in=every, name=FILE)
+        artifact.run_id: document(artifact)
+        for artifact in Artifact.objects.filter(run__in=every, name=FILE)
     }
     return {cell.pk: _side(cell, runs.get(cell.pk, []), values, documents) for cell in cells}
 
@@ -50,18 +51,18 @@ def clients_of(cell: Cell) -> int:
 
 def _runs(cells: Sequence[int]) -> dict[int, list[Run]]:
     """Those that are left out since others had the machine are among them: the parts say so."""
-    listed = Run.objects.filter(MEASURED, cell__in=cells).select_related("settings")
-    found = by_key((run.cell_id, run) for run in listed.order_by("repeat"))
-    return {cell: of_cell[-MOST_ROUNDS:] for cell, of_cell in found.items()}
+    runs = Run.objects.filter(MEASURED, cell__in=cells).select_related("settings")
+    runs_of_cell = by_key((run.cell_id, run) for run in runs.order_by("repeat"))
+    return {cell: of_cell[-MOST_ROUNDS:] for cell, of_cell in runs_of_cell.items()}
 
 
 def document(artifact: Artifact) -> Mapping[str, Any]:
     """What a run recorded; empty if it was pruned, or is none of ours."""
     try:
-        found = foreign_json.loads(text(artifact))
+        document_read = foreign_json.loads(text(artifact))
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return document_read if isinstance(document_read, dict) else {}
 
 
 def text(artifact: Artifact) -> str:
@@ -79,15 +80,17 @@ def _side(
     values: Mapping[int, Mapping[str, float]],
     documents: Mapping[int, Mapping[str, Any]],
 ) -> Side:
-    found = [_account(cell, run, values.get(run.pk, {}), documents.get(run.pk, {})) for run in runs]
+    accounts = [
+        _account(cell, run, values.get(run.pk, {}), documents.get(run.pk, {})) for run in runs
+    ]
     major = known_major(cell.version) or ""
-    known = [run.settings.settings for run in runs if run.settings]
-    settings = known[-1] if known else {}
+    known_settings = [run.settings.settings for run in runs if run.settings]
+    settings = known_settings[-1] if known_settings else {}
     return Side(
         major=major,
         version_num=cell.version_num or 0,
         settings=comparing.of_server(settings, major) if major else {},
-        accounts=[each for each in found if each is not None],
+        accounts=[account for account in accounts if account is not None],
         query_mode=str(cell.levels.get("query_mode", "simple")),
     )
 

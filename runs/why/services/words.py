@@ -133,18 +133,20 @@ def signed(seconds: float) -> str:
 def interval(estimate: Estimate) -> str:
     """Its bounds; empty without any."""
     bounds = (estimate.low, estimate.high)
-    return " … ".join(signed(each) for each in bounds if each is not None)
+    return " … ".join(signed(bound) for bound in bounds if bound is not None)
 
 
-def sentence(found: Explanation) -> str:
+def sentence(explanation: Explanation) -> str:
     """The answer: the difference, its parts, and what is proven."""
-    return " ".join(_sentences(found))
+    return " ".join(_sentences(explanation))
 
 
-def _sentences(found: Explanation) -> Iterator[str]:
-    if found.obstacle:
-        yield str(OBSTACLES[found.obstacle]) % dict(zip("ab", found.labels, strict=True))
-    difference = found.difference
+def _sentences(explanation: Explanation) -> Iterator[str]:
+    if explanation.obstacle:
+        yield str(OBSTACLES[explanation.obstacle]) % dict(
+            zip("ab", explanation.labels, strict=True)
+        )
+    difference = explanation.difference
     if difference is not None:
         if difference.is_crowded:
             share = max(difference.a.queue_share, difference.b.queue_share)
@@ -152,14 +154,14 @@ def _sentences(found: Explanation) -> Iterator[str]:
                 "The machine was not this experiment's alone: %(share)s of the time was spent "
                 "waiting for a processor, so processor time is compared."
             ) % {"share": percent(share)}
-        yield _difference(found, difference)
+        yield _difference(explanation, difference)
         if difference.rounds < 2:
             yield _("That is of one run a side, and may be chance.")
-    yield from _instructions(found.labels[1], found.recorded)
-    if found.proof is not None:
-        yield from proof_sentences(found.proof)
-    elif found.ablation is None and not found.obstacle and _is_sure(difference):
-        yield _untried(found)
+    yield from _instructions(explanation.labels[1], explanation.recorded)
+    if explanation.proof is not None:
+        yield from proof_sentences(explanation.proof)
+    elif explanation.ablation is None and not explanation.obstacle and _is_sure(difference):
+        yield _untried(explanation)
 
 
 def _instructions(b: str, recorded: Recorded) -> Iterator[str]:
@@ -187,15 +189,23 @@ def _whole(difference: Difference) -> Estimate:
     return difference.cpu if is_of_cpu and difference.cpu else difference.seconds
 
 
-def _difference(found: Explanation, difference: Difference) -> str:
+def _difference(explanation: Explanation, difference: Difference) -> str:
     is_of_cpu = difference.is_crowded and difference.cpu is not None
-    whole = _whole(difference)
-    names = {"a": found.labels[0], "b": found.labels[1], "amount": amount(whole.value)}
-    if difference.rounds >= 2 and not whole.is_apart:
-        if found.proof is not None and found.proof.is_controlled and found.proof.has_effect:
-            return _of_ablation(found, found.proof)
+    whole_difference = _whole(difference)
+    names = {
+        "a": explanation.labels[0],
+        "b": explanation.labels[1],
+        "amount": amount(whole_difference.value),
+    }
+    if difference.rounds >= 2 and not whole_difference.is_apart:
+        if (
+            explanation.proof is not None
+            and explanation.proof.is_controlled
+            and explanation.proof.has_effect
+        ):
+            return _of_ablation(explanation, explanation.proof)
         return _("It is not sure that %(b)s and %(a)s differ.") % names
-    if is_of_cpu and whole.value < 0:
+    if is_of_cpu and whole_difference.value < 0:
         return _("%(b)s needs %(amount)s less processor time per transaction than %(a)s.") % names
     if is_of_cpu:
         return _("%(b)s needs %(amount)s more processor time per transaction than %(a)s.") % names
@@ -203,7 +213,7 @@ def _difference(found: Explanation, difference: Difference) -> str:
         _(", %(part)s") % {"part": _part(name, difference.by_part[name])}
         for name in difference.moved
     ).lstrip(_(", %(part)s") % {"part": ""})
-    if whole.value < 0:
+    if whole_difference.value < 0:
         sentence = _("%(b)s needs %(amount)s less per transaction than %(a)s") % names
     else:
         sentence = _("%(b)s needs %(amount)s more per transaction than %(a)s") % names
@@ -214,17 +224,19 @@ def _difference(found: Explanation, difference: Difference) -> str:
     )
 
 
-def _of_ablation(found: Explanation, proof: Proof) -> str:
+def _of_ablation(explanation: Explanation, proof: Proof) -> str:
     """The difference as its rounds have it, where the runs before were too few to be sure."""
-    least, most = sorted(abs(each - 1) for each in (proof.effect.low, proof.effect.high))
+    least, most = sorted(
+        abs(ratio_bound - 1) for ratio_bound in (proof.effect.low, proof.effect.high)
+    )
     words = {
-        "a": found.labels[0],
-        "b": found.labels[1],
+        "a": explanation.labels[0],
+        "b": explanation.labels[1],
         "rounds": proof.rounds,
         "least": f"{100 * least:.1f}",
         "most": f"{100 * most:.1f} %",
     }
-    return str(OF_ROUNDS[found.is_of_cpu, proof.effect.value < 1]) % words
+    return str(OF_ROUNDS[explanation.is_of_cpu, proof.effect.value < 1]) % words
 
 
 def _part(name: str, estimate: Estimate) -> str:
@@ -234,8 +246,8 @@ def _part(name: str, estimate: Estimate) -> str:
     return _("%(amount)s more %(part)s") % words
 
 
-def _untried(found: Explanation) -> str:
-    number = len(found.candidates)
+def _untried(explanation: Explanation) -> str:
+    number = len(explanation.candidates)
     if not number:
         return _("Nothing that differs can be put back: what stays is the code or the build.")
     return ngettext(
@@ -243,38 +255,38 @@ def _untried(found: Explanation) -> str:
     ) % {"number": number}
 
 
-def suspect_name(each: Suspect) -> str:
+def suspect_name(suspect: Suspect) -> str:
     """A setting by its name, and other suspects in words."""
-    if each.kind == "setting":
-        return each.name
-    kind = str(KINDS[each.kind])
-    return f"{kind}: {each.name}" if each.name else kind
+    if suspect.kind == "setting":
+        return suspect.name
+    kind = str(KINDS[suspect.kind])
+    return f"{kind}: {suspect.name}" if suspect.name else kind
 
 
-def reason(each: Suspect) -> str:
+def reason(suspect: Suspect) -> str:
     """Why it is left out: it cannot act, or no setting puts it back."""
-    if each.reason:
-        return str(REASONS[each.reason])
-    return "" if each.put_back else _("no setting puts it back")
+    if suspect.reason:
+        return str(REASONS[suspect.reason])
+    return "" if suspect.put_back else _("no setting puts it back")
 
 
-def shows(each: Suspect, labels: Sequence[str]) -> str:
+def shows(suspect: Suspect, labels: Sequence[str]) -> str:
     """The sentence what would show it."""
-    if not each.is_candidate:
+    if not suspect.is_candidate:
         return ""
-    values = ", ".join(f"{name} = {value}" for name, value in each.put_back.items())
+    values = ", ".join(f"{name} = {value}" for name, value in suspect.put_back.items())
     words = {"a": labels[0], "b": labels[1], "values": values}
     return _("%(b)s with %(values)s should be as %(a)s.") % words
 
 
-def length(found: Explanation) -> str:
+def length(explanation: Explanation) -> str:
     """How long an ablation takes."""
-    if found.length is None:
+    if explanation.length is None:
         return ""
-    first, second = (duration(each) for each in found.length.seconds)
+    first_look, second = (duration(seconds) for seconds in explanation.length.seconds)
     return _("%(arms)d arms, %(rounds)d rounds: %(first)s; %(second)s if those do not decide") % {
-        "arms": found.length.arms,
+        "arms": explanation.length.arms,
         "rounds": LOOKS[0],
-        "first": first,
+        "first": first_look,
         "second": second,
     }

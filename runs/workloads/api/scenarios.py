@@ -45,7 +45,7 @@ class FactorSerializer(Shape):
     maximum = serializers.IntegerField(allow_null=True, default=None)
     choices = computed(
         serializers.ListField,
-        lambda it: list(getattr(it, "choices", ())),
+        lambda factor: list(getattr(factor, "choices", ())),
         help_text="The levels that there are; empty where numbers are.",
         child=serializers.CharField(),
     )
@@ -108,6 +108,6 @@ class ScenarioDoor(ReadOnlyDoor[Scenario]):
     lookup_field = "slug"
     filterset_class = ScenarioFilters
 
-    def prepared(self, found: Sequence[Any]) -> Sequence[ScenarioRow]:
+    def prepared(self, scenario_list: Sequence[Any]) -> Sequence[ScenarioRow]:
         """Scenarios with their campaigns counted."""
-        return scenarios.rows(found, to=reader(self.request))
+        return scenarios.rows(scenario_list, to=reader(self.request))

@@ -80,9 +80,11 @@ class TrialDoor(AskedDoor):
         What is wrong without a server is answered with 400. Otherwise the answer comes at once; its
         `url` (also in `Location`) has the faults seconds later.
         """
-        given = dict(doors.taken(TrialSerializer, request).validated_data)
-        server, scripts = given.pop("server"), given.pop("scripts")
-        content = WorkloadContent(scripts=tuple(GivenScript(**each) for each in scripts), **given)
+        body = dict(doors.taken(TrialSerializer, request).validated_data)
+        server, scripts = body.pop("server"), body.pop("scripts")
+        content = WorkloadContent(
+            scripts=tuple(GivenScript(**script) for script in scripts), **body
+        )
         workloads.check(content)
         return self.accepted(server_checks.of_workload(server=server, content=content))
 

@@ -53,15 +53,19 @@ def listed(*, to: Reader) -> QuerySet[Topology]:
     ).order_by("name", "pk")
 
 
-def rows(found: Sequence[Topology], *, to: Reader) -> list[TopologyRow]:
+def rows(topologies_found: Sequence[Topology], *, to: Reader) -> list[TopologyRow]:
     """These topologies with nodes, and campaigns counted. Four queries, whatever their number."""
-    keys = [each.pk for each in found]
-    own, printed = _own(keys), _printed(keys)
-    seen = projects.visible(Campaign.objects.filter(topology__in=keys), to=to).order_by()
-    counts = dict(seen.values_list("topology").annotate(Count("pk")))
+    keys = [topology.pk for topology in topologies_found]
+    own_nodes, printed = _own(keys), _printed(keys)
+    visible_campaigns = projects.visible(
+        Campaign.objects.filter(topology__in=keys), to=to
+    ).order_by()
+    counts = dict(visible_campaigns.values_list("topology").annotate(Count("pk")))
     return [
-        TopologyRow(each, (*own[each.pk], *printed[each.pk]), counts.get(each.pk, 0))
-        for each in found
+        TopologyRow(
+            topology, (*own_nodes[topology.pk], *printed[topology.pk]), counts.get(topology.pk, 0)
+        )
+        for topology in topologies_found
     ]
 
 
@@ -72,12 +76,12 @@ def used_by(topology: Topology, *, to: Reader, limit: int) -> list[CampaignRow]:
 
 
 def _own(keys: Sequence[int]) -> dict[int, list[NodeRow]]:
-    found: dict[int, list[NodeRow]] = defaultdict(list)
+    nodes_of: dict[int, list[NodeRow]] = defaultdict(list)
     nodes = TopologyNode.objects.filter(topology__in=keys).select_related("server__hardware")
     for node in nodes.order_by("role", "ordinal"):
         row = NodeRow(node.get_role_display(), {}, node.server, node.server.hardware)
-        found[node.topology_id].append(row)
-    return found
+        nodes_of[node.topology_id].append(row)
+    return nodes_of
 
 
 def _printed(keys: Sequence[int]) -> dict[int, list[NodeRow]]:
@@ -88,17 +92,23 @@ def _printed(keys: Sequence[int]) -> dict[int, list[NodeRow]]:
         .order_by("table", "ordinal")
         .values_list("table__campaign__topology", "role", "name", "software", "hardware")
     )
-    found: dict[int, dict[_Printed, tuple[dict[str, str], dict[str, None]]]] = defaultdict(dict)
+    printed_nodes: dict[int, dict[_Printed, tuple[dict[str, str], dict[str, None]]]] = defaultdict(
+        dict
+    )
     for topology, role, name, software, hardware in nodes:
         key = (role, str(name), hardware)
-        _name, programs = found[topology].setdefault(key, (name, {}))
+        _name, programs = printed_nodes[topology].setdefault(key, (name, {}))
         programs |= dict.fromkeys(filter(None, [software]))
-    wanted = {hardware for each in found.values() for _role, _name, hardware in each}
-    machines = HardwareProfile.objects.in_bulk(wanted - {None})
+    hardware_keys = {
+        hardware
+        for nodes_of_topology in printed_nodes.values()
+        for _role, _name, hardware in nodes_of_topology
+    }
+    machines = HardwareProfile.objects.in_bulk(hardware_keys - {None})
     return {
         topology: [
             NodeRow(role, name, None, machines.get(hardware), tuple(programs))
-            for (role, _text, hardware), (name, programs) in found[topology].items()
+            for (role, _text, hardware), (name, programs) in printed_nodes[topology].items()
         ]
         for topology in keys
     }

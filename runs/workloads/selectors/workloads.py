@@ -21,7 +21,7 @@ def treatment_rows(campaign: Campaign) -> list[tuple[str, str]]:
         (_("CPUs of pgbench"), treatment.pgbench_cpus),
         (_("Profile"), _("by perf, while the load is on") if treatment.profile else ""),
     ]
-    taken = [
+    evidence_titles = [
         title
         for title, is_taken in (
             (_("wait events"), treatment.waits),
@@ -33,7 +33,7 @@ def treatment_rows(campaign: Campaign) -> list[tuple[str, str]]:
         )
         if is_taken
     ]
-    rows.append((_("Evidence"), ", ".join(taken)))
+    rows.append((_("Evidence"), ", ".join(evidence_titles)))
     return [(title, text) for title, text in rows if text]
 
 
@@ -52,15 +52,23 @@ def listed(*, to: Reader) -> QuerySet[Workload]:
 def offered(*, in_project: int | None) -> list[WorkloadVersion]:
     """The versions that a campaign of the project may have, the newest of each workload first."""
     versions = WorkloadVersion.objects.select_related("workload")
-    found = projects.usable(versions, in_project=in_project)
-    return list(found.order_by("workload__name", "workload_id", "-number")[:MOST_OFFERED])
+    workload_versions = projects.usable(versions, in_project=in_project)
+    return list(
+        workload_versions.order_by("workload__name", "workload_id", "-number")[:MOST_OFFERED]
+    )
 
 
 def seen(levels: Sequence[str], *, to: Reader) -> set[str]:
     """Those of levels such as `slug@3` whose version the reader may see. One query, or none."""
     slugs = [level.partition("@")[0] for level in levels]
-    found = WorkloadVersion.objects.filter(workload__slug__in=slugs).select_related("workload")
-    return {str(each) for each in projects.visible(found, to=to)} if slugs else set()
+    workload_versions = WorkloadVersion.objects.filter(workload__slug__in=slugs).select_related(
+        "workload"
+    )
+    return (
+        {str(workload_version) for workload_version in projects.visible(workload_versions, to=to)}
+        if slugs
+        else set()
+    )
 
 
 def history(workload: Workload) -> Sequence[WorkloadVersion]:
@@ -74,5 +82,5 @@ def used_by(workload: Workload, *, to: Reader, limit: int) -> list[Campaign]:
     # campaigns, or, where few cells have them, at those.
     versions = list(workload.versions.order_by().values_list("pk", flat=True))
     ran = Cell.objects.filter(campaign=OuterRef("pk"), workload_version__in=versions)
-    seen = projects.visible(Campaign.objects.filter(Exists(ran.order_by())), to=to)
-    return list(seen.order_by("-pk")[:limit])
+    visible_campaigns = projects.visible(Campaign.objects.filter(Exists(ran.order_by())), to=to)
+    return list(visible_campaigns.order_by("-pk")[:limit])

@@ -25,17 +25,19 @@ def _sync_metrics() -> None:
 
     One of a tool that is here with another unit stays as it is: it has figures in that.
     """
-    stored = {each.name: each for each in Metric.objects.filter(project=None)}
-    own = registry.metrics()
-    made = []
-    for name, metric in {**known_metrics.METRICS, **own}.items():
+    stored = {metric.name: metric for metric in Metric.objects.filter(project=None)}
+    metric_of = registry.metrics()
+    new_metrics = []
+    for name, metric in {**known_metrics.METRICS, **metric_of}.items():
         fields = {"unit": metric.unit, "direction": metric.direction, "title": metric.title}
-        known = stored.get(name)
-        if known is None:
-            made.append(Metric(name=name, **fields))
-        elif name in own and any(getattr(known, key) != value for key, value in fields.items()):
-            Metric.objects.filter(pk=known.pk).update(**fields)
-    Metric.objects.bulk_create(made, ignore_conflicts=True)
+        stored_metric = stored.get(name)
+        if stored_metric is None:
+            new_metrics.append(Metric(name=name, **fields))
+        elif name in metric_of and any(
+            getattr(stored_metric, key) != value for key, value in fields.items()
+        ):
+            Metric.objects.filter(pk=stored_metric.pk).update(**fields)
+    Metric.objects.bulk_create(new_metrics, ignore_conflicts=True)
 
 
 def _scenarios() -> list[Scenario]:

@@ -46,9 +46,9 @@ def topology_of(
     if not generators and not more_servers and not arrangement:
         return single_topology(server=server)
     kind = arrangement or (Topology.Kind.CLIENT if generators else Topology.Kind.SINGLE)
-    slugs = "-".join(each.slug for each in (*databases, *cluster_servers, *generators))
-    made_of = [[each.slug for each in databases], [each.slug for each in generators]]
-    made_of += [[each.slug for each in cluster_servers]] if arrangement else []
+    slugs = "-".join(server.slug for server in (*databases, *cluster_servers, *generators))
+    made_of = [[server.slug for server in databases], [server.slug for server in generators]]
+    made_of += [[server.slug for server in cluster_servers]] if arrangement else []
     text = json.dumps(made_of) if more_servers or arrangement else slugs
     digest = hashlib.sha256(text.encode()).hexdigest()[:8]
     roles = {NodeRole.DATABASE: databases, NodeRole.LOAD_GENERATOR: generators or databases}
@@ -58,9 +58,9 @@ def topology_of(
 
 
 def _name(databases: Sequence[Server], generators: Sequence[Server], kind: str) -> str:
-    name = ", ".join(each.name for each in databases)
+    name = ", ".join(server.name for server in databases)
     if generators:
-        words = {"generators": ", ".join(each.name for each in generators), "server": name}
+        words = {"generators": ", ".join(server.name for server in generators), "server": name}
         name = _("%(generators)s against %(server)s") % words
     if kind not in {Topology.Kind.SINGLE, Topology.Kind.CLIENT}:
         name = f"{name} ({Topology.Kind(kind).label})"
@@ -149,8 +149,10 @@ def is_loopback(address: str) -> bool:
 def machine_plans(server: Server, machines: Sequence[Machine]) -> tuple[MachinePlan, ...]:
     """The part of a run's plan that describes the machines of its further clusters."""
     return tuple(
-        MachinePlan(**_place(_machine_name(number), each, server), mount=mount_of(each.server))
-        for number, each in enumerate(machines)
+        MachinePlan(
+            **_place(_machine_name(number), machine, server), mount=mount_of(machine.server)
+        )
+        for number, machine in enumerate(machines)
     )
 
 
@@ -164,23 +166,23 @@ def placed(clusters: Sequence[ClusterPlan], machines: Sequence[Machine]) -> tupl
     """The clusters spread over the machines in turn; without machines they stay where they are."""
     if not machines:
         return tuple(clusters)
-    found = []
-    for place, each in enumerate(clusters):
-        number = place % len(machines)
-        counterparts = _counterparts(each.version_num, machines[number].present)
+    placed_clusters = []
+    for position, cluster_plan in enumerate(clusters):
+        number = position % len(machines)
+        counterparts = _counterparts(cluster_plan.version_num, machines[number].present)
         if counterparts is None:
             raise ServiceError("version_missing", _("A machine of clusters lost its PostgreSQL."))
         same, psql = counterparts
-        found.append(
+        placed_clusters.append(
             replace(
-                each,
+                cluster_plan,
                 machine=_machine_name(number),
                 bindir=same.bindir,
                 version_num=same.version_num,
                 psql_bindir=psql.bindir,
             )
         )
-    return tuple(found)
+    return tuple(placed_clusters)
 
 
 def pooler_of(levels: Mapping[str, Any], machines: Sequence[Machine]) -> str:
@@ -203,9 +205,15 @@ def _counterparts(
     version_num: int, present: Sequence[Installation]
 ) -> tuple[Installation, Installation] | None:
     """The installation of that exact release, and the one with the newest psql."""
-    same = next((each for each in present if each.version_num == version_num), None)
-    having = [each for each in present if each.has_psql]
-    return (same, max(having, key=lambda each: each.version_num)) if same and having else None
+    same = next(
+        (installation for installation in present if installation.version_num == version_num), None
+    )
+    having = [installation for installation in present if installation.has_psql]
+    return (
+        (same, max(having, key=lambda installation: installation.version_num))
+        if same and having
+        else None
+    )
 
 
 def cluster_problems(design: Design) -> Iterator[Problem]:

@@ -50,11 +50,11 @@ def tried(
     Nothing is run of scripts that have faults by themselves. Raises ServiceError `server_busy`,
     `missing_program`, and those of connecting.
     """
-    if found := workloads.faults(content):
-        return found
+    if faults_of_content := workloads.faults(content):
+        return faults_of_content
     present = tools.installed([server])[server.pk]
     chosen = tools.tools_among(present)
-    newest = max(present, key=lambda each: each.version_num, default=None)
+    newest = max(present, key=lambda installation: installation.version_num, default=None)
     subject = installation or newest
     if chosen is None or subject is None:
         message = _("%(server)s has no pgbench or no psql.") % {"server": server.name}
@@ -77,7 +77,7 @@ def tried(
             _unmark(server, marked_at)
         raise
     _unmark(server, marked_at)
-    return [_fault(each, subject) for each in failures]
+    return [_fault(failure, subject) for failure in failures]
 
 
 def _mark(server: Server) -> datetime:
@@ -85,15 +85,15 @@ def _mark(server: Server) -> datetime:
 
     No run starts on the server until then.
     """
-    at = timezone.now()
-    Server.objects.filter(pk=server.pk, needs_sweep=False).update(needs_sweep=True, sweep_after=at)
-    return at
+    now = timezone.now()
+    Server.objects.filter(pk=server.pk, needs_sweep=False).update(needs_sweep=True, sweep_after=now)
+    return now
 
 
 def _unmark(server: Server, marked_at: datetime) -> None:
     """Nothing is left, unless somebody has asked for a clean-up meanwhile, or before."""
-    own = Server.objects.filter(pk=server.pk, sweep_after=marked_at)
-    own.update(needs_sweep=False, sweep_after=None)
+    own_server = Server.objects.filter(pk=server.pk, sweep_after=marked_at)
+    own_server.update(needs_sweep=False, sweep_after=None)
 
 
 @transaction.atomic
@@ -104,17 +104,20 @@ def _failures(server: Server, programs: Programs, content: WorkloadContent) -> l
         raise ServiceError(SERVER_BUSY, message, remedy=remedy)
     base = BaseDir(server.base_dir, logins.instance_name())
     try:
-        way = logins.way_to(server)
-        return async_to_sync(_on)(way, base, programs, content, server.name)
+        login_way = logins.way_to(server)
+        return async_to_sync(_on)(login_way, base, programs, content, server.name)
     except TargetProblem as problem:
         raise logins.refused(problem) from problem
 
 
 async def _on(
-    way: logins.Way, base: BaseDir, programs: Programs, content: WorkloadContent, name: str
+    login_way: logins.Way, base: BaseDir, programs: Programs, content: WorkloadContent, name: str
 ) -> list[Failure]:
     try:
-        async with asyncio.timeout(scratch.TRIAL_SECONDS), await logins.connect_along(way) as host:
+        async with (
+            asyncio.timeout(scratch.TRIAL_SECONDS),
+            await logins.connect_along(login_way) as host,
+        ):
             return await scratch.tried(host, base, programs, content)
     except TimeoutError as error:
         # A machine that is silent is noticed before that: these are long scripts, or many.
@@ -134,15 +137,15 @@ def _fault(failure: Failure, installation: Installation) -> Fault:
         "seconds": scratch.LOAD_SECONDS if failure.script is None else scratch.STATEMENT_SECONDS,
     }
     sentence = str(_SENTENCES[failure.code]) % words
-    where = _("Line %(line)d: ") % {"line": failure.line} if failure.line else ""
+    line_text = _("Line %(line)d: ") % {"line": failure.line} if failure.line else ""
     pointer = "/init_sql" if failure.script is None else f"/scripts/{failure.script}"
     if failure.code == "not_initialised":
         pointer = "/init_options"
-    return Fault(pointer, failure.code, f"{where}{sentence}")
+    return Fault(pointer, failure.code, f"{line_text}{sentence}")
 
 
 def messages(faults: Sequence[Fault], content: WorkloadContent) -> list[str]:
     """The faults for people, each with the name of its script."""
-    names = {f"/scripts/{place}": each.name for place, each in enumerate(content.scripts)}
-    named = [(names.get(each.pointer, ""), each.message) for each in faults]
-    return [f"{name}: {message}" if name else message for name, message in named]
+    names = {f"/scripts/{position}": script.name for position, script in enumerate(content.scripts)}
+    named_messages = [(names.get(fault.pointer, ""), fault.message) for fault in faults]
+    return [f"{name}: {message}" if name else message for name, message in named_messages]

@@ -68,8 +68,10 @@ def faults(content: WorkloadContent) -> list[Fault]:
     """Everything that is wrong with a content, before any server is involved."""
     allows_shell = bool(settings.ALLOW_SHELL_SCRIPTS)
     with reading.reader() as reader:
-        found = reader.script_faults(content.scripts, content.variables, allows_shell=allows_shell)
-    faults_found = [_fault(each, content.scripts) for each in found]
+        script_faults = reader.script_faults(
+            content.scripts, content.variables, allows_shell=allows_shell
+        )
+    faults_found = [_fault(fault, content.scripts) for fault in script_faults]
     try:
         command.read_init_options(content.init_options)
     except UnsupportedByToolError as error:
@@ -147,7 +149,7 @@ def edit(
 
 def content_of(version: WorkloadVersion) -> WorkloadContent:
     """The content of a version."""
-    names = [each.name for each in fields(WorkloadContent)]
+    names = [field.name for field in fields(WorkloadContent)]
     return WorkloadContent.of({name: getattr(version, name) for name in names})
 
 
@@ -158,12 +160,15 @@ def names_own(levels: Mapping[str, Sequence[Level]]) -> bool:
 
 def versions(levels: Sequence[Level]) -> dict[str, WorkloadVersion]:
     """The versions that levels such as `slug@3` name, by level; built-in scripts have none."""
-    named = [str(level).partition(OWN_SEPARATOR) for level in levels]
-    slugs_named = [slug for slug, separator, _number in named if separator]
+    partitioned_levels = [str(level).partition(OWN_SEPARATOR) for level in levels]
+    slugs_named = [slug for slug, separator, _number in partitioned_levels if separator]
     if not slugs_named:
         return {}
-    found = WorkloadVersion.objects.filter(workload__slug__in=slugs_named)
-    by_level = {str(each): each for each in found.select_related("workload")}
+    versions_found = WorkloadVersion.objects.filter(workload__slug__in=slugs_named)
+    by_level = {
+        str(workload_version): workload_version
+        for workload_version in versions_found.select_related("workload")
+    }
     return {str(level): by_level[str(level)] for level in levels if str(level) in by_level}
 
 
@@ -175,13 +180,13 @@ def problems(design: Design) -> Iterator[Problem]:
     if not any(factor.name == SCRIPT_FACTOR for factor in design.scenario.factors):
         return
     levels = design.draft.levels.get(SCRIPT_FACTOR, ())
-    own, client = versions(levels), _client(design)
+    own_versions, client = versions(levels), _client(design)
     for level in levels:
-        if str(level) not in BUILT_IN and str(level) not in own:
+        if str(level) not in BUILT_IN and str(level) not in own_versions:
             message = _("There is no workload %(level)s.") % {"level": level}
             remedy = _("Choose one of the options.")
             yield Problem("unknown_workload", message, remedy, SCRIPT_FACTOR)
-    for name, version in own.items():
+    for name, version in own_versions.items():
         for fault in faults(content_of(version)):
             message = f"{name}: {fault.message}"
             yield Problem(fault.code, message, _("Store a further version."), SCRIPT_FACTOR)
@@ -193,8 +198,14 @@ def problems(design: Design) -> Iterator[Problem]:
 
 def _client(design: Design) -> int:
     """The oldest pgbench that will generate load; a new one is assumed if there is none yet."""
-    found = [part.tools.pgbench.pgbench_version_num for part in design.parts if part.tools]
-    return min((each for each in found if each), default=NEWEST)
+    client_versions = [
+        server_part.tools.pgbench.pgbench_version_num
+        for server_part in design.parts
+        if server_part.tools
+    ]
+    return min(
+        (version_number for version_number in client_versions if version_number), default=NEWEST
+    )
 
 
 def _tool_problems(version: WorkloadVersion, client_version: int) -> Iterator[Problem]:
@@ -209,8 +220,8 @@ def _tool_problems(version: WorkloadVersion, client_version: int) -> Iterator[Pr
 
 def check(content: WorkloadContent) -> None:
     """Raise Refused with all faults of a content; stores nothing."""
-    if found := faults(content):
-        raise Refused("invalid", found)
+    if content_faults := faults(content):
+        raise Refused("invalid", content_faults)
 
 
 def _version(
@@ -219,7 +230,7 @@ def _version(
     return WorkloadVersion.objects.create(
         workload=workload,
         number=number,
-        scripts=[vars(each) for each in content.scripts],
+        scripts=[vars(script) for script in content.scripts],
         variables=dict(content.variables),
         init_options=content.init_options.strip(),
         init_sql=content.init_sql,
@@ -228,12 +239,14 @@ def _version(
     )
 
 
-def _fault(found: ScriptFault, scripts: Sequence[GivenScript]) -> Fault:
-    sentence = str(_SENTENCES[found.code]) % {"word": found.word[:80]}
-    if found.code == "bad_variable":
-        return Fault("/variables", found.code, sentence)
-    if not found.script:
-        return Fault("/scripts", found.code, sentence)
-    place = next(at for at, each in enumerate(scripts) if each.name == found.script)
-    where = _("Line %(line)d: ") % {"line": found.line} if found.line else ""
-    return Fault(f"/scripts/{place}", found.code, f"{where}{sentence}")
+def _fault(script_fault: ScriptFault, scripts: Sequence[GivenScript]) -> Fault:
+    sentence = str(_SENTENCES[script_fault.code]) % {"word": script_fault.word[:80]}
+    if script_fault.code == "bad_variable":
+        return Fault("/variables", script_fault.code, sentence)
+    if not script_fault.script:
+        return Fault("/scripts", script_fault.code, sentence)
+    position = next(
+        index for index, script in enumerate(scripts) if script.name == script_fault.script
+    )
+    line_text = _("Line %(line)d: ") % {"line": script_fault.line} if script_fault.line else ""
+    return Fault(f"/scripts/{position}", script_fault.code, f"{line_text}{sentence}")

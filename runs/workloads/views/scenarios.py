@@ -23,9 +23,9 @@ def scenario_detail(request: HttpRequest, slug: str) -> HttpResponse:
     """One scenario, and the newest campaigns with it."""
     with or_404(KeyError):
         scenario = registry.get(slug)
-    own = campaigns.listed().filter(scenario__slug=slug)
+    scenario_campaigns = campaigns.listed().filter(scenario__slug=slug)
     context = {
         "scenario": scenario,
-        "campaigns": campaigns.rows(projects.visible(own, to=request.user)[:NEWEST]),
+        "campaigns": campaigns.rows(projects.visible(scenario_campaigns, to=request.user)[:NEWEST]),
     }
     return render(request, "workloads/scenarios/detail.html", context)

@@ -72,7 +72,7 @@ class WorkloadForm(forms.Form):
     def __init__(self, *args: Any, user: User | None = None, **kwargs: Any) -> None:
         """`user` chooses the project of a new one; it stays that of one that is there."""
         super().__init__(*args, **kwargs)
-        ready = [each for each, _name in self.fields["server"].choices if each]  # type: ignore[attr-defined]
+        ready = [choice for choice, _name in self.fields["server"].choices if choice]  # type: ignore[attr-defined]
         if len(ready) == 1:
             self.fields["server"].initial = ready[0]
         if user is None:
@@ -82,7 +82,7 @@ class WorkloadForm(forms.Form):
 
     def clean_variables(self) -> dict[str, str]:
         """The variables by name."""
-        found = {}
+        variables = {}
         for line in self.cleaned_data["variables"].splitlines():
             if not line.strip():
                 continue
@@ -90,8 +90,8 @@ class WorkloadForm(forms.Form):
             if not equals:
                 message = _("“%(line)s” is not name = value.") % {"line": line.strip()[:80]}
                 raise forms.ValidationError(message)
-            found[name.strip()] = value.strip()
-        return found
+            variables[name.strip()] = value.strip()
+        return variables
 
 
 class ScriptForm(forms.Form):
@@ -119,19 +119,19 @@ ScriptForms = formset_factory(ScriptForm, extra=1, max_num=MOST_SCRIPTS, absolut
 
 def content_of_forms(form: WorkloadForm, scripts: AnyScriptForms) -> WorkloadContent:
     """What was written, of valid forms."""
-    given = form.cleaned_data
+    fields = form.cleaned_data
     return WorkloadContent(
         scripts=tuple(
             GivenScript(
-                name=each.cleaned_data["name"].strip() or _("script %(n)d") % {"n": place},
-                text=each.cleaned_data["text"].replace("\r\n", "\n"),
-                weight=1 if (weight := each.cleaned_data["weight"]) is None else weight,
+                name=script_form.cleaned_data["name"].strip() or _("script %(n)d") % {"n": number},
+                text=script_form.cleaned_data["text"].replace("\r\n", "\n"),
+                weight=1 if (weight := script_form.cleaned_data["weight"]) is None else weight,
             )
-            for place, each in enumerate(scripts, start=1)
-            if each.cleaned_data.get("text", "").strip()
+            for number, script_form in enumerate(scripts, start=1)
+            if script_form.cleaned_data.get("text", "").strip()
         ),
-        init_sql=given["init_sql"].replace("\r\n", "\n"),
-        **{name: given[name] for name in ("variables", "init_options", "has_own_tables")},
+        init_sql=fields["init_sql"].replace("\r\n", "\n"),
+        **{name: fields[name] for name in ("variables", "init_options", "has_own_tables")},
     )
 
 
@@ -139,24 +139,26 @@ def initial_of(version: WorkloadVersion) -> tuple[dict[str, Any], list[Mapping[s
     """The initial content of the editor for a further version: (workload, scripts)."""
     variables = "\n".join(f"{name} = {value}" for name, value in version.variables.items())
     same = ("has_own_tables", "init_options", "init_sql")
-    whole = {
+    initial = {
         "name": version.workload.name,
         "description": version.workload.description,
         "variables": variables,
         **{name: getattr(version, name) for name in same},
     }
-    return whole, list(version.scripts)
+    return initial, list(version.scripts)
 
 
 def show_faults(form: WorkloadForm, scripts: AnyScriptForms, refused: Refused) -> None:
     """Put each fault where it belongs."""
-    written = [each for each in scripts if each.cleaned_data.get("text", "").strip()]
+    written = [
+        script_form for script_form in scripts if script_form.cleaned_data.get("text", "").strip()
+    ]
     for fault in refused.faults:
-        place, _slash, number = fault.pointer.lstrip("/").partition("/")
-        if place == "scripts" and number.isdecimal():
+        field, _slash, number = fault.pointer.lstrip("/").partition("/")
+        if field == "scripts" and number.isdecimal():
             written[int(number)].add_error("text", fault.message)
         else:
-            form.add_error(place if place in form.fields else None, fault.message)
+            form.add_error(field if field in form.fields else None, fault.message)
 
 
 @addresses.page("workload-list")
@@ -171,11 +173,18 @@ def workload_detail(request: HttpRequest, slug: str) -> HttpResponse:
     """The newest version, or the one of `?version=`; earlier versions, and its campaigns."""
     workload = get_object_or_404(selectors.listed(to=request.user), slug=slug)
     past = selectors.history(workload)
-    wanted = request.GET.get("version", "")
-    shown = next((each for each in past if str(each.number) == wanted), past[0])
+    wanted_number = request.GET.get("version", "")
+    shown_version = next(
+        (
+            workload_version
+            for workload_version in past
+            if str(workload_version.number) == wanted_number
+        ),
+        past[0],
+    )
     context = {
         "workload": workload,
-        "shown": shown,
+        "shown": shown_version,
         "past": past,
         "campaigns": selectors.used_by(workload, to=request.user, limit=pages.MOST_CAMPAIGNS),
     }
@@ -185,8 +194,8 @@ def workload_detail(request: HttpRequest, slug: str) -> HttpResponse:
 @addresses.form("workload-new", Right.CONFIGURE)
 def workload_new(request: HttpRequest) -> HttpResponse:
     """A new workload, empty or from one that is there (`?from=slug`)."""
-    known = selectors.listed(to=request.user)
-    return _edited(request, None, origin=known.filter(slug=request.GET.get("from", "")).first())
+    workloads = selectors.listed(to=request.user)
+    return _edited(request, None, origin=workloads.filter(slug=request.GET.get("from", "")).first())
 
 
 @addresses.form("workload-edit", Right.CONFIGURE)
@@ -203,17 +212,17 @@ def _edited(
     chooser = cast(User, request.user) if workload is None else None
     if request.method != "POST":
         initial: dict[str, Any] = {}
-        given: list[Any] = []
+        script_fields: list[Any] = []
         if origin is not None:
-            initial, given = initial_of(selectors.history(origin)[0])
+            initial, script_fields = initial_of(selectors.history(origin)[0])
         form = WorkloadForm(initial=initial, user=chooser)
-        return _editor(request, form, ScriptForms(initial=given), workload)
+        return _editor(request, form, ScriptForms(initial=script_fields), workload)
     form, scripts = WorkloadForm(request.POST, user=chooser), ScriptForms(request.POST)
     if "more" in request.POST and scripts.is_valid():
         # What is missing elsewhere, such as the name, is not asked for yet.
-        further = [each.cleaned_data for each in scripts]
+        further_scripts = [script_form.cleaned_data for script_form in scripts]
         form = WorkloadForm(initial=request.POST.dict(), user=chooser)
-        return _editor(request, form, ScriptForms(initial=further), workload)
+        return _editor(request, form, ScriptForms(initial=further_scripts), workload)
     if not (form.is_valid() and scripts.is_valid()):
         return _editor(request, form, scripts, workload)
     if "try" in request.POST:

@@ -264,5 +264,5 @@ def test_a_plan_of_another_version_is_told_and_ends_no_campaign_in_an_error(draf
 
     wanted = {campaign.runs.order_by("pk").first(): "why"}
     with pytest.raises(ServiceError) as refused, transaction.atomic():
-        repeats.remeasure(campaign=campaign, like=wanted)
+        repeats.remeasure(campaign=campaign, reason_of=wanted)
     assert (refused.value.code, campaign.runs.count()) == ("plan_of_other_version", 4)

@@ -96,7 +96,7 @@ def test_a_database_that_is_behind_its_targets_catches_up():
     database = make_server()
     run = make_run(database)
     first = leases.claim(server_id=database.pk, holder="a")
-    assert leases.catch_up(run_id=run.pk, token=first.token, seen=57)
+    assert leases.catch_up(run_id=run.pk, token=first.token, seen_token=57)
     again = leases.claim(server_id=database.pk, holder="b")
     assert (again.run_id, again.token) == (run.pk, 58)
 
@@ -108,7 +108,7 @@ def test_a_worker_that_was_given_up_lets_nobody_catch_up():
     first = leases.claim(server_id=database.pk, holder="a")
     transitions.transition(run_id=run.pk, to=Run.State.LOST, code="x", token=first.token)
     leases.claim(server_id=database.pk, holder="b")
-    assert not leases.catch_up(run_id=run.pk, token=first.token, seen=57)
+    assert not leases.catch_up(run_id=run.pk, token=first.token, seen_token=57)
 
 
 @pytest.mark.django_db(transaction=True)

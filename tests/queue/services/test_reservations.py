@@ -351,8 +351,8 @@ def test_catching_up_loses_the_run_and_raises_the_tokens_of_all_its_servers():
     run = make_run(database, generator)
     claim = leases.claim(server_id=database.pk, holder="a")
 
-    assert not leases.catch_up(run_id=run.pk, token=claim.token, seen=claim.token)
-    assert leases.catch_up(run_id=run.pk, token=claim.token, seen=57)
+    assert not leases.catch_up(run_id=run.pk, token=claim.token, seen_token=claim.token)
+    assert leases.catch_up(run_id=run.pk, token=claim.token, seen_token=57)
 
     run.refresh_from_db()
     assert (run.state, run.events.last().code) == (Run.State.LOST, "lease_behind")

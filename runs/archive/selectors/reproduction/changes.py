@@ -90,7 +90,7 @@ class Change:
     def ratio(self) -> float:
         """How many times the larger number is the smaller one; 0 where one is no number, or 0."""
         sides = self.printed, self.chosen
-        if any(isinstance(each, bool) or not isinstance(each, int | float) for each in sides):
+        if any(isinstance(side, bool) or not isinstance(side, int | float) for side in sides):
             return 0.0
         least, most = sorted(map(abs, sides))
         return most / least if least else 0.0
@@ -128,14 +128,14 @@ class Conditions:
 
 def changes(published: Campaign, ours: Conditions) -> tuple[Change, ...]:
     """What differs: an order alone does not, nor a minor version. Three queries."""
-    known = printed.levels(published)
-    place = ours.scenario.places.get(published.slug, Place())
+    published_levels = printed.levels(published)
+    place_of_scenario = ours.scenario.places.get(published.slug, Place())
     node = printed.database_node(published)
     nodes = list(PublishedNode.objects.filter(table__campaign=published))
     return (
-        *_of_versions(ours, known),
-        *_of_factors(published, ours, place, known),
-        *_of_parameters(published, ours, known),
+        *_of_versions(ours, published_levels),
+        *_of_factors(published, ours, place_of_scenario, published_levels),
+        *_of_parameters(published, ours, published_levels),
         *_of_method(published, ours, node),
         *_of_machines(ours, node, nodes),
     )
@@ -144,9 +144,9 @@ def changes(published: Campaign, ours: Conditions) -> tuple[Change, ...]:
 def of_campaign(campaign: Campaign) -> tuple[Change, ...]:
     """What differs from what it reproduces, as kept; else computed, which takes ten queries."""
     if campaign.changes is not None:
-        return tuple(Change(**each) for each in campaign.changes)
-    found = Campaign.objects.select_related("published__source")
-    published = found.filter(slug=campaign.reproduces, published__isnull=False).first()
+        return tuple(Change(**change) for change in campaign.changes)
+    campaigns = Campaign.objects.select_related("published__source")
+    published = campaigns.filter(slug=campaign.reproduces, published__isnull=False).first()
     if published is None:
         return ()
     return changes(published, _conditions(campaign))
@@ -156,7 +156,7 @@ def _conditions(campaign: Campaign) -> Conditions:
     cells = campaign.cells.order_by("version_num", "ordinal").select_related("installation")
     installations = [cell.installation for cell in cells if cell.installation]
     several = CampaignConfiguration.objects.filter(campaign=campaign).order_by("ordinal")
-    one = campaign.configuration
+    configuration = campaign.configuration
     servers = Server.objects.filter(runs__campaign=campaign).distinct().order_by("name")
     # A single server is in its topology in each of its roles.
     placed: dict[str, set[int]] = defaultdict(set)
@@ -169,61 +169,80 @@ def _conditions(campaign: Campaign) -> Conditions:
         parameters=campaign.parameters,
         repeats=campaign.repeats,
         versions=list(dict.fromkeys(cell.version for cell in cells)),
-        block_sizes={(each.block_size or 8192) // 1024 for each in installations},
-        configurations=[one] if one else [each.configuration for each in several],
-        hardware=[each.hardware for each in servers.select_related("hardware")],
+        block_sizes={(installation.block_size or 8192) // 1024 for installation in installations},
+        configurations=[configuration]
+        if configuration
+        else [campaign_configuration.configuration for campaign_configuration in several],
+        hardware=[server.hardware for server in servers.select_related("hardware")],
         machines=1 + len(placed[TopologyNode.Role.CLUSTERS] - databases),
         has_generator=bool(placed[TopologyNode.Role.LOAD_GENERATOR] - databases),
     )
 
 
-def stored(found: Sequence[Change]) -> list[dict[str, Value]]:
+def stored(changes_found: Sequence[Change]) -> list[dict[str, Value]]:
     """As a campaign keeps them: without reasons, which are of a design."""
     names = ("code", "printed", "chosen", "unit", "unknown", "title")
-    return [{name: getattr(each, name) for name in names} for each in found]
+    return [{name: getattr(change, name) for name in names} for change in changes_found]
 
 
-def _of_versions(ours: Conditions, known: Mapping[str, Sequence[Any]]) -> Iterator[Change]:
-    theirs = [text for each in known.get(VERSION, ()) if versions.major(text := str(each))]
+def _of_versions(
+    ours: Conditions, published_levels: Mapping[str, Sequence[Any]]
+) -> Iterator[Change]:
+    theirs = [
+        text
+        for version in published_levels.get(VERSION, ())
+        if versions.major(text := str(version))
+    ]
     here = list(dict.fromkeys(ours.versions))
-    if {versions.major(each) for each in theirs} != {versions.major(each) for each in here}:
+    if {versions.major(version) for version in theirs} != {
+        versions.major(version) for version in here
+    }:
         yield _change(ours, VERSION, theirs or None, here)
-    if BLOCK_SIZE in known:
-        sizes = [int(size) for size in known[BLOCK_SIZE]]
+    if BLOCK_SIZE in published_levels:
+        sizes = [int(size) for size in published_levels[BLOCK_SIZE]]
         if set(sizes) != set(ours.block_sizes):
             yield _change(ours, BLOCK_SIZE, sizes, sorted(ours.block_sizes), unit="kB")
 
 
 def _of_factors(
-    published: Campaign, ours: Conditions, place: Place, known: Mapping[str, Sequence[Any]]
+    published: Campaign,
+    ours: Conditions,
+    place_of_scenario: Place,
+    published_levels: Mapping[str, Sequence[Any]],
 ) -> Iterator[Change]:
     scenario = ours.scenario
     for factor in scenario.factors:
-        theirs = printed.of_factor(published, place, factor.name, known)
+        theirs = printed.of_factor(published, place_of_scenario, factor.name, published_levels)
         here = list(ours.levels.get(factor.name, ()))
-        unknown = place.unknown.get(factor.name, "")
-        if unknown or {str(each) for each in theirs} != {str(each) for each in here}:
+        unknown = place_of_scenario.unknown.get(factor.name, "")
+        if unknown or {str(level) for level in theirs} != {str(level) for level in here}:
             yield _change(
                 ours, factor.name, theirs or None, here, title=factor.title, unknown=unknown
             )
-    varied = {each.name for each in (*scenario.factors, *scenario.parameters)}
+    varied = {factor.name for factor in (*scenario.factors, *scenario.parameters)}
     # A factor of the scenario that the publication has under another name.
-    wanted = published.published.reproduce.get("levels", {})
-    if any(len(levels) > 1 for name, levels in wanted.items() if name not in published.factors):
+    reproduced_levels = published.published.reproduce.get("levels", {})
+    if any(
+        len(levels) > 1
+        for name, levels in reproduced_levels.items()
+        if name not in published.factors
+    ):
         return
-    for name, levels in known.items():
+    for name, levels in published_levels.items():
         if name not in {*varied, VERSION, BLOCK_SIZE} and len(levels) > 1:
             yield _change(ours, name, list(levels), [])
 
 
 def _of_parameters(
-    published: Campaign, ours: Conditions, known: Mapping[str, Sequence[Any]]
+    published: Campaign, ours: Conditions, published_levels: Mapping[str, Sequence[Any]]
 ) -> Iterator[Change]:
-    for each in ours.scenario.parameters:
-        theirs = printed.parameter(published, ours.scenario, each, known)
-        here = ours.parameters.get(each.name, each.default)
+    for parameter in ours.scenario.parameters:
+        theirs = printed.parameter(published, ours.scenario, parameter, published_levels)
+        here = ours.parameters.get(parameter.name, parameter.default)
         if theirs != here:
-            yield _change(ours, each.name, theirs, here, unit=each.unit, title=each.title)
+            yield _change(
+                ours, parameter.name, theirs, here, unit=parameter.unit, title=parameter.title
+            )
 
 
 def _of_method(
@@ -232,8 +251,10 @@ def _of_method(
     if published.known_repeats != ours.repeats:
         yield _change(ours, REPEATS, published.known_repeats, ours.repeats)
     theirs = node.configuration if node else None
-    here = [each.name for each in ours.configurations]
-    if [each.content_hash for each in ours.configurations] != [theirs and theirs.content_hash]:
+    here = [configuration.name for configuration in ours.configurations]
+    if [configuration.content_hash for configuration in ours.configurations] != [
+        theirs and theirs.content_hash
+    ]:
         yield _change(ours, CONFIGURATION, theirs and theirs.name, here)
 
 
@@ -242,28 +263,30 @@ def _of_machines(
 ) -> Iterator[Change]:
     printed_on = node.hardware if node else None
     theirs = _facts(printed_on)
-    here = [_facts(each) or {} for each in ours.hardware]
+    here = [_facts(hardware_profile) or {} for hardware_profile in ours.hardware]
     if len(here) != 1 or not _is_same(printed_on, ours.hardware[0]):
         yield _change(ours, HARDWARE, theirs, here)
-    kept = sum(each.role in OF_DATABASE for each in nodes)
-    if kept > 1 and kept != ours.machines:
-        yield _change(ours, MACHINES, kept, ours.machines)
-    has_generator = any(each.role == "load_generator" for each in nodes)
+    databases = sum(published_node.role in OF_DATABASE for published_node in nodes)
+    if databases > 1 and databases != ours.machines:
+        yield _change(ours, MACHINES, databases, ours.machines)
+    has_generator = any(published_node.role == "load_generator" for published_node in nodes)
     if nodes and has_generator != ours.has_generator:
-        names = ["own" if each else "shared" for each in (has_generator, ours.has_generator)]
+        names = ["own" if is_own else "shared" for is_own in (has_generator, ours.has_generator)]
         yield _change(ours, GENERATOR, *names)
 
 
-def _change(ours: Conditions, code: str, printed: Value, chosen: Value, **more: str) -> Change:
-    return Change(code, printed, chosen, reason=ours.reasons.get(code, ""), **more)
+def _change(ours: Conditions, code: str, printed: Value, chosen: Value, **texts: str) -> Change:
+    return Change(code, printed, chosen, reason=ours.reasons.get(code, ""), **texts)
 
 
-def _is_same(one: HardwareProfile | None, other: HardwareProfile | None) -> bool:
+def _is_same(base_profile: HardwareProfile | None, head_profile: HardwareProfile | None) -> bool:
     """By what decides about a figure; the same memory is printed in many ways."""
-    sides = [dict(_facts(each) or {}) for each in (one, other)]
-    if one and other and one.memory_bytes and other.memory_bytes:
+    sides = [
+        dict(_facts(hardware_profile) or {}) for hardware_profile in (base_profile, head_profile)
+    ]
+    if base_profile and head_profile and base_profile.memory_bytes and head_profile.memory_bytes:
         memory = [side.pop("memory", None) for side in sides]
-        apart = abs(one.memory_bytes - other.memory_bytes) > MEMORY_GRAIN_BYTES
+        apart = abs(base_profile.memory_bytes - head_profile.memory_bytes) > MEMORY_GRAIN_BYTES
         return None not in memory and not apart and sides[0] == sides[1]
     return sides[0] == sides[1] != {}
 
@@ -285,9 +308,9 @@ def _machine(facts: Mapping[str, Value]) -> str:
         memory_printed=facts["memory"] if isinstance(facts.get("memory"), str) else "",
         memory_bytes=facts["memory"] if isinstance(facts.get("memory"), int) else None,
     )
-    parts = (
+    descriptions = (
         facts.get("cpu", ""),
         _("%(count)d cores") % {"count": facts["cores"]} if facts.get("cores") else "",
         memory(profile) if facts.get("memory") else "",
     )
-    return ", ".join(filter(None, parts)) or _("unknown")
+    return ", ".join(filter(None, descriptions)) or _("unknown")

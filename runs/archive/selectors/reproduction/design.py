@@ -45,41 +45,52 @@ def installations(choice: Choice) -> list[Installation]:
         Installation.objects.filter(server__in=servers, removed_at=None).order_by("version_num")
     )
     holders: dict[str, set[int]] = defaultdict(set)
-    for each in present:
-        holders[each.version].add(each.server_id)
+    for installation in present:
+        holders[installation.version].add(installation.server_id)
     able = [
-        each
-        for each in present
-        if len(holders[each.version]) == len(servers) and not refusal(choice.scenario, each, {})
+        installation
+        for installation in present
+        if len(holders[installation.version]) == len(servers)
+        and not refusal(choice.scenario, installation, {})
     ]
-    there = {each.major for each in present if len(holders[each.version]) == len(servers)}
-    choice.not_installed += [each for each in printed if versions.major(each) not in there]
+    installed_majors = {
+        installation.major
+        for installation in present
+        if len(holders[installation.version]) == len(servers)
+    }
+    choice.not_installed += [
+        version for version in printed if versions.major(version) not in installed_majors
+    ]
     if BLOCK_SIZE in choice.printed:
         return _of_block_sizes(choice, able)
     majors = {versions.major(version) for version in printed}
-    lacking = {each.pk: _lacking(choice, each) for each in able}
+    lacking = {installation.pk: _lacking(choice, installation) for installation in able}
     # Of a major the most complete one, then the printed release.
-    able.sort(key=lambda each: (-lacking[each.pk], each.version in printed))
-    chosen = versions.one_a_major(each for each in able if each.major in majors)
-    if not majors or majors - {each.major for each in chosen}:
+    able.sort(key=lambda installation: (-lacking[installation.pk], installation.version in printed))
+    chosen = versions.one_a_major(
+        installation for installation in able if installation.major in majors
+    )
+    if not majors or majors - {installation.major for installation in chosen}:
         least = min(lacking.values(), default=0)
-        every = versions.one_a_major(each for each in able if lacking[each.pk] == least)
+        every = versions.one_a_major(
+            installation for installation in able if lacking[installation.pk] == least
+        )
         chosen = chosen or _neighbours(every, majors)
-        one = _("what is installed on the server")
-        reason = one if len(servers) == 1 else _("what is installed on every server")
+        installed_text = _("what is installed on the server")
+        reason = installed_text if len(servers) == 1 else _("what is installed on every server")
         choice.reasons[VERSION] = reason
     return chosen
 
 
 def _of_block_sizes(choice: Choice, able: Sequence[Installation]) -> list[Installation]:
     """For the version with the most of the printed block sizes, one installation for each."""
-    wanted = [int(size) for size in choice.printed[BLOCK_SIZE]]
-    found: dict[str, dict[int, Installation]] = defaultdict(dict)
-    for each in able:
-        size = (each.block_size or 0) // 1024
-        if size in wanted:
-            found[each.version].setdefault(size, each)
-    best = max(found.values(), key=len, default={})
+    block_sizes = [int(size) for size in choice.printed[BLOCK_SIZE]]
+    by_version: dict[str, dict[int, Installation]] = defaultdict(dict)
+    for installation in able:
+        size = (installation.block_size or 0) // 1024
+        if size in block_sizes:
+            by_version[installation.version].setdefault(size, installation)
+    best = max(by_version.values(), key=len, default={})
     chosen = [best[size] for size in sorted(best)] or list(able)[-1:]
     choice.reasons |= dict.fromkeys((BLOCK_SIZE, VERSION), _("what is installed on the server"))
     return chosen
@@ -88,9 +99,12 @@ def _of_block_sizes(choice: Choice, able: Sequence[Installation]) -> list[Instal
 def _lacking(choice: Choice, installation: Installation) -> int:
     """How many extensions it lacks that levels of the place, or of the scenario's own, need."""
     levels = {
-        each.name: [*choice.printed.get(each.name, ()), *choice.place.levels.get(each.name, ())]
-        or list(each.default)
-        for each in choice.scenario.factors
+        factor.name: [
+            *choice.printed.get(factor.name, ()),
+            *choice.place.levels.get(factor.name, ()),
+        ]
+        or list(factor.default)
+        for factor in choice.scenario.factors
     }
     return sum(
         needed.name not in installation.extensions
@@ -104,14 +118,16 @@ def _neighbours(every: Sequence[Installation], majors: Set[str]) -> list[Install
 
     Of two that are equally near, the newer one.
     """
-    printed = [year for each in majors if (year := versions.first_year(each)) is not None]
+    printed = [year for major in majors if (year := versions.first_year(major)) is not None]
 
-    def distance(each: Installation) -> tuple[int, int]:
-        year = versions.first_year(each.major) or 0
-        return min((abs(year - other) for other in printed), default=0), -each.version_num
+    def distance(installation: Installation) -> tuple[int, int]:
+        year = versions.first_year(installation.major) or 0
+        return min(
+            (abs(year - other_year) for other_year in printed), default=0
+        ), -installation.version_num
 
     nearest = sorted(every, key=distance)[: max(1, len(majors))]
-    return sorted(nearest, key=lambda each: each.version_num)
+    return sorted(nearest, key=lambda installation: installation.version_num)
 
 
 # Some of max_connections stay reserved.
@@ -140,12 +156,14 @@ class Reproduction:
     @property
     def title(self) -> str:
         """The title that the campaign would get; it never names a version that is not measured."""
-        servers = ", ".join(each.name for each in self.choice.servers)
+        servers = ", ".join(server.name for server in self.choice.servers)
         names = {"title": in_language(self.choice.campaign, "title"), "server": servers}
         if not (self._measures_others and NAMED_VERSION.search(self.choice.campaign.title)):
             return (_("%(title)s, reproduced on %(server)s") % names)[:200]
         names |= {"slug": self.choice.campaign.slug, "scenario": _(self.choice.scenario.title)}
-        names["versions"] = ", ".join(dict.fromkeys(each.version for each in self.installations))
+        names["versions"] = ", ".join(
+            dict.fromkeys(installation.version for installation in self.installations)
+        )
         text = _("%(scenario)s: PostgreSQL %(versions)s, designed as %(slug)s, on %(server)s")
         return (text % names)[:200]
 
@@ -154,18 +172,18 @@ class Reproduction:
         """That printed versions are not installed, so the question is another; else empty."""
         if not self.choice.not_installed:
             return ""
-        *first, last = self.choice.not_installed
+        *first_versions, last_version = self.choice.not_installed
         words = {
             "versions": ", ".join(self.choice.not_installed),
-            "first": ", ".join(first),
-            "last": last,
+            "first": ", ".join(first_versions),
+            "last": last_version,
             "place": _("this server")
             if len(self.choice.servers) == 1
             else _("each of these servers"),
         }
         if len(self.choice.not_installed) < len(self.choice.versions):
             text = _("%(versions)s is not installed on %(place)s: the comparison is incomplete.")
-        elif not first:
+        elif not first_versions:
             text = _(
                 "%(versions)s is not installed on %(place)s: another version answers another"
                 " question."
@@ -180,15 +198,15 @@ class Reproduction:
     @property
     def _measures_others(self) -> bool:
         """Whether the major versions are not those of the publication."""
-        printed = {versions.major(each) for each in self.choice.versions}
-        chosen = {each.major for each in self.installations}
+        printed = {versions.major(version) for version in self.choice.versions}
+        chosen = {installation.major for installation in self.installations}
         return bool(printed and chosen) and printed != chosen
 
     @property
     def body(self) -> dict[str, Any]:
         """The body of `POST /campaigns/` that queues it."""
-        slugs = [each.slug for each in self.choice.servers]
-        made: dict[str, Any] = {
+        slugs = [server.slug for server in self.choice.servers]
+        body: dict[str, Any] = {
             "title": self.title,
             "scenario": self.choice.scenario.slug,
             **({"servers": slugs} if len(slugs) > 1 else {"server": slugs[0]}),
@@ -199,11 +217,11 @@ class Reproduction:
             "reproduces": self.choice.campaign.slug,
         }
         for name in ("generators", "cluster_servers"):
-            slugs = [each.slug for each in getattr(self, name)]
-            made |= {name: slugs} if slugs else {}
+            slugs = [row.slug for row in getattr(self, name)]
+            body |= {name: slugs} if slugs else {}
         treatment = dict.fromkeys(self.choice.place.treatment, True)
-        made |= {"treatment": treatment} if treatment else {}
-        return made | ({"configuration": self.configuration.slug} if self.configuration else {})
+        body |= {"treatment": treatment} if treatment else {}
+        return body | ({"configuration": self.configuration.slug} if self.configuration else {})
 
     @property
     def initial(self) -> dict[str, Any]:
@@ -213,7 +231,10 @@ class Reproduction:
             "title": self.title,
             "repeats": self.repeats,
             "configuration": self.configuration.pk if self.configuration else None,
-            "installations": [each.version if several else each.pk for each in self.installations],
+            "installations": [
+                installation.version if several else installation.pk
+                for installation in self.installations
+            ],
             **self.parameters,
             **dict.fromkeys(self.choice.place.treatment, True),
             **{name: ", ".join(map(str, levels)) for name, levels in self.levels.items()},
@@ -221,23 +242,27 @@ class Reproduction:
 
     def _which(self) -> dict[str, list[str]]:
         """The installations by version, or by folder if a version has several builds."""
-        found = list(dict.fromkeys(each.version for each in self.installations))
-        is_told = len(self.choice.servers) > 1 or len(found) == len(self.installations)
-        is_told &= not any(each.block_size not in (None, 8192) for each in self.installations)
+        version_names = list(
+            dict.fromkeys(installation.version for installation in self.installations)
+        )
+        is_told = len(self.choice.servers) > 1 or len(version_names) == len(self.installations)
+        is_told &= not any(
+            installation.block_size not in (None, 8192) for installation in self.installations
+        )
         return (
-            {"versions": found}
+            {"versions": version_names}
             if is_told
-            else {"bindirs": [each.bindir for each in self.installations]}
+            else {"bindirs": [installation.bindir for installation in self.installations]}
         )
 
 
 def scenario_of(campaign: Campaign) -> Scenario | None:
     """The scenario that repeats a published campaign; None if none can yet."""
-    for each in registry.every():
-        if campaign.slug in each.places:
-            return each
-    wanted = campaign.published.reproduce.get("scenario", "")
-    return registry.get(wanted) if registry.knows(wanted) else None
+    for scenario in registry.every():
+        if campaign.slug in scenario.places:
+            return scenario
+    slug = campaign.published.reproduce.get("scenario", "")
+    return registry.get(slug) if registry.knows(slug) else None
 
 
 def reproduction(
@@ -256,17 +281,20 @@ def reproduction(
     scenario = scenario_of(campaign)
     if scenario is None:
         return None
-    place = scenario.places.get(campaign.slug, Place())
-    quick = (place.quick or scenario.quick) if is_quick else None
-    choice = Choice(campaign, scenario, place, quick, servers, printed.levels(campaign))
+    place_of_scenario = scenario.places.get(campaign.slug, Place())
+    quick = (place_of_scenario.quick or scenario.quick) if is_quick else None
+    choice = Choice(campaign, scenario, place_of_scenario, quick, servers, printed.levels(campaign))
     chosen = installations(choice)
-    constants = {each.name: parameter(choice, each) for each in scenario.parameters}
-    varied = {each.name: levels(choice, each, chosen) for each in scenario.factors}
+    constants = {
+        scenario_parameter.name: parameter(choice, scenario_parameter)
+        for scenario_parameter in scenario.parameters
+    }
+    varied = {factor.name: levels(choice, factor, chosen) for factor in scenario.factors}
     most = max([*map(int, varied.get(CLIENTS, ())), constants.get(CLIENTS, 1)])
     configuration = _configuration(choice, most)
     repeats = quick.repeats if quick else max(1, campaign.repeats)
     choice.reasons |= _of_design(is_quick=quick is not None)
-    made = Reproduction(
+    reproduced = Reproduction(
         choice=choice,
         is_quick=is_quick,
         installations=chosen,
@@ -277,22 +305,24 @@ def reproduction(
         generators=generators,
         cluster_servers=cluster_servers,
     )
-    return replace(made, changes=changes(campaign, _conditions(made)))
+    return replace(reproduced, changes=changes(campaign, _conditions(reproduced)))
 
 
-def _conditions(made: Reproduction) -> Conditions:
+def _conditions(reproduced: Reproduction) -> Conditions:
     return Conditions(
-        scenario=made.choice.scenario,
-        levels=made.levels,
-        parameters=made.parameters,
-        repeats=made.repeats,
-        versions=[each.version for each in made.installations],
-        block_sizes={(each.block_size or 8192) // 1024 for each in made.installations},
-        configurations=[made.configuration or _built_in()],
-        hardware=[each.hardware for each in made.choice.servers],
-        machines=1 + len(made.cluster_servers),
-        has_generator=bool(made.generators),
-        reasons=made.choice.reasons,
+        scenario=reproduced.choice.scenario,
+        levels=reproduced.levels,
+        parameters=reproduced.parameters,
+        repeats=reproduced.repeats,
+        versions=[installation.version for installation in reproduced.installations],
+        block_sizes={
+            (installation.block_size or 8192) // 1024 for installation in reproduced.installations
+        },
+        configurations=[reproduced.configuration or _built_in()],
+        hardware=[server.hardware for server in reproduced.choice.servers],
+        machines=1 + len(reproduced.cluster_servers),
+        has_generator=bool(reproduced.generators),
+        reasons=reproduced.choice.reasons,
     )
 
 
@@ -307,8 +337,8 @@ def _of_design(*, is_quick: bool) -> dict[str, str]:
 
 
 def _built_in() -> Configuration:
-    found = Configuration.objects.filter(slug=BUILT_IN, project=None).first()
-    return found or Configuration(name="Fixed-point observation, small machine")
+    configuration = Configuration.objects.filter(slug=BUILT_IN, project=None).first()
+    return configuration or Configuration(name="Fixed-point observation, small machine")
 
 
 def _configuration(choice: Choice, clients: int) -> Configuration | None:

@@ -56,22 +56,30 @@ class Choice:
     @property
     def versions(self) -> list[str]:
         """Those that the publication prints."""
-        return [text for each in self.printed.get(VERSION, ()) if versions.major(text := str(each))]
+        return [
+            text
+            for version in self.printed.get(VERSION, ())
+            if versions.major(text := str(version))
+        ]
 
 
-def parameter(choice: Choice, wanted: Parameter) -> int:
+def parameter(choice: Choice, scenario_parameter: Parameter) -> int:
     """A constant of the design, in the scenario's unit."""
-    printed = prints.parameter(choice.campaign, choice.scenario, wanted, choice.printed)
-    chosen = choice.place.parameters.get(wanted.name)
+    printed = prints.parameter(choice.campaign, choice.scenario, scenario_parameter, choice.printed)
+    chosen = choice.place.parameters.get(scenario_parameter.name)
     if chosen is None:
-        chosen = wanted.default if printed is None else int(printed)
-    value = min(max(chosen, wanted.minimum), wanted.maximum)
+        chosen = scenario_parameter.default if printed is None else int(printed)
+    value = min(max(chosen, scenario_parameter.minimum), scenario_parameter.maximum)
     reason = _("the scenario's default") if printed is None else _("what the scenario offers")
-    if choice.quick and wanted.name in choice.quick.parameters:
-        value, reason = choice.quick.parameters[wanted.name], _("the quick form")
-    elif wanted.name == SCALE and (most := _largest_scale(choice.servers)) and value > most:
+    if choice.quick and scenario_parameter.name in choice.quick.parameters:
+        value, reason = choice.quick.parameters[scenario_parameter.name], _("the quick form")
+    elif (
+        scenario_parameter.name == SCALE
+        and (most := _largest_scale(choice.servers))
+        and value > most
+    ):
         value, reason = most, _of_size()
-    choice.reasons[wanted.name] = reason
+    choice.reasons[scenario_parameter.name] = reason
     return value
 
 
@@ -96,8 +104,8 @@ def _largest_scale(servers: Sequence[Server]) -> int:
 def levels(choice: Choice, factor: AnyFactor, installations: Sequence[Installation]) -> list[Level]:
     """The levels of a factor, in its order. Never empty."""
     printed_levels = prints.of_factor(choice.campaign, choice.place, factor.name, choice.printed)
-    wanted = list(choice.place.levels.get(factor.name, printed_levels))
-    chosen = [each for each in wanted if factor.accepts(each)]
+    wanted_levels = list(choice.place.levels.get(factor.name, printed_levels))
+    chosen = [level for level in wanted_levels if factor.accepts(level)]
     reason = _("what the scenario offers")
     if not chosen:
         quick = choice.quick.levels.get(factor.name) if choice.quick else None
@@ -107,7 +115,7 @@ def levels(choice: Choice, factor: AnyFactor, installations: Sequence[Installati
     able, why = _runnable(choice.scenario, factor, chosen, installations)
     if able != chosen:
         chosen, reason = able, why
-    if wanted and (fewer := _quick(choice, factor, chosen)) != chosen:
+    if wanted_levels and (fewer := _quick(choice, factor, chosen)) != chosen:
         chosen, reason = fewer, _("the quick form")
     choice.reasons[factor.name] = reason
     return factor.ordered(chosen)
@@ -119,35 +127,39 @@ def _quick(choice: Choice, factor: AnyFactor, levels: list[Level]) -> list[Level
     if not offered:
         return levels
     if choice.quick and factor.name in choice.quick.on_one_machine:
-        return [each for each in levels if each in offered] or levels
+        return [level for level in levels if level in offered] or levels
     most, ordered = max(2, len(offered)), factor.ordered(levels)
-    common = [each for each in ordered if each in offered]
+    common = [level for level in ordered if level in offered]
     if len(levels) <= most:
         return levels
     if len(common) == most and {ordered[0], ordered[-1]} <= set(common):
         return common
-    return [ordered[round(place * (len(ordered) - 1) / (most - 1))] for place in range(most)]
+    return [ordered[round(index * (len(ordered) - 1) / (most - 1))] for index in range(most)]
 
 
 def _sized(
     choice: Choice, factor: AnyFactor, levels: list[Level], reason: str
 ) -> tuple[list[Level], str]:
     """Levels for these machines, and why they differ."""
-    known = [cores_of(each.hardware) for each in choice.servers]
-    ours = min((cores for cores in known if cores), default=None)
+    known_cores = [cores_of(server.hardware) for server in choice.servers]
+    ours = min((cores for cores in known_cores if cores), default=None)
     if factor.name == CORES and ours:
-        there = [level for level in levels if int(level) <= ours]
-        if there != levels:
-            return [*there, *([] if ours in there else [ours])], _("the server has no more cores")
+        possible = [level for level in levels if int(level) <= ours]
+        if possible != levels:
+            return [*possible, *([] if ours in possible else [ours])], _(
+                "the server has no more cores"
+            )
     if limit := _limit(choice, factor):
         fits, why = limit
-        there = [each for each in levels if fits(each)]
-        if factor.name == BUFFERS and len(there) == 1 < len(levels):
+        possible = [level for level in levels if fits(level)]
+        if factor.name == BUFFERS and len(possible) == 1 < len(levels):
             # The largest of the scenario's sizes, so that the question keeps two levels.
             offered = factor.choices if isinstance(factor, ChoiceFactor) else ()
-            there += [each for each in offered if fits(each) and each not in there][-1:]
-        if there and there != levels:
-            return there, why
+            possible += [
+                candidate for candidate in offered if fits(candidate) and candidate not in possible
+            ][-1:]
+        if possible and possible != levels:
+            return possible, why
     node = prints.database_node(choice.campaign)
     theirs = cores_of(node.hardware) if node else None
     if factor.name == CLIENTS and not choice.quick and theirs and ours and theirs != ours:
@@ -161,14 +173,15 @@ def _sized(
 def _limit(choice: Choice, factor: AnyFactor) -> tuple[Callable[[Level], bool], str] | None:
     """Which levels these machines can do at all, and why not others; None if nothing limits."""
     if factor.name == SCALE and (most := _largest_scale(choice.servers)):
-        return lambda each: int(each) <= most, _of_size()
+        return lambda level: int(level) <= most, _of_size()
     if factor.name == BUFFERS and (room := least_memory(choice.servers)):
         why = _("the memory of the server, of which shared_buffers get at most 40 %")
-        return lambda each: _bytes(each) <= SHARE_OF_BUFFERS * room, why
+        return lambda level: _bytes(level) <= SHARE_OF_BUFFERS * room, why
     if factor.name == SYNC_METHOD and any(
-        each.environment and each.environment.kernel.startswith("Linux") for each in choice.servers
+        server.environment and server.environment.kernel.startswith("Linux")
+        for server in choice.servers
     ):
-        return lambda each: each not in NOT_ON_LINUX, _("Linux does not have that method")
+        return lambda level: level not in NOT_ON_LINUX, _("Linux does not have that method")
     return None
 
 
@@ -185,15 +198,17 @@ def _runnable(
     """
 
     def why_not(level: Level) -> list[str]:
-        return [refusal(scenario, each, {factor.name: level}) for each in installations]
+        return [
+            refusal(scenario, installation, {factor.name: level}) for installation in installations
+        ]
 
     refused = {level: why_not(level) for level in levels}
     able = [level for level in levels if not any(refused[level])]
-    why = next((each for level in reversed(levels) for each in refused[level] if each), "")
+    why = next((refusal for level in reversed(levels) for refusal in refused[level] if refusal), "")
     if able:
-        newer = (each for each in levels if _by_newer(scenario, factor, each, installations))
-        kept = {*able, *newer}
-        return [each for each in levels if each in kept], why
+        newer = (level for level in levels if _by_newer(scenario, factor, level, installations))
+        measurable = {*able, *newer}
+        return [level for level in levels if level in measurable], why
     if not levels:
         return able, why
     return [level for level in factor.default if not any(why_not(level))] or levels, why
@@ -204,8 +219,12 @@ def _by_newer(
 ) -> bool:
     """Whether some versions can run a level, and the others are too old for it."""
     levels = {factor.name: level}
-    able = [each for each in installations if scenario.refusal(each.version_num, levels) is None]
-    return bool(able) and not any(refusal(scenario, each, levels) for each in able)
+    able = [
+        installation
+        for installation in installations
+        if scenario.refusal(installation.version_num, levels) is None
+    ]
+    return bool(able) and not any(refusal(scenario, installation, levels) for installation in able)
 
 
 def refusal(scenario: Scenario, installation: Installation, levels: Mapping[str, Any]) -> str:
@@ -230,7 +249,7 @@ def _bytes(buffers: Level) -> int:
 
 def least_memory(servers: Sequence[Server]) -> int | None:
     """Bytes of the server with the least, of those that are known."""
-    rooms = [each.hardware.memory_bytes for each in servers if each.hardware]
+    rooms = [server.hardware.memory_bytes for server in servers if server.hardware]
     return min((room for room in rooms if room), default=None)
 
 

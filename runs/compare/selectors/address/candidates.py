@@ -78,10 +78,13 @@ def candidates(
     A word is searched in titles and slugs, themes, versions, operating systems, hardware,
     topologies, configurations, revisions, and everything that a publication says.
     """
-    found = _filtered(_searched(words), filters or CandidateFilters())
-    listed = _measured(projects.newest_keys(found, to=reader, number=MOST_LOOKED_AT))
-    levels = _levels([each for each in listed if not _is_wide(each)])
-    return [_wide(each) if _is_wide(each) else _candidate(each, levels[each.pk]) for each in listed]
+    matching = _filtered(_searched(words), filters or CandidateFilters())
+    measured_campaigns = _measured(projects.newest_keys(matching, to=reader, number=MOST_LOOKED_AT))
+    levels = _levels([campaign for campaign in measured_campaigns if not _is_wide(campaign)])
+    return [
+        _wide(campaign) if _is_wide(campaign) else _candidate(campaign, levels[campaign.pk])
+        for campaign in measured_campaigns
+    ]
 
 
 def campaigns(words: str, *, reader: Reader, number: int) -> QuerySet[Campaign]:
@@ -90,19 +93,23 @@ def campaigns(words: str, *, reader: Reader, number: int) -> QuerySet[Campaign]:
 
 
 def _searched(words: str) -> QuerySet[Campaign]:
-    found = Campaign.objects.select_related("scenario").order_by("-pk")
+    campaigns = Campaign.objects.select_related("scenario").order_by("-pk")
     for word in words.split()[:MOST_WORDS]:
-        found = found.filter(_says(word))
-    return found
+        campaigns = campaigns.filter(_says(word))
+    return campaigns
 
 
 def _measured(keys: Sequence[int]) -> list[Campaign]:
     """The newest of these campaigns that have figures. One query."""
     # Not Exists: of many small campaigns PostgreSQL then reads every cell there is.
     summaries = CellSummary.objects.filter(cell__campaign=OuterRef("pk")).order_by()
-    found = Campaign.objects.filter(pk__in=keys).alias(figure=Subquery(summaries.values("pk")[:1]))
-    shown = found.exclude(figure=None).only("slug", "title", "title_ja", "origin", "factors")
-    return list(shown.order_by("-pk")[:MOST_CAMPAIGNS])
+    campaigns = Campaign.objects.filter(pk__in=keys).alias(
+        figure=Subquery(summaries.values("pk")[:1])
+    )
+    campaigns_with_figures = campaigns.exclude(figure=None).only(
+        "slug", "title", "title_ja", "origin", "factors"
+    )
+    return list(campaigns_with_figures.order_by("-pk")[:MOST_CAMPAIGNS])
 
 
 def _says(word: str) -> Q:
@@ -123,11 +130,11 @@ def _says(word: str) -> Q:
         "configuration__slug",
     ):
         texts |= Q(**{f"{name}__icontains": word})
-    named = Q(configuration__name__icontains=word) | Q(configuration__slug__icontains=word)
-    varied = CampaignConfiguration.objects.filter(named).order_by()
+    has_name = Q(configuration__name__icontains=word) | Q(configuration__slug__icontains=word)
+    varied = CampaignConfiguration.objects.filter(has_name).order_by()
     texts |= Q(pk__in=varied.values("campaign"))
-    if asked := search_words.query(word):
-        query = SearchQuery(asked, config=search_words.CONFIG, search_type="plain")
+    if query_text := search_words.query(word):
+        query = SearchQuery(query_text, config=search_words.CONFIG, search_type="plain")
         texts |= Q(published__search=query)
     of_revision = Cell.objects.filter(revision__sha__startswith=word).order_by()
     return (
@@ -139,16 +146,16 @@ def _says(word: str) -> Q:
     )
 
 
-def _filtered(found: QuerySet[Campaign], filters: CandidateFilters) -> QuerySet[Campaign]:
+def _filtered(campaigns: QuerySet[Campaign], filters: CandidateFilters) -> QuerySet[Campaign]:
     if filters.version:
-        found = found.filter(_of_version(filters.version))
+        campaigns = campaigns.filter(_of_version(filters.version))
     if filters.os:
-        found = found.filter(_in_environment(filters.os))
+        campaigns = campaigns.filter(_in_environment(filters.os))
     if filters.hardware:
-        found = found.filter(_on_machines(filters.hardware))
+        campaigns = campaigns.filter(_on_machines(filters.hardware))
     if filters.topology:
-        found = found.filter(topology__kind=filters.topology)
-    return found.filter(origin=filters.origin) if filters.origin else found
+        campaigns = campaigns.filter(topology__kind=filters.topology)
+    return campaigns.filter(origin=filters.origin) if filters.origin else campaigns
 
 
 def _of_version(word: str) -> Q:
@@ -161,8 +168,8 @@ def _on_hardware(word: str) -> Q:
 
 
 def _named(word: str) -> QuerySet[HardwareProfile]:
-    named = Q(name__icontains=word) | Q(cpu_model__icontains=word)
-    return HardwareProfile.objects.filter(named).order_by()
+    has_name = Q(name__icontains=word) | Q(cpu_model__icontains=word)
+    return HardwareProfile.objects.filter(has_name).order_by()
 
 
 def _on_machines(word: str) -> Q:
@@ -173,8 +180,8 @@ def _on_machines(word: str) -> Q:
     if len(keys) > MOST_MACHINES:
         return _on_hardware(word)
     runs = Run.objects.filter(hardware__in=keys).order_by()
-    found = runs.values_list("campaign", flat=True)[: MOST_RUNS + 1]
-    few = set(found) if len(found) <= MOST_RUNS else None
+    campaign_keys = runs.values_list("campaign", flat=True)[: MOST_RUNS + 1]
+    few = set(campaign_keys) if len(campaign_keys) <= MOST_RUNS else None
     return _with_runs(hardware__in=keys) if few is None else Q(pk__in=few)
 
 
@@ -184,9 +191,9 @@ def _in_environment(word: str) -> Q:
     )
 
 
-def _with_runs(**under: QuerySet[Any] | list[int]) -> Q:
+def _with_runs(**condition_rows: QuerySet[Any] | list[int]) -> Q:
     """Campaigns with a run under these conditions: one index lookup per campaign."""
-    return Q(Exists(Run.objects.filter(campaign=OuterRef("pk"), **under)))
+    return Q(Exists(Run.objects.filter(campaign=OuterRef("pk"), **condition_rows)))
 
 
 # In PostgreSQL's words, and one text a campaign: to read thousands of cells one by one takes three
@@ -222,14 +229,14 @@ FROM measured GROUP BY campaign_id
 
 def _levels(campaigns: Sequence[Campaign]) -> dict[int, list[dict[str, Any]]]:
     """The levels of each campaign's measured cells, in the order of the cells. One query."""
-    found: dict[int, list[dict[str, Any]]] = defaultdict(list)
+    levels_of: dict[int, list[dict[str, Any]]] = defaultdict(list)
     values = {"campaigns": [campaign.pk for campaign in campaigns]}
-    for campaign, listed in queries.rows(_LEVELS, values, of=Cell):
-        found[campaign] = [
+    for campaign, level_rows in queries.rows(_LEVELS, values, of=Cell):
+        levels_of[campaign] = [
             ({series_cells.VERSION: version} if version else {}) | levels
-            for version, levels in json.loads(listed)
+            for version, levels in json.loads(level_rows)
         ]
-    return found
+    return levels_of
 
 
 def _candidate(campaign: Campaign, cells: Sequence[dict[str, Any]]) -> Candidate:
@@ -260,7 +267,10 @@ def _offering(
 ) -> Candidate:
     """The first of so many series: what is fixed in each, and its levels."""
     key = SeriesKey(campaign.slug)
-    series = tuple(Offered(key.fixed(fixed), each) for fixed, each in islice(offered, MOST_SERIES))
+    series = tuple(
+        Offered(key.fixed(fixed), cell_levels)
+        for fixed, cell_levels in islice(offered, MOST_SERIES)
+    )
     return Candidate(campaign, key, axis, series, max(0, number - MOST_SERIES))
 
 
@@ -270,15 +280,20 @@ def _is_wide(campaign: Campaign) -> bool:
 
 def _wide(campaign: Campaign) -> Candidate:
     """As its factors say: its cells, of which some may have no figures, are too many to be read."""
-    found = campaign.factors.get(series_cells.VERSION, ())
-    ordered = sorted(found, key=lambda each: versions.order(str(each)))
+    version_levels = campaign.factors.get(series_cells.VERSION, ())
+    ordered = sorted(version_levels, key=lambda version: versions.order(str(version)))
     levels = {series_cells.VERSION: []} | campaign.factors | {series_cells.VERSION: ordered}
-    factors = {name: len(each) for name, each in levels.items() if len(each) > 1}
+    factors = {
+        name: len(factor_levels) for name, factor_levels in levels.items() if len(factor_levels) > 1
+    }
     axis = series_cells.best_axis(factors)
     parting = [name for name in factors if name != axis]
     every = (
-        dict(zip(parting, each, strict=True))
-        for each in product(*(levels[name] for name in parting))
+        dict(zip(parting, combination, strict=True))
+        for combination in product(*(levels[name] for name in parting))
     )
-    offered = (([(name, level_text(each[name])) for name in parting], each) for each in every)
+    offered = (
+        ([(name, level_text(fixed_levels[name])) for name in parting], fixed_levels)
+        for fixed_levels in every
+    )
     return _offering(campaign, axis, offered, math.prod(factors[name] for name in parting))

@@ -63,8 +63,10 @@ class Side:
         """The levels of its cells by their key."""
         levels = {cell.pk: series_cells.levels_of(cell) for cell in self.cells}
         return {
-            key: {name: level for name, level in own.items() if name != series_cells.REVISION}
-            for key, own in levels.items()
+            key: {
+                name: level for name, level in cell_levels.items() if name != series_cells.REVISION
+            }
+            for key, cell_levels in levels.items()
         }
 
     @property
@@ -86,14 +88,16 @@ def campaign_of(slug: str, *, reader: Reader, parameter: str = "campaign") -> Ca
 
     A token also names its project's campaigns as their uploads do.
     """
-    shown = projects.visible(Campaign.objects.select_related("scenario", "project"), to=reader)
-    found = shown.filter(slug=slug).first()
-    if found is None and isinstance(reader, Token):
-        found = shown.filter(project=reader.project_id, uploaded_as=slug).first()
-    if found is None:
+    visible_campaigns = projects.visible(
+        Campaign.objects.select_related("scenario", "project"), to=reader
+    )
+    campaign = visible_campaigns.filter(slug=slug).first()
+    if campaign is None and isinstance(reader, Token):
+        campaign = visible_campaigns.filter(project=reader.project_id, uploaded_as=slug).first()
+    if campaign is None:
         message = _("There is no campaign %(slug)s.") % {"slug": slug}
         raise BadSide(parameter, "unknown_campaign", message)
-    return found
+    return campaign
 
 
 def both(
@@ -106,11 +110,11 @@ def both(
     and NoBaseline if the campaign has no other revision. At most twelve queries. Unless `is_found`,
     BadSide may also be raised where the cells of a side are asked for.
     """
-    found = _both(base, head, campaign, reader)
+    sides = _both(base, head, campaign, reader)
     if is_found:
-        for side in reversed(found):
+        for side in reversed(sides):
             _found = side.cells
-    return found
+    return sides
 
 
 def _both(base: str, head: str, campaign: str, reader: Reader) -> tuple[Side, Side]:
@@ -136,24 +140,28 @@ def _history(text: str, within: Campaign | None, head: Side) -> Side:
     before = revisions.last(within, head.revision, name, BASELINE, arrived=arrived)
     if len(before) < LEAST_POINTS:
         return _baseline(f"revision:{name}", within, head, head.revision)
-    place = {revision.pk: number for number, revision in enumerate(before)}
+    position_of = {revision.pk: number for number, revision in enumerate(before)}
     # Of the head's conditions only: those of ten commits together may be many.
     keys = {cell.series_key for cell in head.cells}
-    cells = Cell.objects.filter(campaign=within, revision__in=place, series_key__in=keys)
-    found = sorted(_loaded("base", cells, BASELINE), key=lambda cell: place[cell.revision_id or 0])
-    return Side(text, within, lambda: tuple(found), points=len(before))
+    cells = Cell.objects.filter(campaign=within, revision__in=position_of, series_key__in=keys)
+    base_cells = sorted(
+        _loaded("base", cells, BASELINE), key=lambda cell: position_of[cell.revision_id or 0]
+    )
+    return Side(text, within, lambda: tuple(base_cells), points=len(before))
 
 
 def _baseline(text: str, within: Campaign, head: Side, revision: Revision) -> Side:
     """The side of a base that is named by a commit or branch."""
     name = text.partition(":")[2]
-    others = Cell.objects.filter(campaign=within, revision__isnull=False).exclude(revision=revision)
+    other_cells = Cell.objects.filter(campaign=within, revision__isnull=False).exclude(
+        revision=revision
+    )
     if revisions.is_branch(within, name):
-        found = revisions.baseline(within, revision, name)
-        if found is not None:
-            return _revision_side(text, found, within, "base")
+        baseline = revisions.baseline(within, revision, name)
+        if baseline is not None:
+            return _revision_side(text, baseline, within, "base")
         raise NoBaseline(head)
-    if not others.exists():
+    if not other_cells.exists():
         raise NoBaseline(head)
     side = _of_revision("base", text, name, within)
     if side.revision == revision:
@@ -185,18 +193,18 @@ def _of_campaign(parameter: str, text: str, name: str, reader: Reader) -> Side:
         key = series_cells.parse(name)
     except BadSeriesKey as error:
         raise BadSide(parameter, "not_a_side", str(error)) from error
-    found = campaign_of(key.slug, reader=reader, parameter=parameter)
+    campaign = campaign_of(key.slug, reader=reader, parameter=parameter)
     return Side(
         text,
-        found,
-        lambda: _loaded(parameter, series_cells.wanted([key], {key.slug: found}, "")),
+        campaign,
+        lambda: _loaded(parameter, series_cells.wanted([key], {key.slug: campaign}, "")),
         fixed=frozenset(name for name, _level in key.levels),
     )
 
 
 def _of_revision(parameter: str, text: str, name: str, within: Campaign) -> Side:
     try:
-        found = revisions.named(within, name)
+        revision = revisions.named(within, name)
     except UnknownRevision as error:
         code = str(error)
         messages = {
@@ -205,20 +213,22 @@ def _of_revision(parameter: str, text: str, name: str, within: Campaign) -> Side
         }
         words = {"campaign": within.slug, "name": name}
         raise BadSide(parameter, code, messages[code] % words) from error
-    return _revision_side(text, found, within, parameter)
+    return _revision_side(text, revision, within, parameter)
 
 
-def _revision_side(text: str, found: Revision, within: Campaign, parameter: str) -> Side:
-    cells = _loaded(parameter, Cell.objects.filter(campaign=within, revision=found))
-    return Side(text, within, lambda: cells, revision=found)
+def _revision_side(text: str, revision: Revision, within: Campaign, parameter: str) -> Side:
+    cells = _loaded(parameter, Cell.objects.filter(campaign=within, revision=revision))
+    return Side(text, within, lambda: cells, revision=revision)
 
 
 def _of_run(parameter: str, text: str, key: int, reader: Reader) -> Side:
     """The cell of the run: all repeats made under its conditions."""
-    shown = projects.visible(Run.objects.all(), to=reader).filter(
+    visible_runs = projects.visible(Run.objects.all(), to=reader).filter(
         pk=min(key, BigIntegerField.MAX_BIGINT)
     )
-    run = shown.select_related("campaign__scenario", "campaign__project", "cell__revision").first()
+    run = visible_runs.select_related(
+        "campaign__scenario", "campaign__project", "cell__revision"
+    ).first()
     if run is None:
         message = _("There is no run %(id)s.") % {"id": key}
         raise BadSide(parameter, "unknown_run", message)
@@ -227,26 +237,26 @@ def _of_run(parameter: str, text: str, key: int, reader: Reader) -> Side:
 
 
 def _newest(within: Campaign | None) -> Side:
-    found = revisions.newest(within) if within else None
-    if within is None or found is None:
+    revision = revisions.newest(within) if within else None
+    if within is None or revision is None:
         message = _("Name a side; it can be left out for a campaign that has revisions.")
         raise BadSide("head", "required", message)
-    return _revision_side(f"revision:{found.sha}", found, within, "head")
+    return _revision_side(f"revision:{revision.sha}", revision, within, "head")
 
 
 def _before(within: Campaign | None, head: Side) -> Side:
     within = within or (head.campaign if head.revision else None)
-    found = revisions.before(within, head.revision) if within and head.revision else None
-    if within is None or found is None:
+    revision = revisions.before(within, head.revision) if within and head.revision else None
+    if within is None or revision is None:
         message = _("Name the base: there is no revision before the head.")
         raise BadSide("base", "required", message)
-    return _revision_side(f"revision:{found.sha}", found, within, "base")
+    return _revision_side(f"revision:{revision.sha}", revision, within, "base")
 
 
 def _loaded(parameter: str, cells: QuerySet[Cell], points: int = 1) -> tuple[Cell, ...]:
     most = MOST_CELLS * points
-    found = tuple(cells.select_related("revision").order_by("ordinal", "pk")[: most + 1])
-    if len(found) > most:
+    cells_found = tuple(cells.select_related("revision").order_by("ordinal", "pk")[: most + 1])
+    if len(cells_found) > most:
         message = _("These are more than %(most)d conditions: choose some by level=.")
         raise BadSide(parameter, "too_many", message % {"most": most})
-    return found
+    return cells_found

@@ -80,7 +80,9 @@ class CompareState:
         """The same without a series; if that was the baseline, the first one becomes it."""
         base = "" if self.base == str(key) else self.base
         return replace(
-            self, base=base, series=tuple(other for other in self.series if other != key)
+            self,
+            base=base,
+            series=tuple(series_key for series_key in self.series if series_key != key),
         )
 
     @property
@@ -89,23 +91,23 @@ class CompareState:
         return tuple(f"{name}_differs" for name in self.ignore)
 
 
-def read(given: QueryDict) -> tuple[CompareState, list[str]]:
+def read(query: QueryDict) -> tuple[CompareState, list[str]]:
     """The state in a query string, and messages about what is unreadable and at its default."""
     faults: list[str] = []
     state = CompareState(
-        series=_series(given.getlist("s"), faults),
-        x=given.get("x", ""),
-        metric=given.get("metric", ""),
-        base=given.get("base", ""),
-        relative=_is_on(given, "relative"),
-        log_x=_is_on(given, "logx"),
-        log_y=_is_on(given, "logy"),
-        facet=_one_of("facet", given.get("facet") or "none", FACETS, faults),
-        matters=_is_on(given, "matters"),
-        effect=_effect(given.get("effect", ""), faults),
-        ignore=_ignored(given, faults),
-        at=given.get("at", ""),
-        fit=_one_of("fit", given.get("fit", ""), FITS, faults),
+        series=_series(query.getlist("s"), faults),
+        x=query.get("x", ""),
+        metric=query.get("metric", ""),
+        base=query.get("base", ""),
+        relative=_is_on(query, "relative"),
+        log_x=_is_on(query, "logx"),
+        log_y=_is_on(query, "logy"),
+        facet=_one_of("facet", query.get("facet") or "none", FACETS, faults),
+        matters=_is_on(query, "matters"),
+        effect=_effect(query.get("effect", ""), faults),
+        ignore=_ignored(query, faults),
+        at=query.get("at", ""),
+        fit=_one_of("fit", query.get("fit", ""), FITS, faults),
     )
     return state, faults
 
@@ -130,14 +132,14 @@ def too_many(count: int) -> str:
     ) % {"count": count, "most": MOST_SERIES}
 
 
-def _one_of(name: str, text: str, known: Sequence[str], faults: list[str]) -> str:
-    if text in known:
+def _one_of(name: str, text: str, choices: Sequence[str], faults: list[str]) -> str:
+    if text in choices:
         return text
     faults.append(
         _("%(name)s=%(text)s is not known; known are %(known)s.")
-        % {"name": name, "text": text, "known": ", ".join(word for word in known if word)}
+        % {"name": name, "text": text, "known": ", ".join(word for word in choices if word)}
     )
-    return known[0]
+    return choices[0]
 
 
 def _effect(text: str, faults: list[str]) -> float:
@@ -151,9 +153,9 @@ def _effect(text: str, faults: list[str]) -> float:
     return DEFAULT_EFFECT
 
 
-def _ignored(given: QueryDict, faults: list[str]) -> tuple[str, ...]:
+def _ignored(query: QueryDict, faults: list[str]) -> tuple[str, ...]:
     # A form sends one field per box, a link one list.
-    names = [name for text in given.getlist("ignore") for name in text.split(",") if name]
+    names = [name for text in query.getlist("ignore") for name in text.split(",") if name]
     return tuple(
         dict.fromkeys(
             name for name in names if _one_of("ignore", name, (*CONDITIONS, ""), faults) == name
@@ -161,5 +163,5 @@ def _ignored(given: QueryDict, faults: list[str]) -> tuple[str, ...]:
     )
 
 
-def _is_on(given: QueryDict, name: str) -> bool:
-    return given.get(name, "") not in ("", "0")
+def _is_on(query: QueryDict, name: str) -> bool:
+    return query.get(name, "") not in ("", "0")

@@ -63,16 +63,26 @@ def differences(loaded: Loaded) -> tuple[Difference, ...]:
     return (
         *_of_rows("hardware", ("name", *HARDWARE_FIELDS), series, loaded.hardware),
         *_of_rows("environment", ENVIRONMENT_FIELDS, series, loaded.environments),
-        *_if_differing("software", "server", (_listed(each.runs.servers) for each in series)),
-        *_if_differing("software", "tool", (_listed(each.runs.tools) for each in series)),
+        *_if_differing(
+            "software", "server", (_listed(one_series.runs.servers) for one_series in series)
+        ),
+        *_if_differing(
+            "software", "tool", (_listed(one_series.runs.tools) for one_series in series)
+        ),
         *_setting_differences(loaded),
-        *_of_campaigns("parameters", [each.campaign.parameters for each in series]),
+        *_of_campaigns("parameters", [one_series.campaign.parameters for one_series in series]),
         # What was done to the machines of some series only: for the others "no" is known.
         *_of_campaigns(
-            "treatment", [each.campaign.treatment for each in series], shown=_treatment_text
+            "treatment",
+            [one_series.campaign.treatment for one_series in series],
+            describe=_treatment_text,
         ),
-        *_if_differing("design", "topology", (each.campaign.topology for each in series)),
-        *_if_differing("design", "repeats", (each.campaign.known_repeats for each in series)),
+        *_if_differing(
+            "design", "topology", (one_series.campaign.topology for one_series in series)
+        ),
+        *_if_differing(
+            "design", "repeats", (one_series.campaign.known_repeats for one_series in series)
+        ),
     )
 
 
@@ -82,50 +92,57 @@ def _of_rows(
     series: Sequence[Series],
     stored: Mapping[int, HardwareProfile] | Mapping[int, Environment],
 ) -> list[Difference]:
-    found = []
+    differing = []
     for name in names:
         values = (
-            _listed(dict.fromkeys(getattr(stored[key], name) or None for key in _all(each, kind)))
-            for each in series
+            _listed(
+                dict.fromkeys(getattr(stored[key], name) or None for key in _all(one_series, kind))
+            )
+            for one_series in series
         )
-        found += _if_differing(kind, name, values)
-    return found
+        differing += _if_differing(kind, name, values)
+    return differing
 
 
-def _all(each: Series, kind: str) -> list[int]:
-    return keys_of((cell.runs for cell in each.cells), kind)
+def _all(one_series: Series, kind: str) -> list[int]:
+    return keys_of((cell.runs for cell in one_series.cells), kind)
 
 
 def _setting_differences(loaded: Loaded) -> list[Difference]:
     """Settings that all known servers have; nobody chose to omit one that a version lacks."""
-    known = [[loaded.settings[key] for key in _all(each, "settings")] for each in loaded.series]
-    snapshots = [snapshot for of_series in known for snapshot in of_series]
+    snapshots_of_series = [
+        [loaded.settings[key] for key in _all(one_series, "settings")]
+        for one_series in loaded.series
+    ]
+    snapshots = [snapshot for of_series in snapshots_of_series for snapshot in of_series]
     if not snapshots:
         return []
     common = set.intersection(*(set(snapshot) for snapshot in snapshots)) - PLACES
-    found = []
+    differing = []
     for name in sorted(common):
         # Most of some 350 settings are equal: compare the stored values before formatting them.
-        if any(each[name] != snapshots[0][name] for each in snapshots):
+        if any(snapshot[name] != snapshots[0][name] for snapshot in snapshots):
             values = (
                 _listed(dict.fromkeys(_spelled(snapshot[name]) for snapshot in of_series))
-                for of_series in known
+                for of_series in snapshots_of_series
             )
-            found += _if_differing("settings", name, values)
-    return found
+            differing += _if_differing("settings", name, values)
+    return differing
 
 
 def _of_campaigns(
     kind: str,
     stored: Sequence[Mapping[str, Any]],
     *,
-    shown: Callable[[Any], Any] = lambda each: each,
+    describe: Callable[[Any], Any] = lambda value: value,
 ) -> list[Difference]:
-    names = dict.fromkeys(name for each in stored for name in each)
+    names = dict.fromkeys(name for names_of_campaign in stored for name in names_of_campaign)
     return [
         difference
         for name in names
-        for difference in _if_differing(kind, name, (shown(each.get(name)) for each in stored))
+        for difference in _if_differing(
+            kind, name, (describe(names_of_campaign.get(name)) for names_of_campaign in stored)
+        )
     ]
 
 
@@ -134,9 +151,9 @@ def _treatment_text(value: Any) -> str:
 
 
 def _if_differing(kind: str, name: str, values: Iterable[Any]) -> list[Difference]:
-    listed = tuple(values)
-    known = {str(value) for value in listed if value is not None}
-    return [Difference(kind, name, listed)] if len(known) > 1 else []
+    value_list = tuple(values)
+    known_values = {str(value) for value in value_list if value is not None}
+    return [Difference(kind, name, value_list)] if len(known_values) > 1 else []
 
 
 def _spelled(entry: Mapping[str, Any]) -> str:
@@ -152,10 +169,10 @@ def _spelled(entry: Mapping[str, Any]) -> str:
 
 def _listed(values: Iterable[Any]) -> Any:
     """One value as it is, several in one text; None if unknown."""
-    known = [value for value in values if value is not None]
-    if len(known) == 1:
-        return known[0]
-    return ", ".join(str(value) for value in known) or None
+    known_values = [value for value in values if value is not None]
+    if len(known_values) == 1:
+        return known_values[0]
+    return ", ".join(str(value) for value in known_values) or None
 
 
 def wording(slugs: Collection[str]) -> Factors:
@@ -164,13 +181,17 @@ def wording(slugs: Collection[str]) -> Factors:
     Levels that are slugs get the names of their servers and configurations.
     """
     tables = PublishedTable.objects.filter(campaign__slug__in=slugs).order_by("pk")
-    columns = [column for each in tables.values_list("columns", flat=True) for column in each]
-    found = factors(columns)
+    columns = [
+        column
+        for table_columns in tables.values_list("columns", flat=True)
+        for column in table_columns
+    ]
+    factor_words = factors(columns)
     ours = {name: _(title) for name, title in designs.scenario_titles().items()}
     return replace(
-        found,
-        titles={**designs.own_titles(), **ours, **found.titles},
-        levels={**designs.choice_titles(), **designs.names_of_levels(slugs), **found.levels},
+        factor_words,
+        titles={**designs.own_titles(), **ours, **factor_words.titles},
+        levels={**designs.choice_titles(), **designs.names_of_levels(slugs), **factor_words.levels},
     )
 
 
@@ -208,12 +229,12 @@ def labels(loaded: Loaded, wording: Wording | None = None) -> tuple[str, ...]:
     hardware, the topology, and last the campaign are added.
     """
     words = wording or PlainWording()
-    found = [" · ".join(parts) for parts in _by_levels(loaded.series, words)]
-    for more in (_operating_system, _hardware, _topology, _title):
-        found = _told_apart(found, [more(loaded, each) for each in loaded.series])
+    texts = [" · ".join(level_texts) for level_texts in _by_levels(loaded.series, words)]
+    for describe in (_operating_system, _hardware, _topology, _title):
+        texts = _told_apart(texts, [describe(loaded, one_series) for one_series in loaded.series])
     return tuple(
-        (label or each.campaign.title) + _mark(each)
-        for label, each in zip(found, loaded.series, strict=True)
+        (label or one_series.campaign.title) + _mark(one_series)
+        for label, one_series in zip(texts, loaded.series, strict=True)
     )
 
 
@@ -224,10 +245,10 @@ def _mark(series: Series) -> str:
     return f" ({series.campaign.get_origin_display()})"
 
 
-def facet(loaded: Loaded, each: Series, by: str, words: Wording) -> str:
+def facet(loaded: Loaded, one_series: Series, facet_name: str, words: Wording) -> str:
     """The value of a series for small multiples: its configuration, system, hardware and so on."""
-    if by in {CONFIGURATION, ARRANGEMENT} and by in each.levels:
-        return words.level(by, each.levels[by])
+    if facet_name in {CONFIGURATION, ARRANGEMENT} and facet_name in one_series.levels:
+        return words.level(facet_name, one_series.levels[facet_name])
     values: dict[str, Callable[[Loaded, Series], str]] = {
         "configuration": _configuration,
         "os": _operating_system,
@@ -236,20 +257,24 @@ def facet(loaded: Loaded, each: Series, by: str, words: Wording) -> str:
         "topology": _topology,
         "version": lambda _loaded, series: versions.major(series.version),
     }
-    return values[by](loaded, each) or UNKNOWN
+    return values[facet_name](loaded, one_series) or UNKNOWN
 
 
 def _by_levels(series: Sequence[Series], words: Wording) -> list[list[str]]:
-    names = list(dict.fromkeys(name for each in series for name in each.levels))
+    names = list(dict.fromkeys(name for one_series in series for name in one_series.levels))
     parting = [
         name
         for name in names
-        if len({level_text(each.levels.get(name, "")) for each in series}) > 1
+        if len({level_text(one_series.levels.get(name, "")) for one_series in series}) > 1
     ]
-    shown = parting or [name for name in names if name == "version"]
+    shown_names = parting or [name for name in names if name == "version"]
     return [
-        [spoken_level(words, name, each.levels[name]) for name in shown if name in each.levels]
-        for each in series
+        [
+            spoken_level(words, name, one_series.levels[name])
+            for name in shown_names
+            if name in one_series.levels
+        ]
+        for one_series in series
     ]
 
 
@@ -261,41 +286,41 @@ def spoken_level(words: Wording, name: str, value: Any) -> str:
     return f"{words.title(name)} {text}"
 
 
-def _told_apart(found: Sequence[str], more: Sequence[str]) -> list[str]:
+def _told_apart(texts: Sequence[str], further_texts: Sequence[str]) -> list[str]:
     """The labels; those that occur more than once are extended by what else differs."""
-    counts = Counter(found)
+    counts = Counter(texts)
     differs = {label: set() for label in counts}  # type: dict[str, set[str]]
-    for label, text in zip(found, more, strict=True):
+    for label, text in zip(texts, further_texts, strict=True):
         differs[label].add(text)
     return [
-        " · ".join(part for part in (label, text) if part)
+        " · ".join(text for text in (label, text) if text)
         if counts[label] > 1 and len(differs[label]) > 1
         else label
-        for label, text in zip(found, more, strict=True)
+        for label, text in zip(texts, further_texts, strict=True)
     ]
 
 
-def _operating_system(loaded: Loaded, each: Series) -> str:
-    found = [loaded.environments[key] for key in each.runs.environment]
-    return ", ".join(dict.fromkeys(archive.operating_system(env.os_name) for env in found))
+def _operating_system(loaded: Loaded, one_series: Series) -> str:
+    environments = [loaded.environments[key] for key in one_series.runs.environment]
+    return ", ".join(dict.fromkeys(archive.operating_system(env.os_name) for env in environments))
 
 
-def _hardware(loaded: Loaded, each: Series) -> str:
-    return ", ".join(dict.fromkeys(named(loaded.hardware[key]) for key in each.runs.hardware))
+def _hardware(loaded: Loaded, one_series: Series) -> str:
+    return ", ".join(dict.fromkeys(named(loaded.hardware[key]) for key in one_series.runs.hardware))
 
 
-def _topology(_loaded: Loaded, each: Series) -> str:
-    topology = each.campaign.topology
+def _topology(_loaded: Loaded, one_series: Series) -> str:
+    topology = one_series.campaign.topology
     return str(topology.get_kind_display()) if topology else ""
 
 
-def _configuration(_loaded: Loaded, each: Series) -> str:
-    configuration = each.campaign.configuration
+def _configuration(_loaded: Loaded, one_series: Series) -> str:
+    configuration = one_series.campaign.configuration
     return named(configuration) if configuration else ""
 
 
-def _title(_loaded: Loaded, each: Series) -> str:
-    title = each.campaign.title
+def _title(_loaded: Loaded, one_series: Series) -> str:
+    title = one_series.campaign.title
     return title if len(title) <= LONGEST_TITLE else f"{title[: LONGEST_TITLE - 1].rstrip()}…"
 
 

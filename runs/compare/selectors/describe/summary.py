@@ -36,36 +36,38 @@ OTHERS = ("same", "undecided", "too_few_runs", "not_comparable")
 def summary(
     head: str,
     base: str,
-    found: Sequence[Inference],
+    inferences: Sequence[Inference],
     *,
     together: Inference | None = None,
     direction: Direction = "higher",
 ) -> str:
-    """What `found`, a row for each condition, says of `head` against `base`; empty without rows.
+    """What `inferences`, one for each condition, say of `head` against `base`; empty without any.
 
     `together` is the overall effect of all rows. `direction` says which values of the metric are
     better, for figures that are only printed.
     """
-    if not found:
+    if not inferences:
         return ""
     names = {"head": head, "base": base}
-    if all(lacks_print(each) for each in found):
-        return _as_printed(found, names, direction)
-    rows = by_key((str(each.verdict), each) for each in found)
+    if all(lacks_print(inference) for inference in inferences):
+        return _as_printed(inferences, names, direction)
+    rows = by_key((str(inference.verdict), inference) for inference in inferences)
     proven = [verdict for verdict in PROVEN if verdict in rows]
     if not proven:
-        return _without_difference(rows, len(found), names, together)
-    (first, where), *others = [_part(rows[verdict], len(found), together) for verdict in proven]
-    parts = [_sized_at(size, place) for size, place in others]
-    parts += [_counted(verdict, rows) for verdict in OTHERS if verdict in rows]
-    rest = "".join(_(", %(part)s") % {"part": part} for part in parts)
-    values = names | {"first": first, "where": where, "rest": rest}
+        return _without_difference(rows, len(inferences), names, together)
+    (first_size, first_where), *other_parts = [
+        _part(rows[verdict], len(inferences), together) for verdict in proven
+    ]
+    sized = [_sized_at(size, where_text) for size, where_text in other_parts]
+    sized += [_counted(verdict, rows) for verdict in OTHERS if verdict in rows]
+    rest_of_sentence = "".join(_(", %(part)s") % {"part": sized_text} for sized_text in sized)
+    values = names | {"first": first_size, "where": first_where, "rest": rest_of_sentence}
     if len(proven) == 1 and _is_told_as_speed(rows[proven[0]]):
-        if not where:
+        if not first_where:
             return _("%(head)s is %(first)s than %(base)s%(rest)s.") % values
         return _("%(head)s is %(first)s than %(base)s %(where)s%(rest)s.") % values
     return _("%(head)s against %(base)s: %(first)s%(rest)s.") % (
-        values | {"first": _sized_at(first, where)}
+        values | {"first": _sized_at(first_size, first_where)}
     )
 
 
@@ -73,31 +75,33 @@ def by_pair(rows: Sequence[RatioRow], words: Words) -> dict[tuple[str, str], lis
     """The rows of the ratio table of a campaign by the names of (head, base)."""
     pairs: dict[tuple[str, str], list[RatioRow]] = defaultdict(list)
     for row in rows:
-        head, base = (words.named(row.subject, each) for each in (row.head_label, row.base_label))
+        head, base = (
+            words.named(row.subject, side_label) for side_label in (row.head_label, row.base_label)
+        )
         pairs[head, base].append(row)
     return pairs
 
 
 def of_pair(head: str, base: str, rows: Sequence[RatioRow]) -> str:
     """The sentence of the rows of one (head, base), with what else than these differs."""
-    found = [row.comparison for row in rows]
-    sentence = summary(head, base, found, together=rows[0].together)
-    return " ".join(filter(None, (sentence, of_builds(head, base, found))))
+    inferences = [row.comparison for row in rows]
+    sentence = summary(head, base, inferences, together=rows[0].together)
+    return " ".join(filter(None, (sentence, of_builds(head, base, inferences))))
 
 
-def of_builds(head: str, base: str, found: Sequence[Inference]) -> str:
+def of_builds(head: str, base: str, inferences: Sequence[Inference]) -> str:
     """What of a difference may be the builds' doing: each was built in its own way. Else empty."""
     differing = {
-        each.name: each
-        for row in found
+        differing.name: differing
+        for row in inferences
         if row.verdict != "not_comparable"
-        for each in row.differing
-        if each.kind == "build" and not each.is_declared
+        for differing in row.differing
+        if differing.kind == "build" and not differing.is_declared
     }
     if not differing:
         return ""
     heads, bases = (
-        ", ".join(_built(each.name, side) for each, side in sides)
+        ", ".join(_built(differing_fact.name, side) for differing_fact, side in sides)
         for sides in zip(*(((x, x.head), (x, x.base)) for x in differing.values()), strict=True)
     )
     text = _(
@@ -108,13 +112,15 @@ def of_builds(head: str, base: str, found: Sequence[Inference]) -> str:
 
 def _built(name: str, values: Sequence[object]) -> str:
     """ "-O2" and "gcc 14.2" say what they are, others their name as well."""
-    text = ", ".join(fact_value(name, each) for each in values)
+    text = ", ".join(fact_value(name, value) for value in values)
     return text if name in ("optimisation", "compiler") else f"{fact('build', name)}: {text}"
 
 
 def of_table(rows: Sequence[RatioRow], words: Words) -> dict[tuple[str, str], str]:
     """The sentence of each (head, base) that the ratio table of a campaign compares."""
-    return {names: of_pair(*names, own) for names, own in by_pair(rows, words).items()}
+    return {
+        names: of_pair(*names, ratio_rows) for names, ratio_rows in by_pair(rows, words).items()
+    }
 
 
 def of_comparison(page: ComparedPage) -> list[str]:
@@ -125,33 +131,35 @@ def of_comparison(page: ComparedPage) -> list[str]:
     """
     if page.loaded.metric is None:
         return []
-    together = {each.head_label: each.comparison for each in page.averages}
+    together = {average.head_label: average.comparison for average in page.averages}
     rows = by_key((row.head_label, row.comparison) for row in page.rows)
     base = page.label(page.base) if page.base else ""
     direction = cast(Direction, page.loaded.metric.direction)
     sentences = {
-        (head, base): summary(head, base, found, together=together.get(head), direction=direction)
-        for head, found in rows.items()
+        (head, base): summary(
+            head, base, inferences, together=together.get(head), direction=direction
+        )
+        for head, inferences in rows.items()
     }
-    laws = [_scaling(each) for each in page.fits]
+    laws = [_scaling(series_fit) for series_fit in page.fits]
     if not page.steps:
         return [*sentences.values(), *laws]
     steps = sorted(page.steps, key=_weight)
     newest = (page.steps[-1].head_label, base)
-    first = {newest: sentences[newest]} if newest in sentences else {}
+    sentence_of_newest = {newest: sentences[newest]} if newest in sentences else {}
     of_steps = {
         names: sentences.get(names)
-        or summary(*names, each.found, together=each.together, direction=direction)
-        for each in steps
-        if (names := (each.head_label, each.base_label))
+        or summary(*names, step.found, together=step.together, direction=direction)
+        for step in steps
+        if (names := (step.head_label, step.base_label))
     }
-    return [*(first | of_steps | sentences).values(), *laws]
+    return [*(sentence_of_newest | of_steps | sentences).values(), *laws]
 
 
-def _scaling(found: SeriesFit) -> str:
+def _scaling(series_fit: SeriesFit) -> str:
     """Where the law through a series has its peak, as far as its points prove one."""
-    fit, last = found.fit, max(cell.x for cell in found.series.cells)
-    values = {"name": found.label, "last": last}
+    fit, last_x = series_fit.fit, max(cell.x for cell in series_fit.series.cells)
+    values = {"name": series_fit.label, "last": last_x}
     if fit.peak_level is None or fit.peak is None:
         return _("%(name)s: up to %(last)s no peak is proven.") % values
     values |= {"level": f"{fit.peak_level:.0f}", "peak": quantity(fit.peak)}
@@ -163,19 +171,19 @@ def _scaling(found: SeriesFit) -> str:
 
 def _weight(step: Step) -> tuple[int, int]:
     """The steps that got slower first, then those of the most proven conditions."""
-    found = [step.together, *step.found] if step.together else [*step.found]
-    proven = [each.verdict for each in found if each.is_proven]
+    inferences = [step.together, *step.found] if step.together else [*step.found]
+    proven = [inference.verdict for inference in inferences if inference.is_proven]
     return -proven.count("slower"), -len(proven)
 
 
 def _is_told_as_speed(rows: Sequence[Inference]) -> bool:
     """Whether the size is told in per cent faster or slower."""
     return all(
-        each.low
-        and each.high
-        and 1 / TIMES < each.low <= each.high < TIMES
-        and each.verdict == ("faster" if each.low > 1 else "slower")
-        for each in rows
+        inference.low
+        and inference.high
+        and 1 / TIMES < inference.low <= inference.high < TIMES
+        and inference.verdict == ("faster" if inference.low > 1 else "slower")
+        for inference in rows
     )
 
 
@@ -189,8 +197,8 @@ def _part(rows: Sequence[Inference], number: int, together: Inference | None) ->
     if together is not None and together.verdict == verdict:
         if is_everywhere:
             text = _("on average, in all %(number)d conditions")
-            both = _("on average, in both conditions")
-            return size(together), both if number == 2 else text % values
+            both_text = _("on average, in both conditions")
+            return size(together), both_text if number == 2 else text % values
         text = _("on average, proven in %(count)d of %(number)d conditions")
         return size(together), text % values
     if is_everywhere:
@@ -199,8 +207,8 @@ def _part(rows: Sequence[Inference], number: int, together: Inference | None) ->
     return size_of_all(rows), _("in %(count)d of %(number)d conditions") % values
 
 
-def _sized_at(size: str, where: str) -> str:
-    return _("%(size)s %(where)s") % {"size": size, "where": where} if where else size
+def _sized_at(size: str, where_text: str) -> str:
+    return _("%(size)s %(where)s") % {"size": size, "where": where_text} if where_text else size
 
 
 def _counted(verdict: str, rows: dict[str, list[Inference]]) -> str:
@@ -221,9 +229,14 @@ def _without_difference(
         elif number > 2:
             text = _("%(head)s and %(base)s are the same in all %(number)d conditions, %(size)s.")
         return text % (values | {"size": size_of_all(rows["same"])})
-    unusable = [each for of in rows.values() for each in of if _is_unusable(each)]
+    unusable = [
+        inference
+        for inferences_of_verdict in rows.values()
+        for inference in inferences_of_verdict
+        if _is_unusable(inference)
+    ]
     if len(unusable) == number:
-        why = sentence(dict.fromkeys(code for each in unusable for code in each.reasons))
+        why = sentence(dict.fromkeys(code for inference in unusable for code in inference.reasons))
         return _("%(head)s cannot be compared with %(base)s: %(why)s.") % (values | {"why": why})
     if set(rows) == {"too_few_runs"}:
         return _("%(head)s and %(base)s have too few runs for a verdict.") % values
@@ -233,7 +246,7 @@ def _without_difference(
         else:
             text = _("Undecided whether %(head)s differs from %(base)s: %(size)s on average.")
         return text % (values | {"size": size(together)})
-    parts = [_counted(verdict, rows) for verdict in OTHERS if verdict in rows]
+    counted_texts = [_counted(verdict, rows) for verdict in OTHERS if verdict in rows]
     if number == 1:
         sized = size(next(iter(rows.values()))[0])
         text = _("Undecided whether %(head)s differs from %(base)s: %(size)s.")
@@ -241,26 +254,28 @@ def _without_difference(
     text = _(
         "Undecided whether %(head)s differs from %(base)s: %(parts)s of %(number)d conditions."
     )
-    return text % (values | {"parts": ", ".join(parts)})
+    return text % (values | {"parts": ", ".join(counted_texts)})
 
 
-def _is_unusable(found: Inference) -> bool:
+def _is_unusable(inference: Inference) -> bool:
     """Whether no number of further rounds would give an answer."""
-    return found.verdict == "not_comparable" or TAKEN in found.reasons
+    return inference.verdict == "not_comparable" or TAKEN in inference.reasons
 
 
-def _as_printed(found: Sequence[Inference], names: dict[str, str], direction: Direction) -> str:
+def _as_printed(
+    inferences: Sequence[Inference], names: dict[str, str], direction: Direction
+) -> str:
     """The ratios that a publication prints; without repeats or their spread nothing is tested."""
-    ratios = [each.ratio for each in found if each.ratio]
+    ratios = [inference.ratio for inference in inferences if inference.ratio]
     if not ratios:
         return ""
-    values = names | {"size": printed_size(ratios, direction), "number": len(found)}
+    values = names | {"size": printed_size(ratios, direction), "number": len(inferences)}
     is_one_way = max(ratios) < 1 or min(ratios) > 1
     if direction != "higher" or not is_one_way or max(*ratios, *(1 / r for r in ratios)) >= TIMES:
         values["says"] = _("%(head)s against %(base)s: %(size)s") % values
     else:
         values["says"] = _("%(head)s is %(size)s than %(base)s") % values
-    if len(found) == 1:
+    if len(inferences) == 1:
         return _("As printed, %(says)s; no spread is printed, so it is not tested.") % values
     text = _(
         "As printed, %(says)s in %(number)d conditions; no spread is printed, so it is not tested."

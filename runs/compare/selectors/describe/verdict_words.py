@@ -59,32 +59,40 @@ class ErrorRow:
         )
 
 
-def error_row(found: Sequence[Inference], n: int) -> ErrorRow | None:
+def error_row(inferences: Sequence[Inference], n: int) -> ErrorRow | None:
     """The row for these answers of one metric, with at least `n` runs a side; None without any."""
-    tested = [each for each in found if each.low is not None and each.log_error is not None]
+    tested = [
+        inference
+        for inference in inferences
+        if inference.low is not None and inference.log_error is not None
+    ]
     if not tested:
         return None
     table = tested[0].error_table
-    known = _rates()[table]
+    rate_rows = _rates()[table]
     if table == "jobs":
-        most = max(row["points"] for row in known)
-        least = min(row["points"] for row in known)
+        most = max(row["points"] for row in rate_rows)
+        least = min(row["points"] for row in rate_rows)
         points = most if (tested[0].freedom or 0.0) >= MANY_POINTS else least
-        known = [row for row in known if row["points"] == points]
+        rate_rows = [row for row in rate_rows if row["points"] == points]
     # The next larger table, else the largest; of it the next smaller number of runs, or the least.
-    tables = {row["rows"] for row in known}
-    rows = min((each for each in tables if each >= len(found)), default=max(tables))
-    of_rows = [row for row in known if row["rows"] == rows]
+    tables = {row["rows"] for row in rate_rows}
+    rows = min(
+        (table_size for table_size in tables if table_size >= len(inferences)), default=max(tables)
+    )
+    of_rows = [row for row in rate_rows if row["rows"] == rows]
     numbers = {row["n"] for row in of_rows}
-    runs = max((each for each in numbers if each <= n), default=min(numbers))
+    runs = max(
+        (number_of_runs for number_of_runs in numbers if number_of_runs <= n), default=min(numbers)
+    )
     chosen = next(row for row in of_rows if row["n"] == runs)
     return ErrorRow(table, rows, runs, chosen["rate"])
 
 
 @cache
 def _rates() -> dict[str, list[dict[str, Any]]]:
-    found: dict[str, list[dict[str, Any]]] = json.loads(RATES.read_text())
-    return found
+    rates: dict[str, list[dict[str, Any]]] = json.loads(RATES.read_text())
+    return rates
 
 
 # Nobody adds more rounds than this.
@@ -148,47 +156,47 @@ TAKEN = "machine_taken"
 TIMES, A_PART = 2.0, 0.1
 
 
-def verdict_word(found: Inference) -> str:
+def verdict_word(inference: Inference) -> str:
     """The verdict for readers: "not tested" where only the publication lacks what one needs.
 
     Its code is too_few_runs all the same.
     """
-    return gettext("not tested") if lacks_print(found) else str(VERDICTS[found.verdict])
+    return gettext("not tested") if lacks_print(inference) else str(VERDICTS[inference.verdict])
 
 
-def lacks_print(found: Inference) -> bool:
+def lacks_print(inference: Inference) -> bool:
     """Whether nothing is tested only because a publication does not print the spread."""
     return (
-        found.verdict == "too_few_runs"
-        and bool(found.reasons)
-        and NOT_PRINTED.issuperset(found.reasons)
+        inference.verdict == "too_few_runs"
+        and bool(inference.reasons)
+        and NOT_PRINTED.issuperset(inference.reasons)
     )
 
 
-def size(found: Inference) -> str:
+def size(inference: Inference) -> str:
     """How large the difference is, as an interval: "4.2 to 14 % slower". Empty without one."""
-    if TAKEN in found.reasons:
+    if TAKEN in inference.reasons:
         return gettext("the machine was not free")
-    if found.verdict == "same" and found.low is None:
+    if inference.verdict == "same" and inference.low is None:
         return gettext("none on either side")
-    if lacks_print(found) and found.ratio:
-        values = {"size": printed_size([found.ratio], "neutral")}
+    if lacks_print(inference) and inference.ratio:
+        values = {"size": printed_size([inference.ratio], "neutral")}
         return gettext("%(size)s as printed") % values
-    if found.low is None:
+    if inference.low is None:
         # For what was nothing on one side, and never on the other.
         some = gettext("from nothing to some"), gettext("from some to nothing")
-        return (some[0] if found.head_value else some[1]) if found.is_proven else ""
-    if found.high is None:
-        if found.low <= 1:
-            return gettext("%(low)s times and more") % {"low": _times(found.low)}
-        return gettext("at least %(times)s times") % {"times": _times(found.low)}
-    if found.verdict == "same":
-        most = max(found.high - 1, 1 - found.low)
+        return (some[0] if inference.head_value else some[1]) if inference.is_proven else ""
+    if inference.high is None:
+        if inference.low <= 1:
+            return gettext("%(low)s times and more") % {"low": _times(inference.low)}
+        return gettext("at least %(times)s times") % {"times": _times(inference.low)}
+    if inference.verdict == "same":
+        most = max(inference.high - 1, 1 - inference.low)
         return gettext("within %(most)s %%") % {"most": _percent(most)}
-    if 1 / TIMES < found.low <= 1 <= found.high < TIMES:
-        parts = {"less": _percent(1 - found.low), "more": _percent(found.high - 1)}
-        return gettext("between %(less)s %% less and %(more)s %% more") % parts
-    return _sized(found, found.low, found.high)
+    if 1 / TIMES < inference.low <= 1 <= inference.high < TIMES:
+        percents = {"less": _percent(1 - inference.low), "more": _percent(inference.high - 1)}
+        return gettext("between %(less)s %% less and %(more)s %% more") % percents
+    return _sized(inference, inference.low, inference.high)
 
 
 def printed_size(ratios: Sequence[float], direction: Direction) -> str:
@@ -204,37 +212,39 @@ def printed_size(ratios: Sequence[float], direction: Direction) -> str:
     return size(replace(ends, verdict="undecided") if low < 1 < high else ends)
 
 
-def size_of_all(found: Sequence[Inference]) -> str:
+def size_of_all(inferences: Sequence[Inference]) -> str:
     """The size that holds for each of some answers with one verdict, from end to end.
 
     The intervals of a table hold together, so what encloses them holds for all of them. In place of
     one, why the machine allows none.
     """
-    if TAKEN in found[0].reasons:
+    if TAKEN in inferences[0].reasons:
         return sentence([TAKEN])
-    known = [(each.low, each.high) for each in found if each.low is not None]
-    if len(found) == 1 or not known:
-        return size(found[0])
-    highs = [high for _low, high in known if high is not None]
-    high = max(highs) if len(highs) == len(known) else None
-    return size(replace(found[0], low=min(low for low, _high in known), high=high))
+    known_intervals = [
+        (inference.low, inference.high) for inference in inferences if inference.low is not None
+    ]
+    if len(inferences) == 1 or not known_intervals:
+        return size(inferences[0])
+    highs = [high for _low, high in known_intervals if high is not None]
+    high = max(highs) if len(highs) == len(known_intervals) else None
+    return size(replace(inferences[0], low=min(low for low, _high in known_intervals), high=high))
 
 
-def missing(found: Inference) -> str:
+def missing(inference: Inference) -> str:
     """What an undecided row needs: "about 4 more rounds"; empty for the others."""
-    if found.verdict != "undecided" or found.more_rounds is None:
+    if inference.verdict != "undecided" or inference.more_rounds is None:
         return ""
-    if found.more_rounds > MOST_TOLD:
+    if inference.more_rounds > MOST_TOLD:
         return gettext("no reasonable number of rounds would decide")
     text = ngettext(
         "about %(number)d more round would decide",
         "about %(number)d more rounds would decide",
-        found.more_rounds,
+        inference.more_rounds,
     )
-    return text % {"number": found.more_rounds}
+    return text % {"number": inference.more_rounds}
 
 
-def _sized(found: Inference, low: float, high: float) -> str:
+def _sized(inference: Inference, low: float, high: float) -> str:
     """The words for a proven change: faster and slower for throughput, else more and less."""
     if high >= TIMES or low < A_PART or low <= 1 / TIMES < 1 < high:
         ends = (_times(low), _times(high))
@@ -242,23 +252,23 @@ def _sized(found: Inference, low: float, high: float) -> str:
             return gettext("%(size)s times") % {"size": ends[0]}
         return gettext("%(low)s to %(high)s times") % {"low": ends[0], "high": ends[1]}
     is_more = low > 1
-    parts = (low - 1, high - 1) if is_more else (1 - high, 1 - low)
-    ends = (_percent(parts[0]), _percent(parts[1]))
+    ratio_ends = (low - 1, high - 1) if is_more else (1 - high, 1 - low)
+    ends = (_percent(ratio_ends[0]), _percent(ratio_ends[1]))
     size = ends[0]
     if ends[0] != ends[1]:
         size = gettext("%(low)s to %(high)s") % {"low": ends[0], "high": ends[1]}
-    if found.verdict == "faster" and is_more:
+    if inference.verdict == "faster" and is_more:
         return gettext("%(size)s %% faster") % {"size": size}
-    if found.verdict == "slower" and not is_more:
+    if inference.verdict == "slower" and not is_more:
         return gettext("%(size)s %% slower") % {"size": size}
     if is_more:
         return gettext("%(size)s %% more") % {"size": size}
     return gettext("%(size)s %% less") % {"size": size}
 
 
-def _percent(part: float) -> str:
+def _percent(share: float) -> str:
     """Two digits are enough for the end of an interval; what is not nothing does not become it."""
-    number = 100 * part
+    number = 100 * share
     if number >= 9.95:
         return f"{number:.0f}"
     return f"{number:.1f}" if number >= 0.05 or number == 0 else f"{number:.1g}"

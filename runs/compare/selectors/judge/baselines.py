@@ -53,69 +53,69 @@ def compared(base: Side, head: Side, criteria: Criteria) -> SideVerdict:
 def between(base: Side, head: Side, criteria: Criteria) -> SideVerdict:
     """Each condition of the head against its points of the base. Six queries."""
     summaries: Summaries = _summaries([cell.pk for cell in head.cells], criteria.metrics)
-    found = metrics.by_use({metric for metric, _cell in summaries})
+    metrics_found = metrics.by_use({metric for metric, _cell in summaries})
     until = revisions.arrived(head.campaign, [head.revision] if head.revision else [])
-    history = _history(base, head, found, criteria, until)
+    history = _history(base, head, metrics_found, criteria, until)
     ids = {cell.pk for cell in head.cells}.union(
         *history.cells.values(), [c.pk for c in base.cells]
     )
     runs = stored_cells.of_cells(ids, until=until, without=history.without)
     if history.without:
         summaries = _without(head, summaries, history.without)
-    known = _Known(
+    known_facts = _Known(
         summaries,
         history,
-        _counts(ids, found, until),
+        _counts(ids, metrics_found, until),
         runs,
         comparability.of_cells(ids, runs),
         criteria,
     )
     points = by_key((cell.series_key, cell) for cell in base.cells)
     heads = [cell for cell in head.cells if have_levels(head.levels[cell.pk], criteria.levels)]
-    primary = primary_of(head, found, criteria.metrics)
+    primary = primary_of(head, metrics_found, criteria.metrics)
     rows = []
-    for metric in found:
+    for metric in metrics_found:
         measured = [cell for cell in heads if (metric, cell.pk) in summaries]
-        tables = (len(measured), 1 if metric.name in primary else max(1, len(found) - 1))
+        tables = (len(measured), 1 if metric.name in primary else max(1, len(metrics_found) - 1))
         for cell in measured:
-            row = _row(metric, points[cell.series_key], cell, known, tables)
+            row = _row(metric, points[cell.series_key], cell, known_facts, tables)
             rows.append(replace(row, levels=head.levels[cell.pk], is_asked=metric.name in primary))
     return SideVerdict(base, head, tuple(rows), criteria.effect)
 
 
 def _row(
-    metric: Metric, points: Sequence[Cell], head: Cell, known: _Known, tables: tuple[int, int]
+    metric: Metric, points: Sequence[Cell], head: Cell, known_facts: _Known, tables: tuple[int, int]
 ) -> VerdictRow:
     """A metric of a condition. The points are those since the last step, the newest first."""
-    ignore = [f"{name}_differs" for name in known.criteria.ignore]
-    base, cells = known.history.baseline(metric.pk, head.series_key)
+    ignore = [f"{name}_differs" for name in known_facts.criteria.ignore]
+    base, cells = known_facts.history.baseline(metric.pk, head.series_key)
     values = [math.exp(point.mean) for point in base]
-    if metric.pk in known.counted:
-        alike = [
+    if metric.pk in known_facts.counted:
+        comparable = [
             cell.pk
             for cell in points
-            if not known.under.judgement(cell.pk, head.pk, ignore=ignore).reasons
+            if not known_facts.under.judgement(cell.pk, head.pk, ignore=ignore).reasons
         ]
-        cells = [cell for cell in alike if (metric.pk, cell) in known.counts]
-        values = [statistics.median(known.counts[metric.pk, cell]) for cell in cells]
+        cells = [cell for cell in comparable if (metric.pk, cell) in known_facts.counts]
+        values = [statistics.median(known_facts.counts[metric.pk, cell]) for cell in cells]
     newest = cells[0] if cells else next((cell.pk for cell in points), None)
-    judged = known.under.judgement(newest, head.pk, ignore=ignore)
+    judged = known_facts.under.judgement(newest, head.pk, ignore=ignore)
     if judged.reasons:
-        answer = Inference("not_comparable", reasons=judged.reasons)
+        inference = Inference("not_comparable", reasons=judged.reasons)
     elif not cells:
-        answer = Inference("not_comparable", reasons=("not_measured",))
+        inference = Inference("not_comparable", reasons=("not_measured",))
     else:
-        answer = _answer(metric, base, cells, head, known, tables)
-    despite: tuple[Any, ...] = ("other_machines",) if known.history.without else ()
-    answer = replace(answer, despite=(*despite, *judged.despite), differing=judged.differing)
+        inference = _answer(metric, base, cells, head, known_facts, tables)
+    despite: tuple[Any, ...] = ("other_machines",) if known_facts.history.without else ()
+    inference = replace(inference, despite=(*despite, *judged.despite), differing=judged.differing)
     return VerdictRow(
         {},
         metric,
         summarise(values) if values else None,
-        known.summaries[metric, head.pk],
-        known.runs.get(cells[0], CellRuns()) if cells else CellRuns(),
-        known.runs.get(head.pk, CellRuns()),
-        answer,
+        known_facts.summaries[metric, head.pk],
+        known_facts.runs.get(cells[0], CellRuns()) if cells else CellRuns(),
+        known_facts.runs.get(head.pk, CellRuns()),
+        inference,
         head_cell=head.pk,
     )
 
@@ -125,33 +125,41 @@ def _answer(
     base: Sequence[Point],
     cells: Sequence[int],
     head: Cell,
-    known: _Known,
+    known_facts: _Known,
     tables: tuple[int, int],
 ) -> Inference:
-    effect, (rows, share) = known.criteria.effect / 100, tables
-    if metric.pk in known.counted:
+    effect, (rows, share) = known_facts.criteria.effect / 100, tables
+    if metric.pk in known_facts.counted:
         level = 1 - (1 - SIGNIFICANCE) ** (1 / max(rows * share, 1))
-        return _of_counts(metric, cells, head, known, effect, level)
-    unit = _unit(metric, known.summaries)
-    of_head = _point(known.summaries[metric, head.pk], unit)
+        return _of_counts(metric, cells, head, known_facts, effect, level)
+    unit = _unit(metric, known_facts.summaries)
+    of_head = _point(known_facts.summaries[metric, head.pk], unit)
     if of_head is None:
         return Inference("not_comparable", reasons=("not_positive",))
     base = [replace(point, rounding=rounding([math.exp(point.mean)], unit)) for point in base]
-    scatter = known.history.jobs(metric.pk)
-    own = scatter.conditions.get(head.series_key) if scatter else None
+    scatter = known_facts.history.jobs(metric.pk)
+    condition_scatter = scatter.conditions.get(head.series_key) if scatter else None
     level = scatter.level(rows, SIGNIFICANCE / share) if scatter else SIGNIFICANCE
     rule = Rule(metric.direction, effect, level)  # type: ignore[arg-type]
-    return judge_jobs(base, of_head, own, rule)
+    return judge_jobs(base, of_head, condition_scatter, rule)
 
 
 def _of_counts(
-    metric: Metric, points: Sequence[int], head: Cell, known: _Known, effect: float, level: float
+    metric: Metric,
+    points: Sequence[int],
+    head: Cell,
+    known_facts: _Known,
+    effect: float,
+    level: float,
 ) -> Inference:
     """The values of all points together, where logs say nothing."""
-    base = [value for cell in points for value in known.counts.get((metric.pk, cell), ())]
-    of_head = known.counts.get((metric.pk, head.pk), [])
-    cells = [Counted(len(each), None, None, counted=tuple(each)) for each in (base, of_head)]
-    (found,) = judge(
+    base = [value for cell in points for value in known_facts.counts.get((metric.pk, cell), ())]
+    of_head = known_facts.counts.get((metric.pk, head.pk), [])
+    cells = [
+        Counted(len(side_values), None, None, counted=tuple(side_values))
+        for side_values in (base, of_head)
+    ]
+    (inference,) = judge(
         Model(cells),
         [Pair(0, 1)],
         direction=metric.direction,  # type: ignore[arg-type]
@@ -159,21 +167,25 @@ def _of_counts(
         significance=level,
         as_counts=metrics.is_count(metric),
     )
-    return found
+    return inference
 
 
-def _point(found: Summary, unit: float) -> Point | None:
-    if found.log_mean is None:
+def _point(summary: Summary, unit: float) -> Point | None:
+    if summary.log_mean is None:
         return None
-    n = found.n or 1
-    own = rounding([found.minimum, *[found.maximum] * (n - 1)], unit)
-    return Point(n, found.log_mean, found.log_variance or 0.0, own)
+    n = summary.n or 1
+    rounding_variance = rounding([summary.minimum, *[summary.maximum] * (n - 1)], unit)
+    return Point(n, summary.log_mean, summary.log_variance or 0.0, rounding_variance)
 
 
 def _unit(metric: Metric, summaries: Summaries) -> float:
     """That of the last decimal of the head's values."""
-    own = [found for (of, _cell), found in summaries.items() if of == metric]
-    values = (value for found in own for value in (found.minimum, found.maximum))
+    own_summaries = [
+        summary
+        for (summary_metric, _cell), summary in summaries.items()
+        if summary_metric == metric
+    ]
+    values = (value for summary in own_summaries for value in (summary.minimum, summary.maximum))
     return resolution(values, is_whole_exact=not metrics.is_speed(metric))
 
 
@@ -201,24 +213,24 @@ def _without(head: Side, summaries: Summaries, machines: Collection[Machine]) ->
 
 
 def _counts(
-    cells: Collection[int], found: Sequence[Metric], until: int
+    cells: Collection[int], metrics_found: Sequence[Metric], until: int
 ) -> dict[tuple[int, int], list[float]]:
     """The runs' values of metrics that are counts, or 0 in a run, by (metric, cell)."""
-    own = Measurement.objects.filter(
+    measurements = Measurement.objects.filter(
         run__cell__in=cells,
         run__lte=until,
         run__state=Run.State.FINISHED,
-        metric__in=[metric.pk for metric in found],
+        metric__in=[metric.pk for metric in metrics_found],
     )
-    counts_of = [metric.pk for metric in found if metrics.is_count(metric)]
-    zeros = Q(metric__in=own.filter(value=0).values("metric"))
-    rows = own.filter(Q(metric__in=counts_of) | zeros)
+    counts_of = [metric.pk for metric in metrics_found if metrics.is_count(metric)]
+    zeros = Q(metric__in=measurements.filter(value=0).values("metric"))
+    rows = measurements.filter(Q(metric__in=counts_of) | zeros)
     values = rows.order_by().values_list("metric_id", "run__cell_id", "value")
     return by_key(((metric, cell), value) for metric, cell, value in values)
 
 
 def _history(
-    base: Side, head: Side, found: Sequence[Metric], criteria: Criteria, until: int
+    base: Side, head: Side, metrics_found: Sequence[Metric], criteria: Criteria, until: int
 ) -> JobHistory:
     if head.revision is None:
         return JobHistory()
@@ -226,7 +238,7 @@ def _history(
         head.campaign,
         head.revision,
         {cell.series_key: cell.pk for cell in head.cells},
-        {metric.pk: metric.pk for metric in found},
+        {metric.pk: metric.pk for metric in metrics_found},
         ref=base.text.partition(":")[2],
         until=until,
         ignore=[f"{name}_differs" for name in criteria.ignore],

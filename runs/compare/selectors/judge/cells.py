@@ -65,22 +65,22 @@ def compared_cells(
 
     `ignore` has the codes of differences that do not prevent the comparison.
     """
-    shown = projects.visible(Cell.objects.filter(pk__in={a, b}), to=reader)
-    related = shown.select_related("campaign__scenario", "campaign__topology", "revision")
+    visible_cells = projects.visible(Cell.objects.filter(pk__in={a, b}), to=reader)
+    related = visible_cells.select_related("campaign__scenario", "campaign__topology", "revision")
     cells = {cell.pk: cell for cell in related}
     if a not in cells or b not in cells:
         raise Cell.DoesNotExist
-    found = stored_cells.of_cells(cells)
+    runs_of_cells = stored_cells.of_cells(cells)
     summaries = _summaries(cells)
-    judge = judging.of_cells(cells, runs=found)
+    judge = judging.of_cells(cells, runs=runs_of_cells)
     of_a, of_b = summaries[a], summaries[b]
     common = by_use(metric for metric in of_a if metric in of_b)
-    answers = (judge.judge([(a, b)], each, effect=effect, ignore=ignore)[0] for each in common)
+    answers = (judge.judge([(a, b)], metric, effect=effect, ignore=ignore)[0] for metric in common)
     rows = tuple(
-        MetricRow(metric, of_a[metric], of_b[metric], answer)
-        for metric, answer in zip(common, answers, strict=True)
+        MetricRow(metric, of_a[metric], of_b[metric], inference)
+        for metric, inference in zip(common, answers, strict=True)
     )
-    loaded = _loaded([cells[a], cells[b]], found, rows)
+    loaded = _loaded([cells[a], cells[b]], runs_of_cells, rows)
     names = labels(loaded, wording)
     runs = _runs(cells)
     return ComparedCells(
@@ -92,17 +92,17 @@ def compared_cells(
 
 
 def _summaries(cells: Collection[int]) -> dict[int, dict[Metric, Summary]]:
-    found: dict[int, dict[Metric, Summary]] = {cell: {} for cell in cells}
+    summaries_of: dict[int, dict[Metric, Summary]] = {cell: {} for cell in cells}
     rows = list(CellSummary.objects.filter(cell__in=cells).select_related("metric"))
     one_of = joined(row.metric for row in rows)
     for row in rows:
-        found[row.cell_id][one_of[row.metric_id]] = summary_of(row)
-    return found
+        summaries_of[row.cell_id][one_of[row.metric_id]] = summary_of(row)
+    return summaries_of
 
 
 def _runs(cells: Collection[int]) -> Mapping[int, Sequence[Run]]:
-    listed = Run.objects.filter(cell__in=cells).defer("plan").order_by("repeat")
-    return by_key((run.cell_id, run) for run in listed[: 2 * MOST_RUNS])
+    runs = Run.objects.filter(cell__in=cells).defer("plan").order_by("repeat")
+    return by_key((run.cell_id, run) for run in runs[: 2 * MOST_RUNS])
 
 
 def _loaded(

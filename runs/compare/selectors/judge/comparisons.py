@@ -129,7 +129,7 @@ class ComparedPage:
     def reasons(self) -> tuple[str, ...]:
         """The codes of why rows are not comparable, each once."""
         rows = [row.comparison for row in self.rows]
-        missing = (each.reasons for each in rows if each.verdict == "not_comparable")
+        missing = (inference.reasons for inference in rows if inference.verdict == "not_comparable")
         return tuple(dict.fromkeys(chain.from_iterable(missing)))
 
     @property
@@ -138,9 +138,9 @@ class ComparedPage:
         despite = (row.comparison.despite for row in self.rows)
         return tuple(dict.fromkeys(chain.from_iterable(despite)))
 
-    def label(self, each: Series) -> str:
+    def label(self, one_series: Series) -> str:
         """The label of a series."""
-        return self.labels[self.loaded.series.index(each)]
+        return self.labels[self.loaded.series.index(one_series)]
 
 
 def compared(
@@ -161,28 +161,33 @@ def compared(
     if not loaded.series or loaded.metric is None:
         return ComparedPage(state, loaded)
     names = labels(loaded, wording)
-    base = next((each for each in loaded.series if str(each.key) == state.base), loaded.series[0])
+    base = next(
+        (one_series for one_series in loaded.series if str(one_series.key) == state.base),
+        loaded.series[0],
+    )
     judge = judging.of_cells(
-        [cell.id for each in loaded.series for cell in each.cells],
+        [cell.id for one_series in loaded.series for cell in one_series.cells],
         [loaded.metric.name],
-        runs={cell.id: cell.runs for each in loaded.series for cell in each.cells},
+        runs={cell.id: cell.runs for one_series in loaded.series for cell in one_series.cells},
         under=loaded.comparability,
         scopes=known_noise.scopes(
-            (each.campaign, cell.revision) for each in loaded.series for cell in each.cells
+            (one_series.campaign, cell.revision)
+            for one_series in loaded.series
+            for cell in one_series.cells
         ),
     )
-    how: dict[str, Any] = {"effect": state.effect / 100, "ignore": state.ignored_codes}
-    judged = partial(judge.judge, metric=loaded.metric, **how)
-    together = partial(judge.together, metric=loaded.metric, **how)
+    options: dict[str, Any] = {"effect": state.effect / 100, "ignore": state.ignored_codes}
+    judged = partial(judge.judge, metric=loaded.metric, **options)
+    together = partial(judge.together, metric=loaded.metric, **options)
     rows = _rows(loaded, names, base, judged)
-    shown = [row for row in rows if row.matters or not state.matters]
+    rows_shown = [row for row in rows if row.matters or not state.matters]
     return ComparedPage(
-        state=replace(state, series=tuple(each.key for each in loaded.series)),
+        state=replace(state, series=tuple(one_series.key for one_series in loaded.series)),
         loaded=loaded,
         labels=names,
         base=base,
         rows=rows,
-        forest=tuple(sorted(shown, key=lambda row: row.effect, reverse=True)),
+        forest=tuple(sorted(rows_shown, key=lambda row: row.effect, reverse=True)),
         averages=_averages(rows, together),
         steps=_steps(loaded, names, judged, together),
         heat=_heat(state.at, loaded, rows, judged),
@@ -202,25 +207,29 @@ def _rows(
     loaded: Loaded, names: Sequence[str], base: Series, judged: Judged
 ) -> tuple[ComparedRow, ...]:
     base_label = names[loaded.series.index(base)]
-    found = [
+    compared_cells = [
         (head, label, cell, of_base)
         for head, label in zip(loaded.series, names, strict=True)
         if head is not base
         for of_base, cell in _at_same_levels(base, head)
     ]
-    pairs = [(of_base.id, cell.id) for _head, _label, cell, of_base in found]
+    pairs = [(of_base.id, cell.id) for _head, _label, cell, of_base in compared_cells]
     return tuple(
         ComparedRow(head, base, label, base_label, cell.x, cell, of_base, comparison)
-        for (head, label, cell, of_base), comparison in zip(found, judged(pairs), strict=True)
+        for (head, label, cell, of_base), comparison in zip(
+            compared_cells, judged(pairs), strict=True
+        )
     )
 
 
 def _averages(rows: Sequence[ComparedRow], together: Together) -> tuple[Average, ...]:
     of_heads = by_key((str(row.head.key), row) for row in rows)
     return tuple(
-        Average(own[0].head_label, own[0].base_label, len(own), answer)
-        for own in of_heads.values()
-        if (answer := together([(row.base_cell.id, row.head_cell.id) for row in own]))
+        Average(
+            rows_of_head[0].head_label, rows_of_head[0].base_label, len(rows_of_head), inference
+        )
+        for rows_of_head in of_heads.values()
+        if (inference := together([(row.base_cell.id, row.head_cell.id) for row in rows_of_head]))
     )
 
 
@@ -229,49 +238,63 @@ def _steps(
 ) -> tuple[Step, ...]:
     """From version to version, all of them judged together."""
     by_version = {
-        each.version: (each, name) for each, name in zip(loaded.series, names, strict=True)
+        one_series.version: (one_series, name)
+        for one_series, name in zip(loaded.series, names, strict=True)
     }
     if "" in by_version or not 2 < len(by_version) == len(loaded.series):
         return ()
     pairs: dict[tuple[str, str], list[tuple[int, int]]] = {}
     for older, newer in pairwise(sorted(by_version, key=versions.order)):
         (base, base_label), (head, head_label) = by_version[older], by_version[newer]
-        if shared := [(one.id, other.id) for one, other in _at_same_levels(base, head)]:
+        if shared := [
+            (base_cell.id, head_cell.id) for base_cell, head_cell in _at_same_levels(base, head)
+        ]:
             pairs[head_label, base_label] = shared
-    found = iter(judged([each for own in pairs.values() for each in own]))
+    inferences = iter(judged([pair for pairs_of_step in pairs.values() for pair in pairs_of_step]))
     return tuple(
-        Step(*labels, tuple(islice(found, len(own))), together(own))
-        for labels, own in pairs.items()
+        Step(*labels, tuple(islice(inferences, len(pairs_of_step))), together(pairs_of_step))
+        for labels, pairs_of_step in pairs.items()
     )
 
 
-def _heat(at: str, loaded: Loaded, rows: Sequence[ComparedRow], judged: Judged) -> Heat | None:
+def _heat(
+    level_asked: str, loaded: Loaded, rows: Sequence[ComparedRow], judged: Judged
+) -> Heat | None:
     if len(loaded.series) < 2:
         return None
-    levels = {level_text(cell.x) for each in loaded.series for cell in each.cells}
-    level = at if at in levels else ""
+    levels = {level_text(cell.x) for series in loaded.series for cell in series.cells}
+    level = level_asked if level_asked in levels else ""
     is_less_better = bool(loaded.metric and loaded.metric.direction == "lower")
     size = range(len(loaded.series))
     # Only the lower half is judged: the upper half says the same in reverse.
     chosen = {
-        (row, column): both
+        (row, column): cells_together
         for row in size
         for column in range(row)
-        if (both := _together(loaded.series[column], loaded.series[row], level, is_less_better))
+        if (
+            cells_together := _together(
+                loaded.series[column], loaded.series[row], level, is_less_better
+            )
+        )
     }
-    known = {(each.base_cell.id, each.head_cell.id): each.comparison for each in rows}
+    comparison_of = {
+        (compared_row.base_cell.id, compared_row.head_cell.id): compared_row.comparison
+        for compared_row in rows
+    }
     open_pairs = [
         (base.id, head.id)
         for base, head in chosen.values()
-        if (base.id, head.id) not in known and (head.id, base.id) not in known
+        if (base.id, head.id) not in comparison_of and (head.id, base.id) not in comparison_of
     ]
-    known |= dict(zip(open_pairs, judged(open_pairs), strict=True))
-    found: dict[tuple[int, int], HeatCell] = {}
+    comparison_of |= dict(zip(open_pairs, judged(open_pairs), strict=True))
+    heat_cells: dict[tuple[int, int], HeatCell] = {}
     for (row, column), (base, head) in chosen.items():
-        answer = known.get((base.id, head.id)) or _mirrored(known[head.id, base.id])
-        found[row, column] = HeatCell(head.x, answer)
-        found[column, row] = HeatCell(head.x, _mirrored(answer))
-    return Heat(level, tuple(tuple(found.get((r, c)) for c in size) for r in size))
+        inference = comparison_of.get((base.id, head.id)) or _mirrored(
+            comparison_of[head.id, base.id]
+        )
+        heat_cells[row, column] = HeatCell(head.x, inference)
+        heat_cells[column, row] = HeatCell(head.x, _mirrored(inference))
+    return Heat(level, tuple(tuple(heat_cells.get((r, c)) for c in size) for r in size))
 
 
 def _together(
@@ -280,34 +303,34 @@ def _together(
     """The cells of both at the level; without one, where both together do best."""
     shared = _at_same_levels(base, head)
     if level:
-        shared = [both for both in shared if level_text(both[1].x) == level]
+        shared = [series_cells for series_cells in shared if level_text(series_cells[1].x) == level]
     sign = -1 if is_less_better else 1
-    return max(shared, key=lambda both: sign * _mean_of_both(*both), default=None)
+    return max(shared, key=lambda series_cells: sign * _mean_of_both(*series_cells), default=None)
 
 
 def _at_same_levels(base: Series, head: Series) -> list[tuple[SeriesCell, SeriesCell]]:
-    at = {level_text(cell.x): cell for cell in base.cells}
-    return [(at[text], cell) for cell in head.cells if (text := level_text(cell.x)) in at]
+    base_at = {level_text(cell.x): cell for cell in base.cells}
+    return [(base_at[text], cell) for cell in head.cells if (text := level_text(cell.x)) in base_at]
 
 
 def _mean_of_both(base: SeriesCell, head: SeriesCell) -> float:
     """On logs, where both sides count the same; medians if a value has no logarithm."""
-    one, other = base.summary.log_mean, head.summary.log_mean
-    if one is None or other is None:
+    base_log, head_log = base.summary.log_mean, head.summary.log_mean
+    if base_log is None or head_log is None:
         return base.summary.median + head.summary.median
-    return one + other
+    return base_log + head_log
 
 
-def _mirrored(each: Inference) -> Inference:
+def _mirrored(inference: Inference) -> Inference:
     """The same result in reverse: base against head."""
     return replace(
-        each,
-        verdict=MIRRORED.get(each.verdict, each.verdict),
-        ratio=1 / each.ratio if each.ratio else None,
-        low=1 / each.high if each.high else None,
-        high=1 / each.low if each.low else None,
-        base_value=each.head_value,
-        head_value=each.base_value,
+        inference,
+        verdict=MIRRORED.get(inference.verdict, inference.verdict),
+        ratio=1 / inference.ratio if inference.ratio else None,
+        low=1 / inference.high if inference.high else None,
+        high=1 / inference.low if inference.low else None,
+        base_value=inference.head_value,
+        head_value=inference.base_value,
     )
 
 
@@ -316,19 +339,21 @@ def _facets(
 ) -> tuple[tuple[str, tuple[Series, ...]], ...]:
     if state.facet == "none":
         return (("", loaded.series),)
-    parts = by_key((facet(loaded, each, state.facet, words), each) for each in loaded.series)
-    return tuple((value, tuple(found)) for value, found in parts.items())
+    series_of_value = by_key(
+        (facet(loaded, series, state.facet, words), series) for series in loaded.series
+    )
+    return tuple((value, tuple(series_there)) for value, series_there in series_of_value.items())
 
 
 def _fits(state: CompareState, loaded: Loaded, names: Sequence[str]) -> tuple[SeriesFit, ...]:
-    law = next((each for each in MINIMUM_LEVELS if each == state.fit), None)
+    law = next((law for law in MINIMUM_LEVELS if law == state.fit), None)
     if law is None:
         return ()
-    found = []
-    for each, label in zip(loaded.series, names, strict=True):
-        points = [(cell.x, cell.summary.median) for cell in each.cells]
+    series_fits = []
+    for series, label in zip(loaded.series, names, strict=True):
+        points = [(cell.x, cell.summary.median) for cell in series.cells]
         if all(isinstance(x, int | float) and x >= 1 and y > 0 for x, y in points):
             fit = fitted(law, [x for x, _y in points], [y for _x, y in points])
             if fit is not None:
-                found.append(SeriesFit(each, label, fit))
-    return tuple(found)
+                series_fits.append(SeriesFit(series, label, fit))
+    return tuple(series_fits)

@@ -90,11 +90,14 @@ class SideVerdict:
     @property
     def error_row(self) -> ErrorRow | None:
         """The row of the error table that applies to the rows that decide."""
-        own = [row for row in self.rows if row.is_asked and row.base and row.head]
-        n = min((side.n or 1 for row in own for side in (row.base, row.head) if side), default=1)
+        rows_that_decide = [row for row in self.rows if row.is_asked and row.base and row.head]
+        n = min(
+            (side.n or 1 for row in rows_that_decide for side in (row.base, row.head) if side),
+            default=1,
+        )
         if self.base.points:
-            n = min((row.head.n or 1 for row in own if row.head), default=1)
-        return verdict_words.error_row([row.comparison for row in own], n)
+            n = min((row.head.n or 1 for row in rows_that_decide if row.head), default=1)
+        return verdict_words.error_row([row.comparison for row in rows_that_decide], n)
 
     @property
     def exit_code(self) -> int:
@@ -122,12 +125,12 @@ def between(base: Side, head: Side, criteria: Criteria) -> SideVerdict:
     }
     rows: list[VerdictRow] = []
     together: dict[Metric, Inference] = {}
-    found = metrics.by_use(summaries)
-    primary = primary_of(head, found, criteria.metrics)
-    for metric in found:
+    metrics_found = metrics.by_use(summaries)
+    primary = primary_of(head, metrics_found, criteria.metrics)
+    for metric in metrics_found:
         of_cells = summaries[metric]
         measured = [pair for pair in pairs if pair[1] in of_cells or pair[2] in of_cells]
-        cells = [(one, other) for _levels, one, other in measured]
+        cells = [(base_cell, head_cell) for _levels, base_cell, head_cell in measured]
         effect, ignore = criteria.effect / 100, [f"{name}_differs" for name in criteria.ignore]
         judged = judge.judge(cells, metric, effect=effect, ignore=ignore)
         average = judge.together(cells, metric, effect=effect, ignore=ignore)
@@ -137,26 +140,28 @@ def between(base: Side, head: Side, criteria: Criteria) -> SideVerdict:
             VerdictRow(
                 levels,
                 metric,
-                *judge.sides(metric, (one, other)),
+                *judge.sides(metric, (base_cell, head_cell)),
                 comparison,
                 is_asked=metric.name in primary,
-                head_cell=other,
+                head_cell=head_cell,
             )
-            for (levels, one, other), comparison in zip(measured, judged, strict=True)
+            for (levels, base_cell, head_cell), comparison in zip(measured, judged, strict=True)
         ]
     return SideVerdict(base, head, tuple(rows), criteria.effect, together)
 
 
 def _of_head_jobs(pairs: Sequence[Pair], runs: Mapping[int, CellRuns]) -> list[Pair]:
     """Without the base's conditions that no job of the head measured, if all measured the base."""
-    base = {job for _of, one, _other in pairs for job in runs.get(one or 0, CellRuns()).jobs}
-    head = {job for *_of, other in pairs for job in runs.get(other or 0, CellRuns()).jobs}
+    base = {
+        job for _of, base_cell, _other in pairs for job in runs.get(base_cell or 0, CellRuns()).jobs
+    }
+    head = {job for *_of, head_cell in pairs for job in runs.get(head_cell or 0, CellRuns()).jobs}
     if "" in head or not head or not head < base:
         return list(pairs)
     return [
-        (levels, one, other)
-        for levels, one, other in pairs
-        if other is not None or head & set(runs.get(one or 0, CellRuns()).jobs)
+        (levels, base_cell, head_cell)
+        for levels, base_cell, head_cell in pairs
+        if head_cell is not None or head & set(runs.get(base_cell or 0, CellRuns()).jobs)
     ]
 
 
@@ -166,23 +171,23 @@ def _scopes(sides: Sequence[Side], ids: Collection[int]) -> list[Scope]:
     return known_noise.scopes((campaigns[cell.campaign_id], cell.revision_id) for cell in cells)
 
 
-def primary_of(head: Side, found: Sequence[Metric], names: Sequence[str]) -> set[str]:
+def primary_of(head: Side, metrics_found: Sequence[Metric], names: Sequence[str]) -> set[str]:
     """The metrics that decide: those asked for, else the one that the campaign is about."""
     if names:
         return set(names)
-    name = metrics.primary_name(head.campaign, found)
-    names = [metric.name for metric in found]
+    name = metrics.primary_name(head.campaign, metrics_found)
+    names = [metric.name for metric in metrics_found]
     return {name} if name in names else set(names[:1])
 
 
-def _pairs(base: Side, head: Side, wanted: Sequence[tuple[str, str]]) -> list[Pair]:
+def _pairs(base: Side, head: Side, wanted_levels: Sequence[tuple[str, str]]) -> list[Pair]:
     """(levels, cell of the base, cell of the head), in the order of the base's cells."""
     apart = _apart(base, head)
     paired: dict[str, tuple[Levels, dict[str, int]]] = {}
     for name, side in (("base", base), ("head", head)):
         for cell, levels in side.levels.items():
             shared = {factor: level for factor, level in levels.items() if factor not in apart}
-            if series_cells.have_levels(levels, wanted):
+            if series_cells.have_levels(levels, wanted_levels):
                 paired.setdefault(level_text(shared), (shared, {}))[1][name] = cell
     return [(levels, cells.get("base"), cells.get("head")) for levels, cells in paired.values()]
 
@@ -197,7 +202,12 @@ def _apart(base: Side, head: Side) -> set[str]:
     """
     apart = set()
     if base.run is not None and head.run is not None:
-        return {name for side in (base, head) for each in side.levels.values() for name in each}
+        return {
+            name
+            for side in (base, head)
+            for cell_levels in side.levels.values()
+            for name in cell_levels
+        }
     # If one side leaves open what the other fixes, only the same level can be paired with it.
     for name in {*base.fixed, *head.fixed, *series_cells.SUBJECTS}:
         if all(len(_texts(side, name)) <= 1 for side in (base, head)):
@@ -211,7 +221,11 @@ def _is_one_sided(base: Side, head: Side, name: str) -> bool:
     Not all versions print it; the conditions judge whether the two may be compared.
     """
     texts = [_texts(side, name) for side in (base, head)]
-    return {""} in texts and all(len(each) == 1 for each in texts) and texts[0] != texts[1]
+    return (
+        {""} in texts
+        and all(len(level_texts) == 1 for level_texts in texts)
+        and texts[0] != texts[1]
+    )
 
 
 def _texts(side: Side, name: str) -> set[str]:
@@ -221,14 +235,14 @@ def _texts(side: Side, name: str) -> set[str]:
 Json = dict[str, Any]
 
 
-def as_json(found: SideVerdict) -> Json:
+def as_json(side_verdict: SideVerdict) -> Json:
     """The table of a verdict, for a JSON column; the sides are not part of it."""
     return {
-        "effect": found.effect,
-        "rows": [_row_as_json(row) for row in found.rows],
+        "effect": side_verdict.effect,
+        "rows": [_row_as_json(row) for row in side_verdict.rows],
         "together": [
             {"metric": metric.pk, "comparison": finite(asdict(average))}
-            for metric, average in found.together.items()
+            for metric, average in side_verdict.together.items()
         ],
     }
 
@@ -239,20 +253,20 @@ def from_json(stored: Mapping[str, Any], base: Side, head: Side) -> SideVerdict:
     rows = [_row(row, metrics[row["metric"]]) for row in stored["rows"] if row["metric"] in metrics]
     # Tables of 0.2 and before have no averages.
     together = {
-        metrics[each["metric"]]: inference(each["comparison"])
-        for each in stored.get("together", ())
-        if each["metric"] in metrics
+        metrics[stored_average["metric"]]: inference(stored_average["comparison"])
+        for stored_average in stored.get("together", ())
+        if stored_average["metric"] in metrics
     }
     return SideVerdict(base, head, tuple(rows), stored["effect"], together)
 
 
 def _row_as_json(row: VerdictRow) -> Json:
-    parts = ("base", "head", "base_runs", "head_runs", "comparison")
-    found: Json = {
-        name: None if (part := getattr(row, name)) is None else finite(asdict(part))
-        for name in parts
+    members = ("base", "head", "base_runs", "head_runs", "comparison")
+    row_members: Json = {
+        name: None if (member := getattr(row, name)) is None else finite(asdict(member))
+        for name in members
     }
-    return found | {
+    return row_members | {
         "levels": dict(row.levels),
         "metric": row.metric.pk,
         "is_asked": row.is_asked,
@@ -276,9 +290,12 @@ def _row(stored: Json, metric: Metric) -> VerdictRow:
 
 def inference(stored: Json) -> Inference:
     """The answer of a stored row."""
-    known = _known(Inference, stored)
-    differing = tuple(Differing(**_known(Differing, each)) for each in known["differing"])
-    return Inference(**{**known, "differing": differing, **_judged(stored)})
+    members = _known(Inference, stored)
+    differing = tuple(
+        Differing(**_known(Differing, differing_members))
+        for differing_members in members["differing"]
+    )
+    return Inference(**{**members, "differing": differing, **_judged(stored)})
 
 
 def _judged(stored: Json) -> dict[str, Judged]:
@@ -293,7 +310,7 @@ def _summary(stored: Json | None) -> Summary | None:
 
 def _known(type_: type[Any], stored: Json) -> Json:
     """The members that this version knows, with tuples for JSON's lists."""
-    names = {each.name for each in fields(type_)}
+    names = {field.name for field in fields(type_)}
     return {
         name: tuple(value) if isinstance(value, list) else value
         for name, value in stored.items()
@@ -313,15 +330,15 @@ class Trail:
     values: tuple[float, ...]
 
 
-def of(found: SideVerdict) -> list[Trail]:
+def of(side_verdict: SideVerdict) -> list[Trail]:
     """The trails of the rows that decide, of a head that is a commit. Three queries a metric."""
-    head = found.head
+    head = side_verdict.head
     if head.revision is None:
         return []
     keys = {cell.pk: cell.series_key for cell in head.cells if cell.series_key}
-    rows = [row for row in found.rows if row.is_asked and row.head_cell in keys][:MOST_ROWS]
-    ref = _branch(found)
-    at = revisions.moment_of(head.revision)
+    rows = [row for row in side_verdict.rows if row.is_asked and row.head_cell in keys][:MOST_ROWS]
+    ref = _branch(side_verdict)
+    head_moment = revisions.moment_of(head.revision)
     earlier = revisions.last(head.campaign, head.revision, ref, POINTS)
     if not earlier:
         return []
@@ -341,26 +358,26 @@ def of(found: SideVerdict) -> list[Trail]:
             before = [
                 point.median
                 for point in found_points.get(keys[row.head_cell or 0], [])
-                if point.at <= at and point.cell != row.head_cell
+                if point.at <= head_moment and point.cell != row.head_cell
             ]
             if row.head is not None and before:
                 trails.append(Trail(row, (*before[-POINTS:], row.head.median)))
     return trails
 
 
-def job_of(found: SideVerdict) -> str:
+def job_of(side_verdict: SideVerdict) -> str:
     """The address of the CI job that uploaded the head; empty where none is known. One query."""
-    runs = [row.head_runs.first for row in found.rows if row.head_runs.first]
+    runs = [row.head_runs.first for row in side_verdict.rows if row.head_runs.first]
     if not runs:
         return ""
     labels = Run.objects.filter(pk=max(runs)).values_list("labels", flat=True).first()
     return run_selectors.job_address(labels) if labels else ""
 
 
-def _branch(found: SideVerdict) -> str:
+def _branch(side_verdict: SideVerdict) -> str:
     """The branch whose points they are: that of the base, where it is one."""
-    kind, _colon, name = found.base.text.partition(":")
-    head = found.head
+    kind, _colon, name = side_verdict.base.text.partition(":")
+    head = side_verdict.head
     if kind == "history":
         return name
     is_branch = kind == "revision" and revisions.is_branch(head.campaign, name)

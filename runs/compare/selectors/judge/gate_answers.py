@@ -63,43 +63,56 @@ class EarlierAnswer:
         return f"{text % words} {BECAUSE[self.because] if self.because else ''}".strip()
 
 
-def question(found: SideVerdict, criteria: Criteria) -> tuple[dict[str, Any], str]:
+def question(side_verdict: SideVerdict, criteria: Criteria) -> tuple[dict[str, Any], str]:
     """What was asked about the head, for a JSON column, and its fingerprint."""
-    known = json.loads(json.dumps(asdict(criteria)))
-    return known, fingerprint([found.base.text, known])
+    criteria_members = json.loads(json.dumps(asdict(criteria)))
+    return criteria_members, fingerprint([side_verdict.base.text, criteria_members])
 
 
-def runs_of(found: SideVerdict) -> str:
+def runs_of(side_verdict: SideVerdict) -> str:
     """The finished runs of both sides as ranges of their keys, "811-813,820". One query."""
-    cells = {cell.pk for side in (found.base, found.head) for cell in side.cells}
+    cells = {cell.pk for side in (side_verdict.base, side_verdict.head) for cell in side.cells}
     runs = Run.objects.filter(cell__in=cells, state=Run.State.FINISHED).order_by("pk")
     return _ranges(runs.values_list("pk", flat=True))
 
 
 def _ranges(keys: Iterable[int]) -> str:
-    place = count()
-    groups = [list(own) for _far, own in groupby(keys, lambda key: key - next(place))]
-    return ",".join(f"{own[0]}-{own[-1]}" if len(own) > 1 else f"{own[0]}" for own in groups)
+    counter = count()
+    groups = [list(run_group) for _far, run_group in groupby(keys, lambda key: key - next(counter))]
+    return ",".join(
+        f"{run_group[0]}-{run_group[-1]}" if len(run_group) > 1 else f"{run_group[0]}"
+        for run_group in groups
+    )
 
 
-def given(found: SideVerdict, criteria: Criteria) -> list[GateAnswer]:
+def given(side_verdict: SideVerdict, criteria: Criteria) -> list[GateAnswer]:
     """The last answers to this question, the newest first. One query."""
-    if found.head.revision is None:
+    if side_verdict.head.revision is None:
         return []
-    _known, fingerprint = question(found, criteria)
-    own = GateAnswer.objects.filter(campaign=found.head.campaign, head=found.head.revision)
-    return list(own.filter(fingerprint=fingerprint).select_related("head")[:MOST_READ])
+    _known, fingerprint = question(side_verdict, criteria)
+    gate_answers = GateAnswer.objects.filter(
+        campaign=side_verdict.head.campaign, head=side_verdict.head.revision
+    )
+    return list(gate_answers.filter(fingerprint=fingerprint).select_related("head")[:MOST_READ])
 
 
-def is_as_today(answer: GateAnswer, found: SideVerdict) -> bool:
+def is_as_today(gate_answer: GateAnswer, side_verdict: SideVerdict) -> bool:
     """Whether the words of all rows are those of today."""
-    return answer.overall == found.overall and _words(answer.table) == _words(gate.as_json(found))
+    return gate_answer.overall == side_verdict.overall and _words(gate_answer.table) == _words(
+        gate.as_json(side_verdict)
+    )
 
 
-def otherwise(answers: Iterable[GateAnswer], found: SideVerdict, runs: str) -> list[EarlierAnswer]:
+def otherwise(
+    answers: Iterable[GateAnswer], side_verdict: SideVerdict, runs: str
+) -> list[EarlierAnswer]:
     """Those of the answers that differ from today's, which rests on `runs`."""
-    differing = [each for each in answers if not is_as_today(each, found)]
-    return [_earlier(each, _because(each, runs)) for each in differing[:MOST_SHOWN]]
+    differing = [
+        gate_answer for gate_answer in answers if not is_as_today(gate_answer, side_verdict)
+    ]
+    return [
+        _earlier(gate_answer, _because(gate_answer, runs)) for gate_answer in differing[:MOST_SHOWN]
+    ]
 
 
 def of_page(page: ComparedPage) -> list[EarlierAnswer]:
@@ -110,9 +123,13 @@ def of_page(page: ComparedPage) -> list[EarlierAnswer]:
             words[row.head_cell.revision].add(row.comparison.verdict)
     if not words:
         return []
-    own = GateAnswer.objects.filter(head__in=words).select_related("head")[:MOST_READ]
-    differing = [each for each in own if overall(words[each.head_id]) != each.overall]
-    return [_earlier(each) for each in differing[:MOST_SHOWN]]
+    gate_answers = GateAnswer.objects.filter(head__in=words).select_related("head")[:MOST_READ]
+    differing = [
+        gate_answer
+        for gate_answer in gate_answers
+        if overall(words[gate_answer.head_id]) != gate_answer.overall
+    ]
+    return [_earlier(gate_answer) for gate_answer in differing[:MOST_SHOWN]]
 
 
 def _words(table: Mapping[str, Any]) -> list[tuple[str, int, str]]:
@@ -122,22 +139,22 @@ def _words(table: Mapping[str, Any]) -> list[tuple[str, int, str]]:
     )
 
 
-def _because(answer: GateAnswer, runs: str) -> str:
-    if answer.runs != runs:
+def _because(gate_answer: GateAnswer, runs: str) -> str:
+    if gate_answer.runs != runs:
         return "runs"
-    return "rules" if answer.rules < RULES else "history"
+    return "rules" if gate_answer.rules < RULES else "history"
 
 
-def _earlier(answer: GateAnswer, because: str = "") -> EarlierAnswer:
-    word: Verdict = answer.overall  # type: ignore[assignment]  # as it was stored
-    rows = [gate.inference(row["comparison"]) for row in answer.table["rows"]]
-    own = [row for row in rows if row.verdict == word]
+def _earlier(gate_answer: GateAnswer, because: str = "") -> EarlierAnswer:
+    word: Verdict = gate_answer.overall  # type: ignore[assignment]  # as it was stored
+    rows = [gate.inference(row["comparison"]) for row in gate_answer.table["rows"]]
+    rows_of_word = [row for row in rows if row.verdict == word]
     return EarlierAnswer(
-        answer.given_at,
-        str(answer.head),
-        answer.base,
+        gate_answer.given_at,
+        str(gate_answer.head),
+        gate_answer.base,
         word,
-        size_of_all(own) if own else "",
-        answer.rules,
+        size_of_all(rows_of_word) if rows_of_word else "",
+        gate_answer.rules,
         because,
     )

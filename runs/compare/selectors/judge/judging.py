@@ -75,42 +75,46 @@ class Judge:
         that do not prevent the comparison.
         """
         places, model = self._model(metric)
-        wanted = [Pair(places.get(base or 0), places.get(head or 0)) for base, head in pairs]
+        wanted_pairs = [Pair(places.get(base or 0), places.get(head or 0)) for base, head in pairs]
         groups = by_key((self._campaign_of(pair), number) for number, pair in enumerate(pairs))
-        found: dict[int, Inference] = {}
+        inference_of: dict[int, Inference] = {}
         for campaign, numbers in groups.items():
-            rows = [wanted[number] for number in numbers]
-            family = wanted if campaign is None else self._family(campaign, places)
+            rows = [wanted_pairs[number] for number in numbers]
+            family = wanted_pairs if campaign is None else self._family(campaign, places)
             answers = self._answers(metric, pairs[numbers[0]], effect, model, rows, family)
-            found.update(zip(numbers, answers, strict=True))
+            inference_of.update(zip(numbers, answers, strict=True))
         answers = []
         for number, pair in enumerate(pairs):
-            own, answer = self._jobs.shared(metric, pair), found[number]
-            restricted = None if own else self._on_shared_machines(pair, ignore)
+            shared_runs, inference = self._jobs.shared(metric, pair), inference_of[number]
+            restricted = None if shared_runs else self._on_shared_machines(pair, ignore)
             if restricted is not None:
-                (answer,) = restricted.judge([pair], metric, effect=effect, ignore=ignore)
-                answers.append(replace(answer, despite=("other_machines", *answer.despite)))
+                (inference,) = restricted.judge([pair], metric, effect=effect, ignore=ignore)
+                answers.append(replace(inference, despite=("other_machines", *inference.despite)))
                 continue
-            if answer.ratio is not None and self._jobs.are_two(pair):
-                if own is not None:
+            if inference.ratio is not None and self._jobs.are_two(pair):
+                if shared_runs is not None:
                     # The jobs that measured both sides.
-                    rows, family = [own.places[pair]], list(own.places.values())
-                    (answer,) = self._answers(metric, pair, effect, own.model, rows, family)
-                    answer = replace(answer, despite=("other_jobs",), error_table="turns")
+                    rows, family = [shared_runs.places[pair]], list(shared_runs.places.values())
+                    (inference,) = self._answers(
+                        metric, pair, effect, shared_runs.model, rows, family
+                    )
+                    inference = replace(inference, despite=("other_jobs",), error_table="turns")
                 elif not is_count(metric) and all(
                     self.stored[side, metric.pk].mean is not None for side in pair if side
                 ):
                     share = self._share(metric, self._campaign_of(pair), pair)
-                    answer = self._jobs.judge(metric, pair, effect, ignore, share)
-            answers.append(self._under_conditions(answer, pair, ignore, is_shared=own is not None))
+                    inference = self._jobs.judge(metric, pair, effect, ignore, share)
+            answers.append(
+                self._under_conditions(inference, pair, ignore, is_shared=shared_runs is not None)
+            )
         return answers
 
     def sides(
         self, metric: Metric, pair: CellPair
     ) -> tuple[Summary | None, Summary | None, CellRuns, CellRuns]:
         """Summaries and runs of both sides that a judgement of the pair rests on."""
-        own, runs = self._jobs.shared(metric, pair), self.runs
-        restricted = None if own else self._on_shared_machines(pair)
+        shared_runs, runs = self._jobs.shared(metric, pair), self.runs
+        restricted = None if shared_runs else self._on_shared_machines(pair)
         if restricted is not None:
             return restricted.sides(metric, pair)
         of_cells = self.summaries.get(metric, {})
@@ -118,8 +122,8 @@ class Judge:
         if self.without:
             cells = (self.stored.get((side or 0, metric.pk)) for side in pair)
             base, head = (None if cell is None else two_jobs.summary_of(cell) for cell in cells)
-        if own is not None:
-            base, head = own.summaries(pair)
+        if shared_runs is not None:
+            base, head = shared_runs.summaries(pair)
             runs = self._jobs.conditions(pair).runs
         of_base, of_head = (runs.get(side or 0, CellRuns()) for side in pair)
         return base, head, of_base, of_head
@@ -147,10 +151,10 @@ class Judge:
         machines = comparability.machines_of_cells(cells)
         sides = (
             {
-                each
+                machine
                 for key in cells
                 if cells[key].revision_id == side
-                for each in machines.get(key, ())
+                for machine in machines.get(key, ())
             }
             for side in (base, head)
         )
@@ -177,7 +181,7 @@ class Judge:
             return None
         sides = [(base, head) for base, head in pairs if base and head]
         places, model = self._model(metric)
-        asked, under = (
+        pairs_asked, comparability_known = (
             [Pair(places.get(base), places.get(head)) for base, head in sides],
             self.comparability,
         )
@@ -185,22 +189,22 @@ class Judge:
             shared = self._jobs.shared(metric, pairs[0])
             if shared is None or any(pair not in shared.places for pair in sides):
                 return None
-            model, asked = shared.model, [shared.places[pair] for pair in sides]
-            under = self._jobs.conditions(pairs[0]).comparability
-        found = [under.judgement(*pair, ignore=ignore) for pair in sides]
-        if len(sides) < len(pairs) or any(each.reasons for each in found):
+            model, pairs_asked = shared.model, [shared.places[pair] for pair in sides]
+            comparability_known = self._jobs.conditions(pairs[0]).comparability
+        judgements = [comparability_known.judgement(*pair, ignore=ignore) for pair in sides]
+        if len(sides) < len(pairs) or any(judgement.reasons for judgement in judgements):
             return None
         share = self._share(metric, campaign, pairs[0]) * self._tables[campaign][1]
-        answer = judge_together(
+        inference = judge_together(
             model,
-            asked,
+            pairs_asked,
             [tuple(self.cells[side].levels.get(SERVER) for side in pair) for pair in sides],
             Rule(metric.direction, effect, self._significance(campaign) / share),  # type: ignore[arg-type]
         )
         runs = {side for pair in sides for side in pair} & set(self.runs)
         if any(self.runs[side].judged.was_machine_taken for side in runs):
             return None
-        return answer and replace(answer, judged=_judged(self.runs, runs))
+        return inference and replace(inference, judged=_judged(self.runs, runs))
 
     def reading(self, cell: int, metric: Metric) -> tuple[float, float, float] | None:
         """(log of the value, variance of that mean, its degrees of freedom), from the model.
@@ -235,12 +239,14 @@ class Judge:
         if metric.pk not in self._models:
             ids = self._measured[metric.pk]
             noise: dict[Hashable, Noise] = {
-                campaign: each for (campaign, of), each in self.noise.items() if of == metric.pk
+                campaign: noise
+                for (campaign, noise_metric), noise in self.noise.items()
+                if noise_metric == metric.pk
             }
             model = Model(
                 [self.stored[cell, metric.pk] for cell in ids], noise, turns=self._uploaded
             )
-            self._models[metric.pk] = ({cell: place for place, cell in enumerate(ids)}, model)
+            self._models[metric.pk] = ({cell: position for position, cell in enumerate(ids)}, model)
         return self._models[metric.pk]
 
     def _campaign_of(self, pair: CellPair) -> int | None:
@@ -263,7 +269,7 @@ class Judge:
     @cached_property
     def _uploaded(self) -> frozenset[int]:
         return frozenset(
-            key for key, each in self.campaigns.items() if each.origin == Origin.UPLOADED
+            key for key, campaign in self.campaigns.items() if campaign.origin == Origin.UPLOADED
         )
 
     @cached_property
@@ -298,35 +304,43 @@ class Judge:
         owner = campaign or next((side.campaign_id for side in sides if side), None)
         if owner is None:
             return 1
-        found = self.metrics_of.get(owner, ())
-        primary = primary_name(self.campaigns[owner], found)
-        others = [each for each in found if each.direction != "neutral" and each.name != primary]
-        return 1 if metric.name == primary else max(1, len(others))
+        metrics_of_owner = self.metrics_of.get(owner, ())
+        primary = primary_name(self.campaigns[owner], metrics_of_owner)
+        other_metrics = [
+            metric
+            for metric in metrics_of_owner
+            if metric.direction != "neutral" and metric.name != primary
+        ]
+        return 1 if metric.name == primary else max(1, len(other_metrics))
 
     def _under_conditions(
-        self, found: Inference, pair: CellPair, ignore: Collection[str], *, is_shared: bool
+        self, inference: Inference, pair: CellPair, ignore: Collection[str], *, is_shared: bool
     ) -> Inference:
         """The answer, unless the conditions of both sides prevent one."""
         base, head = pair
         if base is None or head is None:
-            return found
-        known = [side for side in (base, head) if side in self.runs]
-        if any(self.runs[side].judged.was_machine_taken for side in known):
+            return inference
+        known_sides = [side for side in (base, head) if side in self.runs]
+        if any(self.runs[side].judged.was_machine_taken for side in known_sides):
             return Inference(
-                "undecided", reasons=("machine_taken",), judged=_judged(self.runs, known)
+                "undecided", reasons=("machine_taken",), judged=_judged(self.runs, known_sides)
             )
-        if "not_measured" in found.reasons:
-            return found
-        own = self._jobs.conditions(pair) if is_shared else None
-        runs, under = (own.runs, own.comparability) if own else (self.runs, self.comparability)
-        judged = under.judgement(base, head, ignore=ignore)
+        if "not_measured" in inference.reasons:
+            return inference
+        shared_conditions = self._jobs.conditions(pair) if is_shared else None
+        runs, comparability_used = (
+            (shared_conditions.runs, shared_conditions.comparability)
+            if shared_conditions
+            else (self.runs, self.comparability)
+        )
+        judged = comparability_used.judgement(base, head, ignore=ignore)
         if judged.reasons:
-            further = () if found.verdict == "undecided" else found.reasons
-            reasons = (*judged.reasons, *further)
-            found = Inference("not_comparable", reasons=reasons)
+            further_reasons = () if inference.verdict == "undecided" else inference.reasons
+            reasons = (*judged.reasons, *further_reasons)
+            inference = Inference("not_comparable", reasons=reasons)
         return replace(
-            found,
-            despite=(*found.despite, *judged.despite),
+            inference,
+            despite=(*inference.despite, *judged.despite),
             differing=judged.differing,
             judged=_judged(runs, (base, head)),
         )
@@ -367,17 +381,17 @@ def of_cells(
     """
     if scopes is None:
         scopes = _scopes(cells)
-    found = {cell.pk: cell for cell in _within(scopes, among)}
-    measured = stored_cells.metrics(found, metrics, whole=with_summaries)
-    chosen = {each.pk: each for each in measured if not metrics or each.name in metrics}
-    made = stored_cells.of_cells(cells, without=without) if runs is None else runs
+    cell_of = {cell.pk: cell for cell in _within(scopes, among)}
+    measured = stored_cells.metrics(cell_of, metrics, whole=with_summaries)
+    chosen = {metric.pk: metric for metric in measured if not metrics or metric.name in metrics}
+    runs_of = stored_cells.of_cells(cells, without=without) if runs is None else runs
     return Judge(
-        cells=found,
+        cells=cell_of,
         campaigns={scope.campaign.pk: scope.campaign for scope in scopes},
-        metrics_of=stored_cells.metrics_of(found, measured),
-        runs=made,
-        comparability=comparability.of_cells(cells, made) if under is None else under,
-        stored=stored_cells.of_model(found, chosen.values(), without),
+        metrics_of=stored_cells.metrics_of(cell_of, measured),
+        runs=runs_of,
+        comparability=comparability.of_cells(cells, runs_of) if under is None else under,
+        stored=stored_cells.of_model(cell_of, chosen.values(), without),
         noise=known_noise.of_scopes(scopes, chosen),
         summaries=stored_cells.summaries(cells, chosen.values()) if with_summaries else {},
         keys={key: metric.keys for key, metric in chosen.items()},
@@ -387,7 +401,7 @@ def of_cells(
 
 def looks_of(campaign: Campaign) -> tuple[int, ...]:
     """After which rounds a campaign is looked at, if a look decides on more; else empty."""
-    looks = {each for each in campaign.looks if isinstance(each, int) and each > 0}
+    looks = {look for look in campaign.looks if isinstance(look, int) and look > 0}
     if campaign.wanted_half_width is not None and campaign.most_repeats is not None:
         looks |= set(range(campaign.repeats, campaign.most_repeats + 1))
     return tuple(sorted(looks))
@@ -397,20 +411,20 @@ def _scopes(cells: Collection[int]) -> list[Scope]:
     """The campaigns of these cells, with the revisions of the cells. One query."""
     revisions = ArrayAgg("cells__revision", distinct=True)
     campaigns = Campaign.objects.filter(cells__in=cells).select_related("scenario").order_by("pk")
-    found = campaigns.annotate(asked=revisions)
-    return [Scope(each, frozenset(each.asked)) for each in found]
+    campaigns_with_revisions = campaigns.annotate(asked=revisions)
+    return [Scope(campaign, frozenset(campaign.asked)) for campaign in campaigns_with_revisions]
 
 
 def _within(scopes: Sequence[Scope], among: Iterable[StoredCell] | None) -> Iterable[StoredCell]:
     """The cells of the scopes, in their order. One query unless they are among those given."""
     if among is not None:
         revisions = {scope.campaign.pk: scope.revisions for scope in scopes}
-        inside = [each for each in among if each.revision_id in revisions.get(each.campaign_id, ())]
-        return sorted(inside, key=lambda each: (each.campaign_id, each.ordinal, each.pk))
+        inside = [cell for cell in among if cell.revision_id in revisions.get(cell.campaign_id, ())]
+        return sorted(inside, key=lambda cell: (cell.campaign_id, cell.ordinal, cell.pk))
     condition = Q(pk__in=[])
     for scope in scopes:
-        named = [revision for revision in scope.revisions if revision is not None]
-        in_scope = Q(revision__in=named) if named else Q(pk__in=[])
+        named_revisions = [revision for revision in scope.revisions if revision is not None]
+        in_scope = Q(revision__in=named_revisions) if named_revisions else Q(pk__in=[])
         if None in scope.revisions:
             in_scope |= Q(revision=None)
         condition |= Q(campaign=scope.campaign) & in_scope

@@ -75,20 +75,24 @@ class _Scatter:
             if is_newest and not in_doubt:
                 scattered = (campaign, n or 1, variance or 0.0)
                 self._of[metric, (server, hardware)].append(scattered)
-        self._campaigns = {campaign for found in self._of.values() for campaign, *_rest in found}
+        self._campaigns = {
+            campaign
+            for entries_of_machine in self._of.values()
+            for campaign, *_rest in entries_of_machine
+        }
 
     def noise(self, campaign: int, metric: int, machines: tuple[Hashable, ...]) -> Noise | None:
         """The noise of these machines as others than this campaign know it; None for too few."""
         # The same for all campaigns that are not among the newest, as one that is at work.
         key = (campaign if campaign in self._campaigns else None, metric, machines)
         if key not in self._noise:
-            others = [
+            other_variances = [
                 (n, variance)
                 for machine in machines
-                for of, n, variance in self._of.get((metric, machine), ())
-                if of != campaign
+                for campaign_key, n, variance in self._of.get((metric, machine), ())
+                if campaign_key != campaign
             ]
-            self._noise[key] = noise_of(others[:NOISE_CELLS])
+            self._noise[key] = noise_of(other_variances[:NOISE_CELLS])
         return self._noise[key]
 
 
@@ -105,8 +109,8 @@ def scopes(cells: Iterable[tuple[Campaign, int | None]]) -> list[Scope]:
     revisions: dict[Campaign, set[int | None]] = defaultdict(set)
     for campaign, revision in cells:
         revisions[campaign].add(revision)
-    listed = sorted(revisions, key=lambda campaign: campaign.pk)
-    return [Scope(campaign, frozenset(revisions[campaign])) for campaign in listed]
+    campaigns_sorted = sorted(revisions, key=lambda campaign: campaign.pk)
+    return [Scope(campaign, frozenset(revisions[campaign])) for campaign in campaigns_sorted]
 
 
 def of_scopes(scopes: Sequence[Scope], metrics: Mapping[int, Any]) -> dict[tuple[int, int], Noise]:
@@ -117,34 +121,36 @@ def of_scopes(scopes: Sequence[Scope], metrics: Mapping[int, Any]) -> dict[tuple
     machine is like while nobody disturbs it says nothing about it. Uploads get none: what comes
     later would change their answers. One query at most.
     """
-    asked = {each.campaign.pk for each in scopes if each.campaign.origin == Origin.EXECUTED}
-    if not asked:
+    executed_keys = {
+        scope.campaign.pk for scope in scopes if scope.campaign.origin == Origin.EXECUTED
+    }
+    if not executed_keys:
         return {}
-    rows = _rows(asked, list(metrics))
+    rows = _rows(executed_keys, list(metrics))
     machines: dict[int, dict[Hashable, None]] = defaultdict(dict)  # in the order of its cells
     for campaign, _metric, server, hardware, *_rest in rows:
         machines[campaign][server, hardware] = None
     disturbed = {campaign for campaign, *_machine, in_doubt, _new, _n, _log in rows if in_doubt}
     scatter = _Scatter(rows)
     return {
-        (campaign, metric): known
-        for campaign in asked - disturbed
+        (campaign, metric): campaign_noise
+        for campaign in executed_keys - disturbed
         for metric in metrics
-        if (known := scatter.noise(campaign, metric, tuple(machines[campaign])))
+        if (campaign_noise := scatter.noise(campaign, metric, tuple(machines[campaign])))
     }
 
 
-def _rows(wanted: Iterable[int], metrics: list[int]) -> list[Row]:
+def _rows(campaign_keys: Iterable[int], metrics: list[int]) -> list[Row]:
     """(campaign, metric, server, hardware, doubted, newest, n, variance), the last cell first."""
     values: dict[str, Any] = {
         "executed": Origin.EXECUTED.value,
-        "live": [each.value for each in Campaign.LIVE],
+        "live": [campaign_state.value for campaign_state in Campaign.LIVE],
         "newest": NOISE_CAMPAIGNS,
-        "asked": list(wanted),
+        "asked": list(campaign_keys),
         "metrics": metrics,
         "cells": NOISE_CELLS,
         "most": MOST_READ,
         "finished": Run.State.FINISHED.value,
-        "doubted": [each.value for each in Run.DOUBTED],
+        "doubted": [run_validity.value for run_validity in Run.DOUBTED],
     }
     return queries.rows(_ON_SERVERS, values)

@@ -53,17 +53,21 @@ def ratio_pairs(cells: Sequence[Cell], *, subject: str = "") -> list[RatioPair]:
     if subject:
         return _pairs(cells, subject)
     subject_names = subjects(cells)
-    first = [name for name in subject_names if name != SERVER][:1] or [VERSION]
-    every = [SERVER, *first] if SERVER in subject_names else first
+    first_subject = [name for name in subject_names if name != SERVER][:1] or [VERSION]
+    every = [SERVER, *first_subject] if SERVER in subject_names else first_subject
     return [pair for name in every for pair in ratio_pairs(cells, subject=name)]
 
 
 def subjects(cells: Sequence[Cell]) -> list[str]:
     """What a campaign asks about: servers, each factor with levels that are words, versions."""
-    named = _named_factors(cells)
-    named.sort(key=lambda name: name != SERVER)
-    found = len({grids.version_of(cell) for cell in cells})
-    return [*named, *((VERSION,) if found > 1 else ()), *((STEPS,) if found > 2 else ())]
+    word_factors = _named_factors(cells)
+    word_factors.sort(key=lambda name: name != SERVER)
+    number_of_versions = len({grids.version_of(cell) for cell in cells})
+    return [
+        *word_factors,
+        *((VERSION,) if number_of_versions > 1 else ()),
+        *((STEPS,) if number_of_versions > 2 else ()),
+    ]
 
 
 def _named_factors(cells: Sequence[Cell]) -> list[str]:
@@ -74,8 +78,8 @@ def _named_factors(cells: Sequence[Cell]) -> list[str]:
             levels[name].add(level)
     return [
         name
-        for name, found in levels.items()
-        if len(found) > 1 and all(isinstance(level, str) for level in found)
+        for name, values_of_factor in levels.items()
+        if len(values_of_factor) > 1 and all(isinstance(level, str) for level in values_of_factor)
     ]
 
 
@@ -84,15 +88,15 @@ def _pairs(cells: Sequence[Cell], subject: str) -> list[RatioPair]:
     is_of_versions = subject in (VERSION, STEPS)
     apart = SUBJECT if is_of_versions else (subject,)
     groups = by_key((repr(sorted(_without(apart, cell).items())), cell) for cell in cells)
-    found = []
+    ratio_pairs_found = []
     for group in groups.values():
         if is_of_versions:
             group.sort(key=lambda cell: versions.order(grids.version_of(cell)))
         levels = _without(apart, group[0])
         pairs = pairwise(group) if subject == STEPS else ((group[0], head) for head in group[1:])
         name = VERSION if is_of_versions else subject
-        found += [RatioPair(name, levels, base, head) for base, head in pairs]
-    return found
+        ratio_pairs_found += [RatioPair(name, levels, base, head) for base, head in pairs]
+    return ratio_pairs_found
 
 
 def _without(names: Collection[str], cell: Cell) -> dict[str, Any]:

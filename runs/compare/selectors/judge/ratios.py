@@ -71,7 +71,9 @@ class Tables:
             self._summaries: Summaries = metrics.summaries_of([campaign], [metric_name])
         else:
             self._cells = among.cells
-            self._summaries = {(cell, metric_name): each for cell, each in among.summaries.items()}
+            self._summaries = {
+                (cell, metric_name): summary for cell, summary in among.summaries.items()
+            }
         self._judges: dict[tuple[str, ...], Judge | None] = {}
         self._given = judge
         self._pairs: dict[str, list[RatioPair]] = {}
@@ -107,10 +109,10 @@ class Tables:
 
     def conclusions(self) -> list[RatioRow]:
         """The rows of each question; of many versions newest against oldest, then each step."""
-        first = self.by()
-        subjects_asked = {row.subject for row in first} | {STEPS}
+        first_rows = self.by()
+        subjects_asked = {row.subject for row in first_rows} | {STEPS}
         rows = [
-            *first,
+            *first_rows,
             *(row for name in self.subjects if name not in subjects_asked for row in self.by(name)),
         ]
         if STEPS not in self.subjects:
@@ -147,25 +149,33 @@ def ratios_of_executed(campaigns: Mapping[Campaign, str]) -> dict[Campaign, list
     every = Cell.objects.filter(campaign__in=campaigns).order_by("ordinal", "pk")
     cells = by_key((cell.campaign_id, cell) for cell in every)
     summaries = metrics.summaries_of(campaigns, campaigns.values())
-    if sum(each.n or 1 for each in summaries.values()) > stored_cells.MOST_VALUES:
-        return {each: Tables(each, name).conclusions() for each, name in campaigns.items()}
+    if sum(summary.n or 1 for summary in summaries.values()) > stored_cells.MOST_VALUES:
+        return {
+            campaign: Tables(campaign, name).conclusions() for campaign, name in campaigns.items()
+        }
 
     def tables(campaign: Campaign, judge: Judge | None = None) -> Tables:
-        name, own = campaigns[campaign], cells[campaign.pk]
-        found = {cell.pk: summaries[cell.pk, name] for cell in own if (cell.pk, name) in summaries}
-        return Tables(campaign, name, among=Measured(own, found), judge=judge)
+        name, campaign_cells = campaigns[campaign], cells[campaign.pk]
+        campaign_summaries = {
+            cell.pk: summaries[cell.pk, name]
+            for cell in campaign_cells
+            if (cell.pk, name) in summaries
+        }
+        return Tables(
+            campaign, name, among=Measured(campaign_cells, campaign_summaries), judge=judge
+        )
 
-    pairs = {each: tables(each).every_pair for each in campaigns}
-    among = [each for of_campaign in cells.values() for each in of_campaign]
+    pairs = {campaign: tables(campaign).every_pair for campaign in campaigns}
+    among = [cell for of_campaign in cells.values() for cell in of_campaign]
     judge = _judge(set(campaigns.values()), pairs, among)
-    return {each: tables(each, judge).conclusions() for each in campaigns}
+    return {campaign: tables(campaign, judge).conclusions() for campaign in campaigns}
 
 
 def _scopes(pairs: Mapping[Campaign, Sequence[RatioPair]]) -> list[Scope]:
     return known_noise.scopes(
         (campaign, side.revision_id)
-        for campaign, of in pairs.items()
-        for pair in of
+        for campaign, ratio_pairs in pairs.items()
+        for pair in ratio_pairs
         for side in (pair.base, pair.head)
     )
 
@@ -175,7 +185,12 @@ def _judge(
     pairs: Mapping[Campaign, Sequence[RatioPair]],
     among: Iterable[Cell] | None = None,
 ) -> Judge | None:
-    cells = {side.pk for of in pairs.values() for pair in of for side in (pair.base, pair.head)}
+    cells = {
+        side.pk
+        for ratio_pairs in pairs.values()
+        for pair in ratio_pairs
+        for side in (pair.base, pair.head)
+    }
     return judging.of_cells(cells, names, scopes=_scopes(pairs), among=among) if cells else None
 
 
@@ -184,12 +199,12 @@ def _rows(
 ) -> list[RatioRow]:
     if judge is None or not pairs:
         return []
-    found = judge.metrics_of[pairs[0].base.campaign_id]
-    metric = next(each for each in found if each.name == name)
-    wanted = [(pair.base.pk, pair.head.pk) for pair in pairs]
+    campaign_metrics = judge.metrics_of[pairs[0].base.campaign_id]
+    metric = next(metric for metric in campaign_metrics if metric.name == name)
+    keys_of_pairs = [(pair.base.pk, pair.head.pk) for pair in pairs]
     subjects_of = ((pair.subject, pair.labels) for pair in pairs)
-    groups = by_key(zip(subjects_of, wanted, strict=True))
-    together = {key: judge.together(each, metric) for key, each in groups.items()}
+    groups = by_key(zip(subjects_of, keys_of_pairs, strict=True))
+    together = {key: judge.together(group, metric) for key, group in groups.items()}
     return [
         RatioRow(
             pair.subject,
@@ -202,5 +217,5 @@ def _rows(
             (pair.base.pk, pair.head.pk),
             judge.campaigns[pair.base.campaign_id].origin == Origin.EXECUTED,
         )
-        for pair, comparison in zip(pairs, judge.judge(wanted, metric), strict=True)
+        for pair, comparison in zip(pairs, judge.judge(keys_of_pairs, metric), strict=True)
     ]

@@ -71,9 +71,13 @@ class JobHistory:
     def jobs(self, metric: int) -> Jobs | None:
         """How jobs scatter by this metric; None where too little is known."""
         if metric not in self._jobs:
-            own = {key: points for (of, key), points in self.points.items() if of == metric}
-            begins = {key: self.begins[metric, key] for key in own}
-            self._jobs[metric] = learn(own, begins) if own else None
+            points_of_metric = {
+                key: points
+                for (metric_key, key), points in self.points.items()
+                if metric_key == metric
+            }
+            begins = {key: self.begins[metric, key] for key in points_of_metric}
+            self._jobs[metric] = learn(points_of_metric, begins) if points_of_metric else None
         return self._jobs[metric]
 
     def baseline(self, metric: int, key: str) -> tuple[list[Point], list[int]]:
@@ -101,32 +105,38 @@ def history_before(
     metric; `until` is the last run that counts, and `without` has machines whose runs do not. Eight
     queries, whatever the size, and two more where points have runs of several machines.
     """
-    made = revisions.last(campaign, head, ref, POINTS, arrived=until)
-    place = {revision.pk: number for number, revision in enumerate(reversed(made))}
-    rows = _values(campaign, place, list(heads), list(metrics), until, without)
+    last_revisions = revisions.last(campaign, head, ref, POINTS, arrived=until)
+    position_of = {revision.pk: number for number, revision in enumerate(reversed(last_revisions))}
+    rows = _values(campaign, position_of, list(heads), list(metrics), until, without)
     cells = {cell for _metric, _key, _revision, cell, _values in rows}
     ids = cells | set(heads.values())
     runs = stored_cells.of_cells(ids, until=until, without=without)
-    if further := _strays(cells, set(heads.values()), runs, until, without):
-        without = frozenset(without) | further
-        rows = _values(campaign, place, list(heads), list(metrics), until, without)
+    if further_strays := _strays(cells, set(heads.values()), runs, until, without):
+        without = frozenset(without) | further_strays
+        rows = _values(campaign, position_of, list(heads), list(metrics), until, without)
         runs = stored_cells.of_cells(ids, until=until, without=without)
-    under = comparability.of_cells(ids, runs)
+    comparability_known = comparability.of_cells(ids, runs)
     points: dict[tuple[int, str], dict[int, Point]] = defaultdict(dict)
-    found: dict[tuple[int, str], list[int]] = defaultdict(list)
-    for metric, key, revision, cell, values in sorted(rows, key=lambda row: place[row[2]]):
-        if min(values) > 0 and (not under.judgement(cell, heads[key], ignore=ignore).reasons):
+    cells_of: dict[tuple[int, str], list[int]] = defaultdict(list)
+    for metric, key, revision, cell, values in sorted(rows, key=lambda row: position_of[row[2]]):
+        if min(values) > 0 and (
+            not comparability_known.judgement(cell, heads[key], ignore=ignore).reasons
+        ):
             points[metrics[metric], key][revision] = point_of(values)
-            found[metrics[metric], key].append(cell)
+            cells_of[metrics[metric], key].append(cell)
     dismissed = _dismissed(cells)
     begins = {
         (metric, key): begins_of(
-            list(own.values()),
-            [at for at, cell in enumerate(found[metric, key]) if (metric, cell) in dismissed],
+            list(points_of_key.values()),
+            [
+                index
+                for index, cell in enumerate(cells_of[metric, key])
+                if (metric, cell) in dismissed
+            ],
         )
-        for (metric, key), own in points.items()
+        for (metric, key), points_of_key in points.items()
     }
-    return JobHistory(points, found, begins, frozenset(without))
+    return JobHistory(points, cells_of, begins, frozenset(without))
 
 
 def point_of(values: Sequence[float]) -> Point:
@@ -147,9 +157,9 @@ def _strays(
     """The machines of points with runs of several ones that the head does not have."""
     if not any(comparability.are_several(runs.get(cell)) for cell in (*cells, *heads)):
         return frozenset()
-    found = comparability.machines_of_cells([*cells, *heads], until)
+    machines_found = comparability.machines_of_cells([*cells, *heads], until)
     sides = (
-        {machine for cell in side for machine in found.get(cell, ())} - set(without)
+        {machine for cell in side for machine in machines_found.get(cell, ())} - set(without)
         for side in (cells, heads)
     )
     return comparability.strays(*sides)
@@ -157,15 +167,15 @@ def _strays(
 
 def _dismissed(cells: Collection[int]) -> frozenset[tuple[int, int]]:
     """(metric, cell) of steps of which people say that they are none."""
-    found = Change.objects.filter(
+    changes = Change.objects.filter(
         cell__in=cells, kind__in=Change.STEPS, decision=Change.Decision.DISMISSED
     )
-    return frozenset(found.values_list("metric_id", "cell_id"))
+    return frozenset(changes.values_list("metric_id", "cell_id"))
 
 
 def _values(
     campaign: Campaign,
-    place: Mapping[int, int],
+    position_of: Mapping[int, int],
     keys: Sequence[str],
     metrics: Sequence[int],
     until: int,
@@ -173,7 +183,7 @@ def _values(
 ) -> list[Any]:
     values = {
         "campaign": campaign.pk,
-        "revisions": list(place),
+        "revisions": list(position_of),
         "keys": list(keys),
         "metrics": list(metrics),
         "finished": Run.State.FINISHED.value,
@@ -201,7 +211,7 @@ class SharedRuns:
     def summaries(self, pair: CellPair) -> tuple[Summary, Summary]:
         """What is told of both sides: their runs of these jobs."""
         places = self.places[pair]
-        sides = [self.model.cells[place or 0] for place in (places.base, places.head)]
+        sides = [self.model.cells[position or 0] for position in (places.base, places.head)]
         base, head = map(summary_of, sides)
         return base, head
 
@@ -279,12 +289,14 @@ class TwoJobs:
         if self.campaigns[owners.pop()].origin != Origin.UPLOADED:
             return False
         sides = [(cell, self.runs.get(cell.pk, CellRuns())) for cell in cells]
-        made = [{job or (cell.revision_id or "") for job in runs.jobs} for cell, runs in sides]
-        in_turn = made[0] & made[1] & self._turns
-        if in_turn and (made[0] | made[1]) - in_turn:
+        jobs_of_sides = [
+            {job or (cell.revision_id or "") for job in runs.jobs} for cell, runs in sides
+        ]
+        in_turn = jobs_of_sides[0] & jobs_of_sides[1] & self._turns
+        if in_turn and (jobs_of_sides[0] | jobs_of_sides[1]) - in_turn:
             return True
         is_single = all(1 < runs.count == len(set(runs.jobs) - {""}) for _cell, runs in sides)
-        return made[0] != made[1] and not is_single
+        return jobs_of_sides[0] != jobs_of_sides[1] and not is_single
 
     def shared(self, metric: Metric, pair: CellPair) -> SharedRuns | None:
         """The runs of jobs that measured both sides, where others measured one of them.
@@ -299,23 +311,29 @@ class TwoJobs:
             pairs = same_series(
                 self.of_campaign[base.campaign_id], [base.revision_id or 0, head.revision_id or 0]
             )
-            stored = {cell: each for (cell, of), each in self.stored.items() if of == metric.pk}
-            both = [each for each in pairs if each[0] in stored and each[1] in stored]
-            self._shared[key] = _runs_of(both, stored, self._turns)
+            stored = {
+                cell: stored_cell
+                for (cell, cell_metric), stored_cell in self.stored.items()
+                if cell_metric == metric.pk
+            }
+            measured_pairs = [pair for pair in pairs if pair[0] in stored and pair[1] in stored]
+            self._shared[key] = _runs_of(measured_pairs, stored, self._turns)
         return self._shared[key] if pair in self._shared[key].places else None
 
     def conditions(self, pair: CellPair) -> SharedConditions:
         """Under what the jobs measured that both commits have. Two queries for all their cells."""
         key = tuple(self.cells[side or 0].revision_id for side in pair)
         if key not in self._conditions:
-            made: dict[int | None, set[str]] = defaultdict(set)
+            jobs_of_revision: dict[int | None, set[str]] = defaultdict(set)
             for cell, runs in self.runs.items():
-                made[self.cells[cell].revision_id].update(runs.jobs)
-            base, head = (made[revision] for revision in key)
+                jobs_of_revision[self.cells[cell].revision_id].update(runs.jobs)
+            base, head = (jobs_of_revision[revision] for revision in key)
             shared = _jobs_of(base, head, self._turns)
             cells = [cell for cell in self.runs if self.cells[cell].revision_id in key]
-            own = stored_cells.of_cells(cells, jobs=shared, without=self.without)
-            self._conditions[key] = SharedConditions(own, comparability.of_cells(cells, own))
+            runs_of_cells = stored_cells.of_cells(cells, jobs=shared, without=self.without)
+            self._conditions[key] = SharedConditions(
+                runs_of_cells, comparability.of_cells(cells, runs_of_cells)
+            )
         return self._conditions[key]
 
     def judge(
@@ -361,13 +379,15 @@ class TwoJobs:
     def _loaded_history(
         self, base: StoredCell, head: StoredCell, ignore: Collection[str]
     ) -> JobHistory:
-        wanted = [key for key in (base.revision_id, head.revision_id) if key]
-        revisions_by_key = Revision.objects.in_bulk(wanted)
-        if len(revisions_by_key) < len(set(wanted)) or len(wanted) < 2:
+        revision_keys = [key for key in (base.revision_id, head.revision_id) if key]
+        revisions_by_key = Revision.objects.in_bulk(revision_keys)
+        if len(revisions_by_key) < len(set(revision_keys)) or len(revision_keys) < 2:
             return JobHistory()
         campaign = self.campaigns[head.campaign_id]
-        later = max((revisions_by_key[key] for key in reversed(wanted)), key=revisions.moment_of)
-        own = {
+        later = max(
+            (revisions_by_key[key] for key in reversed(revision_keys)), key=revisions.moment_of
+        )
+        cell_of_series = {
             cell.series_key: cell.pk
             for cell in self.of_campaign[campaign.pk]
             if cell.revision_id == later.pk and cell.series_key
@@ -375,9 +395,9 @@ class TwoJobs:
         return history_before(
             campaign,
             later,
-            own,
+            cell_of_series,
             {key: metric for metric, keys in self.keys.items() for key in keys},
-            ref=campaign.tracked_ref or revisions_by_key[wanted[0]].ref,
+            ref=campaign.tracked_ref or revisions_by_key[revision_keys[0]].ref,
             until=revisions.arrived(campaign, revisions_by_key.values()),
             ignore=ignore,
             without=self.without,

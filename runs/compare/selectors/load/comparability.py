@@ -76,23 +76,26 @@ class Comparability:
         if base is None or head is None:
             return Judgement()
         # A pair has the same answer for each of its metrics.
-        asked = (base, head, tuple(ignore))
-        if asked not in self._judged:
+        question = (base, head, tuple(ignore))
+        if question not in self._judged:
             nothing = Conditions()
             sides = (self.of.get(base, nothing), self.of.get(head, nothing))
-            self._judged[asked] = judge(*sides, ignore)
-        return self._judged[asked]
+            self._judged[question] = judge(*sides, ignore)
+        return self._judged[question]
 
 
 def of_cells(
     cell_ids: Collection[int], runs: Mapping[int, CellRuns] | None = None
 ) -> Comparability:
     """The conditions of these cells. One query, and one more if the `runs` are not given."""
-    found = stored_cells.of_cells(cell_ids) if runs is None else runs
-    rows = _rows(cell_ids, found)
-    parts: dict[Hashable, Known] = {}
+    runs_of_cells = stored_cells.of_cells(cell_ids) if runs is None else runs
+    rows = _rows(cell_ids, runs_of_cells)
+    known_facts: dict[Hashable, Known] = {}
     return Comparability(
-        {cell: _conditions(rows, cell, found.get(cell, _NO_RUNS), parts) for cell in cell_ids}
+        {
+            cell: _conditions(rows, cell, runs_of_cells.get(cell, _NO_RUNS), known_facts)
+            for cell in cell_ids
+        }
     )
 
 
@@ -104,12 +107,14 @@ Rows = Mapping[tuple[str, int], dict[str, Any]]
 def _rows(
     cell_ids: Collection[int], runs: Mapping[int, CellRuns]
 ) -> dict[tuple[str, int], dict[str, Any]]:
-    own = [runs[cell] for cell in cell_ids if cell in runs]
+    runs_given = [runs[cell] for cell in cell_ids if cell in runs]
     hardware, environment, settings = (
-        stored_cells.keys_of(own, kind) for kind in ("hardware", "environment", "settings")
+        stored_cells.keys_of(runs_given, kind) for kind in ("hardware", "environment", "settings")
     )
-    found = queries.rows(_SQL, [list(cell_ids), hardware, environment, list(SETTINGS), settings])
-    return {(kind, key): _loaded(content) for kind, key, content in found}
+    content_rows = queries.rows(
+        _SQL, [list(cell_ids), hardware, environment, list(SETTINGS), settings]
+    )
+    return {(kind, key): _loaded(content) for kind, key, content in content_rows}
 
 
 def _loaded(content: Any) -> dict[str, Any]:
@@ -118,7 +123,9 @@ def _loaded(content: Any) -> dict[str, Any]:
     return loaded
 
 
-def _conditions(rows: Rows, key: int, runs: CellRuns, parts: dict[Hashable, Known]) -> Conditions:
+def _conditions(
+    rows: Rows, key: int, runs: CellRuns, known_facts: dict[Hashable, Known]
+) -> Conditions:
     """Those of a cell. Most cells have the machine and the workload of others, read once each."""
     cell = rows.get(("cell", key), _NO_CELL)
     campaign = rows.get(("campaign", cell["campaign"]), {})
@@ -129,22 +136,22 @@ def _conditions(rows: Rows, key: int, runs: CellRuns, parts: dict[Hashable, Know
         cell["build"],
         cell["version"],
     )
-    if on not in parts:
-        parts[on] = _machine(rows, runs, cell, campaign)
-    own = {
+    if on not in known_facts:
+        known_facts[on] = _machine(rows, runs, cell, campaign)
+    workload_levels = {
         name: level
         for name, level in (*cell["workload"].items(), *cell["levels"].items())
         if name in WORKLOAD
     }
     # As text, since 1 and true are equal.
-    work = (cell["campaign"], repr(own))
-    if work not in parts:
-        parts[work] = known({"workload": [{**_workload(campaign), **own}]})
+    work = (cell["campaign"], repr(workload_levels))
+    if work not in known_facts:
+        known_facts[work] = known({"workload": [{**_workload(campaign), **workload_levels}]})
     levels = cell["levels"]
     if campaign.get("origin") == Origin.UPLOADED:
         # These are read from the output; nobody chose them as something to compare.
         levels = {name: level for name, level in levels.items() if name not in cell["workload"]}
-    return Conditions((parts[on], parts[work]), levels)
+    return Conditions((known_facts[on], known_facts[work]), levels)
 
 
 _NO_CELL: dict[str, Any] = {
@@ -170,7 +177,9 @@ def _machine(
     return known(
         {
             "hardware": of("hardware", runs.hardware),
-            "environment": [each | treated for each in of("environment", runs.environment)],
+            "environment": [
+                environment_row | treated for environment_row in of("environment", runs.environment)
+            ],
             "build": of("build", [cell["build"] or 0]),
         },
         settings=of("settings", runs.settings),
@@ -206,10 +215,10 @@ def are_several(runs: CellRuns | None) -> bool:
 def machines_of_cells(cells: Collection[int], until: int | None = None) -> dict[int, set[Machine]]:
     """The machines of each cell's runs, up to the run `until`. One query."""
     values = [list(cells), Run.State.FINISHED.value, until, until]
-    found: dict[int, set[Machine]] = {}
+    machines_found: dict[int, set[Machine]] = {}
     for cell, hardware, environment in queries.rows(_MACHINES, values, of=Run):
-        found.setdefault(cell, set()).add((hardware, environment))
-    return found
+        machines_found.setdefault(cell, set()).add((hardware, environment))
+    return machines_found
 
 
 def strays(base: Collection[Machine], head: Collection[Machine]) -> frozenset[Machine]:
@@ -217,12 +226,12 @@ def strays(base: Collection[Machine], head: Collection[Machine]) -> frozenset[Ma
     machines = sorted({*base, *head}, key=str)
     if max(len(base), len(head)) < 2:
         return frozenset()
-    alike = _alike(machines)
+    are_alike = _alike(machines)
     shared = {
         machine
-        for one, other in itertools.product(base, head)
-        if alike[one, other]
-        for machine in (one, other)
+        for base_machine, head_machine in itertools.product(base, head)
+        if are_alike[base_machine, head_machine]
+        for machine in (base_machine, head_machine)
     }
     return frozenset(set(machines) - shared) if shared else frozenset()
 
@@ -231,14 +240,15 @@ def _alike(machines: Collection[Machine]) -> Mapping[tuple[Machine, Machine], bo
     # Cells that are none: what is known of a machine alone.
     places = {machine: -number for number, machine in enumerate(machines, start=1)}
     runs = {
-        place: CellRuns(
+        position: CellRuns(
             hardware=(hardware,) if hardware else (),
             environment=(environment,) if environment else (),
         )
-        for (hardware, environment), place in places.items()
+        for (hardware, environment), position in places.items()
     }
-    under = of_cells(list(runs), runs)
+    comparability_known = of_cells(list(runs), runs)
     return {
-        (one, other): not set(OF_MACHINE) & set(under.judgement(places[one], places[other]).reasons)
-        for one, other in itertools.product(machines, repeat=2)
+        (base_machine, head_machine): not set(OF_MACHINE)
+        & set(comparability_known.judgement(places[base_machine], places[head_machine]).reasons)
+        for base_machine, head_machine in itertools.product(machines, repeat=2)
     }

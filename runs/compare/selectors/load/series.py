@@ -95,21 +95,23 @@ def load(
         for slug in dict.fromkeys(key.slug for key in keys)
         if slug not in campaigns
     ]
-    known = [key for key in keys if key.slug in campaigns]
-    if not known:
+    known_keys = [key for key in keys if key.slug in campaigns]
+    if not known_keys:
         return Loaded(faults=tuple(faults))
-    cells = _wanted(known, campaigns, x)
-    found, chosen, rows = _rows(cells, metric, faults)
-    parts = [(key, campaigns[key.slug], _of_key(key, campaigns[key.slug], rows)) for key in known]
-    factors = _factors(parts)
+    cells = _wanted(known_keys, campaigns, x)
+    metrics_found, chosen, rows = _rows(cells, metric, faults)
+    parts_of_keys = [
+        (key, campaigns[key.slug], _of_key(key, campaigns[key.slug], rows)) for key in known_keys
+    ]
+    factors = _factors(parts_of_keys)
     axis = _axis(x, factors, faults)
-    series = _series(parts, axis, faults)
+    series = _series(parts_of_keys, axis, faults)
     return Loaded(
         series=series,
         x=axis,
         metric=chosen,
         factors=tuple(factors),
-        metrics=tuple(found),
+        metrics=tuple(metrics_found),
         provenance=_provenance(series, chosen),
         faults=tuple(faults),
         **conditions_of(series),
@@ -117,14 +119,14 @@ def load(
 
 
 def _named(
-    slugs: frozenset[str], reader: Reader, seen: Collection[int] | None
+    slugs: frozenset[str], reader: Reader, visible_keys: Collection[int] | None
 ) -> dict[str, Campaign]:
-    """The campaigns of these names that the reader may see: `seen`, where that was asked before."""
-    if seen is None:
-        shown = projects.visible(Campaign.objects.filter(slug__in=slugs), to=reader)
+    """The campaigns of these names that the reader may see: `visible_keys`, if that is known."""
+    if visible_keys is None:
+        campaigns = projects.visible(Campaign.objects.filter(slug__in=slugs), to=reader)
     else:
-        shown = Campaign.objects.filter(pk__in=seen)
-    related = shown.select_related("scenario", "topology", "configuration", "published")
+        campaigns = Campaign.objects.filter(pk__in=visible_keys)
+    related = campaigns.select_related("scenario", "topology", "configuration", "published")
     short = related.defer(*(f"published__{name}" for name in LONG))
     return {campaign.slug: campaign for campaign in short}
 
@@ -137,23 +139,26 @@ _Part = tuple[SeriesKey, Campaign, list[SeriesCell]]
 
 
 def _wanted(keys: Sequence[SeriesKey], campaigns: Mapping[str, Campaign], x: str) -> _Cells:
-    found = series_cells.wanted(keys, campaigns, x).select_related("revision")
-    ordered = found.order_by("campaign_id", "ordinal", "pk")
+    cells_wanted = series_cells.wanted(keys, campaigns, x).select_related("revision")
+    ordered = cells_wanted.order_by("campaign_id", "ordinal", "pk")
     return [(cell, series_cells.levels_of(cell)) for cell in ordered]
 
 
 def _rows(
-    cells: _Cells, wanted: str, faults: list[str]
+    cells: _Cells, metric_name: str, faults: list[str]
 ) -> tuple[list[Metric], Metric | None, list[_Row]]:
     """The metrics of the cells, the one that is compared, and the cells that have it."""
-    found, summaries = _measured(cells, wanted or USUAL)
-    chosen = next((each for each in found if each.name == wanted), found[0] if found else None)
-    if wanted and (chosen is None or chosen.name != wanted):
-        faults.append(_("None of these series has the metric %(name)s.") % {"name": wanted})
-    if chosen is not None and sum(each.name == chosen.name for each in found) > 1:
+    metrics_found, summaries = _measured(cells, metric_name or USUAL)
+    chosen = next(
+        (metric for metric in metrics_found if metric.name == metric_name),
+        metrics_found[0] if metrics_found else None,
+    )
+    if metric_name and (chosen is None or chosen.name != metric_name):
+        faults.append(_("None of these series has the metric %(name)s.") % {"name": metric_name})
+    if chosen is not None and sum(metric.name == chosen.name for metric in metrics_found) > 1:
         message = _("%(name)s has another unit or direction in some of these series: left out.")
         faults.append(message % {"name": chosen.name})
-    if chosen is not None and chosen.name != (wanted or USUAL):
+    if chosen is not None and chosen.name != (metric_name or USUAL):
         _found, summaries = _measured(cells, chosen.name)
     runs = stored_cells.of_cells(summaries)
     rows = [
@@ -171,7 +176,7 @@ def _rows(
         for cell, levels in cells
         if cell.pk in summaries
     ]
-    return found, chosen, rows
+    return metrics_found, chosen, rows
 
 
 # The metric that most comparisons are about.
@@ -197,20 +202,22 @@ def _measured(cells: _Cells, name: str) -> tuple[list[Metric], dict[int, Summary
     values = {"cells": [cell.pk for cell, _levels in cells], "name": name}
     stored = list(Metric.objects.raw(_MEASURED, values))
     one_of = metrics.joined(stored)
-    found = metrics.by_use(dict.fromkeys(one_of.values()))
-    chosen = next((each for each in found if each.name == name), None)
+    metrics_found = metrics.by_use(dict.fromkeys(one_of.values()))
+    chosen = next((metric for metric in metrics_found if metric.name == name), None)
     summaries: dict[int, Summary] = {}
-    for each in stored:
-        if one_of[each.pk] is chosen:
-            keys, *figures = (getattr(each, f"of_{of}") for of in ("cell_id", *metrics.FIELDS))
+    for metric in stored:
+        if one_of[metric.pk] is chosen:
+            keys, *figures = (
+                getattr(metric, f"of_{field}") for field in ("cell_id", *metrics.FIELDS)
+            )
             summaries |= zip(keys, map(Summary, *figures), strict=True)
-    return found, summaries
+    return metrics_found, summaries
 
 
-def _factors(parts: Sequence[_Part]) -> dict[str, int]:
+def _factors(parts_of_keys: Sequence[_Part]) -> dict[str, int]:
     """The factors that vary within one key, with the highest number of levels."""
     most: dict[str, int] = {}
-    for _key, _campaign, of_key in parts:
+    for _key, _campaign, of_key in parts_of_keys:
         for name, count in series_cells.open_factors(cell.levels for cell in of_key).items():
             most[name] = max(most.get(name, 0), count)
     return most
@@ -221,34 +228,38 @@ def _of_key(key: SeriesKey, campaign: Campaign, rows: Sequence[_Row]) -> list[Se
 
 
 def _provenance(series: Sequence[Series], metric: Metric | None) -> Mapping[int, Sequence[str]]:
-    published = [each for each in series if each.campaign.origin == Origin.PUBLISHED]
+    published = [series for series in series if series.campaign.origin == Origin.PUBLISHED]
     if metric is None or not published:
         return {}
-    return provenance.of_cells([cell.id for each in published for cell in each.cells], metric)
+    return provenance.of_cells(
+        [cell.id for one_series in published for cell in one_series.cells], metric
+    )
 
 
-def _axis(asked: str, factors: Mapping[str, int], faults: list[str]) -> str | None:
-    if asked == compare_state.NO_AXIS:
+def _axis(axis_asked: str, factors: Mapping[str, int], faults: list[str]) -> str | None:
+    if axis_asked == compare_state.NO_AXIS:
         return None
-    if asked and asked not in factors:
+    if axis_asked and axis_asked not in factors:
         faults.append(
             _("The factor %(name)s does not vary in these series: it cannot be the x axis.")
-            % {"name": asked}
+            % {"name": axis_asked}
         )
-        asked = ""
-    return asked or series_cells.best_axis(factors)
+        axis_asked = ""
+    return axis_asked or series_cells.best_axis(factors)
 
 
-def _series(parts: Sequence[_Part], axis: str | None, faults: list[str]) -> tuple[Series, ...]:
-    made: dict[SeriesKey, Series] = {}
-    for key, campaign, of_key in parts:
+def _series(
+    parts_of_keys: Sequence[_Part], axis: str | None, faults: list[str]
+) -> tuple[Series, ...]:
+    series_of: dict[SeriesKey, Series] = {}
+    for key, campaign, of_key in parts_of_keys:
         if not of_key:
             faults.append(_("No finished run belongs to %(key)s.") % {"key": key})
         for full, group in _groups(key, of_key, axis):
-            made.setdefault(full, _one(full, campaign, group, axis))
-    if len(made) > compare_state.MOST_SERIES:
-        faults.append(compare_state.too_many(len(made)))
-    return tuple(made.values())[: compare_state.MOST_SERIES]
+            series_of.setdefault(full, _one(full, campaign, group, axis))
+    if len(series_of) > compare_state.MOST_SERIES:
+        faults.append(compare_state.too_many(len(series_of)))
+    return tuple(series_of.values())[: compare_state.MOST_SERIES]
 
 
 def _one(
@@ -269,17 +280,20 @@ def _groups(
     key: SeriesKey, cells: Sequence[SeriesCell], axis: str | None
 ) -> list[tuple[SeriesKey, list[SeriesCell]]]:
     """The cells by the levels of the factors that the key leaves open, old versions first."""
-    named = {axis, *(name for name, _text in key.levels)}
+    named_factors = {axis, *(name for name, _text in key.levels)}
     parting = [
         name
         for name in series_cells.open_factors(cell.levels for cell in cells)
-        if name not in named
+        if name not in named_factors
     ]
     grouped: dict[tuple[tuple[str, str], ...], list[SeriesCell]] = defaultdict(list)
     for cell in cells:
         fixed = tuple((name, level_text(cell.levels.get(name, ""))) for name in parting)
         grouped[fixed].append(cell)
-    places = {others: place for place, others in reversed(list(enumerate(map(_others, grouped))))}
+    places = {
+        levels_of_others: position
+        for position, levels_of_others in reversed(list(enumerate(map(_others, grouped))))
+    }
 
     def order(fixed: tuple[tuple[str, str], ...]) -> tuple[int, tuple[int, ...]]:
         version = dict(fixed).get(series_cells.VERSION, "")
@@ -294,7 +308,7 @@ def _others(fixed: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
 
 def conditions_of(series: Sequence[Series]) -> dict[str, Any]:
     """The stored conditions of series, as fields of Loaded: one query per kind."""
-    by_cell = {cell.id: cell.runs for each in series for cell in each.cells}
+    by_cell = {cell.id: cell.runs for one_series in series for cell in one_series.cells}
     hardware, environments, settings = (
         stored_cells.keys_of(by_cell.values(), kind)
         for kind in ("hardware", "environment", "settings")

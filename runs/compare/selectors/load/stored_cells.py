@@ -55,7 +55,7 @@ class CellRuns:
 
 def keys_of(runs: Iterable[CellRuns], kind: str) -> list[int]:
     """The keys of what some cells' runs have of a kind: hardware, environment or settings."""
-    return sorted({key for each in runs for key in getattr(each, kind)})
+    return sorted({key for run in runs for key in getattr(run, kind)})
 
 
 # In PostgreSQL's words: to write it from a query set takes five times as long as to read its rows.
@@ -66,9 +66,9 @@ SELECT cell_id,
     min(id) FILTER (WHERE state = '{Run.State.FINISHED.value}'),
     {
     ", ".join(
-        f"coalesce(array_agg(DISTINCT {each})"
-        f" FILTER (WHERE {each} IS NOT NULL AND state = '{Run.State.FINISHED.value}'), '{{}}')"
-        for each in _CONDITIONS
+        f"coalesce(array_agg(DISTINCT {condition})"
+        f" FILTER (WHERE {condition} IS NOT NULL AND state = '{Run.State.FINISHED.value}'), '{{}}')"
+        for condition in _CONDITIONS
     )
 },
     array_agg(DISTINCT coalesce(labels->>'job', '')),
@@ -94,19 +94,19 @@ def of_cells(
 ) -> dict[int, CellRuns]:
     """The finished runs by cell, of `jobs`, `until` a run, `without` machines. One query."""
     of_jobs = None if jobs is None else list(jobs)
-    hardware, environments = ([machine[part] for machine in without] for part in (0, 1))
+    hardware, environments = ([machine[index] for machine in without] for index in (0, 1))
     values = [list(cell_ids), of_jobs, of_jobs, until, until, hardware, environments]
     return {cell: _read(*row) for cell, *row in queries.rows(_SQL, values, of=Run)}
 
 
-def _read(count: int, first: int | None, *found: Any) -> CellRuns:
+def _read(count: int, first_run: int | None, *columns: Any) -> CellRuns:
     """From the columns of `_SQL`, which end with numbers of judged runs."""
-    hardware, environment, settings, servers, numbers, names, jobs, turns = map(tuple, found[:8])
+    hardware, environment, settings, servers, numbers, names, jobs, turns = map(tuple, columns[:8])
     name = ", ".join(filter(None, names))
     tools = (f"{name} {number}".strip() for number in numbers if name or number)
     return CellRuns(
         count,
-        first,
+        first_run,
         hardware,
         environment,
         settings,
@@ -114,7 +114,7 @@ def _read(count: int, first: int | None, *found: Any) -> CellRuns:
         tuple(tools),
         jobs,
         turns,
-        Judged(*found[8:]),
+        Judged(*columns[8:]),
     )
 
 
@@ -170,38 +170,38 @@ def metrics(cells: Mapping[int, StoredCell], names: Collection[str], *, whole: b
     if it is `whole` also what no model needs.
     """
     values = {"cells": list(cells), "names": list(names), "whole": whole}
-    found: list[Any] = list(Metric.objects.raw(_SUMMARIES, values))
-    one_of = joined(found)
-    for each in found:
-        each.keys = [each.pk]
-    for each in found:
-        if (one := one_of[each.pk]) is not each:
+    metrics_found: list[Any] = list(Metric.objects.raw(_SUMMARIES, values))
+    one_of = joined(metrics_found)
+    for metric in metrics_found:
+        metric.keys = [metric.pk]
+    for metric in metrics_found:
+        if (joined_metric := one_of[metric.pk]) is not metric:
             for name in ("keys", "cells", *LISTS):
-                getattr(one, name).extend(getattr(each, name))
-    return [each for each in found if one_of[each.pk] is each]
+                getattr(joined_metric, name).extend(getattr(metric, name))
+    return [metric for metric in metrics_found if one_of[metric.pk] is metric]
 
 
 def summaries(
     cells: Collection[int], measured: Iterable[Any]
 ) -> dict[Metric, dict[int | None, Summary]]:
     """What is stored of these cells by metric, where there is anything."""
-    wanted, found = set(cells), {}
+    wanted_cells, summaries_found = set(cells), {}
     for metric in measured:
         figures = (metric.counts, metric.medians, metric.minima, metric.maxima, metric.means)
         rows = zip(metric.cells, *figures, metric.log_means, metric.log_variances, strict=True)
-        if own := {cell: Summary(*row) for cell, *row in rows if cell in wanted}:
-            found[metric] = own
-    return found
+        if own_summaries := {cell: Summary(*row) for cell, *row in rows if cell in wanted_cells}:
+            summaries_found[metric] = own_summaries
+    return summaries_found
 
 
 def metrics_of(cells: Mapping[int, StoredCell], measured: Iterable[Any]) -> dict[int, list[Metric]]:
     """The metrics of each campaign's cells."""
-    found: dict[int, list[Metric]] = defaultdict(list)
+    metrics_found: dict[int, list[Metric]] = defaultdict(list)
     owners = {key: cell.campaign_id for key, cell in cells.items()}
     for metric in measured:
         for campaign in set(map(owners.__getitem__, metric.cells)):
-            found[campaign].append(metric)
-    return found
+            metrics_found[campaign].append(metric)
+    return metrics_found
 
 
 def of_model(
@@ -225,23 +225,30 @@ def of_model(
     )
     has_values = sum(row[2] or 1 for row in rows) <= MOST_VALUES
     values = _values(cells, keys) if has_values else {}
-    found = {row[:2]: _of_row(row, cells, metrics, values) for row in rows if row[0] in cells}
+    cells_found = {row[:2]: _of_row(row, cells, metrics, values) for row in rows if row[0] in cells}
     for key in values if without else ():
-        kept = [at for at, run in enumerate(values[key]) if run.machine not in without]
-        if found[key].logs or found[key].counted:
-            found[key] = found[key].of_runs(kept)
+        kept_positions = [
+            position for position, run in enumerate(values[key]) if run.machine not in without
+        ]
+        if cells_found[key].logs or cells_found[key].counted:
+            cells_found[key] = cells_found[key].of_runs(kept_positions)
     units = {key: _unit(metric, values) for key, metric in metrics.items()}
     return {
         key: replace(cell, unit=units[key[1]]) if units[key[1]] else cell
-        for key, cell in found.items()
+        for key, cell in cells_found.items()
         if cell.n
     }
 
 
 def _unit(metric: Metric, values: Mapping[tuple[int, int], Sequence["Value"]]) -> float:
     """That of the last decimal of a metric's values; whole bytes and counts are exact."""
-    own = (run.value for (_cell, of), runs in values.items() if of == metric.pk for run in runs)
-    return resolution(own, is_whole_exact=not is_speed(metric))
+    own_values = (
+        run.value
+        for (_cell, metric_key), runs in values.items()
+        if metric_key == metric.pk
+        for run in runs
+    )
+    return resolution(own_values, is_whole_exact=not is_speed(metric))
 
 
 def _of_row(
@@ -292,12 +299,12 @@ def _values(
         "finished": Run.State.FINISHED.value,
         "summary": SUMMARY_REPEAT,
     }
-    found: dict[tuple[int, int], list[Value]] = defaultdict(list)
+    values_of: dict[tuple[int, int], list[Value]] = defaultdict(list)
     rows = queries.rows(_VALUES, values)
     for cell, metric, value, server, origin, repeat, made_in, job, *on in rows:
         number = repeat if origin == Origin.EXECUTED and made_in is None else made_in
         # A round is one of its job: what two jobs call round 1 was not measured together.
         made_by = cells[cell].revision_id if job is None else job
         block = None if number is None else (server, made_by, number)
-        found[cell, metrics[metric]].append(Value(value, block, job or "", (on[0], on[1])))
-    return found
+        values_of[cell, metrics[metric]].append(Value(value, block, job or "", (on[0], on[1])))
+    return values_of
