@@ -10,7 +10,7 @@ import re
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 import psycopg
 from django.conf import settings
@@ -176,14 +176,24 @@ class LockWaits:
             row = cursor.fetchone()
         if row is None:
             return "", LOCK_SECONDS
-        process, program, table, mode, age = row
-        is_vacuum = mode == "ShareUpdateExclusiveLock"
-        who = f"process {process}{f' ({program})' if program else ''}"
-        since = "" if age is None else f" for {age:.0f} s"
+        holder = _Holder(*row)
+        is_vacuum = holder.mode == "ShareUpdateExclusiveLock"
+        who = f"process {holder.process}{f' ({holder.program})' if holder.program else ''}"
+        since = "" if holder.age is None else f" for {holder.age:.0f} s"
         return (
-            f"{who}, which has used {table}{since}",
+            f"{who}, which has used {holder.table}{since}",
             LOCK_SECONDS_AGAINST_VACUUM if is_vacuum else LOCK_SECONDS,
         )
+
+
+class _Holder(NamedTuple):
+    """A row of `_HOLDER`: who is in the way, of which table, and for how many seconds."""
+
+    process: int
+    program: str
+    table: str
+    mode: str
+    age: float | None
 
 
 class InSteps(Migration):

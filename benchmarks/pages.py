@@ -186,7 +186,9 @@ def _line(page: Page, cost: Cost) -> str:
     cpu = cost.application + cost.postgresql
     limits = {f"{page.cpu} ms": (cpu, page.cpu), f"{page.bytes} bytes": (cost.bytes, page.bytes)}
     budgets = {text: found <= most for text, (found, most) in limits.items() if most}
-    verdict = ("ok" if all(budgets.values()) else "over") if budgets else ""
+    verdict = ""
+    if budgets:
+        verdict = "ok" if all(budgets.values()) else "over"
     return (
         f"| {page.name} | {cost.queries} | {cpu:.1f} | {cost.application:.1f} "
         f"| {cost.postgresql:.1f} | {cost.bytes / 1000:.0f} | {', '.join(budgets)} | {verdict} |"

@@ -380,7 +380,12 @@ def contradictions(random: Random, tables: int) -> int:
             low, high = answer.low or 0.0, answer.high or math.inf
             excludes = low > 1 or high < 1
             inside = low >= 1 / 1.03 and high <= 1.03
-            expected = "same" if inside else "proven" if excludes else "undecided"
+            if inside:
+                expected = "same"
+            elif excludes:
+                expected = "proven"
+            else:
+                expected = "undecided"
             told = "proven" if answer.is_proven else answer.verdict
             p_value = answer.adjusted_p_value or 0.0
             wrong += told != expected or excludes != (p_value < 0.05)

@@ -60,7 +60,9 @@ def _in_json(word_match: re.Match[str]) -> str:
         word[0].isalpha()
         and word_match.string[word_match.end() : word_match.end() + 2].strip()[:1] == ":"
     )
-    return f'"{word}"' if is_name else "" if word.startswith("//") else _WORDS.get(word, word)
+    if is_name:
+        return f'"{word}"'
+    return "" if word.startswith("//") else _WORDS.get(word, word)
 
 
 def check_depth(text: str, begin: int = 0) -> None:

@@ -15,6 +15,7 @@ import math
 import statistics
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -136,20 +137,30 @@ class _History:
         return replace(self, noise=estimate(self.calm, self.shortest, places))
 
 
+class _Candidate(NamedTuple):
+    """A split of an interval, in the order in which they are chosen."""
+
+    length: int
+    negative_score: float
+    start: int
+    position: int
+
+
 def _candidates(history: _History) -> list[int]:
     """Places of significant changes: from the narrowest intervals, none within another's."""
     threshold = history.noise.threshold(SIGNIFICANCE / len(history.logs))
-    significant: list[tuple[int, float, int, int]] = []
+    significant: list[_Candidate] = []
     for starts, length in _seeded_intervals(len(history.logs), 2 * history.shortest):
         places, scores = _best_splits(history, starts, length)
         significant += [
-            (length, -float(scores[hit]), int(starts[hit]), int(places[hit]))
+            _Candidate(length, -float(scores[hit]), int(starts[hit]), int(places[hit]))
             for hit in np.flatnonzero(scores > threshold)
         ]
     chosen: list[int] = []
-    for length, _, start, position in sorted(significant):
-        if not any(start < chosen_position < start + length for chosen_position in chosen):
-            chosen.append(position)
+    for candidate in sorted(significant):
+        end = candidate.start + candidate.length
+        if not any(candidate.start < position < end for position in chosen):
+            chosen.append(candidate.position)
     return sorted(chosen)
 
 

@@ -12,7 +12,7 @@ import math
 import statistics
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import scipy as sp
@@ -166,23 +166,30 @@ def news(
     )
 
 
+class _Match(NamedTuple):
+    """A known step that may be a change, in the order in which they are settled."""
+
+    is_refuted: bool
+    distance: int
+    step: int
+    change: int
+
+
 def _matched(changes: Sequence[ChangePoint], steps: Sequence[Known]) -> dict[int, ChangePoint]:
     """The change that each known step is, no change being two of them: the nearest pairs first.
 
     Steps that were refuted come last.
     """
     pairs = sorted(
-        (
-            (step.refuted, abs(change.position - step.position), step.id, number)
-            for step in steps
-            for number, change in enumerate(changes)
-            if change.is_same(step.position, step.ratio)
-        )
+        _Match(step.refuted, abs(change.position - step.position), step.id, number)
+        for step in steps
+        for number, change in enumerate(changes)
+        if change.is_same(step.position, step.ratio)
     )
     matched: dict[int, int] = {}
-    for _refuted, _distance, key, number in pairs:
-        if key not in matched and number not in matched.values():
-            matched[key] = number
+    for pair in pairs:
+        if pair.step not in matched and pair.change not in matched.values():
+            matched[pair.step] = pair.change
     return {key: changes[number] for key, number in matched.items()}
 
 

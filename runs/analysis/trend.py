@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
+from typing import NamedTuple
 
 import scipy as sp
 
@@ -203,6 +204,16 @@ def _steps(links: Iterable[Link], position_of: Mapping[str, int]) -> list[Step]:
     return [combine(parallel) for parallel in pairs.values()]
 
 
+class _Path(NamedTuple):
+    """A way to a version, in the order of the heap."""
+
+    cost: int
+    position: int
+    order: int
+    version: str
+    state: _Reached
+
+
 def _reach(
     start: str, steps: Iterable[Step], position_of: Mapping[str, int]
 ) -> dict[str, _Reached]:
@@ -212,18 +223,18 @@ def _reach(
         from_version.setdefault(step.base, []).append(step)
         from_version.setdefault(step.head, []).append(step.reversed())
     reached: dict[str, _Reached] = {}
-    waiting = [(0, position_of[start], 0, start, _Reached(0.0, (), None))]
+    waiting = [_Path(0, position_of[start], 0, start, _Reached(0.0, (), None))]
     order = 0
     while waiting:
-        cost, _, _, version, state = heappop(waiting)
-        if version in reached:
+        path = heappop(waiting)
+        if path.version in reached:
             continue
-        reached[version] = state
-        for step in from_version.get(version, ()):
+        reached[path.version] = path.state
+        for step in from_version.get(path.version, ()):
             order += 1  # so that the heap never has to compare states
-            next_cost = cost + (position_of[step.head] - position_of[version]) ** 2
-            onward = (next_cost, position_of[step.head], order, step.head, _after(state, step))
-            heappush(waiting, onward)
+            position = position_of[step.head]
+            cost = path.cost + (position - path.position) ** 2
+            heappush(waiting, _Path(cost, position, order, step.head, _after(path.state, step)))
     return reached
 
 

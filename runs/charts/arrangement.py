@@ -116,16 +116,16 @@ def _frames(components: Sequence[Part], placed: dict[int, Placed]) -> list[Place
     boxes_of_machine = by_key(
         (component.machine, placed[id(component)]) for component in components
     )
-    return [
-        Placed(
-            x := min(placed.x for placed in boxes) - EDGE,
-            y := min(placed.y for placed in boxes) - TITLE,
-            max(placed.x for placed in boxes) + WIDTH + EDGE - x,
-            max(placed.y for placed in boxes) + HEIGHT + EDGE - y,
-            machine,
-        )
-        for machine, boxes in boxes_of_machine.items()
-    ]
+    return [_frame(machine, boxes) for machine, boxes in boxes_of_machine.items()]
+
+
+def _frame(machine: str, boxes: Sequence[Placed]) -> Placed:
+    columns = [box.x for box in boxes]
+    rows = [box.y for box in boxes]
+    x, y = min(columns) - EDGE, min(rows) - TITLE
+    width = max(columns) + WIDTH + EDGE - x
+    height = max(rows) + HEIGHT + EDGE - y
+    return Placed(x, y, width, height, machine)
 
 
 def _arrows(columns: Sequence[Sequence[Part]], placed: dict[int, Placed]) -> list[Arrow]:

@@ -64,12 +64,13 @@ def forest(branches: Sequence[Branch], *, minimum_effect: float, words: Words) -
     The axis is logarithmic: twice as fast is as far from 1 as half as fast.
     """
     places = [(len(branches) - row, branch) for row, branch in enumerate(branches)]
+    traces = []
+    for code in STYLES:
+        rows = [(row, branch) for row, branch in places if branch.verdict == code]
+        if rows:
+            traces.append(_trace(code, rows, words))
     return {
-        "data": [
-            _trace(code, [branches for branches in places if branches[1].verdict == code], words)
-            for code in STYLES
-            if any(branch.verdict == code for branch in branches)
-        ],
+        "data": traces,
         "layout": layout(
             height=ROOM_FOR_AXES + ROW_HEIGHT * len(branches),
             xaxis=_x_axis(branches, words),

@@ -4,7 +4,7 @@ import html
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 _FIELD = re.compile(
     r"%\{(?P<name>[\w.]{1,40})(?:\[(?P<index>\d{1,4})\])?(?::(?P<format>[^}]{0,40}))?\}"
@@ -63,26 +63,36 @@ def _format(form: str) -> tuple[str, str, int]:
 def _filled(template: str, trace: Mapping[str, Any], index: int) -> str:
     begin, fields = _parsed(template)
     pieces = [begin]
-    for name, position, form, text in fields:
-        values = trace.get(name)
+    for field in fields:
+        values = trace.get(field.name)
         value = values[index] if isinstance(values, list | tuple) and len(values) > index else None
-        if position is not None and isinstance(value, list | tuple):
-            value = value[position]
-        if name == "fullData.name":
+        if field.position is not None and isinstance(value, list | tuple):
+            value = value[field.position]
+        if field.name == "fullData.name":
             value = html.escape(str(trace.get("name", "")))
-        pieces += [number(value, form), text]
+        pieces += [number(value, field.form), field.text]
     return "".join(pieces)
 
 
+class _Field(NamedTuple):
+    """A field of a template, with the text behind it."""
+
+    name: str
+    position: int | None
+    form: str
+    text: str
+
+
 @lru_cache(maxsize=256)
-def _parsed(template: str) -> tuple[str, tuple[tuple[str, int | None, str, str], ...]]:
-    """How a template begins; then (name, position, format, text behind it) of each field.
+def _parsed(template: str) -> tuple[str, tuple[_Field, ...]]:
+    """How a template begins; then its fields.
 
     Each point of a trace fills it: it is read once.
     """
     begin, *pieces = _FIELD.split(template)
     fields = zip(*(pieces[offset::4] for offset in range(4)), strict=True)
-    return begin, tuple(
-        (name, int(position) if position else None, form or "", text)
-        for name, position, form, text in fields
-    )
+    return begin, tuple(_field(*words) for words in fields)
+
+
+def _field(name: str, position: str | None, form: str | None, text: str) -> _Field:
+    return _Field(name, int(position) if position else None, form or "", text)

@@ -16,6 +16,7 @@ from runs.charts.figure import Figure, cut
 from runs.charts.looks import PAPER, Look
 from runs.charts.scale import Categories, Linear, Logarithmic, Scale, Time, widened
 from runs.charts.svg_marks import MOST_STOPS, Box, Plane, reach
+from runs.grouping import by_key
 
 
 @dataclass(frozen=True)
@@ -169,14 +170,10 @@ def _drawing(figure: Figure, look: Look) -> _Drawing:
     notes = [note for note in layout.get("annotations", ()) if note.get("text")]
     is_stacked = layout.get("barmode") == "stack"
     x = axis("x", traces, layout.get("xaxis", {}), is_stacked=is_stacked)
+    traces_of = {"y": []} | by_key((trace.get("yaxis", "y"), trace) for trace in traces)
     axes = {
-        name: axis(
-            "y",
-            [trace for trace in traces if trace.get("yaxis", "y") == name],
-            layout.get(f"yaxis{name[1:]}", {}),
-            is_stacked=is_stacked,
-        )
-        for name in dict.fromkeys(["y", *(trace.get("yaxis", "y") for trace in traces)])
+        name: axis("y", own_traces, layout.get(f"yaxis{name[1:]}", {}), is_stacked=is_stacked)
+        for name, own_traces in traces_of.items()
     }
     legend, top = _placed_legend(traces, layout, look)
     box, below = _box(layout, look, x, list(axes.values()), top)
@@ -326,13 +323,15 @@ def _shapes(drawing: _Drawing, kind: str) -> Iterator[str]:
         ]
         if shape["type"] != kind or None in ends:
             continue
-        left_share, low, right, high = (min(max(end or 0.0, 0.0), 1.0) for end in ends)
+        within = [min(max(end or 0.0, 0.0), 1.0) for end in ends]
+        left, right = box.x(within[0]), box.x(within[2])
+        bottom, top = box.y(within[1]), box.y(within[3])
         if kind == "rect":
-            wide, tall = box.x(right) - box.x(left_share), box.y(low) - box.y(high)
-            yield svg_marks.rectangle(box.x(left_share), box.y(high), wide, tall, drawing.look.band)
+            band = drawing.look.band
+            yield svg_marks.rectangle(left, top, right - left, bottom - top, band)
         else:
             colour = shape.get("line", {}).get("color", drawing.look.soft)
-            yield _line(box.x(left_share), box.y(low), box.x(right), box.y(high), colour, "4 3")
+            yield _line(left, bottom, right, top, colour, "4 3")
 
 
 def _shape_place(shape: Mapping[str, Any], along: Axis, value: Any) -> float | None:
@@ -371,7 +370,12 @@ def _note(drawing: _Drawing, note: Mapping[str, Any]) -> str:
     if note.get("textangle") == -90:
         anchor = "end" if note.get("yanchor") == "top" else "start"
         left_edge, turned = left_edge - 4, f' transform="rotate(-90 {left_edge - 4:.1f} {top:.1f})"'
-    shift = -4 if note.get("yanchor") == "bottom" and not turned else 4 if not turned else 0
+    if turned:
+        shift = 0
+    elif note.get("yanchor") == "bottom":
+        shift = -4
+    else:
+        shift = 4
     text = " ".join(str(note["text"]).split("<br>"))
     # Only texts of people are escaped by who made the figure.
     note_text = html.unescape(text) if "hovertext" in note else text

@@ -4,7 +4,7 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from runs.execution.clusters.postgres import PORT, SUPERUSER, Cluster
 from runs.execution.errors import ServerFault
@@ -89,28 +89,46 @@ class Node:
             await self.on_host(self.fence.check)
 
 
+class _Machine(NamedTuple):
+    """A machine of a plan: its name in the run, its address, and where its folders lie."""
+
+    name: str
+    address: str
+    path: str
+    mount: str
+
+
 def nodes_of(
     plan: RunPlan, places: Sequence[Place], *, attempt: int, instance: str, tell: Tell
 ) -> list[Node]:
     """The run's machines in the order of `places`: database, further clusters, generators."""
-    machines = [(DATABASE_NODE, plan.host, plan.base_dir, plan.mount)]
+    machines = [_Machine(DATABASE_NODE, plan.host, plan.base_dir, plan.mount)]
     machines += [
-        (generator_plan.name, generator_plan.host, generator_plan.base_dir, "")
-        for generator_plan in plan.generators
+        _Machine(machine.name, machine.host, machine.base_dir, machine.mount)
+        for machine in plan.machines
     ]
-    machines[1:1] = [
-        (machine_plan.name, machine_plan.host, machine_plan.base_dir, machine_plan.mount)
-        for machine_plan in plan.machines
+    machines += [
+        _Machine(generator.name, generator.host, generator.base_dir, "")
+        for generator in plan.generators
     ]
     nodes = []
-    for (name, address, path, mount), place_of_node in zip(machines, places, strict=True):
-        base = BaseDir(path, instance)
+    for machine, place_of_node in zip(machines, places, strict=True):
+        base = BaseDir(machine.path, instance)
         folder = base.below("runs", f"{plan.run_id}-{attempt}")
         fence, privileges = _fence(base, place_of_node), place_of_node.privileges
-        title = place_of_node.title or address
+        title = place_of_node.title or machine.address
         key = place_of_node.server_id or None
         node = Node(
-            name, title, place_of_node.line, base, folder, tell, fence, privileges, mount, key
+            machine.name,
+            title,
+            place_of_node.line,
+            base,
+            folder,
+            tell,
+            fence,
+            privileges,
+            machine.mount,
+            key,
         )
         nodes.append(node)
     return nodes

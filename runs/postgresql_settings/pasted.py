@@ -126,8 +126,9 @@ def _is_known(name: str) -> bool:
 
 def _of_yaml(lines: list[str]) -> list[Pasted] | None:
     """The settings below `parameters:`; anywhere, if there is no such block."""
-    pasted, blocks, inside = [], 0, -1
-    plain = 0
+    pasted: list[Pasted] = []
+    within_blocks: list[Pasted] = []
+    blocks, inside, plain = 0, -1, 0
     for number, line in enumerate(lines, start=1):
         if not line.strip() or line.lstrip().startswith(("#", "---", "- ")):
             continue
@@ -141,10 +142,12 @@ def _of_yaml(lines: list[str]) -> list[Pasted] | None:
         if value == "" and name in {"parameters", "postgresql.conf", "databaseFlags"}:
             blocks, inside = blocks + 1, column
         elif value and (inside >= 0 or _is_known(name)):
-            pasted.append((number, name, value, inside >= 0))
+            pasted.append((number, name, value))
+            if inside >= 0:
+                within_blocks.append((number, name, value))
     if not pasted or plain > len(pasted):
         return None
-    return [(n, name, value) for n, name, value, within in pasted if within or not blocks]
+    return within_blocks if blocks else pasted
 
 
 def _of_pairs(lines: list[str]) -> list[Pasted] | None:

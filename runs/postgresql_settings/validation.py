@@ -183,9 +183,12 @@ def _is_standby_list(value: str, *, is_plain: bool) -> bool:
             "first",
             "any",
         }
-        kinds += standby_match["mark"] or (
-            "m" if is_method else "n" if standby_match["name"] else "0"
-        )
+        if standby_match["mark"]:
+            kinds += standby_match["mark"]
+        elif is_method:
+            kinds += "m"
+        else:
+            kinds += "n" if standby_match["name"] else "0"
         if (
             standby_match["number"]
             and not standby_match["number"].strip("0")

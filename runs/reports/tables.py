@@ -87,11 +87,13 @@ def shown(value: Value) -> str:
 
 
 def _numeric(table: Table) -> list[bool]:
-    return [
-        any(isinstance(row[column], int | float) for row in table.rows)
-        and all(isinstance(row[column], int | float | None) for row in table.rows)
-        for column in range(len(table.heads))
-    ]
+    return [_is_numeric([row[column] for row in table.rows]) for column in range(len(table.heads))]
+
+
+def _is_numeric(cells: Sequence[Any]) -> bool:
+    """Whether there are numbers, and nothing else."""
+    known = [cell for cell in cells if cell is not None]
+    return bool(known) and all(isinstance(cell, int | float) for cell in known)
 
 
 def _one_line(text: str) -> str:

@@ -396,12 +396,12 @@ def _not_complete(result: pgbench.PgbenchResult) -> TargetProblem:
 def _series(points: tuple[pgbench.ProgressPoint, ...]) -> list[SeriesData]:
     if not points:
         return []
+    tps, latency = known_metrics.TPS, known_metrics.LATENCY
+    rates = tuple(point.tps for point in points)
+    latencies = tuple(point.latency_ms for point in points)
     return [
-        SeriesData(metric.name, metric.unit, values, start=1.0)
-        for metric, values in (
-            (known_metrics.TPS, tuple(point.tps for point in points)),
-            (known_metrics.LATENCY, tuple(point.latency_ms for point in points)),
-        )
+        SeriesData(tps.name, tps.unit, rates, start=1.0),
+        SeriesData(latency.name, latency.unit, latencies, start=1.0),
     ]
 
 

@@ -10,6 +10,8 @@ On one machine the nodes share its processors and disk: then the figures show th
 and that it is correct, not how it scales.
 """
 
+from typing import NamedTuple
+
 from runs.execution.asyncio_tasks import together
 from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
@@ -41,29 +43,37 @@ SINCE = 110000
 # In each shard a remote transaction is REPEATABLE READ: two updates of one branch collide.
 MOST_TRIES = 100
 
-# pgbench's tables: name, key, columns, rows per unit of scale, and the columns of a row.
+
+class Table(NamedTuple):
+    """A table of pgbench: its rows per unit of scale, and the values of a row."""
+
+    name: str
+    key: str
+    columns: str
+    rows: int = 0
+    values: str = ""
+
+
 TABLES = (
-    ("pgbench_branches", "bid", "bid int, bbalance int, filler char(88)", 1, "id, 0, ''"),
-    (
+    Table("pgbench_branches", "bid", "bid int, bbalance int, filler char(88)", 1, "id, 0, ''"),
+    Table(
         "pgbench_tellers",
         "tid",
         "tid int, bid int, tbalance int, filler char(84)",
-        10,
-        "id, (id - 1) / 10 + 1, 0, ''",
+        rows=10,
+        values="id, (id - 1) / 10 + 1, 0, ''",
     ),
-    (
+    Table(
         "pgbench_accounts",
         "aid",
         "aid int, bid int, abalance int, filler char(84)",
-        100_000,
-        "id, (id - 1) / 100000 + 1, 0, ''",
+        rows=100_000,
+        values="id, (id - 1) / 100000 + 1, 0, ''",
     ),
-    (
+    Table(
         "pgbench_history",
         "aid",
         "tid int, bid int, aid int, delta int, mtime timestamp, filler char(22)",
-        0,
-        "",
     ),
 )
 SUMS = """
@@ -174,15 +184,15 @@ def total_scale(levels: Values, parameters: Values) -> int:
 def shard_sql(scale: int, shard: int, nodes: int) -> str:
     """Loads a node with its share of the rows: those that the hash of the key assigns to it."""
     lines = ["CREATE TABLE shard (id int) PARTITION BY HASH (id);"]
-    for name, key, columns, rows, values in TABLES:
-        lines.append(f"CREATE TABLE {name} ({columns});")
-        if not rows:
+    for table in TABLES:
+        lines.append(f"CREATE TABLE {table.name} ({table.columns});")
+        if not table.rows:
             continue
         condition = f"satisfies_hash_partition('shard'::regclass, {nodes}, {shard}, id)"
-        series = f"generate_series(1, {rows * scale}) AS id"
+        series = f"generate_series(1, {table.rows * scale}) AS id"
         lines += [
-            f"INSERT INTO {name} SELECT {values} FROM {series} WHERE {condition};",
-            f"ALTER TABLE {name} ADD PRIMARY KEY ({key});",
+            f"INSERT INTO {table.name} SELECT {table.values} FROM {series} WHERE {condition};",
+            f"ALTER TABLE {table.name} ADD PRIMARY KEY ({table.key});",
         ]
     return "\n".join([*lines, "DROP TABLE shard;", "VACUUM ANALYZE;", "CHECKPOINT;"])
 
@@ -190,8 +200,9 @@ def shard_sql(scale: int, shard: int, nodes: int) -> str:
 def coordinator_sql(nodes: list[str]) -> str:
     """Tables partitioned over the nodes. Foreign partitions cannot have a common key."""
     lines = []
-    for name, key, columns, _rows, _values in TABLES:
-        lines.append(f"CREATE TABLE {name} ({columns}) PARTITION BY HASH ({key});")
+    for table in TABLES:
+        name = table.name
+        lines.append(f"CREATE TABLE {name} ({table.columns}) PARTITION BY HASH ({table.key});")
         lines += [
             f"CREATE FOREIGN TABLE {name}_{node} PARTITION OF {name} "
             f"FOR VALUES WITH (MODULUS {len(nodes)}, REMAINDER {remainder}) "

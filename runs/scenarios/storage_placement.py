@@ -124,11 +124,10 @@ class StoragePlacement(pgbench.PrewarmedTables):
     async def measure(self, bench: Bench) -> None:
         """pgbench's own scripts, or the look-up that needs only the index."""
         load = bench.levels["load"]
-        script = (
-            INDEX_ONLY
-            if load == "index-only"
-            else BUILT_IN["tpcb-like" if load == "update" else "select-only"]
-        )
+        if load == "index-only":
+            script = INDEX_ONLY
+        else:
+            script = BUILT_IN["tpcb-like" if load == "update" else "select-only"]
         async with without_checkpoints(bench):
             await pgbench.measure(bench, script)
         if load == "index-only":

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from django.conf import settings
 from django.core.cache import cache
@@ -98,12 +98,21 @@ class Latest:
     is_current: bool = False
 
 
+class _Kept(NamedTuple):
+    """What is kept for `latest`: of which version, when it was made, and how long that took."""
+
+    value: Any
+    version: str
+    made_at: float
+    seconds: float
+
+
 def latest(key: object, version: str, ask: Callable[[], object] = lambda: None) -> Latest:
     """What control made last for this key; `ask` it where that is not of `version`."""
     name = _name(key, LATEST, "")
     entry = _cached(lambda: cache.get(name)) or _NOTHING_KEPT
-    value, kept_version, made_at, _seconds = entry
-    latest_value = Latest(value, made_at, kept_version == version)
+    kept = _Kept(*entry)
+    latest_value = Latest(kept.value, kept.made_at, kept.version == version)
     if not latest_value.is_current and _cached(
         lambda: cache.add(f"{name}:asked", 1, ASKING_SECONDS)
     ):
@@ -118,9 +127,9 @@ def make_latest(key: object, version: str, make: Callable[[], Mapping[Any, objec
     and has to be asked for again.
     """
     kept_entry = cache.get(_name(key, LATEST, "")) or _NOTHING_KEPT
-    _value, kept_version, made_at, seconds = kept_entry
-    is_too_soon = time.time() < made_at + SELDOM * seconds
-    if kept_version == version or is_too_soon or not cache.add(MAKING, 1, MAKING_SECONDS):
+    kept = _Kept(*kept_entry)
+    is_too_soon = time.time() < kept.made_at + SELDOM * kept.seconds
+    if kept.version == version or is_too_soon or not cache.add(MAKING, 1, MAKING_SECONDS):
         return
     try:
         began = time.monotonic()

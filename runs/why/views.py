@@ -258,8 +258,8 @@ def _suspect(
 def _parts(difference: Difference) -> list[dict[str, Any]]:
     titles = words.PARTS | {"seconds": _("all"), "cpu": _("processor time of the server")}
     rows = [
-        _row(titles[name], a, b, estimate, is_moved=is_moved)
-        for name, a, b, estimate, is_moved in difference.rows()
+        _row(titles[row.name], row.a, row.b, row.difference, is_moved=row.is_moved)
+        for row in difference.rows()
     ]
     return rows + [
         _row(title, a, b, Estimate(b - a), is_moved=False)

@@ -199,7 +199,12 @@ def judge_jobs(
     error, freedom = _error(base, head, scatter)
     width = -float(sp.special.stdtrit(freedom, rule.level / 2)) * error
     low, high = difference - width, difference + width
-    distance = abs(difference) / error if error else (math.inf if difference else 0.0)
+    if error:
+        distance = abs(difference) / error
+    elif difference:
+        distance = math.inf
+    else:
+        distance = 0.0
     p_value = 2 * float(sp.special.stdtr(freedom, -distance))
     verdict = rule.word(low, high)
     return replace(

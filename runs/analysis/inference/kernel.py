@@ -16,6 +16,7 @@ import math
 import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import scipy as sp
@@ -252,25 +253,38 @@ def judged(
         contrasts.freedom,
     )
     return [
-        _answer(model, pair, rule, row)
+        _answer(model, pair, rule, _Figures(*row))
         for pair, *row in zip(pairs, *(column.tolist() for column in figures), strict=True)
     ]
 
 
-def _answer(model: Model, pair: Pair, rule: Rule, figures: Sequence[float]) -> Inference:
-    difference, base, head, width, p_value, adjusted, error, freedom = figures
-    ratio = _exp(difference)
-    values = (_exp(base), _exp(head))
+class _Figures(NamedTuple):
+    """What is computed of one pair: logs, but for the probabilities and the freedom."""
+
+    difference: float
+    base: float
+    head: float
+    width: float
+    p_value: float
+    adjusted: float
+    error: float
+    freedom: float
+
+
+def _answer(model: Model, pair: Pair, rule: Rule, figures: _Figures) -> Inference:
+    ratio = _exp(figures.difference)
+    values = (_exp(figures.base), _exp(figures.head))
     if not model.is_tested(pair):
         reasons = _without_interval(model, pair)
         return Inference(
             "too_few_runs", ratio, base_value=values[0], head_value=values[1], reasons=reasons
         )
-    low, high = difference - width, difference + width
+    low, high = figures.difference - figures.width, figures.difference + figures.width
     verdict = rule.word(low, high)
     missing = None
     if verdict == "undecided":
-        missing = rounds_missing(difference, width, _runs(model, pair), rule.effect)
+        runs = _runs(model, pair)
+        missing = rounds_missing(figures.difference, figures.width, runs, rule.effect)
     return Inference(
         verdict=verdict,
         ratio=ratio,
@@ -278,10 +292,10 @@ def _answer(model: Model, pair: Pair, rule: Rule, figures: Sequence[float]) -> I
         high=_exp(high),
         base_value=values[0],
         head_value=values[1],
-        p_value=p_value,
-        adjusted_p_value=adjusted,
-        log_error=error,
-        freedom=freedom,
+        p_value=figures.p_value,
+        adjusted_p_value=figures.adjusted,
+        log_error=figures.error,
+        freedom=figures.freedom,
         more_rounds=missing,
     )
 

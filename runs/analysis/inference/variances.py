@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import scipy as sp
@@ -60,18 +61,24 @@ def moderate(fit: Fit, noise: Noise | None, sides: Floats | None = None) -> Mode
     where `sides` are given.
     """
     count = len(fit.n)
-    variances, own_shares, prior, pooled, freedom = (np.zeros(count) for _name in range(5))
     group = _groups(fit.n) * 10 + (0 if sides is None else sides)
+    moderated = Moderated(
+        variances=np.zeros(count),
+        own=np.zeros(count),
+        prior=np.zeros(count),
+        pooled=np.zeros(count),
+        freedom=np.zeros(count),
+        group=group,
+    )
     for number in np.unique(group):
         in_group = np.flatnonzero(group == number)
-        (
-            variances[in_group],
-            own_shares[in_group],
-            prior[in_group],
-            pooled[in_group],
-            freedom[in_group],
-        ) = _moderated(fit.variances[in_group], fit.freedom[in_group], noise)
-    return Moderated(variances, own_shares, prior, pooled, freedom, group)
+        alike = _moderated(fit.variances[in_group], fit.freedom[in_group], noise)
+        moderated.variances[in_group] = alike.variances
+        moderated.own[in_group] = alike.own_shares
+        moderated.prior[in_group] = alike.prior
+        moderated.pooled[in_group] = alike.pooled
+        moderated.freedom[in_group] = alike.freedom
+    return moderated
 
 
 def are_unlike(fit: Fit, sides: Floats) -> bool | None:
@@ -100,10 +107,18 @@ def _groups(n: Floats) -> Floats:
     return group_of
 
 
-def _moderated(
-    variances: Floats, freedom: Floats, noise: Noise | None
-) -> tuple[Floats, Floats, Floats, float, float]:
-    """(variances, own shares, priors, pooled variance, its freedom) of cells that are alike."""
+class _Alike(NamedTuple):
+    """Cells that are moderated together; `freedom` is that of their pooled variance."""
+
+    variances: Floats
+    own_shares: Floats
+    prior: Floats
+    pooled: float
+    freedom: float
+
+
+def _moderated(variances: Floats, freedom: Floats, noise: Noise | None) -> _Alike:
+    """Moderate cells that are alike."""
     has_freedom = freedom > 0
     own_pool, own_freedom, chance = _pool(variances[has_freedom], freedom[has_freedom])
     pooled, most = _with_floor(own_pool, own_freedom, noise)
@@ -117,7 +132,8 @@ def _moderated(
         prior = trust * _alike(variances[has_freedom], freedom[has_freedom], pooled)
     total = prior + freedom
     own_share = np.divide(freedom, total, out=np.zeros(len(total)), where=total > 0)
-    return own_share * variances + (1 - own_share) * pooled, own_share, prior, pooled, most
+    mixed = own_share * variances + (1 - own_share) * pooled
+    return _Alike(mixed, own_share, prior, pooled, most)
 
 
 def _pool(variances: Floats, freedom: Floats) -> tuple[float, float, Floats]:

@@ -95,26 +95,26 @@ class Moved:
 def per_transaction(account: Account, version_num: int) -> dict[Name, float]:
     """The counters of a run under the names of all versions, per transaction."""
     counter_of: dict[Name, float] = {}
-    for view, key, column, value in _renamed(account, version_num):
+    for name, value in _renamed(account, version_num):
+        view, _key, column = name
         if version_num >= COLUMNS.get(view, {}).get(column, 10**9):
-            name = (view, key, column)
             counter_of[name] = counter_of.get(name, 0.0) + value / account.transactions
     return counter_of
 
 
-def _renamed(account: Account, version_num: int) -> Iterator[tuple[str, str, str, float]]:
+def _renamed(account: Account, version_num: int) -> Iterator[tuple[Name, float]]:
     for view, rows in account.counters.items():
         for key, row in rows.items():
             for column, value in row.items():
                 if (view, column) in _CHECKPOINTS:
-                    yield "checkpoints", "", _CHECKPOINTS[view, column], value
+                    yield ("checkpoints", "", _CHECKPOINTS[view, column]), value
                 elif view == "pg_stat_io" and " wal " in f" {key} ":
                     if version_num >= WAL_IN_IO_SINCE and column in _WAL_IN_IO:
-                        yield "pg_stat_wal", "", _WAL_IN_IO[column], value
+                        yield ("pg_stat_wal", "", _WAL_IN_IO[column]), value
                 elif view in {"pg_stat_database", "pg_stat_wal", "pg_stat_bgwriter"}:
-                    yield view, "", column, value
+                    yield (view, "", column), value
                 else:
-                    yield view, key, column, value
+                    yield (view, key, column), value
 
 
 def total(counted: Sequence[Mapping[Name, float]], view: str, *columns: str) -> float:

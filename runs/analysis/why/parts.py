@@ -13,6 +13,7 @@ import math
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from runs.analysis.trend import margin
 from runs.analysis.why.account import Account, Queued
@@ -190,6 +191,16 @@ class Estimate:
         return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
 
 
+class PartRow(NamedTuple):
+    """A part of the time on both sides."""
+
+    name: str
+    a: float
+    b: float
+    difference: Estimate
+    is_moved: bool
+
+
 @dataclass(frozen=True)
 class Difference:
     """How the time of a transaction differs between two sides: `b` less `a`, by part.
@@ -220,13 +231,14 @@ class Difference:
         ]
         return tuple(sorted(moved_names, key=lambda name: -abs(self.by_part[name].value)))
 
-    def rows(self) -> Iterator[tuple[str, float, float, Estimate, bool]]:
-        """Each part, `seconds`, and `cpu` if it is known: name, a, b, difference, whether moved."""
+    def rows(self) -> Iterator[PartRow]:
+        """Each part, `seconds`, and `cpu` if it is known."""
         rows = {**self.by_part, "seconds": self.seconds, "cpu": self.cpu}
         for name, estimate in rows.items():
             if estimate is not None:
                 moved = name in self.moved if name in self.by_part else estimate.is_apart
-                yield name, getattr(self.a, name), getattr(self.b, name), estimate, moved
+                a, b = getattr(self.a, name), getattr(self.b, name)
+                yield PartRow(name, a, b, estimate, moved)
 
 
 def compare(a: Sequence[Parts], b: Sequence[Parts]) -> Difference:

@@ -203,6 +203,12 @@ def _settings(a: Side, b: Side, facts: Facts) -> Iterator[Suspect]:
         )
 
 
+def _why_no_jit(facts: Facts) -> str:
+    if facts.has_jit:
+        return ""
+    return "jit_not_used" if facts.can_jit else "no_jit"
+
+
 def _cannot_act(catalogued: Setting, facts: Facts, query_mode: str) -> str:
     """Why this setting cannot have acted in this load, by a code; empty if it can.
 
@@ -210,7 +216,7 @@ def _cannot_act(catalogued: Setting, facts: Facts, query_mode: str) -> str:
     """
     name, category = catalogued.name, catalogued.category
     if name.startswith("jit"):
-        return "" if facts.has_jit else ("no_jit" if not facts.can_jit else "jit_not_used")
+        return _why_no_jit(facts)
     if name == "plan_cache_mode":
         return "not_prepared" if query_mode != "prepared" else ""
     if category.startswith("Query Tuning") or _PARALLEL.search(name):

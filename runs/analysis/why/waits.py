@@ -42,8 +42,14 @@ class Slept:
 
 def sampled(rows: Sequence[Sequence[str]]) -> Sampled:
     """Of the rows (type, event, asleep, runnable) that a run keeps. Raises ValueError."""
-    asleep = {(kind, event): int(slept) for kind, event, slept, _runnable in rows}
-    return Sampled(asleep, sum(int(slept) + int(ran) for _kind, _event, slept, ran in rows))
+    asleep: dict[tuple[str, str], int] = {}
+    total = 0
+    for row in rows:
+        kind, event = row[:2]
+        slept, ran = map(int, row[2:])
+        asleep[kind, event] = slept
+        total += slept + ran
+    return Sampled(asleep, total)
 
 
 def split(

@@ -110,24 +110,18 @@ def entries(source: Source | None = None) -> list[Entry]:
     )
     tables_listed = tables(source) if source else _listed(PublishedTable.objects.all())
     related = tables_listed.select_related("source", "campaign__scenario", "campaign__topology")
-    return [
-        Entry(
-            table=table,
-            systems=tuple(
-                dict.fromkeys(
-                    operating_system(node.environment.os_name)
-                    for node in table.nodes.all()
-                    if node.environment and node.environment.os_name
-                )
-            ),
-            hardware={
-                node.hardware.name: named(node.hardware)
-                for node in table.nodes.all()
-                if node.hardware
-            },
-        )
-        for table in related.prefetch_related(Prefetch("nodes", nodes))
-    ]
+    return [_entry(table) for table in related.prefetch_related(Prefetch("nodes", nodes))]
+
+
+def _entry(table: PublishedTable) -> Entry:
+    systems: dict[str, None] = {}
+    hardware: dict[str, str] = {}
+    for node in table.nodes.all():
+        if node.environment and node.environment.os_name:
+            systems[operating_system(node.environment.os_name)] = None
+        if node.hardware:
+            hardware[node.hardware.name] = named(node.hardware)
+    return Entry(table=table, systems=tuple(systems), hardware=hardware)
 
 
 def filtered(entries_listed: Iterable[Entry], wanted_values: Wanted) -> list[Entry]:

@@ -311,21 +311,17 @@ def in_ratios(chart: Mapping[str, Any], drawn: Sequence[Plot]) -> Figure | None:
     if not is_drawn or len(plot.series) < 2:
         return None
     medians = {point.x: point.median for point in plot.lines[0].points if point.median}
-    lines = [
-        replace(
-            line,
-            points=tuple(
-                replace(
-                    point, **{name: getattr(point, name) / medians[point.x] for name in _VALUES}
-                )
-                for point in line.points
-                if point.x in medians
-            ),
-        )
-        for line in plot.lines
-    ]
+    lines = []
+    for line in plot.lines:
+        common = [point for point in line.points if point.x in medians]
+        points = tuple(_in_ratio(point, medians[point.x]) for point in common)
+        lines.append(replace(line, points=points))
     titles = plot.factors.title(plot.x), _("Ratio to the baseline")
     return scaling(lines, Axes(*titles, from_zero=False, words=hover_words(_("ratio"))))
+
+
+def _in_ratio(point: Point, base: float) -> Point:
+    return replace(point, **{name: getattr(point, name) / base for name in _VALUES})
 
 
 def ratio_title(chart: Mapping[str, Any], drawn: Sequence[Plot]) -> str:

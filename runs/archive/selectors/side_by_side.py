@@ -232,10 +232,10 @@ def _measured(campaign: Campaign) -> Measured:
 def _single(campaign: Campaign) -> Single:
     """What each finished repeat measured; one query."""
     values = Measurement.objects.filter(run__campaign=campaign, run__state=Run.State.FINISHED)
-    rows = values.order_by("run_id").values_list(
-        "run__cell_id", "metric__name", "run__repeat", "value"
-    )
-    return {(cell, metric, repeat): value for cell, metric, repeat, value in rows}
+    rows = values.order_by("run_id").values("run__cell_id", "metric__name", "run__repeat", "value")
+    return {
+        (row["run__cell_id"], row["metric__name"], row["run__repeat"]): row["value"] for row in rows
+    }
 
 
 def _line(

@@ -142,16 +142,17 @@ def _planned_runs(planned: Mapping[Any, results.PlannedRun], table: CheckedTable
 def _stored_runs(campaign: Campaign) -> Rows:
     cells = Cell.objects.filter(campaign=campaign).values_list("pk", "key", "levels", "version")
     facts_of_cell = {pk: cell_facts for pk, *cell_facts in cells}
-    runs = Run.objects.filter(Q(campaign=campaign) | Q(cell__campaign=campaign)).values_list(
-        "cell_id", "campaign__slug", "repeat", "tool_name", "tool_version", "state", "origin"
-    )
+    names = ("tool_name", "tool_version", "state", "origin")
+    of_campaign = Q(campaign=campaign) | Q(cell__campaign=campaign)
+    runs = Run.objects.filter(of_campaign).values("cell_id", "campaign__slug", "repeat", *names)
     stored_rows = []
-    for cell, slug, repeat, *run_facts in runs:
+    for run in runs:
         # A run in the cell of another campaign would count there, and is in no file.
+        cell, slug = run["cell_id"], run["campaign__slug"]
         key, *facts = facts_of_cell.get(cell, [f"cell {cell}"])
         if slug != campaign.slug:
             key = f"{key} of {slug}"
-        stored_rows.append(((key, repeat), [*facts, *run_facts]))
+        stored_rows.append(((key, run["repeat"]), [*facts, *(run[name] for name in names)]))
     return _by_key(stored_rows)
 
 

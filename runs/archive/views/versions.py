@@ -214,15 +214,13 @@ def _steps(pairs: Sequence[Pair], pictures: Sequence[Undocumented]) -> list[Step
 
 
 def _each_step(pairs: Sequence[Pair], pictures: Sequence[Undocumented]) -> list[Step]:
-    return [
-        Step(
-            (base, head),
-            [pair for pair in pairs if pair.ends[1] == head],
-            [
-                picture
-                for picture in pictures
-                if head in {versions.major(version) for version in picture.versions[1:]}
-            ],
-        )
-        for base, head in pairwise(lines.MAJORS)
-    ]
+    steps = []
+    for base, head in pairwise(lines.MAJORS):
+        pairs_of_step = [pair for pair in pairs if pair.ends[1] == head]
+        pictures_of_step = [picture for picture in pictures if _has_step_to(picture, head)]
+        steps.append(Step((base, head), pairs_of_step, pictures_of_step))
+    return steps
+
+
+def _has_step_to(picture: Undocumented, head: str) -> bool:
+    return any(versions.major(version) == head for version in picture.versions[1:])

@@ -110,7 +110,9 @@ def shade(inference: Inference, direction: str) -> str:
         return ""
     strength = sum(max(inference.ratio, 1 / inference.ratio) >= size for size in SHADES)
     is_better = (inference.ratio > 1) == (direction != "lower")
-    return f"{'up' if is_better else 'down'}-{strength}" if strength else ""
+    if not strength:
+        return ""
+    return f"up-{strength}" if is_better else f"down-{strength}"
 
 
 def heat_table(

@@ -161,7 +161,7 @@ def _shown(
         )
     else:
         verdict_values = latest.value or ()
-    findings, sentences, more_rounds_offered, has_history, results = Verdicts(*verdict_values)
+    shown_verdicts = Verdicts(*verdict_values)
 
     def progress() -> tuple[str, bool, int]:
         return (
@@ -177,12 +177,12 @@ def _shown(
     )
     cells, can_retry, measured_again = caching.answer(("cells", key), versions.whole, progress)
     return {
-        "findings": SafeString(findings),
-        "lead": sentences[0] if sentences else "",
-        "more_rounds": more_rounds_offered,
-        "has_history": has_history,
+        "findings": SafeString(shown_verdicts.findings),
+        "lead": shown_verdicts.sentences[0] if shown_verdicts.sentences else "",
+        "more_rounds": shown_verdicts.more_rounds,
+        "has_history": shown_verdicts.has_history,
         "figure": figure,
-        "results": SafeString(results),
+        "results": SafeString(shown_verdicts.table),
         "cells": SafeString(cells),
         "can_retry": can_retry,
         "measured_again": measured_again,

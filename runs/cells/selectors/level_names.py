@@ -91,7 +91,11 @@ def factors(columns: Sequence[Mapping[str, Any]]) -> Factors:
 def citation(table: PublishedTable, address: str, *, facts: str = "") -> str:
     """A line for citing: the publication, where it was read, and `facts` known of one figure."""
     source = table.source
-    printed = "" if facts else place(table.number) + (f", p. {table.page}" if table.page else "")
+    printed = ""
+    if not facts:
+        printed = place(table.number)
+        if table.page:
+            printed += f", p. {table.page}"
     elements = [
         in_language(source, "publisher"),
         f"“{in_language(source, 'title')}”",

@@ -70,7 +70,9 @@ def first_year(version: str) -> int | None:
     if first_number >= 10:
         return 2006 + first_number
     last_minor, year = OLD_SERIES.get(first_number, (-1, 0))
-    return (2009 + second if first_number == 9 else year) if second <= last_minor else None
+    if second > last_minor:
+        return None
+    return 2009 + second if first_number == 9 else year
 
 
 def is_released(version: str) -> bool:

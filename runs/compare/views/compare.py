@@ -1,7 +1,8 @@
 """The compare page: series of every origin side by side, two cells, and kept comparisons."""
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.contrib import messages
 from django.contrib.auth.models import AnonymousUser, User
@@ -40,39 +41,49 @@ from runs.shared.formats import estimate, ratio, tone
 from runs.shared.pages import or_404
 from runs.templatetags.components import without_indents
 
+
 # Questions, what their comparisons show, and these: a campaign and the choices.
+class _Example(NamedTuple):
+    """A question to begin with, its series, and what the comparison shows."""
+
+    question: object
+    slug: str
+    shows: object
+    choices: dict[str, Any]
+
+
 _EXAMPLES = (
-    (
+    _Example(
         _("Is PostgreSQL 9.3 slower than 9.2 on 80 cores?"),
         "wg1-2013-2-2",
         _("Reads at 1 to 128 clients, two lines, ratios at each client count"),
         {"metric": "tps"},
     ),
-    (
+    _Example(
         _("What do page checksums cost?"),
         "wg1-2013-2-3",
         _("9.3 with and without, against the one without"),
         {"metric": "tps", "x": "clients", "relative": True},
     ),
-    (
+    _Example(
         _("What should be on the SSD?"),
         "wg1-2013-4-5",
         _("WAL, indexes, tables or all, for updates and for reads"),
         {"x": "load", "base": "wg1-2013-4-5~placement=all-hdd", "log_y": True},
     ),
-    (
+    _Example(
         _("Did reads get slower from 13 to 14?"),
         "wg1-2021-read",
         _("Clients 1 to 192, ratios to 13"),
         {"metric": "tps", "relative": True},
     ),
-    (
+    _Example(
         _("What does synchronous replication cost?"),
         "wg1-2017-8-10",
         _("Three standbys: none, asynchronous, mixed, synchronous"),
         {"metric": "tps", "x": "none"},
     ),
-    (
+    _Example(
         _("How far does throughput scale with cores?"),
         "wg1-2013-2-5",
         _("8 to 80 cores with the Universal Scalability Law through them"),
@@ -83,17 +94,19 @@ _EXAMPLES = (
 
 def examples(reader: Reader) -> list[dict[str, Any]]:
     """Those whose campaigns are there. One query."""
-    wanted_slugs = {slug for _question, slug, _shows, _choices in _EXAMPLES}
+    wanted_slugs = {example.slug for example in _EXAMPLES}
     visible_campaigns = projects.visible(Campaign.objects.filter(slug__in=wanted_slugs), to=reader)
     known_slugs = set(visible_campaigns.values_list("slug", flat=True))
     return [
         {
-            "question": str(question),
-            "shows": str(shows),
-            "query": CompareState(series=(series_cells.parse(slug),), **choices).query,
+            "question": str(example.question),
+            "shows": str(example.shows),
+            "query": CompareState(
+                series=(series_cells.parse(example.slug),), **example.choices
+            ).query,
         }
-        for question, slug, shows, choices in _EXAMPLES
-        if slug in known_slugs
+        for example in _EXAMPLES
+        if example.slug in known_slugs
     ]
 
 
@@ -237,6 +250,15 @@ def compare_save(request: HttpRequest) -> HttpResponse:
     return redirect(f"{reverse('compare')}?{state.query}")
 
 
+class _KeptComparison(NamedTuple):
+    """What is kept of a comparison, and comes back from the cache as a list."""
+
+    html: str
+    query: str
+    faults: Sequence[str]
+    lead: str
+
+
 def _shown(state: CompareState, reader: User | AnonymousUser) -> dict[str, Any]:
     """The comparison, kept for all who may see its campaigns and have the same right to queue."""
     if not state.series:
@@ -245,22 +267,27 @@ def _shown(state: CompareState, reader: User | AnonymousUser) -> dict[str, Any]:
     slugs = frozenset(key.slug for key in state.series)
     campaigns: list[int] = []
 
-    def make() -> tuple[str, str, tuple[str, ...], str]:
+    def make() -> _KeptComparison:
         words = series_labels.wording(slugs)
         page = compared(state, reader=reader, wording=words, seen=campaigns)
         if not page.loaded.series:
-            return "", page.state.query, page.loaded.faults, ""
+            return _KeptComparison("", page.state.query, page.loaded.faults, "")
         context = {**compare_page.context(page, words), **compare_page.form(page, words)}
         html = render_to_string("compare/_compared.html", {**context, "may_queue": may_queue})
         lead = next(iter(context["summaries"]), "")
-        return without_indents(html), page.state.query, page.loaded.faults, lead
+        return _KeptComparison(without_indents(html), page.state.query, page.loaded.faults, lead)
 
     named_campaigns = Campaign.objects.filter(slug__in=slugs).order_by()
     campaigns += projects.visible(named_campaigns, to=reader).values_list("pk", flat=True)
     versions = caching.versions(campaigns) if campaigns else caching.NEVER
-    html, query, faults, lead = caching.answer((state, may_queue), versions.results, make)
-    written, _faults = compare_state.read(QueryDict(query))
-    return {"shown": SafeString(html), "state": written, "faults": faults, "lead": lead}
+    kept = _KeptComparison(*caching.answer((state, may_queue), versions.results, make))
+    written, _faults = compare_state.read(QueryDict(kept.query))
+    return {
+        "shown": SafeString(kept.html),
+        "state": written,
+        "faults": kept.faults,
+        "lead": kept.lead,
+    }
 
 
 def _context(request: HttpRequest, comparison: dict[str, Any]) -> dict[str, Any]:

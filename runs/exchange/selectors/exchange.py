@@ -178,6 +178,10 @@ def campaigns(project: Project) -> QuerySet[Campaign]:
     return Campaign.objects.filter(of_project).exclude(origin=Origin.PUBLISHED).order_by("slug")
 
 
+def _used(runs: QuerySet[Run], name: str) -> Any:
+    return runs.exclude(**{name: None}).values(name)
+
+
 def shared(project: Project) -> Iterator[tuple[str, Row]]:
     """What the project's results refer to: each thing once, by its kind."""
     campaign = campaigns(project).order_by()
@@ -191,13 +195,12 @@ def shared(project: Project) -> Iterator[tuple[str, Row]]:
     for metric in _metrics(campaign).order_by("name").values(*METRIC, "project_id"):
         is_shared = metric.pop("project_id") is None
         yield "metric", {**metric, "shared": is_shared}
-    for kind, model, fields, key in (
-        ("hardware", HardwareProfile, HARDWARE, "fingerprint"),
-        ("environment", Environment, ENVIRONMENT, "fingerprint"),
-        ("settings", SettingsSnapshot, SETTINGS, "content_hash"),
-    ):
-        used = runs.exclude(**{kind: None}).values(kind)
-        yield from _rows(kind, model._default_manager.filter(pk__in=used), fields, key)
+    hardware = HardwareProfile.objects.filter(pk__in=_used(runs, "hardware"))
+    yield from _rows("hardware", hardware, HARDWARE, "fingerprint")
+    environments = Environment.objects.filter(pk__in=_used(runs, "environment"))
+    yield from _rows("environment", environments, ENVIRONMENT, "fingerprint")
+    snapshots = SettingsSnapshot.objects.filter(pk__in=_used(runs, "settings"))
+    yield from _rows("settings", snapshots, SETTINGS, "content_hash")
     for configuration in configurations.iterator(CHUNK):
         row = {name: getattr(configuration, name) for name in CONFIGURATION}
         revisions = ConfigurationRevision.objects.filter(configuration=configuration)

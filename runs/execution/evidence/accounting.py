@@ -211,15 +211,15 @@ def processes(printed: str) -> list[dict[str, Any]]:
         words = line.split("\t")
         if len(words) != len(_COLUMNS):
             continue
-        kind, title, first_seen, last_seen, run, wait = words
+        process = dict(zip(_COLUMNS, words, strict=True))
         rows.append(
             {
-                "kind": kind,
-                "title": kind_of(title),
-                "first": float(first_seen),
-                "last": float(last_seen),
-                "run": round(int(run) / 1e9, 6),
-                "wait": round(int(wait) / 1e9, 6),
+                "kind": process["kind"],
+                "title": kind_of(process["title"]),
+                "first": float(process["first"]),
+                "last": float(process["last"]),
+                "run": round(int(process["run"]) / 1e9, 6),
+                "wait": round(int(process["wait"]) / 1e9, 6),
             }
         )
     return rows

@@ -11,6 +11,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import NamedTuple, Self
 
 from runs.execution.bench import Bench
 from runs.execution.evidence.accounting import FLUSHED
@@ -149,27 +150,19 @@ class Evidence:
     def _keep_waits(self, printed: str) -> None:
         lines = [line.split("\t") for line in printed.splitlines()]
         whole_lines = (line for line in lines if len(line) == 5)  # the last one may be half a line
-        samples = [
-            (float(seconds), kind, event, state, int(n))
-            for seconds, kind, event, state, n in whole_lines
-        ]
+        samples = [_WaitSample.of_line(line) for line in whole_lines]
         counts: Counter[tuple[str, str]] = Counter()
         asleep: Counter[tuple[str, str]] = Counter()
-        for _at, kind, event, state, number in samples:
-            counts[kind, event] += number
-            asleep[kind, event] += number * (state in ASLEEP)
+        for sample in samples:
+            counts[sample.kind, sample.event] += sample.number
+            asleep[sample.kind, sample.event] += sample.number * sample.is_asleep
         rows = [
             [*wait_key, str(asleep[wait_key]), str(counts[wait_key] - asleep[wait_key])]
             for wait_key, number in counts.most_common(MOST_ROWS)
             if number
         ]
         self._keep("waits", ("type", "event", "asleep", "runnable"), rows)
-        self._bench.findings.series += _sessions(
-            [
-                (seconds, kind if state in ASLEEP else RUNNABLE, event, number)
-                for seconds, kind, event, state, number in samples
-            ]
-        )
+        self._bench.findings.series += _sessions(samples)
 
     async def _rows(self, step: str, sql: str) -> list[list[str]]:
         printed = await self._bench.sql(step, sql)
@@ -259,17 +252,45 @@ def _function(line: str) -> str:
     return inner.partition("+")[0] or line.partition("(")[0].rpartition("/")[2].strip(" >")
 
 
-def _sessions(samples: Sequence[tuple[float, str, str, int]]) -> list[SeriesData]:
+class _WaitSample(NamedTuple):
+    """How many sessions waited for an event at a time, in seconds."""
+
+    at: float
+    kind: str
+    event: str
+    is_asleep: bool
+    number: int
+
+    @classmethod
+    def of_line(cls, words: Sequence[str]) -> Self:
+        """As the query prints it."""
+        fields = dict(zip(("at", "kind", "event", "state", "number"), words, strict=True))
+        return cls(
+            float(fields["at"]),
+            fields["kind"],
+            fields["event"],
+            fields["state"] in ASLEEP,
+            int(fields["number"]),
+        )
+
+    @property
+    def activity(self) -> str:
+        """The kind of event that it sleeps for, or that it can run."""
+        return self.kind if self.is_asleep else RUNNABLE
+
+
+def _sessions(samples: Sequence[_WaitSample]) -> list[SeriesData]:
     """Active sessions by what they wait for, on average of each second."""
     if not samples:
         return []
-    begun, kinds = samples[0][0], sorted({kind for _at, kind, _event, number in samples if number})
+    begun = samples[0].at
+    kinds = sorted({sample.activity for sample in samples if sample.number})
     seconds: dict[str, dict[int, int]] = defaultdict(lambda: defaultdict(int))
     times: dict[int, set[float]] = defaultdict(set)
-    for sampled_at, kind, _event, number in samples:
-        second = int(sampled_at - begun)
-        seconds[kind][second] += number
-        times[second].add(sampled_at)
+    for sample in samples:
+        second = int(sample.at - begun)
+        seconds[sample.activity][second] += sample.number
+        times[second].add(sample.at)
     length = max(times) + 1
     return [
         SeriesData(

@@ -5,6 +5,7 @@ lscpu(1), whose labels differ by architecture and version.
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from typing import Any
 
 from runs.execution.machine import cpus
@@ -95,11 +96,14 @@ def _topology(sections: Sections, usable: frozenset[int]) -> tuple[int | None, i
     """(sockets, cores) by the kernel's own files; the siblings say which threads share a core."""
     packages, cores = set(), set()
     for line in sections.get("topology", []):
-        number, core, package, siblings = (*line.split("\t"), "", "", "", "")[:4]
+        # An old kernel leaves out what it does not have, at the end.
+        columns = zip_longest(("number", "core", "package", "siblings"), line.split("\t"))
+        thread = {name: text or "" for name, text in columns}
+        number = thread["number"]
         if number_in(number) is None or (usable and int(number) not in usable):
             continue
-        packages.add(package)
-        cores.add((package, siblings or core))
+        packages.add(thread["package"])
+        cores.add((thread["package"], thread["siblings"] or thread["core"]))
     if not cores:
         return None
     # -1 is a machine that does not say.

@@ -279,12 +279,13 @@ def _measured(groups: Collection[Sequence[Change]]) -> dict[tuple[int, int | Non
     rows = (
         CellSummary.objects.filter(condition)
         .order_by()
-        .values_list("cell__campaign", "cell__revision", "metric")
+        .values("cell__campaign", "cell__revision", "metric")
         .annotate(number=Count("cell__series_key", distinct=True))
     )
     numbers_of: dict[tuple[int, int | None], dict[int, int]] = defaultdict(dict)
-    for campaign, revision, metric, number in rows:
-        numbers_of[campaign, revision][metric] = number
+    for row in rows:
+        place = (row["cell__campaign"], row["cell__revision"])
+        numbers_of[place][row["metric"]] = row["number"]
     return numbers_of
 
 

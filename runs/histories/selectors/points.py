@@ -188,13 +188,22 @@ def _revisions(rows: QuerySet[CellSummary], ref: str) -> Points:
     points_of: Points = defaultdict(list)
     parents: dict[str, list[str]] = {}
     refs: dict[str, str] = {}
-    for key, cell, n, median, low, high, sha, branch, url, of_sha, moment in ordered.values_list(
-        *of_cell, *of_revision, "cell__revision__parents", OF_CELL
-    ):
-        parents[sha], refs[sha] = of_sha, branch
-        points_of[key].append(
-            HistoryPoint(moment, cell, n, median, low, high, sha=sha, ref=branch, url=url)
+    columns = [*of_cell, *of_revision, "cell__revision__parents"]
+    for row in ordered.values(*columns, moment=OF_CELL):
+        sha, branch = row["cell__revision__sha"], row["cell__revision__ref"]
+        parents[sha], refs[sha] = row["cell__revision__parents"], branch
+        point = HistoryPoint(
+            row["moment"],
+            row["cell_id"],
+            row["n"],
+            row["median"],
+            row["minimum"],
+            row["maximum"],
+            sha=sha,
+            ref=branch,
+            url=row["cell__revision__url"],
         )
+        points_of[row["cell__series_key"]].append(point)
     left_shas = left_behind(
         Commit(sha, ref or refs[sha], of_sha) for sha, of_sha in parents.items()
     )

@@ -51,9 +51,9 @@ def of_jobs(campaign: Campaign) -> SuiteJobs:
         return SuiteJobs()
     logs = np.full((len(series), len(places)), np.nan)
     rows = {mark: number for number, mark in enumerate(series)}
-    for key, metric, revision, median in _medians(campaign, list(places), series):
-        if (row := rows.get((key, metric))) is not None:
-            logs[row, places[revision][0]] = series[key, metric] * math.log(median)
+    for mark, revision, median in _medians(campaign, list(places), series):
+        if (row := rows.get(mark)) is not None:
+            logs[row, places[revision][0]] = series[mark] * math.log(median)
     suite = suites.of_jobs(logs, [key for key, _metric in series])
     if suite is None:
         return SuiteJobs()
@@ -85,7 +85,7 @@ def _series(campaign: Campaign, among: Sequence[int]) -> dict[Series, int]:
 
 def _medians(
     campaign: Campaign, among: Sequence[int], series: Mapping[Series, int]
-) -> list[tuple[str, int, int, float]]:
+) -> list[tuple[Series, int, float]]:
     rows = CellSummary.objects.filter(
         cell__campaign=campaign,
         cell__revision__in=among,
@@ -93,6 +93,8 @@ def _medians(
         metric__in={metric for _key, metric in series},
         median__gt=0,
     )
-    return list(
-        rows.order_by().values_list("cell__series_key", "metric", "cell__revision", "median")
-    )
+    summaries = rows.order_by().values("cell__series_key", "metric", "cell__revision", "median")
+    return [
+        ((row["cell__series_key"], row["metric"]), row["cell__revision"], row["median"])
+        for row in summaries
+    ]

@@ -135,12 +135,13 @@ def _single_values(points: Sequence[HistoryPoint], metric: Metric) -> dict[Mark,
             run__started_at__gte=points[0].at, run__started_at__lt=points[-1].at + timedelta(days=1)
         )
     values_of: dict[Mark, list[OfJob]] = defaultdict(list)
-    values = rows.order_by("run_id").values_list(
+    values = rows.order_by("run_id").values(
         "run__cell_id", "run__started_at", "run__labels__job", "value"
     )
-    for cell, started_at, job, value in values:
+    for row in values:
+        started_at = row["run__started_at"]
         day = started_at.astimezone(UTC).date() if by_day and started_at else None
-        values_of[cell, day].append((job or "", value))
+        values_of[row["run__cell_id"], day].append((row["run__labels__job"] or "", row["value"]))
     return dict(values_of)
 
 

@@ -19,10 +19,14 @@ def line(edition: Edition) -> list[tuple[str, Figure]]:
     for later_edition in later:
         for again in editions.again(later_edition, first_edition):
             drift = again.drift
+            if drift.is_apart:
+                verdict = "different"
+            else:
+                verdict = "undecided" if drift.low else "too_few_runs"
             branches_of.setdefault(_(again.campaign.scenario.title), []).append(
                 Branch(
                     f"{later_edition.label} : {first_edition.label}",
-                    "different" if drift.is_apart else "undecided" if drift.low else "too_few_runs",
+                    verdict,
                     drift.ratio,
                     drift.low,
                     drift.high,

@@ -200,12 +200,7 @@ def planned(plan: Plan) -> Plan:
 
 def rounds_within(plan: Plan) -> int:
     """How many rounds of all designs fit into the hours. Raises ServiceError `budget_too_small`."""
-    seconds_of_one, two = (
-        sum(estimate.seconds for estimate in estimates(replace(plan, hours=None, designs=designs)))
-        for designs in (
-            [replace(design, repeats=number) for design in plan.designs] for number in (1, 2)
-        )
-    )
+    seconds_of_one, two = _seconds_of_rounds(plan, 1), _seconds_of_rounds(plan, 2)
     room = (plan.hours or 0) * SECONDS_AN_HOUR
     rounds = (
         min(MOST_REPEATS, int((room - seconds_of_one) / (two - seconds_of_one)) + 1)
@@ -218,6 +213,13 @@ def rounds_within(plan: Plan) -> int:
         message %= {"hours": two / SECONDS_AN_HOUR}
         raise ServiceError("budget_too_small", message, remedy=remedy, field="hours")
     return rounds
+
+
+def _seconds_of_rounds(plan: Plan, number: int) -> float:
+    designs = [replace(design, repeats=number) for design in plan.designs]
+    return sum(
+        estimate.seconds for estimate in estimates(replace(plan, hours=None, designs=designs))
+    )
 
 
 def estimates(plan: Plan) -> list[Estimate]:

@@ -23,12 +23,13 @@ CLIENTS, SCALE, DURATION = "clients", "scale", "duration"
 
 def observed() -> list[Scenario]:
     """The scenarios of which the numbers of clients, the scale and the seconds say enough."""
-    return [
-        scenario
-        for scenario in registry.every()
-        if {factor.name for factor in scenario.factors} == {CLIENTS}
-        and {SCALE, DURATION} == {parameter.name for parameter in scenario.parameters}
-    ]
+    return [scenario for scenario in registry.every() if _is_observed(scenario)]
+
+
+def _is_observed(scenario: Scenario) -> bool:
+    factors = {factor.name for factor in scenario.factors}
+    parameters = {parameter.name for parameter in scenario.parameters}
+    return factors == {CLIENTS} and parameters == {SCALE, DURATION}
 
 
 class ObservationForm(forms.Form):

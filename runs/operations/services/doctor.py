@@ -156,7 +156,12 @@ def _certificate() -> Iterator[Outcome]:
         remedy = _("Let this machine reach BENCHLAB_URL.")
         yield Outcome("certificate", WARNING, health_checks.one_line(error), remedy)
         return
-    status = FAILED if days < 0 else WARNING if days < CERTIFICATE_DAYS else OK
+    if days < 0:
+        status = FAILED
+    elif days < CERTIFICATE_DAYS:
+        status = WARNING
+    else:
+        status = OK
     text = _("That of %(host)s is valid for %(days)d days.") % {"host": url.hostname, "days": days}
     yield Outcome("certificate", status, text, _("Renew it, and restart the proxy."))
 

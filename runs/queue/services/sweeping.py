@@ -151,13 +151,13 @@ def live_folders(server_id: int) -> set[str]:
     open_runs = Run.objects.filter(at_work_on(server_id)).exclude(state__in=Run.ENDED)
     keys = ("pk", "attempt", "plan__cluster_key", "plan__template_key", "plan__clusters")
     live: set[str] = set()
-    for run_id, attempt, cluster_key, template_key, further_clusters in open_runs.values_list(
-        *keys
-    ):
-        live |= {f"runs/{run_id}-{attempt}", f"clusters/run-{run_id}"}
-        names = [PLACED, *(further_cluster["name"] for further_cluster in further_clusters or ())]
+    for run in open_runs.values(*keys):
+        run_id = run["pk"]
+        live |= {f"runs/{run_id}-{run['attempt']}", f"clusters/run-{run_id}"}
+        names = [PLACED, *(cluster["name"] for cluster in run["plan__clusters"] or ())]
         live |= {f"clusters/{folder_of(run_id, name)}" for name in names}
-        live |= {f"clusters/{key}" for key in (cluster_key, template_key) if key}
+        shared_keys = (run["plan__cluster_key"], run["plan__template_key"])
+        live |= {f"clusters/{key}" for key in shared_keys if key}
     prepared_clusters = PreparedCluster.objects.filter(server_id=server_id, removed_at=None)
     needed = prepared_clusters.exclude(campaign__state__in=Campaign.ENDED)
     return live | {f"clusters/{key}" for key in needed.values_list("key", flat=True)}

@@ -147,18 +147,24 @@ def phases(run: Run, events: Iterable[RunEvent], *, now: datetime) -> list[dict[
     elif run.state in UNHAPPY:
         states = [state for state in WAY if state in entered and state != S.FINISHED] + [run.state]
     position = states.index(run.state)
-    return [
-        {
+    shown = []
+    for index, state in enumerate(states):
+        has_ended = state in Run.ENDED
+        phase = {
             "state": state,
             "label": str(S(state).label),
-            "when": "past" if index < position else "now" if index == position else "ahead",
+            "when": _when(index, position),
             "entered": entered.get(state) if index <= position else None,
-            "took": _took(states, index, position, entered, now)
-            if state not in Run.ENDED
-            else None,
+            "took": None if has_ended else _took(states, index, position, entered, now),
         }
-        for index, state in enumerate(states)
-    ]
+        shown.append(phase)
+    return shown
+
+
+def _when(index: int, position: int) -> str:
+    if index < position:
+        return "past"
+    return "now" if index == position else "ahead"
 
 
 def settings_of(settings: Mapping[str, Any]) -> list[dict[str, Any]]:

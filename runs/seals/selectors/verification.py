@@ -4,7 +4,7 @@ import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db.models import Exists, OuterRef, QuerySet
 
@@ -268,10 +268,11 @@ SELECT cell.id, project.slug, campaign.slug, revision.sha
 
 
 def _of_others() -> Iterator[Finding]:
-    for run, project, campaign, other in queries.rows(COPIES):
-        message = f"Run {run} of {campaign} is in a cell of {other}."
+    for run, project, *campaigns in queries.rows(COPIES):
+        message = f"Run {run} of {campaigns[0]} is in a cell of {campaigns[1]}."
         yield Finding(project or "default", run, "cell_of_another", message)
-    for cell, project, campaign, sha in queries.rows(COMMITS):
+    for cell, project, *campaign_and_sha in queries.rows(COMMITS):
+        campaign, sha = campaign_and_sha
         message = f"Cell {cell} of {campaign} has another date than its commit {sha}."
         yield Finding(project or "default", None, "commit_differs", message)
 
@@ -319,16 +320,32 @@ def _summaries(published: Collection[str], named_findings: Sequence[Finding]) ->
     differing = " OR ".join(DIFFERING.format(*column) for column in COLUMNS.items())
     values: dict[str, Any] = {"published": list(published), "finished": Run.State.FINISHED.value}
     rows = queries.rows(SUMMARIES.format(differing=differing), values)
-    for cell, campaign, project, metric, n, median, own_n, own_median in rows:
-        if cell in cells or (project in with_missing and (n or 0) > (own_n or 0)):
+    for row in map(_SummaryRow._make, rows):
+        has_more = (row.n or 0) > (row.own_n or 0)
+        if row.cell in cells or (row.project in with_missing and has_more):
             continue
-        stored = "missing" if n is None and median is None else f"{median} of {n} runs"
-        own_text = "there are none" if own_n is None else f"{own_median} of {own_n}"
+        stored = f"{row.median} of {row.n} runs"
+        if row.n is None and row.median is None:
+            stored = "missing"
+        own_text = "there are none" if row.own_n is None else f"{row.own_median} of {row.own_n}"
         message = (
-            f"The summary of {metric} in cell {cell} of {campaign} is {stored};"
+            f"The summary of {row.metric} in cell {row.cell} of {row.campaign} is {stored};"
             f" by its figures: {own_text}."
         )
-        yield Finding(project, None, "summary_changed", message)
+        yield Finding(row.project, None, "summary_changed", message)
+
+
+class _SummaryRow(NamedTuple):
+    """A row of `SUMMARIES`: what is stored, and what the figures give."""
+
+    cell: int
+    campaign: str
+    project: str
+    metric: str
+    n: int | None
+    median: float | None
+    own_n: int | None
+    own_median: float | None
 
 
 def heads_missing(lines: Sequence[str], keys: Collection[bytes]) -> Iterator[Finding]:

@@ -110,10 +110,9 @@ def request(
 def _figures(runs: Sequence[int]) -> Mapping[int, Figures]:
     figures_of: dict[int, dict[str, Any]] = {run: {} for run in runs}
     rows = Measurement.objects.filter(run__in=runs).order_by()
-    for run, metric, statistic, value, n in rows.values_list(
-        "run_id", "metric__name", "statistic", "value", "n"
-    ):
-        figures_of[run][f"{metric}:{statistic}"] = (value, n)
+    for row in rows.values("run_id", "metric__name", "statistic", "value", "n"):
+        name = f"{row['metric__name']}:{row['statistic']}"
+        figures_of[row["run_id"]][name] = (row["value"], row["n"])
     return figures_of
 
 

@@ -43,11 +43,14 @@ _LONGEST = 100
 def workload_of(result: PgbenchResult) -> dict[str, Level]:
     """Return what is known of it."""
     has_rate = result.schedule_lag_average_ms is not None
+    rate: Level | None = None
+    if result.tps is not None:
+        rate = LIMITED if has_rate else 0
     level_values: dict[str, Level | None] = {
         "script": _script(result),
         "query_mode": result.query_mode,
         "connection": _CONNECTIONS.get(result.reconnects),
-        "rate": None if result.tps is None else LIMITED if has_rate else 0,
+        "rate": rate,
         "max_tries": result.maximum_tries or (1 if result.tps is not None else None),
     }
     return {name: value for name, value in level_values.items() if value is not None}

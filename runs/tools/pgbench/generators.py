@@ -34,8 +34,10 @@ def _words(text: str) -> Iterator[str]:
     for token in tokens(text):
         if token.kind == "meta":
             # What \gset would keep is no result of the statement any more.
-            is_left_out = _LEFT_OUT.match(token.text)
-            yield ("" if begins else ";") if is_left_out else token.text
+            if not _LEFT_OUT.match(token.text):
+                yield token.text
+            elif not begins:
+                yield ";"
             begins, depth = True, 0
             continue
         if token.kind in {"end", "joined"} and depth <= 0:

@@ -16,6 +16,7 @@ from runs.tools.pgbench.result import (
     Status,
 )
 from runs.tools.pgbench.summary import ScriptLines, Summary, Values, read_summary
+from runs.wording import Marked
 from runs.wording import gettext_noop as _
 
 # A line of a figure that no version prints in this way, such as one that is no number.
@@ -142,12 +143,15 @@ def _in_output(
 def _against_expected(settings: Settings, expected: Expected) -> Iterator[Problem]:
     clients = _("The run was of %(found)s clients, not of %(wanted)s as asked for.")
     seconds = _("The run was of %(found)s seconds, not of %(wanted)s as asked for.")
-    for code, text, actual, expected_value in (
-        ("clients_differ", clients, settings.clients, expected.clients),
-        ("duration_differs", seconds, settings.duration_s, expected.duration_s),
-    ):
-        if actual is not None and expected_value is not None and actual != expected_value:
-            yield Problem(code, text, found=f"{actual:g}", wanted=f"{expected_value:g}")
+    yield from _if_other("clients_differ", clients, settings.clients, expected.clients)
+    yield from _if_other("duration_differs", seconds, settings.duration_s, expected.duration_s)
+
+
+def _if_other(
+    code: str, text: Marked, actual: float | None, expected: float | None
+) -> Iterator[Problem]:
+    if actual is not None and expected is not None and actual != expected:
+        yield Problem(code, text, found=f"{actual:g}", wanted=f"{expected:g}")
 
 
 def _in_transactions(settings: Settings, figures: Figures) -> Iterator[Problem]:

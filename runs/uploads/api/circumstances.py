@@ -189,8 +189,13 @@ def _facts(profile: Reader) -> Object:
 
 
 def _is_deep(value: Any, most: int) -> bool:
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return most < 0 or any(_is_deep(element, most - 1) for element in inner)
+    if most < 0:
+        return True
+    if isinstance(value, dict):
+        return any(_is_deep(member, most - 1) for member in value.values())
+    if isinstance(value, list):
+        return any(_is_deep(element, most - 1) for element in value)
+    return False
 
 
 def _is_url(value: str) -> bool:

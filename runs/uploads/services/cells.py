@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.utils.translation import gettext as _
 
@@ -51,6 +51,15 @@ class Placed:
     repeat: int
 
 
+class _KnownCell(NamedTuple):
+    """What `question` says of a place: its cell, or whether there are others of its levels."""
+
+    campaign: int
+    key: str
+    cell: int | None
+    is_alike: bool
+
+
 def question(runs: Sequence[GivenRun]) -> Statement:
     """The query for the cells of these runs, whose campaigns are known only by slug.
 
@@ -89,10 +98,10 @@ def place(
     """
     places = [(campaigns[run.campaign].pk, run.cell_key) for run in runs]
     new_rows: dict[Place, Row] = {}
-    keys = [(row[1], *row[-3:]) for row in rows]
-    stored_places = {(campaign, key) for campaign, key, cell, _alike in keys if cell}
+    known_cells = [_KnownCell(row[1], *row[-3:]) for row in rows]
+    stored_places = {(known.campaign, known.key) for known in known_cells if known.cell}
     if missing := set(places) - stored_places:
-        places_alike = {(campaign, key) for campaign, key, _cell, is_alike in keys if is_alike}
+        places_alike = {(known.campaign, known.key) for known in known_cells if known.is_alike}
         unlike = missing - places_alike
         is_new = [cell_place in unlike for cell_place in places]
         _note_levels(

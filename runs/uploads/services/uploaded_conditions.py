@@ -228,8 +228,9 @@ def _revision_question(shas: Iterable[str], project: Project) -> Statement:
 
 def _revisions(runs: Sequence[GivenRun], rows: Rows) -> dict[str, int]:
     revisions = _given_revisions(runs)
-    for sha, key, ref, *is_known in rows:
-        _complete(key, revisions[sha], [bool(ref), *is_known])
+    for row in rows:
+        key, ref, *is_known = row[1:]
+        _complete(key, revisions[row[0]], [bool(ref), *is_known])
     _add_refs(runs, {row[0]: (row[1], row[2]) for row in rows})
     return {row[0]: row[1] for row in rows}
 

@@ -120,21 +120,19 @@ def _units_of_series(runs: Sequence[GivenRun], known_metrics: Known) -> Iterator
 
 def _distinct(runs: Sequence[GivenRun]) -> dict[GivenMeasurement, str]:
     """What runs say about metrics, each once, with the place of the first mention."""
-    first_pointers: dict[tuple[str, str | None, str | None, str], str] = {}
+    first_pointers: dict[GivenMeasurement, str] = {}
     for run in runs:
         for index, measurement in enumerate(run.measurements):
-            description = (
+            description = GivenMeasurement(
                 measurement.metric,
-                measurement.unit,
-                measurement.direction,
-                measurement.title,
+                0.0,
+                unit=measurement.unit,
+                direction=measurement.direction,
+                title=measurement.title,
             )
             if description not in first_pointers:
                 first_pointers[description] = f"{run.at}/measurements/{index}"
-    return {
-        GivenMeasurement(metric, 0.0, unit=unit, direction=direction, title=title): pointer
-        for (metric, unit, direction, title), pointer in first_pointers.items()
-    }
+    return first_pointers
 
 
 def _question(names: set[str], project: Project) -> Statement:
@@ -147,7 +145,12 @@ def _question(names: set[str], project: Project) -> Statement:
 
 
 def _known(rows: Rows) -> Known:
-    return {name: (key, unit, direction) for name, key, unit, direction in rows}
+    known_metrics: dict[str, tuple[int, str, str]] = {}
+    for row in rows:
+        name, key = row[:2]
+        unit, direction = row[2:]
+        known_metrics[name] = (key, unit, direction)
+    return known_metrics
 
 
 def _new(

@@ -125,13 +125,15 @@ def _kept(a: Collection[int], b: Collection[int]) -> dict[str, tuple[list[Artifa
     return files_by_name
 
 
+def _texts(rows: Sequence[Sequence[object]]) -> list[list[str]]:
+    return [[str(text) for text in row] for row in rows]
+
+
 def _rows(artifacts: tuple[Artifact, Artifact] | None) -> list[list[list[str]]] | None:
     """The rows of a table on both sides; None where one has none, or another form."""
     documents = [sides.document(artifact) for artifact in artifacts or ()]
     try:
-        rows_of_sides = [
-            [[str(text) for text in row] for row in document["rows"]] for document in documents
-        ]
+        rows_of_sides = [_texts(document["rows"]) for document in documents]
     except (KeyError, TypeError):
         return None
     return rows_of_sides if all(rows_of_sides) and rows_of_sides else None

@@ -90,15 +90,17 @@ def _printed(keys: Sequence[int]) -> dict[int, list[NodeRow]]:
     nodes = (
         PublishedNode.objects.filter(table__campaign__topology__in=keys)
         .order_by("table", "ordinal")
-        .values_list("table__campaign__topology", "role", "name", "software", "hardware")
+        .values("role", "name", "software", "hardware", topology=F("table__campaign__topology"))
     )
     printed_nodes: dict[int, dict[_Printed, tuple[dict[str, str], dict[str, None]]]] = defaultdict(
         dict
     )
-    for topology, role, name, software, hardware in nodes:
-        key = (role, str(name), hardware)
-        _name, programs = printed_nodes[topology].setdefault(key, (name, {}))
-        programs |= dict.fromkeys(filter(None, [software]))
+    for node in nodes:
+        key = (node["role"], str(node["name"]), node["hardware"])
+        of_topology = printed_nodes[node["topology"]]
+        _name, programs = of_topology.setdefault(key, (node["name"], {}))
+        if node["software"]:
+            programs[node["software"]] = None
     hardware_keys = {
         hardware
         for nodes_of_topology in printed_nodes.values()

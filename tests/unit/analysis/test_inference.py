@@ -77,10 +77,7 @@ def test_rounds_are_fitted_by_least_squares_where_runs_are_missing():
         for v, block in zip(vs, bs, strict=True)
     ]
     design = np.array(
-        [
-            [*(cell == c for c in range(5)), *(block == b for b in range(1, 4))]
-            for cell, block, _log in rows
-        ],
+        [list(np.arange(5) == cell) + list(np.arange(1, 4) == block) for cell, block, _log in rows],
         dtype=float,
     )
     fitted = np.linalg.lstsq(design, np.array([log for *_rest, log in rows]), rcond=None)[0]
@@ -125,7 +122,12 @@ def test_interval_and_verdict_never_contradict_each_other():
         ):
             excludes = found.low > 1 or found.high < 1
             is_inside = found.low >= 1 / 1.03 and found.high <= 1.03
-            expected = "same" if is_inside else ("proven" if excludes else "undecided")
+            if is_inside:
+                expected = "same"
+            elif excludes:
+                expected = "proven"
+            else:
+                expected = "undecided"
             told = "proven" if found.is_proven else found.verdict
             if told != expected or (found.adjusted_p_value < 0.05) != excludes:
                 wrong.append((seed, found))
@@ -401,10 +403,7 @@ def test_the_overall_effect_is_that_of_least_squares_where_runs_are_missing():
         for v, block in zip(vs, bs, strict=True)
     ]
     design = np.array(
-        [
-            [*(cell == c for c in range(6)), *(block == b for b in range(1, 4))]
-            for cell, block, _log in rows
-        ],
+        [list(np.arange(6) == cell) + list(np.arange(1, 4) == block) for cell, block, _log in rows],
         dtype=float,
     )
     fitted = np.linalg.lstsq(design, np.array([log for *_rest, log in rows]), rcond=None)[0]

@@ -130,7 +130,11 @@ def test_a_setting_that_came_with_a_minor_release_is_a_warning():
     ],
 )
 def test_what_benchlab_sets_itself_is_refused_for_runs(name):
-    value = "5432" if name == "port" else "0770" if name.endswith("permissions") else "x"
+    value = "x"
+    if name == "port":
+        value = "5432"
+    elif name.endswith("permissions"):
+        value = "0770"
     assert codes({name: value}, "16") == {("error", "set_by_benchlab", name)}
 
 

@@ -147,7 +147,9 @@ def _of_campaigns(
 
 
 def _treatment_text(value: Any) -> str:
-    return "no" if value is None else "yes" if value is True else str(value)
+    if value is None:
+        return "no"
+    return "yes" if value is True else str(value)
 
 
 def _if_differing(kind: str, name: str, values: Iterable[Any]) -> list[Difference]:

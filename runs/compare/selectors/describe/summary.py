@@ -100,10 +100,8 @@ def of_builds(head: str, base: str, inferences: Sequence[Inference]) -> str:
     }
     if not differing:
         return ""
-    heads, bases = (
-        ", ".join(_built(differing_fact.name, side) for differing_fact, side in sides)
-        for sides in zip(*(((x, x.head), (x, x.base)) for x in differing.values()), strict=True)
-    )
+    heads = ", ".join(_built(fact.name, fact.head) for fact in differing.values())
+    bases = ", ".join(_built(fact.name, fact.base) for fact in differing.values())
     text = _(
         "%(head)s was built with %(heads)s, %(base)s with %(bases)s: this may be the builds' doing."
     )

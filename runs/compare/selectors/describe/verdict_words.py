@@ -185,7 +185,9 @@ def size(inference: Inference) -> str:
     if inference.low is None:
         # For what was nothing on one side, and never on the other.
         some = gettext("from nothing to some"), gettext("from some to nothing")
-        return (some[0] if inference.head_value else some[1]) if inference.is_proven else ""
+        if not inference.is_proven:
+            return ""
+        return some[0] if inference.head_value else some[1]
     if inference.high is None:
         if inference.low <= 1:
             return gettext("%(low)s times and more") % {"low": _times(inference.low)}

@@ -207,17 +207,19 @@ def _rows(
     loaded: Loaded, names: Sequence[str], base: Series, judged: Judged
 ) -> tuple[ComparedRow, ...]:
     base_label = names[loaded.series.index(base)]
-    compared_cells = [
-        (head, label, cell, of_base)
-        for head, label in zip(loaded.series, names, strict=True)
-        if head is not base
-        for of_base, cell in _at_same_levels(base, head)
-    ]
-    pairs = [(of_base.id, cell.id) for _head, _label, cell, of_base in compared_cells]
+    heads: list[tuple[Series, str]] = []
+    cells: list[tuple[SeriesCell, SeriesCell]] = []
+    for head, label in zip(loaded.series, names, strict=True):
+        if head is base:
+            continue
+        for of_base, of_head in _at_same_levels(base, head):
+            heads.append((head, label))
+            cells.append((of_base, of_head))
+    comparisons = judged([(of_base.id, of_head.id) for of_base, of_head in cells])
     return tuple(
-        ComparedRow(head, base, label, base_label, cell.x, cell, of_base, comparison)
-        for (head, label, cell, of_base), comparison in zip(
-            compared_cells, judged(pairs), strict=True
+        ComparedRow(head, base, label, base_label, of_head.x, of_head, of_base, comparison)
+        for (head, label), (of_base, of_head), comparison in zip(
+            heads, cells, comparisons, strict=True
         )
     )
 

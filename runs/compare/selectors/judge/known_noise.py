@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from runs.analysis.inference import Noise
 from runs.analysis.inference.variances import noise_of
@@ -59,7 +59,20 @@ FROM scatter FULL JOIN machine USING (cell_id) JOIN cell ON cell.id = cell_id
 ORDER BY cell_id DESC
 """
 
-Row = tuple[Any, ...]
+
+class Row(NamedTuple):
+    """A row of the query."""
+
+    campaign: int
+    metric: int
+    server: int | None
+    hardware: int | None
+    is_doubted: bool
+    is_newest: bool
+    n: int | None
+    variance: float | None
+
+
 # A campaign with the number of runs of a cell and the variance of their logs.
 Scattered = tuple[int, int, float]
 
@@ -70,11 +83,11 @@ class _Scatter:
     def __init__(self, rows: Iterable[Row]) -> None:
         self._of: dict[tuple[int, Hashable], list[Scattered]] = defaultdict(list)
         self._noise: dict[Hashable, Noise | None] = {}
-        for campaign, metric, server, hardware, in_doubt, is_newest, n, variance in rows:
+        for row in rows:
             # What else is judged with a campaign does not change what is said of it.
-            if is_newest and not in_doubt:
-                scattered = (campaign, n or 1, variance or 0.0)
-                self._of[metric, (server, hardware)].append(scattered)
+            if row.is_newest and not row.is_doubted:
+                scattered = (row.campaign, row.n or 1, row.variance or 0.0)
+                self._of[row.metric, (row.server, row.hardware)].append(scattered)
         self._campaigns = {
             campaign
             for entries_of_machine in self._of.values()
@@ -128,9 +141,9 @@ def of_scopes(scopes: Sequence[Scope], metrics: Mapping[int, Any]) -> dict[tuple
         return {}
     rows = _rows(executed_keys, list(metrics))
     machines: dict[int, dict[Hashable, None]] = defaultdict(dict)  # in the order of its cells
-    for campaign, _metric, server, hardware, *_rest in rows:
-        machines[campaign][server, hardware] = None
-    disturbed = {campaign for campaign, *_machine, in_doubt, _new, _n, _log in rows if in_doubt}
+    for row in rows:
+        machines[row.campaign][row.server, row.hardware] = None
+    disturbed = {row.campaign for row in rows if row.is_doubted}
     scatter = _Scatter(rows)
     return {
         (campaign, metric): campaign_noise
@@ -141,7 +154,7 @@ def of_scopes(scopes: Sequence[Scope], metrics: Mapping[int, Any]) -> dict[tuple
 
 
 def _rows(campaign_keys: Iterable[int], metrics: list[int]) -> list[Row]:
-    """(campaign, metric, server, hardware, doubted, newest, n, variance), the last cell first."""
+    """The last cell first."""
     values: dict[str, Any] = {
         "executed": Origin.EXECUTED.value,
         "live": [campaign_state.value for campaign_state in Campaign.LIVE],
@@ -153,4 +166,4 @@ def _rows(campaign_keys: Iterable[int], metrics: list[int]) -> list[Row]:
         "finished": Run.State.FINISHED.value,
         "doubted": [run_validity.value for run_validity in Run.DOUBTED],
     }
-    return queries.rows(_ON_SERVERS, values)
+    return [Row(*row) for row in queries.rows(_ON_SERVERS, values)]

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import NamedTuple
 
 from runs.analysis.inference import SIGNIFICANCE, Cell, Inference, Model, Pair, Rule
 from runs.analysis.inference.job_scatter import (
@@ -108,7 +108,7 @@ def history_before(
     last_revisions = revisions.last(campaign, head, ref, POINTS, arrived=until)
     position_of = {revision.pk: number for number, revision in enumerate(reversed(last_revisions))}
     rows = _values(campaign, position_of, list(heads), list(metrics), until, without)
-    cells = {cell for _metric, _key, _revision, cell, _values in rows}
+    cells = {row.cell for row in rows}
     ids = cells | set(heads.values())
     runs = stored_cells.of_cells(ids, until=until, without=without)
     if further_strays := _strays(cells, set(heads.values()), runs, until, without):
@@ -118,12 +118,13 @@ def history_before(
     comparability_known = comparability.of_cells(ids, runs)
     points: dict[tuple[int, str], dict[int, Point]] = defaultdict(dict)
     cells_of: dict[tuple[int, str], list[int]] = defaultdict(list)
-    for metric, key, revision, cell, values in sorted(rows, key=lambda row: position_of[row[2]]):
-        if min(values) > 0 and (
-            not comparability_known.judgement(cell, heads[key], ignore=ignore).reasons
-        ):
-            points[metrics[metric], key][revision] = point_of(values)
-            cells_of[metrics[metric], key].append(cell)
+    for row in sorted(rows, key=lambda row: position_of[row.revision]):
+        if min(row.values) <= 0:
+            continue
+        judgement = comparability_known.judgement(row.cell, heads[row.key], ignore=ignore)
+        if not judgement.reasons:
+            points[metrics[row.metric], row.key][row.revision] = point_of(row.values)
+            cells_of[metrics[row.metric], row.key].append(row.cell)
     dismissed = _dismissed(cells)
     begins = {
         (metric, key): begins_of(
@@ -173,6 +174,16 @@ def _dismissed(cells: Collection[int]) -> frozenset[tuple[int, int]]:
     return frozenset(changes.values_list("metric_id", "cell_id"))
 
 
+class _ValuesRow(NamedTuple):
+    """The values of a metric in a cell."""
+
+    metric: int
+    key: str
+    revision: int
+    cell: int
+    values: Sequence[float]
+
+
 def _values(
     campaign: Campaign,
     position_of: Mapping[int, int],
@@ -180,7 +191,7 @@ def _values(
     metrics: Sequence[int],
     until: int,
     without: Collection[Machine],
-) -> list[Any]:
+) -> list[_ValuesRow]:
     values = {
         "campaign": campaign.pk,
         "revisions": list(position_of),
@@ -192,7 +203,7 @@ def _values(
         "hardware": [machine[0] for machine in without],
         "environments": [machine[1] for machine in without],
     }
-    return queries.rows(_VALUES, values)
+    return [_ValuesRow(*row) for row in queries.rows(_VALUES, values)]
 
 
 CellPair = tuple[int | None, int | None]

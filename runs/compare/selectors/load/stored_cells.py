@@ -101,21 +101,34 @@ def of_cells(
 
 def _read(count: int, first_run: int | None, *columns: Any) -> CellRuns:
     """From the columns of `_SQL`, which end with numbers of judged runs."""
-    hardware, environment, settings, servers, numbers, names, jobs, turns = map(tuple, columns[:8])
-    name = ", ".join(filter(None, names))
-    tools = (f"{name} {number}".strip() for number in numbers if name or number)
+    run_columns = _RunColumns(*map(tuple, columns[:8]))
+    name = ", ".join(filter(None, run_columns.tool_names))
+    tools = (f"{name} {number}".strip() for number in run_columns.tool_versions if name or number)
     return CellRuns(
         count,
         first_run,
-        hardware,
-        environment,
-        settings,
-        tuple(filter(None, servers)),
+        run_columns.hardware,
+        run_columns.environment,
+        run_columns.settings,
+        tuple(filter(None, run_columns.servers)),
         tuple(tools),
-        jobs,
-        turns,
+        run_columns.jobs,
+        run_columns.turns,
         Judged(*columns[8:]),
     )
+
+
+class _RunColumns(NamedTuple):
+    """What `_SQL` collects of the runs of a cell."""
+
+    hardware: tuple[int, ...]
+    environment: tuple[int, ...]
+    settings: tuple[int, ...]
+    servers: tuple[str, ...]
+    tool_versions: tuple[str, ...]
+    tool_names: tuple[str, ...]
+    jobs: tuple[str, ...]
+    turns: tuple[str, ...]
 
 
 # With more runs only the summaries are judged, without rounds: there are many runs anyway.
@@ -258,26 +271,40 @@ def _of_row(
     values: Mapping[tuple[int, int], Sequence["Value"]],
 ) -> Cell:
     """One cell and metric, from what is stored and the values of its runs."""
-    cell, metric, printed, log_mean, log_variance, mean = row
+    summary = _SummaryRow(*row)
     # A printed value of unknown repeats is one value without spread.
-    n = printed or 1
-    runs = values.get((cell, metric), ())
+    n = summary.n or 1
+    runs = values.get((summary.cell, summary.metric), ())
     if len(runs) != n:
         # A printed summary may represent repeats that are not printed.
         runs = ()
-    counted = [run.value for run in runs] or ([mean] if n == 1 else [])
-    logged = runs if log_mean is not None else ()
+    counted = [run.value for run in runs]
+    if n == 1 and not counted:
+        counted = [summary.mean]
+    has_logs = summary.log_mean is not None
+    logged = runs if has_logs else ()
     return Cell(
         n,
-        log_mean,
-        log_variance,
-        cells[cell].campaign_id,
+        summary.log_mean,
+        summary.log_variance,
+        cells[summary.cell].campaign_id,
         tuple(math.log(run.value) for run in logged),
         tuple(run.block for run in logged),
-        tuple(counted) if is_count(metrics[metric]) or log_mean is None else (),
-        printed is not None,
+        tuple(counted) if is_count(metrics[summary.metric]) or not has_logs else (),
+        summary.n is not None,
         tuple(run.job for run in runs),
     )
+
+
+class _SummaryRow(NamedTuple):
+    """What is stored of a cell and a metric; `n` is None where the repeats are not known."""
+
+    cell: int
+    metric: int
+    n: int | None
+    log_mean: float | None
+    log_variance: float | None
+    mean: float
 
 
 class Value(NamedTuple):
@@ -301,10 +328,29 @@ def _values(
     }
     values_of: dict[tuple[int, int], list[Value]] = defaultdict(list)
     rows = queries.rows(_VALUES, values)
-    for cell, metric, value, server, origin, repeat, made_in, job, *on in rows:
-        number = repeat if origin == Origin.EXECUTED and made_in is None else made_in
+    for row in map(_ValueRow._make, rows):
+        is_by_repeat = row.origin == Origin.EXECUTED and row.round is None
+        number = row.repeat if is_by_repeat else row.round
         # A round is one of its job: what two jobs call round 1 was not measured together.
-        made_by = cells[cell].revision_id if job is None else job
-        block = None if number is None else (server, made_by, number)
-        values_of[cell, metrics[metric]].append(Value(value, block, job or "", (on[0], on[1])))
+        made_by = cells[row.cell].revision_id if row.job is None else row.job
+        block = None if number is None else (row.server, made_by, number)
+        machine = (row.hardware, row.environment)
+        values_of[row.cell, metrics[row.metric]].append(
+            Value(row.value, block, row.job or "", machine)
+        )
     return values_of
+
+
+class _ValueRow(NamedTuple):
+    """A row of `_VALUES`."""
+
+    cell: int
+    metric: int
+    value: float
+    server: int | None
+    origin: str
+    repeat: int
+    round: int | None
+    job: str | None
+    hardware: int | None
+    environment: int | None

@@ -1,0 +1,103 @@
+"""Refuses what makes code short and hard to read, and says what to write in its place.
+
+`python -m tests.layout` reads all Python files of the repository but landed migrations; script/lint
+calls it.
+"""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+# So many names a target binds at most side by side, and so many with those of the tuples within it.
+MOST_UNPACKED, MOST_IN_ALL = 3, 5
+# What these give is a tuple by its nature: columns side by side, a line's words, a match's groups.
+GIVE_TUPLES = {"zip", "split", "groups", "fwalk", "get_opcodes", "deconstruct"}
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+def _targets(node: ast.AST) -> tuple[list[ast.expr], ast.expr | None]:
+    """What the node binds, and of what."""
+    if isinstance(node, ast.Assign):
+        return node.targets, node.value
+    if isinstance(node, ast.For | ast.AsyncFor | ast.comprehension):
+        return [node.target], node.iter
+    return [], None
+
+
+def _gives_tuples(source: ast.expr | None) -> bool:
+    if isinstance(source, ast.Call):
+        name = getattr(source.func, "id", None) or getattr(source.func, "attr", "")
+        if name == "enumerate" and source.args:
+            return _gives_tuples(source.args[0])
+        if name == "super" or isinstance(getattr(source.func, "value", None), ast.Call):
+            return getattr(source.func, "attr", "") in GIVE_TUPLES
+        return name in GIVE_TUPLES
+    return False
+
+
+def _widest(target: ast.expr) -> int:
+    """How many names or tuples stand side by side in it at most."""
+    tuples = [node for node in ast.walk(target) if isinstance(node, ast.Tuple | ast.List)]
+    return max((len(node.elts) for node in tuples), default=1)
+
+
+def _unpacked(target: ast.expr) -> int:
+    """How many names a target binds by position."""
+    if isinstance(target, ast.Tuple | ast.List):
+        return sum(_unpacked(element) for element in target.elts)
+    return 1
+
+
+def _holds(node: ast.AST, kinds: type[ast.AST] | tuple[type[ast.AST], ...]) -> int:
+    return sum(isinstance(inner, kinds) for inner in ast.walk(node) if inner is not node)
+
+
+def complaints(tree: ast.AST, *, has_records: bool = True) -> Iterator[tuple[int, str]]:
+    """Line and complaint of each place; without `has_records` tuples by position are none.
+
+    A test's cases stand as tuples right above the loop that unpacks them.
+    """
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Starred) and isinstance(node.value, ast.Tuple | ast.List):
+            yield node.lineno, "a star before a literal: write its elements themselves"
+        if isinstance(node, ast.IfExp) and _holds(node, ast.IfExp):
+            yield node.lineno, "a conditional expression in another: write if, or return early"
+        if isinstance(node, COMPREHENSIONS) and _holds(node, COMPREHENSIONS) > 1:
+            yield (
+                node.lineno,
+                "more than one comprehension in a comprehension: write a loop, or name the inner",
+            )
+        targets, source = _targets(node)
+        for target in targets:
+            is_wide = _widest(target) > MOST_UNPACKED or _unpacked(target) > MOST_IN_ALL
+            if has_records and is_wide and not _gives_tuples(source):
+                yield (
+                    target.lineno,
+                    f"{_unpacked(target)} names by position: use a dataclass or a NamedTuple",
+                )
+
+
+def main(paths: list[str]) -> int:
+    """Print each complaint; 1 if there is any."""
+    root = Path(__file__).resolve().parents[1]
+    if not paths:
+        listed = subprocess.check_output(
+            ["git", "-C", str(root), "ls-files", "*.py"], text=True
+        ).split()
+        paths = [str(root / path) for path in listed if "/migrations/" not in path]
+    failed = 0
+    for path in paths:
+        tree = ast.parse(Path(path).read_text(encoding="utf-8"))
+        is_test = Path(path).resolve().relative_to(root).parts[0] in {"tests", "benchmarks"}
+        for line, complaint in complaints(tree, has_records=not is_test):
+            print(f"{path}:{line}: {complaint}", file=sys.stderr)
+            failed += 1
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
