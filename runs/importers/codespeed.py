@@ -9,13 +9,23 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from runs.importers import row
 from runs.tools.adapter import Direction, MetricValue
 from runs.tools.named_values import marked
 from runs.tools.output import part, rows, words
 from runs.wording import gettext_noop as _
+
+
+class _Figure(NamedTuple):
+    """A figure of a benchmark, by an executable at a commit."""
+
+    executable: str
+    sha: str
+    at: datetime
+    branch: str
+    value: MetricValue
 
 
 @dataclass
@@ -36,16 +46,17 @@ def read(path: Path) -> row.Imported:
     points: dict[tuple[str, str], _Point] = {}
     marked_names = marked(words(timeline.get("benchmark")) or "" for timeline in timelines)
     for timeline in timelines:
-        for key, moment, branch, value in _values(timeline, marked_names, imported):
-            point = points.setdefault(key, _Point(moment, branch))
-            point.values.setdefault(value.metric, value)
+        for figure in _values(timeline, marked_names, imported):
+            key = (figure.executable, figure.sha)
+            point = points.setdefault(key, _Point(figure.at, figure.branch))
+            point.values.setdefault(figure.value.metric, figure.value)
     imported.runs += [_run(path, key, point) for key, point in points.items()]
     return imported
 
 
 def _values(
     timeline: dict[str, Any], marked_names: frozenset[str], imported: row.Imported
-) -> Iterator[tuple[tuple[str, str], datetime, str, MetricValue]]:
+) -> Iterator[_Figure]:
     name = words(timeline.get("benchmark")) or ""
     direction: Direction = "lower" if "less" in str(timeline.get("lessisbetter")) else "higher"
     metric = row.named(
@@ -62,7 +73,7 @@ def _values(
                 if not sha or moment is None or not values:
                     skipped[str(cells[-3])] += 1
                     continue
-                yield (str(executable), sha), moment, str(branch), values[0]
+                yield _Figure(str(executable), sha, moment, str(branch), values[0])
     text = _(
         "%(name)s: %(commit)s is no commit by 7 digits or more, or has no number (%(count)s times)."
     )

@@ -80,7 +80,12 @@ def quantity(value: float | None) -> str:
         return f"{value:.3g}"
     if 0 < size < 1:
         return f"{value:.{max(4, 2 - floor(log10(size)))}f}".rstrip("0").rstrip(".")
-    decimals = 0 if size >= 1000 or value == int(value) else 1 if size >= 100 else 2
+    if size >= 1000 or value == int(value):
+        decimals = 0
+    elif size >= 100:
+        decimals = 1
+    else:
+        decimals = 2
     # English and Japanese write numbers alike; a page of hundreds feels what number_format() costs.
     return f"{round(value, decimals):,.{decimals}f}"
 

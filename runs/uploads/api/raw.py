@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.utils.translation import gettext as _
 
@@ -132,36 +132,49 @@ def _output(run: Reader, tool_name: str, files: Files, outputs: reading.Reader) 
         return None
 
 
+class _Stated(NamedTuple):
+    """What the output says, and what the upload says of the same: at fault with `code`."""
+
+    pointer: str
+    read: Any
+    stated: Any
+    code: str
+
+
 def _refuse_differences(run: Reader, described: Mapping[str, Any], output: Reading) -> None:
     levels, workload = described["levels"], described["workload"]
     stated = dict.fromkeys(levels, "levels") | dict.fromkeys(workload, "workload")
     exact = EXACT & stated.keys() & output.workload.keys()
-    compared = [
-        *(
-            (f"levels/{name}", output.levels[name], levels[name])
-            for name in levels
-            if name in output.levels
-        ),
-        *(
-            (f"{stated[name]}/{name}", output.workload[name], described[stated[name]][name])
-            for name in exact
-        ),
+    comparisons = [
+        _Stated(f"levels/{name}", output.levels[name], levels[name], "level_differs")
+        for name in levels
+        if name in output.levels
     ]
-    differing = [
-        (*comparison, "level_differs") for comparison in compared if comparison[1] != comparison[2]
+    for name in exact:
+        value = described[stated[name]][name]
+        pointer = f"{stated[name]}/{name}"
+        comparisons.append(_Stated(pointer, output.workload[name], value, "level_differs"))
+    differing = [comparison for comparison in comparisons if comparison.read != comparison.stated]
+    versions = [
+        _Stated(
+            "postgresql/version",
+            output.server_version,
+            described["server_version"],
+            "version_differs",
+        ),
+        _Stated("tool/version", output.tool_version, described["tool_version"], "version_differs"),
     ]
-    for pointer, version, value_stated in (
-        ("postgresql/version", output.server_version, described["server_version"]),
-        ("tool/version", output.tool_version, described["tool_version"]),
-    ):
-        if value_stated and version and not f"{version}.".startswith(f"{value_stated}."):
-            differing.append((pointer, version, value_stated, "version_differs"))
-    for pointer, read, value_stated, code in differing:
+    for version in versions:
+        if not version.stated or not version.read:
+            continue
+        if not f"{version.read}.".startswith(f"{version.stated}."):
+            differing.append(version)
+    for difference in differing:
         message = _("The output says %(read)s, not %(given)s.") % {
-            "read": read,
-            "given": value_stated,
+            "read": difference.read,
+            "given": difference.stated,
         }
-        run.fault(pointer, code, message)
+        run.fault(difference.pointer, difference.code, message)
 
 
 def _code(output: Reading) -> str:

@@ -32,12 +32,15 @@ CHANGING = re.compile(
 def absent_of(known):
     """The same names, of things that are not there."""
     return {
-        word: {
-            key: value if key == "name" else ("absent" if isinstance(value, str) else ABSENT)
-            for key, value in names.items()
-        }
+        word: {key: _absent(key, value) for key, value in names.items()}
         for word, names in known.items()
     }
+
+
+def _absent(key, value):
+    if key == "name":
+        return value
+    return "absent" if isinstance(value, str) else ABSENT
 
 
 @pytest.fixture

@@ -357,10 +357,9 @@ def diff(client):
     def compare(a, b, **query):
         response = client.get("/configurations/diff/", {"a": a, "b": b, **query})
         assert response.status_code == 200
-        rows = {
-            row.name: ([each.text for each in row.a], [each.text for each in row.b])
-            for row in response.context.get("rows", [])
-        }
+        rows = {}
+        for row in response.context.get("rows", []):
+            rows[row.name] = ([value.text for value in row.a], [value.text for value in row.b])
         return rows, response
 
     return compare
