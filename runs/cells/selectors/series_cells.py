@@ -50,6 +50,15 @@ class SeriesKey:
         """The same series with more levels fixed."""
         return SeriesKey(self.slug, (*self.levels, *levels))
 
+    def to_json(self) -> dict[str, Any]:
+        """Its parts, for what is kept."""
+        return {"slug": self.slug, "levels": self.levels}
+
+    @classmethod
+    def from_json(cls, members: Mapping[str, Any]) -> "SeriesKey":
+        """The key of these parts."""
+        return cls(members["slug"], tuple((name, text) for name, text in members["levels"]))
+
 
 def parse(text: str) -> SeriesKey:
     """Read a key. Raises BadSeriesKey, which names the unreadable part."""

@@ -1,7 +1,7 @@
 """The compare page: series of every origin side by side, two cells, and kept comparisons."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from django.contrib import messages
@@ -21,6 +21,7 @@ from runs.access.selectors.projects import Reader
 from runs.cells.selectors import provenance, series_cells
 from runs.cells.selectors.level_names import Factors
 from runs.cells.selectors.metrics import metric_title
+from runs.cells.selectors.series_cells import SeriesKey
 from runs.compare.selectors.address import candidates
 from runs.compare.selectors.address import state as compare_state
 from runs.compare.selectors.address.candidates import Candidate, CandidateFilters
@@ -192,8 +193,15 @@ def compare(request: HttpRequest) -> HttpResponse:
         if response is None:
             raise Http404(f"format={wanted_format}")
         return response
-    comparison = _shown(state, request.user)
-    context = _context(request, comparison) | {"faults": [*faults, *comparison["faults"]]}
+    kept = _kept(state, request.user)
+    state = replace(state, series=kept.series)
+    context = {
+        **_beginning(request, state, is_empty=not kept.html),
+        "shown": SafeString(kept.html),
+        "lead": kept.lead,
+        "faults": [*faults, *kept.faults],
+        "state": state,
+    }
     return render(request, "compare/index.html", context)
 
 
@@ -250,61 +258,85 @@ def compare_save(request: HttpRequest) -> HttpResponse:
     return redirect(f"{reverse('compare')}?{state.query}")
 
 
-class _KeptComparison(NamedTuple):
-    """What is kept of a comparison, and comes back from the cache as a list."""
+@dataclass(frozen=True)
+class KeptComparison:
+    """A comparison as it is kept for all who may see its campaigns, and have the same rights.
 
-    html: str
-    query: str
-    faults: Sequence[str]
-    lead: str
+    `html` is empty where nothing can be compared. `lead` is the first sentence, for the title.
+    `series` are those that were asked for, with all their levels written out.
+    """
+
+    html: str = ""
+    lead: str = ""
+    faults: tuple[str, ...] = ()
+    series: tuple[SeriesKey, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """For the cache, which keeps what JSON has."""
+        return vars(self) | {"series": [key.to_json() for key in self.series]}
+
+    @classmethod
+    def from_json(cls, members: Mapping[str, Any]) -> "KeptComparison":
+        """As it was kept."""
+        return cls(
+            html=members["html"],
+            lead=members["lead"],
+            faults=tuple(members["faults"]),
+            series=tuple(SeriesKey.from_json(key) for key in members["series"]),
+        )
 
 
-def _shown(state: CompareState, reader: User | AnonymousUser) -> dict[str, Any]:
-    """The comparison, kept for all who may see its campaigns and have the same right to queue."""
+def _kept(state: CompareState, reader: User | AnonymousUser) -> KeptComparison:
+    """The comparison of a state, made where it is not kept."""
     if not state.series:
-        return {"shown": SafeString(), "state": state, "faults": (), "lead": ""}
+        return KeptComparison()
     may_queue = permissions.may_act(reader, "bisection-new")
     slugs = frozenset(key.slug for key in state.series)
-    campaigns: list[int] = []
-
-    def make() -> _KeptComparison:
-        words = series_labels.wording(slugs)
-        page = compared(state, reader=reader, wording=words, seen=campaigns)
-        if not page.loaded.series:
-            return _KeptComparison("", page.state.query, page.loaded.faults, "")
-        context = {**compare_page.context(page, words), **compare_page.form(page, words)}
-        html = render_to_string("compare/_compared.html", {**context, "may_queue": may_queue})
-        lead = next(iter(context["summaries"]), "")
-        return _KeptComparison(without_indents(html), page.state.query, page.loaded.faults, lead)
-
     named_campaigns = Campaign.objects.filter(slug__in=slugs).order_by()
-    campaigns += projects.visible(named_campaigns, to=reader).values_list("pk", flat=True)
+    visible_campaigns = projects.visible(named_campaigns, to=reader)
+    campaigns = tuple(visible_campaigns.values_list("pk", flat=True))
     versions = caching.versions(campaigns) if campaigns else caching.NEVER
-    kept = _KeptComparison(*caching.answer((state, may_queue), versions.results, make))
-    written, _faults = compare_state.read(QueryDict(kept.query))
-    return {
-        "shown": SafeString(kept.html),
-        "state": written,
-        "faults": kept.faults,
-        "lead": kept.lead,
+    members = caching.answer(
+        (state, may_queue),
+        versions.results,
+        lambda: _rendered(state, reader, campaigns, may_queue=may_queue).to_json(),
+    )
+    return KeptComparison.from_json(members)
+
+
+def _rendered(
+    state: CompareState,
+    reader: User | AnonymousUser,
+    campaigns: Collection[int],
+    *,
+    may_queue: bool,
+) -> KeptComparison:
+    words = series_labels.wording({key.slug for key in state.series})
+    page = compared(state, reader=reader, wording=words, seen=campaigns)
+    faults, series = page.loaded.faults, page.state.series
+    if not page.loaded.series:
+        return KeptComparison(faults=faults, series=series)
+    context = {
+        **compare_page.context(page, words),
+        **compare_page.form(page, words),
+        "may_queue": may_queue,
     }
+    html = without_indents(render_to_string("compare/_compared.html", context))
+    lead = next(iter(context["summaries"]), "")
+    return KeptComparison(html=html, lead=lead, faults=faults, series=series)
 
 
-def _context(request: HttpRequest, comparison: dict[str, Any]) -> dict[str, Any]:
-    """The comparison; before there is one, examples and what can be added."""
-    searched = "q" in request.GET or not comparison["shown"]
+def _beginning(request: HttpRequest, state: CompareState, *, is_empty: bool) -> dict[str, Any]:
+    """What can be added, while somebody searches or nothing is compared yet; examples at first."""
+    is_picking = "q" in request.GET or is_empty
     # By their keys, which is their order in the list, too: an index has it.
     saved = SavedComparison.objects.select_related("created_by").order_by("-pk")[:NEWEST_SAVED]
+    search = _search(request, state) if is_picking else {"q": "", "filters": CandidateFilters()}
     return {
-        **comparison,
-        **(
-            _search(request, comparison["state"])
-            if searched
-            else {"q": "", "filters": CandidateFilters()}
-        ),
-        "is_picking": searched,
-        "examples": [] if comparison["shown"] else examples(request.user),
-        "saved": [] if comparison["shown"] else list(saved),
+        **search,
+        "is_picking": is_picking,
+        "examples": examples(request.user) if is_empty else [],
+        "saved": list(saved) if is_empty else [],
     }
 
 
