@@ -21,6 +21,7 @@ from django.utils.translation import gettext_lazy
 from runs.access import addresses
 from runs.access.selectors import permissions
 from runs.access.selectors.permission_table import Right
+from runs.access.services import projects
 from runs.importers.row import Imported, ImportedRun, of_reading
 from runs.models import Project
 from runs.shared import pages
@@ -71,9 +72,9 @@ class UploadForm(forms.Form):
         label = _("Results kept by %(peer)s")
         tools += [(PEER + peer, label % {"peer": peer}) for peer in foreign.peers()]
         self.fields["tool"] = forms.ChoiceField(label=_("Tool"), choices=tools)
-        projects = permissions.choices(user, Right.UPLOAD)
+        own_projects = permissions.choices(user, Right.UPLOAD)
         self.fields["project"] = forms.ModelChoiceField(
-            projects, label=_("Project"), initial=projects.first()
+            own_projects, label=_("Project"), initial=own_projects.first()
         )
 
     def clean(self) -> dict[str, Any]:
@@ -105,6 +106,7 @@ class UploadForm(forms.Form):
 def upload_new(request: HttpRequest) -> HttpResponse:
     """Read a file, show what would be stored, and store it when that is confirmed."""
     user = cast(User, request.user)
+    projects.default()  # a fresh instance has none yet, and the form would offer none
     form = UploadForm(user, request.POST or None, request.FILES or None)
     context: dict[str, Any] = {"form": form}
     if request.method != "POST" or not form.is_valid():

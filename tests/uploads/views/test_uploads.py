@@ -44,6 +44,11 @@ def confirmed(client, page):
     return client.post(reverse("upload-new"), fields | {"store": "1"}, follow=True)
 
 
+def test_a_fresh_instance_offers_its_project(admin_client):
+    page = admin_client.get(reverse("upload-new")).content.decode()
+    assert ">Default</option>" in page
+
+
 def test_a_file_is_shown_and_stored_when_that_is_confirmed(admin_client):
     page = sent(admin_client, sha="9f86d08188", branch="main")
 
