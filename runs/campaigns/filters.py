@@ -7,6 +7,7 @@ from django import forms
 from django.db.models import QuerySet
 from django.utils.translation import gettext_lazy as _
 
+from runs.cells.filters import VersionFilter
 from runs.cells.selectors import metrics
 from runs.models import (
     Campaign,
@@ -15,7 +16,7 @@ from runs.models import (
     Source,
 )
 from runs.models.campaigns import Origin
-from runs.shared.filters import Filters, NamedFilter, VersionFilter, keys_of
+from runs.shared.filters import Filters, NamedFilter, keys_of
 
 
 class MeasurementFilters(Filters):

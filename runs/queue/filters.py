@@ -6,6 +6,7 @@ import django_filters
 from django.db.models import QuerySet
 
 from runs.analysis.judged_runs import JUDGEMENTS
+from runs.cells.filters import VersionFilter
 from runs.models import (
     Campaign,
     Run,
@@ -13,7 +14,7 @@ from runs.models import (
 )
 from runs.models.campaigns import Origin
 from runs.queue.selectors import runs
-from runs.shared.filters import Filters, NamedFilter, VersionFilter
+from runs.shared.filters import Filters, NamedFilter
 
 
 class RunFilters(Filters):

@@ -10,21 +10,16 @@ from typing import Any
 import django_filters
 from django import forms
 from django.core.exceptions import ValidationError
-from django.core.validators import RegexValidator
 from django.db.models import Model, QuerySet
 from django.utils.translation import gettext_lazy as _
 
 from runs.access.selectors import projects
-from runs.cells.selectors import versions
 from runs.models import (
     Metric,
     Token,
 )
 from runs.shared import words
 
-IS_VERSION = RegexValidator(
-    r"^\d+(\.\d+){0,2}((devel|alpha|beta|rc)\d*)?$", _("Not a version, such as 16 or 16.14.")
-)
 # The newest are searched for the nearest.
 MOST_NAMES = 1000
 
@@ -76,23 +71,6 @@ class WordsFilter(django_filters.CharFilter):  # type: ignore[misc]
             widget=widget,
             max_length=words.LONGEST,
         )
-
-
-class VersionFilter(django_filters.CharFilter):  # type: ignore[misc]
-    """A version: "16.14" is that one, "16" and "9.6" are all of that major version."""
-
-    def __init__(self, path: str = "") -> None:
-        self._path = path
-        super().__init__(
-            label="Version: 16 for all of that major version, or 16.14.",
-            validators=[IS_VERSION],
-        )
-
-    def filter(self, qs: QuerySet[Any], value: str) -> QuerySet[Any]:
-        """Rows of the version asked for."""
-        if not value:
-            return qs
-        return qs.filter(versions.of_runs(value, path=self._path))
 
 
 class NamedFilter(django_filters.CharFilter):  # type: ignore[misc]

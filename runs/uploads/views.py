@@ -1,14 +1,10 @@
 """Uploads and imports by hand on a page; programs for other machines as downloads."""
 
-import hashlib
 from base64 import b64encode
 from collections.abc import Callable, Mapping
-from functools import cache
-from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from django import forms
-from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.models import User
 from django.core.validators import RegexValidator
@@ -24,7 +20,7 @@ from runs.access.selectors.permission_table import Right
 from runs.access.services import projects
 from runs.importers.row import Imported, ImportedRun, of_reading
 from runs.models import Project
-from runs.shared import pages
+from runs.shared import pages, programs
 from runs.shared import reading as foreign
 from runs.shared.errors import Fault, ServiceError
 from runs.tools.adapter import Reading
@@ -33,8 +29,6 @@ from runs.uploads.services import importing, version_level
 from runs.uploads.services.workload_levels import with_workload
 from runs.wording import put
 
-CLIENT = "benchlab-upload"
-COMMENT = "benchlab-comment"
 MOST_BYTES = 2_000_000
 # Of a peer's file, which the second step has as Base64.
 MOST_BYTES_OF_PEER = 1_900_000
@@ -219,25 +213,14 @@ def _store(
 @addresses.page("upload-client")
 def upload_client(_request: HttpRequest) -> HttpResponse:
     """The upload client from `script/`. Needs no login, since it contains no secret."""
-    return _program(CLIENT)
+    return _program(programs.UPLOAD)
 
 
 @addresses.page("comment-client")
 def comment_client(_request: HttpRequest) -> HttpResponse:
     """The program that says the verdict in a pull or merge request; needs no login either."""
-    return _program(COMMENT)
-
-
-@cache
-def upload_client_sha256() -> str:
-    """What `sha256sum` says of the client."""
-    return hashlib.sha256(_content(CLIENT)).hexdigest()
+    return _program(programs.COMMENT)
 
 
 def _program(name: str) -> HttpResponse:
-    return pages.file(_content(name), name, "text/x-python; charset=utf-8")
-
-
-@cache
-def _content(name: str) -> bytes:
-    return (Path(settings.BASE_DIR) / "script" / name).read_bytes()
+    return pages.file(programs.content(name), name, "text/x-python; charset=utf-8")

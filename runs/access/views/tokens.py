@@ -19,8 +19,7 @@ from runs.access.selectors.permission_table import Right
 from runs.access.services import projects as project_service
 from runs.access.services import tokens
 from runs.models import Project, Token
-from runs.shared import pages
-from runs.uploads import views
+from runs.shared import pages, programs
 
 DAYS = 365
 
@@ -92,7 +91,7 @@ def token_list(request: HttpRequest) -> HttpResponse:
     context = {
         "form": form,
         "made": new_token,
-        "client_sha256": views.upload_client_sha256(),
+        "client_sha256": programs.sha256(programs.UPLOAD),
         # What docs/ci.md says, with the address of this BenchLab.
         "step": str(render_to_string("access/tokens/step.txt", address)).strip(),
         "shell": str(render_to_string("access/tokens/shell.txt", address)).strip(),

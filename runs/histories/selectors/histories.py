@@ -26,7 +26,6 @@ from runs.servers.selectors.hardware import Difference, Profile, differences
 MOST_SERIES = 20
 # The newest commits of a series that are read at once, and of all series together.
 WINDOW, WINDOW_OF_ALL = 500, 1_000
-LONGEST_SKIP = 9  # digits
 # What an answer of 150 kB has room for.
 MOST_POINTS = 700
 
@@ -98,11 +97,6 @@ def histories(
         older=skip + number if window.has_older else None,
         newer=max(0, skip - number) if skip else None,
     )
-
-
-def skipped(text: str) -> int | None:
-    """How many commits or values an address leaves out; None if that is no number."""
-    return int(text) if text.isascii() and text.isdigit() and len(text) <= LONGEST_SKIP else None
 
 
 def _series(campaign: Campaign, levels: Sequence[tuple[str, str]]) -> dict[str, Mapping[str, Any]]:

@@ -32,6 +32,7 @@ from runs.histories.services import missing_uploads as watchdog
 from runs.models import Campaign, Change
 from runs.models.campaigns import Origin
 from runs.servers.selectors.hardware import shown
+from runs.shared import skipping
 from runs.shared.pages import Page, beside, run_addresses
 
 ARROW = "\N{RIGHTWARDS ARROW}"
@@ -291,7 +292,7 @@ def campaign_history(request: HttpRequest, slug: str) -> HttpResponse:
     campaign = get_object_or_404(_uploaded(request), slug=slug)
     texts = [text.partition("=") for text in request.GET.getlist("level")]
     levels = [(name, value) for name, equals, value in texts if equals]
-    skip = histories.skipped(request.GET.get("skip", "0")) or 0
+    skip = skipping.skipped(request.GET.get("skip", "0")) or 0
     context = shown_histories(campaign, request.GET.get("metric", ""), levels, skip)
     hours = campaign.expected_every.total_seconds() / 3600 if campaign.expected_every else None
     places = (context["found"].newer, context["found"].older)

@@ -27,9 +27,9 @@ from rest_framework.viewsets import ReadOnlyModelViewSet
 from runs.access import addresses
 from runs.access.api.authentication import reader, require_own
 from runs.access.selectors import projects
-from runs.histories.selectors import histories
 from runs.models import Token
 from runs.reports.csv_lines import csv_lines
+from runs.shared import skipping
 from runs.shared.api.errors import MEDIA_TYPE
 from runs.shared.api.pagination import KeysetPagination
 from runs.shared.api.parsing import QueryFault
@@ -318,7 +318,7 @@ def refuse(name: str, code: str, message: str) -> QueryFault:
 
 def skipped(request: Request, field: str) -> int:
     """The parameter `skip`, as a field of the answer before gave it."""
-    skip = histories.skipped(request.query_params.get("skip", "0"))
+    skip = skipping.skipped(request.query_params.get("skip", "0"))
     if skip is None:
         message = _("Give a whole number, taken from “%(field)s”.") % {"field": field}
         raise refuse("skip", "invalid", message)
