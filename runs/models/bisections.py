@@ -103,8 +103,8 @@ class Bisection(models.Model):
     `installation` (its key; None: to be built), `bindir`, and `commit`, empty where it is not
     known. `is_building`: the next step waits for builds. The loss lies behind the build `low` and
     not behind `high`, two places in that list. `asked` has what was compared (base, head, metrics,
-    effect); `draft` what is measured (scenario, levels, parameters, repeats, most_repeats,
-    configuration); `followed` the metric and levels that show the loss. `verdict` is that of base
+    effect); `draft` what is measured (`Draft.to_json`, without title and installations);
+    `followed` the metric and levels that show the loss. `verdict` is that of base
     and head, by the version `rules` of the rules; empty until the first step has ended. `is_found`
     says whether `high` by itself is slower than the build before it.
 

@@ -17,7 +17,7 @@ class ScheduleKind(models.TextChoices):
 class Schedule(models.Model):
     """A campaign to queue at certain times, or when a new installation is found on a server.
 
-    `draft` says what to queue, in the form of its service. `weekdays` are those of ISO
+    `draft` says what to queue (`Draft.to_json`). `weekdays` are those of ISO
     8601 (1 is Monday) in `time_zone`; `next_at` is the next time, null if the schedule waits for
     installations: then `seen_installations` has the folder and version of each known one.
     """
@@ -25,6 +25,8 @@ class Schedule(models.Model):
     Kind = ScheduleKind
 
     title = models.CharField(_("title"), max_length=200)
+    # Null is the default one. Its campaigns belong to it.
+    project = models.ForeignKey("Project", models.CASCADE, null=True, related_name="schedules")
     server = models.ForeignKey("Server", models.CASCADE, related_name="schedules")
     kind = models.CharField(max_length=12, choices=Kind, default=Kind.TIMES)
     draft = models.JSONField()

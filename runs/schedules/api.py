@@ -105,7 +105,6 @@ class ScheduleDoor(ReadOnlyDoor[Schedule]):
 
     queryset = Schedule.objects.all()
     listed = staticmethod(schedule_selectors.listed)
-    is_own = staticmethod(schedule_selectors.is_own)
     serializer_class = ScheduleSerializer
     filterset_class = None
 

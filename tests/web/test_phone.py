@@ -66,7 +66,8 @@ def rows(finished_campaign, ready_server):
     Schedule.objects.create(
         title="Nightly comparison of two versions",
         server=ready_server,
-        draft={"project": project.pk},
+        draft={},
+        project=project,
         weekdays=[1],
         next_at=timezone.now(),
     )

@@ -48,7 +48,7 @@ SUBJECTS: Mapping[str, tuple[type[Model], str]] = {
     "observation": (Observation, "project"),
     "project": (Project, "pk"),
     "run": (Run, "campaign__project"),
-    "schedule": (Schedule, "draft__project"),
+    "schedule": (Schedule, "project"),
     "webhook": (Webhook, "project"),
     "workload": (Workload, "project"),
 }
@@ -145,11 +145,7 @@ def project_of(row: Model) -> int | None:
     *steps, last_step = SUBJECTS[str(row._meta.model_name)][1].split("__")
     for step in steps:
         row = getattr(row, step)
-    project_key: int | None
-    if isinstance(row, dict):  # a draft
-        project_key = row.get(last_step)
-    else:
-        project_key = getattr(row, last_step if last_step == "pk" else f"{last_step}_id")
+    project_key: int | None = getattr(row, last_step if last_step == "pk" else f"{last_step}_id")
     return project_key or (INSTANCE if type(row) in projects.OF_INSTANCE else None)
 
 

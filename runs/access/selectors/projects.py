@@ -24,6 +24,7 @@ from runs.models import (
     Observation,
     Project,
     Run,
+    Schedule,
     Series,
     Token,
     Workload,
@@ -52,6 +53,7 @@ PATHS: dict[type[Model], str] = {
     Metric: "project",
     Observation: "project",
     Edition: "observation__project",
+    Schedule: "project",
     Workload: "project",
     WorkloadVersion: "workload__project",
 }

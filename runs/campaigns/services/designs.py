@@ -212,7 +212,7 @@ def resolve(draft: Draft) -> Design:
     that BenchLab cannot run.
     """
     scenario = registry.get(draft.scenario, draft.levels)
-    present = installed([*draft.servers, *draft.generators, *draft.cluster_servers])
+    present = installed(draft.machines)
     varied = _varied(draft, scenario)
     variants = tuple(islice(_variants(draft), MOST_VARIANTS))
     told_apart = campaign_builds.levels(draft.installations)

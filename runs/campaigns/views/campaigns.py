@@ -36,7 +36,6 @@ from runs.models import Campaign, Cell, Import, Server
 from runs.models.campaigns import Origin
 from runs.scenarios import arrangements, common_factors, registry
 from runs.scenarios.definition import ChoiceFactor, FurtherCluster, Scenario
-from runs.schedules.services import schedules
 from runs.shared import pages
 from runs.wording import gettext_noop
 
@@ -385,7 +384,7 @@ def _again(request: HttpRequest) -> Draft | None:
     if campaign is None:
         return None
     with pages.refusals(request):
-        return schedules.draft_of(campaign)
+        return Draft.of_campaign(campaign).installed_now()
     return None
 
 

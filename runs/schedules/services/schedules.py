@@ -15,13 +15,9 @@ from django.utils.translation import gettext as _
 
 from runs.access.services import audit
 from runs.campaigns.services import campaigns
-from runs.campaigns.services.drafts import RULES, Draft
-from runs.cells.selectors.series_cells import CONFIGURATION, SERVER, SIDE, VERSION
-from runs.execution.machine.treatment import Treatment
-from runs.models import Campaign, Configuration, Project, Schedule, ScheduleEvent, Server
-from runs.scenarios import registry
+from runs.campaigns.services.drafts import Draft
+from runs.models import Campaign, Schedule, ScheduleEvent, Server
 from runs.schedules.services import servers as schedule_servers
-from runs.servers.services import campaign_builds
 from runs.shared.errors import ServiceError
 
 EVERY_DAY = (1, 2, 3, 4, 5, 6, 7)
@@ -93,15 +89,6 @@ def pause_if_it_keeps_failing(schedule: Schedule) -> None:
 
 # The length of Campaign.title.
 LONGEST_TITLE = 200
-# The factors that belong neither to the scenario nor to the settings.
-NOT_SETTINGS = {
-    VERSION,
-    SERVER,
-    CONFIGURATION,
-    SIDE,
-    campaign_builds.BLOCK_SIZE,
-    campaign_builds.BUILD,
-}
 
 logger = logging.getLogger(__name__)
 
@@ -123,18 +110,19 @@ def create(
 
     A campaign that goes before others does so again only if whoever asks may decide that.
 
-    Raises ServiceError `not_executed` for results that BenchLab did not measure, and
-    `no_such_time` for a time of day, weekday or time zone that does not exist.
+    Raises ServiceError as `Draft.of_campaign`, and `no_such_time` for a time of day, weekday or
+    time zone that does not exist.
     """
-    design, server = design_of(campaign), _first_server(campaign)
+    draft = Draft.of_campaign(campaign)
     check(weekdays, hour, minute, time_zone)
     if not may_prioritise:
-        design["priority"] = min(design["priority"], 0)
+        draft = replace(draft, priority=min(draft.priority, 0))
     schedule = Schedule(
         title=title.strip() or campaign.title,
-        server=server,
+        project=campaign.project,
+        server=draft.server,
         kind=kind,
-        draft=design,
+        draft=draft.to_json(),
         weekdays=sorted(set(weekdays)),
         hour=hour,
         minute=minute,
@@ -173,7 +161,7 @@ def _described(schedule: Schedule) -> dict[str, Any]:
 
 
 def _record(action: str, schedule: Schedule, **changes: dict[str, Any]) -> None:
-    project = audit.of_project(schedule.draft.get("project"))
+    project = audit.of_project(schedule.project_id)
     audit.record(action, schedule, project=project, **changes)
 
 
@@ -212,68 +200,12 @@ def fire_due() -> None:
                 _give_up_this_time(schedule_id, error)
 
 
-def _first_server(campaign: Campaign) -> Server:
-    """The baseline of its servers. Raises ServiceError if BenchLab did not execute it."""
-    first_run = campaign.runs.filter(plan__isnull=False, server__isnull=False).first()
-    if first_run is None or first_run.server is None:
-        raise ServiceError(
-            "not_executed", _("Only a campaign that BenchLab executed can be queued again.")
-        )
-    baseline = Server.objects.filter(slug__in=campaign.factors.get(SERVER, ())[:1]).first()
-    return baseline or first_run.server
-
-
-def draft_of(campaign: Campaign) -> Draft:
-    """A campaign's design with what is installed now, for a person to change and queue.
-
-    Raises ServiceError as `create` does, and if a server or configuration was removed.
-    """
-    schedule = Schedule(server=_first_server(campaign), draft=design_of(campaign), time_zone="UTC")
-    return replace(_draft(schedule, ()), title=campaign.title)
-
-
-def design_of(campaign: Campaign) -> dict[str, Any]:
-    """What a schedule stores of a campaign."""
-    factors = campaign.factors
-    own_factors = {factor.name for factor in registry.get(campaign.scenario.slug, factors).factors}
-    measured = schedule_servers.measured(campaign)
-    first_server, *more_servers = schedule_servers.in_order(campaign, measured)
-    planned = campaign.runs.filter(plan__isnull=False).order_by("pk")
-    on_first = planned.filter(server=first_server) if more_servers else planned
-    plan = on_first.values_list("plan", flat=True).first() or {}
-    tools = planned.order_by().values_list("plan__client_version_num", flat=True).distinct()
-    return {
-        "title": campaign.title,
-        "project": campaign.project_id,
-        "scenario": campaign.scenario.slug,
-        "bindirs": measured.get(first_server, []),
-        "more_servers": [[server_id, measured[server_id]] for server_id in more_servers],
-        "levels": {
-            name: factor_levels for name, factor_levels in factors.items() if name in own_factors
-        },
-        "settings": {
-            name: factor_levels
-            for name, factor_levels in factors.items()
-            if name not in {*own_factors, *NOT_SETTINGS}
-        },
-        "parameters": campaign.parameters,
-        "treatment": campaign.treatment,
-        **{name: getattr(campaign, name) for name in (*RULES, "most_attempts", "most_repeats")},
-        "configuration": campaign.configuration.slug if campaign.configuration else None,
-        "configurations": factors.get(CONFIGURATION, []),
-        "is_a_a": SIDE in factors,
-        # If several servers each used their own newest pgbench, they do so again.
-        "client": plan.get("client_bindir") if len(tools) < 2 else None,
-        "generators": [generator["server_id"] for generator in plan.get("generators", ())],
-        "cluster_servers": [machine["server_id"] for machine in plan.get("machines", ())],
-    }
-
-
 @transaction.atomic
 def _fire_if_due(schedule_id: int, now: datetime) -> None:
     """Several missed times fire once, and so do two controls at the same time."""
     locked = Schedule.objects.select_for_update(skip_locked=True, of=("self",))
-    schedule = locked.select_related("server").filter(pk=schedule_id, enabled=True).first()
+    due = locked.select_related("server", "project").filter(pk=schedule_id, enabled=True)
+    schedule = due.first()
     if schedule is None:
         return
     if schedule.kind == Schedule.Kind.INSTALLATION:
@@ -327,7 +259,7 @@ def _fire(schedule: Schedule, new_installations: Sequence[Sequence[str]]) -> Non
             campaign = campaigns.create(
                 draft=_draft(schedule, new_installations),
                 by=schedule.created_by,
-                project=Project.objects.filter(pk=schedule.draft["project"]).first(),
+                project=schedule.project,
             )
     except ServiceError as error:
         code, message = error.code, f"{error.message} {error.remedy}".strip()
@@ -337,57 +269,11 @@ def _fire(schedule: Schedule, new_installations: Sequence[Sequence[str]]) -> Non
 
 
 def _draft(schedule: Schedule, new_installations: Sequence[Sequence[str]]) -> Draft:
-    stored = schedule.draft
+    """What is measured today. Raises ServiceError as `Draft.from_json`."""
+    draft = Draft.from_json(schedule.draft).installed_now()
     today = timezone.now().astimezone(ZoneInfo(schedule.time_zone)).strftime("%Y-%m-%d")
-    configurations = _configurations(schedule)
-    copied = (
-        "scenario",
-        "levels",
-        "parameters",
-        "repeats",
-        "priority",
-        "most_attempts",
-        "wanted_half_width",
-        "most_repeats",
-        "is_a_a",
-    )
-    return Draft(
-        title=_dated(stored["title"], today),
-        server=schedule.server,
-        installations=schedule_servers.installations(schedule, new_installations),
-        more_servers=schedule_servers.further(schedule),
-        configuration=next(iter(configurations), None),
-        more_configurations=configurations[1:],
-        settings=stored.get("settings", {}),
-        remeasures=stored.get("remeasures", 1),
-        leaves_out_doubtful=stored.get("leaves_out_doubtful", False),
-        treatment=Treatment.of(stored.get("treatment")),
-        # The same tool, so that the servers are compared; one that was removed cannot be used.
-        client=schedule.server.installations.filter(
-            removed_at=None, pgbench_version_num__isnull=False, bindir=stored.get("client")
-        ).first(),
-        generators=schedule_servers.generators(schedule),
-        cluster_servers=schedule_servers.of_clusters(schedule),
-        **{name: stored[name] for name in copied},
-    )
-
-
-def _configurations(schedule: Schedule) -> list[Configuration]:
-    """The configurations that it measures, the baseline first; None is the built-in one.
-
-    Raises ServiceError if one of several was removed.
-    """
-    stored = schedule.draft
-    slugs = stored.get("configurations") or [stored.get("configuration")]
-    configuration_of = {
-        configuration.slug: configuration
-        for configuration in Configuration.objects.filter(slug__in=slugs)
-    }
-    if len(slugs) > 1 and len(configuration_of) < len(slugs):
-        message = _("A configuration of this campaign is not there any more.")
-        remedy = _("Queue the campaign yourself, and make a new schedule from it.")
-        raise ServiceError("configuration_missing", message, remedy=remedy)
-    return [configuration_of[slug] for slug in slugs if slug in configuration_of]
+    installations = schedule_servers.installations(schedule, draft, new_installations)
+    return replace(draft, title=_dated(draft.title, today), installations=installations)
 
 
 def _dated(title: str, day: str) -> str:
@@ -402,11 +288,10 @@ def _is_at_hand(schedule: Schedule) -> bool:
     Also true for a problem that waiting does not solve: the firing then reports it.
     """
     try:
-        servers = [schedule.server, *schedule_servers.further(schedule)]
-        servers += schedule_servers.generators(schedule) + schedule_servers.of_clusters(schedule)
+        draft = Draft.from_json(schedule.draft)
     except ServiceError:
         return True
-    return all(server.state == Server.State.READY for server in servers)
+    return all(server.state == Server.State.READY for server in draft.machines)
 
 
 def _is_busy(schedule: Schedule) -> bool:

@@ -276,8 +276,7 @@ def _faults(design: Design | None) -> Iterator[Finding]:
     if design is None:
         return
     draft = design.draft
-    machines = (*draft.servers, *draft.generators, *draft.cluster_servers)
-    told_better = {"disk_too_small", *(server.problem_code for server in machines)}
+    told_better = {"disk_too_small", *(server.problem_code for server in draft.machines)}
     names = ", ".join(server.name for server in draft.servers)
     for problem in estimates.estimate(design).problems:
         if problem.code not in told_better:

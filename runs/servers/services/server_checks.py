@@ -18,7 +18,6 @@ from django.utils.translation import gettext as _
 
 from runs import celery_messages
 from runs.access.services import audit
-from runs.campaigns.services import drafts
 from runs.campaigns.services.designs import resolve
 from runs.campaigns.services.drafts import Draft
 from runs.execution.plan import WorkloadContent
@@ -88,9 +87,8 @@ def of_draft(*, draft: Draft, tries_scripts: bool = True) -> ServerCheck:
     Own scripts are only to be run for somebody who has asked for the preflight.
     """
     tries_scripts = tries_scripts and workloads.names_own(draft.levels)
-    machines = (*draft.servers, *draft.generators, *draft.cluster_servers)
-    once = list({server.pk: server for server in machines}.values())
-    body = {_TRIES_SCRIPTS: tries_scripts, **drafts.stored(draft)}
+    once = list({server.pk: server for server in draft.machines}.values())
+    body = {_TRIES_SCRIPTS: tries_scripts, **draft.to_json()}
     return _ask(Kind.CAMPAIGN, once, given=body)
 
 
@@ -257,7 +255,7 @@ def _fly(check: ServerCheck) -> dict[str, Any]:
 
 
 def _fly_campaign(check: ServerCheck) -> dict[str, Any]:
-    design = resolve(drafts.restored(check.given))
+    design = resolve(Draft.from_json(check.given))
     tries, prolong = check.given.get(_TRIES_SCRIPTS, False), partial(_prolong, check)
     return _described(preflight.of_design(design, tries_scripts=tries, before_trial=prolong))
 

@@ -67,19 +67,24 @@ def test_reading_needs_the_right_of_get(address, method, right):
 
 
 def test_an_address_without_a_rule_is_refused():
-    with pytest.raises(PermissionDenied, match="nowhere-at-all: no rule"):
+    with pytest.raises(PermissionDenied, match="nowhere-at-all: nobody said"):
         permissions.right_of("nowhere-at-all", "GET")
 
 
 def test_a_right_to_an_address_is_that_in_its_objects_project(public, private):
     campaign = factories.campaign("hidden", project=private, on=factories.server())
     run = campaign.runs.first()
-    drafts = [{}, {"project": private.pk}]
+    owners = [None, private]
     loose, own = (
         Schedule.objects.create(
-            title="s", server=run.server, draft=draft, weekdays=[1], next_at=campaign.created_at
+            title="s",
+            project=owner,
+            server=run.server,
+            draft={},
+            weekdays=[1],
+            next_at=campaign.created_at,
         )
-        for draft in drafts
+        for owner in owners
     )
     both = member(Role.OPERATOR, public)
     Membership.objects.create(user=both, project=private, role="maintainer")
@@ -121,8 +126,8 @@ def test_what_names_no_project_is_of_the_instance_or_of_the_default_one(public, 
         assert permissions.project_of(row) == project, row.slug
     assert permissions.project_of(annotation) == private.pk
     assert permissions.project_of(private) == private.pk
-    drafts = [Schedule(draft=draft) for draft in ({"project": private.pk}, {})]
-    assert [permissions.project_of(each) for each in drafts] == [private.pk, None]
+    schedules = [Schedule(project=owner) for owner in (private, None)]
+    assert [permissions.project_of(schedule) for schedule in schedules] == [private.pk, None]
 
 
 def test_a_token_and_a_reader_are_asked_for_the_right_alone(private, django_assert_num_queries):

@@ -78,7 +78,8 @@ def names(of):
         "schedule": Schedule.objects.create(
             title="Nightly",
             server=run.server,
-            draft={"project": of.project_id},
+            draft={},
+            project=of.project,
             weekdays=[1],
             next_at=timezone.now(),
         ),

@@ -454,12 +454,12 @@ def test_labels_say_what_differs_by_name(drafted):
 
 def test_a_schedule_repeats_configurations_and_settings(drafted):
     campaign = campaigns.create(draft=drafted(settings={"work_mem": ["4MB", "16MB"]}))
-    kept = schedules.design_of(campaign)
-    assert kept["configurations"] == ["small", "large"]
-    assert kept["settings"] == {"work_mem": ["4MB", "16MB"]}
-    assert kept["levels"] == {"clients": [1, 2]}
+    design = Draft.of_campaign(campaign)
+    assert [configuration.slug for configuration in design.configurations] == ["small", "large"]
+    assert design.settings == {"work_mem": ["4MB", "16MB"]}
+    assert design.levels == {"clients": [1, 2]}
     schedule = schedules.create(title="Again", campaign=campaign)
-    again = campaigns.create(draft=schedules._draft(schedule, ()))
+    again = campaigns.create(draft=Draft.from_json(schedule.draft))
     assert again.factors == campaign.factors
 
 
@@ -512,4 +512,4 @@ def test_cores_and_arrangements_are_factors_of_a_scenario_that_has_neither(draft
     assert made["single", 1].cluster_key
     assert not made["mixed", 1].cluster_key
     assert words.factor_titles(campaign)["arrangement"] == "Arrangement"
-    assert schedules.design_of(campaign)["levels"] == levels
+    assert Draft.of_campaign(campaign).levels == levels

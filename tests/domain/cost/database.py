@@ -404,7 +404,8 @@ def _make_few(project: Any) -> None:
         Schedule.objects.create(
             title=f"Nightly {number}",
             server=_server(),
-            draft={"project": project.pk},
+            draft={},
+            project=project,
             weekdays=[1],
             next_at=at,
         )

@@ -1,12 +1,24 @@
 """Schedules: when they fire, what they queue, and what they skip."""
 
 from datetime import UTC, datetime, timedelta
+from importlib import import_module
 
 import pytest
+from django.apps import apps
 from django.utils import timezone
 
 from runs.campaigns.services import campaigns
-from runs.models import Campaign, Lease, Project, Schedule, ScheduleEvent, Server
+from runs.campaigns.services.drafts import Draft
+from runs.models import (
+    Campaign,
+    Configuration,
+    Installation,
+    Lease,
+    Project,
+    Schedule,
+    ScheduleEvent,
+    Server,
+)
 from runs.queue.services import supervision
 from runs.schedules.services import schedules
 from runs.shared.errors import ServiceError
@@ -329,3 +341,96 @@ def test_an_edited_schedule_has_other_times_and_misses_nothing(nightly):
     with pytest.raises(ServiceError) as refused:
         schedules.edit(schedule=edited, time_zone="Mars/Olympus")
     assert refused.value.code == "no_such_time"
+
+
+def of_an_older_release(schedule):
+    """Its design as releases before 0.3 stored it: folders and slugs, and the project within."""
+    new = schedule.draft
+    installations = Installation.objects.in_bulk(new["installations"])
+    configurations = [new["configuration"], *new["more_configurations"]]
+    slug_of = dict(Configuration.objects.values_list("pk", "slug"))
+    names = ("title", "scenario", "levels", "parameters", "settings", "repeats", "remeasures")
+    more_names = ("priority", "most_attempts", "most_repeats", "is_a_a")
+    old = {name: new[name] for name in (*names, *more_names)}
+    return old | {
+        "project": schedule.project_id,
+        "wanted_half_width": new["wanted_half_width"],
+        "bindirs": [
+            installation.bindir
+            for installation in installations.values()
+            if installation.server_id == schedule.server_id
+        ],
+        "more_servers": [
+            [
+                server,
+                [
+                    installation.bindir
+                    for installation in installations.values()
+                    if installation.server_id == server
+                ],
+            ]
+            for server in new["more_servers"]
+        ],
+        "configuration": slug_of.get(configurations[0]),
+        "configurations": [slug_of.get(key, "") for key in configurations],
+        "client": installations[new["client"]].bindir if new["client"] else None,
+        "generators": new["generators"],
+        "cluster_servers": new["cluster_servers"],
+    }
+
+
+def test_the_schedules_of_older_releases_are_rewritten(server, nightly):
+    migration = import_module("runs.migrations.0083_schedules_of_projects")
+    second = factories.server("second")
+    factories.installation(second, "18.4", has_psql=True, pgbench_version_num=180004)
+    small, large = (factories.configuration(slug) for slug in ("small", "large"))
+    draft = factories.draft(
+        server,
+        title="all",
+        installations=list(Installation.objects.all()),
+        more_servers=[second],
+        configuration=small,
+        more_configurations=[large],
+        settings={"work_mem": ["4MB", "16MB"]},
+    )
+    project = Project.objects.create(slug="secret", name="Secret", is_public=False)
+    campaign = campaigns.create(draft=draft, project=project)
+    both = schedules.create(title="both", campaign=campaign)
+    today = {schedule.pk: schedule.draft for schedule in (nightly, both)}
+    for schedule in (nightly, both):
+        old = of_an_older_release(schedule)
+        Schedule.objects.filter(pk=schedule.pk).update(draft=old, project=None)
+
+    for _twice in range(2):
+        migration.rewrite(apps, None)
+
+    for schedule in (nightly, both):
+        rewritten = Schedule.objects.get(pk=schedule.pk)
+        assert Draft.from_json(rewritten.draft) == Draft.from_json(today[schedule.pk])
+        assert rewritten.project == schedule.project
+    assert both.project == project
+    come(both, minutes=1)
+    schedules.fire_due()
+    event = both.events.get()
+    assert event.code == "queued", event.message
+    assert event.campaign.factors == campaign.factors
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        ("server", "server_missing"),
+        ("more_servers", "server_missing"),
+        ("generators", "generator_missing"),
+        ("cluster_servers", "cluster_server_missing"),
+        ("configuration", "configuration_missing"),
+        ("more_configurations", "configuration_missing"),
+    ],
+)
+def test_a_design_whose_machine_or_configuration_was_removed_is_not_queued(nightly, name, code):
+    gone = 10**9
+    nightly.draft[name] = [gone] if isinstance(nightly.draft[name], list) else gone
+    nightly.save()
+    come(nightly, minutes=1)
+    schedules.fire_due()
+    assert codes() == [code]

@@ -1,5 +1,6 @@
 """Checks of servers: asked for by a request, made by a worker, one at a time for a server."""
 
+import json
 import socket
 import time
 
@@ -9,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone, translation
 
 from runs.access.services import audit
-from runs.campaigns.services import drafts
+from runs.campaigns.services.drafts import Draft
 from runs.execution.errors import HostUnreachable
 from runs.execution.plan import WorkloadContent
 from runs.models import CheckedServer, Server, ServerCheck
@@ -294,7 +295,13 @@ def test_a_draft_comes_back_as_it_was(server):
         wanted_half_width=0.02,
         most_repeats=9,
     )
-    assert drafts.restored(drafts.stored(draft)) == draft
+    stored = json.loads(json.dumps(draft.to_json()))
+    assert Draft.from_json(stored) == draft
+    # A check that waited during an update has the servers and configurations in lists.
+    stored["servers"] = [stored.pop("server"), *stored.pop("more_servers")]
+    more_configurations = stored.pop("more_configurations")
+    stored["configurations"] = [stored.pop("configuration"), *more_configurations]
+    assert Draft.from_json(stored) == draft
 
 
 @pytest.mark.django_db(transaction=True)
