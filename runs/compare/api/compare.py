@@ -17,6 +17,7 @@ from runs.analysis.inference import DEFAULT_EFFECT
 from runs.bisections.selectors import bisections
 from runs.compare.api import schema as compare_schema
 from runs.compare.api.markdown import markdown, settled
+from runs.compare.selectors import answers
 from runs.compare.selectors.address import head_and_base as sides
 from runs.compare.selectors.address.head_and_base import BadSide, NoBaseline, Side
 from runs.compare.selectors.address.state import CONDITIONS
@@ -24,7 +25,7 @@ from runs.compare.selectors.describe.verdict_words import HEADLINES
 from runs.compare.selectors.judge import baselines
 from runs.compare.selectors.judge.gate import Criteria, SideVerdict
 from runs.compare.selectors.judge.gate_answers import EarlierAnswer
-from runs.compare.services import compare as answers
+from runs.compare.services import compare as gate_services
 from runs.models import Metric, Token
 from runs.shared import caching
 from runs.shared.api import doors
@@ -157,10 +158,10 @@ def _earlier_answers(
 ) -> list[EarlierAnswer]:
     """What was told before and otherwise; what a CI job is told now is kept."""
     is_job = isinstance(request.auth, Token) and Token.Scope.UPLOAD in request.auth.scopes
-    return answers.answered(side_verdict, criteria, is_job=is_job)
+    return gate_services.answered(side_verdict, criteria, is_job=is_job)
 
 
 def _body(base: Side, head: Side, criteria: Criteria, request: Request) -> dict[str, Any]:
     side_verdict = baselines.compared(base, head, criteria)
-    context = {"request": request, "told_before": _earlier_answers(side_verdict, criteria, request)}
-    return compare_schema.ComparisonSerializer(side_verdict, context=context).data
+    answer = answers.of_sides(side_verdict, _earlier_answers(side_verdict, criteria, request))
+    return compare_schema.ComparisonSerializer(answer, context={"request": request}).data

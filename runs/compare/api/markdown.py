@@ -1,35 +1,26 @@
 """A verdict as Markdown: what a CI job posts to a pull request."""
 
 from collections.abc import Callable, Sequence
-from typing import cast
 from urllib.parse import urlencode
 
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
-from runs.analysis.inference import RULES
-from runs.analysis.inference.verdicts import PRECEDENCE, Direction
 from runs.bisections.selectors import bisections
 from runs.bisections.selectors.bisections import Measured
 from runs.cells.selectors.series_cells import level_text
+from runs.compare.selectors import answers
 from runs.compare.selectors.address.head_and_base import Side
-from runs.compare.selectors.describe import summary
-from runs.compare.selectors.describe.verdict_words import (
-    HEADLINES,
-    missing,
-    sentence,
-    sized,
-    verdict_word,
-)
+from runs.compare.selectors.answers import AnswerRow, ComparisonAnswer, Figure
+from runs.compare.selectors.describe.verdict_words import sized
 from runs.compare.selectors.judge import gate
-from runs.compare.selectors.judge.gate import SideVerdict, VerdictRow
+from runs.compare.selectors.judge.gate import SideVerdict
 from runs.compare.selectors.judge.gate_answers import EarlierAnswer
 from runs.histories.selectors import causes
 from runs.models import Bisection, BisectionStep, Build
 from runs.reports.markdown import defused
 from runs.reports.tables import Table, as_markdown, shown
-from runs.shared.formats import as_read
 
 SIGNS = {"slower": "🔴", "faster": "🟢", "same": "⚪", "different": "🔵"}
 UNDECIDED = "🟡"
@@ -49,19 +40,20 @@ def markdown(
     `address` makes a path absolute; `earlier` are answers that were others. Rows that prove
     something come first.
     """
-    rows = sorted(side_verdict.rows, key=lambda row: PRECEDENCE.index(row.comparison.verdict))
+    answer = answers.of_sides(side_verdict, earlier)
+    rows = answer.by_verdict
     paragraphs = [
-        f"### {_sign(side_verdict.overall)} {HEADLINES[side_verdict.overall]}",
-        *_sentences(side_verdict),
-        *_in_one_job(side_verdict),
+        f"### {_sign(answer.verdict)} {answer.headline}",
+        *(f"**{_plain(sentence)}**" for sentence in answer.sentences),
+        *_in_one_job(side_verdict, answer),
         _sides(side_verdict, address),
-        *(_plain(earlier_answer.text) for earlier_answer in earlier),
+        *(_plain(earlier_answer.text) for earlier_answer in answer.earlier),
     ]
     paragraphs += [
         _("On average over all rows, %(metric)s: **%(size)s**")
-        % {"metric": _plain(metric.name), "size": sized(average)}
-        for metric, average in side_verdict.together.items()
-        if any(row.is_asked for row in rows if row.metric == metric)
+        % {"metric": _plain(whole.metric.name), "size": whole.result.sized}
+        for whole in answer.wholes
+        if any(row.is_asked for row in rows if row.metric == whole.metric)
     ]
     if rows:
         paragraphs.append(
@@ -72,15 +64,9 @@ def markdown(
         paragraphs.append(_("%(number)d more rows are in the JSON of this comparison.") % values)
     if lines := _trails(side_verdict, address):
         paragraphs.append("\n".join(lines))
-    rule = _(
-        "Head against base by one model of all runs; the intervals hold together in 95 of 100 "
-        "tables. The same: within %(effect)s %%. Undecided: more runs are needed."
-    )
-    rules = max((row.comparison.rules for row in rows), default=RULES)
-    version = _("Rules: version %(version)d.") % {"version": rules}
-    if (row := side_verdict.error_row) is not None:
-        version = f"{row.text} {version}"
-    paragraphs.append(f"<sub>{rule % {'effect': f'{side_verdict.effect:g}'}} {version}</sub>")
+    notes = [answer.family, *(row.text for row in answer.evidence)]
+    notes.append(_("Rules: version %(version)d.") % {"version": answer.rules})
+    paragraphs.append(f"<sub>{' '.join(notes)}</sub>")
     return "\n\n".join(paragraphs) + "\n"
 
 
@@ -154,29 +140,12 @@ def _page(step: BisectionStep, address: Address) -> str:
     return _in_link(address(reverse("campaign-detail", args=[step.campaign.slug])))
 
 
-def _sentences(side_verdict: SideVerdict) -> list[str]:
-    """What pages say of the same rows: a sentence for each metric that decides."""
-    sentences = []
-    for metric in dict.fromkeys(
-        row.metric for row in side_verdict.rows if row.is_asked and row.counts
-    ):
-        rows = [row.comparison for row in side_verdict.rows if row.metric == metric and row.counts]
-        text = summary.summary(
-            side_verdict.head.label,
-            side_verdict.base.label,
-            rows,
-            together=side_verdict.together.get(metric),
-            direction=cast(Direction, metric.direction),
-        )
-        sentences.append(f"**{_plain(text)}**")
-    return sentences
-
-
-def _in_one_job(side_verdict: SideVerdict) -> list[str]:
+def _in_one_job(side_verdict: SideVerdict, answer: ComparisonAnswer) -> list[str]:
     """What tells the runner from the commit, where a loss was seen between jobs."""
-    rows = [row.comparison for row in side_verdict.rows if row.counts]
+    inferences = [row.result.inference for row in answer.rows if row.counts]
     if not any(
-        inference.verdict == "slower" and inference.error_table == "jobs" for inference in rows
+        inference.verdict == "slower" and inference.error_table == "jobs"
+        for inference in inferences
     ):
         return []
     base = side_verdict.base.revision.ref if side_verdict.base.revision else ""
@@ -201,7 +170,7 @@ def _trails(side_verdict: SideVerdict, address: Address) -> list[str]:
         query = [("metric", row.metric.name)]
         query += [("level", f"{name}={level_text(level)}") for name, level in row.levels.items()]
         link = f"[{_('history')}]({_in_link(address(f'{page}?{urlencode(query)}'))})"
-        levels = _levels(row)
+        levels = answers.condition_of(row.levels)
         name = _plain(f"{row.metric.name}, {levels}" if levels else row.metric.name)
         lines.append(f"- {name}: {sparkline(trail.values, side_verdict.effect / 100)} {link}")
     return lines
@@ -217,7 +186,7 @@ def sparkline(values: Sequence[float], effect: float) -> str:
     return "".join(BARS[round((value - middle + half) / (2 * half) * 7)] for value in values)
 
 
-def _table(rows: list[VerdictRow], address: Address) -> Table:
+def _table(rows: Sequence[AnswerRow], address: Address) -> Table:
     heads = (_("Verdict"), _("Metric"), _("Condition"), _("Base"), _("Head"), _("Ratio"))
     return Table(
         (*heads, _("Interval"), pgettext("effect", "Size")),
@@ -225,50 +194,37 @@ def _table(rows: list[VerdictRow], address: Address) -> Table:
     )
 
 
-def _line(row: VerdictRow, address: Address) -> tuple[str, ...]:
-    inference = row.comparison
+def _line(row: AnswerRow, address: Address) -> tuple[str, ...]:
     unit = f" ({_in_cell(row.metric.unit)})" if row.metric.unit else ""
-    interval = (
-        f"{inference.low:.3f} – {inference.high:.3f}" if inference.low and inference.high else "–"
-    )
     return (
         _verdict(row),
         f"{_in_cell(row.metric.name)}{unit}",
-        _in_cell(_levels(row)) or "–",
-        _value(row, "base", address),
-        _value(row, "head", address),
-        f"{inference.ratio:.3f}" if inference.ratio else "–",
-        interval,
-        sized(inference) or "–",
+        _in_cell(row.condition) or "–",
+        _value(row.base, address),
+        _value(row.head, address),
+        row.result.ratio,
+        row.result.interval,
+        row.result.sized or "–",
     )
 
 
-def _levels(row: VerdictRow) -> str:
-    levels = row.levels.items()
-    return ", ".join(f"{name} {level_text(as_read(level))}" for name, level in levels)
-
-
-def _verdict(row: VerdictRow) -> str:
-    inference = row.comparison
+def _verdict(row: AnswerRow) -> str:
     if not row.counts:
         is_new = _("new")
         return f"{SIGNS['different']} {is_new}"
-    word = f"{_sign(inference.verdict)} {verdict_word(inference)}"
-    why = sentence(inference.reasons) or missing(inference)
-    return f"{word}: {why}" if why else word
+    word = f"{_sign(row.result.verdict)} {row.result.word}"
+    return f"{word}: {row.result.why}" if row.result.why else word
 
 
-def _value(row: VerdictRow, side: str, address: Address) -> str:
-    """What the model says of a side, so that both give the ratio; else the median."""
-    summary, runs = getattr(row, side), getattr(row, f"{side}_runs")
-    if summary is None:
+def _value(figure: Figure, address: Address) -> str:
+    """The value of a side and how often it was measured, with a link to its first run."""
+    if figure.summary is None:
         return "–"
-    value = getattr(row.comparison, f"{side}_value")
-    n = "unknown" if summary.n is None else summary.n
-    text = f"{shown(summary.median if value is None else value)} (n {n})"
-    if runs.first is None:
+    n = "unknown" if figure.summary.n is None else figure.summary.n
+    text = f"{shown(figure.value)} (n {n})"
+    if figure.runs.first is None:
         return text
-    return f"[{text}]({address(reverse('run-detail', args=[runs.first]))})"
+    return f"[{text}]({address(reverse('run-detail', args=[figure.runs.first]))})"
 
 
 def _link(side: Side, address: Address) -> str:

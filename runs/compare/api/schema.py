@@ -8,12 +8,10 @@ from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schem
 from rest_framework import serializers
 
 from runs.analysis.inference import VERDICTS
-from runs.analysis.summary import Summary
 from runs.compare.selectors.address.head_and_base import Side
-from runs.compare.selectors.describe.verdict_words import HEADLINES, REASONS, TABLES, ErrorRow, size
-from runs.compare.selectors.judge.gate import SideVerdict, VerdictRow
+from runs.compare.selectors.answers import AnswerRow, ComparisonAnswer, Figure
+from runs.compare.selectors.describe.verdict_words import REASONS, TABLES, ErrorRow
 from runs.compare.selectors.judge.gate_answers import BECAUSE
-from runs.compare.selectors.load.stored_cells import CellRuns
 from runs.histories.api.changes import ChangeRevisionSerializer
 from runs.models import Metric
 from runs.shared.api.examples import EXAMPLES
@@ -58,12 +56,12 @@ class SideSummarySerializer(Shape):
     judged = JudgedSerializer()
 
 
-def _summary(summary: Summary | None, runs: CellRuns) -> dict[str, Any] | None:
-    if summary is None:
+def _summary(figure: Figure) -> dict[str, Any] | None:
+    if figure.summary is None:
         return None
-    judged = runs.judged
-    figures = {name: getattr(summary, name) for name in FIGURES}
-    runs_and_doubts = {"run": runs.first, "doubtful": judged.doubtful + judged.invalid}
+    judged = figure.runs.judged
+    figures = {name: getattr(figure.summary, name) for name in FIGURES}
+    runs_and_doubts = {"run": figure.runs.first, "doubtful": judged.doubtful + judged.invalid}
     return {**figures, **runs_and_doubts, "judged": judged.counts}
 
 
@@ -90,32 +88,34 @@ class VerdictRowSerializer(Shape):
     direction = serializers.ChoiceField(source="metric.direction", choices=Metric.Direction.choices)
     base = serializers.SerializerMethodField()
     head = serializers.SerializerMethodField()
-    base_value = serializers.FloatField(source="comparison.base_value", allow_null=True)
-    head_value = serializers.FloatField(source="comparison.head_value", allow_null=True)
-    ratio = serializers.FloatField(source="comparison.ratio", allow_null=True)
-    low = serializers.FloatField(source="comparison.low", allow_null=True)
-    high = serializers.FloatField(source="comparison.high", allow_null=True)
-    p_value = serializers.FloatField(source="comparison.p_value", allow_null=True)
-    adjusted_p_value = serializers.FloatField(source="comparison.adjusted_p_value", allow_null=True)
-    verdict = serializers.ChoiceField(source="comparison.verdict", choices=VERDICTS)
-    size = computed(serializers.CharField, lambda row: size(row.comparison), SIZE)
-    more_rounds = serializers.IntegerField(source="comparison.more_rounds", allow_null=True)
-    rules = serializers.IntegerField(
-        source="comparison.rules", help_text="The version of the rules of judging."
+    base_value = serializers.FloatField(source="result.inference.base_value", allow_null=True)
+    head_value = serializers.FloatField(source="result.inference.head_value", allow_null=True)
+    ratio = serializers.FloatField(source="result.inference.ratio", allow_null=True)
+    low = serializers.FloatField(source="result.inference.low", allow_null=True)
+    high = serializers.FloatField(source="result.inference.high", allow_null=True)
+    p_value = serializers.FloatField(source="result.inference.p_value", allow_null=True)
+    adjusted_p_value = serializers.FloatField(
+        source="result.inference.adjusted_p_value", allow_null=True
     )
-    reasons = ReasonSerializer(source="comparison.reasons", many=True)
-    despite = ReasonSerializer(source="comparison.despite", many=True)
+    verdict = serializers.ChoiceField(source="result.inference.verdict", choices=VERDICTS)
+    size = computed(serializers.CharField, lambda row: row.result.size, SIZE)
+    more_rounds = serializers.IntegerField(source="result.inference.more_rounds", allow_null=True)
+    rules = serializers.IntegerField(
+        source="result.inference.rules", help_text="The version of the rules of judging."
+    )
+    reasons = ReasonSerializer(source="result.inference.reasons", many=True)
+    despite = ReasonSerializer(source="result.inference.despite", many=True)
     counts = serializers.BooleanField()
 
     @extend_schema_field(SideSummarySerializer(allow_null=True))
-    def get_base(self, row: VerdictRow) -> Any:
+    def get_base(self, row: AnswerRow) -> Any:
         """Null where the base has none."""
-        return _summary(row.base, row.base_runs)
+        return _summary(row.base)
 
     @extend_schema_field(SideSummarySerializer(allow_null=True))
-    def get_head(self, row: VerdictRow) -> Any:
+    def get_head(self, row: AnswerRow) -> Any:
         """Null where the head has none."""
-        return _summary(row.head, row.head_runs)
+        return _summary(row.head)
 
 
 class AverageSerializer(Shape):
@@ -151,15 +151,13 @@ class ToldSerializer(Shape):
 class ComparisonSerializer(Shape):
     """The table, and what it says as a whole."""
 
-    overall = serializers.ChoiceField(choices=[*VERDICTS, "baseline_made"])
+    overall = serializers.ChoiceField(source="verdict", choices=[*VERDICTS, "baseline_made"])
     exit_code = serializers.IntegerField(
         help_text="0 no regression, 1 slower, 2 undecided, 3 not comparable.",
         min_value=0,
         max_value=3,
     )
-    message = computed(
-        serializers.CharField, lambda side_verdict: str(HEADLINES[side_verdict.overall])
-    )
+    message = computed(serializers.CharField, lambda answer: answer.headline)
     effect = serializers.FloatField(help_text="The minimum effect in percent.")
     base = SideSerializer(
         allow_null=True, help_text="null where the head is the first: overall is baseline_made."
@@ -171,18 +169,22 @@ class ComparisonSerializer(Shape):
     told_before = serializers.SerializerMethodField()
 
     @extend_schema_field(AverageSerializer(many=True))
-    def get_together(self, side_verdict: SideVerdict) -> Any:
+    def get_together(self, answer: ComparisonAnswer) -> Any:
         """By metric."""
         averages = [
-            {**vars(average), "metric": metric.name, "size": size(average)}
-            for metric, average in side_verdict.together.items()
+            {
+                **vars(whole.result.inference),
+                "metric": whole.metric.name,
+                "size": whole.result.size,
+            }
+            for whole in answer.wholes
         ]
         return AverageSerializer(averages, many=True).data
 
     @extend_schema_field(ToldSerializer(many=True))
-    def get_told_before(self, _found: SideVerdict) -> Any:
-        """As the door knows it."""
-        return ToldSerializer(self.context["told_before"], many=True).data
+    def get_told_before(self, answer: ComparisonAnswer) -> Any:
+        """What CI jobs were told otherwise."""
+        return ToldSerializer(answer.earlier, many=True).data
 
 
 SIDE = (

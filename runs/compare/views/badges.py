@@ -10,9 +10,7 @@ from django.views.decorators.http import conditional_page
 
 from runs.access import addresses
 from runs.access.selectors import projects
-from runs.compare.selectors.describe.verdict_words import VERDICTS, size_of_all, verdict_word
-from runs.histories.selectors import histories
-from runs.histories.selectors.histories import Badge
+from runs.compare.selectors import answers
 from runs.models import Campaign
 
 SECONDS = 300
@@ -29,13 +27,13 @@ def campaign_badge(request: HttpRequest, slug: str) -> HttpResponse:
     """The verdict of the newest revision against the one before, or against `base`."""
     campaigns = projects.visible(Campaign.objects.select_related("project"), to=request.user)
     campaign = get_object_or_404(campaigns, slug=slug)
-    badge = histories.badge(
+    answer = answers.of_newest(
         campaign,
         base=request.GET.get("base", ""),
         metric=request.GET.get("metric", ""),
         reader=request.user,
     )
-    text = _words(badge)
+    text = answer.short if answer else _("no revisions")
     left_width, right = _width(LABEL), _width(text)
     context = {
         "label": LABEL,
@@ -44,31 +42,13 @@ def campaign_badge(request: HttpRequest, slug: str) -> HttpResponse:
         "width": left_width + right,
         "label_at": left_width / 2,
         "text_at": left_width + right / 2,
-        "colour": COLOURS.get(badge.verdict or "", UNDECIDED),
+        "colour": COLOURS.get(answer.verdict if answer else "", UNDECIDED),
     }
     page = render(request, "compare/badge.svg", context, content_type="image/svg+xml")
     # What a member sees, such as the verdict against a private base, is not for everybody's cache.
     who = "private" if request.user.is_authenticated else "public"
     patch_cache_control(page, max_age=SECONDS, **{who: True})
     return page
-
-
-def _words(badge: Badge) -> str:
-    if badge.verdict is None:
-        return _("no revisions")
-    if not badge.inferences:
-        return str(VERDICTS[badge.verdict])
-    first_inference = badge.inferences[0]
-    if not first_inference.is_proven:
-        return verdict_word(first_inference)
-    word = size_of_all(badge.inferences) or verdict_word(first_inference)
-    if badge.number == 1:
-        return word
-    return _("%(size)s, %(number)d of %(total)d") % {
-        "size": word,
-        "number": len(badge.inferences),
-        "total": badge.number,
-    }
 
 
 def _width(text: str) -> float:

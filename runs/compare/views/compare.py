@@ -22,14 +22,15 @@ from runs.cells.selectors import provenance, series_cells
 from runs.cells.selectors.level_names import Factors
 from runs.cells.selectors.metrics import metric_title
 from runs.cells.selectors.series_cells import SeriesKey
+from runs.compare.selectors import answers
 from runs.compare.selectors.address import candidates
 from runs.compare.selectors.address import state as compare_state
 from runs.compare.selectors.address.candidates import Candidate, CandidateFilters
 from runs.compare.selectors.address.state import CompareState
+from runs.compare.selectors.answers import AnswerRow
 from runs.compare.selectors.describe import series_labels
 from runs.compare.selectors.describe.series_labels import spoken_level
-from runs.compare.selectors.describe.verdict_words import missing, sentence, size, verdict_word
-from runs.compare.selectors.judge.cells import ComparedCells, MetricRow, Side, compared_cells
+from runs.compare.selectors.judge.cells import ComparedCells, Side, compared_cells
 from runs.compare.selectors.judge.comparisons import compared
 from runs.compare.services import compare as comparisons
 from runs.compare.views import page as compare_page
@@ -38,7 +39,7 @@ from runs.compare.views import words as compare_words
 from runs.models import Campaign, Cell, SavedComparison
 from runs.models.campaigns import Origin
 from runs.shared import caching, pages, words
-from runs.shared.formats import estimate, ratio, tone
+from runs.shared.formats import estimate
 from runs.shared.pages import or_404
 from runs.templatetags.components import without_indents
 
@@ -111,36 +112,29 @@ def examples(reader: Reader) -> list[dict[str, Any]]:
     ]
 
 
-def cells_shown(compared_cells_found: ComparedCells, state: CompareState) -> dict[str, Any]:
+def cells_shown(cells: ComparedCells, state: CompareState) -> dict[str, Any]:
     """Both cells, their metrics with verdicts, their runs, and in what they differ."""
-    reasons = dict.fromkeys(
-        code for row in compared_cells_found.rows for code in row.comparison.reasons
-    )
-    despite = dict.fromkeys(
-        code for row in compared_cells_found.rows for code in row.comparison.despite
-    )
+    answer = answers.of_cells(cells, state.effect)
+    reasons = {code for row in answer.rows for code in row.result.inference.reasons}
     return {
-        "found": compared_cells_found,
-        "printed": {"a": _printed(compared_cells_found.a), "b": _printed(compared_cells_found.b)},
-        "lines": [_line(row) for row in compared_cells_found.rows],
+        "found": cells,
+        "printed": {"a": _printed(cells.a), "b": _printed(cells.b)},
+        "lines": [_line(row) for row in answer.rows],
         "differences": [
             (
                 compare_words.KINDS[difference.kind],
                 series_labels.fact(difference.kind, difference.name),
                 [series_labels.fact_value(difference.name, value) for value in difference.values],
             )
-            for difference in compared_cells_found.differences
+            for difference in cells.differences
         ],
-        "despite": sentence(despite),
+        "despite": answer.despite,
         "overrides": [
-            (
-                str(label),
-                _address(compared_cells_found, replace(state, ignore=(*state.ignore, name))),
-            )
+            (str(label), _address(cells, replace(state, ignore=(*state.ignore, name))))
             for name, label in compare_words.OVERRIDES.items()
             if f"{name}_differs" in reasons
         ],
-        "swapped": _address(compared_cells_found, state, swapped=True),
+        "swapped": _address(cells, state, swapped=True),
     }
 
 
@@ -149,29 +143,24 @@ def _printed(side: Side) -> list[tuple[str, str, list[str]]]:
     return provenance.of_cell(side.cell.pk) if is_published else []
 
 
-def _address(
-    compared_cells_found: ComparedCells, state: CompareState, *, swapped: bool = False
-) -> str:
-    a, b = compared_cells_found.a.cell.pk, compared_cells_found.b.cell.pk
+def _address(cells: ComparedCells, state: CompareState, *, swapped: bool = False) -> str:
+    a, b = cells.a.cell.pk, cells.b.cell.pk
     pair = f"a={b}&b={a}" if swapped else f"a={a}&b={b}"
     more_query = replace(state, series=()).query
     return f"{reverse('compare-cells')}?{pair}{'&' if more_query else ''}{more_query}"
 
 
-def _line(row: MetricRow) -> dict[str, Any]:
-    comparison = row.comparison
+def _line(row: AnswerRow) -> dict[str, Any]:
     return {
         "title": metric_title(row.metric),
-        "a": estimate(row.a.median if comparison.base_value is None else comparison.base_value),
-        "b": estimate(row.b.median if comparison.head_value is None else comparison.head_value),
-        "ratio": ratio(comparison.ratio),
-        "size": size(comparison),
-        "interval": f"{comparison.low:.3f} – {comparison.high:.3f}"
-        if comparison.low and comparison.high
-        else "–",
-        "tone": tone(comparison.verdict),
-        "verdict": verdict_word(comparison),
-        "notes": sentence(comparison.reasons) or missing(comparison),
+        "a": estimate(row.base.value),
+        "b": estimate(row.head.value),
+        "ratio": row.result.ratio,
+        "size": row.result.size,
+        "interval": row.result.interval,
+        "tone": row.result.tone,
+        "verdict": row.result.word,
+        "notes": row.result.why,
     }
 
 
@@ -189,7 +178,8 @@ def compare(request: HttpRequest) -> HttpResponse:
     if wanted_format := request.GET.get("format"):
         words = series_labels.wording({key.slug for key in state.series})
         page = compared(state, reader=request.user, wording=words)
-        response = compare_exports.answer(page, words, wanted_format)
+        answer = answers.of_series(page, words)
+        response = compare_exports.answer(page, answer, words, wanted_format)
         if response is None:
             raise Http404(f"format={wanted_format}")
         return response
@@ -216,7 +206,7 @@ def compare_cells(request: HttpRequest) -> HttpResponse:
     state, _faults = compare_state.read(request.GET)
     a, b = (int(text) for text in chosen)
     with or_404(Cell.DoesNotExist):
-        compared_cells_found = compared_cells(
+        cells = compared_cells(
             a,
             b,
             reader=request.user,
@@ -224,7 +214,7 @@ def compare_cells(request: HttpRequest) -> HttpResponse:
             effect=state.effect / 100,
             wording=series_labels.wording(_slugs(a, b)),
         )
-    return render(request, "compare/cells.html", cells_shown(compared_cells_found, state))
+    return render(request, "compare/cells.html", cells_shown(cells, state))
 
 
 @addresses.page("compare-saved")
@@ -316,13 +306,14 @@ def _rendered(
     faults, series = page.loaded.faults, page.state.series
     if not page.loaded.series:
         return KeptComparison(faults=faults, series=series)
+    answer = answers.of_series(page, words)
     context = {
-        **compare_page.context(page, words),
+        **compare_page.context(page, answer, words),
         **compare_page.form(page, words),
         "may_queue": may_queue,
     }
     html = without_indents(render_to_string("compare/_compared.html", context))
-    lead = next(iter(context["summaries"]), "")
+    lead = next(iter(answer.sentences), "")
     return KeptComparison(html=html, lead=lead, faults=faults, series=series)
 
 

@@ -10,16 +10,15 @@ from runs.analysis.scalability import Fit
 from runs.archive.selectors.chart import hover_words
 from runs.cells.selectors import provenance, versions
 from runs.cells.selectors.metrics import metric_title
-from runs.cells.selectors.series_cells import SeriesKey
 from runs.charts import comparison as drawing
 from runs.charts.comparison import Curve, Track
 from runs.charts.figure import Figure
 from runs.charts.forest import Branch, forest
 from runs.charts.forest import Words as ForestWords
 from runs.charts.scaling import Axes, Point
+from runs.compare.selectors.answers import AnswerRow, ComparisonAnswer, Result
 from runs.compare.selectors.describe.series_labels import Wording
-from runs.compare.selectors.describe.verdict_words import verdict_word
-from runs.compare.selectors.judge.comparisons import ComparedPage, ComparedRow
+from runs.compare.selectors.judge.comparisons import ComparedPage
 from runs.compare.selectors.load.series import Series, SeriesCell
 from runs.compare.views import words as compare_words
 from runs.queue.selectors import validity
@@ -30,13 +29,14 @@ MOST_BRANCHES = 40
 FITTED_POINTS = 60
 
 
-def lines(page: ComparedPage, words: Wording) -> list[tuple[str, Figure]]:
+def lines(page: ComparedPage, answer: ComparisonAnswer, words: Wording) -> list[tuple[str, Figure]]:
     """A figure for each facet, with the facet's value."""
     if page.loaded.metric is None:
         return []
     places = {series.key: position for position, series in enumerate(page.loaded.series)}
     short = short_labels(page)
-    ratios = {row.head_cell.id: row for row in page.rows} if page.state.relative else None
+    results = {row.head.cell: row.result for row in answer.rows}
+    ratios = results if page.state.relative else None
     coloured = _are_told_apart_by_version(page.loaded.series)
     curves = (
         {series_fit.series.key: series_fit for series_fit in page.fits} if ratios is None else {}
@@ -44,12 +44,11 @@ def lines(page: ComparedPage, words: Wording) -> list[tuple[str, Figure]]:
     facets = [
         [
             Track(
-                # A label in the chart of its facet, which says its own name already.
-                label=short[series.key].removesuffix(f" · {value}") if value else short[series.key],
+                label=_label_in_facet(short[str(series.key)], value),
                 place=places[series.key],
                 points=tuple(_points(page, series, words, ratios)),
                 major=versions.major(series.version) if coloured else "",
-                curve=_curve(series, short[series.key], curves[series.key].fit)
+                curve=_curve(series, short[str(series.key)], curves[series.key].fit)
                 if series.key in curves
                 else None,
             )
@@ -61,21 +60,26 @@ def lines(page: ComparedPage, words: Wording) -> list[tuple[str, Figure]]:
     return [(value, figure) for (value, _series), figure in zip(page.facets, figures, strict=True)]
 
 
-def forest_plot(rows: Sequence[ComparedRow], page: ComparedPage, words: Wording) -> Figure | None:
+def _label_in_facet(label: str, facet: str) -> str:
+    """A label in the chart of its facet, which says its own name already."""
+    return label.removesuffix(f" · {facet}") if facet else label
+
+
+def forest_plot(rows: Sequence[AnswerRow], page: ComparedPage) -> Figure | None:
     """The ratios with their intervals; None if no row has a ratio."""
     drawn = rows[:MOST_BRANCHES]
     short = short_labels(page)
     branches = [
         Branch(
-            label=_row_label(short[row.head.key], row, page, words),
-            verdict=row.comparison.verdict,
-            ratio=row.comparison.ratio,
-            low=row.comparison.low,
-            high=row.comparison.high,
+            label=_row_label(short[row.head.key], row),
+            verdict=row.result.verdict,
+            ratio=row.result.inference.ratio,
+            low=row.result.inference.low,
+            high=row.result.inference.high,
             url=url,
         )
         for row, url in zip(drawn, pair_urls(drawn, page), strict=True)
-        if row.comparison.ratio
+        if row.result.inference.ratio
     ]
     if not branches:
         return None
@@ -90,27 +94,30 @@ def forest_plot(rows: Sequence[ComparedRow], page: ComparedPage, words: Wording)
     )
 
 
-def _verdict_words(rows: Sequence[ComparedRow]) -> dict[str, str]:
+def _verdict_words(rows: Sequence[AnswerRow]) -> dict[str, str]:
     """By code the words that these rows use: a sign of the plot may stand for both."""
     words_of: dict[str, dict[str, None]] = {}
     for row in rows:
-        words_of.setdefault(row.comparison.verdict, {})[verdict_word(row.comparison)] = None
+        words_of.setdefault(row.result.verdict, {})[row.result.word] = None
     return {code: " / ".join(words) for code, words in words_of.items()}
 
 
-def short_labels(page: ComparedPage) -> dict[SeriesKey, str]:
-    """Short labels for drawings: without the product name that all of them start with."""
+def short_labels(page: ComparedPage) -> dict[str, str]:
+    """Short labels for drawings by the keys of the series.
+
+    They are without the product name that all labels start with.
+    """
     product = "PostgreSQL "
     cut = all(label.startswith(product) for label in page.labels)
     return {
-        series.key: label.removeprefix(product) if cut else label
+        str(series.key): label.removeprefix(product) if cut else label
         for series, label in zip(page.loaded.series, page.labels, strict=True)
     }
 
 
-def _row_label(label: str, row: ComparedRow, page: ComparedPage, words: Wording) -> str:
-    text = label if page.loaded.x is None else f"{label} · {level(row.x, page, words)}"
-    return f"{text} \N{WARNING SIGN}" if row.comparison.judged.has_doubts else text
+def _row_label(label: str, row: AnswerRow) -> str:
+    text = f"{label} · {row.condition}" if row.levels else label
+    return f"{text} \N{WARNING SIGN}" if row.result.inference.judged.has_doubts else text
 
 
 def level(x: Any, page: ComparedPage, words: Wording) -> str:
@@ -118,11 +125,11 @@ def level(x: Any, page: ComparedPage, words: Wording) -> str:
     return "" if page.loaded.x is None else words.level(page.loaded.x, x)
 
 
-def pair_urls(rows: Sequence[ComparedRow], page: ComparedPage) -> list[str]:
+def pair_urls(rows: Sequence[AnswerRow], page: ComparedPage) -> list[str]:
     """The addresses that show both cells of each row side by side."""
     address = reverse("compare-cells")
     ignore_query = f"&ignore={','.join(page.state.ignore)}" if page.state.ignore else ""
-    return [f"{address}?a={row.base_cell.id}&b={row.head_cell.id}{ignore_query}" for row in rows]
+    return [f"{address}?a={row.base.cell}&b={row.head.cell}{ignore_query}" for row in rows]
 
 
 def _cell_urls(one_series: Series) -> list[str]:
@@ -158,7 +165,10 @@ def _axes(page: ComparedPage, words: Wording) -> Axes:
 
 
 def _points(
-    page: ComparedPage, one_series: Series, words: Wording, ratios: Mapping[int, ComparedRow] | None
+    page: ComparedPage,
+    one_series: Series,
+    words: Wording,
+    ratios: Mapping[int | None, Result] | None,
 ) -> list[Point]:
     points = []
     for cell, url in zip(one_series.cells, _cell_urls(one_series), strict=True):
@@ -184,7 +194,7 @@ def _drawn(
     page: ComparedPage,
     one_series: Series,
     cell: SeriesCell,
-    ratios: Mapping[int, ComparedRow] | None,
+    ratios: Mapping[int | None, Result] | None,
 ) -> tuple[float, float, float] | None:
     """Low, value and high: the range as measured, or the ratio with its interval."""
     if ratios is None:
@@ -192,12 +202,11 @@ def _drawn(
         return summary.minimum, summary.median, summary.maximum
     if one_series is page.base:
         return 1.0, 1.0, 1.0
-    row = ratios.get(cell.id)
-    if row is None or row.comparison.ratio is None:
+    result = ratios.get(cell.id)
+    if result is None or result.inference.ratio is None:
         return None
-    inference = row.comparison
-    ratio = row.comparison.ratio
-    return inference.low or ratio, ratio, inference.high or ratio
+    ratio = result.inference.ratio
+    return result.inference.low or ratio, ratio, result.inference.high or ratio
 
 
 def _place(x: Any, page: ComparedPage, words: Wording) -> Any:

@@ -1,6 +1,5 @@
 """What the compare page shows: texts and figures, ready for the template."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -10,31 +9,23 @@ from django.templatetags.static import static
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from runs.analysis.inference import Inference
 from runs.analysis.scalability import Fit
 from runs.campaigns.views.heat import shade
 from runs.campaigns.views.ratios import MOST_UNFOLDED
 from runs.cells.selectors.metrics import metric_title
 from runs.cells.selectors.series_cells import level_text
 from runs.compare.selectors.address import state as compare_state
-from runs.compare.selectors.describe import series_labels, summary
+from runs.compare.selectors.answers import AnswerRow, ComparisonAnswer, Result
+from runs.compare.selectors.describe import series_labels
 from runs.compare.selectors.describe.series_labels import Wording
-from runs.compare.selectors.describe.verdict_words import (
-    error_row,
-    missing,
-    sentence,
-    size,
-    verdict_word,
-)
-from runs.compare.selectors.judge import gate_answers
-from runs.compare.selectors.judge.comparisons import ComparedPage, ComparedRow, HeatCell
+from runs.compare.selectors.judge.comparisons import ComparedPage, HeatCell
 from runs.compare.selectors.load.series import SeriesCell
 from runs.compare.views import figures as compare_figures
 from runs.compare.views import words as compare_words
 from runs.models.campaigns import Origin
 from runs.queue.selectors import validity
 from runs.queue.selectors.runs import closed_loop
-from runs.shared.formats import estimate, in_language, quantity, ratio, repeats, tone
+from runs.shared.formats import estimate, in_language, quantity, repeats
 
 # Beyond, the table is a file's business.
 MOST_ROWS = 100
@@ -43,10 +34,10 @@ MOST_QUESTIONS = 5
 MOST_OPEN_SERIES = 6
 
 
-def context(page: ComparedPage, words: Wording) -> dict[str, Any]:
-    """Everything about the comparison. One query, for a comparison of commits."""
-    rows = page.forest[:MOST_ROWS]
-    sentences = summary.of_comparison(page)
+def context(page: ComparedPage, answer: ComparisonAnswer, words: Wording) -> dict[str, Any]:
+    """Everything about the comparison."""
+    rows = answer.by_effect[:MOST_ROWS]
+    sentences = answer.sentences
     return {
         "page": page,
         "state": page.state,
@@ -55,34 +46,33 @@ def context(page: ComparedPage, words: Wording) -> dict[str, Any]:
         "metric_title": metric_title(page.loaded.metric) if page.loaded.metric else "",
         "x_title": words.title(page.loaded.x) if page.loaded.x else "",
         "closed_loop": _closed_loop(page),
-        "figures": compare_figures.lines(page, words),
+        "figures": compare_figures.lines(page, answer, words),
         "columns": _columns(page, words),
-        "places": _places(page, words),
+        "places": _places(page, answer, words),
         "has_printed": bool(page.loaded.provenance),
-        "forest": compare_figures.forest_plot(page.forest, page, words),
-        "drawn_rows": min(compare_figures.MOST_BRANCHES, len(page.forest)),
+        "forest": compare_figures.forest_plot(answer.by_effect, page),
+        "drawn_rows": min(compare_figures.MOST_BRANCHES, len(answer.by_effect)),
         "ratio_lines": [
-            _ratio_line(row, url, page, words)
+            _ratio_line(row, url)
             for row, url in zip(rows, compare_figures.pair_urls(rows, page), strict=True)
         ],
-        "all_rows": len(page.forest),
-        "left_out": len(page.forest) - len(rows),
+        "all_rows": len(answer.by_effect),
+        "left_out": len(answer.by_effect) - len(rows),
         "summaries": sentences[:MOST_UNFOLDED] if page.steps else sentences,
         "is_long": len(page.loaded.series) > MOST_OPEN_SERIES,
         "more_summaries": sentences[MOST_UNFOLDED:] if page.steps else [],
-        "told": gate_answers.of_page(page),
-        "error_rows": _error_rows(page),
-        "counts": _counts(page),
+        "told": answer.earlier,
+        "error_rows": [row.text for row in answer.evidence],
+        "counts": answer.counts,
         "heat": _heat(page, words),
         "differences": _differences(page),
         "fits": _fits(page),
-        "reasons": sentence(page.reasons),
-        # Overridden differences are listed separately.
-        "despite": sentence(code for code in page.despite if code not in page.state.ignored_codes),
+        "reasons": answer.reasons,
+        "despite": answer.despite,
         "overrides": _overrides(page),
-        "ignored": sentence(f"{name}_differs" for name in page.state.ignore),
+        "ignored": answer.ignored,
         "exports": _exports(page),
-        "open_questions": _open_questions(page),
+        "open_questions": _open_questions(page, answer),
     }
 
 
@@ -153,16 +143,16 @@ def _columns(page: ComparedPage, words: Wording) -> list[str]:
 
 
 def _places(
-    page: ComparedPage, words: Wording
+    page: ComparedPage, answer: ComparisonAnswer, words: Wording
 ) -> list[tuple[str, bool, tuple[dict[str, Any] | None, ...]]]:
-    compared = {row.head_cell.id: row.comparison for row in page.rows}
+    results = {row.head.cell: row.result for row in answer.rows}
     levels = [text for text, _name in _levels(page, words)] or [level_text(None)]
     names = dict(zip(levels, _columns(page, words), strict=True))
     rows = []
     for series, label in zip(page.loaded.series, page.labels, strict=True):
         cell_at = {level_text(cell.x): cell for cell in series.cells}
         places = tuple(
-            _place(cell_at[level], f"{label} {names[level]}", compared, page.loaded.provenance)
+            _place(cell_at[level], f"{label} {names[level]}", results, page.loaded.provenance)
             if level in cell_at
             else None
             for level in levels
@@ -174,61 +164,51 @@ def _places(
 def _place(
     cell: SeriesCell,
     name: str,
-    compared: dict[int, Inference],
+    results: Mapping[int | None, Result],
     provenance: Mapping[int, Sequence[str]],
 ) -> dict[str, Any]:
     """A cell in the table of values. The baseline has no verdict; `record` is a fact a line."""
-    summary, inference = cell.summary, compared.get(cell.id)
+    summary, result = cell.summary, results.get(cell.id)
     ends = f"{quantity(summary.minimum)} – {quantity(summary.maximum)} · "
     return {
         "id": cell.id,
         "name": name,
         "median": quantity(summary.median),
         "spread": (ends if summary.minimum < summary.maximum else "") + repeats(summary.n),
-        "size": (size(inference) or verdict_word(inference)) if inference else "",
-        "tone": tone(inference.verdict) if inference else "",
-        "verdict": verdict_word(inference) if inference else "",
+        "size": (result.size or result.word) if result else "",
+        "tone": result.tone if result else "",
+        "verdict": result.word if result else "",
         "record": tuple(provenance.get(cell.id, ())),
         "doubt": validity.mark(cell.runs.judged),
     }
 
 
-def _ratio_line(row: ComparedRow, url: str, page: ComparedPage, words: Wording) -> dict[str, Any]:
-    inference = row.comparison
+def _ratio_line(row: AnswerRow, url: str) -> dict[str, Any]:
+    result = row.result
+    differing = compare_words.differing(result.inference.differing)
     return {
-        "label": row.head_label,
-        "level": compare_figures.level(row.x, page, words),
-        "base": _value(inference.base_value, row.base_cell),
-        "head": _value(inference.head_value, row.head_cell),
-        "ratio": ratio(inference.ratio),
-        "size": size(inference),
-        "interval": f"{inference.low:.3f} – {inference.high:.3f}"
-        if inference.low and inference.high
-        else "–",
-        "p_value": _p(inference.adjusted_p_value),
-        "tone": tone(inference.verdict),
-        "verdict": verdict_word(inference),
-        "notes": "; ".join(
-            filter(
-                None,
-                (
-                    sentence(inference.reasons) or missing(inference),
-                    compare_words.differing(inference.differing),
-                    validity.mark(row.comparison.judged),
-                ),
-            )
-        ),
+        "label": row.head.label,
+        "level": row.condition,
+        "base": estimate(row.base.value),
+        "head": estimate(row.head.value),
+        "ratio": result.ratio,
+        "size": result.size,
+        "interval": result.interval,
+        "p_value": result.p_value,
+        "tone": result.tone,
+        "verdict": result.word,
+        "notes": "; ".join(filter(None, (result.why, differing, result.doubt))),
         "url": url,
         "why": _why(row),
     }
 
 
-def _why(row: ComparedRow) -> str:
+def _why(row: AnswerRow) -> str:
     """The address that explains a proven difference of runs executed here."""
     origins = {row.head.campaign.origin, row.base.campaign.origin}
-    if not row.matters or origins != {Origin.EXECUTED}:
+    if not row.is_proven or origins != {Origin.EXECUTED}:
         return ""
-    return f"{reverse('compare-why')}?a={row.base_cell.id}&b={row.head_cell.id}"
+    return f"{reverse('compare-why')}?a={row.base.cell}&b={row.head.cell}"
 
 
 def _closed_loop(page: ComparedPage) -> str:
@@ -237,26 +217,6 @@ def _closed_loop(page: ComparedPage) -> str:
     parameters_of_campaigns = [series.campaign.parameters for series in page.loaded.series]
     levels = [cell.levels for series in page.loaded.series for cell in series.cells]
     return closed_loop([metric.name] if metric else [], *parameters_of_campaigns, *levels)
-
-
-def _value(value: float | None, cell: SeriesCell) -> str:
-    """The model's value for a cell; if it has none, the median."""
-    return estimate(cell.summary.median if value is None else value)
-
-
-def _p(value: float | None) -> str:
-    if value is None:
-        return "–"
-    return "< 0.001" if value < 0.001 else f"{value:.3f}"
-
-
-def _counts(page: ComparedPage) -> list[tuple[str, str, int]]:
-    """How many rows have each verdict: (tone, word, number), the most first."""
-    inferences = [row.comparison for row in page.rows]
-    counted = Counter(
-        (tone(inference.verdict), verdict_word(inference)) for inference in inferences
-    )
-    return [(sign, word, number) for (sign, word), number in counted.most_common()]
 
 
 def _heat(page: ComparedPage, words: Wording) -> list[tuple[str, tuple[dict[str, Any], ...]]]:
@@ -275,15 +235,15 @@ def _heat_place(
     """A cell of the table of all pairs; the diagonal is empty. Only what is proven has a colour."""
     if cell is None:
         return {}
-    inference = cell.comparison
+    result = Result(cell.comparison)
     condition = "" if page.heat and page.heat.level else compare_figures.level(cell.x, page, words)
     return {
-        "text": ratio(inference.ratio),
-        "change": compare_words.change(inference.ratio),
-        "verdict": verdict_word(inference),
-        "step": shade(inference, better),
+        "text": result.ratio,
+        "change": compare_words.change(cell.comparison.ratio),
+        "verdict": result.word,
+        "step": shade(cell.comparison, better),
         "at": condition,
-        "doubt": validity.mark(inference.judged),
+        "doubt": result.doubt,
     }
 
 
@@ -330,29 +290,14 @@ def _overrides(page: ComparedPage) -> list[tuple[str, str]]:
     ]
 
 
-def _error_rows(page: ComparedPage) -> list[str]:
-    """The rows of the error table that apply to the series, each once."""
-    texts: dict[str, None] = {}
-    for head in {id(row.head): row.head for row in page.rows}.values():
-        rows_of_head = [row for row in page.rows if row.head is head]
-        n = min(
-            side.summary.n or 1 for row in rows_of_head for side in (row.base_cell, row.head_cell)
-        )
-        if (
-            row := error_row([compared_row.comparison for compared_row in rows_of_head], n)
-        ) is not None:
-            texts[row.text] = None
-    return list(texts)
-
-
-def _open_questions(page: ComparedPage) -> list[tuple[str, str]]:
+def _open_questions(page: ComparedPage, answer: ComparisonAnswer) -> list[tuple[str, str]]:
     """The series that are slower or undecided: (label, query of the form that settles it)."""
     if page.base is None or page.loaded.metric is None:
         return []
     open_labels = {
-        row.head_label
-        for row in page.rows
-        if row.comparison.verdict in ("slower", "undecided", "too_few_runs")
+        row.head.label
+        for row in answer.rows
+        if row.result.verdict in ("slower", "undecided", "too_few_runs")
     }
     return [
         (

@@ -13,11 +13,12 @@ from runs.access import addresses
 from runs.analysis.inference import Inference
 from runs.analysis.judged_runs import JUDGEMENTS
 from runs.cells.selectors.metrics import metric_title
+from runs.compare.selectors import answers
 from runs.compare.selectors.address import state as compare_state
-from runs.compare.selectors.describe import series_labels, summary
+from runs.compare.selectors.answers import ComparisonAnswer, Result
+from runs.compare.selectors.describe import series_labels
 from runs.compare.selectors.describe.series_labels import Wording
-from runs.compare.selectors.describe.verdict_words import lacks_print, sentence, verdict_word
-from runs.compare.selectors.judge.comparisons import ComparedPage, ComparedRow, compared
+from runs.compare.selectors.judge.comparisons import ComparedPage, compared
 from runs.compare.selectors.load.series import Series
 from runs.compare.views import figures as compare_figures
 from runs.documents import views
@@ -35,15 +36,17 @@ FORMATS = {
 }
 
 
-def answer(page: ComparedPage, words: Wording, wanted_format: str) -> HttpResponse | None:
+def answer(
+    page: ComparedPage, comparison: ComparisonAnswer, words: Wording, wanted_format: str
+) -> HttpResponse | None:
     """The file that was asked for; None for a format that there is not."""
     if wanted_format == "json":
-        text = tables.as_json(content(page))
+        text = tables.as_json(content(page, comparison))
         return file(text.encode(), "comparison.json", "application/json; charset=utf-8")
     if wanted_format not in FORMATS:
         return None
     media_type, ending, write = FORMATS[wanted_format]
-    value_table = table(page, words)
+    value_table = table(page, comparison, words)
     # Tables for a text would be too wide with it: a report has it in a section of its own.
     if wanted_format == "csv" and page.loaded.provenance:
         # The table with the record of each published figure in its last column.
@@ -54,9 +57,9 @@ def answer(page: ComparedPage, words: Wording, wanted_format: str) -> HttpRespon
     return file(write(value_table).encode(), f"comparison.{ending}", f"{media_type}; charset=utf-8")
 
 
-def table(page: ComparedPage, words: Wording) -> tables.Table:
+def table(page: ComparedPage, comparison: ComparisonAnswer, words: Wording) -> tables.Table:
     """The values of every series, each with its ratio to the baseline."""
-    compared = {row.head_cell.id: row for row in page.rows}
+    results = {row.head.cell: row.result for row in comparison.rows}
     metric = page.loaded.metric
     return tables.Table(
         heads=(
@@ -82,7 +85,7 @@ def table(page: ComparedPage, words: Wording) -> tables.Table:
                 cell.summary.maximum,
                 cell.summary.n,
                 *cell.runs.judged.counts.values(),
-                *_figures(compared.get(cell.id)),
+                *_figures(results.get(cell.id)),
             )
             for series, label in zip(page.loaded.series, page.labels, strict=True)
             for cell in series.cells
@@ -91,14 +94,14 @@ def table(page: ComparedPage, words: Wording) -> tables.Table:
     )
 
 
-def content(page: ComparedPage) -> dict[str, Any]:
+def content(page: ComparedPage, comparison: ComparisonAnswer) -> dict[str, Any]:
     """The comparison for programs: codes and numbers, nothing translated."""
     metric = page.loaded.metric
     return {
         "metric": metric
         and {"name": metric.name, "unit": metric.unit, "direction": metric.direction},
         "x": page.loaded.x,
-        "minimum_effect_percent": page.state.effect,
+        "minimum_effect_percent": comparison.effect,
         "ignored": page.state.ignore,
         "base": str(page.base.key) if page.base else None,
         "query": page.state.query,
@@ -107,17 +110,17 @@ def content(page: ComparedPage) -> dict[str, Any]:
             for series, label in zip(page.loaded.series, page.labels, strict=True)
         ],
         "rows": [
-            {"head": str(row.head.key), "base": str(row.base.key), "x": row.x}
-            | _comparison(row.comparison)
-            for row in page.rows
+            {"head": row.head.key, "base": row.base.key, "x": row.x}
+            | _comparison(row.result.inference)
+            for row in comparison.rows
         ],
         "averages": [
-            {"head": average.head_label, "base": average.base_label, "rows": average.rows}
-            | _comparison(average.comparison)
-            for average in page.averages
+            {"head": whole.head, "base": whole.base, "rows": whole.number}
+            | _comparison(whole.result.inference)
+            for whole in comparison.wholes
         ],
         "differences": [vars(difference) for difference in page.differences],
-        "faults": page.loaded.faults,
+        "faults": comparison.faults,
     }
 
 
@@ -142,17 +145,16 @@ def _comparison(inference: Inference) -> dict[str, Any]:
     return vars(inference) | {"differing": differing, "judged": inference.judged.counts}
 
 
-def _figures(row: ComparedRow | None) -> tuple[str | float | None, ...]:
-    if row is None:
+def _figures(result: Result | None) -> tuple[str | float | None, ...]:
+    if result is None:
         return (None, None, None, None, "")
-    inference = row.comparison
-    word = verdict_word(inference)
+    inference = result.inference
     return (
         inference.ratio,
         inference.low,
         inference.high,
         inference.adjusted_p_value,
-        f"{word}: {sentence(inference.reasons)}" if lacks_print(inference) else word,
+        result.word_of_print,
     )
 
 
@@ -169,7 +171,10 @@ def compare_report(request: HttpRequest) -> HttpResponse:
         if not page.loaded.series:
             raise Http404("series")
         address = request.build_absolute_uri(f"/compare/?{state.query}")
-        written_report = report(page, words, address=address, today=timezone.localdate())
+        comparison = answers.of_series(page, words)
+        written_report = report(
+            page, comparison, words, address=address, today=timezone.localdate()
+        )
         return file(
             report_format.write(written_report),
             f"{written_report.name}.{report_format.ending}",
@@ -177,19 +182,21 @@ def compare_report(request: HttpRequest) -> HttpResponse:
         )
 
 
-def report(page: ComparedPage, words: Wording, *, address: str, today: date) -> Report:
+def report(
+    page: ComparedPage, comparison: ComparisonAnswer, words: Wording, *, address: str, today: date
+) -> Report:
     """The report of what the compare page shows, in the reader's language; `address` is its own."""
     sections = (
         (_("Compared"), _series(page)),
         (_("Conditions"), _conditions(page)),
-        (_("Results"), _results(page, words)),
+        (_("Results"), _results(page, comparison, words)),
         (_("Where each published figure comes from"), _provenance(page, words)),
         (_("Citation"), [Paragraph(f"BenchLab, {today:%Y}. {address} ({today})")]),
     )
     return Report(
         name=f"comparison-{today}",
         language=(get_language() or "en")[:2],
-        title=_("Comparison: %(series)s") % {"series": ", ".join(page.labels)},
+        title=comparison.question,
         subtitle=_("report of %(day)s") % {"day": today},
         sections=tuple(Section(title, tuple(blocks)) for title, blocks in sections if blocks),
     )
@@ -235,16 +242,18 @@ def _provenance(page: ComparedPage, words: Wording) -> list[Block]:
     return [Table("", heads, rows)] if rows else []
 
 
-def _results(page: ComparedPage, words: Wording) -> list[Block]:
+def _results(page: ComparedPage, comparison: ComparisonAnswer, words: Wording) -> list[Block]:
     charts: list[Block] = [
         Picture(f"chart-{number}", facet or _("Series side by side"), figure)
-        for number, (facet, figure) in enumerate(compare_figures.lines(page, words), start=1)
+        for number, (facet, figure) in enumerate(
+            compare_figures.lines(page, comparison, words), start=1
+        )
     ]
-    forest = compare_figures.forest_plot(page.rows, page, words)
+    forest = compare_figures.forest_plot(comparison.rows, page)
     if forest:
         charts.append(Picture("ratios", _("Ratios with intervals (95 %)"), forest))
-    value_table = table(page, words)
+    value_table = table(page, comparison, words)
     rows = tuple(tuple(map(tables.shown, row)) for row in value_table.rows)
     numbers = frozenset(range(2, len(value_table.heads) - 1))
-    paragraphs = [Paragraph(sentence) for sentence in summary.of_comparison(page)]
+    paragraphs = [Paragraph(sentence) for sentence in comparison.sentences]
     return [*paragraphs, *charts, Table(value_table.caption, value_table.heads, rows, numbers)]

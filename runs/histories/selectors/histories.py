@@ -1,6 +1,5 @@
 """Histories for readers: points, changes, changes of the machine, and the badge."""
 
-import math
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,14 +8,8 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from runs.access.selectors.projects import Reader
-from runs.analysis.inference import Inference, Verdict
 from runs.cells.selectors import metrics, series_cells
 from runs.charts.timeline import thin
-from runs.compare.selectors.address import head_and_base as sides
-from runs.compare.selectors.address.head_and_base import BadSide
-from runs.compare.selectors.judge import gate
-from runs.compare.selectors.judge.gate import Criteria, SideVerdict
 from runs.grouping import by_key
 from runs.histories.selectors import points as history_points
 from runs.histories.selectors.points import FirstRun, HistoryPoint
@@ -281,37 +274,3 @@ def _profiles(model: Any, keys: set[int | None]) -> dict[int, Profile]:
     """One query, and none if nothing could have changed."""
     known_keys = keys - {None}
     return dict(model.objects.in_bulk(known_keys)) if len(known_keys) > 1 else {}
-
-
-@dataclass(frozen=True)
-class Badge:
-    """`verdict` is None if there is nothing to compare; `inferences` are the rows behind it.
-
-    These are the ones with that verdict, of `number` rows, the largest effect first.
-    """
-
-    verdict: Verdict | None
-    inferences: Sequence[Inference] = ()
-    number: int = 0
-
-
-def badge(campaign: Campaign, *, base: str = "", metric: str = "", reader: Reader) -> Badge:
-    """The newest revision against `base` (as in a comparison), or against the one before it.
-
-    A badge is shown elsewhere, so what cannot be compared gives a badge that says so.
-    """
-    try:
-        pair = sides.both(base, "", campaign=campaign.slug, reader=reader)
-    except BadSide:
-        return Badge(None)
-    verdict = gate.between(*pair, Criteria(metrics=(metric,) if metric else ()))
-    return Badge(verdict.overall, _behind(verdict), len(verdict.rows))
-
-
-def _behind(side_verdict: SideVerdict) -> list[Inference]:
-    rows = [
-        row.comparison
-        for row in side_verdict.rows
-        if row.comparison.verdict == side_verdict.overall and row.comparison.ratio
-    ]
-    return sorted(rows, key=lambda row: abs(math.log(row.ratio or 1.0)), reverse=True)
