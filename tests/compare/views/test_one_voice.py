@@ -1,10 +1,13 @@
-"""Nine doors say the same of the same cells: verdict, values and interval."""
+"""All doors say the same of the same cells: verdict, values, interval and sentence."""
 
+import csv
 import json
+import math
 import os
 import random
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from html import unescape
 
 import pytest
 from django.contrib.auth.models import AnonymousUser
@@ -14,17 +17,20 @@ from django.db import transaction
 from django.utils import timezone, translation
 from django.utils.translation import gettext
 
+from runs.analysis.inference import PROVEN
+from runs.analysis.inference.verdicts import PRECEDENCE
 from runs.archive.selectors import version_line
 from runs.campaigns.selectors import campaigns
 from runs.campaigns.views import page as campaign_page
 from runs.compare.selectors.address import head_and_base
-from runs.compare.selectors.describe.verdict_words import VERDICTS, size
+from runs.compare.selectors.describe.verdict_words import NOT_PRINTED, VERDICTS, size
 from runs.compare.selectors.judge import gate
 from runs.compare.selectors.judge.ratios import ratios
 from runs.home.views import home
 from runs.models import CacheVersion, Campaign, CellSummary, Project, Run, Scenario, Server
 from runs.shared import caching
 from tests import factories
+from tests.compared_tables import random_table
 from tests.history_points import commit, history, repeats, sha, store
 
 pytestmark = pytest.mark.django_db
@@ -183,6 +189,179 @@ def test_badge_and_gate_say_how_much_slower_a_commit_is(client):
     assert (row["verdict"], api["exit_code"]) == ("slower", 1)
     for name, page in pages.items():
         assert row["size"] in page, name
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a door says of head against base in one condition, in its own words."""
+
+    word: str
+    ratio: str
+    interval: str
+    size: str
+
+
+def plain(html):
+    """The text of a piece of HTML in one line."""
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", html)).split())
+
+
+def rows_of_table(html):
+    """The cells of the rows of a table, as HTML."""
+    rows = re.findall(r"<tr>(.*?)</tr>", html, re.DOTALL)
+    return [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL) for row in rows]
+
+
+def word_in(html):
+    return plain(re.search(r'class="badge[^>]*>(.*?)</span>', html, re.DOTALL).group(1))
+
+
+def rows_of_markdown(text):
+    """The rows of the first table by its heads, without what makes it a table."""
+    lines = [line for line in text.splitlines() if line.startswith("| ")]
+    heads, _rule, *rows = [line.strip("| ").split(" | ") for line in lines]
+    return [dict(zip(heads, row, strict=True)) for row in rows]
+
+
+def in_numbers(inference):
+    """A ratio and its interval as they are printed."""
+    ratio, low, high = (inference[name] for name in ("ratio", "low", "high"))
+    interval = f"{low:.3f} – {high:.3f}" if low and high else "–"
+    return ("–" if ratio is None else f"{ratio:.3f}"), interval
+
+
+def said_by_api(row):
+    codes = {reason["code"] for reason in row["reasons"]}
+    is_of_print = row["verdict"] == "too_few_runs" and codes and codes <= NOT_PRINTED
+    word = "not tested" if is_of_print else str(VERDICTS[row["verdict"]])
+    return Said(word, *in_numbers(row), row["size"])
+
+
+def said_by_page(cells):
+    ratio, interval, size_text, _p, verdict_cell = cells[-5:]
+    return Said(word_in(verdict_cell), plain(ratio), plain(interval), plain(size_text))
+
+
+def badge_of(api):
+    """The badge's text from the API's rows: their common size is there if it is that of one."""
+    rows = [row for row in api["rows"] if row["verdict"] == api["overall"] and row["ratio"]]
+    if not rows:
+        return [str(VERDICTS[api["overall"]])]
+    if api["overall"] not in PROVEN:
+        row = max(rows, key=lambda row: abs(math.log(row["ratio"])))
+        return [said_by_api(row).word]
+    sizes = [rows[0]["size"]] if len(rows) == 1 else []
+    counts = [] if len(api["rows"]) == 1 else [f"{len(rows)} of {len(api['rows'])}"]
+    return sizes + counts
+
+
+@pytest.mark.parametrize("seed", [63, 64, 65])
+def test_all_doors_say_the_same_of_random_tables(client, settings, seed):
+    """Page, two cells, files, report, API, Markdown and badge, of ten tables each time."""
+    settings.RATE_ANONYMOUS = 0
+    generator = random.Random(seed)
+    verdicts = set()
+    for number in range(10):
+        table = random_table(generator, number)
+        api = client.get(f"/api/v1/compare/?{table.sides}").json()
+        verdicts |= {row["verdict"] for row in api["rows"]}
+        assert_doors_agree(client, table, api)
+    assert len(verdicts) > 3, "the tables are too much alike"
+
+
+def assert_doors_agree(client, table, api):
+    page = client.get(f"/compare/?{table.series}").content.decode()
+    file = client.get(f"/compare/?{table.series}&format=json").json()
+    listed = client.get(f"/compare/?{table.series}&format=csv").content.decode()
+    report = client.get(f"/compare/report/?{table.series}&format=html").content.decode()
+    markdown = client.get(f"/api/v1/compare/?{table.sides}&format=md").content.decode()
+    comparison = {
+        row["levels"]["clients"]: row for row in api["rows"] if row["base"] and row["head"]
+    }
+    said = {clients: said_by_api(row) for clients, row in comparison.items()}
+
+    # The file has the figures that were tested.
+    of_file = {row["x"] or next(iter(comparison)): row for row in file["rows"]}
+    assert of_file.keys() == comparison.keys(), table
+    for clients, row in of_file.items():
+        for name in ("verdict", "ratio", "low", "high", "adjusted_p_value", "more_rounds"):
+            assert row[name] == comparison[clients][name], (table, clients, name)
+        codes = [reason["code"] for reason in comparison[clients]["reasons"]]
+        assert row["reasons"] == codes, (table, clients)
+    if len(comparison) == len(api["rows"]):
+        wholes = [
+            [
+                {name: average[name] for name in ("verdict", "ratio", "low", "high")}
+                for average in averages
+            ]
+            for averages in (file["averages"], api["together"])
+        ]
+        assert wholes[0] == wholes[1], table
+
+    # The page draws them, with the largest effects first, and so does the page of two cells.
+    rows = rows_of_table(page.partition('id="ratio-rows"')[2].partition("</table>")[0])
+    shown = {
+        int(plain(cells[1])) if len(cells) == 9 else next(iter(comparison)): cells
+        for cells in rows
+        if len(cells) in (8, 9) and "compare/cells" in cells[0]
+    }
+    assert {clients: said_by_page(cells) for clients, cells in shown.items()} == said, table
+    effects = [abs(math.log(comparison[clients]["ratio"] or 1.0)) for clients in shown]
+    assert effects == sorted(effects, reverse=True), table
+    for clients, cells in shown.items():
+        address = unescape(re.search(r'href="([^"]+)"', cells[0]).group(1))
+        text = client.get(address).content.decode()
+        (line,) = (row for row in rows_of_table(text) if plain(row[0]) == "tps")
+        of_cells = f"{said[clients].ratio} {said[clients].size}".strip()
+        assert plain(line[3]) == of_cells, (table, clients)
+        assert plain(line[4]) == said[clients].interval, (table, clients)
+        assert word_in(line[5]) == said[clients].word, (table, clients)
+
+    # Markdown has the same rows, those that prove something first.
+    of_markdown = {}
+    for row in rows_of_markdown(markdown):
+        clients = int(row["Condition"].rpartition("clients ")[2])
+        if clients not in comparison:
+            continue
+        word, _colon, why = row["Verdict"].partition(" ")[2].partition(": ")
+        assert row["Size"].startswith(said[clients].size or ""), (table, clients)
+        messages = "; ".join(reason["message"] for reason in comparison[clients]["reasons"])
+        assert why.startswith(messages), (table, clients)
+        assert bool(why) == bool(messages or comparison[clients]["more_rounds"]), (table, clients)
+        assert why in plain(shown[clients][-1]), (table, clients)
+        of_markdown[clients] = Said(word, row["Ratio"], row["Interval"], said[clients].size)
+    assert of_markdown == said, table
+    order = [PRECEDENCE.index(comparison[clients]["verdict"]) for clients in of_markdown]
+    assert order == sorted(order), table
+    assert markdown.startswith("### "), table
+    assert markdown.splitlines()[0].endswith(api["message"]), table
+
+    # The words of a row in files and in the report.
+    of_listed = list(csv.DictReader(listed.splitlines()))
+    told = [row for row in of_listed if row["Verdict"]]
+    assert len(told) == len(said), table
+    for row in told:
+        clients = int(row.get("Clients") or next(iter(comparison)))
+        assert row["Verdict"].split(":")[0] == said[clients].word, (table, clients)
+        assert float(row["Ratio"] or 0) == (comparison[clients]["ratio"] or 0), (table, clients)
+        assert float(row["Low"] or 0) == (comparison[clients]["low"] or 0), (table, clients)
+        assert row["Verdict"] in plain(report), (table, clients)
+
+    # One sentence, in which only the names of the sides are others.
+    sentence = plain(re.search(r'class="answer">(.*?)</h1>', page, re.DOTALL).group(1))
+    assert sentence in plain(report), table
+    (base_label, head_label) = (series["label"] for series in file["series"])
+    (bold,) = re.findall(r"^\*\*(.*)\*\*$", markdown, re.MULTILINE)
+    # Without what keeps a name from being Markdown of its own.
+    renamed = re.sub(r"\\(.)", r"\1", bold).replace("\u200b", "")
+    renamed = renamed.replace(api["head"]["label"], head_label)
+    renamed = renamed.replace(api["base"]["label"], base_label)
+    if len(comparison) == len(api["rows"]):
+        assert renamed == sentence, table
+
+    if table.kind == "uploaded":
+        badge = plain(client.get(f"/campaigns/{table.campaign}/badge.svg").content.decode())
+        assert all(text in badge for text in badge_of(api)), (table, badge)
 
 
 def other(campaign):
