@@ -4,8 +4,11 @@ from itertools import count
 
 import pytest
 from django.core.cache import cache
+from django.db import transaction
 
+from runs.models import Campaign
 from runs.shared import caching
+from tests import factories
 
 
 @pytest.fixture
@@ -54,6 +57,32 @@ def test_two_controls_make_nothing_at_the_same_time(made):
     caching.make_latest("wide", "1", make)
     assert caching.latest("wide", "1").value == 0
     assert caching.latest("other", "1").value is None
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_a_transaction_saw_and_took_back_is_kept_for_nobody(made):
+    """Its version would be that of the next change, which others then look for."""
+    campaign = factories.campaign(title="first")
+
+    def title():
+        return caching.answer(
+            "title",
+            caching.versions([campaign.pk]).whole,
+            lambda: Campaign.objects.get(pk=campaign.pk).title,
+        )
+
+    def rename(title):
+        Campaign.objects.filter(pk=campaign.pk).update(title=title)
+
+    assert title() == "first"
+    assert caching.versions([campaign.pk]) != caching.NEVER
+    with transaction.atomic():
+        assert caching.versions([campaign.pk]) == caching.NEVER
+        rename("taken back")
+        assert title() == "taken back"
+        transaction.set_rollback(True)
+    rename("second")
+    assert title() == "second"
 
 
 def test_a_changed_template_is_another_release(settings, tmp_path):

@@ -255,6 +255,31 @@ def test_of_jobs_only_those_that_measured_both_sides_are_compared(get, base_of):
     assert again == body
 
 
+@pytest.mark.parametrize(
+    ("head_jobs", "is_compared"),
+    [
+        # The head's job is one of two that measured the base: the other one is still at work.
+        (["one"], False),
+        # A job that gave no name may be the one that measured all of the base.
+        (["one", ""], True),
+        ([""], True),
+    ],
+)
+def test_conditions_of_a_job_that_is_still_at_work_are_no_loss(get, head_jobs, is_compared):
+    store(repeats(commit(1), tps=STEADY, levels={"clients": 1}, job="one"))
+    if "" in head_jobs:
+        store(repeats(commit(1), tps=STEADY, levels={"clients": 1}, job=""))
+    store(repeats(commit(1), tps=STEADY, levels={"clients": 2}, job="two"))
+    for job in head_jobs:
+        store(repeats(commit(2), tps=STEADY, levels={"clients": 1}, job=job))
+
+    query = {"base": f"revision:{sha(1)}", "head": f"revision:{sha(2)}"}
+    body = get("compare/", campaign="nightly", **query)
+
+    clients = sorted(row["levels"]["clients"] for row in body["rows"])
+    assert clients == ([1, 2] if is_compared else [1])
+
+
 def test_what_was_measured_in_turn_answers_alone(get):
     """A CI that names no job has one of the whole day, in which the host was busy for a while."""
     store(repeats(commit(1), tps=STEADY, job="host/day"))

@@ -59,6 +59,37 @@ def test_what_would_not_start_is_not_stored(content, code):
     assert not Configuration.objects.exists()
 
 
+@pytest.mark.parametrize(
+    ("content", "code"),
+    [
+        (Content({"work_mem": "1kB"}), "out_of_range"),
+        (Content({"checkpoint_segments": "3"}, (), "18"), "removed"),
+        (Content({}, ("--pgdata=/x",)), "initdb_option_refused"),
+    ],
+)
+def test_an_edit_that_would_not_start_leaves_the_configuration_as_it_was(content, code):
+    configuration = configurations.create(
+        name="Mine", description="", content=Content({"jit": "off"})
+    )
+    with pytest.raises(Refused) as refused:
+        configurations.edit(
+            configuration=configuration, name="Mine", description="", content=content
+        )
+    assert [fault.code for fault in refused.value.faults] == [code]
+    configuration.refresh_from_db()
+    assert configuration.settings == {"jit": "off"}
+    assert configuration.revisions.count() == 1
+
+
+def test_an_edit_without_a_name_is_refused():
+    configuration = configurations.create(name="Mine", description="", content=Content())
+    with pytest.raises(ServiceError) as refused:
+        configurations.edit(
+            configuration=configuration, name=" ", description="", content=Content()
+        )
+    assert (refused.value.code, refused.value.field) == ("no_name", "name")
+
+
 def test_what_is_not_ones_own_is_not_edited():
     made = configurations.built_in()
     with pytest.raises(ServiceError) as told:

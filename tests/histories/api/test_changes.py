@@ -18,6 +18,7 @@ from runs.histories.selectors.suites import SuiteJobs
 from runs.histories.services import changes, mails, webhooks
 from runs.histories.services import missing_uploads as watchdog
 from runs.models import Campaign, Change, Metric, Run, StaleCell, WebhookDelivery
+from runs.queue.services import withdrawals
 from tests.history_points import START, commit, history, noisy, repeats, sha, store
 
 pytestmark = pytest.mark.django_db
@@ -403,6 +404,37 @@ def test_a_persons_decision_about_an_alarm_stays():
 
     alarm.refresh_from_db()
     assert alarm.decision == "dismissed"
+
+
+def test_a_run_that_is_withdrawn_takes_its_alarm_along_and_nothing_else():
+    alarm = alarmed()
+    other_kind = Change.objects.create(
+        cell=alarm.cell,
+        run=alarm.run,
+        metric=Metric.objects.create(name="latency", unit="ms", direction="lower"),
+        kind="step",
+        ratio=1.1,
+        before=1,
+        after=1.1,
+    )
+
+    withdrawals.withdraw(run=alarm.run, reason="the disk was failing")
+
+    alarm.refresh_from_db()
+    assert (alarm.decision, alarm.reason) == ("refuted", "withdrawn")
+    assert alarm.settled_at is not None
+    other_kind.refresh_from_db()
+    assert other_kind.decision == "open"
+
+
+def test_an_alarm_that_a_person_has_confirmed_stays_where_its_run_is_withdrawn():
+    alarm = alarmed()
+    changes.decide(change=alarm, decision="confirmed")
+
+    withdrawals.withdraw(run=alarm.run, reason="the disk was failing")
+
+    alarm.refresh_from_db()
+    assert (alarm.decision, alarm.reason) == ("confirmed", "")
 
 
 def test_an_old_revision_that_is_added_raises_none():

@@ -6,17 +6,17 @@ from datetime import timedelta
 from functools import partial
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.utils import timezone
 
 from runs import tasks
 from runs.campaigns.services import campaigns
 from runs.execution.errors import EndNotSeen
 from runs.execution.reporter import Findings
-from runs.models import Campaign, Lease, Run, Server
+from runs.models import Campaign, Lease, Run, Schedule, Server
 from runs.queue.services import attempts, execution, leases, results, supervision, transitions
 from runs.queue.services.supervision import Pulses
-from runs.servers.services import ssh_keys
+from runs.servers.services import servers, ssh_keys
 from runs.workloads.services import scenarios
 from tests import factories
 from tests.at_once import at_once
@@ -370,3 +370,48 @@ def test_a_run_whose_steps_end_is_not_seen_goes_to_another_worker(claim, monkeyp
     execution.execute(claim)
     run = assert_it_was_let_go_of_with("end_not_seen", claim)
     assert "Step pgbench has ended" in run.events.get(code="end_not_seen").message
+
+
+@pytest.fixture
+def awaiting_installations(monkeypatch):
+    """A ready server where a schedule awaits installations, and the inspections of it."""
+    server = make_server()
+    server.checked_at = timezone.now() - timedelta(days=1)
+    server.save()
+    Schedule.objects.create(title="", server=server, draft={}, kind=Schedule.Kind.INSTALLATION)
+    inspected = []
+    monkeypatch.setattr(servers, "inspect", lambda *, server: inspected.append(server.pk))
+    return server, inspected
+
+
+def test_a_free_server_is_inspected_for_new_installations(awaiting_installations):
+    server, inspected = awaiting_installations
+    supervision.look_again(server_id=server.pk)
+    assert inspected == [server.pk]
+    # It was looked at a moment ago.
+    supervision.look_again(server_id=server.pk)
+    assert inspected == [server.pk]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_server_is_not_inspected_while_somebody_takes_it_for_a_run(awaiting_installations):
+    server, inspected = awaiting_installations
+    with transaction.atomic():
+        Lease.objects.select_for_update().get(server=server)
+        at_once([lambda: supervision.look_again(server_id=server.pk)])
+    assert inspected == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_no_run_is_claimed_while_its_server_is_inspected(awaiting_installations, monkeypatch):
+    server, _inspected = awaiting_installations
+    make_campaign(server)
+    claims = []
+
+    def claim_meanwhile(*, server):
+        at_once([lambda: claims.append(leases.claim(server_id=server.pk, holder="a"))])
+
+    monkeypatch.setattr(servers, "inspect", claim_meanwhile)
+    supervision.look_again(server_id=server.pk)
+    assert claims == [None]
+    assert leases.claim(server_id=server.pk, holder="a") is not None

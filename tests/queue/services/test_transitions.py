@@ -1,12 +1,14 @@
 """The states of a run: what may follow what, who may say so, and what each change leaves."""
 
+import threading
+import time
 from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from asgiref.sync import async_to_sync
-from django.db import connection
+from django.db import connection, transaction
 from django.utils.translation import override
 
 from runs.execution.errors import Detached
@@ -87,6 +89,41 @@ def test_a_worker_that_was_given_up_changes_nothing_any_more(campaign, server):
     assert new.run_id == old.run_id
     assert not transitions.transition(run_id=old.run_id, to=S.PREPARING, code="", token=old.token)
     assert transitions.transition(run_id=new.run_id, to=S.PREPARING, code="", token=new.token)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_transitions_of_a_state_only_one_happens(campaign):
+    """The second one has read the state that the first one is about to change."""
+    run = campaign.runs.first()
+    results = []
+
+    def claim():
+        results.append(transitions.transition(run_id=run.pk, to=S.CLAIMED, code="claimed"))
+        connection.close()
+
+    second = threading.Thread(target=claim)
+    with transaction.atomic():
+        Run.objects.filter(pk=run.pk).update(state=S.CANCELLED)
+        second.start()
+        while not _is_waited_for():
+            assert second.is_alive()
+            time.sleep(0.01)
+    second.join()
+
+    assert results == [False]
+    run.refresh_from_db()
+    assert run.state == S.CANCELLED
+    assert not run.events.exists()
+
+
+def _is_waited_for():
+    """Whether somebody waits for a lock of this transaction."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM pg_locks"
+            " WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid))"
+        )
+        return cursor.fetchone() != (0,)
 
 
 def test_a_waiting_run_is_cancelled_at_once(campaign):
