@@ -356,7 +356,7 @@ def test_a_plan_of_another_version_is_told_as_such(campaign, ready):
 def test_a_result_that_was_stored_survives_the_death_of_its_worker(campaign, ready, monkeypatch):
     """Stored, but neither cleaned up nor said to be finished: the next worker does just that."""
     claim = leases.claim(server_id=ready.pk, holder="dies")
-    monkeypatch.setattr(execution, "_finish", lambda run, claim: None)
+    monkeypatch.setattr(execution, "_finish", lambda run, claim, figures: None)
     execution.execute(claim)
     monkeypatch.undo()
     run = Run.objects.get(pk=claim.run_id)

@@ -18,6 +18,11 @@ READS = {"decode", "literal_eval", "load", "loads", "parse", "raw_decode", "get_
 # What BenchLab itself has written, or reviewed; `check_depth` goes before the decoder of output.
 OWN = {
     "benchlab/cache.py",
+    # It refuses what is too deep by itself: it is a program of its own as well.
+    "runs/export_reader.py",
+    # Frames between BenchLab and a process of its own; what is too deep ends that process alone.
+    "runs/reading/child.py",
+    "runs/reading/process.py",
     "benchlab/embedded/state.py",
     "benchlab/lab/releases.py",
     "benchlab/settings.py",
@@ -28,7 +33,9 @@ OWN = {
     "runs/compare/selectors/load/comparability.py",
     "runs/compare/selectors/describe/verdict_words.py",
     "runs/compare/selectors/judge/gate_answers.py",
+    "runs/seals/selectors/schema.py",
     "runs/seals/selectors/verification.py",
+    "runs/seals/services/seals.py",
     "runs/archive/services/comparison.py",
     "runs/operations/services/backup_files.py",
     "runs/seals/services/seal_keys.py",

@@ -235,7 +235,7 @@ def test_days_without_commits_are_causes_of_their_own(client):
 def test_what_is_private_is_not_there_for_others(client):
     secret = projects.create(slug="secret", is_public=False)
     store(repeats(commit(1), campaign="hidden", tps=[1000, 1001]), project=secret)
-    change(1, campaign="hidden")
+    change(1, campaign="hidden--secret")
 
     assert ids(client.get("/changes/").content.decode()) == []
     assert "campaigns/hidden" not in client.get("/").content.decode()
