@@ -1,4 +1,4 @@
-"""What BenchLab's processes share in Redis; `services.operations` writes it."""
+"""What BenchLab's processes share in Redis; `runs.operations.services.signs` writes it."""
 
 from dataclasses import dataclass
 from functools import cache

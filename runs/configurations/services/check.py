@@ -66,7 +66,7 @@ def check_file(
     written_for: str = "",
     memory_bytes: int | None = None,
 ) -> Checked:
-    """Check what a postgresql.conf says (`services.reading`) for the versions."""
+    """Check what a postgresql.conf says (`shared.reading`) for the versions."""
     content = Content(dict(file.settings), tuple(initdb_options), written_for)
     checked = check(content, majors, memory_bytes=memory_bytes)
     lines = {entry.name.lower(): entry.line for entry in file.entries}

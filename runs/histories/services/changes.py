@@ -1,6 +1,6 @@
 """Changes in histories: found after each upload, decided by people, and judged again.
 
-Certificates of runs are another service's (`services.runs.certificates`), and comparisons are not
+Certificates of runs are another service's (`queue.services.certificates`), and comparisons are not
 stored. What is left: changes of histories, and the verdicts of bisections. People's decisions stay.
 """
 

@@ -43,10 +43,10 @@ class Tally:
 
 @dataclass(frozen=True)
 class Trusted:
-    """What is known outside the database; from `services.seal_keys`, and the data files.
+    """What is known outside the database; from `seals.services.seal_keys`, and the data files.
 
     `acknowledged` are entries (project, number, hash), `published` slugs of campaigns of the
-    archive, which `services.archive.comparison` compares with its data files.
+    archive, which `archive.services.comparison` compares with its data files.
     """
 
     keys: Collection[bytes]
@@ -277,7 +277,7 @@ def _of_others() -> Iterator[Finding]:
         yield Finding(project or "default", None, "commit_differs", message)
 
 
-# With the same formulas as `services.campaigns.summaries`; sums in another order differ a little.
+# With the same formulas as `cells.services.summaries`; sums in another order differ a little.
 SUMMARIES = """
 WITH own AS (
   SELECT cell.id FROM runs_cell cell JOIN runs_campaign campaign ON campaign.id = campaign_id
