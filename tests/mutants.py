@@ -1,5 +1,6 @@
-"""Changes one operator or constant of a module at a time and runs the tests: what they do not
-notice, they do not check. `script/mutants MODULE TEST...` prints the survivors and the kill rate.
+"""Changes one operator or constant of a module at a time, or takes a guard away, and runs the
+tests: what they do not notice, they do not check. `script/mutants MODULE TEST...` prints the
+survivors and the kill rate.
 
 The file itself stays as it is. A process starts pytest, and when pytest imports the module, forks
 once for each mutant: the child gets a changed syntax tree, and goes on to collect and test. So what
@@ -65,8 +66,23 @@ class Mutant:
         return f"line {self.line}: {self.before}  ->  {self.after}"
 
 
+def without_guard(node: ast.AST) -> Iterator[ast.AST]:
+    """What services that write rest on, taken away: a refusal, a second write, a compared state."""
+    match node:
+        case ast.If(body=[ast.Raise() | ast.Return() | ast.Continue()], orelse=[]):
+            yield ast.Pass()
+        case ast.Expr(ast.Call()):
+            yield ast.Pass()
+        case ast.Call(ast.Attribute(attr="filter" | "exclude"), arguments, keywords):
+            conditions = len(arguments) + len(keywords)
+            for keyword in keywords if conditions > 1 else ():
+                others = [other for other in keywords if other is not keyword]
+                yield ast.Call(node.func, arguments, others)
+
+
 def changed(node: ast.AST) -> Iterator[ast.AST]:
     """The possible mutations of a node, one at a time."""
+    yield from without_guard(node)
     match node:
         case ast.Compare(left, [operator], [right]) if type(operator) in SWAPS:
             yield ast.Compare(left, [SWAPS[type(operator)]()], [right])

@@ -128,8 +128,8 @@ def test_a_child_that_ends_cuts_short_what_waits_for_it_and_no_pause() -> None:
     with Interrupts() as interrupts:
         began = time.monotonic()
         with subprocess.Popen(["sleep", "0.2"]):
-            interrupts.wait_for_child(20)
-        assert 0.1 < time.monotonic() - began < 10
+            interrupts.wait_for_child(3600)  # longer than a test may take
+        assert time.monotonic() - began > 0.1
         with subprocess.Popen(["true"]):
             interrupts.pause(0.5)
         assert time.monotonic() - began >= 0.6

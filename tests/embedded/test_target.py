@@ -169,13 +169,20 @@ def resident(target: EmbeddedTarget) -> int:
 
 
 def test_many_commands_run_at_once_on_one_connection(target: EmbeddedTarget) -> None:
+    # Each of them ends when all have begun.
+    all_begun = "[ $(ls begun | wc -l) -ge 40 ]"
+
     async def many(connection: asyncssh.SSHClientConnection) -> list[str]:
-        commands = [connection.run(f"sleep 0.2; echo {number}") for number in range(40)]
+        await connection.run("mkdir begun", check=True)
+        commands = [
+            connection.run(
+                f"touch begun/{number}; until {all_begun}; do sleep 0.2; done; echo {number}"
+            )
+            for number in range(40)
+        ]
         return [result.stdout.strip() for result in await asyncio.gather(*commands)]
 
-    began = time.monotonic()
     assert with_connection(target, many) == [str(number) for number in range(40)]
-    assert time.monotonic() - began < 40 * 0.2
 
 
 @linux
@@ -204,10 +211,8 @@ def children(target: EmbeddedTarget) -> list[str]:
 
 
 def test_a_detached_child_does_not_keep_the_command_waiting(target: EmbeddedTarget) -> None:
-    began = time.monotonic()
-    result = run(target, "setsid sleep 20 >/dev/null 2>&1 </dev/null & echo started")
-    assert result.stdout == b"started\n"
-    assert time.monotonic() - began < 5
+    result = run(target, "setsid sleep 20 >/dev/null 2>&1 </dev/null & echo $!")
+    assert alive(int(result.stdout))
 
 
 def test_a_child_that_holds_the_output_keeps_the_channel_open(target: EmbeddedTarget) -> None:
@@ -355,9 +360,7 @@ def test_nothing_is_left_after_a_stop(ground: Path, software: Software) -> None:
             run(target, f"{command} >/dev/null 2>&1 </dev/null & echo $! >> pids")
         pids = [int(pid) for pid in run(target, "cat pids").stdout.split()]
         assert all(map(alive, pids))
-        began = time.monotonic()
     assert not any(map(alive, pids))
-    assert time.monotonic() - began < 8
 
 
 @linux

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import time
 from dataclasses import replace
 
 import pytest
@@ -96,9 +95,9 @@ def postmaster(base_dir, name):
 def test_a_synchronous_standby_that_is_gone_holds_up_nobody_for_ever(direct, plan, base_dir):
     """Its commits would wait as long as pgbench may take: ten minutes beyond its time."""
     plan = with_standbys(plan, 1, 1)
-    director = direct(replace(plan, parameters=plan.parameters | {"duration": 60}))
+    # The load itself takes longer than a test may.
+    director = direct(replace(plan, parameters=plan.parameters | {"duration": 600}))
     director.bench.look_s = 0.5
-    begun = time.monotonic()
 
     def kill():
         os.kill(postmaster(base_dir, "standby1"), signal.SIGKILL)
@@ -107,7 +106,6 @@ def test_a_synchronous_standby_that_is_gone_holds_up_nobody_for_ever(direct, pla
         watched(director, when_loaded(director, kill))
     assert caught.value.code == "standby_gone"
     assert "standby1" in caught.value.message
-    assert time.monotonic() - begun < 50
     assert nothing_is_left(base_dir) == NOTHING
 
 

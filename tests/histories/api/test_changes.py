@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 from django.core import mail
-from django.db import connection
+from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
@@ -19,6 +19,7 @@ from runs.histories.services import changes, mails, webhooks
 from runs.histories.services import missing_uploads as watchdog
 from runs.models import Campaign, Change, Metric, Run, StaleCell, WebhookDelivery
 from runs.queue.services import withdrawals
+from tests.at_once import at_once
 from tests.history_points import START, commit, history, noisy, repeats, sha, store
 
 pytestmark = pytest.mark.django_db
@@ -499,6 +500,31 @@ def woken(monkeypatch):
     monkeypatch.setattr(celery_messages, "_send", lambda task, *given: sent.append((task, *given)))
     monkeypatch.setattr(celery_messages, "_sent", {})
     return sent
+
+
+def test_what_is_uploaded_during_an_analysis_waits_for_the_next_one(monkeypatch):
+    store(history([1000] * 5))
+    find_left = changes._refute_left
+
+    def upload_meanwhile(campaign):
+        store(repeats(commit(7), tps=[1000.0]))
+        find_left(campaign)
+
+    monkeypatch.setattr(changes, "_refute_left", upload_meanwhile)
+    find()
+    assert StaleCell.objects.get().cell.revision.sha == sha(7)
+
+
+def test_an_analysis_leaves_a_campaign_that_another_worker_analyses(transactional_db):
+    store(history([1000] * 40 + [900] * 20))
+    campaign = Campaign.objects.get()
+    found = []
+    with transaction.atomic():
+        assert changes.lock(campaign_id=campaign.pk)
+        at_once([lambda: found.append(find())])
+    assert found == [[]]
+    assert StaleCell.objects.exists()
+    assert len(find()) == 1
 
 
 # What is told

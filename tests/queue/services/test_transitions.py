@@ -11,11 +11,13 @@ from asgiref.sync import async_to_sync
 from django.db import connection, transaction
 from django.utils.translation import override
 
+from runs.access.services import projects
 from runs.execution.errors import Detached
 from runs.execution.reporter import Findings
 from runs.execution.steps.steps import StepResult
+from runs.histories.services import webhooks
 from runs.models import Campaign, Lease, Run
-from runs.queue.services import attempts, leases, reporting, transitions
+from runs.queue.services import attempts, leases, reporting, transitions, withdrawals
 from runs.queue.services import results as findings
 from runs.queue.services.reporting import DatabaseReporter
 from runs.queue.services.transitions import TRANSITIONS
@@ -124,6 +126,19 @@ def _is_waited_for():
             " WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid))"
         )
         return cursor.fetchone() != (0,)
+
+
+def test_only_a_withdrawn_run_is_restored(campaign, server):
+    """A run that is being collected may become finished as well, but not by this."""
+    claim = claimed(server)
+    to_measuring(claim)
+    run = Run.objects.get(pk=claim.run_id)
+    assert transitions.transition(run_id=run.pk, to=S.COLLECTING, code="collecting")
+    with pytest.raises(ServiceError) as refused:
+        withdrawals.restore(run=run, reason="another disk")
+    assert refused.value.code == "not_withdrawn"
+    run.refresh_from_db()
+    assert run.state == S.COLLECTING
 
 
 def test_a_waiting_run_is_cancelled_at_once(campaign):
@@ -278,8 +293,27 @@ def test_a_server_is_woken_when_a_run_leaves_it_and_by_none_that_has_it(
     transitions.cancel(run=Run.objects.get(pk=run))
     assert not transitions.cancel_where_asked(run_id=run, token=token + 1)
     assert woken == []
+    # The worker that holds the run is still at work there.
+    server.refresh_from_db()
+    assert not server.needs_sweep
     assert transitions.cancel_where_asked(run_id=run, token=token)
     assert woken == [server.pk]
+
+
+def test_the_end_of_a_campaign_is_told_once(campaign):
+    webhook = webhooks.create(project=projects.default(), url="https://ci.example/hook").webhook
+    campaign.runs.update(state=S.FINISHED)
+    for _twice in range(2):
+        with transaction.atomic():
+            transitions.refresh_campaign(campaign_id=campaign.pk)
+    events = webhook.deliveries.values_list("event", flat=True)
+    assert list(events) == ["campaign.finished"]
+
+
+def test_a_worker_that_was_not_asked_to_cancel_goes_on(campaign, server):
+    claim = claimed(server)
+    assert not transitions.cancel_where_asked(run_id=claim.run_id, token=claim.token)
+    assert Run.objects.get(pk=claim.run_id).state == S.CLAIMED
 
 
 def test_every_state_has_its_transitions():

@@ -221,6 +221,18 @@ def test_a_paused_campaign_lets_others_pass_until_it_is_resumed(server):
     assert next_campaign(server) == paused
 
 
+def test_whoever_resumes_or_cancels_a_campaign_wakes_its_servers(server, monkeypatch):
+    woken = []
+    campaign = queued(server)
+    monkeypatch.setattr("runs.celery_messages.wake", woken.append)
+    campaigns.pause(campaign=campaign)
+    assert woken == []
+    campaigns.resume(campaign=campaign)
+    assert woken == [server.pk]
+    campaigns.cancel(campaign=campaign)
+    assert woken == [server.pk, server.pk]
+
+
 def test_the_run_in_progress_of_a_paused_campaign_goes_on_even_with_another_worker(server):
     campaign = queued(server)
     claim = leases.claim(server_id=server.pk, holder="worker")
