@@ -40,7 +40,6 @@ from runs.compare.selectors.judge.comparisons import ComparedPage, ComparedRow
 from runs.compare.selectors.judge.exit_codes import exit_code
 from runs.compare.selectors.judge.gate import Criteria, SideVerdict, VerdictRow
 from runs.compare.selectors.judge.gate_answers import EarlierAnswer
-from runs.compare.selectors.load.series import SeriesCell
 from runs.compare.selectors.load.stored_cells import CellRuns
 from runs.grouping import by_key
 from runs.models import Campaign, Metric
@@ -363,19 +362,14 @@ def _wholes_of_series(page: ComparedPage) -> tuple[Whole, ...]:
 
 def _evidence_of_series(page: ComparedPage) -> tuple[ErrorRow, ...]:
     """The rows of the error table that apply to the series, each once."""
-    rows_of_heads = by_key((id(row.head), row) for row in page.rows)
-    evidence = [
-        error_row(
-            [row.comparison for row in rows],
-            min(_runs_of(side) for row in rows for side in (row.base_cell, row.head_cell)),
-        )
-        for rows in rows_of_heads.values()
-    ]
-    return tuple({row.text: row for row in evidence if row is not None}.values())
-
-
-def _runs_of(cell: SeriesCell) -> int:
-    return cell.summary.n or 1
+    evidence = {}
+    for rows in by_key((id(row.head), row) for row in page.rows).values():
+        sides = [side for row in rows for side in (row.base_cell, row.head_cell)]
+        n = min(side.summary.n or 1 for side in sides)
+        applying = error_row([row.comparison for row in rows], n)
+        if applying is not None:
+            evidence[applying.text] = applying
+    return tuple(evidence.values())
 
 
 def of_sides(side_verdict: SideVerdict, earlier: Sequence[EarlierAnswer] = ()) -> ComparisonAnswer:

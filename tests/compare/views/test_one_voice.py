@@ -289,14 +289,10 @@ def assert_doors_agree(client, table, api):
         codes = [reason["code"] for reason in comparison[clients]["reasons"]]
         assert row["reasons"] == codes, (table, clients)
     if len(comparison) == len(api["rows"]):
-        wholes = [
-            [
-                {name: average[name] for name in ("verdict", "ratio", "low", "high")}
-                for average in averages
-            ]
-            for averages in (file["averages"], api["together"])
-        ]
-        assert wholes[0] == wholes[1], table
+        names = ("verdict", "ratio", "low", "high")
+        of_page = [[average[name] for name in names] for average in file["averages"]]
+        of_api = [[average[name] for name in names] for average in api["together"]]
+        assert of_page == of_api, table
 
     # The page draws them, with the largest effects first, and so does the page of two cells.
     rows = rows_of_table(page.partition('id="ratio-rows"')[2].partition("</table>")[0])
