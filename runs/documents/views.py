@@ -5,7 +5,6 @@ from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator
 from urllib.parse import urlencode
 
-from django.conf import settings
 from django.http import (
     Http404,
     HttpRequest,
@@ -17,7 +16,6 @@ from django.http import (
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from runs.access import addresses
@@ -32,6 +30,7 @@ from runs.reports import formats
 from runs.reports.recorded_runs import RecordedRun
 from runs.reports.shell_script import shell_script
 from runs.shared import caching
+from runs.shared.formats import language
 from runs.shared.pages import attached, file, or_404
 
 # Characters that are sent at a time.
@@ -118,12 +117,6 @@ def _printed_figures(campaign: Campaign) -> str:
     table = campaign.published
     query = urlencode({"source": table.source.slug, "table": table.number})
     return f"{reverse('api:measurement-list')}?{query}"
-
-
-def language(wanted_language: str) -> str:
-    """A language that there is: the one wanted, else the reader's own."""
-    known_languages = [code for code, _name in settings.LANGUAGES]
-    return wanted_language if wanted_language in known_languages else (get_language() or "en")[:2]
 
 
 def _campaign(request: HttpRequest, slug: str) -> Campaign:

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from math import floor, isfinite, log10
 from typing import Any
 
+from django.conf import settings
 from django.utils.translation import get_language, gettext, gettext_lazy, ngettext
 
 from runs.wording import of_stored
@@ -217,6 +218,12 @@ def spoken(text: str | Mapping[str, str] | None) -> str:
     if text is None or isinstance(text, str):
         return text or ""
     return text.get((get_language() or "en")[:2]) or text.get("en", "")
+
+
+def language(wanted_language: str) -> str:
+    """A language that there is: the one wanted, else the reader's own."""
+    known_languages = [code for code, _name in settings.LANGUAGES]
+    return wanted_language if wanted_language in known_languages else (get_language() or "en")[:2]
 
 
 def in_language(stored: Any, field: str) -> str:

@@ -1,6 +1,5 @@
 """The archive: publications, their tables with filters, and its discrepancies."""
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -41,14 +40,13 @@ from runs.models import (
 from runs.models.campaigns import Origin
 from runs.published import search_words as words
 from runs.queue.selectors import validity
+from runs.servers.selectors import machine_words
 from runs.shared.formats import named
 
 # Later measurements that the page of a figure lists.
 MOST_SINCE = 10
 # Of other scales some are passed over.
 MOST_LOOKED_AT = 40
-# Operating systems as people search for them: the family and its major version.
-OS_NAME = re.compile(r"\A(.*?\b\d++)(?=[.(\s]|\Z)")
 
 
 @dataclass(frozen=True)
@@ -118,7 +116,7 @@ def _entry(table: PublishedTable) -> Entry:
     hardware: dict[str, str] = {}
     for node in table.nodes.all():
         if node.environment and node.environment.os_name:
-            systems[operating_system(node.environment.os_name)] = None
+            systems[machine_words.operating_system(node.environment.os_name)] = None
         if node.hardware:
             hardware[node.hardware.name] = named(node.hardware)
     return Entry(table=table, systems=tuple(systems), hardware=hardware)
@@ -315,12 +313,6 @@ def measured_since(figure: PrintedFigure) -> list[Later]:
 def _constant(cell: Cell, name: str) -> Any:
     """What a cell has for a factor or a parameter; None if nothing says."""
     return cell.levels.get(name, cell.campaign.parameters.get(name))
-
-
-def operating_system(name: str) -> str:
-    """Name and major version: "CentOS 7" of CentOS 7.4(1708)."""
-    match = OS_NAME.match(name)
-    return match.group(1) if match else name
 
 
 def _unmet(entry: Entry, wanted_values: Wanted) -> set[str]:

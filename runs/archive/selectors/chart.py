@@ -13,9 +13,10 @@ from runs.cells.selectors.level_names import Factors, factors
 from runs.cells.selectors.metrics import metric_label, metric_title
 from runs.charts.bars import bars
 from runs.charts.figure import Figure
-from runs.charts.scaling import Axes, Line, Point, Words, scaling
+from runs.charts.scaling import Axes, Line, Point, scaling
 from runs.grouping import by_key
 from runs.models import Campaign, Cell, Metric, PublishedTable
+from runs.shared.chart_words import hover_words
 
 # More cells than this make no chart of bars that can be read.
 MOST_BARS = 60
@@ -291,11 +292,6 @@ def draw(chart: Mapping[str, Any], drawn: Sequence[Plot]) -> Figure:
         for group in plot.groups(metric_label(plot.metric) if len(drawn) > 1 else "")
     ]
     return bars(groups, axes, stacked=chart.get("kind") == "stacked")
-
-
-def hover_words(value: str = "", interval: str = "") -> Words:
-    """The words of a chart's hover text: of medians and their range, unless others are named."""
-    return Words(value or _("median"), interval or _("min–max"), _("runs"), _("unknown"))
 
 
 def ratios_of(chart: Mapping[str, Any], drawn: Sequence[Plot]) -> Ratios | None:

@@ -14,7 +14,7 @@ from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from runs.access.selectors.projects import Reader
-from runs.archive.selectors.chart import as_printed, hover_words
+from runs.archive.selectors.chart import as_printed
 from runs.archive.views import page as published_page
 from runs.campaigns.selectors import campaigns as campaign_selectors
 from runs.campaigns.selectors import waiting
@@ -36,6 +36,7 @@ from runs.operations.selectors.readiness import silences
 from runs.servers.selectors import builds
 from runs.shared import caching
 from runs.shared.caching import NEVER, Versions
+from runs.shared.chart_words import hover_words
 from runs.shared.pages import run_addresses
 from runs.templatetags.access import may_here
 from runs.workloads.selectors import workloads

@@ -13,11 +13,11 @@ from runs.cells.selectors.series_cells import level_text
 from runs.compare.selectors import answers
 from runs.compare.selectors.address.head_and_base import Side
 from runs.compare.selectors.answers import AnswerRow, ComparisonAnswer, Figure
+from runs.compare.selectors.describe.in_turn import in_turn
 from runs.compare.selectors.describe.verdict_words import sized
 from runs.compare.selectors.judge import gate
 from runs.compare.selectors.judge.gate import SideVerdict
 from runs.compare.selectors.judge.gate_answers import EarlierAnswer
-from runs.histories.selectors import causes
 from runs.models import Bisection, BisectionStep, Build
 from runs.reports.markdown import defused
 from runs.reports.tables import Table, as_markdown, shown
@@ -149,7 +149,7 @@ def _in_one_job(side_verdict: SideVerdict, answer: ComparisonAnswer) -> list[str
     ):
         return []
     base = side_verdict.base.revision.ref if side_verdict.base.revision else ""
-    command = causes.in_turn(side_verdict.head.campaign, base)
+    command = in_turn(side_verdict.head.campaign, base)
     text = _("Nothing in the commit explains it? Measure both sides in one job, in turn:")
     return [text, _fenced(command)]
 

@@ -12,10 +12,9 @@ from runs.compare.selectors.address.head_and_base import Side
 from runs.compare.selectors.answers import AnswerRow, ComparisonAnswer, Figure
 from runs.compare.selectors.describe.verdict_words import REASONS, TABLES, ErrorRow
 from runs.compare.selectors.judge.gate_answers import BECAUSE
-from runs.histories.api.changes import ChangeRevisionSerializer
 from runs.models import Metric
 from runs.shared.api.examples import EXAMPLES
-from runs.shared.api.shapes import JudgedSerializer, computed, shape
+from runs.shared.api.shapes import ChangeRevisionSerializer, JudgedSerializer, computed, shape
 
 Shape = serializers.Serializer[Any]
 FIGURES = ("n", "median", "minimum", "maximum", "mean")

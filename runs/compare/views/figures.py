@@ -7,7 +7,6 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from runs.analysis.scalability import Fit
-from runs.archive.selectors.chart import hover_words
 from runs.cells.selectors import provenance, versions
 from runs.cells.selectors.metrics import metric_title
 from runs.charts import comparison as drawing
@@ -22,6 +21,7 @@ from runs.compare.selectors.judge.comparisons import ComparedPage
 from runs.compare.selectors.load.series import Series, SeriesCell
 from runs.compare.views import words as compare_words
 from runs.queue.selectors import validity
+from runs.shared.chart_words import hover_words
 from runs.shared.formats import named
 
 # Nobody reads a plot with more rows; the table next to it has them all.

@@ -21,12 +21,11 @@ from runs.compare.selectors.describe.series_labels import Wording
 from runs.compare.selectors.judge.comparisons import ComparedPage, compared
 from runs.compare.selectors.load.series import Series
 from runs.compare.views import figures as compare_figures
-from runs.documents import views
-from runs.documents.selectors import conditions as report_conditions
 from runs.queue.selectors import validity
 from runs.reports import formats, tables
 from runs.reports.report import Block, Facts, Paragraph, Picture, Report, Section, Table
-from runs.shared.formats import in_language
+from runs.servers.selectors import machine_words
+from runs.shared.formats import in_language, language
 from runs.shared.pages import file
 
 FORMATS = {
@@ -164,7 +163,7 @@ def compare_report(request: HttpRequest) -> HttpResponse:
     report_format = formats.FORMATS.get(request.GET.get("format", "html"))
     if report_format is None:
         raise Http404("format")
-    with override(views.language(request.GET.get("lang", ""))):
+    with override(language(request.GET.get("lang", ""))):
         state, _faults = compare_state.read(request.GET)
         words = series_labels.wording({key.slug for key in state.series})
         page = compared(state, reader=request.user, wording=words)
@@ -217,11 +216,11 @@ def _series(page: ComparedPage) -> list[Block]:
 
 def _conditions(page: ComparedPage) -> list[Block]:
     machines = [
-        (_("Hardware"), report_conditions.hardware(hardware_profile))
+        (_("Hardware"), machine_words.hardware(hardware_profile))
         for hardware_profile in page.loaded.hardware.values()
     ]
     systems = [
-        (_("Environment"), report_conditions.environment(environment))
+        (_("Environment"), machine_words.environment(environment))
         for environment in page.loaded.environments.values()
     ]
     facts = tuple(machines + systems)

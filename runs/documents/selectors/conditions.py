@@ -8,10 +8,9 @@ from django.utils.translation import gettext as _
 from runs.cells.selectors import factor_names as designs
 from runs.cells.selectors import versions
 from runs.configurations.selectors import configurations
-from runs.models import Campaign, Environment, HardwareProfile, Run
+from runs.models import Campaign, Run
 from runs.reports.report import Block, Facts, Table
-from runs.servers.selectors import builds
-from runs.shared.formats import memory, named, spoken, term
+from runs.servers.selectors import builds, machine_words
 from runs.workloads.selectors import workloads
 
 
@@ -27,8 +26,8 @@ def machines(campaign: Campaign) -> list[Block]:
     rows = tuple(
         (
             run.server.name if run.server else "–",
-            hardware(run.hardware),
-            environment(run.environment),
+            machine_words.hardware(run.hardware),
+            machine_words.environment(run.environment),
         )
         for run in runs
     )
@@ -99,40 +98,3 @@ def kept(campaign: Campaign) -> Facts:
     if campaign.topology:
         rows.append((_("Topology"), str(campaign.topology.get_kind_display())))
     return Facts(tuple(rows))
-
-
-def hardware(profile: HardwareProfile | None) -> str:
-    """A machine in one line; unknown facts are left out."""
-    if profile is None:
-        return "–"
-    cores, threads = profile.cores, profile.threads
-    descriptions = [
-        named(profile),
-        profile.cpu_model if profile.cpu_model != profile.name else "",
-        _("%(count)d cores") % {"count": cores} if cores else "",
-        _("%(count)d threads") % {"count": threads} if threads else "",
-        memory(profile) if profile.memory_bytes else "",
-        profile.virtualization,
-        *(
-            f"{term(name)}: {text}"
-            for name, value in profile.facts.items()
-            if (text := _text_of(value))
-        ),
-    ]
-    return " · ".join(description for description in descriptions if description)
-
-
-def environment(environment: Environment | None) -> str:
-    """An operating system in one line."""
-    if environment is None:
-        return "–"
-    descriptions = (environment.os_name, f"{environment.kernel} {environment.architecture}".strip())
-    return " · ".join(description for description in descriptions if description) or "–"
-
-
-def _text_of(value: Any) -> str:
-    """A fact that is text, in both languages or one; structures are only for programs."""
-    if isinstance(value, str | int | float):
-        return str(value)
-    is_text = isinstance(value, dict) and "en" in value and isinstance(value["en"], str)
-    return spoken(value) if is_text else ""

@@ -32,6 +32,7 @@ from runs.reports.report import (
     Table,
 )
 from runs.reports.shell_script import shell_script
+from runs.servers.selectors import machine_words
 from runs.shared.formats import factor, in_language, quantity, spoken
 
 
@@ -41,8 +42,8 @@ def machines(table: PublishedTable) -> list[Block]:
     rows = tuple(
         (
             spoken(node.name) or node.role,
-            report_conditions.hardware(node.hardware),
-            report_conditions.environment(node.environment),
+            machine_words.hardware(node.hardware),
+            machine_words.environment(node.environment),
             node.software or "–",
         )
         for node in nodes

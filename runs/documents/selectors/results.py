@@ -9,7 +9,6 @@ from django.utils.translation import pgettext
 
 from runs.analysis.inference import MINIMUM_EFFECT
 from runs.analysis.summary import Summary
-from runs.archive.selectors.chart import hover_words
 from runs.campaigns.selectors import campaigns, grids
 from runs.campaigns.selectors.grids import Grid, GridCell, Measured
 from runs.cells.selectors import factor_names as designs
@@ -27,6 +26,7 @@ from runs.compare.selectors.judge.ratios import RatioRow
 from runs.models import Campaign, Cell, Metric
 from runs.queue.selectors import validity
 from runs.reports.report import Block, Paragraph, Picture, Table
+from runs.shared.chart_words import hover_words
 from runs.shared.formats import estimate, factor, quantity
 
 # More metrics would repeat the same in other units.

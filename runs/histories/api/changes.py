@@ -22,16 +22,9 @@ from runs.shared.api import doors
 from runs.shared.api.doors import ReadOnlyDoor
 from runs.shared.api.examples import EXAMPLES
 from runs.shared.api.parsing import StrictSerializer
+from runs.shared.api.shapes import ChangeRevisionSerializer
 
 DECISIONS = (Change.Decision.OPEN, Change.Decision.CONFIRMED, Change.Decision.DISMISSED)
-
-
-class ChangeRevisionSerializer(serializers.Serializer[Any]):
-    """The first revision after the change."""
-
-    sha = serializers.CharField()
-    ref = serializers.CharField()
-    url = serializers.CharField()
 
 
 class MachineFactSerializer(serializers.Serializer[Any]):

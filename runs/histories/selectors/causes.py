@@ -1,6 +1,5 @@
 """Changes by cause: what begins at one commit, or day, of a campaign is one item of every list."""
 
-import shlex
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
@@ -18,10 +17,11 @@ from runs.access.selectors.projects import Reader
 from runs.analysis.inference.verdicts import Direction
 from runs.cells.selectors.metrics import metric_label
 from runs.compare.selectors.describe import series_labels
+from runs.compare.selectors.describe.in_turn import in_turn
 from runs.compare.selectors.describe.verdict_words import VERDICTS, printed_size
 from runs.grouping import by_key
 from runs.histories.selectors import histories
-from runs.models import Campaign, CellSummary, Change
+from runs.models import CellSummary, Change
 
 # Of one page. A commit that changes more has the rest in its histories.
 MOST_CHANGES = 200
@@ -31,21 +31,7 @@ UNKNOWN = _lazy(
     "Most series moved together, and nothing known of the machine changed: the machine, or this "
     "commit. Measure its parent again here: %(command)s"
 )
-AGAIN = (
-    "benchlab-upload --campaign %(campaign)s --scenario %(scenario)s --compare %(branch)s "
-    "--pair base=COMMAND head=COMMAND"
-)
 DAY = TruncDate("run__started_at", tzinfo=UTC)
-
-
-def in_turn(campaign: Campaign, ref: str) -> str:
-    """The client's command that measures a commit and where it left the branch in one job."""
-    words = {
-        "campaign": campaign.uploaded_as or campaign.slug,
-        "scenario": campaign.scenario.slug,
-        "branch": campaign.tracked_ref or ref or "main",
-    }
-    return AGAIN % {name: shlex.quote(word) for name, word in words.items()}
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,10 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from runs.cells.selectors import metrics, series_cells
+from runs.cells.selectors import history_points, metrics, series_cells
+from runs.cells.selectors.history_points import FirstRun, HistoryPoint
 from runs.charts.timeline import thin
 from runs.grouping import by_key
-from runs.histories.selectors import points as history_points
-from runs.histories.selectors.points import FirstRun, HistoryPoint
 from runs.models import Campaign, Change, Environment, HardwareProfile, Metric, Run
 from runs.servers.selectors.hardware import Difference, Profile, differences
 

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from runs.analysis.comparability_judgement import Differing
-from runs.cells.selectors import revisions
+from runs.cells.selectors import history_points, revisions
 from runs.compare.selectors.load import comparability
-from runs.histories.selectors import points as history_points
 from runs.histories.selectors.causes import Cause
 from runs.models import Cell, Change, Environment, HardwareProfile, Revision, Server
 

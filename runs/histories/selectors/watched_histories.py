@@ -8,11 +8,10 @@ from datetime import UTC, date, datetime, timedelta
 
 from runs.analysis.change_points import SAME_PLACE, WINDOW
 from runs.analysis.monitoring import MINIMUM_RUNS, RECENT, Known
-from runs.cells.selectors import metrics, revisions
+from runs.cells.selectors import history_points, metrics, revisions
+from runs.cells.selectors.history_points import HistoryPoint
 from runs.grouping import by_key
 from runs.histories.selectors import histories, suites
-from runs.histories.selectors import points as history_points
-from runs.histories.selectors.points import HistoryPoint
 from runs.histories.selectors.suites import SuiteJobs
 from runs.models import Campaign, Cell, CellSummary, Change, Measurement, Metric, Run
 

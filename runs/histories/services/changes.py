@@ -20,12 +20,11 @@ from runs.analysis.change_points import WINDOW, ChangePoint
 from runs.analysis.monitoring import Alarm
 from runs.bisections.selectors import bisections
 from runs.bisections.services import bisections as answers
-from runs.cells.selectors import revisions
+from runs.cells.selectors import history_points, revisions
+from runs.cells.selectors.history_points import HistoryPoint
 from runs.cells.services import summaries
 from runs.grouping import by_key
 from runs.histories.selectors import causes, histories, machines, suites, watched_histories
-from runs.histories.selectors import points as history_points
-from runs.histories.selectors.points import HistoryPoint
 from runs.histories.selectors.suites import SuiteJobs
 from runs.histories.selectors.watched_histories import Watched
 from runs.histories.services import webhooks

@@ -20,13 +20,13 @@ from runs.access.selectors import projects
 from runs.access.selectors.permission_table import Right
 from runs.cells.selectors import metrics as campaign_metrics
 from runs.cells.selectors.factor_names import constant
+from runs.cells.selectors.history_points import HistoryPoint
 from runs.cells.selectors.level_texts import level
 from runs.cells.selectors.metrics import metric_title
 from runs.charts.history import Event, Mark, Point, Words, history
 from runs.charts.sparkline import sparkline
 from runs.histories.selectors import histories
 from runs.histories.selectors.histories import Histories, History, HostChange
-from runs.histories.selectors.points import HistoryPoint
 from runs.histories.services import changes, webhooks
 from runs.histories.services import missing_uploads as watchdog
 from runs.models import Campaign, Change

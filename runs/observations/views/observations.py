@@ -23,7 +23,6 @@ from runs.campaigns.views.campaigns import chosen_server
 from runs.campaigns.views.forms import project_of
 from runs.cells.selectors import noise, versions
 from runs.charts.figure import Figure
-from runs.documents.views import language
 from runs.models import Edition, Observation, Server
 from runs.observations.selectors import anchors, editions, publication
 from runs.observations.selectors import report as reports
@@ -36,6 +35,7 @@ from runs.scenarios import registry
 from runs.servers.selectors import builds
 from runs.shared import pages
 from runs.shared.errors import ServiceError
+from runs.shared.formats import language
 from runs.shared.pages import file, or_404
 from runs.why.services import explanations
 from runs.why.services import words as why_words

@@ -60,3 +60,11 @@ JudgedSerializer = shape(
     "How many runs have each judgement. Invalid ones are left out of all figures by rule.",
     without=("left_out", "again", "ours"),
 )
+
+
+class ChangeRevisionSerializer(serializers.Serializer[Any]):
+    """The first revision after the change."""
+
+    sha = serializers.CharField()
+    ref = serializers.CharField()
+    url = serializers.CharField()

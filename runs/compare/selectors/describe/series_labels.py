@@ -8,7 +8,6 @@ from typing import Any, Protocol
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from runs.archive.selectors import archive
 from runs.cells.selectors import factor_names as designs
 from runs.cells.selectors import versions
 from runs.cells.selectors.level_names import Factors, factors
@@ -18,6 +17,7 @@ from runs.compare.selectors.load.stored_cells import keys_of
 from runs.models import Environment, HardwareProfile, PublishedTable
 from runs.models.campaigns import Origin
 from runs.postgresql_settings import units
+from runs.servers.selectors import machine_words
 from runs.servers.selectors.hardware import ENVIRONMENT_FIELDS, HARDWARE_FIELDS
 from runs.shared.formats import bytesize, named
 
@@ -304,7 +304,9 @@ def _told_apart(texts: Sequence[str], further_texts: Sequence[str]) -> list[str]
 
 def _operating_system(loaded: Loaded, one_series: Series) -> str:
     environments = [loaded.environments[key] for key in one_series.runs.environment]
-    return ", ".join(dict.fromkeys(archive.operating_system(env.os_name) for env in environments))
+    return ", ".join(
+        dict.fromkeys(machine_words.operating_system(env.os_name) for env in environments)
+    )
 
 
 def _hardware(loaded: Loaded, one_series: Series) -> str:

@@ -8,7 +8,7 @@ from runs.analysis.comparability_judgement import Differing
 from runs.analysis.inference import DEFAULT_EFFECT, Inference, Verdict, overall
 from runs.analysis.judged_runs import Judged
 from runs.analysis.summary import Summary
-from runs.cells.selectors import metrics, revisions, series_cells
+from runs.cells.selectors import history_points, metrics, revisions, series_cells
 from runs.cells.selectors.series_cells import level_text
 from runs.compare.selectors.address.head_and_base import Side
 from runs.compare.selectors.describe import verdict_words
@@ -17,7 +17,6 @@ from runs.compare.selectors.judge import exit_codes, judging, known_noise
 from runs.compare.selectors.judge.known_noise import Scope
 from runs.compare.selectors.load import stored_cells
 from runs.compare.selectors.load.stored_cells import CellRuns
-from runs.histories.selectors import points as history_points
 from runs.models import Metric, Run
 from runs.queue.selectors import runs as run_selectors
 from runs.reports.tables import finite
