@@ -141,6 +141,17 @@ def test_only_a_withdrawn_run_is_restored(campaign, server):
     assert run.state == S.COLLECTING
 
 
+def test_a_figure_of_a_publication_is_not_withdrawn(campaign):
+    run = campaign.runs.first()
+    Run.objects.filter(pk=run.pk).update(origin="published", state=S.FINISHED)
+    run.refresh_from_db()
+    with pytest.raises(ServiceError) as refused:
+        withdrawals.withdraw(run=run, reason="a misprint")
+    assert refused.value.code == "is_published"
+    run.refresh_from_db()
+    assert run.state == S.FINISHED
+
+
 def test_a_waiting_run_is_cancelled_at_once(campaign):
     run = transitions.cancel(run=campaign.runs.first(), by="ann")
     assert run.state == S.CANCELLED
@@ -185,6 +196,22 @@ def test_a_lost_run_on_a_server_out_of_reach_can_be_given_up(campaign, server):
     run = transitions.cancel(run=Run.objects.get(pk=claim.run_id))
     assert run.state == S.CANCELLED
     assert "may be left there" in run.events.last().message
+    server.refresh_from_db()
+    assert server.needs_sweep
+
+
+def test_the_last_run_that_begins_anew_does_not_end_its_campaign(campaign, server):
+    """It fails and is queued again in one transaction."""
+    webhook = webhooks.create(project=projects.default(), url="https://ci.example/hook").webhook
+    Campaign.objects.update(most_attempts=2)
+    claim = claimed(server)
+    campaign.runs.exclude(pk=claim.run_id).update(state=S.FINISHED)
+    to_measuring(claim)
+    assert attempts.start_again(
+        run_id=claim.run_id, token=claim.token, code="target_restarted", message="x"
+    )
+    assert not webhook.deliveries.exists()
+    assert campaign.runs.count() == 2
 
 
 def test_a_restarted_target_gets_another_attempt_up_to_a_limit(campaign, server):
