@@ -438,6 +438,18 @@ def test_an_alarm_that_a_person_has_confirmed_stays_where_its_run_is_withdrawn()
     assert (alarm.decision, alarm.reason) == ("confirmed", "")
 
 
+def test_an_alarm_that_a_person_has_dismissed_stays_so_when_a_step_begins_with_it():
+    alarm = alarmed()
+    changes.decide(change=alarm, decision="dismissed")
+
+    for number in range(31, 44):
+        store(repeats(commit(number), tps=noisy(700)))
+        find()
+
+    alarm.refresh_from_db()
+    assert alarm.decision == "dismissed"
+
+
 def test_an_old_revision_that_is_added_raises_none():
     store(history([1000] * 15), history([1000] * 15, first=16))
     find()
