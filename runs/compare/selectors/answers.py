@@ -376,6 +376,7 @@ def of_sides(side_verdict: SideVerdict, earlier: Sequence[EarlierAnswer] = ()) -
     """What head against base says; `earlier` are answers that were others."""
     rows = tuple(_row_of_sides(row, side_verdict) for row in side_verdict.rows)
     sides = {"base": side_verdict.base.label, "head": side_verdict.head.label}
+    applying = side_verdict.error_row
     return ComparisonAnswer(
         question=_("Base: %(base)s – head: %(head)s") % sides,
         rows=rows,
@@ -383,7 +384,7 @@ def of_sides(side_verdict: SideVerdict, earlier: Sequence[EarlierAnswer] = ()) -
         verdict=side_verdict.overall,
         sentences=_sentences_of_sides(side_verdict),
         wholes=_wholes_of_sides(side_verdict),
-        evidence=(side_verdict.error_row,) if side_verdict.error_row else (),
+        evidence=(applying,) if applying else (),
         earlier=tuple(earlier),
         base=side_verdict.base,
         head=side_verdict.head,

@@ -42,7 +42,7 @@ def campaign_badge(request: HttpRequest, slug: str) -> HttpResponse:
         "width": left_width + right,
         "label_at": left_width / 2,
         "text_at": left_width + right / 2,
-        "colour": COLOURS.get(answer.verdict if answer else "", UNDECIDED),
+        "colour": COLOURS.get(answer.tone if answer else "", UNDECIDED),
     }
     page = render(request, "compare/badge.svg", context, content_type="image/svg+xml")
     # What a member sees, such as the verdict against a private base, is not for everybody's cache.
