@@ -26,7 +26,7 @@ from runs.seals.services import seals
 from runs.shared import queries, slugs
 from runs.shared.database import array, copy, perform
 from runs.uploads.services import workload_levels
-from runs.uploads.services.campaigns import own_slugs
+from runs.uploads.services.question import own_slugs
 
 # The order in which rows may refer to one another.
 TABLES = (

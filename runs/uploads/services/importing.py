@@ -10,7 +10,7 @@ from runs.models import Campaign, Project, Run
 from runs.models.campaigns import Origin
 from runs.postgresql_settings import secrets
 from runs.shared.errors import Refused
-from runs.uploads.services import campaigns
+from runs.uploads.services import question
 from runs.uploads.services.store import store
 from runs.uploads.services.uploaded_run import (
     GivenMeasurement,
@@ -73,7 +73,7 @@ def in_own_campaigns(runs: Sequence[ImportedRun], project: Project) -> list[Impo
 
 def _new(runs: Sequence[ImportedRun], project: Project) -> list[ImportedRun]:
     names = {run.campaign for run in runs}
-    slugs = campaigns.own_slugs(names, project)
+    slugs = question.own_slugs(names, project)
     stored_keys = set(
         Run.objects.filter(
             campaign__project=project,

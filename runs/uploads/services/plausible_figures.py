@@ -13,8 +13,15 @@ LATENCY = "latency"
 
 def fault_of(metric: str, unit: str, least: float, most: float) -> tuple[str, str] | None:
     """Code and message for values from `least` to `most` that cannot be; None where they can."""
-    if (seconds := units.seconds(unit)) is not None:
-        return _of_time(metric, seconds, least, most)
+    seconds = units.seconds(unit)
+    if seconds is not None:
+        if least < 0:
+            return "negative_time", _("A time cannot be negative.")
+        if least == 0 and metric.startswith(LATENCY) and "stddev" not in metric:
+            return "negative", _("The latency must be greater than 0.")
+        if most * seconds > LONGEST:
+            return "out_of_range", _("More than a hundred years: %(value)g.") % {"value": most}
+        return None
     if not units.is_never_negative(unit):
         return None
     if least < 0:
@@ -29,13 +36,3 @@ def unit_of_name(metric: str) -> str:
     if metric == "tps":
         return "tps"
     return "ms" if metric.startswith(LATENCY) else ""
-
-
-def _of_time(metric: str, seconds: float, least: float, most: float) -> tuple[str, str] | None:
-    if least < 0:
-        return "negative_time", _("A time cannot be negative.")
-    if least == 0 and metric.startswith(LATENCY) and "stddev" not in metric:
-        return "negative", _("The latency must be greater than 0.")
-    if most * seconds > LONGEST:
-        return "out_of_range", _("More than a hundred years: %(value)g.") % {"value": most}
-    return None

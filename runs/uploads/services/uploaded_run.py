@@ -1,5 +1,6 @@
 """An uploaded run as values: doors build it from a request, and services store it."""
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -8,10 +9,15 @@ from typing import Any, Literal, NamedTuple
 
 from runs.execution.reporter import ArtifactData
 from runs.fingerprints import fingerprint, sorted_text
+from runs.tools import monitors, units
 from runs.tools.adapter import SeriesData
+from runs.tools.output import text_of
 from runs.wording import Wording
 
 Status = Literal["finished", "failed", "partial"]
+# Digits of times and rates, of at most six a figure: by chance one run in a million is alike.
+ENOUGH_DIGITS = 6
+_NOT_PRINTED = "exit_status"
 
 
 class GivenMeasurement(NamedTuple):
@@ -117,3 +123,28 @@ class GivenRun:
     def settings_hash(self) -> str:
         """The fingerprint of the settings; empty if there are none."""
         return fingerprint(dict(self.snapshot)) if self.settings else ""
+
+    @cached_property
+    def text_digest(self) -> str:
+        """The digest of its text, whatever the files are called, and of where the run belongs.
+
+        Empty without a text, or where that has too few digits to be one run's alone.
+        """
+        if self.status != "finished" or not self.files or self._digits < ENOUGH_DIGITS:
+            return ""
+        texts = sorted(
+            hashlib.sha256(text_of(file.content).encode()).hexdigest()
+            for file in self.files
+            if file.name != _NOT_PRINTED and not monitors.tool_of(file.name)
+        )
+        identity = "\n".join([*texts, self.cell_key, str(self.round)])
+        return hashlib.sha256(identity.encode()).hexdigest()[:40]
+
+    @property
+    def _digits(self) -> int:
+        """How many digits its times and rates have."""
+        return sum(
+            len(f"{abs(measurement.value):.6g}".partition("e")[0].replace(".", "").strip("0"))
+            for measurement in self.measurements
+            if measurement.unit and units.is_measured(measurement.unit)
+        )

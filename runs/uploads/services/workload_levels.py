@@ -12,7 +12,7 @@ from typing import Any
 from django.db import transaction
 
 from runs.models import Campaign
-from runs.uploads.services import cells
+from runs.uploads.services import factors
 
 USUAL: Mapping[str, frozenset[Any]] = {
     "script": frozenset({"tpcb-like"}),
@@ -39,6 +39,6 @@ def note_levels(*, campaign_id: int) -> None:
     """Add to a campaign's factors what its cells have: uploads do so for new levels only."""
     campaign = Campaign.objects.select_for_update(no_key=True).get(pk=campaign_id)
     levels_of_cells = campaign.cells.order_by("ordinal", "pk").values_list("levels", flat=True)
-    are_new = [cells.note(campaign.factors, levels) for levels in levels_of_cells.iterator()]
+    are_new = [factors.note(campaign.factors, levels) for levels in levels_of_cells.iterator()]
     if any(are_new):
         campaign.save(update_fields=["factors"])

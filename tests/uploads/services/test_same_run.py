@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from runs.execution.reporter import ArtifactData
-from runs.uploads.services.same_run import PREFIX, with_external_ids
+from runs.uploads.services.question import PREFIX, with_external_ids
 from runs.uploads.services.uploaded_run import GivenMeasurement, GivenRun
 
 TELLING = [("tps", 1203.51, "tps")]

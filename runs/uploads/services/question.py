@@ -1,0 +1,428 @@
+"""What an upload asks of the database before anything is decided.
+
+One round of statements for any number of runs; kinds that nobody named cost none. Where its answers
+say so, more is asked: what belongs to a new campaign or metric, and once again for the cells of a
+campaign or commit that is stored under another name.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import replace
+from typing import NamedTuple
+
+from django.db import connection
+from django.db.models import Model, Q
+from django.db.models.functions import Lower
+
+from runs.access.selectors import projects
+from runs.grouping import by_key
+from runs.models import (
+    Campaign,
+    Configuration,
+    Environment,
+    HardwareProfile,
+    Metric,
+    Project,
+    Revision,
+    Run,
+    SettingsSnapshot,
+)
+from runs.shared import database, slugs
+from runs.shared.database import Rows, Statement
+from runs.uploads.services.known import (
+    Known,
+    KnownCampaign,
+    KnownCell,
+    KnownMetric,
+    KnownRevision,
+    KnownServer,
+    StoredRun,
+)
+from runs.uploads.services.uploaded_run import GivenProfile, GivenRevision, GivenRun
+
+# Of an external id that is a text's.
+PREFIX = "text:"
+# What is asked of a campaign, as `KnownCampaign` has it.
+CAMPAIGN_COLUMNS = (
+    "campaign.slug, campaign.id, campaign.origin, campaign.project_id, scenario.slug,"
+    " coalesce(configuration.slug, '')"
+)
+CAMPAIGN_TABLES = (
+    "runs_campaign campaign JOIN runs_scenario scenario ON scenario.id = campaign.scenario_id"
+    " LEFT JOIN runs_configuration configuration ON configuration.id = campaign.configuration_id"
+)
+# The cell of a campaign and a key, and one of its series: the first at or behind both in the order
+# of the only index that has this order. With two equalities PostgreSQL takes any index that begins
+# with the campaign, as long as it knows nothing of the table, and reads all of the campaign.
+AT_KEY = (
+    "LATERAL (SELECT id, campaign_id, key FROM runs_cell"
+    " WHERE (campaign_id, key) >= ({campaign}, wanted.key)"
+    " ORDER BY campaign_id, key LIMIT 1) AS cell"
+)
+ALIKE = (
+    "(SELECT (alike.campaign_id, alike.series_key) = (campaign.id, wanted.series) FROM runs_cell"
+    " alike WHERE (alike.campaign_id, alike.series_key) >= (campaign.id, wanted.series)"
+    " ORDER BY alike.campaign_id, alike.series_key LIMIT 1) IS TRUE"
+)
+# Whether the next known commit is the same one with another number of digits.
+NEXT = (
+    "coalesce((SELECT starts_with({whole}, {begin}) FROM runs_revision known"
+    " WHERE project_id = %s::bigint AND known.sha {sign} made.sha"
+    " ORDER BY known.sha {order} LIMIT 1), false)"
+)
+# The commits that may be meant by a sha, by more digits or by seven of them or more; two suffice to
+# see that it is ambiguous.
+SPELLINGS = """
+SELECT known.id, known.sha, wanted.sha AS given FROM unnest(%s::text[]) AS wanted (sha)
+CROSS JOIN LATERAL (
+    (SELECT id, sha FROM runs_revision
+      WHERE project_id = %s AND starts_with(sha, wanted.sha) LIMIT 2)
+    UNION
+    (SELECT id, sha FROM runs_revision
+      WHERE project_id = %s AND sha = ANY(ARRAY(
+            SELECT left(wanted.sha, digits) FROM generate_series(7, length(wanted.sha)) AS digits
+      )) LIMIT 2)
+) AS known
+"""
+
+
+class _PlaceRow(NamedTuple):
+    """A row of the query for cells: a campaign, the key of a cell, and what is there."""
+
+    slug: str
+    campaign_id: int
+    origin: str
+    project_id: int
+    scenario: str
+    configuration: str
+    key: str
+    cell_id: int | None
+    has_levels: bool
+
+
+def ask(runs: Sequence[GivenRun], project: Project) -> Known:
+    """All that is to be known before these runs are stored in the project.
+
+    Creates commits that are new, and takes keys for the runs; call it in the transaction that
+    stores them.
+    """
+    runs = [_in_project(run, project) for run in runs]
+    statements = _statements(runs, project)
+    answers = database.ask(statements)
+    sha_of, ambiguous_shas = _other_shas(runs, answers.get("revisions", []), project)
+    slug_of = _other_slugs(runs, answers["cells"], project)
+    if slug_of or sha_of:
+        runs = [_renamed(run, slug_of, sha_of) for run in runs]
+        answers |= database.ask(_statements_again(runs, project))
+    runs = with_external_ids(runs)
+    campaigns = _campaigns(answers["cells"])
+    metrics = {row[0]: KnownMetric(*row) for row in answers["metrics"]}
+    runs_of_name = _runs_of_name(runs, campaigns, project)
+    stored_before = {
+        position: _stored_before(runs_of_name[run.campaign, run.external_id])
+        for position, run in enumerate(runs)
+        if run.external_id.startswith(PREFIX) and (run.campaign, run.external_id) in runs_of_name
+    }
+    return Known(
+        project=project,
+        runs=[run for position, run in enumerate(runs) if position not in stored_before],
+        stored_before=stored_before,
+        run_ids=[key for (key,) in answers["run ids"]],
+        campaigns=campaigns,
+        configurations=_configurations(runs, campaigns, project),
+        cells=_cells(answers["cells"]),
+        revisions={row[0]: KnownRevision(*row) for row in answers.get("revisions", [])},
+        ambiguous_shas=ambiguous_shas,
+        servers={row[0]: KnownServer(*row) for row in answers.get("servers", [])},
+        hardware=dict(answers.get("hardware", [])),
+        environments=dict(answers.get("environments", [])),
+        settings=dict(answers.get("settings", [])),
+        metrics=metrics,
+        metric_names=_metric_names(runs, metrics, project),
+        external_ids=frozenset(runs_of_name),
+    )
+
+
+def own_slugs(names: Set[str], project: Project) -> dict[str, str]:
+    """Of these names those under which the project's campaign has another slug, with that."""
+    own_campaigns = Campaign.objects.filter(project=project)
+    slug_of = dict(own_campaigns.filter(uploaded_as__in=names).values_list("uploaded_as", "slug"))
+    others = names - slug_of.keys()
+    if not project.is_public:
+        earlier = own_campaigns.filter(slug__in=others).values_list("slug", flat=True)
+        for name in others - set(earlier):
+            slug_of[name] = slugs.in_project(name, project, of=Campaign)
+        return slug_of
+    hidden = Campaign.objects.filter(slug__in=others, project__is_public=False)
+    for slug in hidden.values_list("slug", flat=True):
+        if slugs.OF not in slug:  # of an earlier release
+            slug_of[slug] = slugs.free(Campaign, slug)
+    return slug_of
+
+
+def with_external_ids(runs: Sequence[GivenRun]) -> list[GivenRun]:
+    """The runs, those of a telling text under its name; of several in one request each has one."""
+    counted_names: Counter[tuple[str, str]] = Counter()
+    named_runs = []
+    for run in runs:
+        if run.external_id or not run.text_digest:
+            named_runs.append(run)
+            continue
+        name = f"{PREFIX}{run.text_digest}"
+        counted_names[run.campaign, name] += 1
+        count = counted_names[run.campaign, name]
+        named_runs.append(replace(run, external_id=name if count == 1 else f"{name}:{count}"))
+    return named_runs
+
+
+# The first round.
+
+
+def _in_project(run: GivenRun, project: Project) -> GivenRun:
+    """The run with the slug that a new campaign of its name has in this project."""
+    if run.uploaded_as:
+        return run
+    slug = slugs.in_project(run.campaign, project, of=Campaign)
+    if slug == run.campaign:
+        return run
+    return replace(run, campaign=slug, uploaded_as=run.campaign)
+
+
+def _statements(runs: Sequence[GivenRun], project: Project) -> dict[str, Statement]:
+    statements = {}
+    if hardware := {run.hardware.identity: run.hardware for run in runs if run.hardware}:
+        statements["hardware"] = _profiles(HardwareProfile, hardware)
+    environments = {run.environment.identity: run.environment for run in runs if run.environment}
+    if environments:
+        statements["environments"] = _profiles(Environment, environments)
+    if hashes := {run.settings_hash for run in runs} - {""}:
+        statements["settings"] = _keys(SettingsSnapshot, "content_hash", hashes)
+    if server_slugs := {run.server for run in runs} - {""}:
+        statements["servers"] = Statement(
+            "SELECT slug, id, hardware_id, environment_id FROM runs_server WHERE slug = ANY(%s)",
+            (list(server_slugs),),
+        )
+    if revisions := {run.revision.sha: run.revision for run in runs if run.revision}:
+        # Before the cells: who waits here for another upload of a new commit sees below what it
+        # has made.
+        statements["new revisions"] = _new_revisions(revisions, project)
+        statements["revisions"] = _revisions(revisions, project)
+    statements["metrics"] = _metrics(runs, project)
+    statements["cells"] = _cells_and_campaigns(runs)
+    # Keys of runs are taken here, so that what is written can use them before the runs are there.
+    statements["run ids"] = Statement(
+        "SELECT nextval('runs_run_id_seq') FROM generate_series(1, %s::integer)", (len(runs),)
+    )
+    return statements
+
+
+def _keys(model: type[Model], column: str, values: Iterable[str]) -> Statement:
+    """The query for text and key of the rows that have one of these values in `column`."""
+    table = connection.ops.quote_name(model._meta.db_table)
+    name = connection.ops.quote_name(column)
+    # Plain SQL: the ORM takes longer to build this query than PostgreSQL to answer it.
+    return Statement(
+        f"SELECT {name}, id FROM {table} WHERE {name} = ANY(%s)",  # noqa: S608 -- our names
+        (list(values),),
+    )
+
+
+def _profiles(model: type[Model], profiles: Mapping[str, GivenProfile]) -> Statement:
+    """The query for keys by slug and by fingerprint."""
+    fingerprints = [identity for identity, profile in profiles.items() if not profile.slug]
+    by_content = _keys(model, "fingerprint", fingerprints)
+    profile_slugs = [identity for identity, profile in profiles.items() if profile.slug]
+    if not profile_slugs:
+        return by_content
+    by_slug = _keys(model, "slug", profile_slugs)
+    parameters = (*by_content.parameters, *by_slug.parameters)
+    return Statement(f"{by_content.sql} UNION ALL {by_slug.sql}", parameters)
+
+
+def _new_revisions(revisions: Mapping[str, GivenRevision], project: Project) -> Statement:
+    """Creates revisions that are new: a run of CI is that of a new commit.
+
+    One of which a shorter or longer spelling is known is not created, but found by `_other_shas`:
+    among shas in their order it would be next to it.
+    """
+    rows = [
+        (sha, revision.ref, revision.url, revision.committed_at, json.dumps(revision.parents))
+        for sha, revision in sorted(revisions.items())
+    ]
+    return Statement(
+        "INSERT INTO runs_revision (project_id, sha, ref, url, committed_at, parents, created_at)"  # noqa: S608 -- our names
+        " SELECT %s::bigint, made.*, now() FROM unnest(%s::text[], %s::text[], %s::text[],"
+        " %s::timestamptz[], %s::jsonb[]) AS made (sha, ref, url, committed_at, parents)"
+        f" WHERE NOT {NEXT.format(sign='<', order='DESC', whole='made.sha', begin='known.sha')}"
+        f" AND NOT {NEXT.format(sign='>', order='', whole='known.sha', begin='made.sha')}"
+        " ON CONFLICT (project_id, sha) DO NOTHING",
+        (project.pk, *map(list, zip(*rows, strict=True)), project.pk, project.pk),
+    )
+
+
+def _revisions(shas: Iterable[str], project: Project) -> Statement:
+    """The query for revisions, as `KnownRevision` has them.
+
+    After they were created: it also sees those that another upload created in the meantime. The
+    first at or behind project and sha: see `AT_KEY`.
+    """
+    return Statement(
+        "SELECT known.sha, id, ref, url <> '', committed_at IS NOT NULL, parents <> '[]'"
+        " FROM unnest(%s::bigint[], %s::text[]) AS wanted (project, sha) JOIN LATERAL (SELECT *"
+        " FROM runs_revision WHERE (project_id, sha) >= (wanted.project, wanted.sha)"
+        " ORDER BY project_id, sha LIMIT 1) AS known"
+        " ON known.project_id = wanted.project AND known.sha = wanted.sha",
+        tuple(map(list, zip(*((project.pk, sha) for sha in shas), strict=True))),
+    )
+
+
+def _metrics(runs: Sequence[GivenRun], project: Project) -> Statement:
+    """The query for the metrics of these runs, and of series with the name of a metric.
+
+    Shared ones first: the project's own take their place.
+    """
+    names = {measurement.metric for run in runs for measurement in run.measurements}
+    names |= {series.name for run in runs for series in run.series if series.unit}
+    return Statement(
+        "SELECT name, id, unit, direction FROM runs_metric WHERE name = ANY(%s)"
+        " AND (project_id IS NULL OR project_id = %s) ORDER BY project_id NULLS FIRST",
+        (list(names), project.pk),
+    )
+
+
+def _cells_and_campaigns(runs: Sequence[GivenRun]) -> Statement:
+    """The query for the cells of these runs, whose campaigns are known only by slug.
+
+    Each row begins with what is asked of a campaign. Of a place without a cell, it says whether the
+    campaign has other cells of the same levels.
+    """
+    series_key_of = {(run.campaign, run.cell_key): run.series_key for run in runs}
+    return Statement(
+        f"SELECT {CAMPAIGN_COLUMNS}, wanted.key, cell.id, cell.id IS NULL AND {ALIKE}"  # noqa: S608
+        " FROM unnest(%s::text[], %s::text[], %s::text[]) AS wanted (slug, key, series)"
+        f" JOIN ({CAMPAIGN_TABLES}) ON campaign.slug = wanted.slug"
+        f" LEFT JOIN {AT_KEY.format(campaign='campaign.id')}"
+        " ON cell.campaign_id = campaign.id AND cell.key = wanted.key",
+        (*map(list, zip(*series_key_of, strict=True)), list(series_key_of.values())),
+    )
+
+
+# What is asked where the first answers say that it is needed.
+
+
+def _other_slugs(runs: Sequence[GivenRun], rows: Rows, project: Project) -> dict[str, str]:
+    """The slugs of the project's campaigns by the name given, where runs have another slug.
+
+    No query where all campaigns are there and of the project.
+    """
+    campaigns = _campaigns(rows)
+    slug_of = {
+        run.uploaded_as or run.campaign: run.campaign
+        for run in runs
+        if run.campaign not in campaigns or campaigns[run.campaign].project_id != project.pk
+    }
+    if not slug_of:
+        return {}
+    slugs_in_project = {name: name for name in slug_of} | own_slugs(slug_of.keys(), project)
+    return {name: slug for name, slug in slugs_in_project.items() if slug != slug_of[name]}
+
+
+def _other_shas(
+    runs: Sequence[GivenRun], rows: Rows, project: Project
+) -> tuple[dict[str, str], frozenset[str]]:
+    """The stored sha of each commit that is known by a shorter or longer one, and ambiguous ones.
+
+    No query where all were found as given; `rows` are those of the query for revisions.
+    """
+    missing = {run.revision.sha for run in runs if run.revision} - {row[0] for row in rows}
+    if not missing:
+        return {}, frozenset()
+    revisions = Revision.objects.raw(SPELLINGS, [sorted(missing), project.pk, project.pk])
+    shas_of = by_key((revision.given, revision.sha) for revision in revisions)  # type: ignore[attr-defined]  # annotated
+    stored_sha_of = {sha: shas[0] for sha, shas in shas_of.items() if len(shas) == 1}
+    return stored_sha_of, frozenset(missing - stored_sha_of.keys())
+
+
+def _renamed(run: GivenRun, slug_of: Mapping[str, str], sha_of: Mapping[str, str]) -> GivenRun:
+    """The run under the names by which its campaign and commit are stored."""
+    name = run.uploaded_as or run.campaign
+    if name in slug_of:
+        run = replace(run, campaign=slug_of[name], uploaded_as=name)
+    if run.revision and run.revision.sha in sha_of:
+        run = replace(run, revision=replace(run.revision, sha=sha_of[run.revision.sha]))
+    return run
+
+
+def _statements_again(runs: Sequence[GivenRun], project: Project) -> dict[str, Statement]:
+    """What depends on the names of campaigns and commits."""
+    statements = {"cells": _cells_and_campaigns(runs)}
+    if shas := {run.revision.sha for run in runs if run.revision}:
+        statements["revisions"] = _revisions(shas, project)
+    return statements
+
+
+def _campaigns(rows: Rows) -> dict[str, KnownCampaign]:
+    width = len(KnownCampaign._fields)
+    return {row[0]: KnownCampaign(*row[:width]) for row in rows}
+
+
+def _cells(rows: Rows) -> dict[tuple[str, str], KnownCell]:
+    place_rows = [_PlaceRow(*row) for row in rows]
+    return {(row.slug, row.key): KnownCell(row.cell_id, row.has_levels) for row in place_rows}
+
+
+def _runs_of_name(
+    runs: Sequence[GivenRun], campaigns: Mapping[str, KnownCampaign], project: Project
+) -> dict[tuple[str, str], Run]:
+    """The stored runs that have the external id of one of these, by campaign and that id."""
+    named_runs = [run for run in runs if run.external_id]
+    campaign_ids = {
+        campaigns[run.campaign].pk
+        for run in named_runs
+        if run.campaign in campaigns and campaigns[run.campaign].project_id == project.pk
+    }
+    if not campaign_ids:
+        return {}
+    stored_runs = Run.objects.select_related("campaign").filter(
+        campaign__in=campaign_ids, external_id__in={run.external_id for run in named_runs}
+    )
+    return {(run.campaign.slug, run.external_id): run for run in stored_runs.order_by()}
+
+
+def _stored_before(run: Run) -> StoredRun:
+    return StoredRun(
+        id=run.pk,
+        campaign=run.campaign.slug,
+        state=run.state,
+        code=run.code,
+        message=run.message,
+        wording=run.wording,
+        repeat=run.repeat,
+        is_again=True,
+    )
+
+
+def _configurations(
+    runs: Sequence[GivenRun], campaigns: Mapping[str, KnownCampaign], project: Project
+) -> dict[str, int]:
+    """Those that a new campaign of the project may have. No query where none is named."""
+    names = {run.configuration for run in runs if run.campaign not in campaigns} - {""}
+    if not names:
+        return {}
+    usable = projects.usable(Configuration.objects.filter(slug__in=names), in_project=project.pk)
+    return dict(usable.values_list("slug", "pk"))
+
+
+def _metric_names(
+    runs: Sequence[GivenRun], metrics: Mapping[str, KnownMetric], project: Project
+) -> dict[str, str]:
+    """Stored names like those of new metrics, in lower case. No query where none is new."""
+    names = {measurement.metric for run in runs for measurement in run.measurements}
+    new_names = {name.lower() for name in names if name not in metrics}
+    if not new_names:
+        return {}
+    similar = Metric.objects.annotate(lower=Lower("name")).filter(
+        Q(project=None) | Q(project=project), lower__in=new_names
+    )
+    return dict(similar.values_list("lower", "name"))
