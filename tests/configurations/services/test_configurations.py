@@ -103,3 +103,10 @@ def test_published_configurations_know_origin_and_version():
     found = Configuration.objects.get(slug="wg1-2013-scale-up")
     assert (found.origin, found.written_for) == ("published", "9.3")
     assert set(Configuration.objects.values_list("origin", flat=True)) == {"published"}
+
+
+def test_no_password_of_a_setting_is_stored():
+    content = Content({"primary_conninfo": "host=db1 password=sesame"})
+    configuration = configurations.store(slug="x", name="X", description="", content=content)
+    configuration.refresh_from_db()
+    assert "sesame" not in str(configuration.settings)

@@ -113,3 +113,9 @@ def test_an_absence_that_is_told_while_another_is_mailed_is_mailed_as_well(absen
     monkeypatch.undo()
 
     assert mails.send() == 1
+
+
+def test_an_absence_of_long_ago_is_no_news(absent):
+    long_ago = timezone.now() - mails.NEWS_FOR - timedelta(minutes=1)
+    Campaign.objects.update(missing_told_at=long_ago)
+    assert mails.send() == 0

@@ -332,3 +332,15 @@ def test_a_request_to_a_silent_machine_is_answered_at_once(
         assert time.monotonic() - began < 20
     assert not ServerCheck.objects.get().is_open
     assert "host_unreachable" in client.get(answer.url).content.decode()
+
+
+def test_a_check_that_was_given_up_stays_so_when_its_worker_ends_it(server, monkeypatch):
+    def given_up_meanwhile(check):
+        overdue(check)
+        server_checks.give_up_the_overdue()
+
+    monkeypatch.setitem(server_checks._MAKE, "inspection", given_up_meanwhile)
+    check = server_checks.look_at(server=server)
+    carry_out()
+    check.refresh_from_db()
+    assert (check.state, check.code) == ("failed", "worker_lost")

@@ -472,3 +472,18 @@ def test_there_is_no_overall_effect_of_one_row_or_of_single_runs():
 
     assert together(values, pairs[:1]) is None
     assert together(single, pairs) is None
+
+
+@pytest.mark.parametrize(
+    ("verdict", "expected"),
+    [
+        ("same", 0),
+        ("faster", 0),
+        ("slower", 1),
+        ("undecided", 2),
+        ("too_few_runs", 2),
+        ("not_comparable", 3),
+    ],
+)
+def test_a_jobs_exit_status_follows_from_the_verdict(verdict, expected):
+    assert exit_code(verdict) == expected
