@@ -456,10 +456,10 @@ def _copy_runs(
     new_runs: Sequence[NewRun], places: Sequence[RunPlace], conditions: Conditions
 ) -> None:
     now = timezone.now()
-    rows = [
+    rows = (
         _run_row(new_run, place, conditions, now)
         for new_run, place in zip(new_runs, places, strict=True)
-    ]
+    )
     copy("runs_run", RunRow._fields, rows)
 
 
@@ -501,18 +501,19 @@ def _run_row(new_run: NewRun, place: RunPlace, conditions: Conditions, now: date
 
 
 def _copy_figures(new_runs: Sequence[NewRun], metric_ids: Mapping[str, int]) -> None:
-    measurement_rows = [
-        MeasurementRow(
-            new_run.id,
-            metric_ids[measurement.metric],
-            measurement.value,
-            measurement.n,
-            measurement.statistic,
+    if any(new_run.run.measurements for new_run in new_runs):
+        # Made one after the other: thousands at once are work for the garbage collector.
+        measurement_rows = (
+            MeasurementRow(
+                new_run.id,
+                metric_ids[measurement.metric],
+                measurement.value,
+                measurement.n,
+                measurement.statistic,
+            )
+            for new_run in new_runs
+            for measurement in new_run.run.measurements
         )
-        for new_run in new_runs
-        for measurement in new_run.run.measurements
-    ]
-    if measurement_rows:
         copy("runs_measurement", MeasurementRow._fields, measurement_rows)
     series_rows = [
         SeriesRow(
