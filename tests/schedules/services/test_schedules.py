@@ -5,6 +5,7 @@ from importlib import import_module
 
 import pytest
 from django.apps import apps
+from django.db import transaction
 from django.utils import timezone
 
 from runs.campaigns.services import campaigns
@@ -24,6 +25,7 @@ from runs.schedules.services import schedules
 from runs.shared.errors import ServiceError
 from runs.workloads.services import scenarios
 from tests import factories
+from tests.at_once import at_once
 
 pytestmark = pytest.mark.django_db
 
@@ -434,3 +436,14 @@ def test_a_design_whose_machine_or_configuration_was_removed_is_not_queued(night
     come(nightly, minutes=1)
     schedules.fire_due()
     assert codes() == [code]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_schedule_that_another_control_fires_is_left_to_it(nightly):
+    come(nightly, minutes=1)
+    with transaction.atomic():
+        Schedule.objects.select_for_update().get(pk=nightly.pk)
+        at_once([schedules.fire_due])
+        assert codes() == []
+    schedules.fire_due()
+    assert codes() == ["queued"]
