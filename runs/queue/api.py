@@ -35,7 +35,7 @@ from runs.models.campaigns import Origin
 from runs.models.measurements import Statistic
 from runs.queue.filters import RunFilters
 from runs.queue.selectors import runs
-from runs.queue.selectors.validity import Sentence, certificate_sentences
+from runs.queue.selectors.certificate_words import Sentence, certificate_sentences
 from runs.queue.services import attempts, withdrawals
 from runs.seals.selectors import seals as seal_selectors
 from runs.servers.selectors import builds

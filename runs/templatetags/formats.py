@@ -10,7 +10,7 @@ from runs.compare.selectors.describe.verdict_words import (
     verdict,
 )
 from runs.models import Build, Run, Token
-from runs.queue.selectors import validity
+from runs.queue.selectors import certificate_words
 from runs.servers.selectors import builds
 from runs.shared.formats import (
     LIMITS,
@@ -85,8 +85,8 @@ register.filter("is_slow_build", builds.is_slow)
 register.filter("shell", shlex.join)
 register.filter("limit_title", lambda name: str(LIMITS.get(name, name)))
 register.filter("unit", lambda name: str(UNITS.get(name, name)))
-register.filter("judgement", lambda code: str(validity.LABELS[code]))
-register.filter("judgement_tone", lambda code: validity.TONES[code])
+register.filter("judgement", lambda code: str(certificate_words.LABELS[code]))
+register.filter("judgement_tone", lambda code: certificate_words.TONES[code])
 # Stored words by their titles.
 for _name, _kind in (
     ("scope", Token.Scope),

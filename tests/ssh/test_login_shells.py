@@ -8,7 +8,7 @@ import pytest
 
 from runs.campaigns.services import campaigns
 from runs.models import Run, Server
-from runs.queue.selectors import validity
+from runs.queue.selectors import certificate_words
 from runs.queue.services import execution, leases
 from runs.servers.services import host_keys, servers
 from runs.workloads.services import scenarios
@@ -109,7 +109,11 @@ def test_two_logins_with_other_files_measure_the_same(server_with):
     assert found[0].settings.settings == found[1].settings.settings
     assert found[1].settings.settings["synchronous_commit"]["setting"] == "on"
     told = [
-        [each.message for each in validity.certificate_sentences(run) if each.code == "login"]
+        [
+            each.message
+            for each in certificate_words.certificate_sentences(run)
+            if each.code == "login"
+        ]
         for run in found
     ]
     assert "PGOPTIONS" not in " ".join(told[0])

@@ -39,7 +39,7 @@ from runs.models import (
 )
 from runs.models.campaigns import Origin
 from runs.published import search_words as words
-from runs.queue.selectors import validity
+from runs.queue.selectors import certificate_words
 from runs.servers.selectors import machine_words
 from runs.shared.formats import named
 
@@ -297,14 +297,14 @@ def measured_since(figure: PrintedFigure) -> list[Later]:
     runs = Run.objects.filter(cell__in=cells).order_by("cell_id", "repeat")
     first_runs = runs.distinct("cell_id").select_related("hardware")
     hardware = {run.cell_id: run.hardware for run in first_runs}
-    judged = validity.of_cells(cells)
+    judged = certificate_words.of_cells(cells)
     return [
         Later(
             summary=cell_summary,
             hardware=hardware.get(cell_summary.cell_id),
             scale=_constant(cell_summary.cell, "scale"),
             duration=_constant(cell_summary.cell, "duration"),
-            doubt=validity.mark(judged.get(cell_summary.cell_id, Judged())),
+            doubt=certificate_words.mark(judged.get(cell_summary.cell_id, Judged())),
         )
         for cell_summary in summaries
     ]

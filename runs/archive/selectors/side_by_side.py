@@ -17,7 +17,7 @@ from runs.published import printing_errors
 from runs.published.document import Rule
 from runs.published.figures import Number
 from runs.published.printing_errors import Operand
-from runs.queue.selectors import validity
+from runs.queue.selectors import certificate_words
 from runs.shared.formats import change, factor, spoken
 
 VERSION = "version"
@@ -161,7 +161,7 @@ def side_by_side(campaign: Campaign) -> SideBySide | None:
         _single(campaign) if any("repeat" in column for column in table.columns) else {},
         stand_for,
     )
-    judged = validity.of_cells(campaign.cells.values_list("pk", flat=True))
+    judged = certificate_words.of_cells(campaign.cells.values_list("pk", flat=True))
     of_figures = {figure.column for figure in figures}
     words = [column for column in range(len(table.columns)) if column not in of_figures]
     lines = (_line(table, figure, words, ours, judged) for figure in figures)
@@ -255,7 +255,7 @@ def _line(
     own_ratio, used = figure_and_summaries
     behind = (judged.get(cell_summary.cell_id, NOT_JUDGED) for cell_summary in used)
     row = [_level(table.grid[figure.row][column], table.columns[column]) for column in words]
-    marked = replace(own_ratio, mark=validity.mark(Judged.total(behind)))
+    marked = replace(own_ratio, mark=certificate_words.mark(Judged.total(behind)))
     return Line(row, provenance.head(column), figure.text, figure, marked)
 
 

@@ -21,7 +21,7 @@ from runs.campaigns.services.drafts import Draft
 from runs.campaigns.services.estimates import estimate
 from runs.compare.selectors.address import head_and_base as sides
 from runs.compare.selectors.address.head_and_base import BadSide, NoBaseline, Side
-from runs.compare.selectors.judge import baselines
+from runs.compare.selectors.judge import against_history
 from runs.compare.selectors.judge.gate import Criteria, SideVerdict, VerdictRow
 from runs.execution.machine.treatment import UNTREATED, Treatment
 from runs.fingerprints import fingerprint
@@ -124,7 +124,7 @@ def _verdict(wish: Wish, reader: Reader) -> SideVerdict:
         raise _refused("base", "baseline_made", message) from first
     _check_base(base, head)
     criteria = Criteria(metrics=tuple(wish.metrics), effect=wish.effect, ignore=tuple(wish.ignore))
-    return baselines.compared(base, head, criteria)
+    return against_history.compared(base, head, criteria)
 
 
 def _check_base(base: Side, head: Side) -> None:

@@ -23,7 +23,7 @@ from runs.charts.scaling import Line, Point
 from runs.grouping import by_key
 from runs.models import Campaign, CellSummary, Metric, Run, RunCount, Topology
 from runs.models.campaigns import Origin
-from runs.queue.selectors import validity
+from runs.queue.selectors import certificate_words
 from runs.shared import queries
 
 # In place of a campaign's key, where runs are counted: RunCount has sums of each origin as well.
@@ -90,7 +90,7 @@ def cells_in_full(campaign: Campaign) -> list[dict[str, Any]]:
         for key, cell_rows in summaries.items()
     }
     if campaign.origin == Origin.EXECUTED:
-        judged = validity.of_cells(keys)
+        judged = certificate_words.of_cells(keys)
     return [
         {
             "levels": levels,
@@ -189,7 +189,7 @@ def lines_of(
     rows: Sequence[grids.Row], factor: str | None, summaries: Mapping[int, Summary]
 ) -> list[Line]:
     """The rows as lines over the factor across, where its levels are numbers. One query."""
-    judged = validity.of_cells([cell.pk for row in rows for cell in row.cells])
+    judged = certificate_words.of_cells([cell.pk for row in rows for cell in row.cells])
     return [
         Line(
             label=row.label,
@@ -275,7 +275,7 @@ def _points(
         Point.of(
             level,
             summaries[cell.pk],
-            mark=validity.counted(judged.get(cell.pk, NOT_JUDGED)),
+            mark=certificate_words.counted(judged.get(cell.pk, NOT_JUDGED)),
             url=f"#cell-{cell.pk}",
         )
         for cell in row.cells

@@ -16,7 +16,7 @@ from runs.cells.selectors import metrics, series_cells, versions
 from runs.models import Campaign, Cell, Measurement, Metric, Run
 from runs.models.campaigns import Origin
 from runs.models.runs import judgement
-from runs.queue.selectors import validity
+from runs.queue.selectors import certificate_words
 from runs.shared.formats import change
 
 # More marks than this in one cell are unreadable; its summary counts all of its runs.
@@ -45,7 +45,7 @@ class GridRun:
         """Its state and its judgement."""
         descriptions = [
             Run.State(self.state).label,
-            validity.LABELS[judgement(self.state, self.validity)],
+            certificate_words.LABELS[judgement(self.state, self.validity)],
         ]
         if self.outlier is not None:
             descriptions.append(_("an outlier, %(change)s") % {"change": change(self.outlier)})
@@ -64,7 +64,7 @@ class GridCell:
     @property
     def mark(self) -> str:
         """What certificates say of its runs."""
-        return validity.mark(self.judged)
+        return certificate_words.mark(self.judged)
 
     @property
     def outliers(self) -> int:
@@ -166,7 +166,7 @@ def grid(
     shown_on_page = all_rows[:most_rows] if shown_rows is None else list(shown_rows)
     of_rows = [cell for row in shown_on_page for cell in row.cells]
     runs = _runs(of_rows, summaries, metric)
-    judged = validity.of_cells([cell.pk for cell in of_rows])
+    judged = certificate_words.of_cells([cell.pk for cell in of_rows])
     grid_rows = []
     for row in shown_on_page:
         by_level = {_level(cell, factor): shown(cell) for cell in row.cells}

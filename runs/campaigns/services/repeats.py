@@ -28,7 +28,7 @@ from runs.cells.selectors import metrics
 from runs.cells.services import summaries
 from runs.models import Bisection, Campaign, Run, RunEvent
 from runs.models.campaigns import Origin
-from runs.queue.selectors import validity
+from runs.queue.selectors import certificate_words
 from runs.queue.services import plans
 from runs.scenarios import registry
 from runs.seals.services import seals
@@ -109,7 +109,9 @@ def _why(campaign: Campaign, latest: Mapping[int, Run], half_width: float) -> st
     metric = registry.get(campaign.scenario.slug).headline(campaign.reproduces)
     # On a machine that others use further rounds decide nothing.
     cells_taken = {
-        cell for cell, judged in validity.of_cells(latest).items() if judged.was_machine_taken
+        cell
+        for cell, judged in certificate_words.of_cells(latest).items()
+        if judged.was_machine_taken
     }
     scattered = [
         summary

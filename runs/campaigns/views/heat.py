@@ -12,7 +12,7 @@ from runs.cells.selectors.series_cells import CONFIGURATION, SERVER, VERSION, fi
 from runs.compare.selectors.describe.verdict_words import verdict_word
 from runs.compare.selectors.judge.ratios import RatioRow
 from runs.configurations.services import fitted_configurations
-from runs.queue.selectors import validity
+from runs.queue.selectors import certificate_words
 from runs.shared.formats import change
 
 MOST_ROWS = 24
@@ -145,7 +145,7 @@ def heat_table(
             "change": change(inference.ratio),
             "shade": shade(inference, direction),
             "verdict": str(verdict_word(inference)),
-            "doubt": validity.mark(inference.judged),
+            "doubt": certificate_words.mark(inference.judged),
         }
 
     return {

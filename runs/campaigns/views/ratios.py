@@ -13,7 +13,7 @@ from runs.compare.selectors.describe.summary import by_pair, of_pair
 from runs.compare.selectors.describe.verdict_words import TAKEN, size_of_all
 from runs.compare.selectors.judge.ratios import RatioRow
 from runs.grouping import by_key
-from runs.queue.selectors import validity
+from runs.queue.selectors import certificate_words
 
 # Below this the interval marks of a table share a scale of at least 10 % to each side.
 NARROWEST = math.log(1.1)
@@ -110,7 +110,7 @@ def _remark(rows: Sequence[RatioRow], words: Words) -> str:
 
 
 def _doubt(rows: Iterable[RatioRow]) -> str:
-    return validity.mark(Judged.total(row.comparison.judged for row in rows))
+    return certificate_words.mark(Judged.total(row.comparison.judged for row in rows))
 
 
 def _places(rows: Sequence[RatioRow], words: Words) -> str:

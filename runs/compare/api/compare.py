@@ -22,7 +22,7 @@ from runs.compare.selectors.address import head_and_base as sides
 from runs.compare.selectors.address.head_and_base import BadSide, NoBaseline, Side
 from runs.compare.selectors.address.state import CONDITIONS
 from runs.compare.selectors.describe.verdict_words import HEADLINES
-from runs.compare.selectors.judge import baselines
+from runs.compare.selectors.judge import against_history
 from runs.compare.selectors.judge.gate import Criteria, SideVerdict
 from runs.compare.selectors.judge.gate_answers import EarlierAnswer
 from runs.compare.services import compare as gate_services
@@ -64,7 +64,7 @@ class CompareDoor(QueryDoor):
     def _answer(self, request: Request) -> HttpResponseBase:
         base, head, criteria = _question(request)
         if isinstance(request.accepted_renderer, MarkdownRenderer):
-            side_verdict = baselines.compared(base, head, criteria)
+            side_verdict = against_history.compared(base, head, criteria)
             text = markdown(
                 side_verdict,
                 request.build_absolute_uri,
@@ -162,6 +162,6 @@ def _earlier_answers(
 
 
 def _body(base: Side, head: Side, criteria: Criteria, request: Request) -> dict[str, Any]:
-    side_verdict = baselines.compared(base, head, criteria)
+    side_verdict = against_history.compared(base, head, criteria)
     answer = answers.of_sides(side_verdict, _earlier_answers(side_verdict, criteria, request))
     return compare_schema.ComparisonSerializer(answer, context={"request": request}).data

@@ -43,7 +43,7 @@ from runs.compare.selectors.judge.gate_answers import EarlierAnswer
 from runs.compare.selectors.load.stored_cells import CellRuns
 from runs.grouping import by_key
 from runs.models import Campaign, Metric
-from runs.queue.selectors import validity
+from runs.queue.selectors import certificate_words
 from runs.shared import formats
 
 
@@ -112,7 +112,7 @@ class Result:
     @property
     def doubt(self) -> str:
         """The mark of runs that are doubtful, or invalid; empty without any."""
-        return validity.mark(self.inference.judged)
+        return certificate_words.mark(self.inference.judged)
 
 
 @dataclass(frozen=True)

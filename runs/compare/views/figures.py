@@ -20,7 +20,7 @@ from runs.compare.selectors.describe.series_labels import Wording
 from runs.compare.selectors.judge.comparisons import ComparedPage
 from runs.compare.selectors.load.series import Series, SeriesCell
 from runs.compare.views import words as compare_words
-from runs.queue.selectors import validity
+from runs.queue.selectors import certificate_words
 from runs.shared.chart_words import hover_words
 from runs.shared.formats import named
 
@@ -182,7 +182,7 @@ def _points(
                     low,
                     high,
                     cell.summary.n,
-                    validity.counted(cell.runs.judged),
+                    certificate_words.counted(cell.runs.judged),
                     note=_hover(page, cell),
                     url=url,
                 )

@@ -23,7 +23,7 @@ from runs.compare.selectors.load.series import SeriesCell
 from runs.compare.views import figures as compare_figures
 from runs.compare.views import words as compare_words
 from runs.models.campaigns import Origin
-from runs.queue.selectors import validity
+from runs.queue.selectors import certificate_words
 from runs.queue.selectors.runs import closed_loop
 from runs.shared.formats import estimate, in_language, quantity, repeats
 
@@ -179,7 +179,7 @@ def _place(
         "tone": result.tone if result else "",
         "verdict": result.word if result else "",
         "record": tuple(provenance.get(cell.id, ())),
-        "doubt": validity.mark(cell.runs.judged),
+        "doubt": certificate_words.mark(cell.runs.judged),
     }
 
 

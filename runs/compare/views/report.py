@@ -21,7 +21,7 @@ from runs.compare.selectors.describe.series_labels import Wording
 from runs.compare.selectors.judge.comparisons import ComparedPage, compared
 from runs.compare.selectors.load.series import Series
 from runs.compare.views import figures as compare_figures
-from runs.queue.selectors import validity
+from runs.queue.selectors import certificate_words
 from runs.reports import formats, tables
 from runs.reports.report import Block, Facts, Paragraph, Picture, Report, Section, Table
 from runs.servers.selectors import machine_words
@@ -68,7 +68,7 @@ def table(page: ComparedPage, comparison: ComparisonAnswer, words: Wording) -> t
             _("Minimum"),
             _("Maximum"),
             "n",
-            *(str(validity.LABELS[judgement]) for judgement in JUDGEMENTS),
+            *(str(certificate_words.LABELS[judgement]) for judgement in JUDGEMENTS),
             _("Ratio"),
             _("Low"),
             _("High"),

@@ -24,7 +24,7 @@ from runs.compare.selectors.describe.verdict_words import sized, verdict
 from runs.compare.selectors.judge import ratios
 from runs.compare.selectors.judge.ratios import RatioRow
 from runs.models import Campaign, Cell, Metric
-from runs.queue.selectors import validity
+from runs.queue.selectors import certificate_words
 from runs.reports.report import Block, Paragraph, Picture, Table
 from runs.shared.chart_words import hover_words
 from runs.shared.formats import estimate, factor, quantity
@@ -113,7 +113,7 @@ def _table(campaign: Campaign, metric: Metric, grid: Grid) -> Table:
 
 def _cell(cell: GridCell | None) -> str:
     summary: Summary | None = cell.summary if cell else None
-    mark = validity.mark(cell.judged) if cell else ""
+    mark = certificate_words.mark(cell.judged) if cell else ""
     if summary is None:
         return f"– {mark}".rstrip()
     if summary.n in (None, 1):
@@ -149,7 +149,9 @@ def _figure(campaign: Campaign, metric: Metric, grid: Grid, among: Measured) -> 
 def _bars(cells: Sequence[GridCell | None], columns: Sequence[Any]) -> list[Point]:
     return [
         Point.of(
-            "" if level is None else str(level), cell.summary, mark=validity.counted(cell.judged)
+            "" if level is None else str(level),
+            cell.summary,
+            mark=certificate_words.counted(cell.judged),
         )
         for cell, level in zip(cells, columns, strict=True)
         if cell and cell.summary

@@ -20,7 +20,7 @@ from runs.models import Campaign, Edition, Run
 from runs.models.runs import RunValidity
 from runs.observations.selectors import anchors, editions
 from runs.observations.selectors.editions import Again, Part
-from runs.queue.selectors.validity import certificate_sentences
+from runs.queue.selectors.certificate_words import certificate_sentences
 from runs.reports.report import Block, Bullets, Paragraph, Picture, Report, Section, Table
 from runs.shared.formats import factor
 

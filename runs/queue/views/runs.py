@@ -21,7 +21,7 @@ from runs.models.campaigns import Origin
 from runs.models.runs import CONTROL, MEDIA_TYPE
 from runs.queue.selectors import runs as run_selectors
 from runs.queue.services import artifacts
-from runs.queue.views import page as run_page
+from runs.queue.views import run_page
 from runs.seals.selectors import seals
 from runs.shared import pages
 from runs.shared.pages import or_404

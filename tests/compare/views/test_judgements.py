@@ -9,7 +9,7 @@ from runs.analysis.judged_runs import Judged
 from runs.campaigns.services import repeats
 from runs.compare.selectors.judge.ratios import ratios
 from runs.models import Run
-from runs.queue.selectors import validity
+from runs.queue.selectors import certificate_words
 from runs.queue.services import withdrawals
 from tests import factories
 
@@ -53,10 +53,10 @@ def text_of(client, address):
 
 def test_one_function_counts_the_judgements_of_cells(campaign):
     heads = {cell.pk: cell.levels["clients"] for cell in campaign.cells.filter(version="18.4")}
-    found = validity.of_cells(heads)
+    found = certificate_words.of_cells(heads)
     assert {heads[cell]: judged for cell, judged in found.items()} == SAID
-    assert {n: validity.counted(each) for n, each in SAID.items() if n > 1} == WORDS
-    assert validity.mark(SAID[1]) == ""
+    assert {n: certificate_words.counted(each) for n, each in SAID.items() if n > 1} == WORDS
+    assert certificate_words.mark(SAID[1]) == ""
 
 
 def test_pages_reports_and_exports_say_each_word_of_the_cells(client, campaign):
@@ -130,8 +130,8 @@ def test_a_person_lets_an_invalid_run_count_with_a_reason(client, campaign):
     run = withdrawals.restore(run=run, reason="The load of others was a mistake of the account.")
     summary = run.cell.summaries.get(metric__name="tps")
     assert (summary.n, summary.maximum) == (5, 1e9)
-    judged = validity.of_cells([run.cell_id])[run.cell_id]
-    assert validity.mark(judged) == "⚠ 1 invalid, counted by decision"
+    judged = certificate_words.of_cells([run.cell_id])[run.cell_id]
+    assert certificate_words.mark(judged) == "⚠ 1 invalid, counted by decision"
     page = text_of(client, f"/runs/{run.pk}/")
     assert "The load of others was a mistake of the account." in page
 
@@ -150,6 +150,6 @@ def test_what_was_measured_again_does_not_make_a_machine_taken(campaign):
     for run in Run.objects.filter(Run.LEFT_OUT, cell__levels__clients=4):
         again = factories.run(run.cell, repeat=run.repeat + ROUNDS, validity="valid", again_of=run)
         factories.finish(again, tps=4800.0)
-    (judged,) = validity.of_cells({run.cell_id}).values()
+    (judged,) = certificate_words.of_cells({run.cell_id}).values()
     assert (judged.valid, judged.invalid, judged.again) == (5, 4, 4)
     assert not judged.was_machine_taken

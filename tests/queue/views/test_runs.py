@@ -9,7 +9,7 @@ from runs.access.services import projects
 from runs.execution.errors import TargetProblem
 from runs.execution.reporter import ArtifactData
 from runs.models import Command, Metric, Run, RunEvent, Seal
-from runs.queue.views import page as run_page
+from runs.queue.views import run_page
 from runs.seals.services import seals
 from tests import factories
 from tests.unit.benches import bench_of

@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from runs.analysis import inference
 from runs.analysis.inference import Inference
 from runs.analysis.inference.verdicts import Direction, Verdict
-from runs.queue.selectors import validity
+from runs.queue.selectors import certificate_words
 from runs.shared.formats import fraction
 
 # Written by `python -m benchmarks.verdicts --write`, with the tables of the docs.
@@ -300,4 +300,6 @@ def sized(found: Inference) -> str:
     Of a publication that does not let one compute an interval: 2.2 % less as printed, and why.
     """
     parts = [size(found), sentence(found.reasons) if lacks_print(found) else ""]
-    return " ".join(filter(None, ("; ".join(filter(None, parts)), validity.mark(found.judged))))
+    return " ".join(
+        filter(None, ("; ".join(filter(None, parts)), certificate_words.mark(found.judged)))
+    )

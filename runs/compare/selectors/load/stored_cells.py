@@ -15,7 +15,7 @@ from runs.models import Cell as StoredCell
 from runs.models import Metric, Run
 from runs.models.campaigns import Origin
 from runs.models.runs import SUMMARY_REPEAT
-from runs.queue.selectors import validity
+from runs.queue.selectors import certificate_words
 from runs.shared import queries
 
 Machine = tuple[int | None, int | None]
@@ -73,8 +73,8 @@ SELECT cell_id,
 },
     array_agg(DISTINCT coalesce(labels->>'job', '')),
     coalesce(array_agg(DISTINCT labels->>'job') FILTER (WHERE labels ?& '{{job,pair}}'), '{{}}'),
-    {validity.COUNTS}
-FROM runs_run WHERE cell_id = ANY(%s) AND {validity.COUNTED}
+    {certificate_words.COUNTS}
+FROM runs_run WHERE cell_id = ANY(%s) AND {certificate_words.COUNTED}
     AND (%s::text[] IS NULL OR labels->>'job' = ANY(%s)) AND (%s::bigint IS NULL OR id <= %s)
     AND NOT EXISTS (
         SELECT FROM unnest(%s::bigint[], %s::bigint[]) AS stray (hardware, environment)

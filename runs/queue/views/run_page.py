@@ -16,7 +16,7 @@ from runs.configurations.views.page import recorded_changes
 from runs.execution.machine.monitors import column_of, has_ended_with_load, is_monitored
 from runs.models import Command, Measurement, Run, RunEvent, Series
 from runs.models.campaigns import Origin
-from runs.queue.selectors import runs, validity
+from runs.queue.selectors import certificate_words, runs
 from runs.queue.services.artifacts import NAME as FLAME_GRAPH
 from runs.queue.views import evidence
 from runs.scenarios import registry
@@ -129,9 +129,9 @@ def _certificate(run: Run) -> dict[str, Any] | None:
     if not run.judgement or run.origin == Origin.PUBLISHED:
         return None
     return {
-        "label": validity.LABELS[run.judgement],
-        "tone": validity.TONES[run.judgement],
-        "findings": validity.certificate_sentences(run),
+        "label": certificate_words.LABELS[run.judgement],
+        "tone": certificate_words.TONES[run.judgement],
+        "findings": certificate_words.certificate_sentences(run),
     }
 
 
