@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any
+from typing import Any, NamedTuple
 
 from runs.analysis.comparability_judgement import Differing
 from runs.analysis.inference import DEFAULT_EFFECT, Inference, Verdict, overall
@@ -105,13 +105,20 @@ class SideVerdict:
 
 
 Levels = Mapping[str, Any]
-Pair = tuple[Levels, int | None, int | None]
+
+
+class CellPair(NamedTuple):
+    """The cells of both sides that have the same levels; None where a side has none of them."""
+
+    levels: Levels
+    base: int | None
+    head: int | None
 
 
 def between(base: Side, head: Side, criteria: Criteria) -> SideVerdict:
     """Compare two sides, their cells paired by equal levels. Eight queries, whatever the size."""
     pairs = _pairs(base, head, criteria.levels)
-    ids = {cell for _levels, *cells in pairs for cell in cells if cell is not None}
+    ids = {cell for pair in pairs for cell in (pair.base, pair.head) if cell is not None}
     runs = stored_cells.of_cells(ids)
     pairs = _of_head_jobs(pairs, runs)
     scopes = _scopes((base, head), ids)
@@ -128,8 +135,8 @@ def between(base: Side, head: Side, criteria: Criteria) -> SideVerdict:
     primary = primary_of(head, metrics_found, criteria.metrics)
     for metric in metrics_found:
         of_cells = summaries[metric]
-        measured = [pair for pair in pairs if pair[1] in of_cells or pair[2] in of_cells]
-        cells = [(base_cell, head_cell) for _levels, base_cell, head_cell in measured]
+        measured = [pair for pair in pairs if pair.base in of_cells or pair.head in of_cells]
+        cells = [(pair.base, pair.head) for pair in measured]
         effect, ignore = criteria.effect / 100, [f"{name}_differs" for name in criteria.ignore]
         judged = judge.judge(cells, metric, effect=effect, ignore=ignore)
         average = judge.together(cells, metric, effect=effect, ignore=ignore)
@@ -137,30 +144,36 @@ def between(base: Side, head: Side, criteria: Criteria) -> SideVerdict:
             together[metric] = average
         rows += [
             VerdictRow(
-                levels,
+                pair.levels,
                 metric,
-                *judge.sides(metric, (base_cell, head_cell)),
+                *judge.sides(metric, (pair.base, pair.head)),
                 comparison,
                 is_asked=metric.name in primary,
-                head_cell=head_cell,
+                head_cell=pair.head,
             )
-            for (levels, base_cell, head_cell), comparison in zip(measured, judged, strict=True)
+            for pair, comparison in zip(measured, judged, strict=True)
         ]
     return SideVerdict(base, head, tuple(rows), criteria.effect, together)
 
 
-def _of_head_jobs(pairs: Sequence[Pair], runs: Mapping[int, CellRuns]) -> list[Pair]:
+def _of_head_jobs(pairs: Sequence[CellPair], runs: Mapping[int, CellRuns]) -> list[CellPair]:
     """Without the base's conditions that no job of the head measured, if all measured the base."""
-    base = {
-        job for _of, base_cell, _other in pairs for job in runs.get(base_cell or 0, CellRuns()).jobs
-    }
-    head = {job for *_of, head_cell in pairs for job in runs.get(head_cell or 0, CellRuns()).jobs}
-    if "" in head or not head or not head < base:
+    jobs_of = {cell: set(cell_runs.jobs) for cell, cell_runs in runs.items()}
+    base_jobs: set[str] = set()
+    head_jobs: set[str] = set()
+    for pair in pairs:
+        if pair.base is not None:
+            base_jobs |= jobs_of.get(pair.base, set())
+        if pair.head is not None:
+            head_jobs |= jobs_of.get(pair.head, set())
+    names_all_jobs = "" not in head_jobs
+    if not head_jobs or not names_all_jobs or not head_jobs < base_jobs:
         return list(pairs)
     return [
-        (levels, base_cell, head_cell)
-        for levels, base_cell, head_cell in pairs
-        if head_cell is not None or head & set(runs.get(base_cell or 0, CellRuns()).jobs)
+        pair
+        for pair in pairs
+        if pair.head is not None
+        or (pair.base is not None and head_jobs & jobs_of.get(pair.base, set()))
     ]
 
 
@@ -179,8 +192,8 @@ def primary_of(head: Side, metrics_found: Sequence[Metric], names: Sequence[str]
     return {name} if name in names else set(names[:1])
 
 
-def _pairs(base: Side, head: Side, wanted_levels: Sequence[tuple[str, str]]) -> list[Pair]:
-    """(levels, cell of the base, cell of the head), in the order of the base's cells."""
+def _pairs(base: Side, head: Side, wanted_levels: Sequence[tuple[str, str]]) -> list[CellPair]:
+    """The pairs of cells, in the order of the base's cells."""
     apart = _apart(base, head)
     paired: dict[str, tuple[Levels, dict[str, int]]] = {}
     for name, side in (("base", base), ("head", head)):
@@ -188,7 +201,9 @@ def _pairs(base: Side, head: Side, wanted_levels: Sequence[tuple[str, str]]) -> 
             shared = {factor: level for factor, level in levels.items() if factor not in apart}
             if series_cells.have_levels(levels, wanted_levels):
                 paired.setdefault(level_text(shared), (shared, {}))[1][name] = cell
-    return [(levels, cells.get("base"), cells.get("head")) for levels, cells in paired.values()]
+    return [
+        CellPair(levels, cells.get("base"), cells.get("head")) for levels, cells in paired.values()
+    ]
 
 
 def _apart(base: Side, head: Side) -> set[str]:
