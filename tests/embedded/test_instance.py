@@ -212,6 +212,8 @@ def test_a_program_that_a_package_brings_is_copied_and_a_script_is_not(tmp_path)
 
 def test_packages_that_everybody_can_read_are_used_from_their_place(ground):
     (ground / "open/packages").mkdir(parents=True)
+    for folder in ("open", "open/packages"):
+        (ground / folder).chmod(0o755)  # whatever the umask is
     (ground / "closed").mkdir(mode=0o700)
 
     def places(*names):
