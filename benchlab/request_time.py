@@ -16,7 +16,8 @@ from typing import Any, cast
 
 from django.urls import Resolver404, resolve
 
-# A statement may take 60 s, and a write has several; an export reads it all.
+# A statement may take 60 s, and a write has several; an export reads it all, an import
+# of a project writes it.
 SECONDS = 120.0
 EXPORT_SECONDS = 900.0
 
@@ -105,7 +106,7 @@ class Requests:
 
 def _is_export(environment: Environment) -> bool:
     path, query = environment.get("PATH_INFO", ""), environment.get("QUERY_STRING", "")
-    return "/export/" in path or "format=csv" in query.split("&")
+    return "/export/" in path or path.endswith("/import/") or "format=csv" in query.split("&")
 
 
 def described(work: Work) -> str:

@@ -1,7 +1,12 @@
 """Whole projects: export and import as lines of JSON."""
 
+import shutil
+from pathlib import Path
+from tempfile import TemporaryFile
+
+from django.conf import settings
 from django.db.models import Q
-from django.http import StreamingHttpResponse
+from django.http import StreamingHttpResponse, UnreadablePostError
 from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext as _
 from drf_spectacular.types import OpenApiTypes
@@ -77,10 +82,16 @@ class ImportDoor(APIView):
         if sent.content_type != MEDIA_TYPE:
             raise UnsupportedMediaType(sent.content_type or "?")
         may = permissions.may(reader(request), Right.IMPORT_EXECUTED, project.pk)
-        # A line without an end must not fill the memory.
-        lines = iter(lambda: sent.readline(LONGEST_LINE + 1), b"")
-        try:
+        folder = Path(settings.ARTIFACTS_DIR)
+        folder.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=folder) as file:
+            # All of it comes before anything of the database is held.
+            try:
+                shutil.copyfileobj(sent, file)
+            except UnreadablePostError as error:
+                raise ParseError(_("The body broke off."), "broken_off") from error
+            file.seek(0)
+            # A line without an end must not fill the memory.
+            lines = iter(lambda: file.readline(LONGEST_LINE + 1), b"")
             done = services.load(lines=lines, into=project, may_bring_executed=may)
-        except OSError as error:
-            raise ParseError(_("The body broke off."), "broken_off") from error
         return Response(ImportedSerializer(done).data, status=status.HTTP_200_OK)

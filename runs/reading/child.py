@@ -17,21 +17,23 @@ from runs.reading.refusals import refusal_of
 _LONGEST_TRACEBACK = 4000
 
 
-def answer(reader: readers.Reader, request: dict[str, Any]) -> dict[str, Any]:
+def answer(
+    read: readers.Read, refusals: tuple[type[Exception], ...], request: readers.Request
+) -> dict[str, Any]:
     """What a request is answered with, under the name of what came of it."""
     try:
-        return {"answer": reader.read(request)}
+        return {"answer": read(request)}
     except MemoryError:
         return {"limit": "memory"}
-    except reader.refusals as error:
+    except refusals as error:
         return {"refusal": refusal_of(error)}
     except Exception:  # noqa: BLE001 -- the process that has asked says it
         return {"fault": traceback.format_exc()[-_LONGEST_TRACEBACK:]}
 
 
-def _answered(reader: readers.Reader, request: bytes) -> bytes:
+def _answered(read: readers.Read, refusals: tuple[type[Exception], ...], request: bytes) -> bytes:
     try:
-        found = values.to_json(answer(reader, json.loads(request)))
+        found = values.to_json(answer(read, refusals, json.loads(request)))
     except MemoryError:
         found = b'{"limit": "memory"}'
     except RecursionError:
@@ -63,8 +65,9 @@ def main(kind: str, *packages: str) -> None:
     """
     sys.path.extend(packages)
     reader = readers.find(kind)
-    limits.keep_within(os.curdir, packages)
+    read = reader.begin()
+    limits.keep_within(os.curdir, packages, reader.limits)
     while True:
         (length,) = LENGTH.unpack(_received(LENGTH.size))
-        found = _answered(reader, _received(length))
+        found = _answered(read, reader.refusals, _received(length))
         _send(LENGTH.pack(len(found)) + found)

@@ -10,12 +10,27 @@ import resource
 import struct
 import sys
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-CPU_SECONDS = 10
-# An address space. 10 MB of JSON, the largest that a door takes, need about 400 MB.
-MEMORY_BYTES = 2**30
+
+@dataclass(frozen=True)
+class Limits:
+    """What one process may use, whatever it reads.
+
+    `memory_bytes` is an address space; `is_long` says that each request has its own time to wait.
+    """
+
+    cpu_seconds: int
+    memory_bytes: int
+    is_long: bool = False
+
+
+# 10 MB of JSON, the largest that a door takes, need about 400 MB.
+OF_A_REQUEST = Limits(cpu_seconds=10, memory_bytes=2**30)
+# A project of a million runs.
+OF_A_PROJECT = Limits(cpu_seconds=3600, memory_bytes=2**32, is_long=True)
 # What a ZIP may have unpacked, and a little more.
 FILE_BYTES = 24_000_000
 OPEN_FILES = 64
@@ -35,16 +50,16 @@ _LIBRARY = str(Path(os.__file__).parent)
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_TRUNC
 
 
-def keep_within(folder: str, packages: Iterable[str]) -> None:
+def keep_within(folder: str, packages: Iterable[str], limits: Limits) -> None:
     """Limit this process, for good: to the folder it may write in, and to what it may use.
 
     It still reads the modules of BenchLab, of the standard library and of `packages`.
     """
     os.nice(NICENESS)
     # The first ends it by SIGXCPU, which says why; the second whatever it does.
-    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS + 1))
+    resource.setrlimit(resource.RLIMIT_CPU, (limits.cpu_seconds, limits.cpu_seconds + 1))
     for limit, most in (
-        (resource.RLIMIT_AS, MEMORY_BYTES),
+        (resource.RLIMIT_AS, limits.memory_bytes),
         (resource.RLIMIT_FSIZE, FILE_BYTES),
         (resource.RLIMIT_NOFILE, OPEN_FILES),
         (resource.RLIMIT_NPROC, 0),

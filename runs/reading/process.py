@@ -65,12 +65,16 @@ def _nothing() -> None:
 class Reading:
     """The reading of one request's texts, all of one kind; a process that it needs ends with it.
 
+    Who reads a text in several parts says its whole size with the first: what was read here is not
+    known in a process.
+
     `before_waiting` is called before the first wait, so that the caller gives back what others
     need: a database connection.
     """
 
     before_waiting: Callable[[], None] = _nothing
     _read_here: int = field(default=0, init=False)
+    _here: readers.Read | None = field(default=None, init=False)
     _process: "_Process | None" = field(default=None, init=False)
 
     def read(self, kind: str, request: readers.Request, *, size: int) -> Any:
@@ -78,9 +82,12 @@ class Reading:
 
         Raises NotUnderstood for what it does not understand, TooMuch where reading exceeds a limit.
         """
-        if kind not in ALWAYS_APART and self._read_here + size <= SMALL_CHARACTERS:
+        is_small = kind not in ALWAYS_APART and self._read_here + size <= SMALL_CHARACTERS
+        if is_small and self._process is None:
             self._read_here += size
-            return read_here(kind, request)
+            if self._here is None:
+                self._here = readers.find(kind).begin()
+            return _read_here(readers.find(kind), self._here, request)
         if self._process is None:
             self.before_waiting()
             self._process = _Process(kind, time.monotonic() + WAIT_SECONDS)
@@ -106,8 +113,12 @@ def reading(before_waiting: Callable[[], None] = _nothing) -> Iterator[Reading]:
 def read_here(kind: str, request: readers.Request) -> Any:
     """Read in this process, without limits. Raises NotUnderstood."""
     reader = readers.find(kind)
+    return _read_here(reader, reader.begin(), request)
+
+
+def _read_here(reader: readers.Reader, read: readers.Read, request: readers.Request) -> Any:
     try:
-        return reader.read(request)
+        return read(request)
     except reader.refusals as error:
         raise NotUnderstood(refusal_of(error)) from error
 
@@ -117,6 +128,7 @@ class _Process:
 
     def __init__(self, kind: str, deadline: float) -> None:
         self._kind, self._deadline = kind, deadline
+        self._limits = readers.find(kind).limits
         if not _places.acquire(timeout=max(0.0, deadline - time.monotonic())):
             raise TooMuch(
                 "reading_busy", _("Other files are being read. Send it again in a minute.")
@@ -145,18 +157,23 @@ class _Process:
     def ask(self, request: readers.Request) -> Any:
         """The answer to one request. Raises NotUnderstood, TooMuch, ReaderFault."""
         content = json.dumps(request, default=_in_base64).encode()
+        if self._limits.is_long:
+            self._deadline = time.monotonic() + WAIT_SECONDS
         try:
             self._before_deadline()
             self._socket.sendall(LENGTH.pack(len(content)) + content)
             (length,) = LENGTH.unpack(self._received(LENGTH.size))
             if length > limits.ANSWER_BYTES:
-                raise _too_large()
+                raise self._too_large()
             answer = self._received(length)
         except TimeoutError:
             raise _too_slow(WAIT_SECONDS) from None
         except OSError:
             raise self._why_it_ended() from None
-        return _taken(answer, readers.find(self._kind))
+        name, value = _taken(answer, readers.find(self._kind))
+        if name == "limit":
+            raise self._too_large()
+        return value
 
     def _before_deadline(self) -> None:
         left = self._deadline - time.monotonic()
@@ -181,12 +198,19 @@ class _Process:
             return TooMuch(
                 "reading_too_slow",
                 _("Reading it took more than %(seconds)s s of CPU."),
-                seconds=limits.CPU_SECONDS,
+                seconds=self._limits.cpu_seconds,
             )
         # By the kernel, for want of memory; or by itself, since there is none to be had.
         if status in (-signal.SIGKILL, -signal.SIGSEGV, -signal.SIGABRT):
-            return _too_large()
+            return self._too_large()
         return ReaderFault(f"The reading process ended with {status}.")
+
+    def _too_large(self) -> TooMuch:
+        return TooMuch(
+            "reading_too_large",
+            _("Reading it needs more than %(megabytes)s MB of memory."),
+            megabytes=self._limits.memory_bytes // 2**20,
+        )
 
     def end(self) -> None:
         """End the process, and remove its folder."""
@@ -211,22 +235,14 @@ def _too_slow(seconds: float) -> TooMuch:
     )
 
 
-def _too_large() -> TooMuch:
-    return TooMuch(
-        "reading_too_large",
-        _("Reading it needs more than %(megabytes)s MB of memory."),
-        megabytes=limits.MEMORY_BYTES // 2**20,
-    )
-
-
-def _taken(content: bytes, reader: readers.Reader) -> Any:
+def _taken(content: bytes, reader: readers.Reader) -> tuple[str, Any]:
     """What came of a request. Nothing in it is believed but what has the expected form."""
     try:
         found = json.loads(content)
         (name,) = found
         value = found[name]
         if name == "answer":
-            return values.decoder(reader.answer, None)(value)
+            return name, values.decoder(reader.answer, None)(value)
         if name == "refusal":
             refusal = values.decoder(Refusal, None)(value)
             raise NotUnderstood(refusal)
@@ -235,5 +251,5 @@ def _taken(content: bytes, reader: readers.Reader) -> Any:
     except (ValueError, TypeError, RecursionError) as error:
         raise ReaderFault(f"The reading process gave no answer that is one: {error}") from error
     if name == "limit":
-        raise _too_large()
+        return name, value
     raise ReaderFault(str(value))

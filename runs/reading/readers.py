@@ -1,8 +1,8 @@
 """Every reader of foreign texts that a page or the API has: its name, and what it answers.
 
-A reader is a function of one argument, a plain request (JSON, with bytes as {"base64": ...}), in a
-module of `runs.reading.kinds`. Each module is imported when it is first asked, so that a process
-that reads a plan is not one that has loaded an XML parser.
+A reader has a function of one argument, a plain request (JSON, with bytes as {"base64": ...}), and
+is in a module of `runs.reading.kinds`. Each module is imported when it is first asked, so that a
+process that reads a plan is not one that has loaded an XML parser.
 """
 
 from collections.abc import Callable
@@ -10,22 +10,33 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
+from runs.reading.limits import OF_A_REQUEST, Limits
+
 Request = dict[str, Any]
+Read = Callable[[Request], Any]
 
 
 @dataclass(frozen=True)
 class Reader:
-    """`read` takes a request; it raises one of `refusals` for what it does not understand.
+    """`begin` gives a function that reads one request after the other, of the same sender.
 
-    `answer` is the annotation of what it gives back.
+    It raises one of `refusals` for what it does not understand; `answer` is the annotation of what
+    it gives back. Most remember nothing from one request to the next: `stateless` makes them.
     """
 
-    read: Callable[[Request], Any]
+    begin: Callable[[], Read]
     answer: Any
     refusals: tuple[type[Exception], ...] = ()
+    limits: Limits = OF_A_REQUEST
+
+
+def stateless(read: Read, answer: Any, refusals: tuple[type[Exception], ...] = ()) -> Reader:
+    """A reader each of whose requests is read by itself."""
+    return Reader(lambda: read, answer, refusals)
 
 
 KINDS = {
+    "export": "runs.reading.kinds.exports",
     "import": "runs.reading.kinds.peers",
     "plan": "runs.reading.kinds.plans",
     "scripts": "runs.reading.kinds.scripts",

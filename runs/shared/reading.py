@@ -1,5 +1,6 @@
 """Foreign texts and files of a request, by the one door to their readers (`runs.reading`)."""
 
+from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import cast
@@ -11,6 +12,7 @@ from runs.importers.row import Imported
 from runs.postgresql_settings.conf_text import ConfFile
 from runs.query_plans import Plan
 from runs.reading import process
+from runs.reading.kinds.exports import Batch, Proof
 from runs.reading.refusals import NotUnderstood, Refusal, TooMuch
 from runs.shared import database
 from runs.shared.errors import ServiceError
@@ -19,7 +21,7 @@ from runs.tools.adapter import Files, Reading
 from runs.tools.pgbench.scripts import Fault, GivenScript
 from runs.wording import put
 
-__all__ = ("NotUnderstood",)
+__all__ = ("NotUnderstood", "Proof")
 
 TOO_MUCH = frozenset({"reading_busy", "reading_too_large", "reading_too_slow"})
 
@@ -55,6 +57,15 @@ class Reader:
         """What a postgresql.conf sets."""
         with _limited("text"):
             return cast(ConfFile, self._reading.read("settings", {"text": text}, size=len(text)))
+
+    def export_lines(self, lines: bytes, *, size: int, is_last: bool) -> Batch:
+        """Whole lines of an export, after those before; `size` is that of the file as far as known.
+
+        What is wrong with a line is in the answer.
+        """
+        request = {"lines": {"base64": b64encode(lines).decode()}, "is_last": is_last}
+        with _limited("file"):
+            return cast(Batch, self._reading.read("export", request, size=size))
 
     def script_faults(
         self, scripts: Sequence[GivenScript], variables: Mapping[str, str], *, allows_shell: bool

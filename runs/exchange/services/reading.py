@@ -1,6 +1,6 @@
 """The lines of an export: what their values may be. Which lines there are, the reader says."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, Literal
 
@@ -9,14 +9,19 @@ from django.utils.translation import gettext as _
 from runs import export_reader
 from runs.exchange.selectors.exchange import Row
 from runs.exchange.services import values
-from runs.export_reader import NESTED, Reader, Unreadable
+from runs.export_reader import NESTED
 from runs.models import Annotation, Campaign, Change, Configuration, Metric, Run, Seal, Topology
 from runs.models.campaigns import Origin
 from runs.models.measurements import Statistic
 from runs.shared.errors import Fault, Refused
+from runs.shared.reading import Proof, Reader
 
 # A compressed file's part in one line.
 PART_BYTES = 512 * 2**10
+# What the process that reads gets at a time.
+BATCH_BYTES = 2**20
+# A file of several batches is never small.
+ALWAYS_APART = 2**62
 # Imported topologies have no nodes, and must not be mistaken for a server's own.
 IMPORTED = "imported-"
 
@@ -67,29 +72,44 @@ def header(first_line: tuple[int, str, Row] | None) -> Row:
     return first_line[2]
 
 
-def rows(
-    lines: Iterable[bytes], take: Callable[[str, Row], None]
-) -> Iterator[tuple[int, str, Row]]:
-    """Number, kind and content of each line except the last, which must be the end line.
+class ExportFile:
+    """An export that is read by a process of its own; `proof` is known after the last line."""
 
-    The reader is that of `script/benchlab-verify`; what values may be is looked at here, and
-    `take` gets each line before, as it is written. Raises Refused.
-    """
-    found = Reader().read(lines)
-    while True:
-        try:
-            number, kind, row = next(found)
-        except StopIteration:
-            return
-        except Unreadable as error:
-            message = _(export_reader.MESSAGES[error.code]) % error.names
-            raise refused(error.number, error.code, message) from error
-        take(kind, row)
-        # Times are converted below, in what the import gets alone.
-        nested = {name: [dict(each) for each in row[name]] for name in NESTED.get(kind, {})}
-        row = {**row, **nested}
-        _check(number, kind, row)
-        yield number, kind, row
+    def __init__(self, lines: Iterable[bytes], reader: Reader) -> None:
+        self.proof: Proof | None = None
+        self._lines = lines
+        self._reader = reader
+
+    def rows(self) -> Iterator[tuple[int, str, Row]]:
+        """Number, kind and content of each line except the last, which must be the end line.
+
+        The process says which lines there are; what values may be is looked at here. Raises
+        Refused, and ServiceError where reading takes more than it may.
+        """
+        for content, is_last in batches(self._lines):
+            size = len(content) if is_last else ALWAYS_APART
+            batch = self._reader.export_lines(content, size=size, is_last=is_last)
+            for line in batch.lines:
+                _check(line.number, line.kind, line.row)
+                yield line.number, line.kind, line.row
+            if batch.fault is not None:
+                fault = batch.fault
+                message = _(export_reader.MESSAGES[fault.code]) % fault.names
+                raise refused(fault.number, fault.code, message)
+            self.proof = batch.proof
+
+
+def batches(lines: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
+    """The lines in pieces of at least `BATCH_BYTES`, and whether a piece is the last one."""
+    content: list[bytes] = []
+    size = 0
+    for line in lines:
+        if size >= BATCH_BYTES:
+            yield b"".join(content), False
+            content, size = [], 0
+        content.append(line if line.endswith(b"\n") else line + b"\n")
+        size += len(line)
+    yield b"".join(content), True
 
 
 def _moment(number: int, name: str, value: Any) -> datetime | None:

@@ -1,7 +1,6 @@
 """Campaigns, cells and runs of an import, in the order of the file."""
 
 import json
-from argparse import Namespace
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -19,11 +18,12 @@ from runs.exchange.services import reading
 from runs.exchange.services.files import Files
 from runs.exchange.services.reading import refused
 from runs.exchange.services.references import Known
-from runs.export_reader import FILE, UNREADABLE, Verification
+from runs.export_reader import FILE
 from runs.models import Annotation, Campaign, CampaignConfiguration, Cell, Import, Project, Run
 from runs.models.campaigns import Origin
 from runs.seals.services import seals
 from runs.shared import queries, slugs
+from runs.shared import reading as foreign
 from runs.shared.database import array, copy, perform
 from runs.uploads.services import workload_levels
 from runs.uploads.services.question import own_slugs
@@ -103,8 +103,6 @@ class Provenance:
         self.may_bring_executed = may_bring_executed
         self.exported_from = ""
         self.stored = Import(by=audit.present().name[:200])
-        options = Namespace(key=set(), entry={}, head=[], allow_unsealed=False)
-        self.verification: Verification | None = Verification(options)
 
     def begin(self, instance: str, *, exported_from: str) -> None:
         """The file is from this project (its slug) of this instance, as it says itself.
@@ -115,15 +113,6 @@ class Provenance:
         self.stored.instance = instance
         self.stored.save()
 
-    def take(self, kind: str, row: Row) -> None:
-        """A line, as the file has it. What is wrong with its values, the import says."""
-        if self.verification is None:
-            return
-        try:
-            self.verification.take(kind, row)
-        except UNREADABLE as error:
-            self._give_up(error)
-
     def origin(self, number: int, told: str) -> str:
         """The origin of what is stored. Raises Refused for what the importer has no right to."""
         if told == Origin.UPLOADED:
@@ -133,26 +122,17 @@ class Provenance:
             raise refused(number, "executed_elsewhere", message)
         return Origin.IMPORTED.value
 
-    def finish(self) -> None:
+    def finish(self, proof: foreign.Proof) -> None:
         """After the last line: store what the file's chain proves."""
-        if self.verification is not None:
-            try:
-                self.verification.finish()
-            except UNREADABLE as error:
-                self._give_up(error)
-        if self.verification is not None:
-            found = self.verification
-            faults = found.faults or ([] if found.runs else [_("No run of the file has a seal.")])
-            self.stored.key = next(iter(found.keys)) if len(found.keys) == 1 else ""
-            if len(found.keys) > 1 and not faults:
-                faults = [_("Its chain is signed with several keys.")]
-            self.stored.fault = faults[0][:500] if faults else ""
-            self.stored.is_verified = not faults
+        faults = proof.faults
+        if not faults and not proof.runs:
+            faults = [_("No run of the file has a seal.")]
+        elif not faults and len(proof.keys) > 1:
+            faults = [_("Its chain is signed with several keys.")]
+        self.stored.key = proof.keys[0] if len(proof.keys) == 1 else ""
+        self.stored.fault = faults[0][:500] if faults else ""
+        self.stored.is_verified = not faults
         self.stored.save()
-
-    def _give_up(self, error: Exception) -> None:
-        self.verification = None
-        self.stored.fault = f"{type(error).__name__}: {error}"[:500].replace("\0", "")
 
 
 class Results:
@@ -405,17 +385,18 @@ def load(
     """
     files = Files()
     try:
-        with transaction.atomic():
-            return _load(lines, into, files, may_bring_executed=may_bring_executed)
+        with foreign.reader() as reader, transaction.atomic():
+            export = reading.ExportFile(lines, reader)
+            return _load(export, into, files, may_bring_executed=may_bring_executed)
     finally:
         files.discard()
 
 
 def _load(
-    lines: Iterable[bytes], into: Project | None, files: Files, *, may_bring_executed: bool
+    export: reading.ExportFile, into: Project | None, files: Files, *, may_bring_executed: bool
 ) -> Imported:
     provenance = Provenance(may_bring_executed=may_bring_executed)
-    rows = reading.rows(lines, provenance.take)
+    rows = export.rows()
     first = reading.header(next(rows, None))
     number = 1
     try:
@@ -427,7 +408,8 @@ def _load(
             _take(number, kind, row, known_references, files, results)
         files.finish(number)
         results.store()
-        provenance.finish()
+        assert export.proof is not None  # noqa: S101  # its last line has been read
+        provenance.finish(export.proof)
         details = {"campaigns": results.campaigns, "runs": results.runs, "there": results.skipped}
         audit.record("imported", project, project=project, after=details)
         files.place()

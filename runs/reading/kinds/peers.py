@@ -10,7 +10,7 @@ from zipfile import BadZipFile, ZipFile
 
 from runs.importers.registry import IMPORTERS
 from runs.importers.row import Imported, NotTheirs
-from runs.reading.readers import Reader, Request
+from runs.reading.readers import Request, stateless
 from runs.wording import Marked, Wording, joined, wording_of
 from runs.wording import gettext_noop as _
 
@@ -64,4 +64,4 @@ def _unpacked(content: bytes, path: Path) -> list[Path]:
     return [path, *inner] if len(inner) == 1 else [path]
 
 
-READER = Reader(_read, Imported, (NotTheirs, OSError, ValueError))
+READER = stateless(_read, Imported, (NotTheirs, OSError, ValueError))

@@ -2,6 +2,6 @@
 
 from runs.query_plans.node import Plan, PlanUnreadableError
 from runs.query_plans.reading import read
-from runs.reading.readers import Reader
+from runs.reading.readers import stateless
 
-READER = Reader(lambda request: read(request["text"]), Plan, (PlanUnreadableError,))
+READER = stateless(lambda request: read(request["text"]), Plan, (PlanUnreadableError,))

@@ -1,6 +1,6 @@
 """Scripts of pgbench: `{"scripts": [...], "variables": {...}, "allows_shell": false}`."""
 
-from runs.reading.readers import Reader, Request
+from runs.reading.readers import Request, stateless
 from runs.tools.pgbench.script_check import check
 from runs.tools.pgbench.scripts import Fault, GivenScript
 
@@ -10,4 +10,4 @@ def _read(request: Request) -> list[Fault]:
     return check(scripts, request["variables"], allows_shell=request["allows_shell"])
 
 
-READER = Reader(_read, list[Fault])
+READER = stateless(_read, list[Fault])

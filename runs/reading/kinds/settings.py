@@ -2,6 +2,6 @@
 
 from runs.postgresql_settings.conf_file import read
 from runs.postgresql_settings.conf_text import ConfFile
-from runs.reading.readers import Reader
+from runs.reading.readers import stateless
 
-READER = Reader(lambda request: read(request["text"]), ConfFile)
+READER = stateless(lambda request: read(request["text"]), ConfFile)

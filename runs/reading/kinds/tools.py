@@ -4,7 +4,7 @@ from base64 import b64decode
 from collections.abc import Mapping
 from typing import Any
 
-from runs.reading.readers import Reader, Request
+from runs.reading.readers import Request, stateless
 from runs.tools import reader, registry
 from runs.tools.adapter import Reading, UnreadableOutput
 
@@ -22,4 +22,4 @@ def _content(content: str | bytes | Mapping[str, Any]) -> str | bytes:
     return b64decode(content["base64"]) if isinstance(content, Mapping) else content
 
 
-READER = Reader(_read, Reading, (UnreadableOutput,))
+READER = stateless(_read, Reading, (UnreadableOutput,))

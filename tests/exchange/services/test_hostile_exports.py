@@ -18,6 +18,7 @@ from runs import export_reader
 from runs.access.services import projects
 from runs.exchange import services
 from runs.exchange.services import parquet
+from runs.exchange.services import reading as exchange_reading
 from runs.execution.reporter import ArtifactData
 from runs.models import (
     Artifact,
@@ -30,6 +31,8 @@ from runs.models import (
     SettingsSnapshot,
 )
 from runs.queue.services import artifacts
+from runs.reading import process
+from runs.reading.kinds import exports
 from runs.shared.errors import Refused
 from tests import factories
 from tests.each import some
@@ -254,6 +257,26 @@ def test_pruning_removes_nothing_outside_the_store(content, tmp_path):
     artifacts.prune(before=timezone.now(), keep=())
 
     assert outside.exists()
+
+
+def test_an_export_of_several_batches_is_read_in_one_process(content, monkeypatch):
+    monkeypatch.setattr(exchange_reading, "BATCH_BYTES", 1)
+    started = []
+    start = process._Process._start
+    monkeypatch.setattr(
+        process._Process, "_start", lambda self: (started.append(self), start(self))[1]
+    )
+    done = services.load(lines=io.BytesIO(content))
+    assert (done.runs, len(started)) == (Run.objects.count(), 1)
+    assert started[0]._popen.poll() is not None
+
+
+def test_a_small_file_that_unpacks_to_a_large_one_is_refused(content, monkeypatch):
+    monkeypatch.setattr(exports, "MOST_UNPACKED", 5)
+    with pytest.raises(Refused) as caught:
+        services.load(lines=io.BytesIO(content))
+    assert caught.value.faults[0].code == "content_differs"
+    assert not files()
 
 
 @pytest.fixture

@@ -47,7 +47,8 @@ def imported(content, peer="phoronix", name="results.xml"):
 def run_in_child(program):
     """What a program prints in a process with the limits."""
     code = f"import os, sys\nsys.path.append({process._ROOT!r})\n"
-    code += "from runs.reading import limits\nlimits.keep_within('.', ())\n" + program
+    code += "from runs.reading import limits\n"
+    code += "limits.keep_within('.', (), limits.OF_A_REQUEST)\n" + program
     argv = [*process._COMMAND[:5], code]
     with TemporaryDirectory() as folder:
         done = subprocess.run(argv, capture_output=True, text=True, env={}, cwd=folder, check=False)
@@ -78,7 +79,9 @@ def test_an_output_is_read_as_it_is_here():
 
 def test_every_kind_is_read_in_a_process():
     text = "Seq Scan on a  (cost=0.00..1.00 rows=1 width=4)\n"
+    first_line = b'{"instance":"","project":{},"type":"benchlab-export","version":2}\n'
     requests = {
+        "export": {"lines": {"base64": b64encode(first_line).decode()}, "is_last": False},
         "import": {"peer": "phoronix", "name": "x", "content": composite("")},
         "plan": {"text": text},
         "settings": {"text": "work_mem = 4MB"},
@@ -123,7 +126,7 @@ def test_processor_time_ends_with_its_limit():
 
 
 def test_memory_ends_with_its_limit():
-    assert "MemoryError" in run_in_child(f"bytearray({limits.MEMORY_BYTES})")[1]
+    assert "MemoryError" in run_in_child(f"bytearray({limits.OF_A_REQUEST.memory_bytes})")[1]
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ without a recorded file fails here.
 
 import json
 import shutil
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -17,6 +18,7 @@ from runs.importers.row import Imported
 from runs.postgresql_settings import conf_file
 from runs.query_plans.node import PlanUnreadableError
 from runs.query_plans.reading import read as read_plan
+from runs.reading import readers
 from runs.tools import reader, registry
 from runs.tools.adapter import UnreadableOutput
 from runs.tools.pgbench import script_check
@@ -232,3 +234,20 @@ def test_scripts_take_time_by_the_size():
     assert list(too_steep(SCRIPT.encode(), read)) == []
     scripts = [GivenScript("a", "SELECT 1;")] * 5_000
     assert growth(lambda times: script_check.check(scripts * times, {})) < MOST_GROWTH
+
+
+def test_an_export_takes_time_by_the_size():
+    first_line = b'{"instance":"","project":{},"type":"benchlab-export","version":2}\n'
+    lines = [
+        b'{"committed_at":null,"created_at":null,"parents":[],"ref":"","sha":"%040x","type":'
+        b'"revision","url":""}\n' % number
+        for number in range(80_000)
+    ]
+
+    def read(times):
+        export = readers.find("export").begin()
+        content = first_line + b"".join(lines[: 20_000 * times])
+        batch = export({"lines": {"base64": b64encode(content).decode()}, "is_last": False})
+        assert (batch.fault, len(batch.lines)) == (None, 20_000 * times + 1)
+
+    assert growth(read) < MOST_GROWTH
