@@ -6,7 +6,7 @@ from typing import Any
 
 from runs.charts import palette
 from runs.charts.figure import LEGEND_ABOVE, Figure, axis, cut, layout
-from runs.charts.scaling import Axes, Line, hover, ranges
+from runs.charts.scaling import Axes, Line, Point, hover, ranges
 
 # A logarithmic axis in Plotly counts in powers of ten.
 LOG_AXIS = {"type": "log", "dtick": 1}
@@ -55,16 +55,16 @@ def of_single_points(
 
 
 def _trace(line: Line, axes: Axes, *, stacked: bool) -> dict[str, Any]:
-    points = [bar for bar in line.points if bar.median > 0 or not axes.log_y]
-    has_whiskers = not stacked and any(bar.minimum < bar.maximum for bar in points)
+    points = [bar for bar in line.points if bar.value > 0 or not axes.log_y]
+    has_whiskers = not stacked and any(bar.low < bar.high for bar in points)
     name = "<b>%{fullData.name}</b><br>" if line.label else ""
     trace: dict[str, Any] = {
         "type": "bar",
         "name": line.label,
         "x": [bar.x for bar in points],
-        "y": [bar.median for bar in points],
+        "y": [bar.value for bar in points],
         **hover(points, axes.words, f"{name}%{{x}}"),
-        "texttemplate": "%{y:,.3~s}",
+        **_values(points),
         # Whiskers are where a label outside would be.
         "textposition": "inside" if stacked or has_whiskers else "outside",
         "insidetextanchor": "middle" if stacked else "start",
@@ -87,6 +87,13 @@ def _trace(line: Line, axes: Axes, *, stacked: bool) -> dict[str, Any]:
     if has_whiskers:
         trace["error_y"] = ranges(points, width=4)
     return trace
+
+
+def _values(points: Sequence[Point]) -> dict[str, Any]:
+    """The values as their page writes them, else with all digits that a figure has."""
+    if any(point.text for point in points):
+        return {"text": [point.text for point in points], "texttemplate": "%{text}"}
+    return {"texttemplate": "%{y:,.6~g}"}
 
 
 MOST_CHARACTERS = 48

@@ -108,10 +108,10 @@ def _share_y(figures: Sequence[Figure], points: Sequence[Point], axes: Axes) -> 
     """The same range in each; ratios do not start at zero, since nothing is that slow."""
     if not points:
         return
-    low, high = min(point.minimum for point in points), max(point.maximum for point in points)
+    low, high = min(point.low for point in points), max(point.high for point in points)
     has_lines = all(trace["type"] != "bar" for trace in figures[0]["data"])
     if axes.log_y:
-        low = min((point.minimum for point in points if point.minimum > 0), default=1.0)
+        low = min((point.low for point in points if point.low > 0), default=1.0)
         span = [math.log10(low) - 0.05, math.log10(max(high, low)) + 0.1]
     elif axes.relative or (has_lines and not axes.from_zero):
         if axes.relative:

@@ -10,6 +10,22 @@ MOST_TICKS = 6
 STEPS = (1, 2, 2.5, 5, 10)
 
 
+# What bounds a value, and the runs behind it, widen an axis by at most this share of its values.
+WIDEST = 0.5
+
+
+def judged(values: Sequence[float], others: Sequence[float]) -> tuple[float, float]:
+    """The least and the greatest of what an axis shows: all `values`, and of `others` the near.
+
+    A wild end of an interval, or a wild run, must not flatten what is judged: it is an arrow at the
+    edge of the plot.
+    """
+    low, high = min(values), max(values)
+    room = max(WIDEST * (high - low), WIDEST * max(abs(low), abs(high)))
+    near = [other for other in others if low - room <= other <= high + room]
+    return min([low, *near]), max([high, *near])
+
+
 class Scale(Protocol):
     """From values to a share of the axis, 0 at its start and 1 at its end."""
 
@@ -55,13 +71,25 @@ class Logarithmic(Linear):
         return _ticks(self, self.marks, self._powers())
 
     def _powers(self) -> list[float]:
-        first_power, last_power = math.floor(math.log10(self.low)), math.ceil(math.log10(self.high))
-        digits = (1, 2, 5) if last_power - first_power <= 2 else (1,)
+        first_power, last_power, digits = _decades(self.low, self.high)
         powers = [
             digit * 10.0**power for power in range(first_power, last_power + 1) for digit in digits
         ]
         few = sum(self.low <= power <= self.high for power in powers) < 2
         return list(nice(self.low, self.high)) if few else powers
+
+
+def _decades(low: float, high: float) -> tuple[int, int, tuple[int, ...]]:
+    """The powers of ten around both, and the digits by which ticks are named between them."""
+    first_power, last_power = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    return first_power, last_power, (1, 2, 5) if last_power - first_power <= 2 else (1,)
+
+
+def named_below(low: float, high: float) -> float:
+    """The tick at or below `low` of a logarithmic axis: it begins at a value that is named."""
+    first_power, last_power, digits = _decades(low, high)
+    ticks = [digit * 10.0**power for power in range(first_power, last_power) for digit in digits]
+    return max((tick for tick in ticks if tick <= low * (1 + 1e-9)), default=low)
 
 
 def _ticks(

@@ -16,37 +16,44 @@ LINE_HEIGHT = 16
 
 
 def shifts(ends: Sequence[float], highest: float) -> list[float]:
-    """How far to move each label up (pixels), so that none covers another.
+    """How far to move each label up (pixels), so that none covers another and all stay inside.
 
     `ends` are the y values at which the lines end, on an axis from 0 to `highest`. The labels
     keep their order, and a group of close ones spreads around its middle.
     """
     scale = PLOT_HEIGHT / highest if highest > 0 else 0.0
-    order = sorted(range(len(ends)), key=ends.__getitem__)
-    wanted_heights = [ends[index] * scale for index in order]
-    placed = _spread(wanted_heights)
-    moved = [0.0] * len(ends)
-    for index, wanted_height, placed_height in zip(order, wanted_heights, placed, strict=True):
-        moved[index] = round(placed_height - wanted_height, 1)
-    return moved
+    wanted_heights = [end * scale for end in ends]
+    placed = spread_names(wanted_heights, 0.0, float(PLOT_HEIGHT))
+    return [round(place - wanted, 1) for place, wanted in zip(placed, wanted_heights, strict=True)]
 
 
-def _spread(heights: Sequence[float]) -> list[float]:
-    """Ascending heights, moved as little as possible to have LINE_HEIGHT between neighbours."""
+def spread_names(heights: Sequence[float], lowest: float, highest: float) -> list[float]:
+    """Where names beside lines stand that end at these heights: as near as they have room.
+
+    Neighbours are LINE_HEIGHT apart, less where so many have no room between the two bounds. Their
+    order is that of the heights.
+    """
+    if not heights:
+        return []
+    room = highest - lowest
+    apart = min(float(LINE_HEIGHT), room / max(len(heights) - 1, 1))
+    order = sorted(range(len(heights)), key=heights.__getitem__)
+
+    def stacked(group: Sequence[float]) -> list[float]:
+        """A group's members around their mean, within the bounds."""
+        tall = apart * (len(group) - 1)
+        first = sum(group) / len(group) - tall / 2
+        first = max(lowest, min(first, highest - tall))
+        return [first + apart * position for position in range(len(group))]
+
     groups: list[list[float]] = []
-    for height in heights:
-        groups.append([height])
-        while len(groups) > 1 and (
-            _stacked(groups[-1])[0] - _stacked(groups[-2])[-1] < LINE_HEIGHT
-        ):
+    for index in order:
+        groups.append([heights[index]])
+        while len(groups) > 1 and stacked(groups[-1])[0] - stacked(groups[-2])[-1] < apart - 1e-9:
             groups[-2:] = [groups[-2] + groups[-1]]
-    return [height for group in groups for height in _stacked(group)]
-
-
-def _stacked(group: list[float]) -> list[float]:
-    """A group's members, LINE_HEIGHT apart around their mean."""
-    lowest = sum(group) / len(group) - LINE_HEIGHT * (len(group) - 1) / 2
-    return [lowest + LINE_HEIGHT * position for position in range(len(group))]
+    placed = [height for group in groups for height in stacked(group)]
+    place_of = dict(zip(order, placed, strict=True))
+    return [place_of[index] for index in range(len(heights))]
 
 
 # The share of the axis that a tick's label takes.
@@ -55,28 +62,40 @@ TICK_ROOM = 0.04
 
 @dataclass(frozen=True)
 class Point:
-    """One cell: its level, and median, minimum and maximum of its `n` runs in the metric's unit.
+    """One cell: its level, its value, and what bounds the value, in the metric's unit.
 
-    The level is a number, or a name below a bar. `n` is None if their number is unknown; `mark`
-    says which are not valid, and a hollow marker or a hatched bar that there are some. `note` is
-    more hover text, as HTML, `url` where the point leads.
+    The level is a number, or a name below a bar. Of a printed cell the value is the median, between
+    the least and the greatest of its `n` runs; else it is the model's, with its interval, and
+    `runs` are the runs behind it. `n` is None if their number is unknown; `mark` says which are
+    doubtful, and a hollow marker or a hatched bar that there are some. `note` is more hover text,
+    as HTML, `url` where the point leads, and `text` the value as the page writes it.
     """
 
     x: Any
-    median: float
-    minimum: float
-    maximum: float
+    value: float
+    low: float
+    high: float
     n: int | None
     mark: str = ""
     note: str = ""
     url: str = ""
+    runs: tuple[float, ...] = ()
+    text: str = ""
 
     @classmethod
     def of(
-        cls, x: Any, summary: Summary, *, mark: str = "", note: str = "", url: str = ""
+        cls,
+        x: Any,
+        summary: Summary,
+        *,
+        mark: str = "",
+        note: str = "",
+        url: str = "",
+        text: str = "",
     ) -> "Point":
         """The point of a cell with this summary."""
-        return cls(x, summary.median, summary.minimum, summary.maximum, summary.n, mark, note, url)
+        ends = (summary.minimum, summary.maximum)
+        return cls(x, summary.median, *ends, summary.n, mark, note, url, text=text)
 
 
 @dataclass(frozen=True)
@@ -93,7 +112,7 @@ class Line:
 class Words:
     """The words of the hover text, in the reader's language."""
 
-    median: str = "median"
+    value: str = "median"
     range: str = "range"
     runs: str = "runs"
     unknown: str = "unknown"
@@ -120,7 +139,7 @@ class Axes:
 
 
 def scaling(lines: Sequence[Line], axes: Axes) -> Figure:
-    """One line per version: the median, with whiskers from the minimum to the maximum.
+    """One line per version: values with whiskers, and the runs behind them as faint dots.
 
     The y axis starts at zero, since readers take the height of a line as its amount; with `log_y`
     it cannot, and a ratio has no amount (`from_zero`). Ticks of the x axis are the measured
@@ -176,7 +195,7 @@ def _trace(line: Line, dash: str, axes: Axes) -> dict[str, Any]:
     return scatter(
         line.label,
         (point.x for point in line.points),
-        (point.median for point in line.points),
+        (point.value for point in line.points),
         mode="lines+markers",
         line={**colour, "width": 2, "dash": dash},
         marker={**colour, "symbol": _symbols(line, style), "size": 9},
@@ -190,15 +209,19 @@ def hover(points: Sequence[Point], words: Words, head: str) -> dict[str, Any]:
     has_notes = any(point.note for point in points)
     note = "<br>%{customdata[3]}" if has_notes else ""
     urls = [point.url for point in points]
+    meta: dict[str, Any] = {"urls": urls} if any(urls) else {}
+    if any(point.runs for point in points):
+        # They are drawn behind the point, faint.
+        meta["runs"] = [list(point.runs) for point in points]
     return {
-        **({"meta": {"urls": urls}} if any(urls) else {}),
+        **({"meta": meta} if meta else {}),
         "customdata": [
-            [point.minimum, point.maximum, words.number(point.n, point.mark)]
+            [point.low, point.high, words.number(point.n, point.mark)]
             + ([point.note] if has_notes else [])
             for point in points
         ],
         "hovertemplate": (
-            f"{head}<br>{words.median}: %{{y:,.6~g}}"
+            f"{head}<br>{words.value}: %{{y:,.6~g}}"
             f"<br>{words.range}: %{{customdata[0]:,.6~g}} – %{{customdata[1]:,.6~g}}"
             f"<br>{words.runs}: %{{customdata[2]}}{note}<extra></extra>"
         ),
@@ -206,13 +229,13 @@ def hover(points: Sequence[Point], words: Words, head: str) -> dict[str, Any]:
 
 
 def ranges(points: Sequence[Point], width: int) -> dict[str, Any]:
-    """Whiskers from the minimum to the maximum."""
-    lows, highs = [point.minimum for point in points], [point.maximum for point in points]
-    return whiskers([point.median for point in points], lows, highs, width=width)
+    """Whiskers from what bounds each value below to what bounds it above."""
+    lows, highs = [point.low for point in points], [point.high for point in points]
+    return whiskers([point.value for point in points], lows, highs, width=width)
 
 
 def _symbols(line: Line, style: palette.Style | None) -> str | list[str]:
-    """The version's marker; hollow if runs are not valid."""
+    """The version's marker; hollow if runs are doubtful."""
     symbol = style.symbol if style else "circle"
     if not any(point.mark for point in line.points):
         return symbol
@@ -242,14 +265,14 @@ def _have_room(levels: Sequence[float]) -> bool:
 
 def _end_labels(lines: Sequence[Line], *, log_x: bool, log_y: bool) -> list[dict[str, Any]]:
     """The line's label next to its last point; on a log axis, Plotly needs log10 positions."""
-    highest = max((point.maximum for line in lines for point in line.points), default=0.0)
+    highest = max((point.high for line in lines for point in line.points), default=0.0)
     ends = [line.points[-1] for line in lines]
     # Labels are not moved apart on a log axis: its range is not known here.
-    moved = [0.0] * len(ends) if log_y else shifts([e.median for e in ends], highest)
+    moved = [0.0] * len(ends) if log_y else shifts([e.value for e in ends], highest)
     return [
         {
             "x": math.log10(line.points[-1].x) if log_x else line.points[-1].x,
-            "y": math.log10(line.points[-1].median) if log_y else line.points[-1].median,
+            "y": math.log10(line.points[-1].value) if log_y else line.points[-1].value,
             "text": line.label,
             "showarrow": False,
             "xanchor": "left",

@@ -14,7 +14,8 @@ from xml.sax.saxutils import escape, quoteattr
 from runs.charts import svg_marks
 from runs.charts.figure import Figure, cut
 from runs.charts.looks import PAPER, Look
-from runs.charts.scale import Categories, Linear, Logarithmic, Scale, Time, widened
+from runs.charts.scale import Categories, Linear, Logarithmic, Scale, Time, named_below, widened
+from runs.charts.scaling import spread_names
 from runs.charts.svg_marks import MOST_STOPS, Box, Plane, reach
 from runs.grouping import by_key
 
@@ -63,7 +64,8 @@ def _scale(
     reached = reach(letter, traces, is_stacked=is_stacked)
     if kind == "log":
         positive = [value for value in reached if value > 0] or [1.0]
-        return Logarithmic(min(positive) / 1.15, max(positive) * 1.15, marks)
+        low, high = min(positive) / 1.15, max(positive) * 1.15
+        return Logarithmic(low if marks else named_below(low, high), high, marks)
     from_zero = described.get("rangemode") == "tozero" or _has_bars(letter, traces)
     low, high = widened(reached, from_zero=from_zero)
     return Linear(low, high, marks)
@@ -154,7 +156,8 @@ def render(figure: Figure, *, title: str = "", look: Look = PAPER) -> str:
         *_x_title(drawing),
         *_shapes(drawing, "line"),
         *_traces(drawing),
-        *(_note(drawing, note) for note in drawing.notes),
+        *(_note(drawing, note) for note in drawing.notes if not note.get("xshift")),
+        *_names(drawing),
         *_legend(drawing),
         "</svg>\n",
     ]
@@ -351,8 +354,33 @@ def _traces(drawing: _Drawing) -> Iterator[str]:
             yield from svg_marks.scatter(trace, colour, drawing.plane(trace))
 
 
-def _note(drawing: _Drawing, note: Mapping[str, Any]) -> str:
-    """A text at a place of the plot: the name at a line's end, of a panel, of an event."""
+# A name that stands farther than this from the end of its line is joined to it.
+NEAR_NAME = 6.0
+
+
+def _names(drawing: _Drawing) -> Iterator[str]:
+    """The names beside the ends of lines, as near as they have room; all inside the picture."""
+    box = drawing.box
+    ends = [
+        (note, place)
+        for note in drawing.notes
+        if note.get("xshift") and (place := _place_of(drawing, note)) is not None
+    ]
+    heights = [-place[1] for _note, place in ends]
+    placed = spread_names(heights, -box.bottom, -box.top)
+    for (note, (x, y)), height in zip(ends, placed, strict=True):
+        colour, top = note.get("font", {}).get("color", drawing.look.ink), -height
+        left_edge = x + note["xshift"]
+        if abs(top - y) > NEAR_NAME:
+            yield _line(x + 4, y, left_edge - 2, top, colour)
+        yield (
+            f'<text class="name" x="{left_edge:.1f}" y="{top + 4:.1f}" '
+            f"fill={quoteattr(colour)}>{escape(cut(str(note['text']), MOST_OF_LABEL))}</text>"
+        )
+
+
+def _place_of(drawing: _Drawing, note: Mapping[str, Any]) -> tuple[float, float] | None:
+    """Where a note belongs in the picture; None where it has no place on an axis."""
     box = drawing.box
     y = next(iter(drawing.panels.values())).axis
     across, up = (
@@ -361,9 +389,15 @@ def _note(drawing: _Drawing, note: Mapping[str, Any]) -> str:
         else axis.scale.place(_value(note[axis.letter], drawing.layout, axis.letter))
         for axis in (drawing.x, y)
     )
-    if across is None or up is None:
+    return None if across is None or up is None else (box.x(across), box.y(up))
+
+
+def _note(drawing: _Drawing, note: Mapping[str, Any]) -> str:
+    """A text at a place of the plot: of a panel, of an event."""
+    place = _place_of(drawing, note)
+    if place is None:
         return ""
-    left_edge, top = box.x(across) + note.get("xshift", 0), box.y(up) - note.get("yshift", 0)
+    left_edge, top = place
     colour = note.get("font", {}).get("color", drawing.look.ink)
     anchor = {"left": "start", "right": "end"}.get(note.get("xanchor", ""), "middle")
     turned = ""

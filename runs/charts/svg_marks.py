@@ -8,7 +8,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from runs.charts import point_words
 from runs.charts.looks import Look
-from runs.charts.scale import Categories, Scale
+from runs.charts.scale import Categories, Scale, judged
 
 SIZE = 4.0
 # Plotly gives a marker's diameter in pixels.
@@ -173,8 +173,9 @@ class Box:
 
 
 def reach(letter: str, traces: Sequence[Mapping[str, Any]], *, is_stacked: bool) -> list[float]:
-    """Every value on that axis that must have room, including whiskers and stacks."""
+    """What must have room on that axis: values, stacks, and ends of whiskers that are not wild."""
     reached: list[float] = []
+    others: list[float] = []
     piled: dict[Any, float] = defaultdict(float)
     for trace in traces:
         values = trace.get(letter, ())
@@ -187,15 +188,24 @@ def reach(letter: str, traces: Sequence[Mapping[str, Any]], *, is_stacked: bool)
                 piled[name] += value
                 reached.append(piled[name])
             else:
-                reached += [value - minus[index], value + plus[index]]
-    return reached
+                reached.append(value)
+                others += [value - minus[index], value + plus[index]]
+        if letter == "y":
+            others += [run for runs in runs_of(trace) for run in runs]
+    return [*reached, *judged(reached, others)] if reached else []
+
+
+def runs_of(trace: Mapping[str, Any]) -> Sequence[Sequence[float]]:
+    """The runs behind each of its points; empty if it has none."""
+    return (trace.get("meta") or {}).get("runs") or ()
 
 
 def scatter(trace: Mapping[str, Any], colour: str, plane: Plane) -> list[str]:
     """A line through its points, whiskers, markers, texts; a missing value is a gap."""
     mode = trace.get("mode", "lines")
     places = [plane.at(x, y) for x, y in zip(trace["x"], trace["y"], strict=False)]
-    elements = _paths(trace, places, colour) if "lines" in mode else []
+    elements = _runs(trace, [point[0] if point else None for point in places], colour, plane)
+    elements += _paths(trace, places, colour) if "lines" in mode else []
     elements += _whiskers(trace, places, colour, plane)
     if "markers" not in mode:
         return elements
@@ -210,10 +220,57 @@ def scatter(trace: Mapping[str, Any], colour: str, plane: Plane) -> list[str]:
             drawn = marker(shape, *point, own_colour, plane.look.ground, size, group_colour=colour)
             marks.append(_with_words(trace, index, drawn, plane))
             if has_labels and (text := point_words.label(trace, index)):
-                is_right = trace.get("textposition") == "middle right"
-                shift = (8, 4, "start") if is_right else (0, -8, "middle")
-                labels.append(_label(point[0] + shift[0], point[1] + shift[1], text, shift[2]))
+                if trace.get("textposition") == "middle right":
+                    labels.append(_label(point[0] + 8, point[1] + 4, text, "start"))
+                else:
+                    # Above the whisker, which would strike it through.
+                    top = min(point[1] - 4, _upper_end(trace, index, plane))
+                    labels.append(_label(point[0], top - 4, text, "middle"))
     return [*elements, f"<g {_coloured(colour, colour)}>", *marks, "</g>", *labels]
+
+
+# A run behind a point; many at one point stand beside each other.
+RUN_SIZE, RUN_OPACITY, RUNS_ABREAST, RUN_GAP = 2.2, 0.4, 7, 3.0
+# An arrow at the edge of the plot, for what lies outside.
+ARROW = 4.0
+
+
+def _runs(
+    trace: Mapping[str, Any], middles: Sequence[float | None], colour: str, plane: Plane
+) -> list[str]:
+    """The runs behind the points as faint dots; those beyond the axis as arrows."""
+    dots: list[str] = []
+    arrows: list[str] = []
+    for middle, runs in zip(middles, runs_of(trace), strict=False):
+        if middle is None:
+            continue
+        for index, run in enumerate(runs):
+            share = plane.y.place(run)
+            if share is None:
+                continue
+            if 0 <= share <= 1:
+                abreast = min(len(runs), RUNS_ABREAST)
+                x = middle + RUN_GAP * (index % RUNS_ABREAST - (abreast - 1) / 2)
+                dots.append(f'<circle cx="{x:.1f}" cy="{plane.box.y(share):.1f}" r="{RUN_SIZE}"/>')
+            else:
+                arrows += beyond(middle, is_above=share > 1, value=run, colour=colour, plane=plane)
+    if not dots:
+        return arrows
+    head = f'<g class="runs" fill={quoteattr(colour)} opacity="{RUN_OPACITY}">'
+    return [head, *dots, "</g>", *arrows]
+
+
+def beyond(x: float, *, is_above: bool, value: float, colour: str, plane: Plane) -> list[str]:
+    """An arrow at the upper or lower edge of the plot, with the value that lies outside."""
+    edge = plane.box.top if is_above else plane.box.bottom
+    towards = 1 if is_above else -1
+    corners = f"{x:.1f},{edge:.1f} {x - ARROW:.1f},{edge + towards * 2 * ARROW:.1f} "
+    corners += f"{x + ARROW:.1f},{edge + towards * 2 * ARROW:.1f}"
+    text = point_words.number(value, ",.4~g")
+    return [
+        f'<polygon class="beyond" points="{corners}" fill={quoteattr(colour)}/>',
+        _label(x + ARROW + 2, edge + towards * 2 * ARROW + (0 if is_above else 4), text, "start"),
+    ]
 
 
 def _with_words(trace: Mapping[str, Any], index: int, drawn: str, plane: Plane) -> str:
@@ -282,15 +339,26 @@ def _value_and_whisker(
     plane: Plane,
 ) -> list[str]:
     minus, plus = _errors(trace, "y")
+    x, ink = plane.box.x(middle), plane.look.ink
+    elements: list[str] = []
+    top = box[1]
+    if len(runs_of(trace)) > index:
+        elements += _runs({"meta": {"runs": [runs_of(trace)[index]]}}, [x], ink, plane)
     if plus[index] or minus[index]:
         ends = (plane.y.place(value - minus[index]), plane.y.place(value + plus[index]))
-        whisker = _whisker(plane.box, "y", plane.box.x(middle), ends)
-        return [_stroke(whisker, plane.look.ink)] if whisker else []
+        if whisker := _whisker(plane.box, "y", x, ends):
+            elements.append(_stroke(whisker, ink))
+        values = (value - minus[index], value + plus[index])
+        elements += _ends_beyond(x, ends, values, ink, plane)
+        top = plane.box.y(min(ends[1] or 0.0, 1.0))
     text = point_words.label(trace, index)
-    # A value that is wider than its bar would cover its neighbour's.
-    if trace.get("textposition") != "outside" or 6.2 * len(text) > max(box[2] * 1.25, 24):
-        return []
-    return [_label(box[0] + box[2] / 2, box[1] - 4, text, "middle")]
+    # A value that is wider than its bar would cover its neighbour's. It stands above the whisker,
+    # which would strike it through.
+    if trace.get("textposition") == "inside" and not (plus[index] or minus[index]):
+        return elements
+    if 6.2 * len(text) <= max(box[2] * 1.25, 24) and top - 14 >= 0:
+        elements.append(_label(box[0] + box[2] / 2, top - 4, text, "middle"))
+    return elements
 
 
 def _label(x: float, y: float, text: str, anchor: str) -> str:
@@ -339,8 +407,9 @@ def _whiskers(
     colour: str,
     plane: Plane,
 ) -> list[str]:
-    """All of a trace in one path."""
+    """All of a trace in one path; an end beyond the axis is an arrow with its value."""
     path: list[str] = []
+    arrows: list[str] = []
     for letter, scale in (("y", plane.y), ("x", plane.x)):
         minus, plus = _errors(trace, letter)
         if not any(minus) and not any(plus):
@@ -352,7 +421,32 @@ def _whiskers(
                 continue
             ends = (scale.place(value - less), scale.place(value + upper))
             path.append(_whisker(plane.box, letter, point[letter == "x"], ends, cap))
-    return [_stroke("".join(path), colour)] if any(path) else []
+            if letter == "y":
+                arrows += _ends_beyond(point[0], ends, (value - less, value + upper), colour, plane)
+    return [*([_stroke("".join(path), colour)] if any(path) else []), *arrows]
+
+
+def _upper_end(trace: Mapping[str, Any], index: int, plane: Plane) -> float:
+    """Where the whisker of a point ends above it; the bottom of the plot without one."""
+    _minus, plus = _errors(trace, "y")
+    share = plane.y.place(trace["y"][index] + plus[index]) if plus[index] else None
+    return plane.box.bottom if share is None else plane.box.y(min(share, 1.0))
+
+
+def _ends_beyond(
+    x: float,
+    ends: tuple[float | None, float | None],
+    values: tuple[float, float],
+    colour: str,
+    plane: Plane,
+) -> list[str]:
+    """Arrows for the ends of a whisker that lie outside the plot."""
+    elements: list[str] = []
+    if ends[0] is not None and ends[0] < -1e-9:
+        elements += beyond(x, is_above=False, value=values[0], colour=colour, plane=plane)
+    if ends[1] is not None and ends[1] > 1 + 1e-9:
+        elements += beyond(x, is_above=True, value=values[1], colour=colour, plane=plane)
+    return elements
 
 
 def _errors(trace: Mapping[str, Any], letter: str) -> tuple[list[float], list[float]]:
@@ -372,6 +466,9 @@ def _whisker(
     """Along that axis, `position` a place of the other one, with bars of `cap` at its ends."""
     if ends[0] is None or ends[1] is None:
         return ""
+    is_within = ends[0] >= -1e-9 and ends[1] <= 1 + 1e-9
+    ends = (max(ends[0], 0.0), min(ends[1], 1.0))
+    cap = cap if is_within else 0
     if letter == "y":
         low, high = box.y(ends[0]), box.y(ends[1])
         line, bar = f"M{position:.1f} {low:.1f}V{high:.1f}", f"h{2 * cap}"

@@ -1,6 +1,7 @@
 """The line through versions: an index a version, chained from ratios of pairs."""
 
 import math
+import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,6 +12,8 @@ from runs.charts.figure import LEGEND_ABOVE, Figure, axis, layout, line_at, scat
 # Beyond half and twice as fast the axis ends: a wide interval must not flatten the others.
 LEAST, MOST = 0.5, 2.0
 NARROWEST = 1.05
+# Intervals that reach farther than so many times the middle one are arrows at the edge.
+USUAL_WIDTHS = 3.0
 TICKS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0, 1.05, 1.1, 1.2, 1.3, 1.5, 1.75, 2.0)
 LONG_AXIS = 1.6
 SYMBOLS = ("circle", "diamond")
@@ -23,7 +26,7 @@ class Words:
     index: str = "index"
     interval: str = "95 % interval"
     base: str = "base"
-    doubtful: str = "runs that are not valid"
+    doubtful: str = "doubtful runs"
 
 
 @dataclass(frozen=True)
@@ -114,16 +117,26 @@ def _narrow_x_axis(versions: Iterable[str], x_title: str) -> dict[str, Any]:
     }
 
 
-def _y_axis(y_title: str, origins: Sequence[Origin]) -> dict[str, Any]:
+def _reach(origins: Sequence[Origin]) -> float:
+    """How far the axis goes from 1, in logs: as far as what is judged, not as what is uncertain.
+
+    All indices have room, and of intervals those that are not many times as wide as the others.
+    """
+    points = [point for origin in origins for chain in origin.chains for point in chain.points]
     ends = [
-        _clipped(end)
-        for origin in origins
-        for chain in origin.chains
-        for point in chain.points
-        for end in (point.index, point.low, point.high)
-        if end
+        max(abs(math.log(end)) for end in (point.index, point.low, point.high) if end)
+        for point in points
+        if point.index and point.index != 1
     ]
-    low, high = min(1 / NARROWEST, *ends, 1.0), max(NARROWEST, *ends, 1.0)
+    indices = [abs(math.log(point.index)) for point in points if point.index]
+    usual = USUAL_WIDTHS * statistics.median(ends) if ends else 0.0
+    near = [end for end in ends if end <= usual]
+    return min(math.log(MOST), max([math.log(NARROWEST), *indices, *near]))
+
+
+def _y_axis(y_title: str, origins: Sequence[Origin]) -> dict[str, Any]:
+    reached = math.exp(_reach(origins))
+    low, high = 1 / reached, reached
     room = 0.04 * math.log10(high / low)
     # Where the axis is long, the marks next to 1 would overlap.
     near = 0.0 if high / low <= LONG_AXIS else 1 - 0.95 + 1e-9
@@ -174,8 +187,8 @@ def _trace(
     if has_intervals:
         trace["error_y"] = whiskers(
             drawn,
-            [_clipped(point.low or 0) for point in points],
-            [_clipped(point.high or 0) for point in points],
+            [point.low or LEAST for point in points],
+            [point.high or MOST for point in points],
         )
     return trace
 

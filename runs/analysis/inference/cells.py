@@ -68,6 +68,20 @@ class Cell:
 
 
 @dataclass(frozen=True)
+class CellValue:
+    """What the model says of a cell in the metric's unit, and the runs behind it.
+
+    The interval is that of this one value, 95 %; whether two values differ is said by the interval
+    of their ratio alone. There is none where no spread is known.
+    """
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+    runs: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
 class Noise:
     """The noise known from before: a variance of logs, and how many degrees of freedom it has."""
 

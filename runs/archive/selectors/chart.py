@@ -7,7 +7,9 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from runs.analysis.inference.cells import CellValue
 from runs.analysis.summary import Summary
+from runs.campaigns.selectors.campaigns import point_of
 from runs.cells.selectors import metrics, provenance, versions
 from runs.cells.selectors.level_names import Factors, factors
 from runs.cells.selectors.metrics import metric_label, metric_title
@@ -16,11 +18,11 @@ from runs.charts.figure import Figure
 from runs.charts.scaling import Axes, Line, Point, scaling
 from runs.grouping import by_key
 from runs.models import Campaign, Cell, Metric, PublishedTable
-from runs.shared.chart_words import hover_words
+from runs.shared.chart_words import cell_words, hover_words
 
 # More cells than this make no chart of bars that can be read.
 MOST_BARS = 60
-_VALUES = ("median", "minimum", "maximum")
+_VALUES = ("value", "low", "high")
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,7 @@ class Plot:
     factors: Factors
     notes: Mapping[int, str] = field(default_factory=dict)
     urls: Mapping[int, str] = field(default_factory=dict)
+    values: Mapping[int, CellValue] = field(default_factory=dict)
 
     @property
     def series(self) -> list[Series]:
@@ -187,9 +190,8 @@ class Plot:
 
     def _points(self, cells: Sequence[Cell], x_of: Callable[[Cell], Any]) -> list[Point]:
         return [
-            Point.of(
-                x_of(cell),
-                summary,
+            replace(
+                point_of(x_of(cell), summary, self.values.get(cell.pk)),
                 note=self.notes.get(cell.pk, ""),
                 url=self.urls.get(cell.pk, ""),
             )
@@ -214,11 +216,13 @@ def charts(campaign: Campaign, words: Factors) -> list[tuple[Mapping[str, Any], 
     return [(chart, plots) for chart, plots in charts_with_plots if plots]
 
 
-def as_printed(campaign: Campaign, metric: Metric, x: str) -> Figure | None:
+def as_printed(
+    campaign: Campaign, metric: Metric, x: str, values: Mapping[int, CellValue]
+) -> Figure | None:
     """A campaign of one's own as bars over named levels; in the form of what it reproduces.
 
     None without figures, and for more cells than can be told apart. `x` is the factor unless the
-    publication's chart has another one. Four queries.
+    publication's chart has another one. `values` are what the model says of cells. Four queries.
     """
     published_table = PublishedTable.objects.filter(campaign__slug=campaign.reproduces).first()
     wanted_there = charts_of(published_table) if published_table else []
@@ -235,6 +239,7 @@ def as_printed(campaign: Campaign, metric: Metric, x: str) -> Figure | None:
     drawable = plots(
         campaign, chart, cells, factors(published_table.columns if published_table else [])
     )
+    drawable = [replace(plot, values=values) for plot in drawable]
     return draw(chart, drawable) if drawable else None
 
 
@@ -282,7 +287,7 @@ def draw(chart: Mapping[str, Any], drawn: Sequence[Plot]) -> Figure:
         # Of several on one axis only their unit.
         metric_title(first_plot.metric) if len(drawn) == 1 else first_plot.metric.unit,
         log_y=bool(chart.get("log")),
-        words=hover_words(_("value")),
+        words=cell_words(first_plot.values) if first_plot.values else hover_words(_("value")),
     )
     if chart.get("kind") == "lines" and len(drawn) == 1 and first_plot.has_numbers:
         return scaling(first_plot.lines, axes)
@@ -306,11 +311,11 @@ def in_ratios(chart: Mapping[str, Any], drawn: Sequence[Plot]) -> Figure | None:
     is_drawn = chart.get("kind") == "lines" and chart.get("ratio") is None and plot.has_numbers
     if not is_drawn or len(plot.series) < 2:
         return None
-    medians = {point.x: point.median for point in plot.lines[0].points if point.median}
+    values = {point.x: point.value for point in plot.lines[0].points if point.value}
     lines = []
     for line in plot.lines:
-        common = [point for point in line.points if point.x in medians]
-        points = tuple(_in_ratio(point, medians[point.x]) for point in common)
+        common = [point for point in line.points if point.x in values]
+        points = tuple(_in_ratio(point, values[point.x]) for point in common)
         lines.append(replace(line, points=points))
     titles = plot.factors.title(plot.x), _("Ratio to the baseline")
     return scaling(lines, Axes(*titles, from_zero=False, words=hover_words(_("ratio"))))

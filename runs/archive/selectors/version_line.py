@@ -12,7 +12,7 @@ from django.db.models.functions import Coalesce
 from runs.access.selectors.projects import NOBODY, Reader, visible
 from runs.analysis.inference import SIGNIFICANCE
 from runs.analysis.inference.version_indices import Reading, indices
-from runs.analysis.trend import Chain, Trend, trend
+from runs.analysis.trend import Chain, Point, Trend, trend
 from runs.archive.selectors import conclusions
 from runs.archive.selectors.version_line_rules import METRIC, MOST_EXECUTED, MOST_LOOKED_AT
 from runs.archive.selectors.version_pairs import Material, Pair, material, minors, pairs, together
@@ -84,7 +84,7 @@ class Line:
         readings = list(dict.fromkeys(reading for pair in drawn for reading in pair.readings))
         if not readings or any(not pair.readings for pair in drawn):
             return chained
-        chains = tuple(_modelled(chain, readings, _strictest(drawn)) for chain in chained.chains)
+        chains = tuple(_modelled(chain, readings, drawn) for chain in chained.chains)
         return Trend(chains, chained.unlinked)
 
     def machines(self, origin: str) -> list[str]:
@@ -197,16 +197,40 @@ def _executed(theme: str, to: Reader) -> QuerySet[Campaign]:
     return newest.alias(figure=Subquery(figures.order_by().values("pk")[:1])).exclude(figure=None)
 
 
-def _modelled(chain: Chain, readings: Sequence[Reading], level: float) -> Chain:
+def _modelled(chain: Chain, readings: Sequence[Reading], pairs_found: Sequence[Pair]) -> Chain:
     """The chain with the indices of one joint model of all its campaigns."""
-    index_of = indices(readings, chain.base, significance=level)
+    index_of = indices(readings, chain.base, significance=_strictest(pairs_found))
     points = tuple(
-        replace(point, index=indexed.index, low=indexed.low, high=indexed.high)
+        _as_said(
+            replace(point, index=indexed.index, low=indexed.low, high=indexed.high),
+            chain.base,
+            pairs_found,
+        )
         if (indexed := index_of.get(point.version)) is not None
         else point
         for point in chain.points
     )
     return Chain(chain.base, points)
+
+
+def _as_said(point: Point, base: str, pairs_found: Sequence[Pair]) -> Point:
+    """The point with the interval of the pair that asks the same, where one pair alone does.
+
+    One question has one interval: that of its row. An index over several pairs or campaigns is
+    another question, with an interval of its own.
+    """
+    same = [pair for pair in pairs_found if set(pair.ends) == {base, point.version}]
+    if len(same) != 1:
+        return point
+    comparison = same[0].comparison
+    if not (comparison.ratio and comparison.low and comparison.high):
+        return point
+    ratio, low, high = comparison.ratio, comparison.low, comparison.high
+    if same[0].ends[0] == point.version:
+        ratio, low, high = 1 / ratio, 1 / high, 1 / low
+    if not math.isclose(ratio, point.index, rel_tol=1e-6):
+        return point
+    return replace(point, index=ratio, low=low, high=high)
 
 
 def _strictest(pairs_found: Sequence[Pair]) -> float:

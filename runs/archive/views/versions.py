@@ -161,9 +161,7 @@ def figure(line: Line, base: str) -> Figure | None:
         x_title=_("PostgreSQL version, year of its release"),
         y_title=_("Throughput, base = 1"),
         narrow_x_title=_("PostgreSQL version"),
-        words=drawing.Words(
-            _("index"), _("interval (95 %)"), _("base"), _("runs that are not valid")
-        ),
+        words=drawing.Words(_("index"), _("interval (95 %)"), _("base"), _("doubtful runs")),
     )
 
 

@@ -260,7 +260,7 @@ class CampaignDraftSerializer(DesignSerializer):
         min_value=0,
         max_value=MOST_REMEASURES,
         default=1,
-        help_text="How often a run that is not valid is measured again, if that may help.",
+        help_text="How often a doubtful or invalid run is measured again, if that may help.",
     )
     leaves_out_doubtful = serializers.BooleanField(
         default=False,

@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from runs.access.selectors import projects
 from runs.access.selectors.projects import Reader
+from runs.analysis.inference.cells import CellValue
 from runs.analysis.judged_runs import NOT_JUDGED, Judged
 from runs.analysis.summary import Summary
 from runs.campaigns.selectors import grids
@@ -25,6 +26,7 @@ from runs.models import Campaign, CellSummary, Metric, Run, RunCount, Topology
 from runs.models.campaigns import Origin
 from runs.queue.selectors import certificate_words
 from runs.shared import queries
+from runs.shared.formats import estimate, quantity
 
 # In place of a campaign's key, where runs are counted: RunCount has sums of each origin as well.
 EXECUTED_HERE = 0
@@ -186,19 +188,45 @@ def can_retry(campaign: Campaign) -> bool:
 
 
 def lines_of(
-    rows: Sequence[grids.Row], factor: str | None, summaries: Mapping[int, Summary]
+    rows: Sequence[grids.Row],
+    factor: str | None,
+    summaries: Mapping[int, Summary],
+    values: Mapping[int, CellValue],
 ) -> list[Line]:
-    """The rows as lines over the factor across, where its levels are numbers. One query."""
+    """The rows as lines over the factor across, where its levels are numbers. One query.
+
+    What is drawn of a cell is what the model says of it; the median where it says nothing.
+    """
     judged = certificate_words.of_cells([cell.pk for row in rows for cell in row.cells])
     return [
         Line(
             label=row.label,
             major=versions.major(row.version),
-            points=_points(row, factor, summaries, judged),
+            points=_points(row, factor, summaries, values, judged),
             version=row.version,
         )
         for row in rows
     ]
+
+
+def point_of(
+    level: Any, summary: Summary, value: CellValue | None, *, mark: str = "", url: str = ""
+) -> Point:
+    """The point of a cell: what the model says of it with its runs, else its median and range."""
+    if value is None:
+        return Point.of(level, summary, mark=mark, url=url, text=quantity(summary.median))
+    return Point(
+        level,
+        value.value,
+        # Without an interval of its own, what was printed or measured.
+        summary.minimum if value.low is None else value.low,
+        summary.maximum if value.high is None else value.high,
+        summary.n,
+        mark,
+        url=url,
+        runs=value.runs,
+        text=estimate(value.value),
+    )
 
 
 def progress(campaign: Campaign) -> Progress:
@@ -269,12 +297,14 @@ def _points(
     row: grids.Row,
     factor: str | None,
     summaries: Mapping[int, Summary],
+    values: Mapping[int, CellValue],
     judged: Mapping[int, Judged],
 ) -> tuple[Point, ...]:
     points = (
-        Point.of(
+        point_of(
             level,
             summaries[cell.pk],
+            values.get(cell.pk),
             mark=certificate_words.counted(judged.get(cell.pk, NOT_JUDGED)),
             url=f"#cell-{cell.pk}",
         )

@@ -9,6 +9,7 @@ from django.core.paginator import Page, Paginator
 from django.utils.translation import gettext as _
 
 from runs.analysis import summary
+from runs.analysis.inference.cells import CellValue
 from runs.analysis.judged_runs import NOT_JUDGED, Judged
 from runs.analysis.summary import Summary
 from runs.cells.selectors import factor_names as designs
@@ -54,12 +55,23 @@ class GridRun:
 
 @dataclass(frozen=True)
 class GridCell:
-    """A cell, its runs by repeat, and its summary of the grid's metric after a run has finished."""
+    """A cell, its runs by repeat, and its summary of the grid's metric after a run has finished.
+
+    `value` is what the model says of it, where that is known: the value that is compared.
+    """
 
     cell: Cell
     runs: tuple[GridRun, ...]
     summary: Summary | None
     judged: Judged = NOT_JUDGED
+    value: CellValue | None = None
+
+    @property
+    def shown(self) -> float | None:
+        """The value that is compared; the median where the model says nothing."""
+        if self.value is not None:
+            return self.value.value
+        return self.summary.median if self.summary else None
 
     @property
     def mark(self) -> str:
@@ -143,13 +155,15 @@ def grid(
     page: str | int | None = None,
     among: Measured | None = None,
     most_rows: int | None = None,
+    values: Mapping[int, CellValue] | None = None,
 ) -> Grid:
     """The cells of a campaign with the states of their runs. Five queries, whatever the size, two
     of them for what it is made `among`; one more each if the server or the configuration is a
     factor, or if repeats lie far apart.
 
     Shows `metric`, by default the campaign's primary one. With `page` only that page of rows, with
-    at most about MOST_ON_PAGE runs; one query more. Without, of many rows the first.
+    at most about MOST_ON_PAGE runs; one query more. Without, of many rows the first. `values` are
+    what the model says of cells.
     """
     metric = metric or metrics.primary(campaign)
     found_here = among or measured(campaign, metric)
@@ -159,7 +173,8 @@ def grid(
 
     def shown(cell: Cell) -> GridCell:
         summary, judgement = summaries.get(cell.pk), judged.get(cell.pk, NOT_JUDGED)
-        return GridCell(cell, tuple(runs[cell.pk]), summary, judgement)
+        value = values.get(cell.pk) if values else None
+        return GridCell(cell, tuple(runs[cell.pk]), summary, judgement, value)
 
     all_rows = rows(cells, designs.words(campaign))
     shown_rows = None if page is None else _page(all_rows, campaign, cells, columns, page)

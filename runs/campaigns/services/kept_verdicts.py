@@ -54,6 +54,16 @@ def latest(campaign_id: int, page_query: str = "") -> Latest | None:
     return caching.latest(key(campaign_id, page_query), version, ask)
 
 
+def values_key(campaign_id: int, metric: str) -> tuple[str, int, str]:
+    """Of the values of cells that verdicts are made of, which have no language."""
+    return "values", campaign_id, metric
+
+
+def values(campaign_id: int, metric: str) -> Sequence[Sequence[Any]]:
+    """Those that control made last, as JSON has them; empty where nothing is kept."""
+    return caching.latest(values_key(campaign_id, metric), "").value or ()
+
+
 def keep(campaign_id: int, page_query: str, make: Callable[[], Mapping[Any, object]]) -> None:
     """Keep what is made of a campaign as it is now, unless that was done, or a moment ago."""
     version = caching.versions([campaign_id]).results

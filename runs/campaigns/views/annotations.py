@@ -1,6 +1,6 @@
 """Annotations: added, changed and deleted in place; forms that work without JavaScript too."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from django.contrib.auth.models import User
@@ -18,7 +18,6 @@ from runs.archive.selectors.chart import Plot
 from runs.campaigns.selectors import annotations as annotation_selectors
 from runs.campaigns.services import annotations
 from runs.cells.selectors import factor_names as designs
-from runs.cells.selectors import metrics
 from runs.charts.figure import Figure, Mark, marked
 from runs.models import Annotation, Campaign, Cell
 from runs.shared import caching, pages
@@ -84,16 +83,20 @@ def annotation_delete(request: HttpRequest, annotation_id: int) -> HttpResponse:
     return _done(request, annotation.campaign, annotations.delete, annotation=annotation)
 
 
-def on_lines(figure: Figure, campaign: Campaign, metric_name: str, factor: str) -> Figure:
-    """The chart of a campaign with marks at the points that have notes. One query, or two."""
+def on_lines(
+    figure: Figure, campaign: Campaign, values: Mapping[int, float], factor: str
+) -> Figure:
+    """The chart of a campaign with marks at the points that have notes. One query.
+
+    `values` are those that are drawn, by cell.
+    """
     noted = _noted(campaign)
     if not noted:
         return figure
-    summaries = metrics.summaries(campaign, metric_name)
     places = {
-        cell.pk: (level, summaries[cell.pk].median)
+        cell.pk: (level, values[cell.pk])
         for cell, _texts in noted
-        if cell.pk in summaries and isinstance(level := cell.levels.get(factor), int | float)
+        if cell.pk in values and isinstance(level := cell.levels.get(factor), int | float)
     }
     return _marked(figure, noted, places)
 

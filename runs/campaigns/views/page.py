@@ -18,7 +18,6 @@ from runs.archive.selectors.chart import as_printed
 from runs.archive.views import page as published_page
 from runs.campaigns.selectors import campaigns as campaign_selectors
 from runs.campaigns.selectors import waiting
-from runs.campaigns.selectors.grids import Grid, Measured
 from runs.campaigns.selectors.waiting import Hindrance
 from runs.campaigns.services import kept_verdicts
 from runs.campaigns.services.kept_verdicts import Verdicts
@@ -30,13 +29,13 @@ from runs.cells.selectors.series_cells import SERVER
 from runs.charts.bars import bars, of_single_points
 from runs.charts.scaling import Axes, scaling
 from runs.configurations.selectors import configurations
-from runs.models import Campaign, Metric, Run
+from runs.models import Campaign, Run
 from runs.operations.selectors.health_checks import Outcome
 from runs.operations.selectors.readiness import silences
 from runs.servers.selectors import builds
 from runs.shared import caching
 from runs.shared.caching import NEVER, Versions
-from runs.shared.chart_words import hover_words
+from runs.shared.chart_words import cell_words
 from runs.shared.pages import run_addresses
 from runs.templatetags.access import may_here
 from runs.workloads.selectors import workloads
@@ -151,10 +150,13 @@ def _shown(
     `lead` is the sentence of the whole. Of a wide campaign verdicts are those of `judged_at`, or
     there are none so far, while it `awaits_verdicts`.
     """
-    page_results = Found(campaign, query, versions)
-    key = (campaign.pk, parts.query(query))
+    page_results = Found(campaign, query, versions, is_wide=is_wide)
+    key: tuple[Any, ...] = (campaign.pk, parts.query(query))
     table = _table_of(page_results) if is_wide else parts.of_ratios(query)
     latest = kept_verdicts.latest(campaign.pk, parts.query(table)) if is_wide else None
+    if latest is not None:
+        # The values of its cells are made with the verdicts.
+        key = (*key, latest.made_at)
     if latest is None:
         wide_key = kept_verdicts.key(campaign.pk, parts.query(table))
         verdict_values: Any = caching.answer(
@@ -217,7 +219,8 @@ def _figure_of(results: Found) -> dict[str, Any]:
         "metric": results.metric,
         "metrics": results.metrics,
         "by": results.subject,
-        "figure": _figure(results.campaign, results.metric, results.grid, results.measured),
+        "figure": _figure(results),
+        "is_of_model": bool(results.values),
     }
 
 
@@ -314,20 +317,33 @@ def side_by_side(campaign: Campaign, versions: Versions = NEVER) -> SafeString:
     )
 
 
-def _figure(
-    campaign: Campaign, metric: Metric, grid: Grid, among: Measured
-) -> dict[str, Any] | None:
+def _drawn(results: Found) -> dict[int, float]:
+    """By cell the value that the chart has."""
+    medians = {cell: summary.median for cell, summary in results.measured.summaries.items()}
+    return medians | {cell: value.value for cell, value in results.values.items()}
+
+
+def _figure(results: Found) -> dict[str, Any] | None:
+    campaign, metric, grid = results.campaign, results.metric, results.grid
+    if metric is None:
+        return None
     factor = grid.factor
     rows = grid.page.paginator.object_list if grid.page else []
     if grid.page and len(rows) > MOST_LINES:
         rows = list(grid.page)
-    lines = campaign_selectors.lines_of(list(rows), factor, among.summaries)
+    summaries = results.measured.summaries
+    lines = campaign_selectors.lines_of(list(rows), factor, summaries, results.values)
     if factor is None or not any(line.points for line in lines):
-        return as_printed(campaign, metric, factor or "version")
+        return as_printed(campaign, metric, factor or "version", results.values)
     x_title = factor_title(campaign, factor)
-    axes = Axes(x_title, metric_title(metric), from_zero=not metric.is_ratio, words=hover_words())
+    axes = Axes(
+        x_title,
+        metric_title(metric),
+        from_zero=not metric.is_ratio,
+        words=cell_words(results.values),
+    )
     groups, title = of_single_points(lines, by_name=_("Version"), by_level=x_title)
     if groups:
         return bars(groups, replace(axes, x_title=title))
     figure = scaling(lines, axes)
-    return annotations.on_lines(figure, campaign, metric.name, factor)
+    return annotations.on_lines(figure, campaign, _drawn(results), factor)

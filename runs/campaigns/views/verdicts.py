@@ -15,6 +15,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import override
 
+from runs.analysis.inference.cells import CellValue
 from runs.campaigns.selectors import campaigns as campaign_selectors
 from runs.campaigns.selectors import grids
 from runs.campaigns.selectors.grids import Grid, Measured
@@ -30,6 +31,7 @@ from runs.compare.selectors.judge.ratio_pairs import STEPS
 from runs.compare.selectors.judge.ratios import RatioRow, Tables
 from runs.models import Campaign, Metric
 from runs.models.campaigns import Origin
+from runs.shared import caching
 from runs.shared.caching import NEVER, Versions
 from runs.templatetags.components import without_indents
 
@@ -43,8 +45,16 @@ PAGES_AT_ONCE = 20
 class Found:
     """What several parts of a page are made of, read when the first of them is made."""
 
-    def __init__(self, campaign: Campaign, query: QueryDict, versions: Versions = NEVER) -> None:
+    def __init__(
+        self,
+        campaign: Campaign,
+        query: QueryDict,
+        versions: Versions = NEVER,
+        *,
+        is_wide: bool = False,
+    ) -> None:
         self._campaign, self.given, self._versions = campaign, query, versions
+        self._is_wide = is_wide
 
     @cached_property
     def campaign(self) -> Campaign:
@@ -78,8 +88,37 @@ class Found:
     def grid(self) -> Grid:
         """The page of cells that the address names."""
         return grids.grid(
-            self.campaign, self.metric, page=self.given.get(parts.CELLS, 1), among=self.measured
+            self.campaign,
+            self.metric,
+            page=self.given.get(parts.CELLS, 1),
+            among=self.measured,
+            values=self.values,
         )
+
+    @cached_property
+    def values(self) -> dict[int, CellValue]:
+        """By cell what the model says of it: what is drawn is what is compared.
+
+        Of a wide campaign what control made last with its verdicts: that takes seconds.
+        """
+        if self.metric is None:
+            return {}
+        if self._is_wide:
+            rows = kept_verdicts.values(self._campaign.pk, self.metric.name)
+        else:
+            key = ("values", self.campaign.pk, self.metric.name)
+            rows = caching.answer(key, self._versions.results, self.value_rows)
+        return {
+            int(cell): CellValue(value, low, high, tuple(runs))
+            for cell, value, low, high, *runs in rows
+        }
+
+    def value_rows(self) -> list[list[Any]]:
+        """The same as JSON has them, made now."""
+        return [
+            [cell, value.value, value.low, value.high, *value.runs]
+            for cell, value in self.tables.values().items()
+        ]
 
     @cached_property
     def words(self) -> Words:
@@ -126,14 +165,17 @@ def judged(results: Found, *tables: QueryDict) -> list[Verdicts]:
     return [Verdicts(*conclusion, html) for html in written_tables]
 
 
-def judge(campaign_id: int, page_query: str) -> dict[object, Verdicts]:
-    """The verdicts of a wide campaign by their keys, in each language. It takes seconds."""
+def judge(campaign_id: int, page_query: str) -> dict[object, object]:
+    """The verdicts of a wide campaign by their keys, in each language, and what they are made of.
+
+    It takes seconds.
+    """
     campaign = campaign_selectors.listed().filter(pk=campaign_id).first()
     if campaign is None:
         return {}
     every = Found(campaign, QueryDict(page_query.removeprefix("?")))
 
-    def pages() -> Iterator[tuple[object, Verdicts]]:
+    def pages() -> Iterator[tuple[object, object]]:
         # Words are those of a language.
         results = Found(campaign, every.given)
         results.tables = every.tables
@@ -144,8 +186,10 @@ def judge(campaign_id: int, page_query: str) -> dict[object, Verdicts]:
         addresses = [page_query, *map(parts.query, tables[1:])]
         for address, verdict_values in zip(addresses, judged(results, *tables), strict=True):
             yield kept_verdicts.key(campaign_id, address), verdict_values
+        if results.metric is not None:
+            yield kept_verdicts.values_key(campaign_id, results.metric.name), results.value_rows()
 
-    verdicts_of: dict[object, Verdicts] = {}
+    verdicts_of: dict[object, object] = {}
     for language, _name in settings.LANGUAGES:
         with override(language):
             verdicts_of |= pages()

@@ -1,12 +1,14 @@
 """The figures of a comparison: series against a factor, facet by facet, and the forest."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from runs.analysis.scalability import Fit
+from runs.campaigns.selectors.campaigns import point_of
 from runs.cells.selectors import provenance, versions
 from runs.cells.selectors.metrics import metric_title
 from runs.charts import comparison as drawing
@@ -21,7 +23,7 @@ from runs.compare.selectors.judge.comparisons import ComparedPage
 from runs.compare.selectors.load.series import Series, SeriesCell
 from runs.compare.views import words as compare_words
 from runs.queue.selectors import certificate_words
-from runs.shared.chart_words import hover_words
+from runs.shared.chart_words import cell_words, hover_words
 from runs.shared.formats import named
 
 # Nobody reads a plot with more rows; the table next to it has them all.
@@ -160,7 +162,7 @@ def _axes(page: ComparedPage, words: Wording) -> Axes:
         from_zero=metric is None or not metric.is_ratio,
         words=hover_words(_("ratio"), _("interval (95 %)"))
         if page.state.relative
-        else hover_words(),
+        else cell_words(page.values),
     )
 
 
@@ -174,15 +176,11 @@ def _points(
     for cell, url in zip(one_series.cells, _cell_urls(one_series), strict=True):
         drawn = _drawn(page, one_series, cell, ratios)
         if drawn is not None:
-            low, value, high = drawn
             points.append(
-                Point(
-                    _place(cell.x, page, words),
-                    value,
-                    low,
-                    high,
-                    cell.summary.n,
-                    certificate_words.counted(cell.runs.judged),
+                replace(
+                    drawn,
+                    x=_place(cell.x, page, words),
+                    mark=certificate_words.counted(cell.runs.judged),
                     note=_hover(page, cell),
                     url=url,
                 )
@@ -195,18 +193,21 @@ def _drawn(
     one_series: Series,
     cell: SeriesCell,
     ratios: Mapping[int | None, Result] | None,
-) -> tuple[float, float, float] | None:
-    """Low, value and high: the range as measured, or the ratio with its interval."""
+) -> Point | None:
+    """The value that is compared with its interval and runs, or the ratio with its interval.
+
+    None where there is no ratio.
+    """
     if ratios is None:
-        summary = cell.summary
-        return summary.minimum, summary.median, summary.maximum
+        return point_of(cell.x, cell.summary, page.values.get(cell.id))
     if one_series is page.base:
-        return 1.0, 1.0, 1.0
+        return Point(cell.x, 1.0, 1.0, 1.0, cell.summary.n)
     result = ratios.get(cell.id)
     if result is None or result.inference.ratio is None:
         return None
     ratio = result.inference.ratio
-    return result.inference.low or ratio, ratio, result.inference.high or ratio
+    low, high = result.inference.low or ratio, result.inference.high or ratio
+    return Point(cell.x, ratio, low, high, cell.summary.n, text=result.ratio)
 
 
 def _place(x: Any, page: ComparedPage, words: Wording) -> Any:

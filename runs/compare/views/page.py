@@ -152,7 +152,7 @@ def _places(
     for series, label in zip(page.loaded.series, page.labels, strict=True):
         cell_at = {level_text(cell.x): cell for cell in series.cells}
         places = tuple(
-            _place(cell_at[level], f"{label} {names[level]}", results, page.loaded.provenance)
+            _place(cell_at[level], f"{label} {names[level]}", results, page)
             if level in cell_at
             else None
             for level in levels
@@ -165,20 +165,20 @@ def _place(
     cell: SeriesCell,
     name: str,
     results: Mapping[int | None, Result],
-    provenance: Mapping[int, Sequence[str]],
+    page: ComparedPage,
 ) -> dict[str, Any]:
     """A cell in the table of values. The baseline has no verdict; `record` is a fact a line."""
-    summary, result = cell.summary, results.get(cell.id)
+    summary, result, value = cell.summary, results.get(cell.id), page.values.get(cell.id)
     ends = f"{quantity(summary.minimum)} – {quantity(summary.maximum)} · "
     return {
         "id": cell.id,
         "name": name,
-        "median": quantity(summary.median),
+        "value": estimate(value.value) if value else quantity(summary.median),
         "spread": (ends if summary.minimum < summary.maximum else "") + repeats(summary.n),
         "size": (result.size or result.word) if result else "",
         "tone": result.tone if result else "",
         "verdict": result.word if result else "",
-        "record": tuple(provenance.get(cell.id, ())),
+        "record": tuple(page.loaded.provenance.get(cell.id, ())),
         "doubt": certificate_words.mark(cell.runs.judged),
     }
 

@@ -1,6 +1,6 @@
 """The results of an executed or uploaded campaign for its report: tables, figures, verdicts."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -8,6 +8,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
 from runs.analysis.inference import MINIMUM_EFFECT
+from runs.analysis.inference.cells import CellValue
 from runs.analysis.summary import Summary
 from runs.campaigns.selectors import campaigns, grids
 from runs.campaigns.selectors.grids import Grid, GridCell, Measured
@@ -26,8 +27,8 @@ from runs.compare.selectors.judge.ratios import RatioRow
 from runs.models import Campaign, Cell, Metric
 from runs.queue.selectors import certificate_words
 from runs.reports.report import Block, Paragraph, Picture, Table
-from runs.shared.chart_words import hover_words
-from runs.shared.formats import estimate, factor, quantity
+from runs.shared.chart_words import cell_words
+from runs.shared.formats import estimate, quantity, ratio
 
 # More metrics would repeat the same in other units.
 MOST_METRICS = 8
@@ -48,8 +49,9 @@ def results(campaign: Campaign, *, most_metrics: int = MOST_METRICS) -> list[Blo
     for metric in sorted_metrics[:most_metrics]:
         measured = grids.measured(campaign, metric, cells=cells)
         cells = measured.cells
-        grid = grids.grid(campaign, metric, among=measured, most_rows=MOST_ROWS)
-        figure = None if blocks else _figure(campaign, metric, grid, measured)
+        values = ratios.Tables(campaign, metric.name, among=measured).values()
+        grid = grids.grid(campaign, metric, among=measured, most_rows=MOST_ROWS, values=values)
+        figure = None if blocks else _figure(campaign, metric, grid, measured, values)
         if figure:
             blocks.append(Picture("results", _caption(metric, figure), figure))
         blocks.append(_table(campaign, metric, grid))
@@ -104,7 +106,7 @@ def _table(campaign: Campaign, metric: Metric, grid: Grid) -> Table:
         (f"PostgreSQL {row.label}".strip(), *(_cell(cell) for cell in row.cells))
         for row in grid.rows
     )
-    caption = _("%(metric)s: median, least to greatest, number of runs") % {
+    caption = _("%(metric)s: value that is compared, least to greatest, number of runs") % {
         "metric": metric_title(metric)
     }
     caption = _of_first(caption, len(grid.rows), grid.total)
@@ -116,10 +118,11 @@ def _cell(cell: GridCell | None) -> str:
     mark = certificate_words.mark(cell.judged) if cell else ""
     if summary is None:
         return f"– {mark}".rstrip()
+    value = estimate(cell.value.value) if cell and cell.value else quantity(summary.median)
     if summary.n in (None, 1):
-        return f"{quantity(summary.median)} {mark}".rstrip()
+        return f"{value} {mark}".rstrip()
     least, greatest = quantity(summary.minimum), quantity(summary.maximum)
-    return f"{quantity(summary.median)} ({least}–{greatest}, n={summary.n}) {mark}".rstrip()
+    return f"{value} ({least}–{greatest}, n={summary.n}) {mark}".rstrip()
 
 
 def _of_first(caption: str, number_shown: int, total: int) -> str:
@@ -130,13 +133,20 @@ def _of_first(caption: str, number_shown: int, total: int) -> str:
     return text % {"caption": caption, "shown": quantity(number_shown), "total": quantity(total)}
 
 
-def _figure(campaign: Campaign, metric: Metric, grid: Grid, among: Measured) -> Figure | None:
+def _figure(
+    campaign: Campaign,
+    metric: Metric,
+    grid: Grid,
+    among: Measured,
+    values: Mapping[int, CellValue],
+) -> Figure | None:
     """Lines if the levels are numbers, bars if they are names."""
     x_title = designs.factor_title(campaign, grid.factor)
     rows = grids.rows(among.cells, designs.words(campaign))[:MOST_LINES]
-    lines = campaigns.lines_of(rows, grid.factor, among.summaries)
+    lines = campaigns.lines_of(rows, grid.factor, among.summaries, values)
     is_amount = not metric.is_ratio
-    axes = Axes(x_title, metric_title(metric), from_zero=is_amount, words=hover_words())
+    words = cell_words(values)
+    axes = Axes(x_title, metric_title(metric), from_zero=is_amount, words=words)
     if any(len(line.points) > 1 for line in lines):
         return scaling(lines, axes)
     single, title = of_single_points(lines, by_name=_("Version"), by_level=x_title)
@@ -148,9 +158,10 @@ def _figure(campaign: Campaign, metric: Metric, grid: Grid, among: Measured) -> 
 
 def _bars(cells: Sequence[GridCell | None], columns: Sequence[Any]) -> list[Point]:
     return [
-        Point.of(
+        campaigns.point_of(
             "" if level is None else str(level),
             cell.summary,
+            cell.value,
             mark=certificate_words.counted(cell.judged),
         )
         for cell, level in zip(cells, columns, strict=True)
@@ -179,8 +190,8 @@ def _ratio_table(metric: Metric, rows: Sequence[RatioRow], words: designs.Words)
             words.listed(row.levels),
             estimate(row.comparison.base_value),
             estimate(row.comparison.head_value),
-            factor(row.comparison.ratio),
-            f"{factor(row.comparison.low)} – {factor(row.comparison.high)}"
+            ratio(row.comparison.ratio),
+            f"{ratio(row.comparison.low)} – {ratio(row.comparison.high)}"
             if row.comparison.low
             else "–",
             verdict(row.comparison),
@@ -188,13 +199,15 @@ def _ratio_table(metric: Metric, rows: Sequence[RatioRow], words: designs.Words)
         )
         for row in rows[:MOST_ROWS]
     )
-    text = _("Ratios of %(metric)s; base and head are the model's values, not the medians")
+    text = _("Ratios of %(metric)s; base and head are the values of the tables and the chart")
     caption = _of_first(text % {"metric": metric_label(metric)}, len(cells), len(rows))
     return Table(caption, heads, cells, frozenset((2, 3, 4, 5)))
 
 
 def _caption(metric: Metric, figure: Figure) -> str:
-    return _("%(metric)s against %(factor)s: median, whiskers from the least to the greatest") % {
+    return _(
+        "%(metric)s against %(factor)s: what is compared, with its 95 %% interval; dots: runs"
+    ) % {
         "metric": metric_label(metric),
         "factor": figure["layout"]["xaxis"]["title"]["text"],
     }

@@ -377,8 +377,8 @@ def test_cancelled_runs_do_not_count_as_finished(client, ready_server, path):
 @pytest.mark.parametrize(
     ("state", "told"),
     [
-        ("running", "2 runs were not valid and are measured again"),
-        ("finished", "2 runs were not valid and were measured again"),
+        ("running", "2 runs were doubtful or invalid and are measured again"),
+        ("finished", "2 runs were doubtful or invalid and were measured again"),
     ],
 )
 def test_a_campaign_says_that_doubtful_runs_are_measured_again(client, ready_server, state, told):

@@ -118,7 +118,9 @@ def test_a_point_says_its_figures_and_leads_to_its_runs_by_mouse_and_keyboard(
     for press in ("click", "Enter"):
         page.goto(f"{live_server.url}/compare/?s=single")
         point = page.locator("#chart .chart__wide a").last
-        expect(point).to_have_accessible_name(re.compile(r"18\.4.*median: [\d,.]+.*runs: 3"))
+        expect(point).to_have_accessible_name(
+            re.compile(r"18\.4.*the model's value: [\d,.]+.*runs: 3")
+        )
         if press == "click":
             point.click()
         else:

@@ -29,6 +29,7 @@ from runs.compare.selectors.judge.ratios import ratios
 from runs.home.views import home
 from runs.models import CacheVersion, Campaign, CellSummary, Project, Run, Scenario, Server
 from runs.shared import caching
+from runs.shared.formats import estimate
 from tests import factories
 from tests.compared_tables import random_table
 from tests.history_points import commit, history, repeats, sha, store
@@ -294,6 +295,8 @@ def assert_doors_agree(client, table, api):
         of_api = [[average[name] for name in names] for average in api["together"]]
         assert of_page == of_api, table
 
+    assert_charts_draw(page, table, comparison)
+
     # The page draws them, with the largest effects first, and so does the page of two cells.
     rows = rows_of_table(page.partition('id="ratio-rows"')[2].partition("</table>")[0])
     shown = {
@@ -358,6 +361,87 @@ def assert_doors_agree(client, table, api):
     if table.kind == "uploaded":
         badge = plain(client.get(f"/campaigns/{table.campaign}/badge.svg").content.decode())
         assert all(text in badge for text in badge_of(api)), (table, badge)
+
+
+def charts_of(html):
+    """The figures of a page, as their data."""
+    found = re.findall(r'<script[^>]*application/json">(.*?)</script>', html, re.DOTALL)
+    return [json.loads(unescape(text)) for text in found]
+
+
+def assert_charts_draw(page, table, comparison):
+    """What is drawn is what was tested: values with their runs, ratios with their intervals.
+
+    A figure has seven digits of each number.
+    """
+    figures = charts_of(page)
+    is_forest = ["error_x" in figure["data"][0] for figure in figures]
+    lines = [
+        dict(zip(trace["x"], trace["y"], strict=True))
+        for figure, is_of_ratios in zip(figures, is_forest, strict=True)
+        for trace in figure["data"]
+        if not is_of_ratios
+    ]
+    for name, drawn in zip(("base_value", "head_value"), lines, strict=False):
+        if len(lines) != 2:
+            break
+        for clients, row in comparison.items():
+            if row[name] is not None and clients in drawn:
+                assert drawn[clients] == pytest.approx(row[name], rel=1e-6), (table, clients)
+    ratios_drawn = sorted(
+        (x, x - less if less is not None else None, x + more if more is not None else None)
+        for figure, is_of_ratios in zip(figures, is_forest, strict=True)
+        for trace in figure["data"]
+        if is_of_ratios
+        for x, less, more in zip(
+            trace["x"], trace["error_x"]["arrayminus"], trace["error_x"]["array"], strict=True
+        )
+    )
+    tested = sorted(
+        (row["ratio"], row["low"], row["high"]) for row in comparison.values() if row["ratio"]
+    )
+    assert len(ratios_drawn) == len(tested), table
+    for drawn, row in zip(ratios_drawn, tested, strict=True):
+        ends = [end for end in row if end is not None]
+        assert [end for end in drawn if end is not None] == pytest.approx(ends, rel=1e-5), table
+
+
+@pytest.mark.parametrize("scatter", [0.001, 0.05, 0.3])
+def test_one_ratio_has_one_interval_in_words_table_and_charts(client, scatter):
+    """The line of versions, its sentence, the campaign's table, its chart and its cells."""
+    made = factories.campaign(
+        "line", factors={"version": ["16.14", "18.4"], "clients": [8]}, repeats=3
+    )
+    generator = random.Random(7)
+    for run in made.runs.select_related("cell"):
+        factories.finish(run, tps=400 * generator.lognormvariate(0, scatter))
+    Campaign.objects.filter(pk=made.pk).update(state="finished", parameters={"duration": 60})
+
+    (row,) = ratios(made, "tps")
+    tested = row.comparison
+    (line,) = charts_of(text_of(client, "/versions/"))
+    (trace,) = line["data"]
+    assert trace["x"] == ["16", "18"]
+    _low, _high, _base, index, *_note = trace["customdata"][1]
+    assert index == pytest.approx(tested.ratio, rel=1e-5)
+    assert trace["customdata"][1][:2] == pytest.approx([tested.low, tested.high], rel=1e-5)
+
+    page = text_of(client, "/campaigns/line/")
+    (bars,) = charts_of(page)
+    assert bars["data"][0]["y"] == pytest.approx([tested.base_value, tested.head_value], rel=1e-6)
+    measured = [
+        sorted(
+            run.measurements.get(metric__name="tps").value for run in made.runs.filter(cell=cell)
+        )
+        for cell in made.cells.order_by("ordinal")
+    ]
+    behind = [sorted(runs) for runs in bars["data"][0]["meta"]["runs"]]
+    assert behind == [pytest.approx(values, rel=1e-5) for values in measured]
+    # The cells, the table and the labels of the bars write the same.
+    values = [estimate(value) for value in (tested.base_value, tested.head_value)]
+    assert bars["data"][0]["text"] == values
+    for value in values:
+        assert page.count(f"> {value} <") + page.count(f">{value}<") >= 3, value
 
 
 def other(campaign):

@@ -289,5 +289,5 @@ def test_a_server_whose_cells_are_all_in_doubt_says_so(client):
     campaign.runs.update(hardware=server.hardware, validity="doubtful")
     for path in ("/servers/db1/", f"/hardware/{server.hardware_id}/"):
         page = client.get(path).content.decode()
-        assert "every finished cell with repeats has a run that is not valid" in page
+        assert "every finished cell with repeats has a run that is doubtful or invalid" in page
         assert "it takes a finished campaign" not in page

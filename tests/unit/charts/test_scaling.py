@@ -20,8 +20,8 @@ def line(label="16.14", major="16", base=1000.0):
         label=label,
         major=major,
         points=(
-            Point(x=1, median=base, minimum=base - 50, maximum=base + 80, n=3),
-            Point(x=4, median=3 * base, minimum=3 * base - 20, maximum=3 * base + 10, n=2),
+            Point(x=1, value=base, low=base - 50, high=base + 80, n=3),
+            Point(x=4, value=3 * base, low=3 * base - 20, high=3 * base + 10, n=2),
         ),
     )
 
@@ -51,7 +51,7 @@ def test_whiskers_reach_from_the_minimum_to_the_maximum():
 
 
 def test_the_hover_text_gives_median_range_and_number_of_runs_in_the_readers_words():
-    made = figure(line(), words=Words(median="中央値", range="範囲", runs="試行"))
+    made = figure(line(), words=Words(value="中央値", range="範囲", runs="試行"))
 
     trace = made["data"][0]
     assert trace["customdata"] == [[950, 1080, 3], [2980, 3010, 2]]
@@ -147,7 +147,8 @@ def test_two_labels_at_one_place_move_apart_by_the_height_of_a_line():
 
 
 def test_a_figure_of_zeros_has_labels_too():
-    assert shifts([0, 0], 0) == [-LINE_HEIGHT / 2, LINE_HEIGHT / 2]
+    # Both stay inside the picture.
+    assert shifts([0, 0], 0) == [0, LINE_HEIGHT]
 
 
 @given(st.lists(st.floats(min_value=0, max_value=1000), max_size=15))

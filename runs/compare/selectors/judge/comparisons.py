@@ -1,14 +1,15 @@
 """Compares series: with a baseline, each with each, and which conditions differ."""
 
 import math
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, islice, pairwise
 from typing import Any
 
 from runs.access.selectors.projects import Reader
 from runs.analysis.inference import PROVEN, Inference, Verdict
+from runs.analysis.inference.cells import CellValue
 from runs.analysis.scalability import MINIMUM_LEVELS, Fit, fitted
 from runs.cells.selectors import versions
 from runs.cells.selectors.series_cells import level_text
@@ -22,6 +23,8 @@ from runs.compare.selectors.describe.series_labels import (
     labels,
 )
 from runs.compare.selectors.judge import judging, known_noise
+from runs.compare.selectors.judge.cell_values import cell_values
+from runs.compare.selectors.judge.judging import Judge
 from runs.compare.selectors.load import series as series_selectors
 from runs.compare.selectors.load.series import Loaded, Series, SeriesCell
 from runs.grouping import by_key
@@ -109,7 +112,7 @@ class ComparedPage:
     `state` is the requested one with all series written out. `rows` are in the order of the series
     and their levels, `forest` the same sorted by effect, the greatest first, and only relevant rows
     if that was requested. `steps` are there where each of three or more series is another version.
-    `facets` split the series into charts.
+    `facets` split the series into charts. `values` are what the model says of each cell.
     """
 
     state: CompareState
@@ -124,6 +127,7 @@ class ComparedPage:
     differences: tuple[Difference, ...] = ()
     facets: tuple[tuple[str, tuple[Series, ...]], ...] = ()
     fits: tuple[SeriesFit, ...] = ()
+    values: Mapping[int, CellValue] = field(default_factory=dict)
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -194,7 +198,23 @@ def compared(
         differences=differences(loaded),
         facets=_facets(state, loaded, wording or PlainWording()),
         fits=_fits(state, loaded, names),
+        values=_values(judge, loaded, rows),
     )
+
+
+def _values(judge: Judge, loaded: Loaded, rows: Sequence[ComparedRow]) -> Mapping[int, CellValue]:
+    """What the model says of each cell, as the rows say it."""
+    if loaded.metric is None:
+        return {}
+    tested: dict[int, float] = {}
+    for row in rows:
+        comparison = row.comparison
+        sides = ((row.base_cell, comparison.base_value), (row.head_cell, comparison.head_value))
+        for cell, value in sides:
+            if value is not None:
+                tested.setdefault(cell.id, value)
+    cells = [cell.id for one_series in loaded.series for cell in one_series.cells]
+    return cell_values(judge, loaded.metric, cells, tested)
 
 
 Pairs = Sequence[tuple[int, int]]

@@ -6,17 +6,19 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 from runs.analysis.inference import PROVEN, Inference
+from runs.analysis.inference.cells import CellValue
 from runs.analysis.summary import Summary
 from runs.campaigns.selectors.grids import Measured
 from runs.cells.selectors import metrics, series_cells, versions
 from runs.cells.selectors.series_cells import VERSION
 from runs.compare.selectors.judge import judging, known_noise
+from runs.compare.selectors.judge.cell_values import cell_values
 from runs.compare.selectors.judge.judging import Judge
 from runs.compare.selectors.judge.known_noise import Scope
 from runs.compare.selectors.judge.ratio_pairs import STEPS, RatioPair, ratio_pairs, subjects
 from runs.compare.selectors.load import stored_cells
 from runs.grouping import by_key
-from runs.models import Campaign, Cell
+from runs.models import Campaign, Cell, Metric
 from runs.models.campaigns import Origin
 
 # By the key of the cell and the name of the metric.
@@ -107,6 +109,26 @@ class Tables:
         """Those of all tables."""
         return [pair for name in ("", *self.subjects) for pair in self.pairs(name)]
 
+    def values(self) -> dict[int, CellValue]:
+        """By cell what the model says of it, as the rows of the tables say it.
+
+        None of those of which it says nothing. Seven queries more where nothing is compared.
+        """
+        measured = [cell for cell, name in self._summaries if name == self._name]
+        judge = self._given or self._judge("")
+        if judge is None and measured:
+            judge = judging.of_cells(measured, [self._name], among=self._cells)
+        if judge is None:
+            return {}
+        metric = _metric(judge, self._campaign.pk, self._name)
+        tested: dict[int, float] = {}
+        for row in (row for name in ("", *self.subjects) for row in self.by(name)):
+            sides = (row.comparison.base_value, row.comparison.head_value)
+            for cell, value in zip(row.cells, sides, strict=True):
+                if value is not None:
+                    tested.setdefault(cell, value)
+        return cell_values(judge, metric, measured, tested)
+
     def conclusions(self) -> list[RatioRow]:
         """The rows of each question; of many versions newest against oldest, then each step."""
         first_rows = self.by()
@@ -194,13 +216,16 @@ def _judge(
     return judging.of_cells(cells, names, scopes=_scopes(pairs), among=among) if cells else None
 
 
+def _metric(judge: Judge, campaign: int, name: str) -> Metric:
+    return next(metric for metric in judge.metrics_of[campaign] if metric.name == name)
+
+
 def _rows(
     pairs: Sequence[RatioPair], name: str, summaries: Summaries, judge: Judge | None
 ) -> list[RatioRow]:
     if judge is None or not pairs:
         return []
-    campaign_metrics = judge.metrics_of[pairs[0].base.campaign_id]
-    metric = next(metric for metric in campaign_metrics if metric.name == name)
+    metric = _metric(judge, pairs[0].base.campaign_id, name)
     keys_of_pairs = [(pair.base.pk, pair.head.pk) for pair in pairs]
     subjects_of = ((pair.subject, pair.labels) for pair in pairs)
     groups = by_key(zip(subjects_of, keys_of_pairs, strict=True))
