@@ -230,7 +230,8 @@ def scatter(trace: Mapping[str, Any], colour: str, plane: Plane) -> list[str]:
 
 
 # A run behind a point; many at one point stand beside each other.
-RUN_SIZE, RUN_OPACITY, RUNS_ABREAST, RUN_GAP = 2.2, 0.4, 7, 3.0
+RUN_SIZE, RUN_OPACITY = 2.2, 0.4
+RUNS_ABREAST, RUN_GAP = 7, 3.0
 # An arrow at the edge of the plot, for what lies outside.
 ARROW = 4.0
 

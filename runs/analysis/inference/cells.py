@@ -2,8 +2,9 @@
 
 import math
 import statistics
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from runs.analysis.inference import rounding
 
@@ -79,6 +80,15 @@ class CellValue:
     low: float | None = None
     high: float | None = None
     runs: tuple[float, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """As it is kept."""
+        return {"value": self.value, "low": self.low, "high": self.high, "runs": list(self.runs)}
+
+    @classmethod
+    def from_json(cls, kept: Mapping[str, Any]) -> "CellValue":
+        """From what `to_json` gave, or more."""
+        return cls(kept["value"], kept["low"], kept["high"], tuple(kept["runs"]))
 
 
 @dataclass(frozen=True)

@@ -59,7 +59,7 @@ def values_key(campaign_id: int, metric: str) -> tuple[str, int, str]:
     return "values", campaign_id, metric
 
 
-def values(campaign_id: int, metric: str) -> Sequence[Sequence[Any]]:
+def values(campaign_id: int, metric: str) -> Sequence[Mapping[str, Any]]:
     """Those that control made last, as JSON has them; empty where nothing is kept."""
     return caching.latest(values_key(campaign_id, metric), "").value or ()
 

@@ -108,17 +108,11 @@ class Found:
         else:
             key = ("values", self.campaign.pk, self.metric.name)
             rows = caching.answer(key, self._versions.results, self.value_rows)
-        return {
-            int(cell): CellValue(value, low, high, tuple(runs))
-            for cell, value, low, high, *runs in rows
-        }
+        return {row["cell"]: CellValue.from_json(row) for row in rows}
 
-    def value_rows(self) -> list[list[Any]]:
+    def value_rows(self) -> list[dict[str, Any]]:
         """The same as JSON has them, made now."""
-        return [
-            [cell, value.value, value.low, value.high, *value.runs]
-            for cell, value in self.tables.values().items()
-        ]
+        return [{"cell": cell, **value.to_json()} for cell, value in self.tables.values().items()]
 
     @cached_property
     def words(self) -> Words:
