@@ -1,27 +1,23 @@
-"""The history of one series: its points over time, the levels between changes, and the changes."""
+"""The histories of a campaign: small charts beside each other, on one scale and one axis of time.
 
-from collections.abc import Sequence
+Each point is drawn, however many there are: all of a chart are one path. A value far outside of
+what is judged is an arrow at the edge with its value. Values are shares of a level, so that all
+charts have one scale: that before the first change, else the median.
+"""
+
+import statistics
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
+from xml.sax.saxutils import escape, quoteattr
 
-from runs.charts.figure import Figure, axis, layout, line_at, scatter, whiskers, wrapped
-from runs.charts.sparkline import spread
-
-
-@dataclass(frozen=True)
-class Words:
-    """The texts of the chart, in the reader's language."""
-
-    median: str = "median"
-    range: str = "min–max"
-    runs: str = "runs"
-    level: str = "level"
-    alarm: str = "alarm"
+from runs.charts import point_words
+from runs.charts.scale import Time, nice
 
 
 class Point(NamedTuple):
-    """A median with its range. `label` is the revision or the day, `url` the target of a click."""
+    """A median with its range. `label` is the revision or the day."""
 
     at: datetime
     median: float
@@ -49,113 +45,293 @@ class Event:
     at: datetime
     label: str
     text: str
+    is_machine: bool = False
 
 
-def history(
-    points: Sequence[Point],
-    marks: Sequence[Mark],
-    *,
-    y_title: str,
-    words: Words | None = None,
-    hosts: Sequence[Event] = (),
-    decisions: Sequence[Event] = (),
-) -> Figure:
-    """Points with their ranges; the levels between steps as thick lines, alarms as crosses.
+@dataclass(frozen=True)
+class History:
+    """One series with its changes and events. It has at least one point."""
 
-    A dashed line with a label marks a change of the machine, a dotted one with a person's words
-    a decision about a change.
-    """
-    words = words or Words()
-    steps = sorted((mark for mark in marks if mark.is_step), key=lambda mark: mark.at)
-    alarms = [mark for mark in marks if not mark.is_step]
-    traces = [_points(points, words)]
-    if steps and points:
-        traces.append(_levels(points, steps, words))
-    if alarms:
-        traces.append(_alarms(alarms, words))
-    return {
-        "data": traces,
-        "layout": layout(
-            xaxis={"type": "date", "automargin": True},
-            yaxis=axis(y_title) | _range(points),
-            # Dotted where the level changes, dashed where the machine does.
-            shapes=[
-                *(line_at("x", step.at.isoformat()) for step in steps),
-                *(line_at("x", host.at.isoformat(), "dash") for host in hosts),
-                *(line_at("x", event.at.isoformat()) for event in decisions),
-            ],
-            annotations=[
-                *(_label(host, top=True) for host in hosts),
-                *(_label(event, top=False) for event in decisions),
-            ],
-            showlegend=False,
-        ),
+    points: Sequence[Point]
+    marks: Sequence[Mark] = ()
+    events: Sequence[Event] = ()
+
+    @property
+    def steps(self) -> list[Mark]:
+        """The changes of level, the oldest first."""
+        return sorted((mark for mark in self.marks if mark.is_step), key=lambda mark: mark.at)
+
+    @property
+    def reference(self) -> float:
+        """What is 100 %: the level before the first change, else the median of all."""
+        steps = self.steps
+        if steps and steps[0].before:
+            return steps[0].before
+        return statistics.median(point.median for point in self.points) or 1.0
+
+    @property
+    def levels(self) -> list[tuple[datetime, datetime, float]]:
+        """From when to when each level was measured, and how high it is."""
+        steps = self.steps
+        if not steps:
+            return [(self.points[0].at, self.points[-1].at, self.reference)]
+        starts = [self.points[0].at, *(step.at for step in steps)]
+        ends = [*(step.at for step in steps), self.points[-1].at]
+        heights = [steps[0].before, *(step.after for step in steps)]
+        return list(zip(starts, ends, heights, strict=True))
+
+
+@dataclass(frozen=True)
+class Axes:
+    """One axis of time, and one of shares of the reference (0 is as much), for all charts."""
+
+    time: Time
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Size:
+    """Width and height of a chart in its own units, and the room around the plot."""
+
+    width: float
+    height: float
+    left: float
+    right: float
+    top: float
+    bottom: float
+    is_large: bool = False
+
+
+SMALL = Size(260, 132, left=36, right=8, top=8, bottom=22)
+LARGE = Size(960, 380, left=64, right=16, top=24, bottom=34, is_large=True)
+
+# The scale shows at least so much to both sides.
+LEAST_SHARE = 0.03
+# A point is wild that is farther from the median than so many times the middle distance (four
+# standard deviations of noise), and than this share.
+WILD_DISTANCES, WILD_SHARE = 6.0, 0.15
+# Arrows with their values; of more only the farthest have theirs.
+MOST_VALUES = 4
+ARROW = 4.0
+
+
+def axes(histories: Sequence[History]) -> Axes:
+    """What has room for the levels of all, and for their points but the wild ones."""
+    moments = [
+        point.at.isoformat()
+        for history in histories
+        for point in (history.points[0], history.points[-1])
+    ]
+    ends = [0.0, -LEAST_SHARE, LEAST_SHARE]
+    for history in histories:
+        reference = history.reference
+        shares = [point.median / reference - 1 for point in history.points]
+        ends += [level / reference - 1 for _start, _end, level in history.levels]
+        middle = statistics.median(shares)
+        distances = [abs(share - middle) for share in shares]
+        most = max(WILD_DISTANCES * statistics.median(distances), WILD_SHARE)
+        inside = [share for share in shares if abs(share - middle) <= most]
+        ends += [min(inside, default=0.0), max(inside, default=0.0)]
+    room = 0.06 * (max(ends) - min(ends))
+    return Axes(Time.over(moments), min(ends) - room, max(ends) + room)
+
+
+@dataclass(frozen=True)
+class Plot:
+    """Where values of a history stand in its picture."""
+
+    history: History
+    axes: Axes
+    size: Size
+
+    @property
+    def bottom(self) -> float:
+        """The lower edge of the plot."""
+        return self.size.height - self.size.bottom
+
+    @property
+    def right(self) -> float:
+        """The right edge of the plot."""
+        return self.size.width - self.size.right
+
+    def x(self, moment: datetime) -> float:
+        """Of a time."""
+        share = self.axes.time.place(moment.timestamp()) or 0.0
+        return self.size.left + share * (self.right - self.size.left)
+
+    def y(self, value: float) -> float:
+        """Of a value; outside of the plot it is beyond its edges."""
+        return self.y_of_share(value / self.history.reference - 1)
+
+    def y_of_share(self, share: float) -> float:
+        """Of a share of the reference."""
+        span = self.axes.high - self.axes.low
+        return self.bottom - (share - self.axes.low) / span * (self.bottom - self.size.top)
+
+    def is_inside(self, value: float) -> bool:
+        """Whether a value is on the axis."""
+        return self.size.top - 1e-6 <= self.y(value) <= self.bottom + 1e-6
+
+
+def picture(history: History, axes: Axes, size: Size, *, label: str) -> str:
+    """One history as SVG; what a script needs to know of its axes is in `data-` attributes."""
+    plot = Plot(history, axes, size)
+    change = min((step.at for step in history.steps), default=None)
+    before = [point for point in history.points if change is None or point.at < change]
+    after = [point for point in history.points if change is not None and point.at >= change]
+    data = {
+        "left": f"{size.left:g}",
+        "right": f"{plot.right:g}",
+        "top": f"{size.top:g}",
+        "bottom": f"{plot.bottom:g}",
+        "from": f"{axes.time.low:.0f}",
+        "to": f"{axes.time.high:.0f}",
+        "low": f"{axes.low:.6g}",
+        "high": f"{axes.high:.6g}",
+        "reference": f"{history.reference:.7g}",
     }
+    attributes = " ".join(f'data-{name}="{value}"' for name, value in data.items())
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" class="history" role="img" {attributes}'
+    elements = [
+        f'{head} aria-label={quoteattr(label)} viewBox="0 0 {size.width:g} {size.height:g}">',
+        *_y_ticks(plot),
+        *_x_ticks(plot),
+        *_events(plot),
+        *_ranges(plot),
+        *_dots(plot, before, "history__dots"),
+        *_dots(plot, after, "history__dots history__dots--after"),
+        *_levels(plot),
+        *_alarms(plot),
+        *_beyond(plot),
+        "</svg>",
+    ]
+    return "".join(elements)
 
 
-def _range(points: Sequence[Point]) -> dict[str, Any]:
-    """That of the axis, where a level with its noise would fill it."""
-    low = min((point.minimum for point in points), default=0.0)
-    high = max((point.maximum for point in points), default=0.0)
-    ends = spread(low, high)
-    return {} if ends == (low, high) else {"range": list(ends)}
+def _y_ticks(plot: Plot) -> Iterator[str]:
+    ticks = nice(100 * plot.axes.low, 100 * plot.axes.high)
+    if not plot.size.is_large:
+        step = max(1, (len(ticks) + 3) // 4)
+        zero = min(range(len(ticks)), key=lambda index: abs(ticks[index]))
+        ticks = ticks[zero % step :: step]
+    for tick in ticks:
+        y = plot.y_of_share(tick / 100)
+        kind = "history__zero" if abs(tick) < 1e-9 else "history__grid"
+        yield _line(plot.size.left, y, plot.right, y, kind)
+        text = f"{tick:+.3g}" if abs(tick) >= 1e-9 else "0"
+        text = text.replace("-", "\N{MINUS SIGN}")
+        text = f"{text} %" if plot.size.is_large else text
+        yield _text(plot.size.left - 5, y + 4, text, "end")
 
 
-def _points(points: Sequence[Point], words: Words) -> dict[str, Any]:
-    medians = [point.median for point in points]
-    lows, highs = [point.minimum for point in points], [point.maximum for point in points]
-    return scatter(
-        words.median,
-        (point.at.isoformat(timespec="seconds") for point in points),
-        medians,
-        error_y=whiskers(medians, lows, highs, thickness=1, width=0),
-        marker={"size": 6},
-        meta={"slot": 0, "urls": [point.url for point in points]},
-        customdata=[[point.label, point.minimum, point.maximum, point.n] for point in points],
-        hovertemplate=(
-            f"<b>%{{customdata[0]}}</b><br>{words.median}: %{{y:,.6~g}}<br>{words.range}: "
-            "%{customdata[1]:,.6~g} – %{customdata[2]:,.6~g}<br>"
-            f"{words.runs}: %{{customdata[3]}}<extra></extra>"
-        ),
+def _x_ticks(plot: Plot) -> Iterator[str]:
+    ticks = plot.axes.time.ticks()
+    if not plot.size.is_large and len(ticks) > 3:
+        ticks = [ticks[0], ticks[len(ticks) // 2], ticks[-1]]
+    width = plot.right - plot.size.left
+    for share, text in ticks:
+        x = plot.size.left + share * width
+        words = text if plot.size.is_large else text.removeprefix("20")
+        half = 3.1 * len(words)
+        x_of_text = min(max(x, half), plot.size.width - half)
+        yield _line(x, plot.bottom, x, plot.bottom + 4, "history__axis")
+        yield _text(x_of_text, plot.bottom + 16, words, "middle")
+    yield _line(plot.size.left, plot.bottom, plot.right, plot.bottom, "history__axis")
+
+
+def _events(plot: Plot) -> Iterator[str]:
+    """Dashed where the machine changes, dotted where a person decided."""
+    for event in plot.history.events:
+        x = plot.x(event.at)
+        kind = "history__machine" if event.is_machine else "history__decision"
+        line = _line(x, plot.size.top, x, plot.bottom, kind)
+        yield f"<g><title>{escape(event.text)}</title>{line}</g>"
+        if plot.size.is_large:
+            top = plot.size.top + 4
+            yield (
+                f'<text x="{x - 4:.1f}" y="{top:.1f}" text-anchor="end" '
+                f'transform="rotate(-90 {x - 4:.1f} {top:.1f})">{escape(event.label)}</text>'
+            )
+    for step in plot.history.steps:
+        x = plot.x(step.at)
+        yield _line(x, plot.size.top, x, plot.bottom, "history__change")
+
+
+def _ranges(plot: Plot) -> Iterator[str]:
+    """From the least to the greatest run of each point, where there is room for them."""
+    if not plot.size.is_large:
+        return
+    top, bottom = plot.size.top, plot.bottom
+    path = "".join(
+        f"M{plot.x(point.at):.1f} {min(max(plot.y(point.minimum), top), bottom):.1f}"
+        f"V{min(max(plot.y(point.maximum), top), bottom):.1f}"
+        for point in plot.history.points
+        if point.minimum < point.maximum and plot.is_inside(point.median)
     )
+    if path:
+        yield f'<path class="history__ranges" d="{path}"/>'
 
 
-def _levels(points: Sequence[Point], steps: Sequence[Mark], words: Words) -> dict[str, Any]:
-    """The level before each step and after the last, as one line with gaps."""
-    starts = [points[0].at, *(step.at for step in steps)]
-    ends = [*(step.at for step in steps), points[-1].at]
-    heights = [steps[0].before, *(step.after for step in steps)]
-    x: list[str | None] = []
-    y: list[float | None] = []
-    for start, end, height in zip(starts, ends, heights, strict=True):
-        x += [start.isoformat(), end.isoformat(), None]
-        y += [height, height, None]
-    hover = f"{words.level}: %{{y:,.6~g}}<extra></extra>"
-    look = {"line": {"width": 3}, "meta": {"slot": 1}}
-    return scatter(words.level, x, y, mode="lines", **look, hovertemplate=hover)
-
-
-def _alarms(alarms: Sequence[Mark], words: Words) -> dict[str, Any]:
-    return scatter(
-        words.alarm,
-        (alarm.at.isoformat() for alarm in alarms),
-        (alarm.after for alarm in alarms),
-        marker={"size": 14, "symbol": "x-thin", "line": {"width": 3, "color": "#d61c17"}},
-        hovertemplate=f"{words.alarm}: %{{y:,.6~g}}<extra></extra>",
+def _dots(plot: Plot, points: Iterable[Point], kind: str) -> Iterator[str]:
+    """All points on the axis as one path: each is a line of no length with round ends."""
+    path = "".join(
+        f"M{plot.x(point.at):.1f} {plot.y(point.median):.1f}h0"
+        for point in points
+        if plot.is_inside(point.median)
     )
+    if path:
+        yield f'<path class="{kind}" d="{path}"/>'
 
 
-def _label(mark: Event, *, top: bool) -> dict[str, Any]:
-    """Along the line, the machine's at the top, people's at the bottom; all of it on hovering."""
-    return {
-        "x": mark.at.isoformat(),
-        "y": 1 if top else 0,
-        "yref": "paper",
-        "xanchor": "right",
-        "yanchor": "top" if top else "bottom",
-        "textangle": -90,
-        "showarrow": False,
-        "text": wrapped(mark.label),
-        "hovertext": wrapped(mark.text),
-        "font": {"size": 11},
-    }
+def _levels(plot: Plot) -> Iterator[str]:
+    for start, end, level in plot.history.levels:
+        if plot.is_inside(level):
+            y = plot.y(level)
+            yield _line(plot.x(start), y, plot.x(end), y, "history__level")
+
+
+def _alarms(plot: Plot) -> Iterator[str]:
+    for mark in plot.history.marks:
+        if not mark.is_step:
+            x = plot.x(mark.at)
+            y = min(max(plot.y(mark.after), plot.size.top), plot.bottom)
+            yield (
+                f'<path class="history__alarm" d="M{x - 5:.1f} {y - 5:.1f}l10 10m0 -10l-10 10"/>'
+            )
+
+
+def _beyond(plot: Plot) -> Iterator[str]:
+    """An arrow at the edge for each point outside, the farthest with their values."""
+    outside = [point for point in plot.history.points if not plot.is_inside(point.median)]
+    farthest = sorted(outside, key=lambda point: -abs(point.median / plot.history.reference - 1))[
+        :MOST_VALUES
+    ]
+    for point in outside:
+        x, is_above = plot.x(point.at), plot.y(point.median) < plot.size.top
+        edge = plot.size.top if is_above else plot.bottom
+        inwards = ARROW if is_above else -ARROW
+        corners = (
+            f"{x:.1f},{edge:.1f} {x - ARROW:.1f},{edge + 1.6 * inwards:.1f} "
+            f"{x + ARROW:.1f},{edge + 1.6 * inwards:.1f}"
+        )
+        value = point_words.number(point.median, ",.4~g")
+        words = escape(f"{point.label}: {value}")
+        yield (
+            f'<polygon class="history__beyond" points="{corners}"><title>{words}</title></polygon>'
+        )
+        if point in farthest:
+            share = 100 * (point.median / plot.history.reference - 1)
+            text = f"{share:+.0f} %".replace("-", "\N{MINUS SIGN}")
+            is_right = x < plot.right - 44
+            x_of_text = x + ARROW + 2 if is_right else x - ARROW - 2
+            anchor = "start" if is_right else "end"
+            yield _text(x_of_text, edge + (10 if is_above else -2), text, anchor)
+
+
+def _line(x0: float, y0: float, x1: float, y1: float, kind: str) -> str:
+    return f'<line class="{kind}" x1="{x0:.1f}" y1="{y0:.1f}" x2="{x1:.1f}" y2="{y1:.1f}"/>'
+
+
+def _text(x: float, y: float, text: str, anchor: str) -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'

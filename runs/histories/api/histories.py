@@ -5,7 +5,12 @@ from typing import Any
 
 from django.db import transaction
 from django.utils.translation import gettext as _
-from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schema
+from drf_spectacular.utils import (
+    OpenApiExample,
+    OpenApiParameter,
+    extend_schema,
+    extend_schema_field,
+)
 from rest_framework import serializers
 from rest_framework.exceptions import ErrorDetail, ValidationError
 from rest_framework.request import Request
@@ -17,10 +22,12 @@ from runs.cells.selectors import metrics, revisions
 from runs.compare.selectors.address import head_and_base as sides
 from runs.compare.selectors.address.head_and_base import BadSide
 from runs.histories.api.changes import ChangeSerializer
-from runs.histories.selectors import histories
+from runs.histories.selectors import answers, histories
+from runs.histories.selectors.histories import Histories, History
 from runs.histories.services import missing_uploads as watchdog
 from runs.models import Campaign, Metric
 from runs.shared.api import doors
+from runs.shared.api.answers import AnswerSerializer
 from runs.shared.api.doors import QueryDoor
 from runs.shared.api.examples import EXAMPLES
 from runs.shared.api.parsing import StrictSerializer
@@ -93,12 +100,16 @@ class HistoryPointSerializer(Shape):
 
 
 class HistorySeriesSerializer(Shape):
-    """A history. Of long ones the points are thinned, with every spike and change kept."""
+    """A history with all its points."""
 
     levels = serializers.DictField()
-    total = serializers.IntegerField(help_text="Points of this page before they were thinned.")
+    total = serializers.SerializerMethodField(help_text="How many points this page has.")
     points = HistoryPointSerializer(many=True)
     changes = ChangeSerializer(many=True)
+
+    def get_total(self, history: History) -> int:
+        """All of them are there."""
+        return len(history.points)
 
 
 class HistorySerializer(Shape):
@@ -117,6 +128,12 @@ class HistorySerializer(Shape):
     more = serializers.IntegerField()
     older = serializers.IntegerField(allow_null=True)
     series = HistorySeriesSerializer(many=True)
+    answer = serializers.SerializerMethodField()
+
+    @extend_schema_field(AnswerSerializer)
+    def get_answer(self, found: Histories) -> Any:
+        """What the page of the same series says."""
+        return AnswerSerializer(answers.of_histories(found)).data
 
 
 @addresses.door(

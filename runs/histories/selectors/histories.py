@@ -10,26 +10,23 @@ from django.db.models import QuerySet
 
 from runs.cells.selectors import history_points, metrics, series_cells
 from runs.cells.selectors.history_points import FirstRun, HistoryPoint
-from runs.charts.timeline import thin
 from runs.grouping import by_key
 from runs.models import Campaign, Change, Environment, HardwareProfile, Metric, Run
 from runs.servers.selectors.hardware import Difference, Profile, differences
 
 MOST_SERIES = 20
-# The newest commits of a series that are read at once, and of all series together.
-WINDOW, WINDOW_OF_ALL = 500, 1_000
-# What an answer of 150 kB has room for.
-MOST_POINTS = 700
+# The newest commits of a series that are read at once, and of all series together: beyond, a page
+# leads to older ones. All of what is read is shown.
+WINDOW, WINDOW_OF_ALL = 5_000, 12_000
 
 
 @dataclass(frozen=True)
 class History:
-    """One series: its levels, and its points with the changes. `total` counts all its points."""
+    """One series: its levels, and all its points with the changes."""
 
     key: str
     levels: Mapping[str, Any]
     points: tuple[HistoryPoint, ...]
-    total: int
     changes: tuple[Change, ...]
 
 
@@ -54,13 +51,11 @@ def histories(
     levels: Sequence[tuple[str, str]] = (),
     ref: str = "",
     skip: int = 0,
-    most: int = MOST_POINTS,
 ) -> Histories:
     """The histories under these levels (text), of the campaign's first metric if none is given.
 
     Without a `ref` it uses the branch that the campaign tracks. Of long ones the newest commits,
-    behind the `skip` newest of each series; of all together at most so many points, with every
-    spike and change. Nine queries at most.
+    behind the `skip` newest of each series. Nine queries at most.
     """
     metric = metric or metrics.primary(campaign)
     ref = ref or campaign.tracked_ref
@@ -74,9 +69,8 @@ def histories(
     cells = {point.cell for history_points in points.values() for point in history_points}
     change_list = changes(campaign, metric, list(series_shown), cells if window.is_part else None)
     changes_of = by_key((change.cell.series_key, change) for change in change_list)
-    points_each = most // max(len(points), 1)
     histories_made = [
-        _history(key, series_shown[key], points[key], changes_of[key], points_each)
+        History(key, series_shown[key], tuple(points[key]), tuple(changes_of[key]))
         for key in series_shown
         if key in points
     ]
@@ -132,7 +126,7 @@ _SHOWN = (
     "cell__campaign_id",
     "cell__levels",
     "cell__series_key",
-    *(f"cell__revision__{name}" for name in ("sha", "ref", "url")),
+    *(f"cell__revision__{name}" for name in ("sha", "ref", "url", "committed_at")),
     "run__started_at",
     "decided_by__username",
 )
@@ -168,31 +162,8 @@ def _is_day_of(point: HistoryPoint, change: Change) -> bool:
     return started is not None and started.astimezone(point.at.tzinfo).date() == point.at.date()
 
 
-def _history(
-    key: str,
-    levels: Mapping[str, Any],
-    points: Sequence[HistoryPoint],
-    known_changes: Sequence[Change],
-    most: int,
-) -> History:
-    """The history with at most this many points, including those of its changes and spikes."""
-    marked = {
-        position_of_change
-        for change in known_changes
-        if (position_of_change := place(change, points)) is not None
-    }
-    kept_positions = sorted({*thin([point.median for point in points], most), *marked})
-    return History(
-        key=key,
-        levels=levels,
-        points=tuple(points[position] for position in kept_positions),
-        total=len(points),
-        changes=tuple(known_changes),
-    )
-
-
 def _with_runs(histories_made: Sequence[History]) -> tuple[History, ...]:
-    """The same with the first run of each point that was kept."""
+    """The same with the first run of each point."""
     cells = {
         point.cell for history in histories_made for point in history.points if point.run is None
     }

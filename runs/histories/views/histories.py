@@ -1,9 +1,11 @@
 """Histories of uploads: their page, and deciding about changes."""
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from datetime import timedelta
+from statistics import median
 from typing import Any, cast
+from urllib.parse import urlencode
 
 from django import forms
 from django.contrib import messages
@@ -12,20 +14,22 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.template.defaultfilters import filesizeformat
+from django.utils.html import escape
+from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, gettext_noop, ngettext
+from django.utils.translation import gettext_lazy, gettext_noop
 
 from runs.access import addresses
 from runs.access.selectors import projects
 from runs.access.selectors.permission_table import Right
 from runs.cells.selectors import metrics as campaign_metrics
-from runs.cells.selectors.factor_names import constant
 from runs.cells.selectors.history_points import HistoryPoint
-from runs.cells.selectors.level_texts import level
 from runs.cells.selectors.metrics import metric_title
-from runs.charts.history import Event, Mark, Point, Words, history
-from runs.charts.sparkline import sparkline
-from runs.histories.selectors import histories
+from runs.cells.selectors.series_cells import level_text
+from runs.charts import history as drawing
+from runs.charts.history import Event, Mark, Point
+from runs.histories.selectors import answers, histories
+from runs.histories.selectors.answers import HistoryAnswer, HistoryRow
 from runs.histories.selectors.histories import Histories, History, HostChange
 from runs.histories.services import changes, webhooks
 from runs.histories.services import missing_uploads as watchdog
@@ -91,34 +95,28 @@ def _value(name: str, value: Any) -> str:
     return shown(value)
 
 
-# What a page of 150 kB has room for.
-MOST_DRAWN = 270
-
-
 @dataclass(frozen=True)
 class SeriesPart:
-    """One history; `host_changes` have a `label` at their line in the chart, and `lines`."""
+    """One history as the page shows it; `host_changes` have a `label` and `lines`.
 
-    history: History
-    levels: str
-    figure: dict[str, Any]
+    `number` is its column in the table of figures, `query` the address that enlarges it.
+    """
+
+    row: HistoryRow
+    number: int
+    picture: SafeString
+    query: str
     changes: list[Change]
     host_changes: list[dict[str, Any]]
 
     @property
-    def standing(self) -> Change | None:
-        """Its newest change that nobody and nothing took back."""
-        return next((change for change in self.changes if change.decision not in Change.GONE), None)
-
-    @property
-    def sparkline(self) -> str:
-        """Its shape."""
-        return sparkline([point.median for point in self.history.points])
-
-    @property
-    def is_thinned(self) -> bool:
-        """Whether there are more points than the chart has."""
-        return len(self.history.points) < self.history.total
+    def ends(self) -> tuple[float, float]:
+        """The level before its change and after it; of one without, that of all its points."""
+        change = self.row.change
+        if change is not None:
+            return change.before, change.after
+        level = median(point.median for point in self.row.history.points)
+        return level, level
 
 
 def shown_histories(
@@ -128,95 +126,125 @@ def shown_histories(
     metrics = campaign_metrics.of_campaign(campaign)
     metric = next((metric for metric in metrics if metric.name == metric_name), None)
     metric = metric or campaign_metrics.primary(campaign, among=metrics)
-    histories_found = histories.histories(
-        campaign, metric=metric, levels=levels, skip=skip, most=MOST_DRAWN
-    )
-    hosts = histories.host_changes(histories_found.series)
-    same = (
-        constant([history.levels for history in histories_found.series])
-        if len(histories_found.series) > 1
-        else ()
-    )
-    series_parts = [
-        _part(history, histories_found, hosts.get(history.key, ()), same)
-        for history in histories_found.series
-    ]
-    wall = _wall(series_parts)
+    found = histories.histories(campaign, metric=metric, levels=levels, skip=skip)
+    answer = answers.of_histories(found)
     return {
         "campaign": campaign,
         "metrics": metrics,
-        "metric": histories_found.metric,
-        "found": histories_found,
-        "parts": series_parts,
-        "wall": wall,
-        "headline": _headline(series_parts) if wall else "",
+        "metric": found.metric,
+        "found": found,
+        "answer": answer,
+        "parts": _parts(answer, found),
+        "figures": _figures(answer),
+        "number_of_figures": sum(len(row.history.points) for row in answer.rows),
         "decisions": DECISIONS,
     }
 
 
-def _headline(series_parts: Sequence[SeriesPart]) -> str:
-    changed = sum(series_part.standing is not None for series_part in series_parts)
-    if not changed:
-        return _("No change of level in %(total)d series") % {"total": len(series_parts)}
-    text = ngettext(
-        "%(number)d of %(total)d series has a change of level",
-        "%(number)d of %(total)d series have a change of level",
-        changed,
-    )
-    return text % {"number": changed, "total": len(series_parts)}
-
-
-def _wall(series_parts: Sequence[SeriesPart]) -> list[tuple[int, SeriesPart]]:
-    """All series with the numbers of their charts, those that changed last first."""
-    if len(series_parts) < 2:
+def _parts(answer: HistoryAnswer, found: Histories) -> list[SeriesPart]:
+    """The charts of all series on one scale, in the order of the answer."""
+    hosts = histories.host_changes(found.series)
+    host_parts = {
+        row.history.key: [_host_part(host) for host in hosts.get(row.history.key, ())]
+        for row in answer.rows
+    }
+    drawn = [_drawn(row.history, host_parts[row.history.key]) for row in answer.rows]
+    if not drawn:
         return []
-
-    def when(numbered: tuple[int, SeriesPart]) -> int:
-        change = numbered[1].standing
-        return (change.cell.revision_id or change.pk) if change else 0
-
-    return sorted(enumerate(series_parts, start=1), key=when, reverse=True)
-
-
-def _part(
-    history: History, histories_found: Histories, hosts: Sequence[HostChange], same: Collection[str]
-) -> SeriesPart:
-    """A series with its chart; its name leaves out the levels that all series have."""
-    varied = {name: value for name, value in history.levels.items() if name not in same}
-    text = ", ".join(level(value, name) for name, value in varied.items())
-    differences = [difference_lines(host) for host in hosts]
-    host_parts = [
-        {"at": host.at, "run": host.run, "label": short_label(lines), "lines": lines}
-        for host, lines in zip(hosts, differences, strict=True)
+    axes, size = drawing.axes(drawn), drawing.SMALL if len(drawn) > 1 else drawing.LARGE
+    title = metric_title(found.metric) if found.metric else ""
+    return [
+        SeriesPart(
+            row=row,
+            number=number,
+            # The renderer escapes every text.
+            picture=mark_safe(  # noqa: S308
+                drawing.picture(history, axes, size, label=f"{title}, {row.levels}")
+            ),
+            query=_query_of(row, found),
+            changes=list(row.history.changes[::-1]),
+            host_changes=host_parts[row.history.key],
+        )
+        for number, (row, history) in enumerate(zip(answer.rows, drawn, strict=True))
     ]
-    figure = _figure(history, histories_found, host_parts)
-    return SeriesPart(
-        history, text or _("all runs"), figure, list(history.changes[::-1]), host_parts
-    )
 
 
-def _figure(
-    series_history: History, histories_found: Histories, hosts: Sequence[dict[str, Any]]
-) -> dict[str, Any]:
-    words = Words(
-        median=_("median"),
-        range=_("min–max"),
-        runs=_("runs"),
-        level=_("level"),
-        alarm=_("alarm"),
-    )
-    return history(
+def _query_of(row: HistoryRow, found: Histories) -> str:
+    """The address of the page with this series alone."""
+    levels = [
+        ("level", f"{name}={level_text(value)}") for name, value in row.history.levels.items()
+    ]
+    metric = [("metric", found.metric.name)] if found.metric else []
+    return urlencode([*metric, *levels])
+
+
+def _host_part(host: HostChange) -> dict[str, Any]:
+    lines = difference_lines(host)
+    return {"at": host.at, "run": host.run, "label": short_label(lines), "lines": lines}
+
+
+def _drawn(series_history: History, hosts: Sequence[dict[str, Any]]) -> drawing.History:
+    machines = [
+        Event(host["at"], host["label"], "\n".join(host["lines"]), is_machine=True)
+        for host in hosts
+    ]
+    return drawing.History(
         _points(series_history.points),
         _marks(series_history),
-        y_title=metric_title(histories_found.metric) if histories_found.metric else "",
-        words=words,
-        hosts=[Event(host["at"], host["label"], "\n".join(host["lines"])) for host in hosts],
-        decisions=_decided(series_history),
+        [*machines, *_decided(series_history)],
     )
+
+
+@dataclass
+class FigureRow:
+    """A commit, or day, in the table of all figures: its first point, and that of each series."""
+
+    first: HistoryPoint
+    point_of: dict[int, HistoryPoint] = field(default_factory=dict)
+
+    def html(self, columns: int) -> str:
+        """As HTML; a single series has its range, and how many runs it is of, as well."""
+        address = run_addresses()
+        cells = []
+        for number in range(columns):
+            point = self.point_of.get(number)
+            text = f"{point.median:.6g}" if point else ""
+            if point and point.run:
+                text = f'<a href="{address(point.run)}">{text}</a>'
+            cells.append(f"<td>{text}</td>")
+        if columns == 1:
+            of_single = self.point_of[0]
+            ends = f"<td>{of_single.minimum:.6g}</td><td>{of_single.maximum:.6g}</td>"
+            cells.append(f"{ends}<td>{of_single.n}</td>")
+        moment = self.first.at
+        return (
+            f'<tr data-t="{moment.timestamp():.0f}"><th scope="row">{escape(_label(self.first))}'
+            f"</th><td>{moment:%Y-%m-%d}</td>{''.join(cells)}</tr>"
+        )
+
+
+def _figures(answer: HistoryAnswer) -> SafeString:
+    """The rows of the table of all figures: a commit, or day, a row; a series a column.
+
+    The script reads them, so that the page has each figure once.
+    """
+    row_of: dict[str, FigureRow] = {}
+    for number, row in enumerate(answer.rows):
+        for point in row.history.points:
+            key = point.sha or f"{point.at:%Y-%m-%d}"
+            row_of.setdefault(key, FigureRow(point)).point_of[number] = point
+    in_order = sorted(row_of.values(), key=lambda figure_row: figure_row.first.at)
+    lines = [figure_row.html(len(answer.rows)) for figure_row in in_order]
+    # Numbers, dates, and names that are escaped.
+    return mark_safe("\n".join(lines))  # noqa: S308
+
+
+def _label(point: HistoryPoint) -> str:
+    """Its commit and branch, else its day."""
+    return f"{point.sha[:12]} {point.ref}".strip() if point.sha else f"{point.at:%Y-%m-%d}"
 
 
 def _points(points: Sequence[HistoryPoint]) -> list[Point]:
-    address = run_addresses()
     return [
         Point(
             at=point.at,
@@ -224,8 +252,7 @@ def _points(points: Sequence[HistoryPoint]) -> list[Point]:
             minimum=point.minimum,
             maximum=point.maximum,
             n=point.n,
-            label=f"{point.sha[:12]} {point.ref}".strip() if point.sha else f"{point.at:%Y-%m-%d}",
-            url=address(point.run) if point.run else "",
+            label=_label(point),
         )
         for point in points
     ]

@@ -1,6 +1,6 @@
 """Histories over the API, on their page, and in the badge."""
 
-import json
+import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -13,8 +13,6 @@ from runs.shared.api.examples import EXAMPLES
 from tests.history_points import START, commit, history, repeats, sha, store
 
 pytestmark = pytest.mark.django_db
-
-MOST_BYTES = 150_000
 
 
 def find():
@@ -103,7 +101,7 @@ def test_changes_are_marked(get, nightly):
     assert change["ratio"] == pytest.approx(0.9, rel=0.01)
 
 
-def test_a_long_history_is_thinned_and_keeps_its_spikes(get):
+def test_a_long_history_has_all_its_points(get):
     levels = [1000.0] * 700
     levels[234] = 300.0
     for clients in (1, 2):
@@ -113,22 +111,37 @@ def test_a_long_history_is_thinned_and_keeps_its_spikes(get):
 
     answer = get("history/", campaign="nightly")
 
-    assert answer["older"] == 500
+    assert answer["older"] is None
     for series in answer["series"]:
-        assert series["total"] == 500
-        assert len(series["points"]) < 500
-        assert sha(234) in [point["revision"] for point in series["points"]]
-    assert len(json.dumps(answer, separators=(",", ":"))) <= MOST_BYTES
+        assert series["total"] == len(series["points"]) == 700
+        assert series["points"][234]["revision"] == sha(234)
 
 
-def test_many_series_share_the_room_of_an_answer(get):
+def test_of_many_series_the_first_are_there_with_all_points(get):
     for clients in range(24):
         store(history([1000.0] * 60, runs=1, of={"clients": clients}))
 
     answer = get("history/", campaign="nightly")
 
     assert (len(answer["series"]), answer["more"]) == (20, 4)
-    assert len(json.dumps(answer, separators=(",", ":"))) <= MOST_BYTES
+    assert {len(series["points"]) for series in answer["series"]} == {60}
+
+
+def test_the_answer_has_the_words_of_the_page(client, get, nightly):
+    for clients in (1, 2):
+        store(history([1000] * 60, of={"clients": clients}, seed=clients))
+    find()
+    answer = get("history/", campaign="nightly")["answer"]
+    page = client.get("/campaigns/nightly/history/").content.decode()
+    heading = re.search(r'<h1 class="answer">(.*?)</h1>', page, re.DOTALL)[1].strip()
+    assert heading == answer["sentence"]
+    assert heading.startswith(f"Since {sha(40)} (2026-02-10): tps: 1 of 3 conditions ")
+    assert heading.endswith("% slower")
+    assert answer["short"] in heading
+    assert answer["exit_code"] == 1
+    assert answer["low"] == answer["high"] == pytest.approx(0.9, rel=0.02)
+    # The first page says the same words.
+    assert heading in client.get("/changes/").content.decode()
 
 
 @pytest.mark.parametrize("revisions", [5, 50])
@@ -180,7 +193,7 @@ def test_the_page_shows_the_chart_and_the_changes(client, nightly):
 
     page = client.get("/campaigns/nightly/history/").content.decode()
 
-    assert "data-chart" in page
+    assert "data-histories" in page
     assert sha(40) in page
     assert "-9." in page or "-10." in page
     assert 'name="decision"' not in page

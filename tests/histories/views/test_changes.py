@@ -8,6 +8,7 @@ from datetime import timedelta
 
 import pytest
 from django.core import mail
+from django.utils import timezone
 
 from runs.access.services import projects
 from runs.histories.selectors import histories
@@ -264,9 +265,11 @@ def test_the_chart_says_what_people_decided(client, some, django_user_model):
 
     context = client.get("/campaigns/nightly/history/").context
     (part,) = context["parts"]
-    labels = {each["text"]: each["hovertext"] for each in part.figure["layout"]["annotations"]}
-    assert any("The disk was full." in label for label in labels)
-    assert any("ichiro" in text for text in labels.values())
+    (decision,) = re.findall(
+        r"<title>(.*?)</title><line class=\"history__decision", part.picture, re.DOTALL
+    )
+    assert "The disk was full." in decision
+    assert "ichiro" in decision
 
 
 def shas():
@@ -301,7 +304,7 @@ def test_a_long_history_begins_with_its_newest_commits_and_leads_to_older_ones(c
     while address:
         page = client.get(address)
         (part,) = page.context["parts"]
-        pages.append([point.sha for point in part.history.points])
+        pages.append([point.sha for point in part.row.history.points])
         older = re.search(r'rel="next"\s+href="(.*?)"', page.content.decode())
         address = f"/campaigns/nightly/history/{html.unescape(older[1])}" if older else ""
     assert pages == [[sha(3), sha(4)], [sha(1), sha(2)], [sha(0)]]
@@ -419,7 +422,7 @@ def test_the_page_draws_the_line_and_lists_the_change(client):
     arrow = "\N{RIGHTWARDS ARROW}"
     assert f"memory 16.0 GB {arrow} 32.0 GB; kernel Linux 6.1 {arrow} Linux 6.8" in page
     assert "Changes of the machine" in page
-    assert '"dash":"dash"' in page
+    assert page.count('class="history__machine"') == 1
     assert "+1" in page
 
 
@@ -429,19 +432,48 @@ def test_a_page_without_a_change_says_nothing_of_machines(client):
     assert "Changes of the machine" not in page
 
 
-def test_a_wall_of_all_series_begins_with_those_that_changed(client, db):
+def test_all_series_are_charts_beside_each_other_those_that_changed_first(client, db):
     for clients in (16, 1, 2):
         store(history([1000.0 * clients] * 6, noise=0.001, of={"python": f"3.{clients}"}))
     cells = Run.objects.filter(cell__levels__python="3.16").order_by("pk")
     run = cells[9]
-    told = {"kind": "step", "ratio": 0.9, "before": 4000, "after": 3600}
+    told = {"kind": "step", "ratio": 0.9, "before": 16000, "after": 14400}
     Change.objects.create(cell=run.cell, run=run, metric=Metric.objects.get(name="tps"), **told)
     page = client.get("/campaigns/nightly/history/").content.decode()
-    assert "1 of 3 series has a change of level" in page
-    wall = page[page.index('class="wall"') : page.index('id="series-1"')]
-    assert re.findall(r'href="#(series-\d)"', wall) == ["series-3", "series-1", "series-2"]
-    # The charts below are in the order of their levels.
-    assert re.findall(r"python 3\.(\d+)", wall) == ["16", "1", "2"]
+    assert f"Since {sha(3)} (2026-01-04): tps: 1 of 3 conditions 10 % slower" in page
+    wall = page[page.index("data-histories") : page.index('id="figures"')]
+    assert re.findall(r"python 3\.(\d+)</a>", wall) == ["16", "1", "2"]
     assert "-10.0 %" in wall
-    assert wall.count("no change of level") == 2
-    assert wall.count("<polyline points=") == 3
+    assert wall.count("<strong>same</strong>") == 2
+    dots = re.findall(r'class="history__dots[^"]*" d="(.*?)"', wall)
+    assert sum(path.count("h0") for path in dots) == 18
+    # Each figure is in the table as well, and leads to its run.
+    table = page[page.index("data-histories-figures") : page.index("</table>")]
+    assert table.count('<a href="/runs/') == 18
+    # A click enlarges one: it is alone on its page, on the same address.
+    address = html.unescape(re.findall(r'<a href="(\?[^"]+)">python 3\.16', wall)[0])
+    alone = client.get(f"/campaigns/nightly/history/{address}").content.decode()
+    assert alone.count("<svg") - alone.count('class="icon"') >= 1
+    assert len(re.findall(r'class="history"', alone)) == 1
+
+
+def test_all_points_of_60_commits_and_12_series_and_of_2000_are_drawn(client, db):
+    for clients in range(1, 13):
+        store(history([1000.0 * clients] * 60, runs=1, of={"clients": clients}))
+    store(history([1000.0] * 2000, runs=1, campaign="long"))
+    for slug, number in (("nightly", 720), ("long", 2000)):
+        page = client.get(f"/campaigns/{slug}/history/").content.decode()
+        dots = re.findall(r'class="history__dots[^"]*" d="(.*?)"', page)
+        arrows = page.count('class="history__beyond"')
+        assert sum(path.count("h0") for path in dots) + arrows == number, slug
+        assert len(page) < 400_000, slug
+
+
+def test_the_date_of_a_change_is_the_commits_and_never_that_of_the_upload(client, some):
+    made = f"{some[0].cell.revision.committed_at:%Y-%m-%d}"
+    today = f"{timezone.now():%Y-%m-%d}"
+    assert made != today
+    for address in ("/changes/", "/campaigns/nightly/history/"):
+        page = client.get(address).content.decode()
+        assert made in page, address
+        assert today not in page, address

@@ -1,14 +1,12 @@
 """Flame graphs and still pictures: well-formed, with everything at its place."""
 
 import xml.etree.ElementTree as ET
-from datetime import UTC, datetime
 from xml.etree import ElementTree
 
 import pytest
 
 from runs.charts import (
     flame_graph,
-    history,
     looks,
     point_words,
     stacks,
@@ -134,18 +132,6 @@ def test_an_address_stays_an_address(url):
     (link,) = picture.iter(f"{NAMESPACE}a")
     assert link.get("href") == url
     assert not list(picture.iter(f"{NAMESPACE}script"))
-
-
-def test_a_history_has_dates_below_and_its_events_along_their_lines():
-    days = [datetime(2026, month, 1, tzinfo=UTC) for month in range(1, 13)]
-    points = [history.Point(day, 100.0, 99.0, 101.0, 3, f"c{day.month}") for day in days]
-    marks = [history.Mark(days[6], 100.0, 90.0)]
-    decided = [history.Event(days[6], "kernel &amp; <ours>", "all of it")]
-    picture = drawn(history.history(points, marks, y_title="tps", decisions=decided))
-    assert [text for text in texts(picture) if text.startswith("2026")] == [
-        f"2026-{month:02d}" for month in (1, 4, 7, 10)
-    ]
-    assert any(text.startswith("kernel") for text in texts(picture))
 
 
 def test_panels_have_an_axis_each_and_stand_one_below_the_other():
