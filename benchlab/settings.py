@@ -134,14 +134,27 @@ _SIZE = {"min_size": 1, "max_size": DATABASE_POOL, "timeout": 8, "reconnect_time
 _POOL = {"pool": {**_SIZE, "connection_class": PatientConnection}} if DATABASE_POOL else {}
 
 
+def _plans(options: str) -> dict[str, Any]:
+    """Statements of `DatabaseWrapper.prepared_cursor`, and no others, are planned once.
+
+    Else PostgreSQL would plan those with arrays anew each time, which takes longer than they do:
+    https://www.postgresql.org/docs/current/runtime-config-query.html#GUC-PLAN-CACHE-MODE
+    """
+    if PGBOUNCER:
+        return {"prepare_threshold": None}
+    plan_once = f"{options} -c plan_cache_mode=force_generic_plan".strip()
+    return {"prepare_threshold": 0, "options": plan_once}
+
+
 def _database(url: dict[str, Any]) -> dict[str, Any]:
+    options = url.get("OPTIONS", {})
     return {
         **url,
         "ENGINE": "benchlab.database",
         "CONN_MAX_AGE": 0 if _POOL else env.int("DATABASE_CONN_MAX_AGE", default=60),
         "CONN_HEALTH_CHECKS": not _POOL,  # the engine looks at those of a pool
         "DISABLE_SERVER_SIDE_CURSORS": PGBOUNCER,
-        "OPTIONS": {**_PATIENCE, **url.get("OPTIONS", {}), **_POOL},
+        "OPTIONS": {**_PATIENCE, **options, **_plans(options.get("options", "")), **_POOL},
     }
 
 

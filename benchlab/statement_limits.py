@@ -11,6 +11,7 @@ import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import partial
 from typing import Any, cast
 
 import psycopg
@@ -126,8 +127,12 @@ class LimitStatements:
             return proceed(sql, params, many, context)
 
         with ExitStack() as wrapped:
+            connection: Any
             for connection in connections.all():
                 wrapped.enter_context(connection.execute_wrapper(execute))
+                # In a transaction it would be set anew for each one, and could be rolled back.
+                set_limit = partial(_set, limit * 1000, connection)
+                wrapped.enter_context(connection.before_transactions(set_limit))
             response = self._get_response(request)
         if isinstance(response, StreamingHttpResponse) and not isinstance(response, FileResponse):
             # Read when this request has left all middleware.

@@ -1,23 +1,32 @@
-"""What uploads cost, through gunicorn.
+"""What uploads cost, through gunicorn, in ratios to a bare handler in the same minutes.
 
-    .venv/bin/python -m benchmarks.ingest [--singles 500] [--batches 20]
+    .venv/bin/python -m benchmarks.ingest [--singles 200] [--rounds 5] [--batches 3]
 
-Starts an embedded PostgreSQL and Redis, and gunicorn as the composition does (`WEB_CONCURRENCY=2`
-for two processes). Prints p50 and p95 of single uploads one after another, and their CPU, that of
-the application and of PostgreSQL, for runs of a new commit, as every upload of CI is. Then runs a
-second and CPU of batches of 1,000, by one client and by two.
+Starts an embedded PostgreSQL and Redis, gunicorn as the composition does (`WEB_CONCURRENCY=2` for
+two processes), and `benchmarks.bare_handler` beside it. Each round sends, in a drawn order, uploads
+of new commits, of one known commit, and of new commits to the bare handler, by one client and by
+four; and batches of 1,000 runs to both. Prints CPU of the application and of PostgreSQL, medians of
+the rounds, and the ratio to the bare handler in each round.
 """
 
 import argparse
 import http.client
+import itertools
 import json
+import os
+import random
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
+from collections import defaultdict
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
+
+import psycopg
 
 from benchlab.embedded.places import REPOSITORY
 from benchmarks import services
@@ -32,7 +41,33 @@ UPLOADED: dict[str, object] = {
     "tool": {"name": "pgbench", "version": "18.1"},
 }
 BATCH, MEASUREMENTS = 1000, 10
-CELLS = 100  # of each revision, so with ten repeats each
+# Of each commit of a batch, so with ten repeats each.
+CELLS = 100
+CLIENTS = (1, 4)
+NEW, KNOWN, BARE = "new commit", "known commit", "bare handler"
+ONE, MANY = "uploads/", "uploads/batch/"
+
+
+@dataclass(frozen=True)
+class Server:
+    """Where uploads go, and the processes whose CPU is theirs."""
+
+    port: int
+    token: str
+    pids: Sequence[int]
+
+
+@dataclass(frozen=True)
+class Cost:
+    """CPU of one run, in ms."""
+
+    application: float
+    postgresql: float
+
+    @property
+    def total(self) -> float:
+        """Of both."""
+        return self.application + self.postgresql
 
 
 def main() -> None:
@@ -42,88 +77,103 @@ def main() -> None:
         services.migrate()
         token = _token()
         with services.gunicorn(Path(logs)) as (port, pid):
-            client = Client(port, token)
-            pids = [pid, postgresql.pid or 0]
-            bodies = [
-                _body(_run(0) | {"revision": {"sha": f"{2:08x}{number:032x}"}})
-                for number in range(options.singles)
-            ]
-            _singles(client, bodies, pids)
-            _batches(client, options.batches, pids)
+            benchlab = Server(port, token, [pid, postgresql.pid or 0])
+            # Before the bare handler looks up the campaign and its metrics.
+            _send(benchlab, ONE, [_body({**_run(0), "campaign": "bare"})], clients=1)
+            with _bare_handler(Path(logs)) as (bare_port, bare_pid):
+                bare = Server(bare_port, "", [bare_pid, postgresql.pid or 0])
+                _compare_singles(benchlab, bare, options)
+                _compare_batches(benchlab, bare, options)
 
 
-class Client:
-    """Uploads over one connection that stays open."""
-
-    def __init__(self, port: int, token: str):
-        self.port, self.token = port, token
-        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
-
-    def again(self) -> "Client":
-        """Another client of the same server."""
-        return Client(self.port, self.token)
-
-    def post(self, path: str, body: bytes) -> None:
-        """Upload. Ends the benchmark when it is refused."""
-        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
-        self._connection.request("POST", f"/api/v1/{path}", body, headers)
-        answer = self._connection.getresponse()
-        content = answer.read()
-        if answer.status != http.client.CREATED:
-            raise SystemExit(f"{answer.status}: {content.decode()}")
+def _compare_singles(benchlab: Server, bare: Server, options: argparse.Namespace) -> None:
+    servers = {NEW: benchlab, KNOWN: benchlab, BARE: bare}
+    for clients in CLIENTS:
+        costs: dict[str, list[Cost]] = defaultdict(list)
+        # The first round is not counted.
+        for round_number in range(options.rounds + 1):
+            for name in random.sample(list(servers), len(servers)):
+                bodies = _singles(options.singles, is_known=name == KNOWN)
+                cost = _send(servers[name], ONE, bodies, clients)
+                if round_number:
+                    costs[name].append(cost)
+        print(f"one upload of {MEASUREMENTS} figures, {clients} at a time")
+        _print(costs)
 
 
-def _singles(client: Client, bodies: list[bytes], pids: list[int]) -> None:
-    """Print what an upload takes; the first tenth is not counted."""
-    for body in bodies[: len(bodies) // 10]:
-        client.post("uploads/", body)
-    counted = bodies[len(bodies) // 10 :]
-    before, seconds = services.cpu(pids), []
-    for body in counted:
-        began = time.perf_counter()
-        client.post("uploads/", body)
-        seconds.append(time.perf_counter() - began)
-    spent = [after - then for after, then in zip(services.cpu(pids), before, strict=True)]
-    each = [1000 * cpu / len(counted) for cpu in spent]
-    twentieths = statistics.quantiles(seconds, n=20)
-    print(
-        f"single uploads of new commits: p50 {1000 * statistics.median(seconds):.1f} ms, "
-        f"p95 {1000 * twentieths[18]:.1f} ms; CPU {sum(each):.2f} ms "
-        f"(application {each[0]:.2f}, PostgreSQL {each[1]:.2f})",
-        flush=True,
-    )
+def _compare_batches(benchlab: Server, bare: Server, options: argparse.Namespace) -> None:
+    servers = {"batch": benchlab, BARE: bare}
+    costs: dict[str, list[Cost]] = defaultdict(list)
+    for round_number in range(options.rounds + 1):
+        for name in random.sample(list(servers), len(servers)):
+            bodies = [_batch() for _number in range(options.batches)]
+            cost = _send(servers[name], MANY, bodies, 1, counted=BATCH * len(bodies))
+            if round_number:
+                costs[name].append(cost)
+    print(f"a run of a batch of {BATCH}; bare: COPY into four tables of its own")
+    _print(costs)
 
 
-def _batches(client: Client, number: int, pids: list[int]) -> None:
-    bodies = [
-        _body({"runs": [_run(BATCH * batch + place) for place in range(BATCH)]})
-        for batch in range(2 * number + 1)
-    ]
-    # A separate connection: the server may have closed the other one by now.
-    client.again().post("uploads/batch/", bodies.pop())
-    for clients in (1, 2):
-        sent = [bodies.pop() for _ in range(number)]
-        before, began = services.cpu(pids), time.perf_counter()
-        _send([client.again() for _ in range(clients)], sent)
-        wall = time.perf_counter() - began
-        runs = BATCH * len(sent)
-        spent = [after - then for after, then in zip(services.cpu(pids), before, strict=True)]
+def _print(costs: dict[str, list[Cost]]) -> None:
+    for name, rounds in costs.items():
+        application = statistics.median(cost.application for cost in rounds)
+        postgresql = statistics.median(cost.postgresql for cost in rounds)
+        total = statistics.median(cost.total for cost in rounds)
+        ratios = [
+            cost.total / bare_cost.total
+            for cost, bare_cost in zip(rounds, costs[BARE], strict=True)
+        ]
         print(
-            f"batches of {BATCH}, {clients} at a time: {runs / wall:,.0f} runs/s, "
-            f"{runs * MEASUREMENTS / wall:,.0f} measurements/s; "
-            f"CPU a run {1000 * sum(spent) / runs:.3f} ms "
-            f"(application {1000 * spent[0] / runs:.3f}, PostgreSQL {1000 * spent[1] / runs:.3f})"
+            f"  {name}: {total:.2f} ms (application {application:.2f}, PostgreSQL"
+            f" {postgresql:.2f}); {statistics.median(ratios):.2f} times the bare handler"
+            f" ({min(ratios):.2f} to {max(ratios):.2f})",
+            flush=True,
         )
 
 
-def _send(clients: list[Client], bodies: list[bytes]) -> None:
-    def send(client: Client, share: list[bytes]) -> None:
-        for body in share:
-            client.post("uploads/batch/", body)
+def _send(
+    server: Server, path: str, bodies: Sequence[bytes], clients: int, counted: int = 0
+) -> Cost:
+    """Upload, and return the CPU of each of the `counted` runs; of each body unless it is given."""
+    before = services.cpu(list(server.pids))
+    shares = [bodies[position::clients] for position in range(clients)]
+    with ThreadPoolExecutor(clients) as threads:
+        list(threads.map(lambda share: _post(server, path, share), shares))
+    after = services.cpu(list(server.pids))
+    number = counted or len(bodies)
+    application, postgresql = (
+        1000 * (seconds - seconds_before) / number
+        for seconds, seconds_before in zip(after, before, strict=True)
+    )
+    return Cost(application, postgresql)
 
-    with ThreadPoolExecutor(len(clients)) as threads:
-        shares = [bodies[place :: len(clients)] for place in range(len(clients))]
-        list(threads.map(send, clients, shares))
+
+def _post(server: Server, path: str, bodies: Sequence[bytes]) -> None:
+    """Upload over one connection. Ends the benchmark when one is refused."""
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=120)
+    headers = {"Authorization": f"Bearer {server.token}", "Content-Type": "application/json"}
+    for body in bodies:
+        connection.request("POST", f"/api/v1/{path}", body, headers)
+        answer = connection.getresponse()
+        content = answer.read()
+        if answer.status != http.client.CREATED:
+            raise SystemExit(f"{answer.status}: {content.decode()}")
+    connection.close()
+
+
+_commits = itertools.count(1)
+_jobs = itertools.count(1)
+
+
+def _singles(number: int, *, is_known: bool) -> list[bytes]:
+    shas = [f"{2:08x}{0 if is_known else next(_commits):032x}" for _number in range(number)]
+    return [_body({**_run(next(_jobs)), "revision": {"sha": sha}}) for sha in shas]
+
+
+def _batch() -> bytes:
+    sha = f"{1:08x}{next(_commits):032x}"
+    runs = [{**_run(next(_jobs)), "revision": {"sha": sha}} for _number in range(BATCH)]
+    return _body({"runs": runs})
 
 
 def _run(number: int) -> dict[str, object]:
@@ -136,18 +186,27 @@ def _run(number: int) -> dict[str, object]:
         "labels": {"job": str(number)},
         "measurements": [
             {
-                "metric": f"metric_{each}",
-                "value": 1000 + (number * 7919 + each) % 1013 / 10,
+                "metric": f"metric_{metric}",
+                "value": 1000 + (number * 7919 + metric) % 1013 / 10,
                 "unit": "tps",
                 "direction": "higher",
             }
-            for each in range(MEASUREMENTS)
+            for metric in range(MEASUREMENTS)
         ],
     }
 
 
-def _body(given: object) -> bytes:
-    return json.dumps(given).encode()
+def _body(document: object) -> bytes:
+    return json.dumps(document).encode()
+
+
+def _bare_handler(logs: Path) -> AbstractContextManager[tuple[int, int]]:
+    with psycopg.connect(os.environ["DATABASE_URL"]) as connection:
+        campaign = connection.execute("SELECT id FROM runs_campaign WHERE slug = 'bare'").fetchone()
+    assert campaign
+    os.environ["BARE_CAMPAIGN"] = str(campaign[0])
+    options = ["--worker-class", "gthread", "--threads", "8", "--no-control-socket"]
+    return services.gunicorn(logs, "benchmarks.bare_handler:application", options)
 
 
 def _token() -> str:
@@ -159,8 +218,9 @@ def _token() -> str:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--singles", type=int, default=500)
-    parser.add_argument("--batches", type=int, default=20)
+    parser.add_argument("--singles", type=int, default=200)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--batches", type=int, default=3)
     return parser.parse_args()
 
 

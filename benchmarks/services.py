@@ -6,7 +6,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -77,11 +77,14 @@ def set_up() -> None:
 
 
 @contextmanager
-def gunicorn(folder: Path) -> Iterator[tuple[int, int]]:
-    """The port and the process of gunicorn, as BenchLab is started."""
-    argv = [sys.executable, "-m", "gunicorn", "benchlab.wsgi:application"]
-    argv += ["--bind", "127.0.0.1:0", "--config", "python:benchlab.gunicorn"]
-    log = folder / "gunicorn.log"
+def gunicorn(
+    folder: Path,
+    application: str = "benchlab.wsgi:application",
+    options: Sequence[str] = ("--config", "python:benchlab.gunicorn"),
+) -> Iterator[tuple[int, int]]:
+    """The port and the process of gunicorn; without more, as BenchLab is started."""
+    argv = [sys.executable, "-m", "gunicorn", application, "--bind", "127.0.0.1:0", *options]
+    log = folder / f"gunicorn-{application.partition(':')[0]}.log"
     with (
         log.open("wb") as err,
         subprocess.Popen(argv, cwd=REPOSITORY, stderr=err) as process,

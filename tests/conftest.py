@@ -26,6 +26,7 @@ from tests.fixtures.api import (  # noqa: F401 - fixtures of all tests
     make_token,
     no_rate_limit,
     project,
+    tokens_are_read_with_each_request,
 )
 from tests.fixtures.pages import (  # noqa: F401 - fixtures of all tests
     administrator,

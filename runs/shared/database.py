@@ -54,18 +54,31 @@ class Statement(NamedTuple):
     parameters: tuple[Any, ...] = ()
 
 
+def perform_named(statements: Mapping[str, Statement]) -> dict[str, Rows]:
+    """`perform`, with the rows of each statement under its name."""
+    return dict(zip(statements, perform(statements.values()), strict=True))
+
+
 def perform(statements: Iterable[Statement]) -> list[Rows]:
     """Execute statements in order, and return the rows of each. Call it in a transaction.
 
     Each sees what was committed before it started itself, so one can wait for a lock, and the next
-    one can read what the lock protects.
+    one can read what the lock protects. They are sent together, and planned once for a connection:
+    https://www.psycopg.org/psycopg3/docs/advanced/pipeline.html
+    https://www.psycopg.org/psycopg3/docs/advanced/prepare.html
+
+    Raises Django's error of the first that fails; those behind it are not executed.
     """
-    row_sets: list[Rows] = []
-    with connection.cursor() as cursor:
+    wrapper: Any = connection  # benchlab.database's
+    wrapper.ensure_connection()
+    cursors = []
+    with wrapper.wrap_database_errors, wrapper.connection.pipeline():
         for statement in statements:
+            # A cursor has the rows of one statement.
+            cursor = wrapper.prepared_cursor()
             cursor.execute(statement.sql, statement.parameters)
-            row_sets.append(cursor.fetchall() if cursor.description else [])
-    return row_sets
+            cursors.append(cursor)
+    return [cursor.fetchall() if cursor.description else [] for cursor in cursors]
 
 
 def copy(table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
@@ -81,10 +94,19 @@ def copy(table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> N
 
 
 def array(values: Iterable[float | None]) -> str:
-    """An array of numbers as COPY reads it."""
+    """An array of numbers as PostgreSQL reads it, of whatever type the statement says."""
     return "{" + ",".join("NULL" if number is None else repr(number) for number in values) + "}"
 
 
-def ask(questions: Mapping[str, Statement]) -> dict[str, Rows]:
-    """The rows of each query under its name."""
-    return dict(zip(questions, perform(questions.values()), strict=True))
+def ask(questions: Mapping[str, Statement]) -> dict[str, list[dict[str, Any]]]:
+    """The rows of each query under its name, by column: all of them in one statement.
+
+    Values are those of JSON: numbers, text, booleans. Call it in a transaction.
+    """
+    columns = ", ".join(
+        f"(SELECT coalesce(json_agg(row_to_json(answer)), '[]') FROM ({question.sql}) AS answer)"  # noqa: S608
+        for question in questions.values()
+    )
+    parameters = [value for question in questions.values() for value in question.parameters]
+    (rows,) = perform([Statement(f"SELECT {columns}", tuple(parameters))])
+    return dict(zip(questions, rows[0], strict=True))

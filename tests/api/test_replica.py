@@ -290,7 +290,7 @@ def through(pgbouncer, settings, monkeypatch):
     changed = {
         "HOST": "127.0.0.1",
         "PORT": str(pgbouncer[0]),
-        "OPTIONS": kept,
+        "OPTIONS": {**kept, "prepare_threshold": None},
         "DISABLE_SERVER_SIDE_CURSORS": True,
     }
     connection.close()

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from runs.access.selectors import permissions, projects
 from runs.access.selectors.permission_table import Right
-from runs.access.services import audit
+from runs.access.services import audit, known_tokens
 from runs.access.services.encryption import hashed
 from runs.models import Invitation, Membership, Project
 from runs.shared.errors import ServiceError
@@ -108,6 +108,7 @@ def accept(*, secret: str, user: User) -> Membership:
     if not created and order.index(invitation.role) > order.index(membership.role):
         membership.role = invitation.role
         membership.save(update_fields=["role"])
+    known_tokens.forget_once_committed()
     _record("invitation_accepted", membership, before)
     return membership
 
@@ -125,6 +126,7 @@ def change_role(*, membership: Membership, role: str) -> Membership:
     """Change a member's role. Raises `role_unknown`."""
     before, membership.role = membership.role, _known_role(role)
     membership.save(update_fields=["role"])
+    known_tokens.forget_once_committed()
     _record("role_changed", membership, before)
     return membership
 
@@ -135,6 +137,7 @@ def remove_member(*, membership: Membership) -> None:
     subject, before = f"person {membership.user.username}", {"role": membership.role}
     audit.record("person_removed", subject, project=membership.project_id, before=before)
     membership.delete()
+    known_tokens.forget_once_committed()
 
 
 def _record(action: str, membership: Membership, before: str | None) -> None:

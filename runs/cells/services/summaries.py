@@ -6,13 +6,13 @@ repeats control makes it anew, of the newest MEDIAN_OF at most (`renew_medians`)
 """
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields, replace
 
 from runs.analysis.summary import Summary, summarise
 from runs.grouping import by_key
 from runs.models import CellSummary, Measurement, Run
-from runs.shared.database import Statement, perform
+from runs.shared.database import Statement, array, perform
 
 # Up to so many repeats an upload makes the median of all.
 EXACT = 25
@@ -45,6 +45,12 @@ SELECT cell_id, metric_id,
      = (excluded.n, excluded.median, excluded.minimum, excluded.maximum, excluded.mean,
         excluded.log_mean, excluded.log_variance)
 """  # noqa: S608 -- of our own parts
+BEGIN = """
+INSERT INTO runs_cellsummary
+       (cell_id, metric_id, median, n, minimum, maximum, mean, log_mean, log_variance)
+SELECT * FROM unnest(%s::bigint[], %s::bigint[], %s::float8[], %s::integer[], %s::float8[],
+                     %s::float8[], %s::float8[], %s::float8[], %s::float8[])
+"""
 # The variance of both parts together: T. Chan, G. Golub, R. LeVeque, "Updating Formulae and a
 # Pairwise Algorithm for Computing Sample Variances", 1979.
 CARRY = f"""
@@ -141,6 +147,24 @@ def refresh_all(*, cell_ids: Sequence[int]) -> None:
     """
     if cell_ids:
         perform([Statement(SUMMARISE, (list(cell_ids), Run.State.FINISHED.value))])
+
+
+def beginning(*, values: Mapping[tuple[int, int], Sequence[float]]) -> Statement:
+    """Stores the first summaries of new cells, from all values by cell and metric."""
+    places = sorted(values)
+    rows = [summarise(values[place]) for place in places]
+    columns = (
+        array(cell_id for cell_id, _metric_id in places),
+        array(metric_id for _cell_id, metric_id in places),
+        array(summary.median for summary in rows),
+        array(summary.n for summary in rows),
+        array(summary.minimum for summary in rows),
+        array(summary.maximum for summary in rows),
+        array(summary.mean for summary in rows),
+        array(summary.log_mean for summary in rows),
+        array(summary.log_variance for summary in rows),
+    )
+    return Statement(BEGIN, columns)
 
 
 def carrying(*, run_ids: Sequence[int]) -> Statement:

@@ -18,7 +18,7 @@ from runs.uploads.services.known import (
     Place,
 )
 from runs.uploads.services.metrics import NewMetric
-from runs.uploads.services.uploaded_run import GivenProfile, GivenRun
+from runs.uploads.services.uploaded_run import GivenProfile, GivenRevision, GivenRun
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +44,7 @@ class NewCell:
     """
 
     at: str
+    id: int
     place: Place
     series_key: str
     levels: Mapping[str, Any]
@@ -58,8 +59,16 @@ class NewRun:
 
     id: int
     run: GivenRun
-    place: Place
+    cell_id: int
     server: KnownServer | None
+
+
+@dataclass(frozen=True)
+class NewRevision:
+    """A commit that is named for the first time, under its key."""
+
+    id: int
+    revision: GivenRevision
 
 
 @dataclass(frozen=True)
@@ -88,6 +97,8 @@ class Decision:
     hardware: Mapping[str, GivenProfile]
     environments: Mapping[str, GivenProfile]
     settings: Mapping[str, Mapping[str, Any]]
+    # In the order of their shas.
+    revisions: Sequence[NewRevision]
     revision_updates: Sequence[RevisionUpdate]
     refs: Sequence[FurtherRef]
     metrics: Sequence[NewMetric]
@@ -137,12 +148,18 @@ def decide(known: Known) -> Decision | Refusal:
             for run in known.runs
             if run.settings and run.settings_hash not in known.settings
         },
+        revisions=_new_revisions(known),
         revision_updates=revision_updates,
         refs=refs,
         metrics=figures.new_metrics,
         cells=new_cells,
         runs=[
-            NewRun(key, run, (run.campaign, run.cell_key), known.servers.get(run.server))
+            NewRun(
+                id=key,
+                run=run,
+                cell_id=known.cells[run.campaign, run.cell_key].pk,
+                server=known.servers.get(run.server),
+            )
             for key, run in zip(known.run_ids, figures.runs, strict=False)
         ],
     )
@@ -253,10 +270,24 @@ def _new_profiles(
     }
 
 
+def _revisions(known: Known) -> dict[str, GivenRevision]:
+    """What is said of each commit, by its sha; the last of several runs says it."""
+    return {run.revision.sha: run.revision for run in known.runs if run.revision}
+
+
+def _new_revisions(known: Known) -> list[NewRevision]:
+    return [
+        NewRevision(known.revisions[sha].pk, revision)
+        for sha, revision in sorted(_revisions(known).items())
+        if known.revisions[sha].is_new
+    ]
+
+
 def _revision_updates(known: Known) -> Iterator[RevisionUpdate]:
-    revisions = {run.revision.sha: run.revision for run in known.runs if run.revision}
-    for sha, revision in revisions.items():
+    for sha, revision in _revisions(known).items():
         stored = known.revisions[sha]
+        if stored.is_new:
+            continue
         columns: dict[str, Any] = {}
         if revision.ref and not stored.ref:
             columns["ref"] = revision.ref
@@ -272,10 +303,14 @@ def _revision_updates(known: Known) -> Iterator[RevisionUpdate]:
 
 def _further_refs(known: Known) -> list[FurtherRef]:
     named_refs = {(run.revision.sha, run.revision.ref) for run in known.runs if run.revision}
+    ref_of = {
+        sha: revision.ref if known.revisions[sha].is_new else known.revisions[sha].ref
+        for sha, revision in _revisions(known).items()
+    }
     return [
         FurtherRef(known.revisions[sha].pk, ref)
         for sha, ref in sorted(named_refs)
-        if ref and known.revisions[sha].ref not in ("", ref)
+        if ref and ref_of[sha] not in ("", ref)
     ]
 
 
@@ -300,16 +335,17 @@ def _new_cells(known: Known) -> list[NewCell]:
     new_cells: dict[Place, NewCell] = {}
     for run in known.runs:
         place = (run.campaign, run.cell_key)
-        stored = known.cells.get(place)
-        if place in new_cells or (stored and stored.pk):
+        cell = known.cells[place]
+        if place in new_cells or not cell.is_new:
             continue
         new_cells[place] = NewCell(
             at=run.at,
+            id=cell.pk,
             place=place,
             series_key=run.series_key,
             levels=run.levels,
             workload=run.workload,
             revision_id=known.revisions[run.revision.sha].pk if run.revision else None,
-            has_known_levels=stored is not None and stored.has_levels,
+            has_known_levels=cell.has_levels,
         )
     return list(new_cells.values())

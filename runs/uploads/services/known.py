@@ -38,17 +38,24 @@ class KnownCampaign(NamedTuple):
 
 
 class KnownCell(NamedTuple):
-    """A place in a known campaign: its cell, or whether other cells there have its levels."""
+    """The cell of a place, or the key that a new one will have.
 
-    pk: int | None
+    `has_levels` says of a new one whether other cells of the campaign have its levels.
+    """
+
+    pk: int
+    is_new: bool
     has_levels: bool
 
 
 class KnownRevision(NamedTuple):
-    """A commit, and what is known about it."""
+    """A commit and what is known about it, or the key that a new one will have."""
 
     sha: str
     pk: int
+    is_new: bool
+    # Whether a new one may be stored by more or fewer digits.
+    has_spellings: bool
     ref: str
     has_url: bool
     has_date: bool
@@ -79,8 +86,7 @@ class Known:
 
     `runs` are those to store, under the names by which the database has their campaigns and
     commits; `stored_before` are the others, by their place in the upload. `run_ids` are keys for
-    new rows, at least as many as there are runs. A place without a cell whose campaign is new is
-    not in `cells`.
+    new rows, at least as many as there are runs. `cells` has all places of the runs.
     """
 
     project: Project

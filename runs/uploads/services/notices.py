@@ -1,11 +1,13 @@
 """Tells others of an upload: the seals, the search for changes, and PostgreSQL's statistics."""
 
+from collections.abc import Sequence
+
 from django.db import connection, transaction
 
 from runs.histories.services import changes
 from runs.seals.services import seals
-from runs.shared.database import Statement, perform
-from runs.uploads.services.writing import Written
+from runs.shared.database import Statement
+from runs.uploads.services.decision import NewRun
 
 # Without this PostgreSQL takes a table of a thousand rows for one of five, and a list sorts them
 # all before it shows a few, a hundred times the work. Autovacuum analyses a table within a minute
@@ -34,29 +36,34 @@ WHERE oid = ANY(%(tables)s::regclass[] || ARRAY(
 MANY = 50
 
 
-def tell(written: Written) -> None:
-    """Queue what follows from new runs, in their transaction, and wake workers once it has ended.
+def waiting(new_runs: Sequence[NewRun], cells: frozenset[tuple[int, int]]) -> dict[str, Statement]:
+    """Queues what follows from new runs, in the transaction that stores them.
 
-    Cells with new figures wait for the search for changes, finished runs for their seal.
+    Cells with new figures, as pairs of campaign and cell, wait for the search for changes; finished
+    runs for their seal.
     """
-    statements: list[Statement] = []
-    if written.cells:
-        statements.append(changes.noting(cells=written.cells))
+    statements = {}
+    if cells:
+        statements["stale cells"] = changes.noting(cells=cells)
     figures = {
         new_run.id: {
             f"{measurement.metric}:{measurement.statistic}": (measurement.value, measurement.n)
             for measurement in new_run.run.measurements
         }
-        for new_run in written.new_runs
+        for new_run in new_runs
         if new_run.run.status == "finished"
     }
     if figures:
-        statements.append(seals.requesting(runs=figures, figures=figures))
-    perform(statements)
-    changes.find_once_committed(campaign_ids={campaign for campaign, _cell in written.cells})
-    if figures:
+        statements["seals"] = seals.requesting(runs=figures, figures=figures)
+    return statements
+
+
+def tell(new_runs: Sequence[NewRun], campaigns: frozenset[int]) -> None:
+    """Wake workers for what waits, once the transaction that has stored the runs has ended."""
+    changes.find_once_committed(campaign_ids=campaigns)
+    if any(new_run.run.status == "finished" for new_run in new_runs):
         seals.seal_once_committed()
-    if len(written.new_runs) > MANY:
+    if len(new_runs) > MANY:
         # Robust: if it fails the upload is stored all the same.
         transaction.on_commit(_analyse, robust=True)
 

@@ -1,15 +1,14 @@
 """What an upload asks of the database before anything is decided.
 
-One round of statements for any number of runs; kinds that nobody named cost none. Where its answers
-say so, more is asked: what belongs to a new campaign or metric, and once again for the cells of a
-campaign or commit that is stored under another name.
+One statement for any number of runs; kinds that nobody named cost none. Where its answers say so,
+more is asked: what belongs to a new campaign or metric, and once again for the cells of a campaign
+or commit that is stored under another name.
 """
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any
 
 from django.db import connection
 from django.db.models import Model, Q
@@ -25,11 +24,10 @@ from runs.models import (
     Metric,
     Project,
     Revision,
-    Run,
     SettingsSnapshot,
 )
 from runs.shared import database, slugs
-from runs.shared.database import Rows, Statement
+from runs.shared.database import Statement
 from runs.uploads.services.known import (
     Known,
     KnownCampaign,
@@ -37,16 +35,19 @@ from runs.uploads.services.known import (
     KnownMetric,
     KnownRevision,
     KnownServer,
+    Place,
     StoredRun,
 )
-from runs.uploads.services.uploaded_run import GivenProfile, GivenRevision, GivenRun
+from runs.uploads.services.uploaded_run import GivenProfile, GivenRun
 
+# A row by its columns.
+Row = Mapping[str, Any]
 # Of an external id that is a text's.
 PREFIX = "text:"
 # What is asked of a campaign, as `KnownCampaign` has it.
 CAMPAIGN_COLUMNS = (
-    "campaign.slug, campaign.id, campaign.origin, campaign.project_id, scenario.slug,"
-    " coalesce(configuration.slug, '')"
+    "campaign.slug, campaign.id AS pk, campaign.origin, campaign.project_id,"
+    " scenario.slug AS scenario, coalesce(configuration.slug, '') AS configuration"
 )
 CAMPAIGN_TABLES = (
     "runs_campaign campaign JOIN runs_scenario scenario ON scenario.id = campaign.scenario_id"
@@ -65,10 +66,12 @@ ALIKE = (
     " alike WHERE (alike.campaign_id, alike.series_key) >= (campaign.id, wanted.series)"
     " ORDER BY alike.campaign_id, alike.series_key LIMIT 1) IS TRUE"
 )
+NEW_CELL_ID = "nextval('runs_cell_id_seq')"
+NEW_REVISION_ID = "nextval('runs_revision_id_seq')"
 # Whether the next known commit is the same one with another number of digits.
 NEXT = (
     "coalesce((SELECT starts_with({whole}, {begin}) FROM runs_revision known"
-    " WHERE project_id = %s::bigint AND known.sha {sign} made.sha"
+    " WHERE known.project_id = wanted.project AND known.sha {sign} wanted.sha"
     " ORDER BY known.sha {order} LIMIT 1), false)"
 )
 # The commits that may be meant by a sha, by more digits or by seven of them or more; two suffice to
@@ -87,59 +90,46 @@ CROSS JOIN LATERAL (
 """
 
 
-class _PlaceRow(NamedTuple):
-    """A row of the query for cells: a campaign, the key of a cell, and what is there."""
-
-    slug: str
-    campaign_id: int
-    origin: str
-    project_id: int
-    scenario: str
-    configuration: str
-    key: str
-    cell_id: int | None
-    has_levels: bool
-
-
 def ask(runs: Sequence[GivenRun], project: Project) -> Known:
     """All that is to be known before these runs are stored in the project.
 
-    Creates commits that are new, and takes keys for the runs; call it in the transaction that
-    stores them.
+    Takes keys for what may be new; call it in the transaction that stores the runs.
     """
     runs = [_in_project(run, project) for run in runs]
-    statements = _statements(runs, project)
-    answers = database.ask(statements)
-    sha_of, ambiguous_shas = _other_shas(runs, answers.get("revisions", []), project)
+    named_runs = with_external_ids(runs)
+    answers = database.ask(_statements(named_runs, project))
+    sha_of, ambiguous_shas = _other_shas(answers.get("revisions", []), project)
     slug_of = _other_slugs(runs, answers["cells"], project)
     if slug_of or sha_of:
-        runs = [_renamed(run, slug_of, sha_of) for run in runs]
-        answers |= database.ask(_statements_again(runs, project))
-    runs = with_external_ids(runs)
+        named_runs = with_external_ids([_renamed(run, slug_of, sha_of) for run in runs])
+        answers |= database.ask(_of_names(named_runs, project))
     campaigns = _campaigns(answers["cells"])
-    metrics = {row[0]: KnownMetric(*row) for row in answers["metrics"]}
-    runs_of_name = _runs_of_name(runs, campaigns, project)
+    metrics = {row["name"]: KnownMetric(**row) for row in answers["metrics"]}
+    runs_of_name = {
+        (row["campaign"], row["external_id"]): _stored_before(row)
+        for row in answers.get("named runs", [])
+    }
     stored_before = {
-        position: _stored_before(runs_of_name[run.campaign, run.external_id])
-        for position, run in enumerate(runs)
+        position: runs_of_name[run.campaign, run.external_id]
+        for position, run in enumerate(named_runs)
         if run.external_id.startswith(PREFIX) and (run.campaign, run.external_id) in runs_of_name
     }
     return Known(
         project=project,
-        runs=[run for position, run in enumerate(runs) if position not in stored_before],
+        runs=[run for position, run in enumerate(named_runs) if position not in stored_before],
         stored_before=stored_before,
-        run_ids=[key for (key,) in answers["run ids"]],
+        run_ids=[row["id"] for row in answers["run ids"]],
         campaigns=campaigns,
-        configurations=_configurations(runs, campaigns, project),
-        cells=_cells(answers["cells"]),
-        revisions={row[0]: KnownRevision(*row) for row in answers.get("revisions", [])},
+        configurations=_configurations(named_runs, campaigns, project),
+        cells=_cells(answers["cells"], named_runs),
+        revisions={row["sha"]: KnownRevision(**row) for row in answers.get("revisions", [])},
         ambiguous_shas=ambiguous_shas,
-        servers={row[0]: KnownServer(*row) for row in answers.get("servers", [])},
-        hardware=dict(answers.get("hardware", [])),
-        environments=dict(answers.get("environments", [])),
-        settings=dict(answers.get("settings", [])),
+        servers={row["slug"]: KnownServer(**row) for row in answers.get("servers", [])},
+        hardware=_keys_by_name(answers.get("hardware", [])),
+        environments=_keys_by_name(answers.get("environments", [])),
+        settings=_keys_by_name(answers.get("settings", [])),
         metrics=metrics,
-        metric_names=_metric_names(runs, metrics, project),
+        metric_names=_metric_names(named_runs, metrics, project),
         external_ids=frozenset(runs_of_name),
     )
 
@@ -176,7 +166,7 @@ def with_external_ids(runs: Sequence[GivenRun]) -> list[GivenRun]:
     return named_runs
 
 
-# The first round.
+# The first statement.
 
 
 def _in_project(run: GivenRun, project: Project) -> GivenRun:
@@ -190,7 +180,7 @@ def _in_project(run: GivenRun, project: Project) -> GivenRun:
 
 
 def _statements(runs: Sequence[GivenRun], project: Project) -> dict[str, Statement]:
-    statements = {}
+    statements = _of_names(runs, project)
     if hardware := {run.hardware.identity: run.hardware for run in runs if run.hardware}:
         statements["hardware"] = _profiles(HardwareProfile, hardware)
     environments = {run.environment.identity: run.environment for run in runs if run.environment}
@@ -200,32 +190,41 @@ def _statements(runs: Sequence[GivenRun], project: Project) -> dict[str, Stateme
         statements["settings"] = _keys(SettingsSnapshot, "content_hash", hashes)
     if server_slugs := {run.server for run in runs} - {""}:
         statements["servers"] = Statement(
-            "SELECT slug, id, hardware_id, environment_id FROM runs_server WHERE slug = ANY(%s)",
+            "SELECT slug, id AS pk, hardware_id, environment_id FROM runs_server"
+            " WHERE slug = ANY(%s::text[])",
             (list(server_slugs),),
         )
-    if revisions := {run.revision.sha: run.revision for run in runs if run.revision}:
-        # Before the cells: who waits here for another upload of a new commit sees below what it
-        # has made.
-        statements["new revisions"] = _new_revisions(revisions, project)
-        statements["revisions"] = _revisions(revisions, project)
     statements["metrics"] = _metrics(runs, project)
-    statements["cells"] = _cells_and_campaigns(runs)
     # Keys of runs are taken here, so that what is written can use them before the runs are there.
     statements["run ids"] = Statement(
-        "SELECT nextval('runs_run_id_seq') FROM generate_series(1, %s::integer)", (len(runs),)
+        "SELECT nextval('runs_run_id_seq') AS id FROM generate_series(1, %s::integer)", (len(runs),)
     )
     return statements
 
 
+def _of_names(runs: Sequence[GivenRun], project: Project) -> dict[str, Statement]:
+    """What depends on the names of campaigns and commits."""
+    statements = {"cells": _cells_and_campaigns(runs)}
+    if shas := {run.revision.sha for run in runs if run.revision}:
+        statements["revisions"] = _revisions(shas, project)
+    if names := {(run.campaign, run.external_id) for run in runs if run.external_id}:
+        statements["named runs"] = _named_runs(names, project)
+    return statements
+
+
 def _keys(model: type[Model], column: str, values: Iterable[str]) -> Statement:
-    """The query for text and key of the rows that have one of these values in `column`."""
+    """The query for name and key of the rows that have one of these names in `column`."""
     table = connection.ops.quote_name(model._meta.db_table)
     name = connection.ops.quote_name(column)
     # Plain SQL: the ORM takes longer to build this query than PostgreSQL to answer it.
     return Statement(
-        f"SELECT {name}, id FROM {table} WHERE {name} = ANY(%s)",  # noqa: S608 -- our names
+        f"SELECT {name} AS name, id FROM {table} WHERE {name} = ANY(%s::text[])",  # noqa: S608 -- our names
         (list(values),),
     )
+
+
+def _keys_by_name(rows: Sequence[Row]) -> dict[str, int]:
+    return {row["name"]: row["id"] for row in rows}
 
 
 def _profiles(model: type[Model], profiles: Mapping[str, GivenProfile]) -> Statement:
@@ -240,40 +239,40 @@ def _profiles(model: type[Model], profiles: Mapping[str, GivenProfile]) -> State
     return Statement(f"{by_content.sql} UNION ALL {by_slug.sql}", parameters)
 
 
-def _new_revisions(revisions: Mapping[str, GivenRevision], project: Project) -> Statement:
-    """Creates revisions that are new: a run of CI is that of a new commit.
+def _revisions(shas: Iterable[str], project: Project) -> Statement:
+    """The query for revisions, as `KnownRevision` has them; one that is new gets a key.
 
-    One of which a shorter or longer spelling is known is not created, but found by `_other_shas`:
-    among shas in their order it would be next to it.
+    The first at or behind project and sha: see `AT_KEY`. Among shas in their order a shorter or
+    longer spelling would be next to it.
     """
-    rows = [
-        (sha, revision.ref, revision.url, revision.committed_at, json.dumps(revision.parents))
-        for sha, revision in sorted(revisions.items())
-    ]
+    sorted_shas = sorted(shas)
+    shorter = NEXT.format(sign="<", order="DESC", whole="wanted.sha", begin="known.sha")
+    longer = NEXT.format(sign=">", order="", whole="known.sha", begin="wanted.sha")
     return Statement(
-        "INSERT INTO runs_revision (project_id, sha, ref, url, committed_at, parents, created_at)"  # noqa: S608 -- our names
-        " SELECT %s::bigint, made.*, now() FROM unnest(%s::text[], %s::text[], %s::text[],"
-        " %s::timestamptz[], %s::jsonb[]) AS made (sha, ref, url, committed_at, parents)"
-        f" WHERE NOT {NEXT.format(sign='<', order='DESC', whole='made.sha', begin='known.sha')}"
-        f" AND NOT {NEXT.format(sign='>', order='', whole='known.sha', begin='made.sha')}"
-        " ON CONFLICT (project_id, sha) DO NOTHING",
-        (project.pk, *map(list, zip(*rows, strict=True)), project.pk, project.pk),
+        f"SELECT wanted.sha, coalesce(known.id, {NEW_REVISION_ID}) AS pk, known.id IS NULL"  # noqa: S608 -- our names
+        f" AS is_new, known.id IS NULL AND ({shorter} OR {longer}) AS has_spellings,"
+        " coalesce(ref, '') AS ref, coalesce(url <> '', false) AS has_url,"
+        " committed_at IS NOT NULL AS has_date, coalesce(parents <> '[]', false) AS has_parents"
+        " FROM unnest(%s::bigint[], %s::text[]) AS wanted (project, sha)"
+        " LEFT JOIN LATERAL (SELECT * FROM runs_revision"
+        " WHERE (project_id, sha) >= (wanted.project, wanted.sha)"
+        " ORDER BY project_id, sha LIMIT 1) AS known"
+        " ON known.project_id = wanted.project AND known.sha = wanted.sha",
+        (database.array([project.pk] * len(sorted_shas)), sorted_shas),
     )
 
 
-def _revisions(shas: Iterable[str], project: Project) -> Statement:
-    """The query for revisions, as `KnownRevision` has them.
-
-    After they were created: it also sees those that another upload created in the meantime. The
-    first at or behind project and sha: see `AT_KEY`.
-    """
+def _named_runs(names: Set[tuple[str, str]], project: Project) -> Statement:
+    """The query for the project's runs of these campaigns and external ids."""
     return Statement(
-        "SELECT known.sha, id, ref, url <> '', committed_at IS NOT NULL, parents <> '[]'"
-        " FROM unnest(%s::bigint[], %s::text[]) AS wanted (project, sha) JOIN LATERAL (SELECT *"
-        " FROM runs_revision WHERE (project_id, sha) >= (wanted.project, wanted.sha)"
-        " ORDER BY project_id, sha LIMIT 1) AS known"
-        " ON known.project_id = wanted.project AND known.sha = wanted.sha",
-        tuple(map(list, zip(*((project.pk, sha) for sha in shas), strict=True))),
+        "SELECT campaign.slug AS campaign, run.external_id, run.id, run.state, run.code,"
+        " run.message, run.wording, run.repeat"
+        " FROM unnest(%s::text[], %s::text[]) AS wanted (campaign, external_id)"
+        " JOIN runs_campaign campaign ON campaign.slug = wanted.campaign"
+        " JOIN runs_run run ON run.campaign_id = campaign.id"
+        " AND run.external_id = wanted.external_id AND run.external_id <> ''"
+        " WHERE campaign.project_id = %s::bigint",
+        (*map(list, zip(*sorted(names), strict=True)), project.pk),
     )
 
 
@@ -285,8 +284,8 @@ def _metrics(runs: Sequence[GivenRun], project: Project) -> Statement:
     names = {measurement.metric for run in runs for measurement in run.measurements}
     names |= {series.name for run in runs for series in run.series if series.unit}
     return Statement(
-        "SELECT name, id, unit, direction FROM runs_metric WHERE name = ANY(%s)"
-        " AND (project_id IS NULL OR project_id = %s) ORDER BY project_id NULLS FIRST",
+        "SELECT name, id AS pk, unit, direction FROM runs_metric WHERE name = ANY(%s::text[])"
+        " AND (project_id IS NULL OR project_id = %s::bigint) ORDER BY project_id NULLS FIRST",
         (list(names), project.pk),
     )
 
@@ -294,12 +293,13 @@ def _metrics(runs: Sequence[GivenRun], project: Project) -> Statement:
 def _cells_and_campaigns(runs: Sequence[GivenRun]) -> Statement:
     """The query for the cells of these runs, whose campaigns are known only by slug.
 
-    Each row begins with what is asked of a campaign. Of a place without a cell, it says whether the
-    campaign has other cells of the same levels.
+    Each row begins with what is asked of a campaign. A place without a cell gets a key for a new
+    one, and it is said whether the campaign has other cells of the same levels.
     """
     series_key_of = {(run.campaign, run.cell_key): run.series_key for run in runs}
     return Statement(
-        f"SELECT {CAMPAIGN_COLUMNS}, wanted.key, cell.id, cell.id IS NULL AND {ALIKE}"  # noqa: S608
+        f"SELECT {CAMPAIGN_COLUMNS}, wanted.key, coalesce(cell.id, {NEW_CELL_ID}) AS cell_id,"  # noqa: S608
+        f" cell.id IS NULL AS is_new, cell.id IS NULL AND {ALIKE} AS has_levels"
         " FROM unnest(%s::text[], %s::text[], %s::text[]) AS wanted (slug, key, series)"
         f" JOIN ({CAMPAIGN_TABLES}) ON campaign.slug = wanted.slug"
         f" LEFT JOIN {AT_KEY.format(campaign='campaign.id')}"
@@ -311,7 +311,7 @@ def _cells_and_campaigns(runs: Sequence[GivenRun]) -> Statement:
 # What is asked where the first answers say that it is needed.
 
 
-def _other_slugs(runs: Sequence[GivenRun], rows: Rows, project: Project) -> dict[str, str]:
+def _other_slugs(runs: Sequence[GivenRun], rows: Sequence[Row], project: Project) -> dict[str, str]:
     """The slugs of the project's campaigns by the name given, where runs have another slug.
 
     No query where all campaigns are there and of the project.
@@ -328,14 +328,12 @@ def _other_slugs(runs: Sequence[GivenRun], rows: Rows, project: Project) -> dict
     return {name: slug for name, slug in slugs_in_project.items() if slug != slug_of[name]}
 
 
-def _other_shas(
-    runs: Sequence[GivenRun], rows: Rows, project: Project
-) -> tuple[dict[str, str], frozenset[str]]:
+def _other_shas(rows: Sequence[Row], project: Project) -> tuple[dict[str, str], frozenset[str]]:
     """The stored sha of each commit that is known by a shorter or longer one, and ambiguous ones.
 
-    No query where all were found as given; `rows` are those of the query for revisions.
+    No query where none is; `rows` are those of the query for revisions.
     """
-    missing = {run.revision.sha for run in runs if run.revision} - {row[0] for row in rows}
+    missing = {row["sha"] for row in rows if row["has_spellings"]}
     if not missing:
         return {}, frozenset()
     revisions = Revision.objects.raw(SPELLINGS, [sorted(missing), project.pk, project.pk])
@@ -354,51 +352,40 @@ def _renamed(run: GivenRun, slug_of: Mapping[str, str], sha_of: Mapping[str, str
     return run
 
 
-def _statements_again(runs: Sequence[GivenRun], project: Project) -> dict[str, Statement]:
-    """What depends on the names of campaigns and commits."""
-    statements = {"cells": _cells_and_campaigns(runs)}
-    if shas := {run.revision.sha for run in runs if run.revision}:
-        statements["revisions"] = _revisions(shas, project)
-    return statements
-
-
-def _campaigns(rows: Rows) -> dict[str, KnownCampaign]:
-    width = len(KnownCampaign._fields)
-    return {row[0]: KnownCampaign(*row[:width]) for row in rows}
-
-
-def _cells(rows: Rows) -> dict[tuple[str, str], KnownCell]:
-    place_rows = [_PlaceRow(*row) for row in rows]
-    return {(row.slug, row.key): KnownCell(row.cell_id, row.has_levels) for row in place_rows}
-
-
-def _runs_of_name(
-    runs: Sequence[GivenRun], campaigns: Mapping[str, KnownCampaign], project: Project
-) -> dict[tuple[str, str], Run]:
-    """The stored runs that have the external id of one of these, by campaign and that id."""
-    named_runs = [run for run in runs if run.external_id]
-    campaign_ids = {
-        campaigns[run.campaign].pk
-        for run in named_runs
-        if run.campaign in campaigns and campaigns[run.campaign].project_id == project.pk
+def _campaigns(rows: Sequence[Row]) -> dict[str, KnownCampaign]:
+    return {
+        row["slug"]: KnownCampaign(**{name: row[name] for name in KnownCampaign._fields})
+        for row in rows
     }
-    if not campaign_ids:
-        return {}
-    stored_runs = Run.objects.select_related("campaign").filter(
-        campaign__in=campaign_ids, external_id__in={run.external_id for run in named_runs}
-    )
-    return {(run.campaign.slug, run.external_id): run for run in stored_runs.order_by()}
 
 
-def _stored_before(run: Run) -> StoredRun:
+def _cells(rows: Sequence[Row], runs: Sequence[GivenRun]) -> dict[Place, KnownCell]:
+    """The cells of all places. One query for keys of cells where a campaign is new."""
+    cells = {
+        (row["slug"], row["key"]): KnownCell(row["cell_id"], row["is_new"], row["has_levels"])
+        for row in rows
+    }
+    missing = sorted({(run.campaign, run.cell_key) for run in runs} - cells.keys())
+    if missing:
+        keys = Statement(
+            f"SELECT {NEW_CELL_ID} FROM generate_series(1, %s::integer)",  # noqa: S608 -- our names
+            (len(missing),),
+        )
+        (key_rows,) = database.perform([keys])
+        for place, (cell_id,) in zip(missing, key_rows, strict=True):
+            cells[place] = KnownCell(cell_id, is_new=True, has_levels=False)
+    return cells
+
+
+def _stored_before(row: Row) -> StoredRun:
     return StoredRun(
-        id=run.pk,
-        campaign=run.campaign.slug,
-        state=run.state,
-        code=run.code,
-        message=run.message,
-        wording=run.wording,
-        repeat=run.repeat,
+        id=row["id"],
+        campaign=row["campaign"],
+        state=row["state"],
+        code=row["code"],
+        message=row["message"],
+        wording=row["wording"],
+        repeat=row["repeat"],
         is_again=True,
     )
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from django.db import IntegrityError, transaction
+from psycopg.errors import UniqueViolation
 
 from runs.models import Project
 from runs.shared.errors import Refused
@@ -12,7 +13,6 @@ from runs.uploads.services.known import StoredRun
 from runs.uploads.services.uploaded_run import GivenRun
 from runs.uploads.services.writing import Overtaken
 
-EXTERNAL_ID = "run_once_an_external_id"
 # Each time another upload has committed a row that was asked for before.
 MOST_ATTEMPTS = 5
 
@@ -32,7 +32,9 @@ def store(*, runs: Sequence[GivenRun], project: Project) -> list[StoredRun]:
                 return _store(runs, project)
         except (IntegrityError, Overtaken) as error:
             # Somebody else stored it after our question: now we see it.
-            is_seen_now = isinstance(error, Overtaken) or EXTERNAL_ID in str(error)
+            is_seen_now = isinstance(error, Overtaken) or isinstance(
+                error.__cause__, UniqueViolation
+            )
             if not is_seen_now or attempt == MOST_ATTEMPTS:
                 raise
     raise AssertionError("it returns, or raises")
@@ -44,5 +46,5 @@ def _store(runs: Sequence[GivenRun], project: Project) -> list[StoredRun]:
     if isinstance(decision, Refusal):
         raise Refused(decision.kind, decision.faults)
     written = writing.write(decision)
-    notices.tell(written)
+    notices.tell(written.new_runs, written.campaigns)
     return written.outcomes

@@ -1,13 +1,12 @@
 """Writes what was decided of an upload. Rows are locked in one order everywhere, as said below."""
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from runs.cells.selectors import versions
@@ -23,15 +22,13 @@ from runs.models import (
     Scenario,
     SettingsSnapshot,
 )
-from runs.models.campaigns import Origin
 from runs.queue.services import artifacts
-from runs.shared.database import Statement, array, copy, perform
+from runs.shared.database import Statement, array, copy, perform_named
 from runs.shared.errors import Fault, Refused
-from runs.uploads.services import factors
+from runs.uploads.services import factors, notices
 from runs.uploads.services.decision import Decision, NewCampaign, NewCell, NewRun
 from runs.uploads.services.known import StoredRun
 from runs.uploads.services.metrics import NewMetric
-from runs.uploads.services.question import AT_KEY
 from runs.uploads.services.uploaded_run import GivenProfile
 
 STATES = {
@@ -40,60 +37,53 @@ STATES = {
     # Its figures are stored but not used elsewhere: they cover less than was asked for.
     "partial": Run.State.FAILED,
 }
-# The cells of campaigns and keys.
-WANTED = (
-    "FROM unnest(%s::bigint[], %s::text[]) AS wanted (campaign, key)"
-    f" JOIN {AT_KEY.format(campaign='wanted.campaign')}"
-    " ON cell.campaign_id = wanted.campaign AND cell.key = wanted.key"
-)
-
-# The key of a campaign and the key text of a cell.
-CellPlace = tuple[int, str]
+# Rows travel as one JSON document, so that a statement is the same for one and for thousands.
+NEW_REVISIONS = """
+INSERT INTO runs_revision (id, project_id, sha, ref, url, committed_at, parents, created_at)
+SELECT id, project_id, sha, ref, url, committed_at, parents, now()
+  FROM json_to_recordset(%s) AS new (
+       id bigint, project_id bigint, sha text, ref text, url text, committed_at timestamptz,
+       parents jsonb)
+"""
+NEW_CELLS = """
+INSERT INTO runs_cell (id, campaign_id, key, series_key, levels, workload, revision_id, version,
+       version_num, ordinal)
+SELECT id, campaign_id, key, series_key, levels, workload, revision_id, version, version_num,
+       place + coalesce((SELECT max(ordinal) FROM runs_cell earlier
+                          WHERE earlier.campaign_id = new.campaign_id), 0)
+  FROM json_to_recordset(%s) AS new (
+       id bigint, campaign_id bigint, key text, series_key text, levels jsonb, workload jsonb,
+       revision_id bigint, version text, version_num integer, place integer)
+"""
+LOCKED_CELLS = "SELECT id FROM runs_cell WHERE id = ANY(%s::bigint[]) ORDER BY id FOR NO KEY UPDATE"
+# Only `started_at` gives the order of execution: the position is always 0.
+NEW_RUNS = """
+INSERT INTO runs_run (id, campaign_id, cell_id, repeat, position, origin, state, code, message,
+       remedy, attempt, server_id, hardware_id, environment_id, settings_id, server_version,
+       tool_name, tool_version, quality, wording, external_id, round, labels, queued_at, started_at,
+       finished_at)
+SELECT id, campaign_id, cell_id,
+       number + coalesce((SELECT repeat FROM runs_run earlier WHERE earlier.cell_id = new.cell_id
+                           ORDER BY repeat DESC LIMIT 1), 0),
+       0, 'uploaded', state, code, message, '', 1, server_id, hardware_id, environment_id,
+       settings_id, server_version, tool_name, tool_version, quality, wording, external_id, round,
+       labels, now(), started_at, finished_at
+  FROM json_to_recordset(%s) AS new (
+       id bigint, campaign_id bigint, cell_id bigint, number integer, state text, code text,
+       message text, server_id bigint, hardware_id bigint, environment_id bigint,
+       settings_id bigint, server_version text, tool_name text, tool_version text, quality jsonb,
+       wording jsonb, external_id text, round integer, labels jsonb, started_at timestamptz,
+       finished_at timestamptz)
+RETURNING id, repeat
+"""
+NEW_FIGURES = """
+INSERT INTO runs_measurement (run_id, metric_id, value, n, statistic)
+SELECT * FROM unnest(%s::bigint[], %s::bigint[], %s::float8[], %s::integer[], %s::text[])
+"""
 
 
 class Overtaken(Exception):
     """Another upload has created one of the rows first, and otherwise: ask and decide again."""
-
-
-class RunRow(NamedTuple):
-    """The columns of a new run. Those not named are null."""
-
-    id: int
-    campaign_id: int
-    cell_id: int
-    repeat: int
-    position: int
-    origin: str
-    state: str
-    code: str
-    message: str
-    remedy: str
-    attempt: int
-    server_id: int | None
-    hardware_id: int | None
-    environment_id: int | None
-    settings_id: int | None
-    server_version: str
-    tool_name: str
-    tool_version: str
-    quality: str
-    wording: str
-    external_id: str
-    round: int | None
-    labels: str
-    queued_at: datetime
-    started_at: datetime
-    finished_at: datetime | None
-
-
-class MeasurementRow(NamedTuple):
-    """The columns of a number."""
-
-    run_id: int
-    metric_id: int
-    value: float
-    n: int
-    statistic: str
 
 
 class SeriesRow(NamedTuple):
@@ -107,20 +97,6 @@ class SeriesRow(NamedTuple):
     values: str
 
 
-class CellRow(NamedTuple):
-    """The columns of a new cell; `place` is its number among the new cells of its campaign."""
-
-    campaign_id: int
-    key: str
-    series_key: str
-    levels: str
-    workload: str
-    revision_id: int | None
-    version: str
-    version_num: int | None
-    place: int
-
-
 @dataclass(frozen=True)
 class Conditions:
     """The keys of conditions in the database, by slug or fingerprint."""
@@ -131,33 +107,25 @@ class Conditions:
 
 
 @dataclass(frozen=True)
-class RunPlace:
-    """Where a run belongs."""
-
-    campaign_id: int
-    cell_id: int
-    repeat: int
-
-
-@dataclass(frozen=True)
 class Written:
-    """What was written: the outcome for each run of the upload, and the cells with new figures."""
+    """What was written: new runs, and the outcome for each run of the upload."""
 
     new_runs: Sequence[NewRun]
     outcomes: list[StoredRun]
-    # Pairs of campaign and cell.
-    cells: frozenset[tuple[int, int]]
+    # With new figures.
+    campaigns: frozenset[int]
 
 
 def write(decision: Decision) -> Written:
-    """Write all rows of an upload but those of queues. Call it in a transaction.
+    """Write all rows of an upload. Call it in a transaction.
 
     In this order, which is that of locks: campaigns, conditions, metrics, levels of campaigns, new
-    cells, cells that were there, runs, summaries. Who creates a row that another upload is about to
-    commit waits for that, so rows of a table are created in the order of their names.
+    commits, new cells, cells that were there, runs, summaries, queues. Who creates a row that
+    another upload is about to commit waits for that, so rows of a table are created in the order of
+    their names.
 
-    Raises Overtaken; IntegrityError for an external id that exists already; Refused for a level
-    that the campaign writes in another way.
+    Raises Overtaken; IntegrityError for what exists already, as an external id or a cell; Refused
+    for a level that the campaign writes in another way.
     """
     known = decision.known
     if not decision.runs:
@@ -172,24 +140,38 @@ def write(decision: Decision) -> Written:
     _complete_revisions(decision)
     metric_ids = {name: metric.pk for name, metric in known.metrics.items()}
     metric_ids |= _create_metrics(decision.metrics, decision)
-    places = _place(decision, campaign_ids)
-    _copy_runs(decision.runs, places, conditions)
-    _copy_figures(decision.runs, metric_ids)
-    outcomes = _outcomes(decision, places)
+    _note_levels([cell for cell in decision.cells if not cell.has_known_levels], campaign_ids)
+    statements = {}
+    if decision.revisions:
+        statements["revisions"] = _new_revisions(decision)
+    if decision.cells:
+        statements["cells"] = _new_cells(decision.cells, campaign_ids)
+    # Two uploads at once must not give the same number of a repeat, so each cell is locked before
+    # its repeats are read. New ones need no lock: nobody else sees them yet.
+    locked_cells = {new_run.cell_id for new_run in decision.runs}
+    locked_cells -= {cell.id for cell in decision.cells}
+    if locked_cells:
+        statements["locks"] = Statement(LOCKED_CELLS, (array(sorted(locked_cells)),))
+    statements["runs"] = _new_runs(decision.runs, campaign_ids, conditions)
+    if any(new_run.run.measurements for new_run in decision.runs):
+        statements["figures"] = _new_figures(decision.runs, metric_ids)
+    statements |= _summaries(decision, metric_ids)
     cells = frozenset(
-        (place.campaign_id, place.cell_id)
-        for new_run, place in zip(decision.runs, places, strict=True)
-        if new_run.run.status == "finished" and new_run.run.measurements
+        (campaign_ids[new_run.run.campaign], new_run.cell_id)
+        for new_run in decision.runs
+        if _is_summarised(new_run)
     )
-    if cells:
-        perform([summaries.carrying(run_ids=[new_run.id for new_run in decision.runs])])
+    statements |= notices.waiting(decision.runs, cells)
+    repeat_of: dict[int, int] = dict(perform_named(statements)["runs"])
+    _copy_series(decision.runs)
     files = [(new_run.id, file) for new_run in decision.runs for file in new_run.run.files]
     for _file, error in artifacts.store_all(files):
         raise error
-    return Written(decision.runs, outcomes, cells)
+    campaigns = frozenset(campaign_id for campaign_id, _cell_id in cells)
+    return Written(decision.runs, _outcomes(decision, repeat_of), campaigns)
 
 
-def _outcomes(decision: Decision, places: Sequence[RunPlace]) -> list[StoredRun]:
+def _outcomes(decision: Decision, repeat_of: Mapping[int, int]) -> list[StoredRun]:
     """New runs and those that were stored before, in the order of the upload."""
     outcomes = [
         StoredRun(
@@ -199,9 +181,9 @@ def _outcomes(decision: Decision, places: Sequence[RunPlace]) -> list[StoredRun]
             code=new_run.run.code,
             message=new_run.run.message,
             wording=new_run.run.wording,
-            repeat=place.repeat,
+            repeat=repeat_of[new_run.id],
         )
-        for new_run, place in zip(decision.runs, places, strict=True)
+        for new_run in decision.runs
     ]
     for position, stored_run in sorted(decision.known.stored_before.items()):
         outcomes.insert(position, stored_run)
@@ -286,6 +268,7 @@ def _create_settings(snapshots: Mapping[str, Mapping[str, Any]]) -> dict[str, in
 
 
 def _complete_revisions(decision: Decision) -> None:
+    """Add to known commits what was not known of them."""
     for update in decision.revision_updates:
         Revision.objects.filter(pk=update.pk).update(**update.columns)
     if decision.refs:
@@ -324,28 +307,27 @@ def _create_metrics(metrics: Sequence[NewMetric], decision: Decision) -> dict[st
     return {name: stored.pk for name, stored in stored_metrics.items()}
 
 
-# Cells, and the numbers of repeats.
+def _new_revisions(decision: Decision) -> Statement:
+    rows = [
+        {
+            "id": new.id,
+            "project_id": decision.known.project.pk,
+            "sha": new.revision.sha,
+            "ref": new.revision.ref,
+            "url": new.revision.url,
+            "committed_at": _text_of(new.revision.committed_at),
+            "parents": new.revision.parents,
+        }
+        for new in decision.revisions
+    ]
+    return Statement(NEW_REVISIONS, (json.dumps(rows),))
 
 
-def _place(decision: Decision, campaign_ids: Mapping[str, int]) -> list[RunPlace]:
-    """The cell and repeat of each run.
+def _text_of(time: datetime | None) -> str | None:
+    return None if time is None else time.isoformat()
 
-    Locks the cells that were there until the transaction ends: two uploads at once must not assign
-    the same number, so each cell is locked before its repeats are read; always in the same order,
-    to avoid deadlocks. For the same reason new cells are created before any lock. They need none:
-    nobody else sees them yet.
-    """
-    _note_levels([cell for cell in decision.cells if not cell.has_known_levels], campaign_ids)
-    cell_ids = _create_cells(decision.cells, campaign_ids)
-    places = [(campaign_ids[new_run.place[0]], new_run.place[1]) for new_run in decision.runs]
-    locked_cells, repeats = _lock_cells(sorted(set(places) - cell_ids.keys()))
-    cell_ids |= locked_cells
-    run_places = []
-    for campaign_id, key in places:
-        cell_id = cell_ids[campaign_id, key]
-        repeats[cell_id] += 1
-        run_places.append(RunPlace(campaign_id, cell_id, repeats[cell_id]))
-    return run_places
+
+# Cells.
 
 
 def _note_levels(cells: Sequence[NewCell], campaign_ids: Mapping[str, int]) -> None:
@@ -381,140 +363,126 @@ def _refuse_twins(campaign_factors: Mapping[str, Any], cell: NewCell) -> None:
             raise Refused("contradicts", [fault])
 
 
-def _create_cells(
-    cells: Sequence[NewCell], campaign_ids: Mapping[str, int]
-) -> dict[CellPlace, int]:
-    """Cells created in the order of their keys, but those that another upload has created since.
+def _new_cells(cells: Sequence[NewCell], campaign_ids: Mapping[str, int]) -> Statement:
+    """Creates cells in the order of their keys.
 
     Nothing of the campaign is locked, so cells made at the same time can have the same ordinal.
     """
-    if not cells:
-        return {}
     numbers = Counter[str]()
     rows = []
     for cell in cells:
         slug, key = cell.place
         numbers[slug] += 1
         version = str(cell.levels.get("version", ""))
-        rows.append(
-            CellRow(
-                campaign_id=campaign_ids[slug],
-                key=key,
-                series_key=cell.series_key,
-                levels=json.dumps(dict(cell.levels)),
-                workload=json.dumps(dict(cell.workload)),
-                revision_id=cell.revision_id,
-                version=version,
-                version_num=versions.number(version),
-                place=numbers[slug],
-            )
-        )
-    rows.sort(key=lambda row: (row.campaign_id, row.key))
-    creation = Statement(
-        "INSERT INTO runs_cell (campaign_id, key, series_key, levels, workload, revision_id,"
-        " version, version_num, ordinal)"
-        " SELECT campaign, key, series, levels, workload, revision, version, number,"
-        " place + coalesce((SELECT max(ordinal) FROM runs_cell WHERE campaign_id = campaign), 0)"
-        " FROM unnest(%s::bigint[], %s::text[], %s::text[], %s::jsonb[], %s::jsonb[],"
-        " %s::bigint[], %s::text[], %s::integer[], %s::integer[])"
-        " AS made (campaign, key, series, levels, workload, revision, version, number, place)"
-        " ON CONFLICT (campaign_id, key) DO NOTHING RETURNING campaign_id, key, id",
-        tuple(map(list, zip(*rows, strict=True))),
-    )
-    (created_rows,) = perform([creation])
-    return {(campaign_id, key): cell_id for campaign_id, key, cell_id in created_rows}
-
-
-def _lock_cells(places: Sequence[CellPlace]) -> tuple[dict[CellPlace, int], Counter[int]]:
-    """Cells that were there, and the number of the last repeat of each."""
-    if not places:
-        return {}, Counter()
-    columns = [list(column) for column in zip(*places, strict=True)]
-    locked_rows, repeat_rows = perform(
-        [
-            Statement(
-                "SELECT campaign_id, key, id FROM runs_cell"  # noqa: S608 -- our names
-                f" WHERE id = ANY(ARRAY(SELECT cell.id {WANTED})) ORDER BY id FOR NO KEY UPDATE",
-                (*columns,),
-            ),
-            # A statement of its own: it must see what was committed during the wait for the lock.
-            Statement(
-                "SELECT cell.id, (SELECT repeat FROM runs_run WHERE cell_id = cell.id"  # noqa: S608
-                f" ORDER BY repeat DESC LIMIT 1) {WANTED}",
-                (*columns,),
-            ),
-        ]
-    )
-    cells = {(campaign_id, key): cell_id for campaign_id, key, cell_id in locked_rows}
-    return cells, Counter({cell_id: repeat or 0 for cell_id, repeat in repeat_rows})
+        row = {
+            "id": cell.id,
+            "campaign_id": campaign_ids[slug],
+            "key": key,
+            "series_key": cell.series_key,
+            "levels": cell.levels,
+            "workload": cell.workload,
+            "revision_id": cell.revision_id,
+            "version": version,
+            "version_num": versions.number(version),
+            "place": numbers[slug],
+        }
+        rows.append(row)
+    rows.sort(key=lambda row: (row["campaign_id"], row["key"]))
+    return Statement(NEW_CELLS, (json.dumps(rows),))
 
 
 # Runs, their figures and files.
 
 
-def _copy_runs(
-    new_runs: Sequence[NewRun], places: Sequence[RunPlace], conditions: Conditions
-) -> None:
-    now = timezone.now()
-    rows = (
-        _run_row(new_run, place, conditions, now)
-        for new_run, place in zip(new_runs, places, strict=True)
-    )
-    copy("runs_run", RunRow._fields, rows)
+def _new_runs(
+    new_runs: Sequence[NewRun], campaign_ids: Mapping[str, int], conditions: Conditions
+) -> Statement:
+    """Creates runs, with the next numbers of repeats of their cells."""
+    numbers = Counter[int]()
+    rows = []
+    for new_run in new_runs:
+        numbers[new_run.cell_id] += 1
+        campaign_id = campaign_ids[new_run.run.campaign]
+        rows.append(_run_row(new_run, campaign_id, numbers[new_run.cell_id], conditions))
+    return Statement(NEW_RUNS, (json.dumps(rows),))
 
 
-def _run_row(new_run: NewRun, place: RunPlace, conditions: Conditions, now: datetime) -> RunRow:
+def _run_row(
+    new_run: NewRun, campaign_id: int, number: int, conditions: Conditions
+) -> dict[str, Any]:
     run, server = new_run.run, new_run.server
     hardware_id = conditions.hardware.get(run.hardware.identity) if run.hardware else None
     environment_id = (
         conditions.environments.get(run.environment.identity) if run.environment else None
     )
-    return RunRow(
-        id=new_run.id,
-        campaign_id=place.campaign_id,
-        cell_id=place.cell_id,
-        repeat=place.repeat,
-        # Only `started_at` gives the order of execution.
-        position=0,
-        origin=Origin.UPLOADED.value,
-        state=STATES[run.status].value,
-        code=run.code,
-        message=run.message,
-        remedy="",
-        attempt=1,
-        server_id=server.pk if server else None,
-        hardware_id=hardware_id or (server.hardware_id if server else None),
-        environment_id=environment_id or (server.environment_id if server else None),
-        settings_id=conditions.settings.get(run.settings_hash),
-        server_version=run.server_version,
-        tool_name=run.tool_name,
-        tool_version=run.tool_version,
-        quality=json.dumps([dict(note) for note in run.notes]) if run.notes else "[]",
-        wording=json.dumps(run.wording) if run.wording else "{}",
-        external_id=run.external_id,
-        round=run.round,
-        labels=json.dumps(dict(run.labels)) if run.labels else "{}",
-        queued_at=now,
-        started_at=run.started_at,
-        finished_at=run.finished_at,
+    return {
+        "id": new_run.id,
+        "campaign_id": campaign_id,
+        "cell_id": new_run.cell_id,
+        "number": number,
+        "state": STATES[run.status].value,
+        "code": run.code,
+        "message": run.message,
+        "server_id": server.pk if server else None,
+        "hardware_id": hardware_id or (server.hardware_id if server else None),
+        "environment_id": environment_id or (server.environment_id if server else None),
+        "settings_id": conditions.settings.get(run.settings_hash),
+        "server_version": run.server_version,
+        "tool_name": run.tool_name,
+        "tool_version": run.tool_version,
+        "quality": run.notes,
+        "wording": run.wording,
+        "external_id": run.external_id,
+        "round": run.round,
+        "labels": run.labels,
+        "started_at": _text_of(run.started_at),
+        "finished_at": _text_of(run.finished_at),
+    }
+
+
+def _new_figures(new_runs: Sequence[NewRun], metric_ids: Mapping[str, int]) -> Statement:
+    figures = [
+        (new_run.id, measurement)
+        for new_run in new_runs
+        for measurement in new_run.run.measurements
+    ]
+    columns = (
+        array(run_id for run_id, _measurement in figures),
+        array(metric_ids[measurement.metric] for _run_id, measurement in figures),
+        array(measurement.value for _run_id, measurement in figures),
+        array(measurement.n for _run_id, measurement in figures),
+        [measurement.statistic for _run_id, measurement in figures],
     )
+    return Statement(NEW_FIGURES, columns)
 
 
-def _copy_figures(new_runs: Sequence[NewRun], metric_ids: Mapping[str, int]) -> None:
-    if any(new_run.run.measurements for new_run in new_runs):
-        # Made one after the other: thousands at once are work for the garbage collector.
-        measurement_rows = (
-            MeasurementRow(
-                new_run.id,
-                metric_ids[measurement.metric],
-                measurement.value,
-                measurement.n,
-                measurement.statistic,
-            )
-            for new_run in new_runs
-            for measurement in new_run.run.measurements
-        )
-        copy("runs_measurement", MeasurementRow._fields, measurement_rows)
+def _is_summarised(new_run: NewRun) -> bool:
+    """Whether its cell has a summary to which the run belongs."""
+    return new_run.run.status == "finished" and bool(new_run.run.measurements)
+
+
+def _summaries(decision: Decision, metric_ids: Mapping[str, int]) -> dict[str, Statement]:
+    """Summarises new cells from what is at hand, and carries the summaries of others forward."""
+    new_cells = {cell.id for cell in decision.cells}
+    values: dict[tuple[int, int], list[float]] = defaultdict(list)
+    carried_runs = []
+    for new_run in decision.runs:
+        if not _is_summarised(new_run):
+            continue
+        if new_run.cell_id not in new_cells:
+            carried_runs.append(new_run.id)
+            continue
+        for measurement in new_run.run.measurements:
+            values[new_run.cell_id, metric_ids[measurement.metric]].append(measurement.value)
+    statements = {}
+    if values:
+        statements["new summaries"] = summaries.beginning(values=values)
+    if carried_runs:
+        statements["summaries"] = summaries.carrying(run_ids=carried_runs)
+    return statements
+
+
+def _copy_series(new_runs: Sequence[NewRun]) -> None:
     series_rows = [
         SeriesRow(
             run_id=new_run.id,

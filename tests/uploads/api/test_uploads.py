@@ -714,7 +714,7 @@ def test_a_batch_takes_the_same_queries_whatever_its_size(post, number, django_a
         }
 
     post(body(), "uploads/batch/")
-    with django_assert_num_queries(15):
+    with django_assert_num_queries(11):
         assert post(body(), "uploads/batch/").status_code == 201
     assert Series.objects.count() == 2 * number
 
@@ -729,7 +729,7 @@ def test_the_run_of_a_new_commit_takes_the_same_queries(post, number, django_ass
         return run(measurements=numbers, revision={"sha": f"{commit:040x}"})
 
     post(body(1))
-    with django_assert_num_queries(14):
+    with django_assert_num_queries(11):
         assert post(body(2)).status_code == 201
     assert Cell.objects.count() == 2
 
