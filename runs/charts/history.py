@@ -227,8 +227,9 @@ def _y_ticks(plot: Plot) -> Iterator[str]:
 
 def _x_ticks(plot: Plot) -> Iterator[str]:
     ticks = plot.axes.time.ticks()
-    if not plot.size.is_large and len(ticks) > 3:
-        ticks = [ticks[0], ticks[len(ticks) // 2], ticks[-1]]
+    if not plot.size.is_large and len(ticks) > 2:
+        # More have no room beside each other.
+        ticks = [ticks[0], ticks[-1]]
     width = plot.right - plot.size.left
     for share, text in ticks:
         x = plot.size.left + share * width

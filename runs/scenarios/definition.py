@@ -251,10 +251,11 @@ class Scenario:
     published campaigns, by slug, that this scenario repeats although the archive's file names
     another scenario, or uses other names; `printed` says by parameter which one a publication
     prints in its place, and by how much that is multiplied. `by_hand` is set if a machine without
-    SSH can run it. `extensions` are the PostgreSQL extensions that it or some levels need,
-    `packages` the Python packages that a worker needs to generate its data. If it
-    `has_pgbench_tables`, and pgbench generates the load on them, cores and arrangement can be
-    factors (`common_factors`). `primary` names the metric that charts and comparisons show
+    SSH can run it. `elsewhere` has the factors, its own or those of a publication, whose levels one
+    machine alone cannot have, and what else is needed. `extensions` are the PostgreSQL extensions
+    that it or some levels need, `packages` the Python packages that a worker needs to generate its
+    data. If it `has_pgbench_tables`, and pgbench generates the load on them, cores and arrangement
+    can be factors (`common_factors`). `primary` names the metric that charts and comparisons show
     first, if that is not the first one.
     """
 
@@ -282,6 +283,7 @@ class Scenario:
     only_reads: Callable[[Values], bool] = lambda _levels: False
     packages: tuple[str, ...] = ()
     extensions: tuple[ExtensionRequirement, ...] = ()
+    elsewhere: Mapping[str, str] = field(default_factory=dict)
     has_pgbench_tables: bool = False
     primary: str = ""
 

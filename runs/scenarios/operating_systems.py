@@ -207,6 +207,12 @@ SCENARIO = Scenario(
             "clients": (1, 8),
         },
     ),
+    elsewhere={
+        "os": _(
+            "the same machine with Windows: BenchLab does not log in there, so measure it by hand "
+            "and upload the results"
+        )
+    },
     places={
         "wg1-2017-windows-linux-read": Place(levels={**AS_THERE, "operation": ("read",)}),
         "wg1-2017-windows-linux-update": Place(levels={**AS_THERE, "operation": ("update",)}),

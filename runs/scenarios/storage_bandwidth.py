@@ -236,6 +236,12 @@ SCENARIO = Scenario(
     writes=False,
     procedure=StorageBandwidth(),
     measures=measures,
+    elsewhere={
+        "device": _(
+            "a second device of another kind: register the machine once more with its base "
+            "directory there, and choose both servers"
+        )
+    },
     places={"wg1-2013-5-6": Place(metric=known_metrics.STORAGE_WRITE.name)},
     quick=Quick(
         parameters={"size_mb": 64, "jobs": 2, "duration": 6, "time_based": 1},

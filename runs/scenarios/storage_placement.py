@@ -320,6 +320,12 @@ SCENARIO = Scenario(
             "index_only_scan": ("any", "succeeds", "fails"),
         },
     ),
+    elsewhere={
+        "placement": _(
+            "a second device of another kind: register the machine once more with its base "
+            "directory there, and choose that registration for further clusters"
+        )
+    },
     places={
         "wg1-2013-4-7": Place(levels={"load": ("index-only",)}, quick=ON_ONE_MACHINE),
         "wg1-2013-4-index-only-cpu": Place(

@@ -15,7 +15,12 @@ from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
 from runs.access.api.authentication import person
-from runs.archive.selectors.reproduction import Change, Reproduction, reproduction
+from runs.archive.selectors.reproduction import (
+    Change,
+    LostFactor,
+    Reproduction,
+    reproduction,
+)
 from runs.campaigns.selectors import annotations as annotation_selectors
 from runs.campaigns.selectors.plans_by_hand import plan_by_hand
 from runs.campaigns.services import annotations
@@ -64,11 +69,26 @@ class DepartureSerializer(serializers.Serializer[Change]):
     reason = serializers.CharField()
 
 
+class LostFactorSerializer(serializers.Serializer[LostFactor]):
+    """A factor of the printed question that the server cannot ask."""
+
+    code = serializers.CharField()
+    name = serializers.CharField()
+    printed = serializers.ListField(child=serializers.CharField(), help_text="Its printed levels.")
+    runs = serializers.ListField(child=serializers.CharField(), help_text="Those that would run.")
+    needed = serializers.CharField(help_text="What would ask it.")
+    message = serializers.CharField(source="sentence")
+
+
 class ReproductionSerializer(serializers.Serializer[Reproduction]):
     """`campaign` is a body of `POST /campaigns/`, which takes it as it is."""
 
     campaign = serializers.DictField(source="body")
     changes = DepartureSerializer(many=True)
+    keeps_question = serializers.BooleanField(
+        help_text="Whether what would run asks what was printed; if not, `lost_factors` say why."
+    )
+    lost_factors = LostFactorSerializer(many=True)
 
 
 class CampaignExtras(GenericViewSet[Campaign]):

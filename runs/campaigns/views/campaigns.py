@@ -14,7 +14,13 @@ from django_htmx.http import trigger_client_event
 from runs.access import addresses
 from runs.access.selectors import permissions, projects
 from runs.access.selectors.permission_table import Right
-from runs.archive.selectors.reproduction import Reproduction, reproduction
+from runs.archive.selectors.reproduction import (
+    Asked,
+    LostFactor,
+    Reproduction,
+    lost_factors,
+    reproduction,
+)
 from runs.archive.views import page as published_page
 from runs.campaigns.filters import CampaignFilters
 from runs.campaigns.selectors import campaigns as campaign_selectors
@@ -257,6 +263,8 @@ def _form_page(
         "reproduced": reproduced,
         **estimated,
     }
+    if reproduced is not None:
+        context["lost_factors"] = reproduced.lost_factors
     return render(request, "campaigns/form.html", context)
 
 
@@ -288,8 +296,30 @@ def _estimated(form: CampaignForm) -> dict[str, Any]:
         ),
         "matrix": matrix(design),
         "arrangements": arrangements_of(design),
+        "lost_factors": _lost_factors(draft),
         **fitted,
     }
+
+
+def _lost_factors(draft: Draft) -> tuple[LostFactor, ...]:
+    """What of the question that a design reproduces it does not ask. Two queries, or none."""
+    if not draft.reproduces:
+        return ()
+    published = (
+        Campaign.objects.filter(slug=draft.reproduces, published__isnull=False)
+        .select_related("published")
+        .first()
+    )
+    if published is None:
+        return ()
+    asked = Asked(
+        registry.get(draft.scenario),
+        draft.levels,
+        draft.installations,
+        draft.servers,
+        has_further=bool(draft.cluster_servers),
+    )
+    return lost_factors(published, asked)
 
 
 def _compared_rows(design: Design) -> int:

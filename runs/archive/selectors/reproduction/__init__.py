@@ -2,3 +2,4 @@
 
 from runs.archive.selectors.reproduction.changes import Change, of_campaign, stored
 from runs.archive.selectors.reproduction.design import Reproduction, reproduction, scenario_of
+from runs.archive.selectors.reproduction.question import Asked, LostFactor, lost_factors

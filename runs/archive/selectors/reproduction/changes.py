@@ -5,11 +5,11 @@ A campaign keeps what was found when it was queued, as codes and values; they ar
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, gettext_noop
 
 from runs.archive.selectors.reproduction import printed
 from runs.archive.selectors.reproduction.printed import BLOCK_SIZE, VERSION
@@ -39,6 +39,25 @@ TITLES = {
     MACHINES: gettext_lazy("Machines of the database"),
     GENERATOR: gettext_lazy("Load generator"),
 }
+# Factors of publications that no scenario has, and no column names.
+FACTORS = {
+    "os": gettext_lazy("Operating system"),
+    "row": gettext_lazy("Row of the table"),
+    "object": gettext_lazy("Table or query"),
+    "year": gettext_lazy("Year"),
+    "relation": gettext_lazy("Relation"),
+    "direction": gettext_lazy("Direction"),
+    "stack": gettext_lazy("Stack"),
+    "step": gettext_lazy("Step"),
+    "table": gettext_lazy("Table"),
+    "data": gettext_lazy("Data"),
+    "semaphore_operation": gettext_lazy("Operation of the semaphore"),
+    "vacuum_cost_delay": "vacuum_cost_delay",
+    "test": gettext_lazy("Test"),
+}
+NO_QUANTITIES = frozenset({"year", "row"})
+# By the printed parameter's name.
+PRINTED_TITLES = {"scale": gettext_noop("Scale factor")}
 GENERATORS = {
     "own": gettext_lazy("on a machine of its own"),
     "shared": gettext_lazy("on the database's machine"),
@@ -72,7 +91,7 @@ class Change:
         """In the reader's language."""
         if self.title:
             return _(self.title)
-        usual = TITLES.get(self.code) or USUAL.get(self.code)
+        usual = TITLES.get(self.code) or FACTORS.get(self.code) or USUAL.get(self.code)
         return str(usual) if usual else self.code.replace("_", " ").capitalize()
 
     @property
@@ -106,6 +125,8 @@ class Change:
             return str(GENERATORS[value])
         if self.code == CONFIGURATION:
             return _(str(value))
+        if self.code in NO_QUANTITIES:
+            return str(value)
         return f"{value:,} {self.unit}".strip() if isinstance(value, int | float) else str(value)
 
 
@@ -239,10 +260,23 @@ def _of_parameters(
     for parameter in ours.scenario.parameters:
         theirs = printed.parameter(published, ours.scenario, parameter, published_levels)
         here = ours.parameters.get(parameter.name, parameter.default)
-        if theirs != here:
-            yield _change(
-                ours, parameter.name, theirs, here, unit=parameter.unit, title=parameter.title
-            )
+        if theirs == here:
+            continue
+        if parameter.name in ours.scenario.printed:
+            # As it is printed: a scale factor of 10, and not 1,000 percent of it.
+            name, times = ours.scenario.printed[parameter.name]
+            printed_value = None if theirs is None else _plain(theirs / times)
+            change = _change(ours, parameter.name, printed_value, _plain(here / times))
+            yield replace(change, title=PRINTED_TITLES.get(name, parameter.title))
+            continue
+        yield _change(
+            ours, parameter.name, theirs, here, unit=parameter.unit, title=parameter.title
+        )
+
+
+def _plain(value: float) -> int | float:
+    """A whole number without decimals."""
+    return int(value) if value == int(value) else value
 
 
 def _of_method(

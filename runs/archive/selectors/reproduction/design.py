@@ -29,6 +29,7 @@ from runs.archive.selectors.reproduction.levels import (
     refusal,
 )
 from runs.archive.selectors.reproduction.printed import BLOCK_SIZE, VERSION
+from runs.archive.selectors.reproduction.question import Asked, LostFactor, lost_factors
 from runs.cells.selectors import versions
 from runs.models import Campaign, Configuration, Installation, Server
 from runs.postgresql_settings.catalogue import MAJORS
@@ -140,7 +141,11 @@ BUILT_IN = "fixed-point-small"
 
 @dataclass(frozen=True)
 class Reproduction:
-    """A published design for servers. `changes` lists what differs from the publication."""
+    """A published design for servers.
+
+    `changes` lists what differs from the publication, and `lost_factors` what of its question the
+    servers cannot ask.
+    """
 
     choice: Choice
     is_quick: bool
@@ -150,8 +155,14 @@ class Reproduction:
     repeats: int
     configuration: Configuration | None
     changes: Sequence[Change] = ()
+    lost_factors: Sequence[LostFactor] = ()
     generators: Sequence[Server] = ()
     cluster_servers: Sequence[Server] = ()
+
+    @property
+    def keeps_question(self) -> bool:
+        """Whether what would run asks what was printed."""
+        return not self.lost_factors
 
     @property
     def title(self) -> str:
@@ -283,7 +294,15 @@ def reproduction(
         return None
     place_of_scenario = scenario.places.get(campaign.slug, Place())
     quick = (place_of_scenario.quick or scenario.quick) if is_quick else None
-    choice = Choice(campaign, scenario, place_of_scenario, quick, servers, printed.levels(campaign))
+    choice = Choice(
+        campaign,
+        scenario,
+        place_of_scenario,
+        quick,
+        servers,
+        printed.levels(campaign),
+        has_further=bool(cluster_servers),
+    )
     chosen = installations(choice)
     constants = {
         scenario_parameter.name: parameter(choice, scenario_parameter)
@@ -305,7 +324,12 @@ def reproduction(
         generators=generators,
         cluster_servers=cluster_servers,
     )
-    return replace(reproduced, changes=changes(campaign, _conditions(reproduced)))
+    asked = Asked(scenario, varied, chosen, servers, has_further=bool(cluster_servers))
+    return replace(
+        reproduced,
+        changes=changes(campaign, _conditions(reproduced)),
+        lost_factors=lost_factors(campaign, asked, choice.printed),
+    )
 
 
 def _conditions(reproduced: Reproduction) -> Conditions:

@@ -42,7 +42,10 @@ SYNC_METHOD, NOT_ON_LINUX = "wal_sync_method", frozenset({"fsync_writethrough"})
 
 @dataclass
 class Choice:
-    """A publication, the scenario that repeats it, and the servers; `reasons` by code."""
+    """A publication, the scenario that repeats it, and the servers; `reasons` by code.
+
+    `has_further` says whether further clusters have a server of their own.
+    """
 
     campaign: Campaign
     scenario: Scenario
@@ -50,6 +53,7 @@ class Choice:
     quick: Quick | None
     servers: Sequence[Server]
     printed: Mapping[str, Sequence[Any]]
+    has_further: bool = False
     reasons: dict[str, str] = field(default_factory=dict)
     not_installed: list[str] = field(default_factory=list)
 
@@ -109,7 +113,9 @@ def levels(choice: Choice, factor: AnyFactor, installations: Sequence[Installati
     reason = _("what the scenario offers")
     if not chosen:
         quick = choice.quick.levels.get(factor.name) if choice.quick else None
-        chosen, reason = list(quick or factor.default), _("the scenario's default")
+        chosen, reason = list(factor.default), _("the scenario's default")
+        if quick and set(quick) != set(chosen):
+            chosen, reason = list(quick), _("the quick form")
     elif len(chosen) > 1:
         chosen, reason = _sized(choice, factor, chosen, reason)
     able, why = _runnable(choice.scenario, factor, chosen, installations)
@@ -125,6 +131,10 @@ def _quick(choice: Choice, factor: AnyFactor, levels: list[Level]) -> list[Level
     """As many as the quick form has, at least two: the first, the last, and some between."""
     offered = choice.quick.levels.get(factor.name) if choice.quick else None
     if not offered:
+        return levels
+    needs_further = factor.name in choice.scenario.elsewhere
+    if needs_further and choice.has_further:
+        # The factor that the place is about stays whole.
         return levels
     if choice.quick and factor.name in choice.quick.on_one_machine:
         return [level for level in levels if level in offered] or levels
