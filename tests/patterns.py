@@ -435,6 +435,9 @@ def hostile(found: Found, common: Iterable[str] = UNITS) -> Iterator[str | bytes
     texts = dict.fromkeys(long(unit) for unit in (*common, *own))
     texts |= dict.fromkeys(COUNTED if common else ())
     for before, body in list(dict.fromkeys(_pumped(tree)))[:12]:
+        # What it refers back to has no example.
+        if not body:
+            continue
         texts[before + long(body) + "\x00"] = None
     texts |= dict.fromkeys(before + long(unit) for before in list(prefixes)[:3] for unit in own[:8])
     for text in texts:

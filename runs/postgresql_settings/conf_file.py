@@ -1,17 +1,20 @@
-"""Reads postgresql.conf; `conf_text` writes it.
+"""Reads postgresql.conf, and what people paste in place of one; `conf_text` writes it.
 
-Source of the grammar: `guc-file.l` in PostgreSQL, and the manual, chapter Setting Parameters.
+A line's grammar is in `conf_lines`, other forms are in `forms`.
 pgbench's scripts are carried between versions by `runs.tools.pgbench.dialect`.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from runs import enclosed
-from runs.postgresql_settings import assignments, pasted
+from runs.postgresql_settings import conf_lines, forms
 from runs.postgresql_settings.catalogue import canonical, existence
-from runs.postgresql_settings.command_lines import Pasted
-from runs.postgresql_settings.conf_text import ConfFile, Entry, Fault
+from runs.postgresql_settings.conf_text import POSTGRESQL_CONF, ConfFile, Entry, Fault
+from runs.postgresql_settings.forms import assignments, sql_text
+from runs.postgresql_settings.forms.reading import Pasted, known_name
+from runs.wording import Marked
 from runs.wording import gettext_noop as _
 
 _WORD = re.compile(r"(?<![\w.-])[a-z]+(?:_[a-z]+)+(?!\w)")
@@ -23,11 +26,19 @@ _SHELL = re.compile(
     r"(?: (?:[\w/.-]{1,40}+ ){0,9}?(?:cat|e?grep|head|tail|less) [^=]{0,300}+)?"
     r"|(?:sudo )?(?:cat|tee) [^=<]{0,200}+<<-? ?['\"]?\w{1,20}+['\"]?[^=]{0,80}+|EO[FT]"
 )
+# What Helm and Jinja decide.
+_TEMPLATE = re.compile(r"\A\s*+\{[{%].{0,300}[%}]\}\s*+")
 _BRACES = re.compile(r"\A[ \t]*+\w{1,80}+ *+= *+\{[ \t\r]*+")
 _MAIL = re.compile(r"\A> ?")
 _BLOCK = re.compile(r"\A( *+)[\w.-]++: [|>][-+]?\s*+\Z")
 _HUNK = re.compile(r"\A@@ -\d++(?:,\d++)? \+\d++(?:,\d++)? @@")
 _SETTING = re.compile(r"\A\s*+[A-Za-z_][\w.]*+\s*+=")
+# Terraform's plan: what is added, what goes, and a value that becomes another.
+_PLANNED = re.compile(
+    r"\A\s*+[~+-]\s++(?:(?:resource|parameter|database_flags)\b[^:]*\{|\w++\s*+= )"
+)
+_PLAN_MARK = re.compile(r"\A(\s*+)([~+-]) (?=\s*+[\w\"])")
+_BECOMES = re.compile(r"""(=\s{0,40}+)(?:"[^"]{0,400}+"|[^\s=]{1,200}+)\s{1,40}+->\s{1,40}+""")
 _HTML = re.compile(r"<(?:pre|t[dr])\b", re.IGNORECASE)
 _CELL = re.compile(r"</t[dh]>\s*+<t[dh]\b[^<>]{0,300}>", re.IGNORECASE)
 _ROW = re.compile(r"</tr>", re.IGNORECASE)
@@ -51,6 +62,7 @@ def plain(text: str) -> str:
     lines = [
         "" if _SECTION.match(line) or _SHELL.fullmatch(line.strip()) else line for line in lines
     ]
+    lines = ["" if _TEMPLATE.fullmatch(line) else line for line in lines]
     lines = ["" if _FENCE.match(line) else line for line in _of_fence(lines)]
     if _HEADING.match(text):
         lines = ["", *(_DASHED.sub(_underscored, line) for line in lines[1:])]
@@ -60,7 +72,7 @@ def plain(text: str) -> str:
     written = [line for line in lines if line.strip()]
     if written and sum(bool(_MAIL.match(line)) for line in written) > 0.8 * len(written):
         lines = [_MAIL.sub("", line) for line in lines]
-    return "\n".join(_of_block(_of_difference(lines)))
+    return "\n".join(_of_plan(_of_difference(lines)))
 
 
 def _of_fence(lines: list[str]) -> list[str]:
@@ -87,13 +99,22 @@ def has_sections(text: str) -> bool:
 
 
 def _of_difference(lines: list[str]) -> list[str]:
-    """The newer lines of `diff -u`, what they replace empty."""
+    """The newer lines of `diff -u`, what they replace and what is no part of it empty."""
     if not any(map(_HUNK.match, lines)):
         return lines
-    newer_lines = [
-        "" if line.startswith(("-", "+++", "@@", "diff ", "index ")) else line for line in lines
-    ]
-    return [line[1:] if line[:1] in {"+", " "} else line for line in newer_lines]
+    return [line[1:] if line[:1] in {"+", " "} and line[:3] != "+++" else "" for line in lines]
+
+
+def _of_plan(lines: list[str]) -> list[str]:
+    """The lines of Terraform's plan as they will be."""
+    if not any(map(_PLANNED.match, lines)):
+        return lines
+    planned = []
+    for line in lines:
+        mark = _PLAN_MARK.match(line)
+        goes = mark is not None and (mark[2] == "-" or line.rstrip().endswith("-> null"))
+        planned.append("" if goes else _BECOMES.sub(r"\1", _PLAN_MARK.sub(r"\1  ", line)))
+    return planned
 
 
 def _of_block(lines: list[str]) -> list[str]:
@@ -113,140 +134,84 @@ def _of_block(lines: list[str]) -> list[str]:
 
 # No file of settings is longer; what is, is read as lines only.
 MOST_CHARACTERS = 1_000_000
-INCLUDES = frozenset({"include", "include_dir", "include_if_exists"})
 
-_BY_AN_EDITOR = _("The text begins with a byte order mark, left out: no server starts with it.")
-# What a browser or an old editor puts between words: letters for PostgreSQL, or no end of a line.
-_NO_BLANKS = re.compile("[\u00a0\u2002-\u200b\u202f\u3000\\r]")
-# By what they are not: Python takes 3 ms to compile a class of all letters. With digits, then with
-# a dollar, then with what stands in words without quotes.
-_LETTER = r"[^\x00-@\[-\^`{-\x7f]"
-_OR_DOLLAR = r"[^\x00-#%-/:-@\[-\^`{-\x7f]"
-_OF_WORD = r"[^\x00-#%-,;-@\[-\^`{-\x7f]"
-_TOKEN = re.compile(
-    rf"""
-      (?P<space>[ \t\r]+)
-    | (?P<comment>\#.*)
-    | (?P<string>(?<!\\)'(?:[^'\\]|\\.|'')*')
-    | (?P<number>[+-]?(?:\d*+\.\d*+(?:[eE][+-]?\d++)?|0x[0-9a-fA-F]++[a-zA-Z]*+|\d++[a-zA-Z]*+))
-    | (?P<word>{_LETTER}{_OF_WORD}*)
-    | (?P<equals>=)
-    """,
-    re.VERBOSE | re.ASCII,
+OF_A_PROGRAM = _("assignments of a program")
+LEFT_OUT = frozenset({"include_left_out"})
+# Statements that pgtune and others print around the settings.
+_NO_SETTING = re.compile(
+    r"\A\s*+(?:--.*+|(?:\S{1,60} ?[#>] )?select\s++pg_reload_conf\(\)\s*+;?"
+    r"|alter\s++system\s++reset\s++\S++)\s*+",
+    re.IGNORECASE,
 )
-_NAME = re.compile(rf"{_LETTER}{_OR_DOLLAR}*(?:\.{_LETTER}{_OR_DOLLAR}*)?")
-_ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
-_ESCAPED = re.compile(r"''|\\([0-7]{1,3}|.)")
+_BY_AN_EDITOR = _("The text begins with a byte order mark, left out: no server starts with it.")
 
 
 def read(text: str) -> ConfFile:
     """Everything that a postgresql.conf sets, with names as PostgreSQL spells them.
 
-    The forms of `pasted` are read as well.
+    Other forms are read as well: the strictest that takes all of the text.
     """
     mark = [Fault(1, "byte_order_mark", _BY_AN_EDITOR, {})] if text.startswith("\ufeff") else []
-    if len(text) <= MOST_CHARACTERS and (pasted_entries := pasted.entries(plain(text))) is not None:
-        entries_read = tuple(_listed(pasted_entries))
+    if len(text) > MOST_CHARACTERS:
+        return _of_lines(text, mark)
+    if (found := forms.read(plain(text))) is not None:
+        form, reading = found
+        entries = _listed(reading.settings)
         return ConfFile(
-            {entry.name: entry.value for entry in entries_read}, entries_read, (), tuple(mark)
+            {entry.name: entry.value for entry in entries},
+            tuple(entries),
+            tuple(reading.faults),
+            (*mark, *reading.left_out),
+            form.title,
         )
+    return _of_lines(text, mark)
+
+
+def _of_lines(text: str, mark: Sequence[Fault]) -> ConfFile:
+    """Lines of postgresql.conf, or of another language that assigns settings."""
     entries: list[Entry] = []
     faults: list[Fault] = []
-    for number, line in enumerate(_lines(text), 1):
-        line_content = _line(number, line)
-        if isinstance(line_content, Entry):
-            entries.append(line_content)
-        elif line_content is not None:
-            faults.append(line_content)
-    if faults and len(text) <= MOST_CHARACTERS:
-        wrong = [fault.line for fault in faults]
-        assigned = assignments.entries(_lines(text), wrong, has_sections=has_sections(text))
-        entries, faults = (_listed(assigned), []) if assigned else (entries, faults)
+    # YAML that a template is, and that no parser takes.
+    lines = _of_block(plain(text).split("\n"))
+    for number, line in enumerate(lines, 1):
+        of_line = _of_line(number, line)
+        entries += of_line.entries
+        faults += of_line.faults
+    form: Marked = POSTGRESQL_CONF
+    if any(fault.code == "syntax_error" for fault in faults) and len(text) <= MOST_CHARACTERS:
+        wrong = [fault.line for fault in faults if fault.code not in LEFT_OUT]
+        assigned = assignments.entries(lines, wrong, has_sections=has_sections(text))
+        if assigned:
+            entries, faults, form = _listed(assigned), [], OF_A_PROGRAM
     settings = {entry.name: entry.value for entry in entries}
-    left_out = [fault for fault in faults if fault.code == "include_left_out"]
-    faults = [fault for fault in faults if fault not in left_out]
-    return ConfFile(settings, tuple(entries), tuple(faults), (*mark, *left_out))
+    left_out = [fault for fault in faults if fault.code in LEFT_OUT]
+    faults = [fault for fault in faults if fault.code not in LEFT_OUT]
+    return ConfFile(settings, tuple(entries), tuple(faults), (*mark, *left_out), form)
 
 
-def _listed(pasted_entries: Sequence[Pasted]) -> list[Entry]:
-    return [Entry(line, canonical(name), value) for line, name, value in pasted_entries]
+@dataclass(frozen=True)
+class _Line:
+    """What a line sets, or why not."""
+
+    entries: Sequence[Entry] = ()
+    faults: Sequence[Fault] = ()
 
 
-def unquoted(token: str) -> str:
-    """The text in quotes: '' is a quote, and a backslash escapes as in C."""
-    return _ESCAPED.sub(_unescaped, token[1:-1])
+def _of_line(number: int, text: str) -> _Line:
+    """A line of postgresql.conf, or a statement or variable among such lines."""
+    entry = conf_lines.line(number, text)
+    if isinstance(entry, Entry):
+        if entry.name.startswith("POSTGRES") and (name := known_name(entry.name)):
+            entry = Entry(number, canonical(name), entry.value)  # a container's variable
+        return _Line([entry])
+    if entry is None or _NO_SETTING.fullmatch(text):
+        return _Line()
+    statement = sql_text.of_line(text)
+    if statement is not None and not statement.faults:
+        settings = [(number, name, value) for _one, name, value in statement.settings]
+        return _Line(_listed(settings))
+    return _Line(faults=[entry])
 
 
-def _unescaped(match: re.Match[str]) -> str:
-    escape = match[1]
-    if escape is None:
-        return "'"
-    if escape[0] in "01234567":
-        return chr(int(escape, 8) & 0xFF)
-    return _ESCAPES.get(escape, escape)
-
-
-def _lines(text: str) -> list[str]:
-    """Lines end as PostgreSQL's do."""
-    return plain(text).split("\n")
-
-
-def _line(number: int, line: str) -> Entry | Fault | None:
-    tokens = list(_tokens(line))
-    if not tokens:
-        return None
-    kind, name = tokens[0]
-    value_tokens = tokens[2:] if len(tokens) > 1 and tokens[1][0] == "equals" else tokens[1:]
-    if pasted.NO_SETTING.fullmatch(line):
-        return None
-    if kind != "word" or _NAME.fullmatch(name) is None:
-        return _syntax(number, line)
-    if name.lower() in INCLUDES:
-        return _not_followed(number, line, may_be_missing=name.lower() == "include_if_exists")
-    if (statement := pasted.of_statement(line)) is not None:
-        return Entry(number, canonical(statement[0]), statement[1])
-    if len(value_tokens) != 1 or value_tokens[0][0] not in {"string", "number", "word"}:
-        return _syntax(number, line)
-    value_kind, value = value_tokens[0]
-    if _NO_BLANKS.search(name) or (value_kind == "word" and _NO_BLANKS.search(value)):
-        return _syntax(number, line)
-    if name.startswith("POSTGRES") and (
-        canonical_name := assignments.known(name)
-    ):  # a container's variable
-        name = canonical_name
-    return Entry(number, canonical(name), unquoted(value) if value_kind == "string" else value)
-
-
-def _tokens(line: str) -> Iterator[tuple[str, str]]:
-    """(kind, text) of each word of a line; anything else comes as `other`."""
-    position = 0
-    while position < len(line):
-        match = _TOKEN.match(line, position)
-        if match is None:
-            yield "other", line[position:]
-            return
-        position = match.end()
-        if match.lastgroup is not None and match.lastgroup not in {"space", "comment"}:
-            yield match.lastgroup, match[0]
-
-
-def _syntax(number: int, line: str) -> Fault:
-    values = {"line": str(number), "text": line.strip()[:200]}
-    if _NO_BLANKS.search(line.rstrip("\r\t ")):
-        message = _("Line %(line)s has no-break spaces or old line ends: %(text)s. Replace them.")
-        return Fault(number, "no_blanks", message, values)
-    return Fault(
-        number,
-        "syntax_error",
-        _("Line %(line)s is no setting: %(text)s. Write name = value, other values in quotes."),
-        values,
-    )
-
-
-def _not_followed(number: int, line: str, *, may_be_missing: bool) -> Fault:
-    return Fault(
-        number,
-        "include_left_out" if may_be_missing else "include_not_followed",
-        _("Line %(line)s names another file, which is not read: %(text)s. Paste its text here."),
-        {"line": str(number), "text": line.strip()[:200]},
-    )
+def _listed(pasted: Sequence[Pasted]) -> list[Entry]:
+    return [Entry(line, canonical(name), value) for line, name, value in pasted]

@@ -6,12 +6,16 @@ from dataclasses import dataclass
 
 from runs.postgresql_settings import values
 from runs.postgresql_settings.catalogue import setting
+from runs.wording import Marked
 
 # Units stand behind whole numbers only, exponents nowhere that all versions read. A letter is
 # anything beyond ASCII too.
 _LETTER = r"[^\x00-@\[-\^`{-\x7f]"
 _OR_DIGIT = r"[^\x00-/:-@\[-\^`{-\x7f]"
 _BARE = re.compile(rf"[+-]?(?:\d+[a-zA-Z]*|\d+\.\d+)|{_LETTER}{_OR_DIGIT}*")
+
+# The form that most texts have.
+POSTGRESQL_CONF = Marked("postgresql.conf")
 
 
 @dataclass(frozen=True)
@@ -42,13 +46,15 @@ class ConfFile:
 
     `entries` are all lines in order, also those that later ones replace. `faults` are lines that
     are not settings; an include is such a line, since other files are not available. `left_out`
-    are those that do not matter: includes of files that may be missing, and a mark of the editor.
+    are those that do not matter: includes of files that may be missing, a mark of the editor, and
+    what is not in force. `form` is the title of the form in which they stand.
     """
 
     settings: Mapping[str, str]
     entries: tuple[Entry, ...]
     faults: tuple[Fault, ...]
     left_out: tuple[Fault, ...] = ()
+    form: Marked = POSTGRESQL_CONF
 
     def line(self, name: str) -> int | None:
         """The line that gave the setting its value."""

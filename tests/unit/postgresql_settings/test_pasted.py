@@ -9,7 +9,7 @@ from tests.patterns import min_of
 
 WANTED = {"shared_buffers": "2GB", "work_mem": "8MB", "random_page_cost": "1.1", "jit": "off"}
 FORMS = {
-    "postgresql.conf": "include_dir = 'conf.d'\nshared_buffers = 2GB # memory\nwork_mem = 4MB\n"
+    "postgresql.conf": "include = 'a.conf'\nshared_buffers = 2GB # memory\nwork_mem = 4MB\n"
     "work_mem = '8MB'\nrandom_page_cost 1.1\njit = off",
     "ALTER SYSTEM": "-- DB Version: 18\nALTER SYSTEM SET\n shared_buffers = '2GB';\n"
     "ALTER SYSTEM SET work_mem TO '8MB';\nalter system set random_page_cost = 1.1;\n"
@@ -100,7 +100,7 @@ FORMS = {
     "CSV of pg_settings": "name,setting,unit\nshared_buffers,262144,8kB\nwork_mem,8192,kB\n"
     "random_page_cost,1.1,\njit,off,\nblock_size,8192,\n",
     "whole CSV of pg_settings": 'name,setting,unit,category,source\nshared_buffers,262144,8kB,"A / B, C",configuration file\n'
-    "work_mem,8192,kB,X,session\nrandom_page_cost,1.1,,X,user\njit,off,,X,database\nfsync,on,,X,default\n",
+    "work_mem,8192,kB,X,command line\nrandom_page_cost,1.1,,X,environment variable\njit,off,,X,configuration file\nfsync,on,,X,default\nDateStyle,ISO,,X,session\nwork_mem,4096,kB,X,database\n",
     "psql's table": "      name       | setting | unit \n-----------------+---------+------\n"
     " shared_buffers  | 262144  | 8kB\n work_mem        | 8192    | kB\n random_page_cost | 1.1 | \n jit | off | \n(4 rows)\n",
     "SHOW ALL": "name | setting | description\n---+---+---\nshared_buffers | 2GB | Sets it.\nwork_mem | 8MB | x\n"

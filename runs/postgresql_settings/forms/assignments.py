@@ -8,16 +8,24 @@ import re
 from collections.abc import Sequence
 
 from runs.postgresql_settings.catalogue import existence
-from runs.postgresql_settings.command_lines import Pasted
+from runs.postgresql_settings.forms.reading import Pasted
+from runs.postgresql_settings.forms.reading import known_name as known
 
-_VALUE = r"""'[^'\n]{0,500}+'|"[^"\n]{0,500}+"|[^\s"',;{}\[\]()/\\]{1,200}+"""
+_STRING = r"""'[^'\n]{0,500}+'|"[^"\n]{0,500}+\""""
+# A list of strings, as Nix and Ruby have them.
+_LIST = rf"\[\s*+(?:(?:{_STRING})[\s,]*+){{1,40}}+\]"
+_VALUE = rf"""{_STRING}|{_LIST}|[^\s"',;{{}}\[\]()/\\]{{1,200}}+"""
 _ASSIGNED = re.compile(
     r"""(?<!\w)(?P<name>[A-Za-z_]\w{2,80}+)["']?\]?\s{0,40}+"""
     rf"(?:=>|[:=]|(?i:to\s))\s{{0,40}}+(?:value\s{{0,9}}=>\s{{0,9}})?(?=(?P<value>{_VALUE}))"
 )
 _NAME = re.compile(r"[A-Za-z_]\w{2,80}+")
 _COMMENT = re.compile(r"(?:\A|\s)(?:#|--|//) .*+")
-_PREFIX = re.compile(r"\A(?:postgres(?:ql)?|pg)_", re.IGNORECASE)
+# What may follow a value: the end, marks of the language, and the next assignment.
+_AFTER = re.compile(
+    r"""[\s"')\]};,]{0,40}+(?:>|\||&|\\|#|[{(\[]?\s{0,9}+["']?[A-Za-z_][\w.-]{0,80}+["']?\]?"""
+    r"""\s{0,9}+(?:=>|[:=])|\Z)"""
+)
 # How a line of another language ends that begins as one of postgresql.conf.
 _ENDS = re.compile(r"\s{0,40}+[;,]\s{0,40}+(?:#.*+)?")
 
@@ -35,21 +43,15 @@ def entries(
         bare = _COMMENT.sub("", line)
         words = (name_match[0] for name_match in _NAME.finditer(bare) if "_" in name_match[0])
         names |= {name for word in words if (name := known(word))}
-        pasted += [
-            (number, name, _unquoted(assignment["value"]))
-            for assignment in _ASSIGNED.finditer(bare)
-            if (name := known(assignment["name"]))
-        ]
+        for assignment in _ASSIGNED.finditer(bare):
+            name = known(assignment["name"])
+            if not name:
+                continue
+            if _AFTER.match(bare, assignment.end("value")) is None:
+                return None
+            pasted.append((number, name, _unquoted(assignment["value"])))
     is_whole = len(pasted) > 1 and names <= {name for _number, name, _value in pasted}
     return pasted if is_whole and _is_other_language(lines, faulty, has_sections) else None
-
-
-def known(name: str) -> str:
-    """The setting's name, also behind the product's; empty for other words."""
-    for candidate in (name, _PREFIX.sub("", name)):
-        if existence(candidate.lower()):
-            return candidate.lower()
-    return ""
 
 
 def _is_other_language(lines: Sequence[str], faulty: Sequence[int], has_sections: bool) -> bool:
@@ -72,4 +74,6 @@ def _begins_with_setting(line: str) -> bool:
 
 
 def _unquoted(value: str) -> str:
+    if value[0] == "[":
+        return ",".join(string[1:-1] for string in re.findall(_STRING, value))
     return value[1:-1] if value[0] in "\"'" and value[0] == value[-1] and len(value) > 1 else value

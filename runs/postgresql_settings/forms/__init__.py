@@ -1,0 +1,36 @@
+"""Settings in other forms than postgresql.conf: each is a module, and a row of `FORMS`."""
+
+from runs.postgresql_settings.forms import (
+    environment,
+    json_documents,
+    named_values,
+    pairs,
+    shell_words,
+    sql_text,
+    tables,
+    yaml_documents,
+)
+from runs.postgresql_settings.forms.reading import Form, FormReading
+from runs.wording import gettext_noop as _
+
+# In the order in which a text is tried: what has the strictest grammar comes first.
+FORMS = (
+    Form("json", _("JSON"), json_documents.read),
+    Form("table", _("a table"), tables.read),
+    Form("environment", _("variables of an environment"), environment.read),
+    Form("show", _("answers of SHOW"), pairs.read_shows),
+    Form("yaml", _("YAML"), yaml_documents.read),
+    Form("pairs", _("names and values in lines of their own"), pairs.read),
+    Form("session", _("a session of psql"), sql_text.read_session),
+    Form("sql", _("statements of SQL"), sql_text.read_script),
+    Form("named", _("names and values of a program"), named_values.read),
+    Form("command", _("commands of a shell"), shell_words.read),
+)
+
+
+def read(text: str) -> tuple[Form, FormReading] | None:
+    """The form of a text and what it sets; None for a text that is in none of them."""
+    for form in FORMS:
+        if (reading := form.read(text)) is not None:
+            return form, reading
+    return None

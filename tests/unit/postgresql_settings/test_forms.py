@@ -1,0 +1,303 @@
+"""Each form, written by its own writer with awkward values, gives them back whole."""
+# ruff: noqa: E501, ISC004 - samples are wide.
+
+import csv
+import io
+import json
+import shlex
+
+import pytest
+import yaml
+
+from runs.postgresql_settings import conf_file
+from runs.postgresql_settings.conf_text import quoted
+from runs.postgresql_settings.forms import FORMS
+
+AWKWARD = {
+    "a prefix of lines": "%m [%p] %u@%d ",
+    "a list": "shop, public",
+    "a list without blanks": "pg_stat_statements,auto_explain",
+    "bars": "%m|%u|%d",
+    "quotes": 'it\'s "here"',
+    "equals and colons": "a=b: c",
+    "a comment": "x # y",
+    "a semicolon": "a; b",
+    "a command": 'test ! -f /arc/%f && cp "%p" /arc/%f',
+    "backslashes": "C:\\data\\%f",
+    "brackets": "[a] {b} (c)",
+    "Japanese": "日本 語、値",
+    "an option": "-c b=c",
+    "a dollar": "$PGDATA/x",
+    "nothing": "",
+    "a line break": "a\nb",
+    "a number of words": "64 MB extra",
+}
+NAMES = ("log_line_prefix", "archive_command", "search_path")
+BESIDE = {"work_mem": "8MB", "jit": "off"}
+
+
+def as_docker(settings):
+    options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
+    return "docker run -d " + shlex.join(["postgres:18", *options])
+
+
+def as_docker_quoting_values(settings):
+    options = [f"-c {name}={shlex.quote(value)}" for name, value in settings.items()]
+    return "docker run -d postgres:18 " + " ".join(options)
+
+
+def as_lines_of_docker(settings):
+    options = [f"  -c {shlex.quote(f'{name}={value}')}" for name, value in settings.items()]
+    return "docker run -d postgres:18 \\\n" + " \\\n".join(options) + "\n"
+
+
+def as_dockerfile(settings):
+    options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
+    words = json.dumps(["postgres", *options], ensure_ascii=False)
+    return f"FROM postgres:18\nCMD {words}\n"
+
+
+def as_pgoptions(settings):
+    options = " ".join(f"-c {shlex.quote(f'{name}={value}')}" for name, value in settings.items())
+    return f"export PGOPTIONS={shlex.quote(options)}\npsql shop\n"
+
+
+def as_pg_ctl(settings):
+    options = " ".join(f"-c {shlex.quote(f'{name}={value}')}" for name, value in settings.items())
+    return f"pg_ctl -D data -o {shlex.quote(options)} start"
+
+
+def as_composition(settings):
+    words = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
+    service = {"image": "postgres:18", "command": ["postgres", *words]}
+    return yaml.safe_dump({"services": {"db": service}}, allow_unicode=True)
+
+
+def as_composition_in_one(settings):
+    words = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
+    service = {"image": "postgres:18", "command": "postgres " + shlex.join(words)}
+    return yaml.safe_dump({"services": {"db": service}}, allow_unicode=True)
+
+
+def as_flow_list(settings):
+    words = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
+    return yaml.safe_dump({"command": ["postgres", *words]}, default_flow_style=True)
+
+
+def as_cluster(settings):
+    cluster = {"instances": 3, "postgresql": {"parameters": settings}}
+    return yaml.safe_dump({"kind": "Cluster", "spec": cluster}, allow_unicode=True)
+
+
+def as_block_scalars(settings):
+    lines = ["postgresql:", "  parameters:"]
+    for name, value in settings.items():
+        lines += [f"    {name}: |-", *(f"      {line}" for line in value.split("\n"))]
+    return "\n".join(lines) + "\n"
+
+
+def as_anchors(settings):
+    common = yaml.safe_dump({"common": settings}, allow_unicode=True)
+    return common.replace("common:", "common: &a", 1) + "postgresql:\n  parameters:\n    <<: *a\n"
+
+
+def as_config_map(settings):
+    content = "".join(f"{name} = {quoted(value)}\n" for name, value in settings.items())
+    data = {"pg_hba.conf": "local all all trust\n", "postgresql.conf": content}
+    return yaml.safe_dump({"kind": "ConfigMap", "data": data}, allow_unicode=True)
+
+
+def as_script(settings):
+    lines = [f"ALTER SYSTEM SET {name} = {sql(value)};" for name, value in settings.items()]
+    return "\n".join(["BEGIN;", "COMMIT;", *lines, "SELECT pg_reload_conf();", ""])
+
+
+def as_session(settings):
+    lines = [
+        f"postgres=# ALTER SYSTEM SET {name} TO {sql(value)};\nALTER SYSTEM"
+        for name, value in settings.items()
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def as_psql_command(settings):
+    statements = [f"ALTER SYSTEM SET {name} = {sql(value)}" for name, value in settings.items()]
+    return "\n".join(f"psql -U postgres -c {shlex.quote(text)}" for text in statements)
+
+
+def as_set_config(settings):
+    return "".join(
+        f"SELECT set_config('{name}', {sql(value)}, false);\n" for name, value in settings.items()
+    )
+
+
+def as_json(settings):
+    return json.dumps(settings)
+
+
+def as_objects(settings):
+    rows = [{"ParameterName": name, "ParameterValue": value} for name, value in settings.items()]
+    return json.dumps({"Parameters": rows}, indent=1)
+
+
+def as_csv(settings):
+    file = io.StringIO()
+    rows = csv.writer(file, lineterminator="\n")
+    rows.writerow(["name", "setting", "source"])
+    rows.writerows([name, value, "configuration file"] for name, value in settings.items())
+    return file.getvalue()
+
+
+def as_psql_table(settings):
+    """As psql aligns it: with its rule line."""
+    rows = [("name", "setting", "source")]
+    rows += [(name, value, "configuration file") for name, value in settings.items()]
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    lines = [
+        " " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        for row in rows
+    ]
+    rule = "-" + "-+-".join("-" * width for width in widths) + "-"
+    return "\n".join([lines[0], rule, *lines[1:], f"({len(settings)} rows)", ""])
+
+
+def as_variables(settings):
+    return "".join(f"POSTGRESQL_{name.upper()}={value}\n" for name, value in settings.items())
+
+
+def as_exports(settings):
+    return "".join(
+        f"export POSTGRESQL_{name.upper()}={shlex.quote(value)}\n"
+        for name, value in settings.items()
+    )
+
+
+def as_echo(settings):
+    return "".join(
+        f"echo {shlex.quote(f'{name} = {quoted(value)}')} >> $PGDATA/postgresql.conf\n"
+        for name, value in settings.items()
+    )
+
+
+def as_conf(settings):
+    return "".join(f"{name} = {quoted(value)}\n" for name, value in settings.items())
+
+
+def sql(value):
+    return "'" + value.replace("'", "''") + "'"
+
+
+# What a form cannot hold, as its writer would not write it like this.
+BREAK, EMPTY, END = "a line break", "nothing", "a prefix of lines"
+WRITERS = {
+    "conf": (as_conf, set()),
+    "docker": (as_docker, set()),
+    "docker, values in quotes": (as_docker_quoting_values, set()),
+    "docker, in lines": (as_lines_of_docker, set()),
+    "Dockerfile": (as_dockerfile, set()),
+    "PGOPTIONS": (as_pgoptions, set()),
+    "pg_ctl": (as_pg_ctl, set()),
+    "composition": (as_composition, set()),
+    "composition, in one": (as_composition_in_one, set()),
+    "flow list": (as_flow_list, set()),
+    "cluster": (as_cluster, set()),
+    "block scalars": (as_block_scalars, {EMPTY, END}),
+    "anchors": (as_anchors, set()),
+    "ConfigMap": (as_config_map, set()),
+    "script": (as_script, set()),
+    "session": (as_session, {BREAK}),
+    "psql -c": (as_psql_command, set()),
+    "set_config": (as_set_config, set()),
+    "JSON": (as_json, set()),
+    "objects": (as_objects, set()),
+    "CSV": (as_csv, set()),
+    "psql's table": (as_psql_table, {BREAK, END}),
+    "variables": (as_variables, {BREAK, END, "quotes"}),
+    "exports": (as_exports, {BREAK}),
+    "echo": (as_echo, set()),
+}
+
+
+@pytest.mark.parametrize("writer", WRITERS)
+def test_what_a_form_writes_is_read_whole(writer):
+    write, cannot_hold = WRITERS[writer]
+    wrong = {}
+    for title, value in AWKWARD.items():
+        if title in cannot_hold:
+            continue
+        for name in NAMES:
+            settings = {**BESIDE, name: value}
+            conf = conf_file.read(write(settings))
+            if dict(conf.settings) != settings or conf.faults:
+                wrong[title, name] = dict(conf.settings), conf.faults
+    assert wrong == {}
+
+
+def test_every_form_has_a_writer_that_is_read_as_it():
+    settings = {**BESIDE, "log_line_prefix": "%m [%p]"}
+    read_as = {str(conf_file.read(write(settings)).form) for write, _cannot in WRITERS.values()}
+    titles = {str(form.title) for form in FORMS if form.name not in {"pairs", "show", "named"}}
+    assert titles <= read_as
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "spec:\n  postgresql:\n    parameters:\n      jit: 'off'\n"
+            "    shared_preload_libraries: [pg_cron, pgaudit]\n",
+            {"jit": "off", "shared_preload_libraries": "pg_cron,pgaudit"},
+        ),
+        (
+            "parameters:\n  shared_preload_libraries: >-\n    pg_cron,\n    pgaudit\n  jit: off\n",
+            {"shared_preload_libraries": "pg_cron, pgaudit", "jit": "off"},
+        ),
+        (
+            '{"spec": {"postgresql.conf": {"jit": "off"}},'
+            ' "status": {"defaultParameters": {"jit": "on", "fsync": "on"}}}',
+            {"jit": "off"},
+        ),
+        (
+            "name,setting,source\njit,off,configuration file\nwork_mem,64,session\n"
+            "application_name,psql,client\n",
+            {"jit": "off"},
+        ),
+        ("name,setting,applied\njit,off,t\nwork_mem,4MB,f\n", {"jit": "off"}),
+        ('{"jit": "off", "server_version": "16.4", "block_size": "8192"}', {"jit": "off"}),
+        ("primary:\n  sharedBuffers: 3GB\n  workMem: 8MB\n", {"shared_buffers": "3GB", "work_mem": "8MB"}),
+        ("avn service update a -c pg.jit=off -c pg.work_mem=24", {"jit": "off", "work_mem": "24MB"}),
+        (
+            'services.postgresql.settings = {\n  shared_preload_libraries = [ "a" "b" ];\n  jit = "off";\n};\n',
+            {"shared_preload_libraries": "a,b", "jit": "off"},
+        ),
+        (
+            "Update-AzPostgreSqlFlexibleServerConfiguration -Name work_mem -Value 24576\n"
+            "Update-AzPostgreSqlFlexibleServerConfiguration -Name jit -Value off\n",
+            {"work_mem": "24576", "jit": "off"},
+        ),
+    ],
+)  # fmt: skip
+def test_only_what_is_in_force_is_read(text, expected):
+    conf = conf_file.read(text)
+    assert (dict(conf.settings), conf.faults) == (expected, ())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "name|setting|source\nlog_line_prefix|%m|%u|%d |configuration file\njit|off|configuration file\n",
+        "ALTER SYSTEM SET work_mem = 64 MB 'x';\n",
+        "config = {\n  search_path => shop, public\n  jit => 'off'\n}\n",
+        "gcloud sql instances patch i --database-flags=jit=off,nothing",
+    ],
+)
+def test_a_rest_is_a_fault(text):
+    assert conf_file.read(text).faults
+
+
+def test_an_alias_bomb_is_answered():
+    text = "a: &a [x, x, x, x, x, x, x, x, x]\n"
+    for before, name in zip("abcdefgh", "bcdefghi", strict=True):
+        text += f"{name}: &{name} [{', '.join([f'*{before}'] * 9)}]\n"
+    conf = conf_file.read(text + "parameters:\n  jit: off\n")
+    assert conf.faults or dict(conf.settings) == {"jit": "off"}
