@@ -125,9 +125,31 @@ class FittedSerializer(serializers.Serializer[Any]):
     settings = serializers.DictField(child=serializers.CharField())
 
 
-class CheckedSerializer(serializers.Serializer[Any]):
-    """What the check found. `startable` says that no version refuses the settings."""
+class StartSerializer(serializers.Serializer[Any]):
+    """Whether a server of the version starts with the settings as they are written."""
 
+    version = serializers.CharField(source="major")
+    starts = computed(serializers.BooleanField, lambda start: not start.as_written)
+    refused = computed(
+        serializers.ListField,
+        lambda start: list(dict.fromkeys(finding.name for finding in start.as_written)),
+        child=serializers.CharField(),
+    )
+
+
+class CheckedSerializer(serializers.Serializer[Any]):
+    """What the check found.
+
+    `startable` says that no version refuses what a run gets; `as_written` asks the other question,
+    whether a server starts with the settings untouched.
+    """
+
+    sentences = computed(
+        serializers.ListField,
+        lambda checked: [sentence.text for sentence in checked.sentences],
+        child=serializers.CharField(),
+    )
+    as_written = StartSerializer(source="starts", many=True)
     startable = computed(serializers.BooleanField, lambda checked: not checked.errors)
     findings = RemarkSerializer(source="remarks", many=True)
     translated = FittedSerializer(source="fitted", many=True)

@@ -90,7 +90,7 @@ def _minimal_wal(effective: Effective) -> Iterator[Finding]:
         if used():
             yield About(name, effective.major).error(
                 "needs_wal",
-                _("PostgreSQL %(major)s does not start with wal_level = minimal and %(name)s."),
+                _("No server of PostgreSQL %(major)s starts with wal_level = minimal and %(name)s."),
                 _("Set %(name)s = %(off)s, or a higher wal_level."),
                 off="0" if name == "max_wal_senders" else "off",
             )
@@ -174,7 +174,6 @@ def memory_findings(effective: Effective, memory_bytes: int) -> Iterator[Finding
             _("A quarter of the memory is usual; the reports use a tenth where memory is ample."),
             **_sizes(shared, memory_bytes),
         )
-        return
     yield from _sums(effective, shared, memory_bytes)
     cache = effective.bytes("effective_cache_size") or 0
     if "effective_cache_size" in effective and cache > memory_bytes:

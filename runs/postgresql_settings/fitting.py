@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from runs.postgresql_settings import comparability_warnings, translation, unlisted
-from runs.postgresql_settings.catalogue import MAJORS, UNRELEASED, position
+from runs.postgresql_settings.catalogue import MAJORS, UNRELEASED, position, setting
 from runs.postgresql_settings.combinations import WAL_SEGMENT_BYTES
 from runs.postgresql_settings.effective import Effective
 from runs.postgresql_settings.findings import Finding, merged
@@ -120,7 +120,16 @@ def across(fitted: Sequence[Fitted]) -> tuple[Finding, ...]:
     """What prevents comparing runs of these versions: differing defaults that nobody has set."""
     if len(fitted) < 2:
         return ()
-    everywhere = functools.reduce(set.intersection, (set(fitted.settings) for fitted in fitted))
+    names = {name for fitted_version in fitted for name in fitted_version.settings}
+    # A version that does not have a setting is not what it was left out of.
+    everywhere = {
+        name
+        for name in names
+        if all(
+            name in fitted_version.settings or setting(name, fitted_version.major) is None
+            for fitted_version in fitted
+        )
+    }
     majors = sorted({fitted.major for fitted in fitted}, key=position)
     return tuple(comparability_warnings.across(dict.fromkeys(everywhere, ""), majors))
 

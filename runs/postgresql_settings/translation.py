@@ -8,7 +8,7 @@ import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from runs.postgresql_settings import units, unlisted, values, version_notes
+from runs.postgresql_settings import carried_defaults, units, unlisted, values, version_notes
 from runs.postgresql_settings.catalogue import (
     MAJORS,
     Setting,
@@ -21,6 +21,7 @@ from runs.postgresql_settings.catalogue import (
 )
 from runs.postgresql_settings.combinations import WAL_SEGMENT_BYTES
 from runs.postgresql_settings.comparability_warnings import felt_newcomers
+from runs.postgresql_settings.effective import Effective
 from runs.postgresql_settings.translation_rules import RULES, Context, Rule
 from runs.postgresql_settings.values import BadValue
 from runs.wording import gettext_noop as _
@@ -84,7 +85,29 @@ def translate(
     journey = _Journey(settings, source_major)
     for source, target in _steps(source_major, target_major):
         journey.step(Context(source, target, wal_segment_bytes))
-    return journey.arrived(target_major)
+    return _with_defaults(settings, source_major, target_major, journey.arrived(target_major))
+
+
+def _with_defaults(
+    written: Mapping[str, str], source: str, target: str, translated: Translation
+) -> Translation:
+    """With the old defaults that given settings depend on."""
+    there = {**translated.settings, **translated.recovery_conf}
+    carried = list(carried_defaults.carried(written, source, there, target))
+    if not carried:
+        return translated
+    given = Effective(written, source).given
+    changes = [
+        Change(rule.because, given[rule.because], rule.name, value, rule.reason)
+        for rule, value in carried
+    ]
+    names = {rule.name for rule, _value in carried}
+    return replace(
+        translated,
+        settings={**translated.settings, **{rule.name: value for rule, value in carried}},
+        changes=(*translated.changes, *changes),
+        notes=tuple(note for note in translated.notes if note.name not in names),
+    )
 
 
 class _Journey:

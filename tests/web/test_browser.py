@@ -540,7 +540,7 @@ def test_a_name_is_completed_checked_and_stored(page, live_server, known):
     expect(page.locator("#check")).to_contain_text("Line 1")
     page.keyboard.press("Control+A")
     page.keyboard.type("shared_buffers = 1GB")
-    expect(page.locator("#check")).to_contain_text("These versions start with these settings.")
+    expect(page.locator("#check")).to_contain_text("a server starts with this file as it is.")
     page.get_by_label("Name", exact=True).fill("By hand")
     page.get_by_role("button", name="Save").click()
     expect(page).to_have_url(re.compile("/configurations/by-hand/$"))

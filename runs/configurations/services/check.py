@@ -4,19 +4,22 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from runs.configurations.services import fitted_configurations
 from runs.configurations.services.contents import Content
 from runs.configurations.services.fitted_configurations import words
 from runs.models import Server
-from runs.postgresql_settings import fitting
+from runs.postgresql_settings import fitting, validation
 from runs.postgresql_settings.catalogue import MAJORS, UNRELEASED, canonical
 from runs.postgresql_settings.conf_text import ConfFile, Entry
-from runs.postgresql_settings.findings import Finding
+from runs.postgresql_settings.findings import Finding, merged
 from runs.postgresql_settings.fitting import Fitted
 
 MOST_CHARACTERS = 64 * 1024
 MOST_SETTINGS = 500
+# A remark on a setting that a run leaves out or writes otherwise, and a server does not take.
+AS_WRITTEN = "not_as_written"
 OFFERED_MAJORS = tuple(major for major in MAJORS if major not in UNRELEASED)
 
 
@@ -45,12 +48,54 @@ class Remark:
 
 
 @dataclass(frozen=True)
+class Start:
+    """Whether a version starts: with the settings as they are written, and with those of a run.
+
+    `as_written` are the errors of the first, `of_run` those of what BenchLab makes of them.
+    """
+
+    major: str
+    as_written: tuple[Finding, ...]
+    of_run: tuple[Finding, ...]
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """One sentence of the answer; `tone` is `success`, `warning` or `error`."""
+
+    tone: str
+    text: str
+
+
+@dataclass(frozen=True)
 class Checked:
-    """The result: remarks in the order of the lines, and what each version gets."""
+    """The result: remarks (errors first, then by line), and what each version gets.
+
+    `form` is that in which the text was read, `entries` are the settings that it gives.
+    """
 
     content: Content
     remarks: tuple[Remark, ...]
     fitted: tuple[Fitted, ...]
+    starts: tuple[Start, ...] = ()
+    form: str = ""
+    entries: tuple[Entry, ...] = ()
+
+    @property
+    def sentences(self) -> tuple[Sentence, ...]:
+        """The answer to both questions: the file there, and a run here."""
+        return tuple(_sentences(self))
+
+    @property
+    def read_as(self) -> str:
+        """What the text was taken for, and how many settings it gives."""
+        words = {"form": self.form, "number": len(self.entries)}
+        message = ngettext(
+            "Read as %(form)s: %(number)d setting.",
+            "Read as %(form)s: %(number)d settings.",
+            len(self.entries),
+        )
+        return message % words if self.form else ""
 
     @property
     def errors(self) -> tuple[Remark, ...]:
@@ -75,7 +120,12 @@ def check_file(
         for remark in checked.remarks
     ]
     remarks = [*_of_file(file), *at_lines]
-    return Checked(content, tuple(sorted(remarks, key=_place)), checked.fitted)
+    return replace(
+        checked,
+        remarks=tuple(sorted(remarks, key=_place)),
+        form=_(file.form),
+        entries=tuple(file.entries),
+    )
 
 
 def check(content: Content, majors: Sequence[str], *, memory_bytes: int | None = None) -> Checked:
@@ -83,13 +133,18 @@ def check(content: Content, majors: Sequence[str], *, memory_bytes: int | None =
     fitted = tuple(
         fitted_configurations.fitted(content, major, memory_bytes=memory_bytes) for major in majors
     )
+    starts = tuple(
+        Start(version.major, _as_written(content, version, memory_bytes), version.errors)
+        for version in fitted
+    )
     remarks = [
         *map(_of_finding, fitting.merged_findings(fitted)),
+        *_of_starts(starts),
         *map(_of_finding, fitting.across(fitted)),
         *_of_translation(fitted),
         *_of_options(content),
     ]
-    return Checked(content, tuple(remarks), fitted)
+    return Checked(content, tuple(remarks), fitted, starts)
 
 
 def memory_of(server: Server | None) -> int | None:
@@ -97,9 +152,69 @@ def memory_of(server: Server | None) -> int | None:
     return server.hardware.memory_bytes if server and server.hardware else None
 
 
-def _place(remark: Remark) -> tuple[bool, int, int]:
+def _place(remark: Remark) -> tuple[bool, bool, int, int]:
+    is_error = remark.severity == "error" or remark.code == AS_WRITTEN
     order = {"error": 0, "warning": 1}.get(remark.severity, 2)
-    return remark.line is None, remark.line or 0, order
+    return not is_error, remark.line is None, remark.line or 0, order
+
+
+def _as_written(content: Content, version: Fitted, memory_bytes: int | None) -> tuple[Finding, ...]:
+    """With which settings, untouched, the version does not start."""
+    settings = dict(content.settings)
+    found = validation.check(settings, [version.major], memory_bytes=memory_bytes, for_run=False)
+    return validation.errors(found)
+
+
+def _of_starts(starts: Sequence[Start]) -> Iterator[Remark]:
+    """Each setting with which a version does not start, where a run leaves or writes it otherwise.
+
+    An error of both is told as one.
+    """
+    told = {(finding.code, finding.name) for start in starts for finding in start.of_run}
+    findings = merged(finding for start in starts for finding in start.as_written)
+    for finding in findings:
+        if (finding.code, finding.name) not in told:
+            message, remedy = words(finding)
+            yield Remark("warning", AS_WRITTEN, finding.name, finding.majors, message, remedy)
+
+
+def _sentences(checked: Checked) -> Iterator[Sentence]:
+    if any(remark.severity == "error" and not remark.name for remark in checked.remarks):
+        yield Sentence("error", _("The text was not read whole: see the lines below."))
+    as_written = [start.major for start in checked.starts if not start.as_written]
+    if as_written:
+        message = _("%(versions)s: a server starts with this file as it is.")
+        yield Sentence("success", message % {"versions": _versions(as_written)})
+    for majors, names in _refusing(checked.starts).items():
+        message = ngettext(
+            "%(versions)s: no server starts with this file, for %(number)d setting: %(names)s.",
+            "%(versions)s: no server starts with this file, for %(number)d settings: %(names)s.",
+            len(names),
+        )
+        values = {"versions": _versions(majors), "number": len(names), "names": ", ".join(names)}
+        yield Sentence("error", message % values)
+    of_run = [start.major for start in checked.starts if start.as_written and not start.of_run]
+    if of_run:
+        message = _("%(versions)s: translated for a run here, it starts.")
+        yield Sentence("success", message % {"versions": _versions(of_run)})
+    refused = [start.major for start in checked.starts if start.of_run]
+    if refused:
+        message = _("%(versions)s: a run here does not start either.")
+        yield Sentence("error", message % {"versions": _versions(refused)})
+
+
+def _refusing(starts: Sequence[Start]) -> dict[tuple[str, ...], list[str]]:
+    """The settings that stop servers, by the versions that they stop together."""
+    majors_of: dict[tuple[str, ...], list[str]] = {}
+    for start in starts:
+        names = tuple(dict.fromkeys(finding.name for finding in start.as_written))
+        if names:
+            majors_of.setdefault(names, []).append(start.major)
+    return {tuple(majors): list(names) for names, majors in majors_of.items()}
+
+
+def _versions(majors: Sequence[str]) -> str:
+    return f"PostgreSQL {', '.join(majors)}"
 
 
 def _of_file(file: ConfFile) -> Iterator[Remark]:

@@ -68,7 +68,7 @@ def configuration_detail(request: HttpRequest, slug: str) -> HttpResponse:
 
 @addresses.page("configuration-file")
 def configuration_file(request: HttpRequest, slug: str) -> HttpResponse:
-    """postgresql.conf for a version, as a download."""
+    """postgresql.conf for a version, as a download: one's own, or with `of=run` that of a run."""
     configuration = get_object_or_404(selectors.listed(to=request.user), slug=slug)
     wanted_version = request.GET.get("version", "")
     major = (
@@ -76,8 +76,11 @@ def configuration_file(request: HttpRequest, slug: str) -> HttpResponse:
         if wanted_version in OFFERED_MAJORS
         else configuration_page.own_major(configuration)
     )
-    text = configuration_page.file(configuration, major)
-    return pages.file(text.encode(), f"{slug}-{major}.conf", "text/plain; charset=utf-8")
+    is_of_run = request.GET.get("of") == "run"
+    write = configuration_page.file_of_run if is_of_run else configuration_page.file
+    name = f"{slug}-{major}{'-benchlab-run' if is_of_run else ''}.conf"
+    text = write(configuration, major)
+    return pages.file(text.encode(), name, "text/plain; charset=utf-8")
 
 
 @addresses.form("configuration-new", Right.CONFIGURE)

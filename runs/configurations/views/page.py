@@ -16,6 +16,7 @@ from runs.postgresql_settings.catalogue import setting
 from runs.postgresql_settings.completion import versions
 from runs.postgresql_settings.findings import Finding
 from runs.postgresql_settings.fitting import Fitted, home
+from runs.postgresql_settings.translation import translate
 
 
 def own_major(configuration: Configuration) -> str:
@@ -75,15 +76,39 @@ def of_installations(fits: Sequence[InstallationFit], remarks: Sequence[Finding]
 
 
 def file(configuration: Configuration, major: str) -> str:
-    """postgresql.conf for that version, with the changes listed at its top."""
+    """One's own postgresql.conf for that version, with the changes listed at its top.
+
+    It is translated, and nothing else: what BenchLab sets or leaves out for a run is only named.
+    """
+    own = translate(configuration.settings, own_major(configuration), major)
     fitted = fitted_configurations.fitted(content(configuration), major)
+    of_benchlab = sorted(
+        name for name, value in own.settings.items() if fitted.settings.get(name) != value
+    )
+    notes = []
+    if of_benchlab:
+        names = ", ".join(of_benchlab)
+        notes = [_("A run of BenchLab leaves out or sets itself: %(names)s.") % {"names": names}]
+    written = [vars(change) for change in (*own.changes, *own.impossible)]
+    head = [*_head(configuration, recorded_changes(written)), *notes]
+    return conf_text.write(own.settings, major, header=head)
+
+
+def file_of_run(configuration: Configuration, major: str) -> str:
+    """What a run of BenchLab has with that version: no file for another server."""
+    fitted = fitted_configurations.fitted(content(configuration), major)
+    head = _head(configuration, changes(fitted))
+    head.insert(1, _("For a run of BenchLab, which archives nothing: not for another server."))
+    return conf_text.write(fitted.settings, major, header=head)
+
+
+def _head(configuration: Configuration, changes_found: Sequence[Mapping[str, str]]) -> list[str]:
+    options = " ".join(configuration.initdb_options)
     lines = [
         f"{change['before']} -> {change['after'] or '-'}: {change['reason']}"
-        for change in changes(fitted)
+        for change in changes_found
     ]
-    options = " ".join(configuration.initdb_options)
-    head = [configuration.name, *([f"initdb {options}"] if options else []), *lines]
-    return conf_text.write(fitted.settings, major, header=head)
+    return [configuration.name, *([f"initdb {options}"] if options else []), *lines]
 
 
 def past(revisions: Sequence[ConfigurationRevision]) -> list[dict[str, Any]]:

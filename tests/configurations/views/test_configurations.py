@@ -227,9 +227,44 @@ def test_the_check_tells_each_line_what_is_wrong_with_it(member):
 def test_the_check_translates_for_the_versions_that_are_ticked(member):
     assert check(member, "checkpoint_segments = 16", majors=["9.3"]) == set()
     found = check(member, "checkpoint_segments = 16", majors=["9.3", "18"])
-    assert found == {(1, "info", "translated")}
+    assert found == {(1, "info", "translated"), (1, "warning", "not_as_written")}
     newest = check(member, "checkpoint_segments = 16", majors=["18"], written_for="18")
     assert newest == {(1, "error", "removed")}
+
+
+def test_the_check_answers_for_the_file_and_for_a_run(member):
+    text = "work_mem = 8MB\nstats_temp_directory = 'x'\njit = off\n"
+    data = {"text": text, "majors": ["12", "17"], "written_for": "12"}
+    panel = member.post("/configurations/check/", data).content.decode()
+    assert "PostgreSQL 17: translated for a run here, it starts." in panel
+    assert "These versions start" not in panel
+    assert "stats_temp_directory was removed after PostgreSQL 14." in panel
+    assert "Read as postgresql.conf: 3 settings." in panel
+    assert "PostgreSQL 12: a server starts with this file as it is." in panel
+
+
+def test_the_check_shows_what_it_has_read(member):
+    text = "services:\n  db:\n    command: [postgres, -c, 'log_line_prefix=%m [%p] ']\n"
+    data = {"text": text, "majors": ["18"]}
+    panel = member.post("/configurations/check/", data).content.decode()
+    assert "Read as YAML: 1 setting." in panel
+    assert "log_line_prefix = %m [%p] " in panel
+
+
+def test_the_download_is_ones_own_file(member):
+    configuration = factories.configuration(
+        "own",
+        settings={"archive_mode": "on", "archive_command": "pgbackrest x", "work_mem": "8MB"},
+    )
+    address = f"/configurations/{configuration.slug}/postgresql.conf"
+    own = member.get(address, {"version": "18"}).content.decode()
+    assert "archive_command = 'pgbackrest x'" in own
+    assert "A run of BenchLab leaves out or sets itself: archive_command." in own
+    of_run = member.get(address, {"version": "18", "of": "run"}).content.decode()
+    assert "pgbackrest" not in "".join(
+        line for line in of_run.splitlines() if not line.startswith("#")
+    )
+    assert "For a run of BenchLab" in of_run
 
 
 def test_the_check_sums_up_the_memory_of_a_server(member):

@@ -10,6 +10,7 @@ import yaml
 
 from runs.configurations.services.contents import FIXED_POINT
 from runs.postgresql_settings import conf_text, fitting, translation_rules, values, version_notes
+from runs.postgresql_settings.carried_defaults import CARRIED
 from runs.postgresql_settings.catalogue import MAJORS, before, catalogue, names, setting
 from runs.postgresql_settings.fitting import Fitted, fit, home
 from runs.postgresql_settings.translation import translate
@@ -479,3 +480,30 @@ def test_every_real_server_starts_with_what_is_built_in(server: Server):
         fitted = fit({**settings, "shared_buffers": "16MB"}, server.major)
         started, log = server.starts(fitted.settings)
         assert started, log
+
+
+@pytest.mark.parametrize("rule", CARRIED, ids=lambda rule: f"{rule.since}-{rule.name}")
+def test_a_default_that_a_setting_depends_on_is_carried(rule):
+    given = {
+        "wal_level": "minimal",
+        "max_worker_processes": "40",
+        "recovery_target_time": "2020-01-01 00:00:00+00",
+        "autovacuum_vacuum_cost_limit": "300",
+        "max_replication_slots": "40",
+        "autovacuum_max_workers": "20",
+    }
+    source = MAJORS[MAJORS.index(rule.since) - 1]
+    written = {rule.because: given[rule.because]}
+    translated = translate(written, source, rule.since)
+    assert rule.name in translated.settings
+    assert (rule.because, rule.name) in {(c.name_from, c.name_to) for c in translated.changes}
+    own = {**written, rule.name: setting(rule.name, rule.since).boot}
+    assert translate(written, rule.since, MAJORS[-1]).settings.keys() == written.keys()
+    if setting(rule.name, source) is not None:
+        assert translate(own, source, rule.since).settings[rule.name] == own[rule.name]
+
+
+def test_what_was_written_for_minimal_wal_starts_as_before():
+    translated = translate({"wal_level": "minimal"}, "9.6", "18").settings
+    assert translated == {"wal_level": "minimal", "max_wal_senders": "0"}
+    assert not errors(check(translated, ["18"], for_run=False))
