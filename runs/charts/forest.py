@@ -13,6 +13,7 @@ STYLES: Mapping[str, tuple[int, str]] = {
     "slower": (6, "triangle-left"),
     "different": (5, "diamond"),
     "same": (1, "square"),
+    "no_sign": (7, "square-open"),
     "undecided": (7, "circle"),
     "too_few_runs": (7, "circle-open"),
 }

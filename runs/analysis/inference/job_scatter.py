@@ -1,95 +1,107 @@
 """Runs of different jobs compared: what a job does to all of its runs is part of the error.
 
-A point is what one job measured of one commit under one condition. Points of an unchanged stretch
-of a history differ by their runs and by their jobs; how much is learnt from the points before the
-head, and enters the comparison of the head with one point (its parent) or with several (the last
-points of a branch).
+A point is what one job measured of one commit under one condition; a commit that was measured by
+two jobs has two. How jobs scatter is drawn from a prior and from what the points show
+(`job_prior`), never across the change that is judged. A head is compared with the jobs of one
+commit, or with the last points of the present level.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
-import statistics
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-import scipy as sp
-
 from runs.analysis import change_points
-from runs.analysis.inference import critical
-from runs.analysis.inference.blocks import Fit
-from runs.analysis.inference.variances import DISAGREES, Moderated, moderate
-from runs.analysis.inference.verdicts import Inference, Rule, of_table
+from runs.analysis.inference import job_prior
+from runs.analysis.inference.job_prior import JobPoint, RowScatter, Stretch, middle_of
+from runs.analysis.inference.verdicts import (
+    SIGNIFICANCE,
+    Direction,
+    Inference,
+    Reason,
+    Rule,
+    of_table,
+)
 
-# With fewer points the spread of jobs is not known well enough to be useful.
-LEAST_POINTS = 5
 # So many points before the head say how jobs scatter, and so many of them are its baseline.
 POINTS, BASELINE = 30, 10
+# Until so many jobs of the base are known, an answer says that it learns.
+ENOUGH_JOBS = 5
+# Beyond this one-sided level of the table a loss is suspicious, though it is not proven.
+SUSPICIOUS = 0.08
+# Real noise has heavier tails than the model far out: with many jobs each row of a table counts as
+# one and so much more, with one job as one, as the prior is wide by itself.
+HEAVY_TAILS = 0.6
+# Where the head's two jobs disagree, the nearer one has to differ by itself at this level.
+OF_NEARER = 0.32
+# A level may begin where a difference of neighbours is so many times a usual one.
+STANDS_OUT = 2.5
+# Figures that change at one place in ten at most, and are equal elsewhere, have no scatter.
+MOST_STEPS = 0.1
 
 
 @dataclass(frozen=True)
-class Point:
-    """The runs of a commit under a condition: how many, mean and variance of their logs.
+class JobRow:
+    """A condition: the jobs of the head, those before it (the oldest first), and the base's.
 
-    `rounding` is what the last decimal of their values adds to the variance of the mean.
+    `begins` are where stretches of the history without a change begin. Without `base` the head is
+    compared with the last points of the present level.
     """
 
-    n: int
-    mean: float
-    variance: float = 0.0
-    rounding: float = 0.0
+    head: Stretch
+    history: Stretch = ()
+    begins: Sequence[int] = (0,)
+    base: Stretch = ()
 
+    @property
+    def stretches(self) -> list[Stretch]:
+        """Jobs of unchanged code next to each other."""
+        keys = {point.key for point in self.history}
+        of_base = [] if all(point.key in keys for point in self.base) else [self.base]
+        ends = [*self.begins[1:], len(self.history)]
+        return [
+            *(self.history[begin:end] for begin, end in zip(self.begins, ends, strict=True)),
+            *of_base,
+            self.head,
+        ]
 
-History = Mapping[int, Point]
-"""The points of a condition by commit, the oldest first."""
+    @property
+    def compared_with(self) -> Stretch:
+        """The jobs that the head is compared with."""
+        return self.base or self.history[self.begins[-1] :][-BASELINE:]
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether its figures have no scatter: all runs of a job print the same, and jobs too."""
+        points = [*self.history, *self.base, *self.head]
+        if any(point.variance or point.rounding for point in points):
+            return False
+        if max((point.n for point in points), default=0) < 2 or min(p.n for p in self.head) < 2:
+            return False
+        if len({point.mean for point in self.head}) > 1 or len({p.mean for p in self.base}) > 1:
+            return False
+        means = [point.mean for point in self.history]
+        steps = sum(before != after for before, after in itertools.pairwise(means))
+        return steps <= max(1, MOST_STEPS * len(means))
 
 
 @dataclass(frozen=True)
-class JobScatter:
-    """How points of one condition scatter: their `variance`, with `freedom` degrees.
+class JobAnswer:
+    """What is said of a row, and the points that it was compared with.
 
-    `within` is the variance of runs of a job, with its own degrees; `usual` the mean of 1 / n.
+    `began` is the first point of the present level where that began a short while ago, and `change`
+    the log of its ratio to the level before.
     """
 
-    variance: float
-    freedom: float
-    within: float
-    within_freedom: float
-    usual: float
-
-    def of(self, point: Point) -> float:
-        """The variance of a point with its number of runs."""
-        point_variance = self.variance + self.within * (1 / point.n - self.usual)
-        return max(point_variance, self.within / point.n, self.variance / 4)
-
-    def excess(self, point: Point) -> float:
-        """What a point's variance has in addition, where its runs scatter more than others do."""
-        if point.n < 2 or not self.within_freedom or point.variance <= self.within:
-            return 0.0
-        unlike = self.within <= 0 or (
-            sp.special.fdtrc(point.n - 1, self.within_freedom, point.variance / self.within)
-            < DISAGREES
-        )
-        return (point.variance - self.within) / point.n if unlike else 0.0
+    inference: Inference
+    base: Stretch
+    began: Hashable = None
+    change: float = 0.0
 
 
-@dataclass(frozen=True)
-class Jobs:
-    """How the points of all conditions scatter, and how alike a job moves them (0 to 1)."""
-
-    conditions: Mapping[str, JobScatter]
-    alike: float
-    freedom: float
-
-    def level(self, rows: int, significance: float) -> float:
-        """The two-sided level of each row at which as many rows together have `significance`."""
-        if rows < 2:
-            return significance
-        return critical.level([[math.sqrt(self.alike)] * rows], self.freedom, significance)
-
-
-def begins_of(points: Sequence[Point], ignored: Collection[int] = ()) -> list[int]:
+def begins_of(points: Sequence[JobPoint], ignored: Collection[int] = ()) -> list[int]:
     """Where stretches without a change begin; `ignored` are places of which people say no."""
     changes = change_points.find([[math.exp(point.mean)] * point.n for point in points])
     near = change_points.SAME_PLACE
@@ -104,135 +116,220 @@ def begins_of(points: Sequence[Point], ignored: Collection[int] = ()) -> list[in
     ]
 
 
-def learn(histories: Mapping[str, History], begins: Mapping[str, Sequence[int]]) -> Jobs | None:
-    """How jobs scatter, from the points of each condition and the begins of its stretches.
+def row_level(rows: int, jobs: int = 1, significance: float = SIGNIFICANCE) -> float:
+    """The two-sided level of a row at which as many rows together have `significance`.
 
-    None where no condition has LEAST_POINTS points, less one for each change of its level.
+    `jobs` are those of the base.
     """
-    residuals = {
-        key: _residuals(history, begins[key]) for key, history in histories.items() if history
-    }
-    if not residuals:
-        return None
-    freedom = np.array([len(histories[key]) - len(begins[key]) for key in residuals], dtype=float)
-    if freedom.max() < LEAST_POINTS - 1:
-        return None
-    squares = np.array(
-        [
-            sum(deviation**2 for deviation in deviations.values())
-            for deviations in residuals.values()
-        ]
-    )
-    variances = np.divide(squares, freedom, out=np.zeros(len(freedom)), where=freedom > 0)
-    moderated = moderate(Fit(np.ones(len(freedom)), squares, variances, freedom), None)
-    correlation = _alike(residuals, dict(zip(residuals, variances.tolist(), strict=True)))
-    # Conditions that a job moves together say no more than one of them.
-    common = float(freedom.sum() / (1 + (len(freedom) - 1) * correlation**2))
-    conditions = {
-        key: _scatter(histories[key], moderated, position, float(freedom[position]), common)
-        for position, key in enumerate(residuals)
-    }
-    return Jobs(conditions, correlation, common)
-
-
-def _residuals(history: History, begins: Sequence[int]) -> dict[int, float]:
-    """Each point less the mean of its stretch."""
-    names, means = list(history), [point.mean for point in history.values()]
-    residual_of: dict[int, float] = {}
-    for begin, end in zip(begins, [*begins[1:], len(means)], strict=True):
-        middle = statistics.fmean(means[begin:end])
-        residual_of |= {names[number]: means[number] - middle for number in range(begin, end)}
-    return residual_of
-
-
-def _alike(residuals: Mapping[str, Mapping[int, float]], variances: Mapping[str, float]) -> float:
-    """The correlation of conditions over commits: the mean of products over that of squares."""
-    commits: dict[int, list[float]] = {}
-    for key, residuals_of_condition in residuals.items():
-        if variances[key] > 0:
-            for commit, residual in residuals_of_condition.items():
-                commits.setdefault(commit, []).append(residual / math.sqrt(variances[key]))
-    products = squares = 0.0
-    for deviations in commits.values():
-        if len(deviations) > 1:
-            of_commit = sum(deviation**2 for deviation in deviations)
-            products += (sum(deviations) ** 2 - of_commit) / (len(deviations) - 1)
-            squares += of_commit
-    return min(max(products / squares, 0.0), 1.0) if squares else 0.0
-
-
-def _scatter(
-    history: History, moderated: Moderated, position: int, own_freedom: float, common: float
-) -> JobScatter:
-    points = list(history.values())
-    within_freedom = sum(point.n - 1 for point in points)
-    within = sum((point.n - 1) * point.variance for point in points)
-    return JobScatter(
-        variance=float(moderated.variances[position]),
-        freedom=max(
-            min(float(moderated.prior[position]) + own_freedom, max(own_freedom, common)), 1.0
-        ),
-        within=within / within_freedom if within_freedom else 0.0,
-        within_freedom=float(within_freedom),
-        usual=statistics.fmean(1 / point.n for point in points),
-    )
+    weight = 1.0 if rows < 2 else (1 + HEAVY_TAILS * (1 - 1 / jobs)) * rows
+    return -math.expm1(math.log1p(-significance) / weight)
 
 
 def judge_jobs(
-    base: Sequence[Point], head: Point, scatter: JobScatter | None, rule: Rule
-) -> Inference:
-    """Head compared with points of other jobs.
+    rows: Mapping[str, JobRow], *, direction: Direction, effect: float, share: int = 1
+) -> dict[str, JobAnswer]:
+    """Judge the rows of a table together: each says how jobs scatter in the others.
 
-    Undecided for `jobs_unknown` where nothing is known of how jobs scatter.
+    `share` is how many metrics have this one's error rate together. Rows without a job to compare
+    with have no answer.
     """
-    middle = statistics.fmean(point.mean for point in base)
-    difference = head.mean - middle
-    unknown = Inference(
-        "undecided",
-        math.exp(difference),
-        base_value=math.exp(middle),
-        head_value=math.exp(head.mean),
-        reasons=("jobs_unknown",),
-    )
-    if scatter is None:
-        return unknown
-    error, freedom = _error(base, head, scatter)
-    width = -float(sp.special.stdtrit(freedom, rule.level / 2)) * error
+    rows = {key: row for key, row in rows.items() if row.head and row.compared_with}
+    jobs = max((len(row.compared_with) for row in rows.values()), default=1)
+    level = row_level(len(rows), jobs, SIGNIFICANCE / share)
+    rule = Rule(direction, effect, level)
+    cut = {key: _cut(row) if row.is_exact else row for key, row in rows.items()}
+    scattering = [key for key, row in cut.items() if not row.is_exact]
+    _cut_levels(cut, scattering, level)
+    scatters = _scatters([cut[key] for key in scattering])
+    answers = {
+        key: _answer(cut[key], scatter, rule)
+        for key, scatter in zip(scattering, scatters, strict=True)
+    }
+    if _are_all_down([cut[key] for key in scattering], rule):
+        answers = {key: _suspected(answer) for key, answer in answers.items()}
+    return {key: answers[key] if key in answers else _exact(cut[key], rule) for key in cut}
+
+
+def _scatters(rows: Sequence[JobRow]) -> list[RowScatter]:
+    sides: list[float] = []
+    if all(len(row.head) == 1 and len(row.compared_with) == 1 for row in rows):
+        sides = [row.head[0].mean - row.compared_with[0].mean for row in rows]
+    return job_prior.scatters([row.stretches for row in rows], sides)
+
+
+def _answer(row: JobRow, scatter: RowScatter, rule: Rule) -> JobAnswer:
+    base, head = row.compared_with, row.head
+    difference = middle_of(head) - middle_of(base)
+    variances = scatter.variances(base, head)
+    width = scatter.half_width(rule.level, variances)
     low, high = difference - width, difference + width
-    if error:
-        distance = abs(difference) / error
-    elif difference:
-        distance = math.inf
-    else:
-        distance = 0.0
-    p_value = 2 * float(sp.special.stdtr(freedom, -distance))
-    verdict = rule.word(low, high)
-    return replace(
-        unknown,
-        verdict=verdict,
-        low=math.exp(low),
-        high=math.exp(high),
-        p_value=p_value,
-        adjusted_p_value=of_table(p_value, rule.tables),
-        log_error=error,
-        freedom=freedom,
-        # Further runs of the same jobs would hardly help.
-        reasons=("two_jobs",) if verdict == "undecided" else (),
-        error_table="jobs",
+    p_value = chance = min(1.0, 2 * scatter.tail(-abs(difference), variances))
+    if len(head) == 2:
+        nearer = min((job.mean - middle_of(base) for job in head), key=abs)
+        of_nearer = scatter.variances(base, head[:1])
+        reach = scatter.half_width(OF_NEARER, of_nearer)
+        low, high = min(low, nearer - reach), max(high, nearer + reach)
+        if low <= 0 <= high:
+            p_value = max(p_value, min(1.0, 2 * scatter.tail(-abs(nearer), of_nearer)))
+    word = rule.word(low, high)
+    reasons: tuple[Reason, ...] = ()
+    if word == "undecided":
+        is_bad = rule.direction == "neutral" or (difference < 0) == (rule.direction == "higher")
+        soft = -math.expm1(math.log1p(-SUSPICIOUS) * rule.level / SIGNIFICANCE)
+        matters = abs(difference) > math.log1p(rule.effect)
+        is_suspicious = is_bad and matters and chance / 2 < soft
+        word = "undecided" if is_suspicious else "no_sign"
+        reasons = ("suspicious",) if is_suspicious else ()
+    began, change = _began(row)
+    return JobAnswer(
+        Inference(
+            word,
+            math.exp(difference),
+            low=math.exp(low),
+            high=math.exp(high),
+            base_value=math.exp(middle_of(base)),
+            head_value=math.exp(middle_of(head)),
+            p_value=p_value,
+            adjusted_p_value=of_table(p_value, rule.tables),
+            log_error=width / job_prior.quantile(rule.level),
+            freedom=job_prior.FREEDOM,
+            reasons=reasons,
+            error_table="few_jobs" if len(base) < ENOUGH_JOBS else "jobs",
+            base_jobs=len(base),
+            head_jobs=len(head),
+        ),
+        base,
+        began,
+        change,
     )
 
 
-def _error(base: Sequence[Point], head: Point, scatter: JobScatter) -> tuple[float, float]:
-    """(standard error of head less base, degrees of freedom)."""
-    usual = scatter.of(head) + sum(map(scatter.of, base)) / len(base) ** 2
-    variance_parts = [(usual, scatter.freedom), (scatter.excess(head), max(head.n - 1.0, 1.0))]
-    variance_parts += [
-        (scatter.excess(point) / len(base) ** 2, max(point.n - 1.0, 1.0)) for point in base
+def _exact(row: JobRow, rule: Rule) -> JobAnswer:
+    """Figures without scatter: any change is one."""
+    base, head = row.compared_with, row.head
+    difference = middle_of(head) - middle_of(base)
+    began, change = _began(row)
+    ratio = math.exp(difference)
+    return JobAnswer(
+        Inference(
+            rule.word(difference, difference),
+            ratio,
+            low=ratio,
+            high=ratio,
+            base_value=math.exp(middle_of(base)),
+            head_value=math.exp(middle_of(head)),
+            p_value=0.0 if difference else 1.0,
+            adjusted_p_value=0.0 if difference else 1.0,
+            log_error=0.0,
+            freedom=job_prior.FREEDOM,
+            error_table="few_jobs" if len(base) < ENOUGH_JOBS else "jobs",
+            base_jobs=len(base),
+            head_jobs=len(head),
+        ),
+        base,
+        began,
+        change,
+    )
+
+
+def _are_all_down(rows: Sequence[JobRow], rule: Rule) -> bool:
+    """Whether all rows lost alike between one job of each side: the machine, or the commit."""
+    if len(rows) < 2 or rule.direction == "neutral":
+        return False
+    if any(len(row.head) > 1 or len(row.compared_with) > 1 for row in rows):
+        return False
+    worse = 1 if rule.direction == "higher" else -1
+    differences = sorted(worse * (row.head[0].mean - row.compared_with[0].mean) for row in rows)
+    if differences[-1] >= 0:
+        return False
+    middle = differences[len(differences) // 2]
+    (alone,) = job_prior.scatters([[]])
+    one = JobPoint(1, 0.0)
+    return alone.tail(middle, alone.variances([one], [one])) < SUSPICIOUS
+
+
+def _suspected(answer: JobAnswer) -> JobAnswer:
+    inference = answer.inference
+    if inference.verdict not in ("undecided", "no_sign"):
+        return answer
+    return replace(
+        answer, inference=replace(inference, verdict="undecided", reasons=("all_alike",))
+    )
+
+
+def _began(row: JobRow) -> tuple[Hashable, float]:
+    """The first point of a level that began among the last BASELINE points."""
+    begin = row.begins[-1]
+    if row.base or not begin or len(row.history) - begin > BASELINE:
+        return None, 0.0
+    before = row.history[row.begins[-2] : begin][-BASELINE:]
+    return row.history[begin].key, middle_of(row.history[begin:]) - middle_of(before)
+
+
+def _cut(row: JobRow) -> JobRow:
+    """Exact figures: a level begins wherever they change."""
+    means = [point.mean for point in row.history]
+    changes = [
+        number + 1
+        for number, (before, after) in enumerate(itertools.pairwise(means))
+        if before != after
     ]
-    # What all points are rounded to may be off by the same.
-    is_same = len({point.mean for point in base}) == 1
-    of_base = sum(point.rounding for point in base) / len(base) ** (1 if is_same else 2)
-    variance_parts.append((head.rounding + of_base, scatter.freedom))
-    variance = sum(variance for variance, _freedom in variance_parts)
-    inverse = sum(variance**2 / freedom for variance, freedom in variance_parts)
-    return math.sqrt(variance), variance**2 / inverse if inverse else scatter.freedom
+    return replace(row, begins=[0, *changes])
+
+
+def _cut_levels(rows: dict[str, JobRow], keys: Sequence[str], level: float) -> None:
+    """Cut each history where a level begins that the next job confirms."""
+    for key in keys:
+        if rows[key].base:
+            continue
+        while (place := _new_level(rows, keys, key, level)) is not None:
+            row = rows[key]
+            rows[key] = replace(row, begins=sorted([*row.begins, place]))
+
+
+def _new_level(
+    rows: Mapping[str, JobRow], keys: Sequence[str], key: str, level: float
+) -> int | None:
+    """The first place after the last begin where two jobs in turn are off the level before."""
+    row = rows[key]
+    history, start = row.history, row.begins[-1]
+    means = [point.mean for point in history]
+    steps = [
+        abs(after - before)
+        for begin, end in zip(row.begins, [*row.begins[1:], len(means)], strict=True)
+        for before, after in itertools.pairwise(means[begin:end])
+    ]
+    usual = sorted(steps)[len(steps) // 2] if len(steps) > 2 else 0.0
+    for place in range(start + 1, len(history)):
+        before = history[start:place][-BASELINE:]
+        following = history[place + 1 : place + 2] or row.head
+        off = [
+            middle_of(jobs) - middle_of(before) for jobs in (history[place : place + 1], following)
+        ]
+        least = min(map(abs, off))
+        if off[0] * off[1] <= 0 or least <= max(math.log1p(0.01), STANDS_OUT * usual / 2):
+            continue
+        split = [_split(rows[name], history[place].key) for name in keys]
+        scatter = job_prior.scatters(split)[list(keys).index(key)]
+        both = [*history[place : place + 1], *following[:1]]
+        if _is_far(scatter, before, both, level) and all(
+            _is_far(scatter, before, [job], SIGNIFICANCE) for job in both
+        ):
+            return place
+    return None
+
+
+def _split(row: JobRow, key: Hashable) -> list[Stretch]:
+    """The stretches of a row if a level began at this job and lasted to the head."""
+    places = [number for number, point in enumerate(row.history) if point.key == key]
+    if not places or row.base:
+        return row.stretches
+    begins = sorted({*row.begins, places[0]})
+    ends = [*begins[1:], len(row.history)]
+    stretches = [row.history[begin:end] for begin, end in zip(begins, ends, strict=True)]
+    return [*stretches[:-1], [*stretches[-1], *row.head]]
+
+
+def _is_far(scatter: RowScatter, before: Stretch, jobs: Stretch, level: float) -> bool:
+    difference = middle_of(jobs) - middle_of(before)
+    return 2 * scatter.tail(-abs(difference), scatter.variances(before, jobs)) < level

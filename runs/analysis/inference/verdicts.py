@@ -8,13 +8,21 @@ from typing import Literal, get_args
 from runs.analysis.comparability_judgement import Difference, Differing, Unknown
 from runs.analysis.judged_runs import NOT_JUDGED, Judged
 
-RULES = 4
+RULES = 5
 """The version of the rules, stored with every answer. Version 1 was Welch and Holm, 2 knew nothing
-of jobs, and 3 nothing of rounding and of sides that scatter unlike."""
+of jobs, 3 nothing of rounding and of sides that scatter unlike, and 4 nothing of how jobs scatter
+before there were five commits."""
 
 Direction = Literal["higher", "lower", "neutral"]
 Verdict = Literal[
-    "faster", "slower", "different", "same", "undecided", "too_few_runs", "not_comparable"
+    "faster",
+    "slower",
+    "different",
+    "same",
+    "no_sign",
+    "undecided",
+    "too_few_runs",
+    "not_comparable",
 ]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 PROVEN: tuple[Verdict, ...] = ("faster", "slower", "different")
@@ -25,11 +33,11 @@ Without = Literal[
     "single_run",
     "repeats_unknown",
     "spread_unknown",
-    "jobs_unknown",
-    "two_jobs",
+    "suspicious",
+    "all_alike",
 ]
 Reason = Literal[Difference, Without]
-ErrorTable = Literal["rounds", "jobs", "turns", "unlike"]
+ErrorTable = Literal["rounds", "jobs", "few_jobs", "turns", "unlike"]
 
 SIGNIFICANCE = 0.05
 MINIMUM_EFFECT = 0.03
@@ -51,8 +59,9 @@ class Inference:
     the interval excludes 1. `more_rounds` is about how many further runs per side would decide an
     undecided row. `reasons` say why there is no verdict; `despite` lists what differs, or is not
     known, although the sides were compared; `differing` are the facts behind both. `judged` is
-    what the certificates say of the runs on both sides. `error_table` is which simulation was made
-    of such an answer.
+    what the certificates say of the runs on both sides. `error_table` is which error rates such an
+    answer has. `base_jobs` and `head_jobs` are the jobs compared, where jobs of their own measured
+    both sides.
     """
 
     verdict: Verdict
@@ -72,6 +81,8 @@ class Inference:
     judged: Judged = NOT_JUDGED
     rules: int = RULES
     error_table: ErrorTable = "rounds"
+    base_jobs: int | None = None
+    head_jobs: int | None = None
 
     @property
     def is_proven(self) -> bool:
@@ -131,6 +142,7 @@ PRECEDENCE: tuple[Verdict, ...] = (
     "too_few_runs",
     "not_comparable",
     "undecided",
+    "no_sign",
     "faster",
     "different",
     "same",

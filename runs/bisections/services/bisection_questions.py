@@ -92,7 +92,7 @@ def question(wish: Wish, *, reader: Reader) -> Question:
     """
     verdict = _verdict(wish, reader)
     permissions.require(reader, Right.QUEUE, verdict.head.campaign.project)
-    if verdict.exit_code not in (1, 2):
+    if verdict.exit_code not in (1, 2) and verdict.overall != "no_sign":
         message = _("The verdict is “%(verdict)s”: there is nothing to settle.")
         message %= {"verdict": verdict.overall}
         raise ServiceError("nothing_to_decide", message)

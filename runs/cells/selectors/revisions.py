@@ -1,6 +1,8 @@
 """Revisions of a campaign's history, in the order in which they were made."""
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from django.db.models import Exists, Max, Min, OuterRef, Q, QuerySet, Subquery
@@ -110,25 +112,38 @@ def on_ref(ref: str, arrived: int | None = None) -> Q:
 
 
 def baseline(campaign: Campaign, head: Revision, ref: str) -> Revision | None:
-    """What a commit is compared with on a branch: never itself.
+    """What a commit is compared with on a branch, the nearest of line_before(): never itself."""
+    return next(iter(last(campaign, head, ref, 1)), None)
 
-    The nearest measured ancestor on the branch, from the commits' own `parents`; if none is known,
-    the branch's newest revision that is not newer than the head. At most three queries.
+
+@dataclass(frozen=True)
+class Line:
+    """Measured commits before a head, the newest first.
+
+    They are its ancestors, by the commits' own `parents`. Where these lead to no measured commit,
+    `is_by_time`: the branch's commits that are not newer, and are not known to be no ancestors.
     """
-    on_branch = measured(campaign).filter(on_ref(ref)).exclude(pk=head.pk)
-    lineage = ancestors(head)
-    measured_there = {revision.sha: revision for revision in on_branch.filter(sha__in=lineage)}
-    nearest = next((measured_there[sha] for sha in lineage if sha in measured_there), None)
-    return nearest or next(iter(last(campaign, head, ref, 1)), None)
+
+    revisions: tuple[Revision, ...]
+    is_by_time: bool = False
 
 
 def last(
     campaign: Campaign, head: Revision, ref: str, number: int, *, arrived: int | None = None
 ) -> list[Revision]:
-    """The last revisions before a commit, the newest first; never the commit itself.
+    """The revisions of line_before()."""
+    return list(line_before(campaign, head, ref, number, arrived=arrived).revisions)
+
+
+def line_before(
+    campaign: Campaign, head: Revision, ref: str, number: int, *, arrived: int | None = None
+) -> Line:
+    """The last measured commits that a commit is based on; never the commit itself.
 
     They are those of the branch, of all branches where none is named, without those that it has
-    left behind; if a run is given, those of which that one or an earlier one was stored.
+    left behind; if a run is given, those of which that one or an earlier one was stored. Where the
+    line of parents ends at a commit of which none is known, those before it are told by their time.
+    Four queries at most.
     """
     on_branch = measured(campaign).exclude(pk=head.pk)
     if ref:
@@ -136,12 +151,44 @@ def last(
     if arrived is not None:
         stored = Run.objects.filter(campaign=campaign, cell__revision=OuterRef("pk"))
         on_branch = on_branch.filter(Exists(stored.filter(pk__lte=arrived)))
-    revisions_found = _newest(on_branch, campaign, number + MOST_LEFT, until=moment_of(head))
-    line = [*reversed(revisions_found), *([head] if head.ref == ref or not ref else [])]
-    left_shas = left_behind(
-        Commit(revision.sha, ref or revision.ref, revision.parents) for revision in line
+    parents = _parents(head)
+    lineage = _ancestors(head, parents)
+    measured_there = (
+        {revision.sha: revision for revision in on_branch.filter(sha__in=lineage)}
+        if lineage
+        else {}
     )
-    return [revision for revision in revisions_found if revision.sha not in left_shas][:number]
+    known = [measured_there[sha] for sha in lineage if sha in measured_there][:number]
+    if len(known) == number:
+        return Line(tuple(known))
+    oldest = known[-1] if known else head
+    rest = _before(on_branch, campaign, oldest, ref, number + len(known))
+    ends = [sha for sha in lineage if not parents.get(sha)]
+    known_keys = {revision.pk for revision in known}
+    further = [
+        revision
+        for revision in rest
+        if revision.pk not in known_keys and not _is_after(revision, ends, parents)
+    ]
+    return Line((*known, *further)[:number], is_by_time=not known and bool(further))
+
+
+def _is_after(revision: Revision, ends: Sequence[str], parents: Mapping[str, list[str]]) -> bool:
+    """Whether a commit is based on all commits at which the line of a head ends: no ancestor."""
+    return bool(ends) and set(ends) <= set(_ancestors(revision, parents))
+
+
+def _before(
+    rows: QuerySet[Revision], campaign: Campaign, revision: Revision, ref: str, number: int
+) -> list[Revision]:
+    """Those of a branch by their time, without those that it has left behind."""
+    revisions_found = _newest(rows, campaign, number + MOST_LEFT, until=moment_of(revision))
+    is_on_branch = revision.ref == ref or not ref
+    line = [*reversed(revisions_found), *([revision] if is_on_branch else [])]
+    left_shas = left_behind(
+        Commit(commit.sha, ref or commit.ref, commit.parents) for commit in line
+    )
+    return [commit for commit in revisions_found if commit.sha not in left_shas][:number]
 
 
 def left(campaign: Campaign, number: int) -> frozenset[str]:
@@ -166,20 +213,40 @@ def arrived(campaign: Campaign, revisions: Iterable[Revision]) -> int:
     return int(runs.aggregate(last=Max("pk"))["last"] or 0)
 
 
-def ancestors(head: Revision) -> list[str]:
-    """The known ancestors of a commit, the nearest first and first parents before others.
+def _parents(head: Revision) -> dict[str, list[str]]:
+    """The parents of the project's newest commits. One query: what is older is no baseline."""
+    newest_ones = Revision.objects.filter(project=head.project_id).order_by("-pk")
+    return dict(newest_ones.values_list("sha", "parents")[:MOST_ANCESTORS])
 
-    Reads the project's newest commits in one query: anything older is not used as a baseline.
-    """
-    newest = Revision.objects.filter(project=head.project_id).order_by("-pk")
-    parents = dict(newest.values_list("sha", "parents")[:MOST_ANCESTORS])
+
+def _ancestors(head: Revision, parents: Mapping[str, list[str]]) -> list[str]:
+    """The known ancestors of a commit: each before its own, and the nearest first."""
     ancestors_found: dict[str, None] = {}
     generation = list(head.parents)
     while generation and len(ancestors_found) < MOST_ANCESTORS:
         fresh = [sha for sha in generation if sha not in ancestors_found and sha != head.sha]
         ancestors_found.update(dict.fromkeys(fresh))
         generation = [parent for sha in fresh for parent in parents.get(sha, ())]
-    return list(ancestors_found)
+    return _children_first(list(ancestors_found), parents)
+
+
+def _children_first(shas: Sequence[str], parents: Mapping[str, list[str]]) -> list[str]:
+    """By the longest way from the head: a merge has what it merged after all that followed that."""
+    waiting = Counter(
+        parent for sha in shas for parent in set(parents.get(sha, ())) if parent != sha
+    )
+    distance = dict.fromkeys(shas, 0)
+    ready = [sha for sha in shas if not waiting[sha]]
+    while ready:
+        sha = ready.pop()
+        for parent in set(parents.get(sha, ())) - {sha}:
+            if parent not in distance:
+                continue
+            distance[parent] = max(distance[parent], distance[sha] + 1)
+            waiting[parent] -= 1
+            if not waiting[parent]:
+                ready.append(parent)
+    return sorted(shas, key=distance.__getitem__)
 
 
 def newest(campaign: Campaign) -> Revision | None:

@@ -124,6 +124,8 @@ def _baseline_made(head: Side, request: Request) -> HttpResponseBase:
             "overall": "baseline_made",
             "exit_code": 0,
             "message": message,
+            "sentences": [],
+            "notes": [],
             "effect": doors.percent(request.query_params.get("effect"), DEFAULT_EFFECT),
             "base": None,
             "head": compare_schema.SideSerializer(head, context={"request": request}).data,

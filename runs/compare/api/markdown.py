@@ -45,6 +45,7 @@ def markdown(
     paragraphs = [
         f"### {_sign(answer.verdict)} {answer.headline}",
         *(f"**{_plain(sentence)}**" for sentence in answer.sentences),
+        *(_plain(note) for note in answer.notes),
         *_in_one_job(side_verdict, answer),
         _sides(side_verdict, address),
         *(_plain(earlier_answer.text) for earlier_answer in answer.earlier),

@@ -99,6 +99,12 @@ class VerdictRowSerializer(Shape):
     verdict = serializers.ChoiceField(source="result.inference.verdict", choices=VERDICTS)
     size = computed(serializers.CharField, lambda row: row.result.size, SIZE)
     more_rounds = serializers.IntegerField(source="result.inference.more_rounds", allow_null=True)
+    base_jobs = serializers.IntegerField(
+        source="result.inference.base_jobs",
+        allow_null=True,
+        help_text="Jobs compared, where other jobs measured the sides.",
+    )
+    head_jobs = serializers.IntegerField(source="result.inference.head_jobs", allow_null=True)
     rules = serializers.IntegerField(
         source="result.inference.rules", help_text="The version of the rules of judging."
     )
@@ -157,6 +163,12 @@ class ComparisonSerializer(Shape):
         max_value=3,
     )
     message = computed(serializers.CharField, lambda answer: answer.headline)
+    sentences = serializers.ListField(
+        child=serializers.CharField(), help_text="What follows, the most important first."
+    )
+    notes = serializers.ListField(
+        child=serializers.CharField(), help_text="What it rests on, and where a loss began."
+    )
     effect = serializers.FloatField(help_text="The minimum effect in percent.")
     base = SideSerializer(
         allow_null=True, help_text="null where the head is the first: overall is baseline_made."

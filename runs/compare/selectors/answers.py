@@ -18,8 +18,8 @@ from runs.analysis.inference.verdicts import PRECEDENCE, Direction
 from runs.analysis.summary import Summary
 from runs.cells.selectors.series_cells import level_text
 from runs.compare.selectors.address import head_and_base
-from runs.compare.selectors.address.head_and_base import BadSide, Side
-from runs.compare.selectors.describe import summary
+from runs.compare.selectors.address.head_and_base import BadSide, NoBaseline, Side
+from runs.compare.selectors.describe import job_words, summary
 from runs.compare.selectors.describe.series_labels import PlainWording, Wording
 from runs.compare.selectors.describe.verdict_words import (
     HEADLINES,
@@ -28,13 +28,15 @@ from runs.compare.selectors.describe.verdict_words import (
     error_row,
     lacks_print,
     missing,
+    percent,
     sentence,
     size,
     size_of_all,
     sized,
     verdict_word,
+    worded,
 )
-from runs.compare.selectors.judge import gate, gate_answers
+from runs.compare.selectors.judge import against_history, gate_answers
 from runs.compare.selectors.judge.cells import ComparedCells, MetricRow
 from runs.compare.selectors.judge.comparisons import ComparedPage, ComparedRow
 from runs.compare.selectors.judge.exit_codes import exit_code
@@ -184,9 +186,10 @@ class ComparisonAnswer:
     """What a comparison says, in the language of its reader.
 
     `question` says in words what is compared, and `sentences` what follows, the most important
-    first. `rows` are in the order of the sides and their levels, `by_effect` those that are shown
-    with the largest effect first. `wholes` are the intervals of all rows of a metric together.
-    `effect` is the minimum effect in percent. `evidence` are the error rates that apply.
+    first; `notes` what it rests on. `rows` are in the order of the sides and their levels,
+    `by_effect` those that are shown with the largest effect first. `wholes` are the intervals of
+    all rows of a metric together. `effect` is the minimum effect in percent. `evidence` are the
+    error rates that apply.
     `reasons` say why rows are not compared, `despite` what differs although they are, `ignored`
     what was overridden, and `faults` what was asked for and is not there. `earlier` are answers
     that CI jobs were given and that were others. `base` and `head` are the sides as they were
@@ -198,6 +201,7 @@ class ComparisonAnswer:
     effect: float
     verdict: Verdict
     sentences: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     by_effect: tuple[AnswerRow, ...] = ()
     wholes: tuple[Whole, ...] = ()
     evidence: tuple[ErrorRow, ...] = ()
@@ -237,7 +241,7 @@ class ComparisonAnswer:
             return str(VERDICTS[self.verdict])
         if not behind[0].inference.is_proven:
             return behind[0].word
-        word = size_of_all([result.inference for result in behind]) or behind[0].word
+        word = worded(behind[0].inference, size_of_all([one.inference for one in behind]))
         if len(self.rows) == 1:
             return word
         values = {"size": word, "number": len(behind), "total": len(self.rows)}
@@ -264,7 +268,7 @@ class ComparisonAnswer:
         """For what the intervals hold together, and what the words mean."""
         text = _(
             "Head against base by one model of all runs; the intervals hold together in 95 of 100 "
-            "tables. The same: within %(effect)s %%. Undecided: more runs are needed."
+            "tables. The same: within %(effect)s %%."
         )
         return text % {"effect": f"{self.effect:g}"}
 
@@ -303,6 +307,7 @@ def of_series(page: ComparedPage, wording: Wording | None = None) -> ComparisonA
         effect=page.state.effect,
         verdict=overall(row.result.verdict for row in rows),
         sentences=tuple(summary.of_comparison(page)),
+        notes=_notes_of_series(page),
         by_effect=tuple(row_of[id(row)] for row in page.forest),
         wholes=_wholes_of_series(page),
         evidence=_evidence_of_series(page),
@@ -312,6 +317,12 @@ def of_series(page: ComparedPage, wording: Wording | None = None) -> ComparisonA
         faults=page.loaded.faults,
         earlier=tuple(gate_answers.of_page(page)),
     )
+
+
+def _notes_of_series(page: ComparedPage) -> tuple[str, ...]:
+    proven = [row.comparison for row in page.rows if row.comparison.is_proven]
+    note = job_words.judged_by(proven)
+    return (note,) if note else ()
 
 
 def _row_of_series(row: ComparedRow, page: ComparedPage, words: Wording) -> AnswerRow:
@@ -383,6 +394,7 @@ def of_sides(side_verdict: SideVerdict, earlier: Sequence[EarlierAnswer] = ()) -
         effect=side_verdict.effect,
         verdict=side_verdict.overall,
         sentences=_sentences_of_sides(side_verdict),
+        notes=_notes_of_sides(side_verdict),
         wholes=_wholes_of_sides(side_verdict),
         evidence=(applying,) if applying else (),
         earlier=tuple(earlier),
@@ -448,21 +460,47 @@ def _sentences_of_sides(side_verdict: SideVerdict) -> tuple[str, ...]:
             direction=cast(Direction, metric.direction),
         )
         sentences.append(text)
-    return tuple(sentences)
+    return tuple(dict.fromkeys(sentences))
+
+
+def _notes_of_sides(side_verdict: SideVerdict) -> tuple[str, ...]:
+    """What a proven answer of few jobs rests on, and where a loss began that is not the head's."""
+    proven = [row.comparison for row in side_verdict.rows if row.comparison.is_proven]
+    notes = [job_words.judged_by(proven), *_began(side_verdict)]
+    if side_verdict.base.is_by_time:
+        notes.append(
+            _("No known parents of the commit lead to the base: it was found by its time.")
+        )
+    return tuple(dict.fromkeys(filter(None, notes)))
+
+
+def _began(side_verdict: SideVerdict) -> list[str]:
+    """Where a loss began that the head still has: it is not the head's."""
+    sentences = []
+    for row in side_verdict.rows:
+        if row.began is None or not row.is_asked or row.metric.direction == "neutral":
+            continue
+        is_worse = (row.began.ratio < 1) == (row.metric.direction == "higher")
+        share = abs(1 - row.began.ratio)
+        if is_worse and 100 * share > side_verdict.effect:
+            values = {"size": percent(share), "commit": row.began.sha[:12]}
+            sentences.append(_("The loss of %(size)s %% began at %(commit)s, not here.") % values)
+    return sentences
 
 
 def of_newest(
     campaign: Campaign, *, base: str = "", metric: str = "", reader: Reader
 ) -> ComparisonAnswer | None:
-    """The newest revision against `base` (as in a comparison), or against the one before it.
+    """The newest revision against `base` (as in a comparison), else its branch's last points.
 
     None if there is nothing to compare: a badge is shown elsewhere, and says so.
     """
     try:
-        sides = head_and_base.both(base, "", campaign=campaign.slug, reader=reader)
-    except BadSide:
+        sides = head_and_base.of_newest(base, campaign=campaign, reader=reader)
+    except (BadSide, NoBaseline):
         return None
-    return of_sides(gate.between(*sides, Criteria(metrics=(metric,) if metric else ())))
+    criteria = Criteria(metrics=(metric,) if metric else ())
+    return of_sides(against_history.compared(*sides, criteria))
 
 
 def of_cells(cells: ComparedCells, effect: float) -> ComparisonAnswer:

@@ -62,7 +62,7 @@ def context(page: ComparedPage, answer: ComparisonAnswer, words: Wording) -> dic
         "is_long": len(page.loaded.series) > MOST_OPEN_SERIES,
         "more_summaries": sentences[MOST_UNFOLDED:] if page.steps else [],
         "told": answer.earlier,
-        "error_rows": [row.text for row in answer.evidence],
+        "error_rows": [*answer.notes, *(row.text for row in answer.evidence)],
         "counts": answer.counts,
         "heat": _heat(page, words),
         "differences": _differences(page),
@@ -297,7 +297,7 @@ def _open_questions(page: ComparedPage, answer: ComparisonAnswer) -> list[tuple[
     open_labels = {
         row.head.label
         for row in answer.rows
-        if row.result.verdict in ("slower", "undecided", "too_few_runs")
+        if row.result.verdict in ("slower", "undecided", "no_sign", "too_few_runs")
     }
     return [
         (

@@ -130,7 +130,7 @@ def test_a_commit_is_judged_by_the_last_points_of_main(of_history):
     (row,) = slow["rows"]
     assert (row["base"]["n"], row["head"]["n"]) == (10, 3)
     assert row["low"] < row["ratio"] < row["high"] < 1
-    assert fine["overall"] in ("same", "undecided")
+    assert (fine["overall"], fine["exit_code"]) in (("same", 0), ("no_sign", 0))
 
 
 def test_points_before_a_step_are_no_baseline(of_history):
@@ -154,7 +154,7 @@ def test_points_before_a_step_are_no_baseline(of_history):
     assert row["base_value"] == pytest.approx(800, rel=0.02)
 
 
-def test_few_points_say_so_and_none_make_a_baseline(of_history):
+def test_few_points_learn_and_none_make_a_baseline(of_history):
     store(repeats(commit(50, "topic"), tps=STEADY))
     assert of_history(50)["overall"] == "baseline_made"
     main(3, job="")
@@ -162,9 +162,9 @@ def test_few_points_say_so_and_none_make_a_baseline(of_history):
 
     body = of_history(51)
 
-    assert (body["overall"], body["exit_code"]) == ("undecided", 2)
-    assert body["rows"][0]["reasons"][0]["code"] == "jobs_unknown"
-    assert body["base"]["revision"]["sha"] == sha(2)
+    assert (body["overall"], body["exit_code"]) == ("no_sign", 0)
+    assert body["rows"][0]["base"]["n"] == 3
+    assert body["base"]["label"] == "the last 3 points of main"
 
 
 # Two jobs: what a job does to all of its runs is part of what they differ by.
@@ -179,15 +179,72 @@ def job(number, ref="main", *, at=1000.0, seed=0, conditions=1):
         store(repeats(commit(number, ref), tps=values, levels={"clients": clients}, job=""))
 
 
-def test_two_jobs_of_which_nothing_is_known_are_undecided(get, base_of):
-    job(1)
-    job(2, at=500.0)
+@pytest.mark.parametrize(
+    ("at", "overall", "code"),
+    [(500.0, "slower", 1), (750.0, "undecided", 2), (970.0, "no_sign", 0), (1300.0, "no_sign", 0)],
+)
+def test_the_second_commit_is_judged_by_the_experience_of_others(get, at, overall, code):
+    store(repeats(commit(1), tps=STEADY, job="first"))
+    store(repeats(commit(2), tps=[at, at * 1.002, at * 0.998], job="second"))
 
-    assert base_of(2) == (sha(1), "undecided")
-    body = get("compare/", campaign="nightly", base="revision:main", head=f"revision:{sha(2)}")
-    (reason,) = body["rows"][0]["reasons"]
-    assert reason["code"] == "jobs_unknown"
-    assert "measure both in one job" in reason["message"]
+    body = get("compare/", campaign="nightly", base="history:main", head=f"revision:{sha(2)}")
+
+    assert (body["overall"], body["exit_code"]) == (overall, code)
+    assert [reason["code"] for reason in body["rows"][0]["reasons"]] == (
+        ["suspicious"] if code == 2 else []
+    )
+    assert body["error_row"]["table"] == "few_jobs"
+
+
+def test_a_rerun_of_a_commit_is_another_job_and_teaches(get):
+    for number, name in ((1, "a"), (1, "b"), (1, "c"), (2, "d"), (2, "e")):
+        level = 1000.0 if number == 1 else 900.0
+        store(repeats(commit(number), tps=noisy(level, random=Random(name)), job=name))
+
+    body = get("compare/", campaign="nightly", base="history:main", head=f"revision:{sha(2)}")
+
+    assert body["overall"] == "slower"
+    assert (body["rows"][0]["base_jobs"], body["rows"][0]["head_jobs"]) == (3, 2)
+
+
+def test_exact_counts_have_no_scatter(get):
+    for number, blocks in ((1, 50_000), (2, 57_499), (3, 57_499)):
+        store(repeats(commit(number), latency=[blocks + 0.0001] * 3, job=f"job {number}"))
+
+    words = [
+        get("compare/", campaign="nightly", base="history:main", head=f"revision:{sha(number)}")
+        for number in (2, 3)
+    ]
+
+    assert [body["overall"] for body in words] == ["slower", "same"]
+
+
+def test_all_conditions_that_lose_alike_ask_for_the_base_again(get):
+    for number, level in ((1, 1000.0), (2, 700.0)):
+        for clients in range(1, 5):
+            values = noisy(level, random=Random(clients))
+            levels = {"clients": clients}
+            store(repeats(commit(number), tps=values, levels=levels, job=f"job {number}"))
+
+    body = get("compare/", campaign="nightly", base="history:main", head=f"revision:{sha(2)}")
+
+    assert (body["overall"], body["exit_code"]) == ("undecided", 2)
+    assert {reason["code"] for row in body["rows"] for reason in row["reasons"]} == {"all_alike"}
+
+
+def test_a_commit_after_a_step_is_judged_by_the_new_level(get):
+    for number in range(9):
+        level = 1000.0 if number < 5 else 800.0
+        store(repeats(commit(number), tps=noisy(level, random=Random(number)), job=f"{number}"))
+
+    bodies = [
+        get("compare/", campaign="nightly", base="history:main", head=f"revision:{sha(number)}")
+        for number in range(3, 9)
+    ]
+
+    assert [body["exit_code"] for body in bodies] == [0, 0, 1, 0, 0, 0]
+    assert bodies[3]["rows"][0]["base_value"] == pytest.approx(800, rel=0.02)
+    assert re.search(f"The loss of (19|20|21) % began at {sha(5)}, not here", bodies[3]["notes"][0])
 
 
 def test_unchanged_commits_of_jobs_of_their_own_are_not_slower_than_their_parents(base_of):
@@ -209,7 +266,8 @@ def test_a_loss_of_a_tenth_is_found_against_five_jobs(get, client):
         query = {"base": f"history:main{seed}", "head": f"revision:{sha(100 * seed + 50)}"}
         hits += get("compare/", campaign="nightly", **query)["overall"] == "slower"
 
-    assert hits >= 5
+    # With 2 % between jobs five of them show a tenth in about half of all cases.
+    assert hits >= 3
     # The comment says how to tell the runner from the commit.
     text = client.get("/api/v1/compare/", {"campaign": "nightly", "format": "md", **query}).content
     assert b"--campaign nightly --scenario" in text

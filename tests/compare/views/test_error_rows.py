@@ -29,10 +29,10 @@ def test_comment_answer_and_page_name_the_row_of_jobs(client):
     assert (found["table"], found["rows"], found["n"]) == ("jobs", 1, 3)
     rate = f"at most {100 * found['rate']:.1f} %"
     assert rate in comment
+    # A page compares with one commit, of one job.
     pair = f"s=nightly~revision%3D{sha(11)}&s=nightly~revision%3D{sha(20)}"
     page = client.get(f"/compare/?{pair}").content.decode()
-    assert "jobs after jobs" in page
-    assert rate in page
+    assert "of comparisons of unchanged code with 1 job get a wrong verdict" in page
 
 
 def test_sides_that_scatter_unlike_have_their_own_row(client):

@@ -77,6 +77,7 @@ def test_a_job_fails_by_what_the_word_says():
         "faster": 0,
         "different": 0,
         "same": 0,
+        "no_sign": 0,
         "slower": 1,
         "undecided": 2,
         "too_few_runs": 2,

@@ -1,7 +1,7 @@
 """The two sides of a verdict: cells that a request names by campaign, revision or run."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from runs.access.selectors import projects
 from runs.access.selectors.projects import Reader
-from runs.analysis.inference.job_scatter import BASELINE, LEAST_POINTS
+from runs.analysis.inference.job_scatter import BASELINE, ENOUGH_JOBS
 from runs.cells.selectors import revisions, series_cells
 from runs.cells.selectors.revisions import UnknownRevision
 from runs.cells.selectors.series_cells import BadSeriesKey
@@ -42,7 +42,8 @@ class Side:
     """One side as it was named, with its cells. `run` is set if it was named by a run.
 
     `find` gives the cells, and may raise BadSide. `levels` are those of each cell, the version
-    among them and the revision not. `points` are the revisions of a history, where the side is one.
+    among them and the revision not. `points` are the revisions of a history, where the side is one;
+    `is_by_time` says that a base was found by its time, as no parents lead to it.
     """
 
     text: str
@@ -52,6 +53,7 @@ class Side:
     run: int | None = None
     fixed: frozenset[str] = frozenset()
     points: int = 0
+    is_by_time: bool = False
 
     @cached_property
     def cells(self) -> tuple[Cell, ...]:
@@ -117,6 +119,17 @@ def both(
     return sides
 
 
+def of_newest(base: str, *, campaign: Campaign, reader: Reader) -> tuple[Side, Side]:
+    """The newest commit of a campaign and its base: what a CI job on its branch asks.
+
+    Raises as both().
+    """
+    head = _newest(campaign)
+    ref = campaign.tracked_ref or (head.revision.ref if head.revision else "")
+    asked = base or (f"history:{ref}" if ref else "")
+    return both(asked, head.text, campaign=campaign.slug, reader=reader)
+
+
 def _both(base: str, head: str, campaign: str, reader: Reader) -> tuple[Side, Side]:
     within = campaign_of(campaign, reader=reader) if campaign else None
     head_side = _named("head", head, within, reader) if head else _newest(within)
@@ -131,14 +144,15 @@ def _both(base: str, head: str, campaign: str, reader: Reader) -> tuple[Side, Si
 
 
 def _history(text: str, within: Campaign | None, head: Side) -> Side:
-    """The last points of a branch before the head, the newest first; the parent if they are few."""
+    """The last points of a branch before the head, the newest first."""
     name = text.partition(":")[2]
     if within is None or head.revision is None or not name:
         message = _("history:<branch> takes a campaign and a commit as head.")
         raise BadSide("base", "not_a_side", message)
     arrived = revisions.arrived(within, [head.revision])
-    before = revisions.last(within, head.revision, name, BASELINE, arrived=arrived)
-    if len(before) < LEAST_POINTS:
+    line = revisions.line_before(within, head.revision, name, BASELINE, arrived=arrived)
+    before = line.revisions
+    if not before or (len(before) < ENOUGH_JOBS and _is_in_one_job(before[0], head)):
         return _baseline(f"revision:{name}", within, head, head.revision)
     position_of = {revision.pk: number for number, revision in enumerate(before)}
     # Of the head's conditions only: those of ten commits together may be many.
@@ -147,7 +161,22 @@ def _history(text: str, within: Campaign | None, head: Side) -> Side:
     base_cells = sorted(
         _loaded("base", cells, BASELINE), key=lambda cell: position_of[cell.revision_id or 0]
     )
-    return Side(text, within, lambda: tuple(base_cells), points=len(before))
+    return Side(
+        text,
+        within,
+        lambda: tuple(base_cells),
+        points=len(before),
+        is_by_time=line.is_by_time,
+    )
+
+
+def _is_in_one_job(base: Revision, head: Side) -> bool:
+    """Whether a job measured both commits: then it says by itself how they differ. One query."""
+    runs = Run.objects.filter(cell__in=[cell.pk for cell in head.cells], labels__has_key="job")
+    jobs = runs.values("labels__job")
+    return Run.objects.filter(
+        campaign=head.campaign, cell__revision=base, labels__job__in=jobs
+    ).exists()
 
 
 def _baseline(text: str, within: Campaign, head: Side, revision: Revision) -> Side:
@@ -157,9 +186,10 @@ def _baseline(text: str, within: Campaign, head: Side, revision: Revision) -> Si
         revision=revision
     )
     if revisions.is_branch(within, name):
-        baseline = revisions.baseline(within, revision, name)
-        if baseline is not None:
-            return _revision_side(text, baseline, within, "base")
+        line = revisions.line_before(within, revision, name, 1)
+        if line.revisions:
+            side = _revision_side(text, line.revisions[0], within, "base")
+            return replace(side, is_by_time=line.is_by_time)
         raise NoBaseline(head)
     if not other_cells.exists():
         raise NoBaseline(head)

@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from runs.analysis.inference import Inference
 from runs.analysis.inference.verdicts import Direction
 from runs.cells.selectors.factor_names import Words
+from runs.compare.selectors.describe import job_words
 from runs.compare.selectors.describe.series_labels import fact, fact_value
 from runs.compare.selectors.describe.verdict_words import (
     TAKEN,
@@ -30,7 +31,7 @@ from runs.shared.formats import quantity
 
 PROVEN = ("slower", "faster", "different")
 # In the order in which a sentence names what is not proven.
-OTHERS = ("same", "undecided", "too_few_runs", "not_comparable")
+OTHERS = ("same", "no_sign", "undecided", "too_few_runs", "not_comparable")
 
 
 def summary(
@@ -54,7 +55,7 @@ def summary(
     rows = by_key((str(inference.verdict), inference) for inference in inferences)
     proven = [verdict for verdict in PROVEN if verdict in rows]
     if not proven:
-        return _without_difference(rows, len(inferences), names, together)
+        return _between_jobs(rows) or _without_difference(rows, len(inferences), names, together)
     (first_size, first_where), *other_parts = [
         _part(rows[verdict], len(inferences), together) for verdict in proven
     ]
@@ -216,6 +217,14 @@ def _counted(verdict: str, rows: dict[str, list[Inference]]) -> str:
     }
 
 
+def _between_jobs(rows: dict[str, list[Inference]]) -> str:
+    """Of conditions that jobs of their own measured on both sides; empty for others."""
+    open_ones = [*rows.get("undecided", ()), *rows.get("no_sign", ())]
+    if not open_ones or not all(inference.base_jobs for inference in open_ones):
+        return ""
+    return job_words.of_open(open_ones)
+
+
 def _without_difference(
     rows: dict[str, list[Inference]], number: int, names: dict[str, str], together: Inference | None
 ) -> str:
@@ -247,6 +256,8 @@ def _without_difference(
     counted_texts = [_counted(verdict, rows) for verdict in OTHERS if verdict in rows]
     if number == 1:
         sized = size(next(iter(rows.values()))[0])
+        if not sized:
+            return _("Undecided whether %(head)s differs from %(base)s.") % values
         text = _("Undecided whether %(head)s differs from %(base)s: %(size)s.")
         return text % (values | {"size": sized})
     text = _(

@@ -21,18 +21,18 @@ RATES = Path(inference.__file__).parent / "error_rates.json"
 TABLES = {
     "rounds": gettext_lazy("measured in rounds"),
     "jobs": gettext_lazy("jobs after jobs"),
+    "few_jobs": gettext_lazy("few jobs"),
     "turns": gettext_lazy("both sides in one job"),
     "unlike": gettext_lazy("sides that are not alike"),
 }
-# Jobs of which so many degrees of freedom are known have more points than the least number.
-MANY_POINTS = 12.0
 
 
 @dataclass(frozen=True)
 class ErrorRow:
-    """A place of the error table: the greatest simulated `rate` of any wrong word in such a table.
+    """A place of the error table: the greatest `rate` of any wrong word in such a table.
 
-    `rows` and `n` are those of the simulation, the nearest ones to the comparison's.
+    `rows` and `n` are those of the simulation, the nearest ones to the comparison's. Of few jobs
+    the rate is measured, on public histories, and `n` counts the base's jobs.
     """
 
     table: str
@@ -50,6 +50,15 @@ class ErrorRow:
             "n": self.n,
             "rate": f"{100 * self.rate:.1f}",
         }
+        if self.table == "few_jobs":
+            text = ngettext(
+                "On public histories %(rate)s %% of comparisons of unchanged code with %(n)d job "
+                "get a wrong verdict.",
+                "On public histories %(rate)s %% of comparisons of unchanged code with %(n)d jobs "
+                "get a wrong verdict.",
+                self.n,
+            )
+            return text % words
         return (
             gettext(
                 "In simulations (%(table)s, %(rows)s, n = %(n)d) at most %(rate)s %% of "
@@ -70,11 +79,8 @@ def error_row(inferences: Sequence[Inference], n: int) -> ErrorRow | None:
         return None
     table = tested[0].error_table
     rate_rows = _rates()[table]
-    if table == "jobs":
-        most = max(row["points"] for row in rate_rows)
-        least = min(row["points"] for row in rate_rows)
-        points = most if (tested[0].freedom or 0.0) >= MANY_POINTS else least
-        rate_rows = [row for row in rate_rows if row["points"] == points]
+    if table == "few_jobs":
+        n = min(inference.base_jobs or 1 for inference in tested)
     # The next larger table, else the largest; of it the next smaller number of runs, or the least.
     tables = {row["rows"] for row in rate_rows}
     rows = min(
@@ -117,12 +123,10 @@ REASONS = {
     ),
     "single_run": _("a side has a single run"),
     "repeats_unknown": _("number of runs not printed"),
-    "jobs_unknown": _(
-        "two jobs measured the sides, and fewer than 5 commits say how jobs scatter here: measure "
-        "both in one job, in turn"
-    ),
-    "two_jobs": _(
-        "two jobs may differ by as much without any change: measure both in one job, in turn"
+    "suspicious": _("suspicious, but not proven: run this job once more (--again)"),
+    "all_alike": _(
+        "all conditions lost alike, with one job on each side: the machine or the commit; run the "
+        "base again"
     ),
     "spread_unknown": _("spread not printed"),
     "other_machines": _("runs of machines that measured one side alone are left out"),
@@ -133,6 +137,7 @@ VERDICTS = {
     "slower": _("slower"),
     "different": _("different"),
     "same": _("the same"),
+    "no_sign": _("no sign of a change"),
     "undecided": _("undecided"),
     "too_few_runs": _("too few runs"),
     "not_comparable": _("not comparable"),
@@ -142,6 +147,7 @@ HEADLINES = {
     "faster": _("Faster, and no condition is slower."),
     "different": _("No regression; a metric of which neither end is better has changed."),
     "same": _("The same: no condition differs by more than the minimum effect."),
+    "no_sign": _("No sign of a loss; small ones cannot be seen yet."),
     "undecided": _("Undecided: the runs do not show yet whether a condition has lost."),
     "too_few_runs": _("Undecided: a condition has too few runs; measure at least three a side."),
     "not_comparable": _(
@@ -194,9 +200,9 @@ def size(inference: Inference) -> str:
         return gettext("at least %(times)s times") % {"times": _times(inference.low)}
     if inference.verdict == "same":
         most = max(inference.high - 1, 1 - inference.low)
-        return gettext("within %(most)s %%") % {"most": _percent(most)}
+        return gettext("within %(most)s %%") % {"most": percent(most)}
     if 1 / TIMES < inference.low <= 1 <= inference.high < TIMES:
-        percents = {"less": _percent(1 - inference.low), "more": _percent(inference.high - 1)}
+        percents = {"less": percent(1 - inference.low), "more": percent(inference.high - 1)}
         return gettext("between %(less)s %% less and %(more)s %% more") % percents
     return _sized(inference, inference.low, inference.high)
 
@@ -255,7 +261,7 @@ def _sized(inference: Inference, low: float, high: float) -> str:
         return gettext("%(low)s to %(high)s times") % {"low": ends[0], "high": ends[1]}
     is_more = low > 1
     ratio_ends = (low - 1, high - 1) if is_more else (1 - high, 1 - low)
-    ends = (_percent(ratio_ends[0]), _percent(ratio_ends[1]))
+    ends = (percent(ratio_ends[0]), percent(ratio_ends[1]))
     size = ends[0]
     if ends[0] != ends[1]:
         size = gettext("%(low)s to %(high)s") % {"low": ends[0], "high": ends[1]}
@@ -268,7 +274,7 @@ def _sized(inference: Inference, low: float, high: float) -> str:
     return gettext("%(size)s %% less") % {"size": size}
 
 
-def _percent(share: float) -> str:
+def percent(share: float) -> str:
     """Two digits are enough for the end of an interval; what is not nothing does not become it."""
     number = 100 * share
     if number >= 9.95:
@@ -287,6 +293,14 @@ def _times(ratio: float) -> str:
 def sentence(codes: Iterable[str]) -> str:
     """The reasons in one line."""
     return "; ".join(str(REASONS.get(code, code)) for code in codes)
+
+
+def worded(found: Inference, sized_text: str) -> str:
+    """A proven size that says by itself what it is: "faster, 1.99 to 2.03 times"."""
+    word = verdict_word(found)
+    if not sized_text or word in sized_text:
+        return sized_text or word
+    return gettext("%(verdict)s, %(size)s") % {"verdict": word, "size": sized_text}
 
 
 def verdict(value: str | Inference) -> str:

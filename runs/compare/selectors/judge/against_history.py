@@ -4,21 +4,27 @@ import math
 import statistics
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 from django.db.models import Q
 
-from runs.analysis.inference import SIGNIFICANCE, Inference, Model, Pair, Rule, judge
+from runs.analysis.inference import SIGNIFICANCE, Inference, Model, Pair, judge
 from runs.analysis.inference import Cell as Counted
-from runs.analysis.inference.job_scatter import Point, judge_jobs
-from runs.analysis.inference.rounding import resolution, rounding
+from runs.analysis.inference.job_prior import JobPoint
+from runs.analysis.inference.job_scatter import JobAnswer, judge_jobs
 from runs.analysis.summary import Summary, summarise
 from runs.cells.selectors import metrics, revisions
 from runs.cells.selectors.series_cells import have_levels
 from runs.compare.selectors.address.head_and_base import Side
 from runs.compare.selectors.judge import gate, two_jobs
-from runs.compare.selectors.judge.gate import Criteria, SideVerdict, VerdictRow, primary_of
-from runs.compare.selectors.judge.two_jobs import JobHistory
+from runs.compare.selectors.judge.gate import (
+    Began,
+    Criteria,
+    SideVerdict,
+    VerdictRow,
+    primary_of,
+)
+from runs.compare.selectors.judge.two_jobs import JobHistory, JobKey
 from runs.compare.selectors.load import comparability, stored_cells
 from runs.compare.selectors.load.comparability import Comparability
 from runs.compare.selectors.load.stored_cells import CellRuns, Machine
@@ -38,6 +44,7 @@ class _Known:
     runs: Mapping[int, CellRuns]
     under: Comparability
     criteria: Criteria
+    shas: Mapping[int, str]
 
     @property
     def counted(self) -> set[int]:
@@ -56,9 +63,8 @@ def between(base: Side, head: Side, criteria: Criteria) -> SideVerdict:
     metrics_found = metrics.by_use({metric for metric, _cell in summaries})
     until = revisions.arrived(head.campaign, [head.revision] if head.revision else [])
     history = _history(base, head, metrics_found, criteria, until)
-    ids = {cell.pk for cell in head.cells}.union(
-        *history.cells.values(), [c.pk for c in base.cells]
-    )
+    ids = {cell.pk for cell in (*head.cells, *base.cells)}
+    ids.update(cell for cells in history.cells.values() for cell in cells.values())
     runs = stored_cells.of_cells(ids, until=until, without=history.without)
     if history.without:
         summaries = _without(head, summaries, history.without)
@@ -69,6 +75,7 @@ def between(base: Side, head: Side, criteria: Criteria) -> SideVerdict:
         runs,
         comparability.of_cells(ids, runs),
         criteria,
+        {cell.revision.pk: cell.revision.sha for cell in base.cells if cell.revision},
     )
     points = by_key((cell.series_key, cell) for cell in base.cells)
     heads = [cell for cell in head.cells if have_levels(head.levels[cell.pk], criteria.levels)]
@@ -76,20 +83,50 @@ def between(base: Side, head: Side, criteria: Criteria) -> SideVerdict:
     rows = []
     for metric in metrics_found:
         measured = [cell for cell in heads if (metric, cell.pk) in summaries]
-        tables = (len(measured), 1 if metric.name in primary else max(1, len(metrics_found) - 1))
+        share = 1 if metric.name in primary else max(1, len(metrics_found) - 1)
+        judged = _judged(metric, measured, known_facts, share)
         for cell in measured:
-            row = _row(metric, points[cell.series_key], cell, known_facts, tables)
+            row = _row(metric, points[cell.series_key], cell, known_facts, judged)
             rows.append(replace(row, levels=head.levels[cell.pk], is_asked=metric.name in primary))
     return SideVerdict(base, head, tuple(rows), criteria.effect)
 
 
+@dataclass(frozen=True)
+class _Judged:
+    """What is said of the rows of a metric, by series key; `level` is that of a row of counts."""
+
+    answers: Mapping[str, JobAnswer]
+    level: float
+
+
+def _judged(metric: Metric, heads: Sequence[Cell], known_facts: _Known, share: int) -> _Judged:
+    """The rows of a metric together: they say how jobs scatter in each other."""
+    level = 1 - (1 - SIGNIFICANCE) ** (1 / max(len(heads) * share, 1))
+    if metric.pk in known_facts.counted:
+        return _Judged({}, level)
+    rows = {}
+    for head in heads:
+        summary = known_facts.summaries[metric, head.pk]
+        if summary.log_mean is not None:
+            one = JobPoint(summary.n or 1, summary.log_mean, summary.log_variance or 0.0)
+            rows[head.series_key] = known_facts.history.row(metric.pk, head.series_key, head=[one])
+    direction: Any = metric.direction
+    effect = known_facts.criteria.effect / 100
+    answers = judge_jobs(rows, direction=direction, effect=effect, share=share)
+    return _Judged(answers, level)
+
+
 def _row(
-    metric: Metric, points: Sequence[Cell], head: Cell, known_facts: _Known, tables: tuple[int, int]
+    metric: Metric,
+    points: Sequence[Cell],
+    head: Cell,
+    known_facts: _Known,
+    judged_rows: _Judged,
 ) -> VerdictRow:
     """A metric of a condition. The points are those since the last step, the newest first."""
     ignore = [f"{name}_differs" for name in known_facts.criteria.ignore]
-    base, cells = known_facts.history.baseline(metric.pk, head.series_key)
-    values = [math.exp(point.mean) for point in base]
+    place = (metric.pk, head.series_key)
+    answer = judged_rows.answers.get(head.series_key)
     if metric.pk in known_facts.counted:
         comparable = [
             cell.pk
@@ -98,14 +135,24 @@ def _row(
         ]
         cells = [cell for cell in comparable if (metric.pk, cell) in known_facts.counts]
         values = [statistics.median(known_facts.counts[metric.pk, cell]) for cell in cells]
+    else:
+        jobs = list(reversed(answer.base)) if answer else []
+        cell_of = known_facts.history.cells.get(place, {})
+        cells = list(dict.fromkeys(cell_of[job.key[0]] for job in jobs))  # type: ignore[index]
+        values = [math.exp(job.mean) for job in jobs]
     newest = cells[0] if cells else next((cell.pk for cell in points), None)
     judged = known_facts.under.judgement(newest, head.pk, ignore=ignore)
     if judged.reasons:
         inference = Inference("not_comparable", reasons=judged.reasons)
-    elif not cells:
-        inference = Inference("not_comparable", reasons=("not_measured",))
+    elif metric.pk in known_facts.counted and cells:
+        effect = known_facts.criteria.effect / 100
+        inference = _of_counts(metric, cells, head, known_facts, effect, judged_rows.level)
+    elif answer is not None:
+        inference = answer.inference
+    elif known_facts.summaries[metric, head.pk].log_mean is None:
+        inference = Inference("not_comparable", reasons=("not_positive",))
     else:
-        inference = _answer(metric, base, cells, head, known_facts, tables)
+        inference = Inference("not_comparable", reasons=("not_measured",))
     despite: tuple[Any, ...] = ("other_machines",) if known_facts.history.without else ()
     inference = replace(inference, despite=(*despite, *judged.despite), differing=judged.differing)
     return VerdictRow(
@@ -117,31 +164,16 @@ def _row(
         known_facts.runs.get(head.pk, CellRuns()),
         inference,
         head_cell=head.pk,
+        began=_began(answer, known_facts.shas),
     )
 
 
-def _answer(
-    metric: Metric,
-    base: Sequence[Point],
-    cells: Sequence[int],
-    head: Cell,
-    known_facts: _Known,
-    tables: tuple[int, int],
-) -> Inference:
-    effect, (rows, share) = known_facts.criteria.effect / 100, tables
-    if metric.pk in known_facts.counted:
-        level = 1 - (1 - SIGNIFICANCE) ** (1 / max(rows * share, 1))
-        return _of_counts(metric, cells, head, known_facts, effect, level)
-    unit = _unit(metric, known_facts.summaries)
-    of_head = _point(known_facts.summaries[metric, head.pk], unit)
-    if of_head is None:
-        return Inference("not_comparable", reasons=("not_positive",))
-    base = [replace(point, rounding=rounding([math.exp(point.mean)], unit)) for point in base]
-    scatter = known_facts.history.jobs(metric.pk)
-    condition_scatter = scatter.conditions.get(head.series_key) if scatter else None
-    level = scatter.level(rows, SIGNIFICANCE / share) if scatter else SIGNIFICANCE
-    rule = Rule(metric.direction, effect, level)  # type: ignore[arg-type]
-    return judge_jobs(base, of_head, condition_scatter, rule)
+def _began(answer: JobAnswer | None, shas: Mapping[int, str]) -> Began | None:
+    """The commit at which the present level began, where that is news."""
+    if answer is None or answer.began is None or answer.inference.is_proven:
+        return None
+    revision, _job = cast(JobKey, answer.began)
+    return Began(shas[revision], math.exp(answer.change)) if revision in shas else None
 
 
 def _of_counts(
@@ -168,25 +200,6 @@ def _of_counts(
         as_counts=metrics.is_count(metric),
     )
     return inference
-
-
-def _point(summary: Summary, unit: float) -> Point | None:
-    if summary.log_mean is None:
-        return None
-    n = summary.n or 1
-    rounding_variance = rounding([summary.minimum, *[summary.maximum] * (n - 1)], unit)
-    return Point(n, summary.log_mean, summary.log_variance or 0.0, rounding_variance)
-
-
-def _unit(metric: Metric, summaries: Summaries) -> float:
-    """That of the last decimal of the head's values."""
-    own_summaries = [
-        summary
-        for (summary_metric, _cell), summary in summaries.items()
-        if summary_metric == metric
-    ]
-    values = (value for summary in own_summaries for value in (summary.minimum, summary.maximum))
-    return resolution(values, is_whole_exact=not metrics.is_speed(metric))
 
 
 def _summaries(cells: Sequence[int], names: Sequence[str]) -> dict[tuple[Metric, int], Summary]:
@@ -242,4 +255,5 @@ def _history(
         ref=base.text.partition(":")[2],
         until=until,
         ignore=[f"{name}_differs" for name in criteria.ignore],
+        exact={metric.pk for metric in metrics_found if not metrics.is_speed(metric)},
     )

@@ -9,7 +9,7 @@ NOT_COMPARABLE = 3
 
 
 def exit_code(verdict: Verdict) -> int:
-    """0 no regression, 1 slower, 2 undecided, 3 not comparable."""
+    """0 no regression, 1 slower, 2 suspicious or undecided, 3 not comparable."""
     if verdict == "not_comparable":
         return NOT_COMPARABLE
     if verdict == "slower":

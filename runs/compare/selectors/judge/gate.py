@@ -39,10 +39,19 @@ class Criteria:
 
 
 @dataclass(frozen=True)
+class Began:
+    """The commit at which the present level began, and its ratio to the level before."""
+
+    sha: str
+    ratio: float
+
+
+@dataclass(frozen=True)
 class VerdictRow:
     """A metric under the levels that both sides share. A summary is None if nothing is known.
 
-    `base_runs` and `head_runs` are the runs behind the summaries. `is_asked` is false for a metric
+    `base_runs` and `head_runs` are the runs behind the summaries. `began` is where a level that the
+    head still has began a short while ago. `is_asked` is false for a metric
     that is shown next to the primary one when the request names none.
     """
 
@@ -55,6 +64,7 @@ class VerdictRow:
     comparison: Inference
     is_asked: bool = True
     head_cell: int | None = None
+    began: Began | None = None
 
     @property
     def counts(self) -> bool:
@@ -275,7 +285,7 @@ def from_json(stored: Mapping[str, Any], base: Side, head: Side) -> SideVerdict:
 
 
 def _row_as_json(row: VerdictRow) -> Json:
-    members = ("base", "head", "base_runs", "head_runs", "comparison")
+    members = ("base", "head", "base_runs", "head_runs", "comparison", "began")
     row_members: Json = {
         name: None if (member := getattr(row, name)) is None else finite(asdict(member))
         for name in members
@@ -299,6 +309,7 @@ def _row(stored: Json, metric: Metric) -> VerdictRow:
         inference(stored["comparison"]),
         is_asked=stored["is_asked"],
         head_cell=stored["head_cell"],
+        began=Began(**stored["began"]) if stored.get("began") else None,
     )
 
 

@@ -13,16 +13,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
-from runs.analysis.inference import SIGNIFICANCE, Cell, Inference, Model, Pair, Rule
-from runs.analysis.inference.job_scatter import (
-    BASELINE,
-    POINTS,
-    Jobs,
-    Point,
-    begins_of,
-    judge_jobs,
-    learn,
-)
+from runs.analysis.change_points import SAME_PLACE
+from runs.analysis.inference import Cell, Inference, Model, Pair
+from runs.analysis.inference.job_prior import JobPoint
+from runs.analysis.inference.job_scatter import POINTS, JobAnswer, JobRow, begins_of, judge_jobs
+from runs.analysis.inference.rounding import resolution, rounding
 from runs.analysis.summary import Summary, summarise
 from runs.cells.selectors import revisions
 from runs.compare.selectors.load import comparability, stored_cells
@@ -36,7 +31,8 @@ from runs.shared import queries
 
 _VALUES = """
 WITH run AS MATERIALIZED (
-    SELECT run.id, cell_id, series_key, revision_id FROM runs_run run
+    SELECT run.id, cell_id, series_key, revision_id, coalesce(run.labels->>'job', '') AS job
+    FROM runs_run run
     JOIN runs_cell cell ON cell.id = cell_id
     WHERE cell.campaign_id = %(campaign)s AND revision_id = ANY(%(revisions)s)
         AND series_key = ANY(%(keys)s) AND state = %(finished)s AND repeat <> %(summary)s
@@ -47,45 +43,51 @@ WITH run AS MATERIALIZED (
                 AND environment_id IS NOT DISTINCT FROM environment
         )
 )
-SELECT metric_id, series_key, revision_id, cell_id, array_agg(value ORDER BY run_id)
+SELECT metric_id, series_key, revision_id, cell_id, job, min(run_id),
+    array_agg(value ORDER BY run_id)
 FROM runs_measurement JOIN run ON run.id = run_id
 WHERE metric_id = ANY(%(metrics)s) AND run_id = ANY(ARRAY(SELECT id FROM run))
-GROUP BY metric_id, series_key, revision_id, cell_id
+GROUP BY metric_id, series_key, revision_id, cell_id, job
 """
+
+JobKey = tuple[int, str]
+"""The key of a commit, and the job that measured it (empty where it is not stated)."""
+
+
+class _ValuesRow(NamedTuple):
+    """The values of a metric that a job measured in a cell; `first` is its first run."""
+
+    metric: int
+    key: str
+    revision: int
+    cell: int
+    job: str
+    first: int
+    values: Sequence[float]
 
 
 @dataclass(frozen=True)
 class JobHistory:
-    """The points before a head, by (metric, series key): of each commit, the oldest first.
+    """The jobs before a head, by (metric, series key), the oldest first, and those of the head.
 
-    `cells` are theirs, in the same order; `begins` where stretches without a change begin. Runs on
-    the machines of `without` are not among them.
+    `cells` are those of the points by their commit; `begins` where stretches without a change begin
+    as far as changes are known. Runs on the machines of `without` are not among them.
     """
 
-    points: Mapping[tuple[int, str], Mapping[int, Point]] = field(default_factory=dict)
-    cells: Mapping[tuple[int, str], Sequence[int]] = field(default_factory=dict)
+    points: Mapping[tuple[int, str], Sequence[JobPoint]] = field(default_factory=dict)
+    heads: Mapping[tuple[int, str], Sequence[JobPoint]] = field(default_factory=dict)
+    cells: Mapping[tuple[int, str], Mapping[int, int]] = field(default_factory=dict)
     begins: Mapping[tuple[int, str], Sequence[int]] = field(default_factory=dict)
     without: frozenset[Machine] = frozenset()
-    _jobs: dict[int, Jobs | None] = field(default_factory=dict)
 
-    def jobs(self, metric: int) -> Jobs | None:
-        """How jobs scatter by this metric; None where too little is known."""
-        if metric not in self._jobs:
-            points_of_metric = {
-                key: points
-                for (metric_key, key), points in self.points.items()
-                if metric_key == metric
-            }
-            begins = {key: self.begins[metric, key] for key in points_of_metric}
-            self._jobs[metric] = learn(points_of_metric, begins) if points_of_metric else None
-        return self._jobs[metric]
-
-    def baseline(self, metric: int, key: str) -> tuple[list[Point], list[int]]:
-        """(points, cells) of the present level, the newest first."""
-        begin = self.begins.get((metric, key), [0])[-1]
-        points = list(self.points.get((metric, key), {}).values())[begin:]
-        cells = list(self.cells.get((metric, key), ()))[begin:]
-        return points[: -BASELINE - 1 : -1], cells[: -BASELINE - 1 : -1]
+    def row(self, metric: int, key: str, *, head: Sequence[JobPoint] = ()) -> JobRow:
+        """What is known of a condition; `head` stands for its jobs where they are not stored."""
+        place = (metric, key)
+        return JobRow(
+            self.heads.get(place) or head,
+            self.points.get(place, ()),
+            self.begins.get(place, (0,)),
+        )
 
 
 def history_before(
@@ -98,17 +100,20 @@ def history_before(
     until: int,
     ignore: Collection[str] = (),
     without: Collection[Machine] = (),
+    exact: Collection[int] = (),
 ) -> JobHistory:
     """The history of a commit's conditions on a branch, on machines like that of the head.
 
     `heads` are the head's cells by series key, `metrics` the keys of rows with that of their
-    metric; `until` is the last run that counts, and `without` has machines whose runs do not. Eight
+    metric; `until` is the last run that counts, and `without` has machines whose runs do not. Whole
+    numbers of `exact` metrics are not rounded. Eight
     queries, whatever the size, and two more where points have runs of several machines.
     """
     last_revisions = revisions.last(campaign, head, ref, POINTS, arrived=until)
     position_of = {revision.pk: number for number, revision in enumerate(reversed(last_revisions))}
+    position_of[head.pk] = len(position_of)
     rows = _values(campaign, position_of, list(heads), list(metrics), until, without)
-    cells = {row.cell for row in rows}
+    cells = {row.cell for row in rows if row.revision != head.pk}
     ids = cells | set(heads.values())
     runs = stored_cells.of_cells(ids, until=until, without=without)
     if further_strays := _strays(cells, set(heads.values()), runs, until, without):
@@ -116,35 +121,72 @@ def history_before(
         rows = _values(campaign, position_of, list(heads), list(metrics), until, without)
         runs = stored_cells.of_cells(ids, until=until, without=without)
     comparability_known = comparability.of_cells(ids, runs)
-    points: dict[tuple[int, str], dict[int, Point]] = defaultdict(dict)
-    cells_of: dict[tuple[int, str], list[int]] = defaultdict(list)
-    for row in sorted(rows, key=lambda row: position_of[row.revision]):
+    points: dict[tuple[int, str], list[JobPoint]] = defaultdict(list)
+    of_head: dict[tuple[int, str], list[JobPoint]] = defaultdict(list)
+    cells_of: dict[tuple[int, str], dict[int, int]] = defaultdict(dict)
+    units = _units(rows, metrics, exact)
+    for row in sorted(rows, key=lambda row: (position_of[row.revision], row.first)):
         if min(row.values) <= 0:
+            continue
+        key = (metrics[row.metric], row.key)
+        point = point_of(row.values, key=(row.revision, row.job), unit=units[metrics[row.metric]])
+        if row.revision == head.pk:
+            of_head[key].append(point)
             continue
         judgement = comparability_known.judgement(row.cell, heads[row.key], ignore=ignore)
         if not judgement.reasons:
-            points[metrics[row.metric], row.key][row.revision] = point_of(row.values)
-            cells_of[metrics[row.metric], row.key].append(row.cell)
-    dismissed = _dismissed(cells)
+            points[key].append(point)
+            cells_of[key][row.revision] = row.cell
+    standing, dismissed = _changes(cells)
     begins = {
-        (metric, key): begins_of(
-            list(points_of_key.values()),
-            [
-                index
-                for index, cell in enumerate(cells_of[metric, key])
-                if (metric, cell) in dismissed
-            ],
-        )
-        for (metric, key), points_of_key in points.items()
+        key: _begins(points_of_key, cells_of[key], key[0], standing, dismissed)
+        for key, points_of_key in points.items()
     }
-    return JobHistory(points, cells_of, begins, frozenset(without))
+    return JobHistory(points, of_head, cells_of, begins, frozenset(without))
 
 
-def point_of(values: Sequence[float]) -> Point:
+def _begins(
+    points: Sequence[JobPoint],
+    cells: Mapping[int, int],
+    metric: int,
+    standing: Collection[tuple[int, int]],
+    dismissed: Collection[tuple[int, int]],
+) -> list[int]:
+    """Where stretches begin: at steps that are found here, and at changes that stand."""
+    cell_of = [cells[point.key[0]] for point in points]  # type: ignore[index]  # a JobKey
+    ignored = [place for place, cell in enumerate(cell_of) if (metric, cell) in dismissed]
+    begins = begins_of(points, ignored)
+    for place, cell in enumerate(cell_of):
+        is_first = place and cell_of[place - 1] != cell
+        if is_first and (metric, cell) in standing:
+            # Of two places of one change the stored one is right.
+            begins = [begin for begin in begins if not begin or abs(begin - place) > SAME_PLACE]
+            begins.append(place)
+    return sorted(begins)
+
+
+def _units(
+    rows: Iterable[_ValuesRow], metrics: Mapping[int, int], exact: Collection[int]
+) -> dict[int, float]:
+    """The last decimal of each metric's values; `exact` are the metrics whose whole ones are."""
+    values: dict[int, list[float]] = defaultdict(list)
+    for row in rows:
+        values[metrics[row.metric]] += row.values
+    return {
+        metric: resolution(values_of_metric, is_whole_exact=metric in exact)
+        for metric, values_of_metric in values.items()
+    }
+
+
+def point_of(values: Sequence[float], *, key: JobKey | None = None, unit: float = 0.0) -> JobPoint:
     """The point of runs with these positive values."""
     logs = [math.log(value) for value in values]
-    return Point(
-        len(logs), statistics.fmean(logs), statistics.variance(logs) if len(logs) > 1 else 0.0
+    return JobPoint(
+        len(logs),
+        statistics.fmean(logs),
+        statistics.variance(logs) if len(logs) > 1 else 0.0,
+        rounding(values, unit),
+        key,
     )
 
 
@@ -166,22 +208,21 @@ def _strays(
     return comparability.strays(*sides)
 
 
-def _dismissed(cells: Collection[int]) -> frozenset[tuple[int, int]]:
-    """(metric, cell) of steps of which people say that they are none."""
-    changes = Change.objects.filter(
-        cell__in=cells, kind__in=Change.STEPS, decision=Change.Decision.DISMISSED
-    )
-    return frozenset(changes.values_list("metric_id", "cell_id"))
-
-
-class _ValuesRow(NamedTuple):
-    """The values of a metric in a cell."""
-
-    metric: int
-    key: str
-    revision: int
-    cell: int
-    values: Sequence[float]
+def _changes(
+    cells: Collection[int],
+) -> tuple[frozenset[tuple[int, int]], frozenset[tuple[int, int]]]:
+    """(metric, cell) of changes that stand, and of steps of which people say that they are none."""
+    standing: set[tuple[int, int]] = set()
+    dismissed: set[tuple[int, int]] = set()
+    rows = Change.objects.filter(cell__in=cells)
+    for kind, decision, metric, cell in rows.values_list(
+        "kind", "decision", "metric_id", "cell_id"
+    ):
+        if decision == Change.Decision.DISMISSED and kind in Change.STEPS:
+            dismissed.add((metric, cell))
+        elif decision not in Change.GONE:
+            standing.add((metric, cell))
+    return frozenset(standing), frozenset(dismissed)
 
 
 def _values(
@@ -278,6 +319,7 @@ class TwoJobs:
     of_campaign: Mapping[int, Sequence[StoredCell]]
     without: Collection[Machine] = ()
     _histories: dict[Hashable, JobHistory] = field(default_factory=dict)
+    _answers: dict[Hashable, dict[str, JobAnswer]] = field(default_factory=dict)
     _shared: dict[Hashable, SharedRuns] = field(default_factory=dict)
     _conditions: dict[Hashable, SharedConditions] = field(default_factory=dict)
 
@@ -350,23 +392,57 @@ class TwoJobs:
     def judge(
         self, metric: Metric, pair: CellPair, effect: float, ignore: Collection[str], share: int
     ) -> Inference:
-        """The answer of two jobs, by how the jobs of the history before them scatter.
+        """The answer of two jobs, by a prior and the jobs of the history before them.
 
         `share` is how many metrics have this one's error rate together.
         """
         base, head = (self.cells[side] for side in pair if side)
-        points = [_point(self.stored[side.pk, metric.pk]) for side in (base, head)]
-        if None in points:
+        keys = self._common(base, head, metric)
+        is_row = base.series_key == head.series_key and base.series_key in keys
+        pairs = self._rows(base, head, keys) if is_row else {head.series_key: (base.pk, head.pk)}
+        place = (metric.pk, tuple(pairs.values()), effect, tuple(ignore), share)
+        if place not in self._answers:
+            history = self._history(base, head, ignore)
+            rows = {key: self._row(history, metric, key, of_pair) for key, of_pair in pairs.items()}
+            measured_rows = {key: row for key, row in rows.items() if row is not None}
+            self._answers[place] = judge_jobs(
+                measured_rows,
+                direction=metric.direction,  # type: ignore[arg-type]
+                effect=effect,
+                share=share,
+            )
+        answer = self._answers[place].get(head.series_key)
+        if answer is None:
             return Inference("not_comparable", reasons=("not_positive",))
-        scatter = self._history(base, head, ignore).jobs(metric.pk)
-        rows = len(self._common(base, head, metric))
-        level = scatter.level(rows, SIGNIFICANCE / share) if scatter else SIGNIFICANCE
-        return judge_jobs(
-            [point for point in points[:1] if point],
-            points[1] or Point(0, 0.0),
-            scatter.conditions.get(head.series_key) if scatter else None,
-            Rule(metric.direction, effect, level),  # type: ignore[arg-type]
-        )
+        return answer.inference
+
+    def _rows(
+        self, base: StoredCell, head: StoredCell, keys: Collection[str]
+    ) -> dict[str, tuple[int, int]]:
+        """The cells of both commits by their condition."""
+        cells_of: list[dict[str, int]] = [
+            {
+                cell.series_key: cell.pk
+                for cell in self.of_campaign[side.campaign_id]
+                if cell.revision_id == side.revision_id
+            }
+            for side in (base, head)
+        ]
+        return {key: (cells_of[0][key], cells_of[1][key]) for key in sorted(keys)}
+
+    def _row(
+        self, history: JobHistory, metric: Metric, key: str, pair: tuple[int, int]
+    ) -> JobRow | None:
+        """None where a value is not positive."""
+        sides = [
+            _points(self.stored[side, metric.pk], self.cells[side].revision_id or 0)
+            for side in pair
+        ]
+        if not all(sides):
+            return None
+        points = history.points.get((metric.pk, key), ())
+        begins = history.begins.get((metric.pk, key), (0,))
+        return JobRow(sides[1], points, begins, sides[0])
 
     def _common(self, base: StoredCell, head: StoredCell, metric: Metric) -> set[str]:
         """The conditions of which both commits have the metric."""
@@ -403,6 +479,7 @@ class TwoJobs:
             for cell in self.of_campaign[campaign.pk]
             if cell.revision_id == later.pk and cell.series_key
         }
+        # Of the later commit the jobs are those of the pair.
         return history_before(
             campaign,
             later,
@@ -424,8 +501,16 @@ def same_series(cells: Iterable[StoredCell], revisions: Sequence[int]) -> list[t
     return [(cells_of[0][key], cells_of[1][key]) for key in cells_of[0] if key in cells_of[1]]
 
 
-def _point(cell: Cell) -> Point | None:
-    """None for a value that is not positive."""
+def _points(cell: Cell, revision: int) -> list[JobPoint]:
+    """A point for each job of the cell's runs; none where a value is not positive."""
     if cell.mean is None:
-        return None
-    return Point(cell.n, cell.mean, cell.variance or 0.0, cell.rounding)
+        return []
+    if not cell.logs or len(cell.jobs) != len(cell.logs):
+        return [JobPoint(cell.n, cell.mean, cell.variance or 0.0, cell.rounding, (revision, ""))]
+    points = []
+    for job in dict.fromkeys(cell.jobs):
+        runs = cell.of_jobs([job])
+        points.append(
+            JobPoint(runs.n, runs.mean or 0.0, runs.variance or 0.0, runs.rounding, (revision, job))
+        )
+    return points
