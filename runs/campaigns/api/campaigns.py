@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.db.models import QuerySet
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers, status
 from rest_framework.decorators import action
 from rest_framework.request import Request
@@ -17,7 +17,7 @@ from runs.access.selectors.permission_table import Right
 from runs.campaigns.api.drafts import CampaignDraftSerializer
 from runs.campaigns.api.extras import EXTRAS, CampaignExtras
 from runs.campaigns.filters import CampaignFilters
-from runs.campaigns.selectors import campaigns, sentences
+from runs.campaigns.selectors import answers, campaigns, sentences
 from runs.campaigns.selectors.campaigns import CampaignRow
 from runs.campaigns.services import campaigns as campaign_service
 from runs.campaigns.services import kept_verdicts, repeats
@@ -28,6 +28,7 @@ from runs.histories.api.histories import ExpectedSerializer, expect
 from runs.models import Campaign, Cell, CellSummary
 from runs.models.campaigns import Origin
 from runs.shared.api import doors
+from runs.shared.api.answers import AnswerSerializer
 from runs.shared.api.doors import ReadOnlyDoor
 from runs.shared.api.shapes import JudgedSerializer, computed
 
@@ -98,6 +99,14 @@ class CampaignDetailSerializer(CampaignSerializer):
         child=CellSerializer(),
     )
     summary = serializers.SerializerMethodField()
+    answer = serializers.SerializerMethodField()
+
+    @extend_schema_field(AnswerSerializer(allow_null=True))
+    def get_answer(self, row: CampaignRow) -> Any:
+        """What its page says first, with its interval; null where `summary` is."""
+        if kept_verdicts.is_wide(row.run_counts) and kept_verdicts.latest(row.campaign.pk):
+            return None
+        return AnswerSerializer(answers.of_campaign(row.campaign)).data
 
     def get_summary(self, row: CampaignRow) -> list[str] | None:
         """What its page says first: a sentence for each two things that it compares.

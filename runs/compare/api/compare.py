@@ -133,6 +133,14 @@ def _baseline_made(head: Side, request: Request) -> HttpResponseBase:
             "rows": [],
             "error_row": None,
             "told_before": [],
+            "answer": {
+                "sentence": message,
+                "short": message,
+                "low": None,
+                "high": None,
+                "family": "",
+                "exit_code": 0,
+            },
         }
     )
 

@@ -13,6 +13,7 @@ from runs.compare.selectors.answers import AnswerRow, ComparisonAnswer, Figure
 from runs.compare.selectors.describe.verdict_words import REASONS, TABLES, ErrorRow
 from runs.compare.selectors.judge.gate_answers import BECAUSE
 from runs.models import Metric
+from runs.shared.api.answers import AnswerSerializer
 from runs.shared.api.examples import EXAMPLES
 from runs.shared.api.shapes import ChangeRevisionSerializer, JudgedSerializer, computed, shape
 
@@ -178,6 +179,7 @@ class ComparisonSerializer(Shape):
     rows = VerdictRowSerializer(many=True)
     error_row = shape(ErrorRow, table=serializers.ChoiceField(choices=[*TABLES]))(allow_null=True)
     told_before = serializers.SerializerMethodField()
+    answer = AnswerSerializer(source="*", read_only=True)
 
     @extend_schema_field(AverageSerializer(many=True))
     def get_together(self, answer: ComparisonAnswer) -> Any:

@@ -224,6 +224,23 @@ class ComparisonAnswer:
         return str(HEADLINES[self.verdict])
 
     @property
+    def sentence(self) -> str:
+        """The title of the page: the first of what follows, else the verdict of the whole."""
+        return self.sentences[0] if self.sentences else self.headline
+
+    @property
+    def low(self) -> float | None:
+        """What bounds the ratio that the sentence is about: of all rows, else of the only one."""
+        inference = self._told
+        return inference.low if inference else None
+
+    @property
+    def high(self) -> float | None:
+        """The other end."""
+        inference = self._told
+        return inference.high if inference else None
+
+    @property
     def exit_code(self) -> int:
         """The exit status of a CI job."""
         return exit_code(self.verdict)
@@ -271,6 +288,13 @@ class ComparisonAnswer:
             "tables. The same: within %(effect)s %%."
         )
         return text % {"effect": f"{self.effect:g}"}
+
+    @property
+    def _told(self) -> Inference | None:
+        """The whole where it is one, else the row where it is one."""
+        if len(self.wholes) == 1:
+            return self.wholes[0].result.inference
+        return self.rows[0].result.inference if len(self.rows) == 1 else None
 
     @property
     def _behind(self) -> list[AnswerRow]:

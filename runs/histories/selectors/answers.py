@@ -110,10 +110,7 @@ class HistoryAnswer:
     @property
     def family(self) -> str:
         """What the figures are, and what holds for them."""
-        return _(
-            "From the least to the greatest ratio of levels, after by before; a change is a step "
-            "of a level, or a run off it that a second job confirms."
-        )
+        return family()
 
     @property
     def tone(self) -> str:
@@ -124,6 +121,14 @@ class HistoryAnswer:
     def exit_code(self) -> int:
         """1 where a change for the worse stands, else 0."""
         return int(any(row.verdict == "slower" for row in self.rows))
+
+
+def family() -> str:
+    """For what the ratios of changes hold."""
+    return _(
+        "From the least to the greatest ratio of levels, after by before; a change is a step of a "
+        "level, or a run off it that a second job confirms."
+    )
 
 
 def of_histories(found: Histories) -> HistoryAnswer:
@@ -142,7 +147,7 @@ def of_histories(found: Histories) -> HistoryAnswer:
     return HistoryAnswer(
         question=_question(found),
         rows=tuple(sorted(rows, key=_interest)),
-        causes=tuple(sorted(causes.of(standing), key=_interest_of_cause)),
+        causes=tuple(sorted(causes.of(standing), key=interest_of_cause)),
         points=len({point.sha or point.at for point in points}),
         first=min((point.at for point in points), default=None),
         last=max((point.at for point in points), default=None),
@@ -178,6 +183,6 @@ def _interest(row: HistoryRow) -> tuple[int, float]:
     return _place(row.verdict), -causes.size_of(row.change) if row.change else 0.0
 
 
-def _interest_of_cause(cause: Cause) -> tuple[int, int]:
-    """For the worse before for the better, then the newest."""
+def interest_of_cause(cause: Cause) -> tuple[int, int]:
+    """The order of causes: for the worse before for the better, then the newest."""
     return min(_place(change.verdict) for change in cause.changes), -cause.first.pk

@@ -21,7 +21,7 @@ def lines(campaign):
     """The lines of tps over the factor across."""
     among = grids.measured(campaign, Metric(name="tps"))
     rows = grids.rows(among.cells, factor_names.words(campaign))
-    return campaigns.lines_of(rows, grids.across(among.cells), among.summaries)
+    return campaigns.lines_of(rows, grids.across(among.cells), among.summaries, {})
 
 
 def test_the_newest_campaign_comes_first_with_its_runs_counted_by_state():
@@ -73,8 +73,8 @@ def test_each_version_is_a_line_of_its_cells_medians():
 
     assert (old.label, old.major, old.version) == ("16.14", "16", "16.14")
     assert [point.x for point in old.points] == [1, 2, 4]
-    assert [point.median for point in old.points] == pytest.approx([1000, 2000, 4000])
-    assert [point.median for point in new.points] == pytest.approx([1100, 2200, 4400])
+    assert [point.value for point in old.points] == pytest.approx([1000, 2000, 4000])
+    assert [point.value for point in new.points] == pytest.approx([1100, 2200, 4400])
     assert (new.points[0].minimum, new.points[0].maximum) == pytest.approx((1097.8, 1102.2))
     assert new.points[0].n == 3
 
@@ -272,7 +272,7 @@ def test_of_uploads_the_newest_revision_is_shown_and_compared_with_no_other_revi
     assert [len(row.cells[0].runs) for row in (old, new)] == [2, 2]
     (row,) = ratios.ratios(campaign, "tps")
     assert (row.base_label, row.head_label) == ("16.4", "18.1")
-    assert [point.median for line in lines(campaign) for point in line.points] == [905, 990.5]
+    assert [point.value for line in lines(campaign) for point in line.points] == [905, 990.5]
 
 
 def test_a_revision_without_a_date_stands_where_its_first_run_began():

@@ -1,0 +1,250 @@
+"""What a campaign answers: made once, and printed by its page, the API, lists and the search.
+
+Of an executed campaign the sentence of its ratios, of uploads with commits that of their history,
+of a printed table its conclusion.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, cast
+
+from django.db.models import OuterRef, Subquery
+from django.utils.translation import gettext as _
+
+from runs.analysis.inference import Inference, Verdict, overall
+from runs.archive.selectors import answers as printed_answers
+from runs.archive.selectors import conclusions
+from runs.cells.selectors import factor_names, metrics
+from runs.compare.selectors.describe import summary
+from runs.compare.selectors.describe.verdict_words import size, verdict_word
+from runs.compare.selectors.judge.exit_codes import exit_code
+from runs.compare.selectors.judge.ratios import RatioRow, Tables, ratios_of_executed
+from runs.histories.selectors import answers as history_answers
+from runs.histories.selectors import causes, histories
+from runs.models import Campaign, Change, PublishedTable, Run
+from runs.models.campaigns import Origin
+from runs.shared import caching, formats
+
+
+@dataclass(frozen=True)
+class CampaignAnswer:
+    """What a campaign says, in the language of its reader.
+
+    `sentences` has the whole first. `low` and `high` bound the ratio that the first is about, where
+    one does; `family` says for what they hold. `verdict` is that of the whole.
+    """
+
+    question: str
+    sentences: tuple[str, ...] = ()
+    short: str = ""
+    low: float | None = None
+    high: float | None = None
+    family: str = ""
+    verdict: Verdict = "too_few_runs"
+
+    @property
+    def sentence(self) -> str:
+        """The title of the answer."""
+        return self.sentences[0] if self.sentences else _("No answer yet")
+
+    @property
+    def is_there(self) -> bool:
+        """Whether there is an answer."""
+        return bool(self.sentences)
+
+    @property
+    def exit_code(self) -> int:
+        """The exit status of a CI job."""
+        return exit_code(self.verdict)
+
+    @property
+    def tone(self) -> str:
+        """The name of its colour and sign."""
+        return formats.tone(self.verdict)
+
+    def to_json(self) -> dict[str, Any]:
+        """As it is kept."""
+        return vars(self) | {"sentences": list(self.sentences)}
+
+    @classmethod
+    def from_json(cls, kept: Mapping[str, Any]) -> "CampaignAnswer":
+        """From what `to_json` gave."""
+        return cls(**{**kept, "sentences": tuple(kept["sentences"])})
+
+
+def of_campaign(campaign: Campaign) -> CampaignAnswer:
+    """The answer of its page; kept until a result of it changes. A dozen queries where it is not.
+
+    In the reader's language.
+    """
+    if campaign.origin == Origin.PUBLISHED:
+        return _of_published([campaign]).get(campaign.pk, _without(campaign))
+    if campaign.origin == Origin.UPLOADED and _has_history(campaign):
+        found = history_answers.of_histories(histories.histories(campaign))
+        return _of_history(campaign, found)
+    cache_versions = caching.versions([campaign.pk])
+    kept = caching.answer(
+        ("answer", campaign.pk), cache_versions.results, lambda: _judged(campaign).to_json()
+    )
+    return CampaignAnswer.from_json(kept)
+
+
+def of_list(campaigns: Sequence[Campaign]) -> dict[int, CampaignAnswer]:
+    """By key what each says, of those whose answer is known without judging at length.
+
+    A dozen queries for any number of campaigns.
+    """
+    answers = _of_published([c for c in campaigns if c.origin == Origin.PUBLISHED])
+    answers |= _of_uploaded([c for c in campaigns if c.origin == Origin.UPLOADED])
+    executed = [c for c in campaigns if c.origin == Origin.EXECUTED and c.state not in c.LIVE]
+    keys = sorted(campaign.pk for campaign in executed)
+    version = caching.versions(keys).results if keys else None
+    kept = caching.answer(("answers", keys), version, lambda: _of_executed(executed))
+    answers |= {row["campaign"]: CampaignAnswer.from_json(row["answer"]) for row in kept}
+    return answers
+
+
+def question_of(campaign: Campaign) -> str:
+    """What it asks, in words; its title where nobody wrote that."""
+    return formats.in_language(campaign, "question") or formats.in_language(campaign, "title")
+
+
+def _without(campaign: Campaign) -> CampaignAnswer:
+    return CampaignAnswer(question_of(campaign))
+
+
+def _judged(campaign: Campaign) -> CampaignAnswer:
+    metric = metrics.primary(campaign)
+    if metric is None:
+        return _without(campaign)
+    return _of_rows(campaign, Tables(campaign, metric.name).conclusions())
+
+
+def _of_rows(campaign: Campaign, rows: Sequence[RatioRow]) -> CampaignAnswer:
+    if not rows:
+        return _without(campaign)
+    words = factor_names.words(campaign).among(row.levels for row in rows)
+    pairs = summary.by_pair(rows, words)
+    sentences = tuple(summary.of_pair(*names, of_pair) for names, of_pair in pairs.items())
+    first_rows = next(iter(pairs.values()))
+    whole: Inference = first_rows[0].together or first_rows[0].comparison
+    return CampaignAnswer(
+        question_of(campaign),
+        sentences,
+        size(whole) or str(verdict_word(whole)),
+        whole.low,
+        whole.high,
+        _("The overall effect of all conditions, 95 %; rows have intervals that hold together.")
+        if first_rows[0].together
+        else _("The ratio of the one condition, 95 %."),
+        overall(row.comparison.verdict for row in first_rows),
+    )
+
+
+def _of_executed(campaigns: Sequence[Campaign]) -> list[dict[str, Any]]:
+    named = metrics.primary_names(campaigns)
+    rows_of = ratios_of_executed(named) if named else {}
+    return [
+        {"campaign": campaign.pk, "answer": _of_rows(campaign, rows).to_json()}
+        for campaign, rows in rows_of.items()
+    ]
+
+
+def _of_published(campaigns: Collection[Campaign]) -> dict[int, CampaignAnswer]:
+    """Of printed tables: their answer where readers ask for it, else their first conclusion."""
+    if not campaigns:
+        return {}
+    asked = {answer.campaign: answer for answer in printed_answers.answers()}
+    tables = PublishedTable.objects.filter(campaign__in=[campaign.pk for campaign in campaigns])
+    findings = dict(tables.values_list("campaign_id", "findings"))
+    answers = {}
+    for campaign in campaigns:
+        answer = asked.get(campaign.slug)
+        texts = [
+            formats.spoken(finding)
+            for finding in conclusions.printed(findings.get(campaign.pk, ()))
+        ]
+        if answer is not None:
+            answers[campaign.pk] = CampaignAnswer(
+                formats.spoken(answer.asked) or question_of(campaign),
+                (answer.text, *texts),
+                answer.text,
+                min(answer.ratios, default=None),
+                max(answer.ratios, default=None),
+                _("From the least to the greatest printed ratio: not tested."),
+            )
+        elif texts:
+            family = _("As the publication concludes: not tested.")
+            answers[campaign.pk] = CampaignAnswer(
+                question_of(campaign), tuple(texts), texts[0], family=family
+            )
+    return answers
+
+
+def _of_uploaded(campaigns: Sequence[Campaign]) -> dict[int, CampaignAnswer]:
+    """Of uploads where a change stands: since when, and by how much. Two queries, or none."""
+    if not campaigns:
+        return {}
+    standing = histories.all_changes().filter(campaign__in=[campaign.pk for campaign in campaigns])
+    changes = list(standing.exclude(decision__in=Change.GONE)[: causes.MOST_CHANGES])
+    of = {campaign.pk: campaign for campaign in campaigns}
+    answers: dict[int, CampaignAnswer] = {}
+    for cause in sorted(causes.of(changes), key=history_answers.interest_of_cause):
+        key = cause.first.campaign_id
+        if key in answers:
+            continue
+        answers[key] = CampaignAnswer(
+            question_of(of[key]),
+            (cause.sentence,),
+            cause.size,
+            min(change.ratio for change in cause.changes),
+            max(change.ratio for change in cause.changes),
+            history_answers.family(),
+            cast(Verdict, cause.first.verdict),
+        )
+    return answers
+
+
+def _has_history(campaign: Campaign) -> bool:
+    return campaign.cells.filter(revision__isnull=False).exists()
+
+
+def _of_history(campaign: Campaign, found: history_answers.HistoryAnswer) -> CampaignAnswer:
+    return CampaignAnswer(
+        question_of(campaign),
+        (found.sentence, *found.others),
+        found.short,
+        found.low,
+        found.high,
+        found.family,
+        cast(Verdict, found.rows[0].verdict if found.rows else "too_few_runs"),
+    )
+
+
+@dataclass(frozen=True)
+class Dates:
+    """When the data of a campaign are of: its first and its last run, never their upload."""
+
+    first: datetime | None
+    last: datetime | None
+
+    @property
+    def is_of_days(self) -> bool:
+        """Whether they are of more than one day."""
+        return bool(self.first and self.last and self.first.date() < self.last.date())
+
+
+def dates_of(campaigns: Collection[Campaign]) -> dict[int, Dates]:
+    """By key when the runs of each began. One query, which reads two runs of each."""
+    runs = Run.objects.filter(campaign=OuterRef("pk"), started_at__isnull=False)
+    moments = Campaign.objects.filter(pk__in=[campaign.pk for campaign in campaigns]).values_list(
+        "pk",
+        Subquery(runs.order_by("campaign", "pk").values("started_at")[:1]),
+        Subquery(runs.order_by("campaign", "-pk").values("started_at")[:1]),
+    )
+    return {
+        # An upload of older data comes later.
+        key: Dates(min(first, last), max(first, last)) if first and last else Dates(first, last)
+        for key, first, last in moments
+    }

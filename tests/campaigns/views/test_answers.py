@@ -1,0 +1,90 @@
+"""What a campaign answers: the same words on its page, in the API and in the list."""
+
+import re
+
+import pytest
+
+from runs.histories.services import changes
+from runs.models import Campaign
+from tests import factories
+from tests.history_points import history, sha, store
+
+pytestmark = pytest.mark.django_db
+
+
+def text_of(client, address):
+    return re.sub(r"\s+", " ", client.get(address).content.decode())
+
+
+@pytest.fixture
+def lab(ready_server):
+    made = factories.campaign("lab", on=ready_server, state="finished", title="Reads of 18")
+    factories.finish_all(made, gain={"16.14": 1.0, "18.4": 1.3})
+    return made
+
+
+def test_page_api_and_list_say_the_same_of_a_campaign(client, lab):
+    answer = client.get("/api/v1/campaigns/lab/").json()["answer"]
+    assert set(answer) == {"sentence", "short", "low", "high", "family", "exit_code"}
+    assert answer["sentence"] in text_of(client, "/campaigns/lab/")
+    assert answer["sentence"] in text_of(client, "/campaigns/")
+    assert answer["low"] < 1.3 < answer["high"]
+    assert answer["exit_code"] == 0
+    assert answer["short"] in answer["sentence"]
+
+
+def test_a_comparison_has_the_words_of_its_page(client, lab):
+    sides = "base=campaign:lab~version%3D16.14&head=campaign:lab~version%3D18.4&metric=tps"
+    api = client.get(f"/api/v1/compare/?{sides}").json()
+    page = text_of(client, "/compare/?s=lab~version=16.14&s=lab~version=18.4")
+    answer = api["answer"]
+    (together,) = api["together"]
+    assert (answer["low"], answer["high"]) == (together["low"], together["high"])
+    assert answer["exit_code"] == api["exit_code"]
+    renamed = answer["sentence"].replace(api["head"]["label"], "PostgreSQL 18.4")
+    heading = re.search(r'class="answer">\s*(.*?)\s*</h1>', page)[1]
+    assert renamed.replace(api["base"]["label"], "16.14").split(" than ")[0] in heading
+
+
+def test_each_campaign_stands_under_its_own_scenario_with_the_date_of_its_data(client, lab):
+    """A group of one has a heading too, and none stands under that of another."""
+    store(history([1000] * 40 + [900] * 20))
+    changes.find(campaign_id=Campaign.objects.get(slug="nightly").pk)
+    rows = re.findall(r"<tr>(.*?)</tr>", text_of(client, "/campaigns/"), re.DOTALL)
+    (nightly,) = (row for row in rows if "/campaigns/nightly/" in row)
+    (executed,) = (row for row in rows if "/campaigns/lab/" in row)
+    for row, slug in ((nightly, "nightly"), (executed, "lab")):
+        title = Campaign.objects.get(slug=slug).scenario.title
+        assert row.index(title) < row.index(f"/campaigns/{slug}/")
+    assert f"Since {sha(40)} (2026-02-10)" in nightly
+    assert "2026-01-01" in nightly
+    # Finished is said where the answer is missing.
+    assert ">finished<" not in re.sub(r"\s", "", executed)
+
+
+def test_a_campaign_without_an_answer_says_how_it_stands(client, ready_server):
+    factories.campaign("waiting", on=ready_server)
+    page = text_of(client, "/campaigns/")
+    assert "waiting" in page
+    assert re.search(r'class="badge[^>]*>.*?queued', page)
+    assert client.get("/api/v1/campaigns/waiting/").json()["answer"]["sentence"] == "No answer yet"
+
+
+def test_a_printed_table_answers_by_its_conclusion(client, whole_archive):
+    answer = client.get("/api/v1/campaigns/wg1-2021-read/").json()["answer"]
+    assert "slower" in answer["sentence"]
+    assert "not tested" in answer["family"]
+    listed = text_of(client, "/campaigns/?origin=published")
+    assert answer["sentence"] in text_of(client, "/campaigns/?origin=published&q=2021") or listed
+
+
+@pytest.mark.parametrize("number", [2, 6])
+def test_the_queries_of_the_list_do_not_grow(
+    client, ready_server, number, django_assert_max_num_queries
+):
+    for index in range(number):
+        made = factories.campaign(f"lab-{index}", on=ready_server, state="finished")
+        factories.finish_all(made)
+        store(history([1000] * 6, campaign=f"ci-{index}"))
+    with django_assert_max_num_queries(22):
+        client.get("/campaigns/")
