@@ -90,7 +90,10 @@ def _minimal_wal(effective: Effective) -> Iterator[Finding]:
         if used():
             yield About(name, effective.major).error(
                 "needs_wal",
-                _("No server of PostgreSQL %(major)s starts with wal_level = minimal and %(name)s."),
+                _(
+                    "No server of PostgreSQL %(major)s starts with wal_level = minimal and"
+                    " %(name)s."
+                ),
                 _("Set %(name)s = %(off)s, or a higher wal_level."),
                 off="0" if name == "max_wal_senders" else "off",
             )

@@ -238,13 +238,27 @@ def read(text: str) -> Plan:
         raise PlanUnreadableError(f"A plan of {len(text):,} characters is too long to read.")
     if len(LOGGED.findall(text)) > 1:
         raise PlanUnreadableError(_SEVERAL)
-    text = foreign_json.of_program(enclosed.without_quotes(text))
+    text = foreign_json.of_program(_without_breaks(enclosed.without_quotes(text)))
     plan = _read(text)
     if not _is_whole(plan) or text.count("\\n") > text.count("\n"):
         plan = max((plan, *_inside(text)), key=_worth)
     if not isinstance(plan, Plan):
         raise plan
     return replace(plan, root=with_times(plan.root))
+
+
+def _without_breaks(text: str) -> str:
+    """JSON that a terminal has broken at its edge, in the middle of words, in one line again."""
+    if text.lstrip()[:1] not in {"[", "{"} or "\n" not in text.strip():
+        return text
+    joined = text.replace("\r", "").replace("\n", "")
+    for candidate in (text, joined):
+        try:
+            foreign_json.loads(candidate)
+        except ValueError:
+            continue
+        return candidate
+    return text
 
 
 def _read(text: str) -> Plan | PlanUnreadableError:

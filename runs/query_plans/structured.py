@@ -109,6 +109,10 @@ _JOINED = re.compile(
 )
 
 
+# Rows, columns and strings around a plan.
+_MOST_LAYERS = 6
+
+
 def read_structured(document: Any) -> Plan:
     """The plan in what EXPLAIN has printed. Raises PlanUnreadableError for anything else."""
     if (
@@ -143,9 +147,27 @@ def _document(document: Any) -> Any:
             document = next(iter(document.values()))
         elif isinstance(document, str):
             document = foreign_json.loads(document)
-    return (
-        {"Plan": document} if isinstance(document, dict) and "Node Type" in document else document
-    )
+    if isinstance(document, dict) and "Node Type" in document:
+        return {"Plan": document}
+    if isinstance(document, dict) and "Plan" not in document:
+        return next(_within(document, _MOST_LAYERS), document)
+    return document
+
+
+def _within(document: Any, layers: int) -> Iterator[Any]:
+    """The objects of plans within the rows of a client, as objects or as strings of JSON."""
+    if isinstance(document, str):
+        if '"Plan"' not in document:
+            return
+        try:
+            document = foreign_json.loads(document)
+        except ValueError:
+            return
+    if isinstance(document, dict) and isinstance(document.get("Plan"), dict):
+        yield document
+    elif layers and isinstance(document, dict | list):
+        for value in document.values() if isinstance(document, dict) else document:
+            yield from _within(value, layers - 1)
 
 
 def _node(fields: Mapping[str, Any]) -> Node:

@@ -119,7 +119,8 @@ class _Reader:
 
     def take(self, number: int, line: str) -> None:
         text = line.strip()
-        if (head := _ARROW.match(line)) is not None:
+        head = _ARROW.match(line)
+        if head is not None and self._is_node(line[head.end() :].strip()):
             self._node(number, head.end() - 2, line[head.end() :].strip())
         elif self.root is None and _is_root(text):
             self._node(number, -1, text)
@@ -142,6 +143,13 @@ class _Reader:
             self.footer.append(f"{self.group}: {text}")
         else:
             self._detail(number, line, text)
+
+    def _is_node(self, text: str) -> bool:
+        """Whether a node stands behind an arrow, and not an expression of the statement.
+
+        Of other products and extensions it may be of any kind, once a plan has begun.
+        """
+        return _is_root(text) or (self.root is not None and text[:1].isupper())
 
     def _node(self, number: int, column: int, text: str) -> None:
         opened = _Open(column, _figured(text, self.role))
@@ -207,8 +215,8 @@ class _Reader:
 
 
 _OTHERS = (
-    # Its costs are one number, and its arrows have one blank behind them.
-    ("MySQL", re.compile(r"\A *+-> \S.{0,300}? \(cost=[\d.e+]++ rows=")),
+    # Its costs are one number.
+    ("MySQL", re.compile(r"\A *+-> \S.{0,300}? \(cost=\d++(?:\.\d++)?(?:e[+-]?\d++)? rows=")),
     ("CockroachDB", re.compile(r"\A\s*+(?:• \w|vectorized: \w)")),
     ("Oracle", re.compile(r"\A\s*+Plan hash value: \d")),
     ("SQLite", re.compile(r"\A\s*+[|`]--(?:SCAN|SEARCH|USE) ")),
