@@ -1,5 +1,6 @@
 """A plan as a tree of nodes, independent of its printed format."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
@@ -11,6 +12,8 @@ class PlanUnreadableError(ValueError):
 
 # Larger ones are not plans of ours, and no page could show them.
 MOST_CHARACTERS = 4_000_000
+_JIT_TOTAL = re.compile(r"\bTotal (\d{1,12}(?:\.\d{1,6})?) ms")
+_TRIGGER_TIME = re.compile(r"\ATrigger .{1,200}?: time=(\d{1,12}(?:\.\d{1,6})?) ")
 GATHERS = ("Gather", "Gather Merge")
 
 
@@ -23,8 +26,8 @@ class Node:
     ("SubPlan 1", "CTE year_total"). Costs are in the planner's unit. Times are milliseconds and
     rows are counts per loop, as EXPLAIN prints them; `loops` of 0 is a node never executed. All of
     these are None if not printed. `details` are the further lines, in order. `processes` is how
-    many ran it at the same time, `inner_ms` the time of CTEs and InitPlans that ran in it (see
-    `times`).
+    many ran it at the same time, `inner_ms` the time of CTEs, InitPlans and JIT
+    compilation that ran in it (see `reading.with_times`).
     """
 
     kind: str
@@ -134,6 +137,26 @@ class Plan:
     def nodes(self) -> list[Node]:
         """All nodes in the order of printing."""
         return [node for _depth, node in self.root.walk()]
+
+    @property
+    def jit_ms(self) -> float:
+        """The time of just-in-time compilation; 0 if none is printed.
+
+        That of parallel workers is printed in one sum, and passed at the same time.
+        """
+        printed = sum(
+            float(total[1])
+            for line in self.footer
+            if line.startswith("JIT: Timing:") and (total := _JIT_TOTAL.search(line))
+        )
+        elapsed = printed / max(node.processes for _depth, node in self.root.walk())
+        return min(elapsed, self.total_ms or elapsed)
+
+    @property
+    def triggers_ms(self) -> float:
+        """The time of all triggers; 0 if none is printed."""
+        times = (_TRIGGER_TIME.match(line) for line in self.footer)
+        return sum(float(time[1]) for time in times if time)
 
     @property
     def total_ms(self) -> float | None:

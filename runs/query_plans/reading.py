@@ -129,6 +129,21 @@ def with_times(root: Node) -> Node:
     return _with_inner(root_with_processes, _inner(root_with_processes))
 
 
+def _without_jit(root: Node, jit_ms: float) -> Node:
+    """The same tree, where compilation is not the time of the node in which it happened.
+
+    That is printed nowhere. All of it happens at once, before the first row of a node: in the one
+    with the most time of its own.
+    """
+    if not jit_ms:
+        return root
+    nodes = [node for _depth, node in root.walk()]
+    compiling = max(nodes, key=lambda node: node.own_ms or 0.0)
+    inner = {id(node): node.inner_ms for node in nodes}
+    inner[id(compiling)] += min(jit_ms, compiling.own_ms or 0.0)
+    return _with_inner(root, inner)
+
+
 def _with_processes(node: Node, processes: float) -> Node:
     below = processes
     if node.is_gather and node.loops and node.children:
@@ -244,7 +259,8 @@ def read(text: str) -> Plan:
         plan = max((plan, *_inside(text)), key=_worth)
     if not isinstance(plan, Plan):
         raise plan
-    return replace(plan, root=with_times(plan.root))
+    plan = replace(plan, root=with_times(plan.root))
+    return replace(plan, root=_without_jit(plan.root, plan.jit_ms))
 
 
 def _without_breaks(text: str) -> str:

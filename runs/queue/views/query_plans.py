@@ -14,15 +14,9 @@ from runs.access.selectors import projects
 from runs.access.selectors.permission_table import Right
 from runs.cells.selectors.level_texts import level
 from runs.models import Artifact
-from runs.query_plans import (
-    Difference,
-    Node,
-    Pair,
-    Plan,
-    compare,
-    subplans,
-)
+from runs.query_plans import Difference, Node, Pair, Plan, compare, findings, subplans
 from runs.query_plans.node import MOST_CHARACTERS
+from runs.queue.selectors import plan_words
 from runs.queue.selectors import runs as selectors
 from runs.queue.services import artifacts
 from runs.shared import pages, reading
@@ -149,11 +143,24 @@ def _shown(request: HttpRequest, sides: list[Side]) -> HttpResponse:
         "right": right,
         "shown": next((side for side in sides if side.plan is not None), None),
         "lines": lines(plans[0]) if len(plans) == 1 else [],
+        "parts": _parts(plans[0]) if len(plans) == 1 else [],
+        "sentences": _sentences(plans),
         "comparison": side_by_side(*plans) if len(plans) == 2 else None,
         "others": _others(request, sides),
         "problems": [side.problem for side in sides if side.problem],
     }
     return render(request, "queue/query_plans/viewer.html", context)
+
+
+def _parts(plan: Plan) -> list[tuple[str, findings.Spent]]:
+    """What no node has done: its title, and its time."""
+    return [(plan_words.part_title(spent.part), spent) for spent in findings.parts(plan)]
+
+
+def _sentences(plans: Sequence[Plan]) -> list[str]:
+    if len(plans) == 2:
+        return plan_words.difference(*plans)
+    return plan_words.sentences(plans[0]) if plans else []
 
 
 def _others(request: HttpRequest, sides: list[Side]) -> list[tuple[str, str]]:
