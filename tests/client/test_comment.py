@@ -207,7 +207,7 @@ def test_a_fork_without_secrets_is_reported_by_a_second_job(actions, here, forge
 
     (comment,) = forge.own()
     # Whatever job the fork names: it is its own, and nobody knows yet how jobs scatter.
-    assert "two jobs measured the sides" in comment["body"]
+    assert "between one job of each" in comment["body"]
     made = Revision.objects.get(sha="e" * 40)
     assert (made.ref, made.parents[0]) == ("fork:topic", main)
     runs = Run.objects.filter(cell__revision=made)

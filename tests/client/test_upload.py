@@ -1,8 +1,10 @@
 """The upload client against a real server, and without one."""
 
 import ast
+import gzip
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -294,12 +296,44 @@ def test_the_verdict_is_printed_kept_and_is_the_exit_status(upload, tmp_path):
     ]
 
 
+def test_a_job_is_run_once_more_as_a_job_of_its_own(upload):
+    with Proxy(STORED, STORED, STORED) as proxy:
+        done = upload(
+            "--campaign",
+            "nightly",
+            "--revision",
+            "abcdef0",
+            "--job",
+            "ci/7",
+            "--again",
+            "3",
+            "--",
+            "cat",
+            str(GOOD),
+            BENCHLAB_URL=proxy.url,
+            BENCHLAB_TOKEN=TOKEN,
+        )
+
+    assert done.status == 0, done.err
+    jobs = [json.loads(gzip.decompress(body))["job"] for _path, _headers, body in proxy.asked]
+    assert len(jobs) == 3
+    assert len(set(jobs)) == 1
+    assert re.fullmatch("ci/7/again-[0-9a-f]{8}", jobs[0])
+
+
 @pytest.mark.parametrize(
     ("exit_code", "options", "status"),
-    [(2, (), 2), (2, ("--undecided-ok",), 0), (3, ("--undecided-ok",), 3), (0, (), 0)],
+    [
+        (2, (), 2),
+        (2, ("--undecided-ok",), 0),
+        (3, ("--undecided-ok",), 3),
+        (0, (), 0),
+        (0, ("--strict",), 2),
+    ],
 )
 def test_undecided_may_pass_and_nothing_else_does(upload, exit_code, options, status):
-    verdict = json.dumps({"exit_code": exit_code}).encode()
+    overall = {0: "no_sign", 2: "undecided", 3: "not_comparable"}[exit_code]
+    verdict = json.dumps({"exit_code": exit_code, "overall": overall}).encode()
     json_answer = (200, {"Content-Type": "application/json"}, verdict)
     with Proxy(STORED, json_answer, (200, {"Content-Type": "text/markdown"}, b"words")) as proxy:
         done = upload(

@@ -13,7 +13,7 @@ from runs.cells.selectors.series_cells import level_text
 from runs.compare.selectors import answers
 from runs.compare.selectors.address.head_and_base import Side
 from runs.compare.selectors.answers import AnswerRow, ComparisonAnswer, Figure
-from runs.compare.selectors.describe.in_turn import in_turn
+from runs.compare.selectors.describe.in_turn import in_turn, once_more
 from runs.compare.selectors.describe.verdict_words import sized
 from runs.compare.selectors.judge import gate
 from runs.compare.selectors.judge.gate import SideVerdict
@@ -46,6 +46,7 @@ def markdown(
         f"### {_sign(answer.verdict)} {answer.headline}",
         *(f"**{_plain(sentence)}**" for sentence in answer.sentences),
         *(_plain(note) for note in answer.notes),
+        *_once_more(side_verdict, answer),
         *_in_one_job(side_verdict, answer),
         _sides(side_verdict, address),
         *(_plain(earlier_answer.text) for earlier_answer in answer.earlier),
@@ -141,11 +142,20 @@ def _page(step: BisectionStep, address: Address) -> str:
     return _in_link(address(reverse("campaign-detail", args=[step.campaign.slug])))
 
 
+def _once_more(side_verdict: SideVerdict, answer: ComparisonAnswer) -> list[str]:
+    """The command that runs the job of a suspicious head, or of its base, once more."""
+    codes = {code for row in answer.rows for code in row.result.inference.reasons}
+    if not codes & {"suspicious", "all_alike"}:
+        return []
+    base = side_verdict.base.revision.ref if side_verdict.base.revision else ""
+    return [_fenced(once_more(side_verdict.head.campaign, base))]
+
+
 def _in_one_job(side_verdict: SideVerdict, answer: ComparisonAnswer) -> list[str]:
     """What tells the runner from the commit, where a loss was seen between jobs."""
     inferences = [row.result.inference for row in answer.rows if row.counts]
     if not any(
-        inference.verdict == "slower" and inference.error_table == "jobs"
+        inference.verdict == "slower" and inference.error_table in ("jobs", "few_jobs")
         for inference in inferences
     ):
         return []
@@ -188,24 +198,31 @@ def sparkline(values: Sequence[float], effect: float) -> str:
 
 
 def _table(rows: Sequence[AnswerRow], address: Address) -> Table:
-    heads = (_("Verdict"), _("Metric"), _("Condition"), _("Base"), _("Head"), _("Ratio"))
-    return Table(
-        (*heads, _("Interval"), pgettext("effect", "Size")),
-        tuple(_line(row, address) for row in rows),
+    # What a telephone shows of a row comes first.
+    heads = (
+        _("Verdict"),
+        pgettext("effect", "Size"),
+        _("Metric"),
+        _("Condition"),
+        _("Base"),
+        _("Head"),
+        _("Ratio"),
+        _("Interval"),
     )
+    return Table(heads, tuple(_line(row, address) for row in rows))
 
 
 def _line(row: AnswerRow, address: Address) -> tuple[str, ...]:
     unit = f" ({_in_cell(row.metric.unit)})" if row.metric.unit else ""
     return (
         _verdict(row),
+        row.result.sized or "–",
         f"{_in_cell(row.metric.name)}{unit}",
         _in_cell(row.condition) or "–",
         _value(row.base, address),
         _value(row.head, address),
         row.result.ratio,
         row.result.interval,
-        row.result.sized or "–",
     )
 
 

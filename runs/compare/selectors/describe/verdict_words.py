@@ -123,11 +123,8 @@ REASONS = {
     ),
     "single_run": _("a side has a single run"),
     "repeats_unknown": _("number of runs not printed"),
-    "suspicious": _("suspicious, but not proven: run this job once more (--again)"),
-    "all_alike": _(
-        "all conditions lost alike, with one job on each side: the machine or the commit; run the "
-        "base again"
-    ),
+    "suspicious": _("suspicious: run this job once more"),
+    "all_alike": _("all lost alike: run the base again"),
     "spread_unknown": _("spread not printed"),
     "other_machines": _("runs of machines that measured one side alone are left out"),
     "other_jobs": _("runs of jobs that measured one side alone are left out"),
