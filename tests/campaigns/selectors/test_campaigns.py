@@ -75,7 +75,7 @@ def test_each_version_is_a_line_of_its_cells_medians():
     assert [point.x for point in old.points] == [1, 2, 4]
     assert [point.value for point in old.points] == pytest.approx([1000, 2000, 4000])
     assert [point.value for point in new.points] == pytest.approx([1100, 2200, 4400])
-    assert (new.points[0].minimum, new.points[0].maximum) == pytest.approx((1097.8, 1102.2))
+    assert (new.points[0].low, new.points[0].high) == pytest.approx((1097.8, 1102.2))
     assert new.points[0].n == 3
 
 
