@@ -1,63 +1,336 @@
-"""One search over all that a reader may see: campaigns, runs, machines, configurations."""
+"""One search over all that a reader may see: campaigns, runs, machines, configurations, pages.
 
-from collections.abc import Iterable
+Campaigns are ranked by where they have the words: a title, a question or an answer weighs more than
+a theme, a factor or a version, and these more than hosts and texts. A number is a version, a level
+or part of a title; a year of publication only where four digits are asked for.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import BigIntegerField, QuerySet
+from django.utils.translation import gettext_lazy as _
 
 from runs.access.selectors import projects
 from runs.access.selectors.projects import Reader
+from runs.campaigns.selectors import answers
+from runs.campaigns.selectors.answers import CampaignAnswer
+from runs.cells.selectors import versions
 from runs.compare.selectors.address import candidates
 from runs.configurations.selectors import configurations
-from runs.models import Observation, Run, Server, Source, Workload
+from runs.models import Campaign, Observation, PublishedTable, Run, Server, Source, Workload
+from runs.models.campaigns import Origin
+from runs.published import search_words
 from runs.servers.selectors import hardware
-from runs.shared.words import of_configurations, of_hardware, saying
+from runs.shared.words import MOST_WORDS, of_configurations, of_hardware, saying
 from runs.workloads.selectors import scenarios
 
 MOST = 8
+# So many of the newest campaigns that have the words are ranked.
+MOST_RANKED = 500
+# What a word is worth by where it stands. Whatever else has it is worth 1.
+TITLE, QUESTION, ANSWER, THEME, FACTOR, NAME, ELSEWHERE = 10.0, 8.0, 6.0, 5.0, 4.0, 2.0, 1.0
+# What readers ask most comes before its neighbours.
+ASKED = 1.0
+# Of a word that only begins with the one that is searched for.
+BEGINNING = 0.8
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# Words of questions that say nothing of what is asked.
+EMPTY_WORDS = _words(
+    "a an and any are at be been by can did do does for from has have how i in into is it its may "
+    "me much my of on or our than that the their them there these this to us was we were what when "
+    "where which who why will with would you"
+)
+NUMBER = re.compile(r"\d{1,3}|\d+(?:\.\d+)+|\d{5,}")
+VERSION = re.compile(r"(?i)\b(?:postgresql|postgres|pg|version)\s*v?(\d{1,2}(?:\.\d{1,2}){0,2})\b")
+SPLIT = re.compile(r"[^\w.+%-]+")
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page of BenchLab itself, and the words by which it is found."""
+
+    name: Any
+    address: str
+    note: Any
+    words: frozenset[str]
+
+
+PAGES = (
+    Page(
+        _("Changes"),
+        "change-list",
+        _("what got slower or faster, since which commit"),
+        frozenset(
+            [
+                "change",
+                "changes",
+                "regression",
+                "regressions",
+                "alarm",
+                "alarms",
+                "slower",
+                "commit",
+            ]
+        ),
+    ),
+    Page(
+        _("Versions"),
+        "versions",
+        _("each step from 9.2 to the newest version, and what measured it"),
+        _words("versions upgrade upgrades line step steps newest"),
+    ),
+    Page(
+        _("Compare"),
+        "compare",
+        _("any series against any other"),
+        _words("compare comparison difference ratio"),
+    ),
+    Page(
+        _("Publications"),
+        "archive",
+        _("all printed tables, their corrections and discrepancies"),
+        frozenset(
+            ["archive", "publications", "publication", "reports", "pgecons", "discrepancies"]
+        ),
+    ),
+    Page(
+        _("Servers"),
+        "server-list",
+        _("machines, their hardware, noise and state"),
+        _words("servers server machines noise lab"),
+    ),
+    Page(
+        _("Upload a result"),
+        "upload-new",
+        _("of your own machine, a tool or a CI job"),
+        _words("upload uploads ci import token github gitlab"),
+    ),
+    Page(
+        _("Schedules"),
+        "schedule-list",
+        _("what is measured every night or week"),
+        _words("schedule schedules nightly weekly cron"),
+    ),
+)
 
 
 @dataclass(frozen=True)
 class Group:
-    """What was found of one `kind` (a model's name), at most MOST; `has_more` says of more."""
+    """What was found of one `kind` (a model's name, or page): some of `total` rows, after `skip`.
+
+    `is_near` says that these have some of the words only. `answers` are those of campaigns.
+    """
 
     kind: str
     rows: list[Any]
-    has_more: bool
+    total: int
+    skip: int = 0
+    is_near: bool = False
+    answers: Mapping[int, CampaignAnswer] | None = None
+
+    @property
+    def has_more(self) -> bool:
+        """Whether there are rows after these."""
+        return self.skip + len(self.rows) < self.total
 
 
-def everywhere(words: str, *, to: Reader) -> list[Group]:
-    """What has all the words, by kind, without empty groups. One query a kind; none for no words.
+def everywhere(words: str, *, to: Reader, kind: str = "", skip: int = 0) -> list[Group]:
+    """What has all the words, by kind, without empty groups; of one `kind` those after `skip`.
 
-    Campaigns are found as in a comparison: by versions, commits, machines and words of a
-    publication as well.
+    Where nothing has them all, the campaigns that have most of them. A few queries a kind; none for
+    no words.
     """
     if not words.strip():
         return []
-    return [group for group in _groups(words, to) if group.rows]
+    groups = [
+        group
+        for group in _groups(words, to, kind, skip)
+        if group.rows and (not kind or group.kind == kind)
+    ]
+    if groups:
+        return groups
+    near = _ranked(words, to, are_near=True)
+    return [_of_campaigns(near, skip, is_near=True)] if near else []
 
 
-def _groups(words: str, to: Reader) -> Iterable[Group]:
+def _groups(words: str, to: Reader, kind: str, skip: int) -> Iterable[Group]:
+    def group(name: str, rows_found: QuerySet[Any]) -> Group:
+        after = skip if kind == name else 0
+        return Group(name, list(rows_found[after : after + MOST]), rows_found.count(), after)
+
     # "548", "#548", "run 548"
     number = words.strip().lower().removeprefix("run").strip().removeprefix("#")
     if number.isdecimal() and len(number) < 20 and int(number) <= BigIntegerField.MAX_BIGINT:
         runs = projects.visible(Run.objects.select_related("campaign", "cell"), to=to)
-        yield _group("run", runs.filter(pk=int(number)))
-    yield _group("campaign", candidates.campaigns(words, reader=to, number=MOST + 1))
+        yield group("run", runs.filter(pk=int(number)))
+    asked = set(words.lower().split()) - EMPTY_WORDS
+    pages = [page for page in PAGES if asked and asked <= page.words]
+    yield Group("page", pages, len(pages))
+    yield _of_campaigns(_ranked(words, to), skip if kind == "campaign" else 0)
+    if any(word.is_version for word in parsed(words)):
+        # Elsewhere its number is a year, or part of a name.
+        return
     sources = Source.objects.order_by("-year")
-    yield _group("source", saying(sources, words, "slug", "title", "title_ja", "publisher"))
-    yield _group("server", saying(Server.objects.order_by("name"), words, "slug", "name"))
-    yield _group("hardware", of_hardware(hardware.listed(to=to), words))
-    yield _group("configuration", of_configurations(configurations.listed(to=to), words))
+    yield group("source", saying(sources, words, "slug", "title", "title_ja", "publisher"))
+    yield group("server", saying(Server.objects.order_by("name"), words, "slug", "name"))
+    yield group("hardware", of_hardware(hardware.listed(to=to), words))
+    yield group("configuration", of_configurations(configurations.listed(to=to), words))
     runnable = scenarios.listed(to=to).filter(runnable=True)
-    yield _group("scenario", saying(runnable, words, "slug", "title", "description"))
+    yield group("scenario", saying(runnable, words, "slug", "title", "description"))
     observations = projects.visible(Observation.objects.order_by("-pk"), to=to)
-    yield _group("observation", saying(observations, words, "slug", "title"))
+    yield group("observation", saying(observations, words, "slug", "title"))
     workloads = projects.visible(Workload.objects.order_by("name"), to=to)
-    yield _group("workload", saying(workloads, words, "slug", "name"))
+    yield group("workload", saying(workloads, words, "slug", "name"))
 
 
-def _group(kind: str, rows_found: QuerySet[Any]) -> Group:
-    rows = list(rows_found[: MOST + 1])
-    return Group(kind, rows[:MOST], len(rows) > MOST)
+def _of_campaigns(ranked: Sequence[Campaign], skip: int, *, is_near: bool = False) -> Group:
+    rows = list(ranked[skip : skip + MOST])
+    known = answers.of_list(rows) if rows else {}
+    return Group("campaign", rows, len(ranked), skip, is_near, known)
+
+
+@dataclass(frozen=True)
+class Word:
+    """A word of a search: a version, another number, or letters."""
+
+    text: str
+    is_version: bool = False
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it counts something; four digits may be a year."""
+        return self.is_version or bool(NUMBER.fullmatch(self.text))
+
+
+def parsed(words: str) -> list[Word]:
+    """The words of a search: "PostgreSQL 17" is one, and those that say nothing are left out."""
+    found = [Word(match[1], is_version=True) for match in VERSION.finditer(words)]
+    rest = [text for text in SPLIT.split(VERSION.sub(" ", words).lower()) if text]
+    telling = [text for text in rest if text not in EMPTY_WORDS]
+    return [*found, *map(Word, telling or rest)][:MOST_WORDS]
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a campaign says, by how much it weighs, and its major versions.
+
+    `asked` is what it is worth that readers ask its question.
+    """
+
+    texts: tuple[tuple[float, str], ...]
+    majors: frozenset[str]
+    asked: float = 0.0
+
+    def weight(self, word: Word) -> float:
+        """What a word is worth here; 0 where it does not stand."""
+        if word.is_version:
+            return FACTOR + 1 if versions.major(word.text) in self.majors else 0.0
+        best = FACTOR if word.is_number and versions.major(word.text) in self.majors else 0.0
+        stem = word.text if word.is_number or len(word.text) < 5 else word.text.rstrip("s")
+        whole = re.compile(rf"(?<![\w.]){re.escape(word.text)}(?![\w.]*\w)")
+        beginning = re.compile(rf"(?<!\w){re.escape(stem)}")
+        for weight, text in self.texts:
+            if weight <= best:
+                continue
+            if whole.search(text):
+                best = weight
+            elif not word.is_number and beginning.search(text):
+                best = max(best, BEGINNING * weight)
+            elif not text.isascii() and not word.text.isascii() and word.text in text:
+                best = weight
+        return best
+
+
+def _ranked(words: str, to: Reader, *, are_near: bool = False) -> list[Campaign]:
+    """The campaigns that have all the words, or some, the best first. Three queries, or more."""
+    wanted = parsed(words)
+    campaigns = _near(wanted, to) if are_near else _with_all(words, wanted, to)
+    said = _said(campaigns)
+    scored = []
+    for campaign in campaigns:
+        weights = [said[campaign.pk].weight(word) for word in wanted]
+        if not are_near:
+            # PostgreSQL has found letters somewhere; a number has to be one.
+            weights = [
+                weight or (0.0 if word.is_number else ELSEWHERE)
+                for weight, word in zip(weights, wanted, strict=True)
+            ]
+        has_all = all(weights)
+        if (has_all and weights) or (are_near and any(weights)):
+            number = sum(bool(weight) for weight in weights)
+            scored.append((number, sum(weights) + said[campaign.pk].asked, campaign))
+    return [campaign for _number, _weight, campaign in sorted(scored, key=_order)]
+
+
+def _order(entry: tuple[int, float, Campaign]) -> tuple[int, float, bool, int]:
+    """The most words, the most weight; then what is measured here, the newest; then as printed."""
+    number, weight, campaign = entry
+    is_printed = campaign.origin == Origin.PUBLISHED
+    return -number, -weight, is_printed, campaign.pk if is_printed else -campaign.pk
+
+
+def _with_all(words: str, wanted: Sequence[Word], to: Reader) -> list[Campaign]:
+    """Those that PostgreSQL finds; a version is looked for in the campaigns that vary it."""
+    letters = [word.text for word in wanted if not word.is_version]
+    found = candidates.campaigns(" ".join(letters), reader=to, number=MOST_RANKED)
+    if any(word.is_version for word in wanted):
+        tokens = [search_words.version_token(word.text) for word in wanted if word.is_version]
+        return [
+            campaign
+            for campaign in found
+            if set(tokens) <= {search_words.version_token(major) for major in _majors(campaign)}
+        ]
+    return list(found)
+
+
+def _near(wanted: Sequence[Word], to: Reader) -> list[Campaign]:
+    """Those that have one of the words at least."""
+    found: dict[int, Campaign] = {}
+    for word in wanted:
+        for campaign in candidates.campaigns(word.text, reader=to, number=MOST_RANKED // 4):
+            found[campaign.pk] = campaign
+    return list(found.values())
+
+
+def _said(campaigns: Collection[Campaign]) -> dict[int, Said]:
+    """What these campaigns say. One query."""
+    tables = PublishedTable.objects.filter(campaign__in=[campaign.pk for campaign in campaigns])
+    printed = {
+        key: (asked, findings)
+        for key, asked, findings in tables.values_list("campaign", "asked", "findings")
+    }
+    return {
+        campaign.pk: _of(campaign, *printed.get(campaign.pk, ({}, ()))) for campaign in campaigns
+    }
+
+
+def _of(campaign: Campaign, asked: Mapping[str, Any], findings: Iterable[Any]) -> Said:
+    factors = [str(part) for name, levels in campaign.factors.items() for part in (name, *levels)]
+    conclusions = [str(text) for finding in findings for text in finding.values()]
+    texts = (
+        (TITLE, f"{campaign.title} {campaign.title_ja}"),
+        (QUESTION, f"{campaign.question} {' '.join(map(str, asked.values()))}"),
+        (ANSWER, " ".join(conclusions)),
+        (THEME, f"{campaign.scenario.title} {campaign.scenario.slug}"),
+        (FACTOR, " ".join(factors)),
+        (NAME, re.sub(r"\b(19|20)\d\d\b", " ", campaign.slug.replace("-", " "))),
+        (ELSEWHERE, f"{campaign.year or ''} {campaign.slug}"),
+    )
+    folded = tuple((weight, search_words.normal(text)) for weight, text in texts)
+    return Said(folded, _majors(campaign), ASKED if asked else 0.0)
+
+
+def _majors(campaign: Campaign) -> frozenset[str]:
+    return frozenset(
+        major
+        for version in campaign.factors.get("version", ())
+        if (major := versions.major(str(version)))
+    )

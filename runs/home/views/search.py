@@ -1,6 +1,7 @@
 """The search for everything: what was found, by kind, with its address."""
 
 from typing import Any
+from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -10,11 +11,13 @@ from django.utils.translation import gettext_lazy as _
 
 from runs.access import addresses
 from runs.home.selectors import search
+from runs.home.selectors.search import Group
 from runs.shared.formats import in_language, named, translated
 from runs.shared.words import LONGEST
 
 # The heading of each kind, and the name of its pages' address.
 KINDS: dict[str, tuple[str | Promise, str]] = {
+    "page": (_("Pages"), ""),
     "run": (_("Runs"), "run-detail"),
     "campaign": (_("Campaigns"), "campaign-detail"),
     "source": (_("Publications"), "archive-source"),
@@ -27,27 +30,56 @@ KINDS: dict[str, tuple[str | Promise, str]] = {
 }
 
 
+LONGEST_SKIP = 6  # digits
+
+
 @addresses.page("search")
 def everywhere(request: HttpRequest) -> HttpResponse:
-    """What the words of `?q=` find; without words the form alone."""
+    """What the words of `?q=` find, all of a kind by `kind` and `skip`; without words the form."""
     words = " ".join(request.GET.get("q", "").split())[:LONGEST]
-    groups = [
-        (KINDS[group.kind][0], [_row(group.kind, row) for row in group.rows], group.has_more)
-        for group in search.everywhere(words, to=request.user)
-    ]
-    return render(
-        request, "home/search.html", {"words": words, "groups": groups, "most": search.MOST}
+    kind, skip_text = request.GET.get("kind", ""), request.GET.get("skip", "0")
+    is_number = skip_text.isascii() and skip_text.isdecimal() and len(skip_text) <= LONGEST_SKIP
+    found = search.everywhere(
+        words,
+        to=request.user,
+        kind=kind if kind in KINDS else "",
+        skip=int(skip_text) if is_number else 0,
     )
+    groups = [
+        {
+            "title": KINDS[group.kind][0],
+            "rows": [_row(group, row) for row in group.rows],
+            "group": group,
+            "older": urlencode(
+                {"q": words, "kind": group.kind, "skip": group.skip + len(group.rows)}
+            ),
+        }
+        for group in found
+    ]
+    context = {
+        "words": words,
+        "groups": groups,
+        "is_near": any(group.is_near for group in found),
+    }
+    return render(request, "home/search.html", context)
 
 
-def _row(kind: str, row: Any) -> dict[str, Any]:
+def _row(group: Group, row: Any) -> dict[str, Any]:
+    kind = group.kind
+    if kind == "page":
+        return {"name": row.name, "href": reverse(row.address), "note": row.note}
     key = row.pk if kind in {"run", "hardware"} else row.slug
     href = reverse(KINDS[kind][1], args=[key])
     if kind == "run":
         return {"name": f"{row.pk}", "href": href, "note": in_language(row.campaign, "title")}
     if kind == "campaign":
-        note = f"{translated(row.scenario.title)} · {row.year or row.created_at.date()}"
-        return {"name": in_language(row, "title"), "href": href, "note": note}
+        answer = (group.answers or {}).get(row.pk)
+        return {
+            "name": in_language(row, "title"),
+            "href": href,
+            "note": f"{translated(row.scenario.title)} · {row.year or row.created_at.date()}",
+            "answer": answer.sentence if answer and answer.is_there else "",
+        }
     if hasattr(row, "title"):
         name = translated(row.title) if kind == "scenario" else in_language(row, "title")
         return {"name": name, "href": href, "note": str(getattr(row, "year", ""))}

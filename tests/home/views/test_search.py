@@ -1,5 +1,8 @@
 """The search for everything."""
 
+import html
+import re
+
 import pytest
 from django.core.management import call_command
 
@@ -32,7 +35,7 @@ def test_each_kind_of_thing_is_found_and_leads_to_its_page(client):
     ):
         assert f'href="{address}"' in found(client, words), words
         assert client.get(address).status_code == 200
-    assert "Nothing has all of these words" in found(client, "checkpoints nobody")
+    assert "Nobody has measured" in found(client, "checkpoints nobody")
 
 
 def test_what_is_private_is_found_by_its_members_alone(client, admin_client):
@@ -51,3 +54,91 @@ def test_odd_words_find_nothing_and_break_nothing(client, words):
     factories.run()
     page = found(client, words)
     assert f"/runs/{Run.objects.get().pk}/" not in page
+
+
+# What readers search for, and the pages of which one is wanted among the first three.
+SEARCHES = (
+    ("SSD", ("wg1-2013-4-5",)),
+    ("What does an SSD bring", ("wg1-2013-4-5",)),
+    ("WAL on SSD", ("wg1-2013-4-5", "wg1-2013-4-6")),
+    ("index-only scan", ("wg1-2013-4-7", "wg1-2013-4-stack", "wg1-2013-4-index-only-cpu")),
+    ("checksums", ("wg1-2013-2-3", "wg1-2013-2-4")),
+    ("page checksums cost", ("wg1-2013-2-3",)),
+    ("PostgreSQL 14", ("wg1-2021-read",)),
+    ("13 14 reads", ("wg1-2021-read",)),
+    ("Is 14 slower than 13", ("wg1-2021-read",)),
+    ("flame graph", ("wg1-2021-flame-graph",)),
+    ("9.6 10 updates", ("wg1-2017-fixed-point-update",)),
+    ("PostgreSQL 9.2 9.3 reading", ("wg1-2013-2-2",)),
+    ("Windows", ("wg1-2017-windows-linux-read", "wg1-2017-windows-linux-update")),
+    ("Windows Linux updates", ("wg1-2017-windows-linux-update",)),
+    ("wal_sync_method", ("wg1-2017-windows-wal-sync-method",)),
+    ("pg_test_fsync", ("wg1-2017-5-3",)),
+    ("synchronous replication", ("wg1-2017-8-8",)),
+    ("standby cost", ("wg1-2017-8-8",)),
+    ("asynchronous standbys", ("wg1-2017-8-9", "wg1-2017-8-10")),
+    ("full-text search", ("wg1-2017-7-8", "wg1-2017-7-9")),
+    ("pg_bigm", ("wg1-2017-7-7", "wg1-2017-7-8", "wg1-2017-7-9")),
+    ("parallel query workers", ("wg1-2017-6-12", "wg1-2017-6-13", "wg1-2017-6-14")),
+    ("TPC-DS query 10", ("wg1-2017-6-8", "wg1-2017-6-12", "wg1-2017-6-18")),
+    ("block size loading", ("block-size-2012-load",)),
+    ("autovacuum cost delay", ("stability-8-3-delay", "stability-8-4")),
+    ("partition insert", ("wg1-2013-3-5", "wg1-2013-3-insert-cpu")),
+    ("TRUNCATE", ("wg1-2013-3-6",)),
+    ("foreign table join", ("wg1-2017-9-3",)),
+    ("Postgres-XC", ("wg1-2013-5-5", "wg1-2013-5-years")),
+    ("CPU cores", ("wg1-2013-2-5",)),
+    ("system calls", ("wg1-2017-strace-counts",)),
+    ("fio", ("wg1-2013-4-fio", "wg1-2013-5-6")),
+    ("scale factor size", ("wg1-2017-4-1",)),
+)
+KEPT_BACK = (
+    ("チェックサム", ("wg1-2013-2-3", "wg1-2013-2-4")),
+    ("同期レプリケーション", ("wg1-2017-8-8",)),
+    ("full scan lineitem", ("block-size-2012-scan",)),
+    ("shared_buffers Windows", ("wg1-2017-windows-shared-buffers",)),
+    ("delete a day of partitions", ("wg1-2013-3-6",)),
+    ("inserts logical replication", ("wg1-2017-7-10",)),
+    ("regression", ("changes",)),
+    ("upgrade", ("versions",)),
+)
+
+
+def first_three(client, words):
+    return [
+        address.rstrip("/").rpartition("/")[2]
+        for address in re.findall(r'class="list__title" href="([^"]+)"', found(client, words))[:3]
+    ]
+
+
+@pytest.mark.parametrize(("searches", "least"), [(SEARCHES, 31), (KEPT_BACK, 7)])
+def test_the_wanted_page_is_among_the_first_three(client, whole_archive, searches, least):
+    missed = [
+        (words, wanted, shown)
+        for words, wanted in searches
+        if not set(wanted) & set(shown := first_three(client, words))
+    ]
+    assert len(searches) - len(missed) >= least, missed
+
+
+def test_a_version_is_no_year_and_what_nobody_measured_is_said(client, whole_archive):
+    page = found(client, "PostgreSQL 17")
+    assert "Nobody has measured “PostgreSQL 17” here" in page
+    for words in ("13 17 64 clients NVMe", "JIT", "wal_compression"):
+        assert "Nobody has measured" in found(client, words), words
+    near = found(client, "13 17 64 clients NVMe")
+    assert "/campaigns/wg1-2021-read/" in near
+
+
+def test_answers_stand_under_titles_and_all_that_was_found_can_be_read(client, whole_archive):
+    page = found(client, "SSD")
+    assert page.index("What to put on the SSD") < page.index("111 times")
+    number = int(re.search(r"The next of all (\d+)", page)[1])
+    addresses = set()
+    while page:
+        addresses |= set(re.findall(r'href="(/campaigns/[^"]+)"', page))
+        further = re.search(r'href="(\?[^"]+)" rel="next"', page)
+        page = (
+            client.get(f"/search/{html.unescape(further[1])}").content.decode() if further else ""
+        )
+    assert len(addresses) >= number > 8
