@@ -31,7 +31,9 @@ MOST = 8
 # So many of the newest campaigns that have the words are ranked.
 MOST_RANKED = 500
 # What a word is worth by where it stands. Whatever else has it is worth 1.
-TITLE, QUESTION, ANSWER, THEME, FACTOR, NAME, ELSEWHERE = 10.0, 8.0, 6.0, 5.0, 4.0, 2.0, 1.0
+TITLE, QUESTION, ANSWER = 10.0, 8.0, 6.0
+THEME, FACTOR = 5.0, 4.0
+NAME, ELSEWHERE = 2.0, 1.0
 # What readers ask most comes before its neighbours.
 ASKED = 1.0
 # Of a word that only begins with the one that is searched for.
