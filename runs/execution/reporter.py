@@ -77,8 +77,11 @@ class Reporter(Protocol):
     async def event(self, code: str, problem: TargetProblem) -> None:
         """Something noteworthy happened, and the run goes on."""
 
-    async def cluster(self, directory: str, *, prepared_now: bool) -> None:
-        """The run uses the shared cluster in `directory`; and whether it has just made it."""
+    async def cluster(self, directory: str, *, prepared_now: bool, size: int = 0) -> None:
+        """The run uses the shared cluster in `directory`; whether it has just made it.
+
+        Then `size` has its bytes on disk.
+        """
 
     async def found(self, findings: Findings) -> None:
         """All findings of the run; to be stored before the target is cleaned up."""

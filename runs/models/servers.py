@@ -2,7 +2,7 @@
 
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
-from django.db.models.functions import Upper
+from django.db.models.functions import Now, Upper
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
@@ -26,13 +26,20 @@ class Lease(models.Model):
 
 
 class PreparedCluster(models.Model):
-    """A loaded cluster in `directory` on a server, made by `prepared_by`, until removed."""
+    """A loaded cluster in `directory` on a server, made by `prepared_by`, until removed.
+
+    Its key says what it was made of: runs of any campaign that need the same use it. `campaign` is
+    the last one that did, `used_at` when that was.
+    """
 
     campaign = models.ForeignKey("Campaign", models.CASCADE, related_name="clusters")
     server = models.ForeignKey("Server", models.CASCADE, related_name="clusters")
     key = models.CharField(max_length=64)
     directory = models.CharField(max_length=500)
     prepared_by = models.ForeignKey("Run", models.SET_NULL, null=True, related_name="+")
+    used_at = models.DateTimeField(default=timezone.now, db_default=Now())
+    # On disk, after it was loaded; 0 where nobody measured it.
+    bytes = models.BigIntegerField(default=0, db_default=0)
     removed_at = models.DateTimeField(null=True)
 
     class Meta:

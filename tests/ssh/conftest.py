@@ -259,6 +259,12 @@ def direct(target: OpenSSH, address, key_pair) -> Callable[..., Director]:
 
 
 @pytest.fixture(autouse=True)
+def no_kept_clusters(settings) -> None:
+    """What ended campaigns have left goes at once; tests of what is kept say so."""
+    settings.KEPT_CLUSTERS_HOURS = 0.0
+
+
+@pytest.fixture(autouse=True)
 def unhurried(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let loads pause after each transaction, but where a test is about full load.
 

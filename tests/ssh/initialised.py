@@ -116,8 +116,7 @@ def remember_loads(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         if not Path(cluster.data).exists():  # or another worker has begun the run
             subprocess.run(["cp", "-a", str(kept), cluster.data], check=True)
         if is_shared:
-            (Path(cluster.directory) / "prepared").write_text(f"run {self.bench.plan.run_id}\n")
-            await self.bench.reporter.cluster(cluster.directory, prepared_now=True)
+            await self.share(cluster)
 
     monkeypatch.setattr(Preparing, "_make", remembered)
 

@@ -46,7 +46,7 @@ def test_a_server_that_works_in_one_is_stopped_before_it_is_removed(
     assert names(base_dir / "clusters") == []
     server.refresh_from_db()
     assert not server.needs_sweep
-    assert sweeping.clusters_of_ended_campaigns(server.pk) == []
+    assert sweeping.needless_clusters(server.pk) == []
 
 
 def test_one_that_cannot_be_removed_now_is_left_to_a_sweep(

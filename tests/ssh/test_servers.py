@@ -7,6 +7,7 @@ import pytest
 
 from benchlab.embedded.embedded_server import free_port
 from runs.campaigns.services import campaigns
+from runs.execution.clusters import preparing
 from runs.models import Campaign, Lease, PreparedCluster, Run, Server
 from runs.queue.services import execution, leases, supervision, sweeping, transitions
 from runs.servers.services import host_keys, servers, ssh_keys
@@ -234,18 +235,22 @@ def test_the_private_key_is_encrypted_at_rest():
     assert "PRIVATE KEY" in ssh_keys.private_key(key)
 
 
+def short(server, **changes):
+    """A draft of two short runs on one installation."""
+    versions = [each for each in server.installations.all() if each.major in {"16", "18"}]
+    return factories.draft(
+        server,
+        title="short",
+        installations=[each for each in versions if "pginstall" in each.bindir][:1],
+        repeats=2,
+        **changes,
+    )
+
+
 @pytest.fixture
 def campaign(ready):
     scenarios.sync()
-    versions = [each for each in ready.installations.all() if each.major in {"16", "18"}]
-    return campaigns.create(
-        draft=factories.draft(
-            ready,
-            title="short",
-            installations=[each for each in versions if "pginstall" in each.bindir][:1],
-            repeats=2,
-        )
-    )
+    return campaigns.create(draft=short(ready))
 
 
 def work(server) -> Run | None:
@@ -274,6 +279,106 @@ def test_a_campaign_ends_finished_and_its_cluster_is_removed(campaign, ready, ba
     assert list((base_dir / "lab" / "runs").iterdir()) == []
     steps = list(first.commands.order_by("ordinal").values_list("step", flat=True))
     assert steps.index("initdb") < steps.index("load") < steps.index("pgbench")
+
+
+@pytest.fixture
+def equal_campaigns(campaign, ready, settings):
+    """One that has ended, and another of the same question that waits."""
+    settings.KEPT_CLUSTERS_HOURS = 6.0
+    while work(ready):
+        pass
+    again = campaigns.create(draft=short(ready))
+    return campaign, again
+
+
+def steps_of(run):
+    return set(run.commands.values_list("step", flat=True))
+
+
+def kept(server):
+    return PreparedCluster.objects.get(server=server, removed_at=None)
+
+
+@pytest.mark.loads
+def test_the_next_campaign_of_the_same_question_uses_the_cluster_of_the_last(
+    equal_campaigns, ready, base_dir
+):
+    _campaign, again = equal_campaigns
+    cluster = kept(ready)
+    assert [folder.name for folder in (base_dir / "lab" / "clusters").iterdir()] == [cluster.key]
+    assert cluster.bytes > 10**6
+
+    run = work(ready)
+
+    assert (run.campaign, run.state, run.cluster_id) == (again, "finished", cluster.pk)
+    assert not {"initdb", "load"} & steps_of(run)
+    assert kept(ready).campaign == again
+    assert kept(ready).used_at > cluster.used_at
+
+
+@pytest.mark.loads
+def test_a_program_that_was_built_anew_gets_a_cluster_of_its_own(equal_campaigns, ready, base_dir):
+    mark = base_dir / "lab" / "clusters" / kept(ready).key / "prepared"
+    made_by, program = mark.read_text().splitlines()
+    assert program.endswith("/postgres")
+    mark.write_text(f"{made_by}\n1{program}\n")
+
+    run = work(ready)
+
+    assert run.state == "finished"
+    assert {"initdb", "load"} <= steps_of(run)
+    assert kept(ready).prepared_by == run
+
+
+@pytest.mark.parametrize(
+    ("limit", "value"), [("KEPT_CLUSTERS_HOURS", 0.0), ("KEPT_CLUSTERS_GB", 0.001)]
+)
+def test_a_cluster_goes_after_its_hours_or_beyond_its_room_but_not_while_a_run_waits_for_it(
+    equal_campaigns, ready, base_dir, settings, limit, value
+):
+    _campaign, again = equal_campaigns
+    setattr(settings, limit, value)
+    sweeping.remove_needless_clusters(server_id=ready.pk)
+    assert kept(ready)
+
+    campaigns.cancel(campaign=again)
+    assert ready.pk in supervision._with_work()
+    sweeping.remove_needless_clusters(server_id=ready.pk)
+
+    assert list((base_dir / "lab" / "clusters").iterdir()) == []
+    assert not PreparedCluster.objects.filter(removed_at=None).exists()
+
+
+def test_a_kept_cluster_makes_no_work_for_the_supervisor_and_a_sweep_removes_it(
+    equal_campaigns, ready, base_dir
+):
+    campaigns.cancel(campaign=equal_campaigns[1])
+    assert ready.pk not in supervision._with_work()
+
+    sweeping.sweep(server=ready)
+
+    assert list((base_dir / "lab" / "clusters").iterdir()) == []
+    assert not PreparedCluster.objects.filter(removed_at=None).exists()
+
+
+def test_kept_clusters_give_way_to_a_run_that_needs_their_room(
+    equal_campaigns, ready, base_dir, monkeypatch
+):
+    """The first attempt finds too little room; the second one, after the clean-up, has it."""
+    campaigns.cancel(campaign=equal_campaigns[1])
+    cluster = kept(ready)
+    other = campaigns.create(draft=short(ready, settings={"work_mem": ["5MB"]}))
+    with monkeypatch.context() as full:
+        full.setattr(preparing, "BYTES_TO_SPARE", 10**18)
+        assert work(ready).state == "queued"
+    ready.refresh_from_db()
+    assert (ready.state, ready.needs_sweep) == ("ready", True)
+
+    sweeping.sweep_where_needed(server_id=ready.pk)
+
+    assert not Path(cluster.directory).exists()
+    assert work(ready).state == "finished"
+    assert kept(ready).campaign == other
 
 
 def test_runs_are_executed_through_a_hop(campaign, ready, openssh):

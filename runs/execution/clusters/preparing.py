@@ -37,16 +37,28 @@ for dir; do
     [ "/proc/$pid/cwd" -ef "$dir/data" ] && echo "serving $dir"
 done 2>/dev/null
 """
-_LOOK_FOR_CLUSTER = f"""{_SERVING}
-line=
-if [ -s "$1/prepared" ]; then
-    {{ read -r line <"$1/prepared" || [ -n "$line" ]; }} && echo "$line"
+# Whether the cluster is loaded, and by the program that is there today: it may have been built anew
+# since. The file has the run that made it, and the program's sum and path as cksum prints them.
+_IS_PREPARED = """
+is_prepared() {
+    [ -s "$1/prepared" ] || return 1
+    { read -r made_by && read -r sum size program; } <"$1/prepared" || return 1
+    [ "$(cksum "$program" 2>/dev/null)" = "$sum $size $program" ]
+}
+"""
+_LOOK_FOR_CLUSTER = f"""{_SERVING}{_IS_PREPARED}
+if is_prepared "$1"; then
+    echo "$made_by"
 fi
 """
-_MARK_PREPARED = 'cat >"$1/prepared"'
+# Prints the kB that it takes.
+_MARK_PREPARED = """
+{ cat && cksum "$2"; } >"$1/prepared.new" && mv "$1/prepared.new" "$1/prepared" || exit
+du -sk "$1"
+"""
 # A prepared template, or the free kB that decide whether to make one.
-_LOOK_FOR_TEMPLATE = f"""{_SERVING}
-if [ -f "$1/prepared" ]; then
+_LOOK_FOR_TEMPLATE = f"""{_SERVING}{_IS_PREPARED}
+if is_prepared "$1"; then
     echo prepared
 else
     LC_ALL=C df -Pk "${{1%/*}}" | awk 'NR == 2 {{ print $4 }}'
@@ -64,7 +76,7 @@ class Preparing:
     """Creates the cluster of one run. `cluster` is what the run measures.
 
     A run that writes and has a template key gets a copy of a stopped, loaded cluster, which the
-    first such run of the campaign makes; if the disk has no room for two, it loads its own.
+    first run that needs it makes; if the disk has no room for two, it loads its own.
     """
 
     def __init__(
@@ -186,9 +198,15 @@ class Preparing:
         bench.is_serving = False
         bench.cluster = self.cluster
         if is_shared:
-            mark = ["sh", "-c", _MARK_PREPARED, "mark", cluster.directory]
-            await bench.step("mark-prepared", mark, stdin=f"run {plan.run_id}\n")
-            await bench.reporter.cluster(cluster.directory, prepared_now=True)
+            await self.share(cluster)
+
+    async def share(self, cluster: Cluster) -> None:
+        """Let further runs use the loaded cluster, of this and of later campaigns."""
+        bench, plan = self.bench, self.bench.plan
+        mark = ["sh", "-c", _MARK_PREPARED, "mark", cluster.directory, f"{plan.bindir}/postgres"]
+        marked = await bench.step("mark-prepared", mark, stdin=f"run {plan.run_id}\n")
+        size = 1024 * (number_in(marked.stdout.partition("\t")[0]) or 0)
+        await bench.reporter.cluster(cluster.directory, prepared_now=True, size=size)
 
 
 async def replace_folder(node: Node, directory: str) -> None:

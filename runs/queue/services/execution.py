@@ -31,7 +31,7 @@ from runs.execution.ssh.reconnecting import Line
 from runs.execution.steps.fence import LeaseLost
 from runs.execution.watch import Order, clean_up_watched, execute_watched
 from runs.models import Run, Server
-from runs.queue.services import attempts, leases, plans, reporting, transitions
+from runs.queue.services import attempts, leases, plans, reporting, sweeping, transitions
 from runs.queue.services import results as findings
 from runs.queue.services.leases import Claim
 from runs.queue.services.supervision import held_here
@@ -181,9 +181,12 @@ def _wait_for_server(run: Run, claim: Claim, fault: ServerFault, director: Direc
     """
     server_id = fault.server_id or claim.server_id
     at_fault = Server.objects.filter(pk=server_id).first()
-    if at_fault is not None:
-        if fault.code in DISK_CODES and server_id == claim.server_id:
-            fault.needed_bytes = max(fault.needed_bytes, director.preparing.needed_bytes)
+    is_full = fault.code in DISK_CODES and server_id == claim.server_id
+    if is_full:
+        fault.needed_bytes = max(fault.needed_bytes, director.preparing.needed_bytes)
+    # Clusters that are kept for a next campaign take the room: the clean-up removes them.
+    is_mended = is_full and sweeping.kept_clusters(claim.server_id).exists()
+    if at_fault is not None and not is_mended:
         servers.hold(server=at_fault, fault=fault, run=run)
     transitions.sweep_later(run)
 

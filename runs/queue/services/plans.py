@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from django.conf import settings as instance
 from django.utils.translation import gettext as _
 
 from runs import celery_messages
@@ -25,6 +26,8 @@ from runs.workloads.services import topologies, workloads
 PLAN_OF_OTHER_VERSION = "plan_of_other_version"
 # The factor whose levels are numbers of processor cores.
 CORES = "cores"
+# Of the fingerprint that names a prepared cluster.
+KEY_DIGITS = 24
 
 
 def other_version(unreadable: UnreadablePlan) -> ServiceError:
@@ -69,10 +72,22 @@ def freeze(
     if tools is None:
         raise ServiceError("missing_program", _("pgbench or psql is missing on the server."))
     settings, options = cell.cluster_settings, cell.initdb_options
-    # Runs of the same machine, binaries, settings and data can share a loaded cluster.
-    binaries = [server.slug, installation.bindir, installation.version]
-    made_of = [*binaries, settings, options, campaign.parameters, cell.cluster.data]
-    key = f"{campaign.pk}-{fingerprint(made_of)[:12]}"
+    workload = workload_plan(cell_row.workload_version)
+    # Runs of the same machine, binaries, settings and data can share a loaded cluster, whatever
+    # their campaign. Another release may load in another way.
+    made_of = {
+        "release": instance.VERSION,
+        "server": server.slug,
+        "bindir": installation.bindir,
+        "version": installation.version,
+        "settings": settings,
+        "initdb": options,
+        "scenario": design.scenario.slug,
+        "parameters": campaign.parameters,
+        "data": cell.cluster.data,
+        "own tables": _load_of(workload),
+    }
+    key = fingerprint(made_of)[:KEY_DIGITS]
     writes = design.scenario.changes_data(cell.levels)
     return RunPlan(
         run_id=0,
@@ -92,7 +107,7 @@ def freeze(
         levels=dict(cell.levels),
         parameters=campaign.parameters,
         treatment=Treatment.of(campaign.treatment),
-        workload=workload_plan(cell_row.workload_version),
+        workload=workload,
         cluster_key="" if writes else key,
         template_key=key if writes else "",
         translated=(*_translated(cell.fitted), *_overruled(cell.fitted, cell.cluster.required)),
@@ -105,6 +120,13 @@ def freeze(
         mount=topologies.mount_of(server),
         pooler=topologies.pooler_of(cell.levels, design.cluster_machines),
     )
+
+
+def _load_of(workload: WorkloadPlan | None) -> tuple[str, str, bool]:
+    """What a workload says of the data that are loaded; the same as none where it says nothing."""
+    if workload is None:
+        return "", "", False
+    return workload.init_options, workload.init_sql, workload.has_own_tables
 
 
 def _clusters(

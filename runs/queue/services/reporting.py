@@ -7,10 +7,11 @@ import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from asgiref.sync import sync_to_async
 from django.db import InterfaceError, OperationalError, connection, transaction
+from django.utils import timezone
 
 from runs.control_characters import neutralised
 from runs.execution.errors import Detached, TargetProblem
@@ -100,9 +101,9 @@ class DatabaseReporter:
         """Add a line to the run's history."""
         await self._write_as_holder(lambda: self._keep_event(code, problem))
 
-    async def cluster(self, directory: str, *, prepared_now: bool) -> None:
+    async def cluster(self, directory: str, *, prepared_now: bool, size: int = 0) -> None:
         """Record which shared cluster the run uses, and which run made it."""
-        await self._write_meanwhile(lambda: self._keep_cluster(directory, prepared_now))
+        await self._write_meanwhile(lambda: self._keep_cluster(directory, prepared_now, size))
 
     async def found(self, findings: Findings) -> None:
         """Store the result, before anything of it is removed from the target. Raises Detached."""
@@ -126,16 +127,16 @@ class DatabaseReporter:
         if code == "cleanup_incomplete":
             transitions.sweep_later(self.run)
 
-    def _keep_cluster(self, directory: str, prepared_now: bool) -> None:
-        cluster, _created = PreparedCluster.objects.get_or_create(
+    def _keep_cluster(self, directory: str, prepared_now: bool, size: int) -> None:
+        use: dict[str, Any] = {"campaign_id": self.run.campaign_id, "used_at": timezone.now()}
+        if prepared_now:
+            use |= {"prepared_by": self.run, "bytes": size}
+        cluster, _created = PreparedCluster.objects.update_or_create(
             server=self.run.server,
             directory=directory,
             removed_at=None,
-            defaults={
-                "campaign_id": self.run.campaign_id,
-                "key": directory.rpartition("/")[2],
-                "prepared_by": self.run if prepared_now else None,
-            },
+            defaults=use,
+            create_defaults={**use, "key": directory.rpartition("/")[2]},
         )
         Run.objects.filter(pk=self.run.pk).update(cluster=cluster)
 

@@ -21,7 +21,7 @@ from django.db.models.functions import Now
 from runs import celery_messages
 from runs.execution.errors import HostKeyChanged, LoginRefused
 from runs.execution.watch import Order
-from runs.models import Campaign, Lease, PreparedCluster, Run, Schedule, Server, ServerCheck
+from runs.models import Lease, Run, Schedule, Server, ServerCheck
 from runs.queue.selectors.runs import taking_part
 from runs.queue.services import leases, sweeping
 from runs.queue.services.leases import Claim
@@ -62,7 +62,7 @@ def _is_idle() -> bool:
         Lease.objects.filter(run__isnull=False),
         Schedule.objects.filter(enabled=True),
         ServerCheck.objects.filter(state=ServerCheck.State.WAITING),
-        PreparedCluster.objects.filter(removed_at=None),
+        sweeping.outlived_clusters(),
         Server.objects.filter(~Q(state=Server.State.READY) | Q(needs_sweep=True)),
     )
     return not database.has_any(*some)
@@ -123,11 +123,8 @@ def _awaiting_installations() -> QuerySet[Server]:
 def _with_work() -> set[int]:
     busy = Run.objects.filter(state__in=Run.ACTIVE, server__isnull=False)
     waiting = leases.waiting_runs()
-    leftover_clusters = PreparedCluster.objects.filter(
-        removed_at=None, campaign__state__in=Campaign.ENDED
-    )
     ids = set(waiting.values_list("server_id", flat=True).distinct())
-    ids |= set(leftover_clusters.values_list("server_id", flat=True).distinct())
+    ids |= sweeping.servers_with_needless_clusters()
     to_sweep = sweeping.due().exclude(state=Server.State.REFUSED).exclude(host_key="")
     ids |= set(to_sweep.values_list("pk", flat=True))
     ids |= _generators_away(waiting) | _at_fault()

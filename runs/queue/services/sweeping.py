@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from asgiref.sync import async_to_sync, sync_to_async
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
@@ -33,25 +34,55 @@ logger = logging.getLogger(__name__)
 IN_VAIN = ("not_ours", "leads_out")
 
 
-def clusters_of_ended_campaigns(server_id: int) -> list[PreparedCluster]:
-    """Clusters on a server that nobody needs any more."""
-    needless = PreparedCluster.objects.filter(removed_at=None, campaign__state__in=Campaign.ENDED)
-    return list(needless.filter(server_id=server_id))
+def needless_clusters(server_id: int) -> list[PreparedCluster]:
+    """Clusters on a server that go: nobody needs them, and they are not kept for a next campaign.
+
+    Those of ended campaigns are kept for some hours after their last use, and the newest ones
+    within a limit of their sizes (BENCHLAB_KEPT_CLUSTERS_HOURS and _GB).
+    """
+    kept_bytes, limit = 0, settings.KEPT_CLUSTERS_GB * 10**9
+    outlived = set(outlived_clusters().filter(server_id=server_id).values_list("pk", flat=True))
+    needless = []
+    for cluster in kept_clusters(server_id).order_by("-used_at", "-pk"):
+        kept_bytes += cluster.bytes
+        if cluster.pk in outlived or kept_bytes > limit:
+            needless.append(cluster)
+    return needless
+
+
+def outlived_clusters() -> QuerySet[PreparedCluster]:
+    """Clusters that nobody has used for longer than they are kept."""
+    since = timezone.now() - timedelta(hours=settings.KEPT_CLUSTERS_HOURS)
+    return PreparedCluster.objects.filter(removed_at=None, used_at__lt=since)
+
+
+def kept_clusters(server_id: int) -> QuerySet[PreparedCluster]:
+    """Clusters on a server that no open run and no open campaign needs."""
+    there = PreparedCluster.objects.filter(server_id=server_id, removed_at=None)
+    ended = there.filter(campaign__state__in=Campaign.ENDED)
+    return ended.exclude(key__in=_shared_keys(_open_runs(server_id)))
+
+
+def servers_with_needless_clusters() -> set[int]:
+    """The servers from which clusters are to be removed."""
+    there = PreparedCluster.objects.filter(removed_at=None).order_by()
+    server_ids = there.values_list("server_id", flat=True).distinct()
+    return {server_id for server_id in server_ids if needless_clusters(server_id)}
 
 
 def remove_needless_clusters(*, server_id: int) -> None:
-    """Remove what ended campaigns left, unless a run uses the server. Raises nothing.
+    """Remove clusters that are not kept any longer, unless a run is there. Raises nothing.
 
     The lease's row stays locked for that time: a run that is being measured must not share its disk
     with a removal. Nor may a run that has lost its worker: its load goes on.
     """
-    if not clusters_of_ended_campaigns(server_id):
+    if not needless_clusters(server_id):
         return
     with transaction.atomic():
         if leases.idle_lease(server_id) is None:
             return
         server = Server.objects.select_related("ssh_key").get(pk=server_id)
-        needless = clusters_of_ended_campaigns(server_id)
+        needless = needless_clusters(server_id)
         try:
             is_done = async_to_sync(_remove)(server, needless)
         except TargetProblem as problem:
@@ -101,7 +132,8 @@ class Swept:
 
 @transaction.atomic
 def sweep(*, server: Server, keeps_errored: bool = False) -> Swept:
-    """Remove every folder of this BenchLab on a server that belongs to no open run.
+    """Remove every folder of this BenchLab on a server that belongs to no open run: also clusters
+    that are kept for a next campaign.
 
     In other folders, such as clusters that later runs need, only processes that still run are
     ended. The same holds for runs that ended in an error of BenchLab: with `keeps_errored` their
@@ -123,6 +155,8 @@ def sweep(*, server: Server, keeps_errored: bool = False) -> Swept:
     if keeps_errored:
         live_paths |= errored_folders(server.pk)
     swept = async_to_sync(_sweep)(server, login_way, base, live_paths)
+    there = PreparedCluster.objects.filter(server=server, removed_at=None)
+    there.filter(directory__in=swept.removed).update(removed_at=timezone.now())
     _conclude(server, sweep_after, swept)
     return swept
 
@@ -148,19 +182,26 @@ def sweep_where_needed(*, server_id: int) -> None:
 
 def live_folders(server_id: int) -> set[str]:
     """The folders, relative to the base directory, that open runs and campaigns need."""
-    open_runs = Run.objects.filter(at_work_on(server_id)).exclude(state__in=Run.ENDED)
-    keys = ("pk", "attempt", "plan__cluster_key", "plan__template_key", "plan__clusters")
-    live: set[str] = set()
-    for run in open_runs.values(*keys):
+    open_runs = _open_runs(server_id)
+    live = {f"clusters/{key}" for key in _shared_keys(open_runs)}
+    for run in open_runs.values("pk", "attempt", "plan__clusters"):
         run_id = run["pk"]
         live |= {f"runs/{run_id}-{run['attempt']}", f"clusters/run-{run_id}"}
         names = [PLACED, *(cluster["name"] for cluster in run["plan__clusters"] or ())]
         live |= {f"clusters/{folder_of(run_id, name)}" for name in names}
-        shared_keys = (run["plan__cluster_key"], run["plan__template_key"])
-        live |= {f"clusters/{key}" for key in shared_keys if key}
     prepared_clusters = PreparedCluster.objects.filter(server_id=server_id, removed_at=None)
     needed = prepared_clusters.exclude(campaign__state__in=Campaign.ENDED)
     return live | {f"clusters/{key}" for key in needed.values_list("key", flat=True)}
+
+
+def _open_runs(server_id: int) -> QuerySet[Run]:
+    return Run.objects.filter(at_work_on(server_id)).exclude(state__in=Run.ENDED)
+
+
+def _shared_keys(runs: QuerySet[Run]) -> set[str]:
+    """The keys of the prepared clusters that these runs share or copy."""
+    keys = runs.order_by().values_list("plan__cluster_key", "plan__template_key").distinct()
+    return {key for shared_keys in keys for key in shared_keys if key}
 
 
 def errored_folders(server_id: int) -> set[str]:

@@ -116,7 +116,10 @@ def _check_runs(before: Server, changed: Server) -> None:
         or PreparedCluster.objects.filter(server=before, removed_at=None).exists()
     ):
         message = _("Runs of this server still need %(base_dir)s.") % {"base_dir": before.base_dir}
-        remedy = _("Let its campaigns end or cancel them, then change the folder.")
+        remedy = _(
+            "Let its campaigns end or cancel them, clean the server up (manage.py sweep), then "
+            "change the folder."
+        )
         raise ServiceError("base_dir_in_use", message, remedy=remedy, field="base_dir")
     if before.username != changed.username and open_runs.exclude(state=Run.State.QUEUED).exists():
         message = _("A run is in progress as %(user)s.") % {"user": before.username}

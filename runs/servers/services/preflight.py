@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from asgiref.sync import async_to_sync
+from django.db.models import Sum
 from django.utils.translation import gettext as _
 
 from runs.campaigns.services import estimates, treatments
@@ -20,7 +21,7 @@ from runs.execution import preflight as engine
 from runs.execution.errors import HostUnreachable, TargetProblem
 from runs.execution.preflight import Target
 from runs.execution.steps.base_dir import BaseDir
-from runs.models import Installation, Server, WorkloadVersion
+from runs.models import Campaign, Installation, Server, WorkloadVersion
 from runs.postgresql_settings.effective import Effective
 from runs.servers.services import logins, tools
 from runs.servers.services import machines as machine_findings
@@ -310,11 +311,20 @@ def _of_needs(question: _Question, target: Target) -> Iterator[Finding]:
         yield from _memory(
             server, target, question.part, question.design.further(question.part) + 1
         )
-    if target.free_bytes is not None and target.free_bytes < needed:
+    # Clusters that are kept for a next campaign give way to a run that needs their room.
+    free_bytes = None if target.free_bytes is None else target.free_bytes + _kept_bytes(server)
+    if free_bytes is not None and free_bytes < needed:
         message = _("%(needed).1f GB are needed below %(path)s; %(free).1f GB are free.")
-        words = {"needed": needed / 1e9, "free": target.free_bytes / 1e9, "path": server.base_dir}
+        words = {"needed": needed / 1e9, "free": free_bytes / 1e9, "path": server.base_dir}
         remedy = _("Choose a smaller scale, free space, or use another base directory.")
         yield error(server, "disk_too_small", message % words, remedy)
+
+
+def _kept_bytes(server: Server) -> int:
+    """The bytes of clusters that ended campaigns have left on the server."""
+    ended = server.clusters.filter(removed_at=None, campaign__state__in=Campaign.ENDED)
+    total: int | None = ended.aggregate(total=Sum("bytes"))["total"]
+    return total or 0
 
 
 def _of_treatment(server: Server, target: Target, draft: Draft) -> Iterator[Problem]:

@@ -218,7 +218,7 @@ def _of_arm(plan: RunPlan, campaign: Campaign, arm: _Arm) -> RunPlan:
     """The plan with the arm's settings, and with a cluster that only this arm's runs share."""
     settings = {**plan.settings, **arm.settings}
     own_name, was = arm.cluster or arm.name, plan.cluster_key or plan.template_key
-    key = f"{campaign.pk}-{fingerprint([was, plan.bindir, settings, own_name])[:12]}"
+    key = fingerprint([was, plan.bindir, settings, own_name])[: plans.KEY_DIGITS]
     return replace(
         plan,
         campaign=campaign.slug,

@@ -107,11 +107,25 @@ def test_reading_runs_of_one_version_share_a_cluster_and_versions_do_not(draft):
     plans = [RunPlan.from_json(run.plan) for run in campaign.runs.all()]
     keys = {(plan.version_num, plan.cluster_key) for plan in plans}
     assert len(keys) == 2
-    again = campaigns.create(draft=draft)
-    assert not keys & {
-        (plan.version_num, plan.cluster_key)
-        for plan in (RunPlan.from_json(run.plan) for run in again.runs.all())
-    }
+
+
+def cluster_keys(campaign):
+    return {run.plan["cluster_key"] for run in campaign.runs.all()}
+
+
+def test_runs_of_another_campaign_share_a_cluster_where_it_is_made_of_the_same(draft, settings):
+    keys = cluster_keys(campaigns.create(draft=draft))
+
+    assert cluster_keys(campaigns.create(draft=replace(draft, title="again"))) == keys
+    for other in (
+        replace(draft, parameters={**draft.parameters, "scale": 3}),
+        replace(draft, settings={"work_mem": ["5MB"]}),
+        replace(draft, scenario="fixed-point-update"),
+    ):
+        assert not keys & cluster_keys(campaigns.create(draft=other))
+    # Another release may load in another way.
+    settings.VERSION = "99.0"
+    assert not keys & cluster_keys(campaigns.create(draft=draft))
 
 
 def test_a_later_change_of_the_configuration_does_not_touch_queued_runs(draft):
