@@ -201,7 +201,7 @@ HEARTBEAT_TIMEOUT_SECONDS = env.float("BENCHLAB_HEARTBEAT_TIMEOUT_SECONDS", defa
 SUPERVISE_SECONDS = env.float("BENCHLAB_SUPERVISE_SECONDS", default=5.0)
 # How often reports that wait, histories that wait and uploads that stay away are looked for.
 WATCH_SECONDS = env.float("BENCHLAB_WATCH_SECONDS", default=15.0)
-# How long a loaded cluster stays on its server for a next campaign, and how much they may take there.
+# How long a loaded cluster stays on its server for a next campaign, and how much all may take.
 KEPT_CLUSTERS_HOURS = env.float("BENCHLAB_KEPT_CLUSTERS_HOURS", default=6.0)
 KEPT_CLUSTERS_GB = env.float("BENCHLAB_KEPT_CLUSTERS_GB", default=20.0)
 # How often a run is started again after its target lost it (a restart of the target).
