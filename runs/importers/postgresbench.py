@@ -10,7 +10,7 @@ from typing import Any
 
 from runs.importers import row
 from runs.tools import known_metrics
-from runs.tools.adapter import Level
+from runs.tools.adapter import Level, SeriesData
 from runs.tools.output import number, part, rows, words
 from runs.wording import gettext_noop as _
 
@@ -24,6 +24,13 @@ _FIGURES = {
     "latency_p99_ms": known_metrics.latency_percentile("99"),
     "initial_connection_time_ms": known_metrics.CONNECTION_TIME,
 }
+# What of a document is read elsewhere, or is the same for all runs of a file.
+_READ = frozenset(
+    (
+        *("benchmark", "comment", "date", "instance", "load", "machine", "postgres_version"),
+        *("results", "system", "tuned", "cluster_size"),
+    )
+)
 _LEVELS = {"clients": "clients", "threads": "threads", "scale_factor": "scale"}
 _LONGEST = 100_000
 
@@ -50,6 +57,11 @@ def _take(document: Any, file: Path, licence: str, imported: row.Imported) -> No
     )
     if not benchmark or not words(document.get("postgres_version")):
         return
+    levels = dict(_levels(document, benchmark))
+    if strange := sorted(set(document) - _READ - levels.keys()):
+        text = _("%(file)s: nobody knows what %(field)s is, and whether runs differ by it.")
+        imported.leave_out(text, file=file.name, field=", ".join(strange)[:200])
+        return
     for position, result in enumerate(rows(document, "results"), start=1):
         values = tuple(
             value
@@ -60,7 +72,6 @@ def _take(document: Any, file: Path, licence: str, imported: row.Imported) -> No
             text = _("%(file)s: run %(place)s has no date or no tps.")
             imported.leave_out(text, file=file.name, place=position)
             continue
-        levels = dict(_levels(document, benchmark))
         name = " ".join(map(str, [*levels.values(), document.get("tuned"), document.get("date")]))
         imported.take(
             campaign=row.campaign_of("postgresbench", words(benchmark.get("workload")) or ""),
@@ -69,12 +80,25 @@ def _take(document: Any, file: Path, licence: str, imported: row.Imported) -> No
             started_at=moment,
             levels=levels,
             measurements=values,
+            series=tuple(_series(result)),
             labels=_labels(document, licence),
             hardware=_hardware(document),
             # "18.2 (e21737f)": what the service has made of it is in the label.
             server_version=str(document["postgres_version"]).partition(" ")[0],
             tool_name=words(benchmark.get("tool")) or "pgbench",
         )
+
+
+def _series(result: Mapping[str, Any]) -> Iterator[SeriesData]:
+    """Throughput and latency over the run, where the file has them."""
+    points = rows(result, "timeseries")
+    interval = number(result.get("interval_seconds"))
+    if not points or not interval or interval <= 0:
+        return
+    for name, metric in (("tps", known_metrics.TPS), ("latency_avg_ms", known_metrics.LATENCY)):
+        values = tuple(number(point.get(name)) for point in points)
+        if any(value is not None for value in values):
+            yield SeriesData(metric.name, metric.unit, values, interval=float(interval))
 
 
 def _levels(
@@ -88,6 +112,25 @@ def _levels(
             yield level, int(count)
     if mode := words(benchmark.get("query_mode")):
         yield "query_mode", mode[:80]
+    yield from _further_levels(document)
+
+
+def _further_levels(document: Mapping[str, Any]) -> Iterator[tuple[str, Level]]:
+    """What the peer has added since: each is a level, so that runs that differ by it are apart.
+
+    An object is told by its label, as `ha` is.
+    """
+    for name, value in document.items():
+        if name in _READ:
+            continue
+        text = words(value.get("label")) if isinstance(value, dict) else words(value)
+        count = number(value)
+        if text:
+            yield name, text[:80]
+        elif count is not None:
+            yield name, count
+        elif value is None or value == "":
+            yield name, "none"
 
 
 def _labels(document: Mapping[str, Any], licence: str) -> dict[str, str]:

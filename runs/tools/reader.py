@@ -7,12 +7,23 @@ from dataclasses import replace
 
 from runs.tools import monitors, registry, tools_without_adapter, units
 from runs.tools.adapter import Adapter, Files, Reading, Reason, UnreadableOutput
+from runs.tools.output import text_of
 from runs.tools.wrappings import alternatives, unwrapped
 from runs.wording import gettext_noop as _
 
 # Texts for people; others are logs, which programs wrote into files.
 _PRINTED = ("stdout", "raw", "stderr")
 _PAGE = re.compile(r"(?i)<(?:\?xml[^>]{0,200}>\n{0,2}<)?(?:!doctype html|html|head|body)\b")
+# How packed files begin; in JSON, the bytes that are no text have been replaced.
+_PACKED = (
+    ("gzip", b"\x1f\x8b", "\x1f\ufffd"),
+    ("zstd", b"\x28\xb5\x2f\xfd", "(\ufffd/\ufffd"),
+    ("bzip2", b"BZh", "BZh9"),
+    ("xz", b"\xfd7zXZ", "\ufffd7zXZ"),
+    ("ZIP", b"PK\x03\x04", "PK\x03\x04"),
+)
+# An equals sign as mails write it, and a line that goes on.
+_OF_MAIL = re.compile(r"=3D|=20$|=\n", re.MULTILINE)
 _LINES = 10_000  # of any length; beyond these, so many characters a line as no tool falls below
 _LEAST_LINE = 20
 _LARGEST = 100_000  # characters of a text that is read again for what to say of it
@@ -47,6 +58,7 @@ def _possible(reading: Reading) -> Reading:
 
 
 def _read(adapter: Adapter, files: Files) -> Reading:
+    _refuse_packed(files)
     unwrapped_texts = {name: unwrapped(files[name]) for name in files if name in _PRINTED}
     texts: Files = {**files, **{name: text for name, (text, _notes) in unwrapped_texts.items()}}
     notes = tuple(note for _text, noted in unwrapped_texts.values() for note in noted)
@@ -58,6 +70,7 @@ def _read(adapter: Adapter, files: Files) -> Reading:
     if isinstance(outcome, Reading) and (outcome.measurements or _says_why(outcome)):
         return _with_notes(_placed(adapter, outcome, texts), notes)
     _refuse_page(adapter, texts)
+    _refuse_mail(files)
     _refuse_other_tool(adapter, outcome, texts)
     if isinstance(outcome, UnreadableOutput):
         raise outcome
@@ -155,6 +168,29 @@ def _alternatives(files: Files) -> Iterator[tuple[Files, tuple[Reason, ...]]]:
         content = files.get(name)
         for text, notes in alternatives(content) if isinstance(content, str) else ():
             yield {**files, name: text}, notes
+
+
+def _refuse_packed(files: Files) -> None:
+    for name in _PRINTED:
+        content = files.get(name, "")
+        for form, mark, text in _PACKED:
+            if content.startswith(mark) if isinstance(content, bytes) else content.startswith(text):
+                raise UnreadableOutput(
+                    "compressed",
+                    _("The output is compressed (%(form)s), and not text."),
+                    _("Unpack it, and send the text as UTF-8."),
+                    form=form,
+                )
+
+
+def _refuse_mail(files: Files) -> None:
+    for name in _PRINTED:
+        if len(_OF_MAIL.findall(text_of(files.get(name, ""))[:_LARGEST])) > 2:
+            raise UnreadableOutput(
+                "quoted_printable",
+                _("The output is encoded as a mail is (quoted-printable: = is written as =3D)."),
+                _("Copy it from the mail as it is shown, and not from its source."),
+            )
 
 
 def _refuse_page(adapter: Adapter, files: Files) -> None:

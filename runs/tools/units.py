@@ -62,6 +62,8 @@ QUANTITIES: dict[str, dict[str, Fraction | int]] = {
         )
     },
 }
+# How a rate ends.
+_A_SECOND = ("/s", "/sec", "/second")
 # What can be below zero.
 _SIGNED = frozenset({"share", "ratio"})
 _PLACES = {
@@ -92,7 +94,7 @@ def seconds(unit: str) -> float | None:
 def is_measured(unit: str) -> bool:
     """Whether it is of a time or a rate, which no two runs have in all digits."""
     position = _place(unit)
-    return unit.endswith("/s") or (
+    return unit.endswith(_A_SECOND) or (
         position is not None and ("time" in position[0] or "rate" in position[0])
     )
 
@@ -100,7 +102,7 @@ def is_measured(unit: str) -> bool:
 def is_never_negative(unit: str) -> bool:
     """Whether it is a number of something, a size or a rate."""
     position = _place(unit)
-    return unit.endswith("/s") or (position is not None and position[0] not in _SIGNED)
+    return unit.endswith(_A_SECOND) or (position is not None and position[0] not in _SIGNED)
 
 
 def factor(unit: str, target_unit: str) -> Fraction | None:
@@ -115,7 +117,8 @@ def factor(unit: str, target_unit: str) -> Fraction | None:
 
 def _place(unit: str) -> tuple[str, Fraction] | None:
     """The quantity, and how many of its base unit; of a size per second as of the size."""
-    per_second = unit.removesuffix("ec") if unit.endswith("/sec") else unit
+    words = [word for word in _A_SECOND if unit.endswith(word)]
+    per_second = f"{unit.removesuffix(words[0])}/s" if words else unit
     if per_second in _PLACES:
         return _PLACES[per_second]
     size = _PLACES.get(per_second.removesuffix("/s")) if per_second.endswith("/s") else None

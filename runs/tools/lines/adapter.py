@@ -23,7 +23,14 @@ from runs.tools.output import lines_of, number, output_of, shown
 from runs.wording import gettext_noop as _
 
 _LARGEST = 1e18
-_NAME = r"\A(?P<name>[^\W\d_][\w./-]{0,79}) {0,3}= {0,3}"
+_WORD = r"[^\W\d_][\w./-]{0,79}"
+_NAME = rf"\A(?P<name>{_WORD}) {{0,3}}= {{0,3}}"
+# A name of several words is one where a unit or a direction says that a figure is meant.
+_OF_WORDS = re.compile(
+    rf"\A(?P<name>{_WORD}(?: [\w./-]{{1,40}}){{1,4}}) {{0,3}}= {{0,3}}"
+    r"(?P<value>[-+0-9.eE]{1,40})"
+    r"(?= \S)(?: (?P<unit>[^\s=]{1,40}?))?(?: (?P<direction>higher|lower|neutral))?"
+)
 _LINE = re.compile(
     rf"{_NAME}(?P<value>[-+0-9.eE]{{1,40}})"
     r"(?: (?P<unit>[^\s=]{1,40}?))?(?: (?P<direction>higher|lower|neutral))?"
@@ -39,7 +46,7 @@ _MEANT = re.compile(
 def read(files: Files) -> Reading:
     """Read lines such as `wal_size=81 MiB lower` among others. Raises UnreadableOutput."""
     lines = lines_of(output_of(files))
-    lines_and_matches = [(line, _LINE.fullmatch(line.strip())) for line in lines.whole]
+    lines_and_matches = [(line, _figure(line.strip())) for line in lines.whole]
     matches = [match for _line, match in lines_and_matches if match]
     if not matches and _LINE.fullmatch(lines.cut.strip()):
         raise UnreadableOutput(
@@ -71,6 +78,16 @@ def read(files: Files) -> Reading:
         measurements=() if reasons else tuple(values),
         unknown_lines=shown(line for line, match in lines_and_matches if match is None),
     )
+
+
+def _figure(line: str) -> re.Match[str] | None:
+    if match := _LINE.fullmatch(line):
+        return match
+    of_words = _OF_WORDS.fullmatch(line)
+    is_told = of_words is not None and (
+        of_words["direction"] or units.is_never_negative(of_words["unit"] or "")
+    )
+    return of_words if is_told else None
 
 
 def _is_meant(line: str) -> bool:

@@ -50,6 +50,8 @@ class _Tests:
     rates: dict[Metric, float] = field(default_factory=dict)
     names: set[str] = field(default_factory=set)
     repeated: bool = False
+    # Whether a rate has no test above it.
+    has_lone_rates: bool = False
     section: Metric | None = None
     sections: list[Metric] = field(default_factory=list)
     seconds: int | None = None
@@ -71,7 +73,7 @@ def read(files: Files) -> Reading:
         "pg_test_fsync",
         _reasons(tests),
         (value for metric, rate in tests.rates.items() for value in metric.of(rate)),
-        fatal={"no_result", "several_results"},
+        fatal={"no_beginning", "no_result", "several_results"},
         tool_version=tests.version,
         levels={} if tests.seconds is None else {"seconds_per_test": tests.seconds},
         unknown_lines=shown(tests.unknown_lines),
@@ -98,6 +100,9 @@ def _take(line: str, tests: _Tests) -> None:
         tests.repeated |= metric.name in tests.names
         tests.names.add(metric.name)
         tests.rates[metric] = float(rate["rate"].replace(",", "."))
+    elif not tests.sections and _RATE.fullmatch(line):
+        tests.has_lone_rates = True
+        tests.unknown_lines.append(line)
     elif not (_take_section(line, tests) or _take_setting(line, tests)):
         if line.endswith(":"):
             tests.section = None  # an unknown test's rates are not the last one's
@@ -129,6 +134,10 @@ def _reasons(tests: _Tests) -> Iterator[Reason]:
         yield SEVERAL_RESULTS
     if not tests.rates:
         yield Reason("no_result", _("No test of the output has a result."))
+    elif tests.sections[:1] != [known_metrics.ONE_WRITE] or tests.has_lone_rates:
+        yield Reason(
+            "no_beginning", _("The output begins after the first test, that of one write.")
+        )
     elif not any(metric.name.startswith(known_metrics.UNSYNCED.name) for metric in tests.rates):
         yield Reason("cut", _("The output ends before the last test, the one without sync."))
 

@@ -25,7 +25,9 @@ from runs.wording import gettext_noop as _
 
 _SECONDS = re.compile(r"Testing timing overhead for (?P<seconds>[0-9]{1,9}) seconds?\.")
 _PER_LOOP = re.compile(
-    r"(?:Per loop time|Average loop time) including overhead: (?P<time>[0-9]{1,9}[.,][0-9]{1,3}) "
+    # The last is the form of the manual of 9.2 to 16.
+    r"(?:Per loop time including|Average loop time including|Per timing duration including loop)"
+    r" overhead: (?P<time>[0-9]{1,9}[.,][0-9]{1,3}) "
     r"(?P<unit>ns|nsec|us|usec)"
 )
 _CLOCK = re.compile(

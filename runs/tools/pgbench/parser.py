@@ -20,7 +20,9 @@ from runs.wording import Marked
 from runs.wording import gettext_noop as _
 
 # A line of a figure that no version prints in this way, such as one that is no number.
-_MEANT = re.compile(r"(?:latency (?:average|stddev)|tps|(?:initial|average) connection time) ?[:=]")
+_MEANT = re.compile(
+    r"(?:latency (?:average|stddev)|(?:initial|average) connection time) ?[:=]|tps ?="
+)
 _MOST_IN_FLIGHT = 1.5  # transactions a client; one is what it can have
 _SIGNALS = {2: "SIGINT", 9: "SIGKILL", 15: "SIGTERM"}
 _COVERED_SHARE = 0.95  # of the duration; recorded good runs cover 0.99 or more

@@ -108,7 +108,9 @@ def test_the_list_takes_two_queries_however_long(get, number, django_assert_num_
 
 
 @pytest.mark.parametrize("clients", [[1], [1, 2, 4, 8]])
-def test_a_campaign_takes_twelve_queries_however_many_cells(get, clients, django_assert_num_queries):
+def test_a_campaign_takes_twelve_queries_however_many_cells(
+    get, clients, django_assert_num_queries
+):
     campaign = factories.campaign("one", factors={"version": ["16.14"], "clients": clients})
     factories.finish_all(campaign)
 

@@ -18,6 +18,24 @@ FILES = sample("sysbench", "1.0.20_fileio.txt").decode()
 CONTEXT = {"num_cpus": 8, "library_build_type": "release"}
 
 
+TIMING = """Testing timing overhead for 3 seconds.
+Per timing duration including loop overhead: 35.96 ns
+"""
+FSYNC_END = """
+        fdatasync                          812.345 ops/sec    1231 usecs/op
+
+Compare open_sync with different write sizes:
+         1 * 16kB open_sync write          700.100 ops/sec    1428 usecs/op
+
+Non-sync'ed 8kB writes:
+        write                           301234.567 ops/sec       3 usecs/op
+"""
+FSYNC_FRAGMENT = """> fsync      85.130 ops/sec   11747 usecs/op
+Non-sync'ed 8kB writes:
+        write                           301234.567 ops/sec       3 usecs/op
+"""
+
+
 def benchmark(name, **fields):
     return {"name": name, "iterations": 9, "time_unit": "us", **fields}
 
@@ -37,6 +55,20 @@ def on_its_way(report, seconds):
 
 # Of each form: where it was found, the text, figures and levels.
 READ = [
+    (
+        "lines",
+        "names of several words, and rates by other words",
+        "index build=12.5 s\na=10.5 ops/sec\nb=14.5 MB/sec\nc=3.5 rows/second\nset x = 5\n",
+        {"index_build": 12.5, "a": 10.5, "b": 14.5, "c": 3.5},
+        {},
+    ),
+    (
+        "pg_test_timing",
+        "the form of the manual of 16",
+        TIMING,
+        {"clock_read_time": 35.96},
+        {"duration": 3},
+    ),
     (
         "sysbench",
         "sysbench issue 305: --rate is printed without decimals",
@@ -169,6 +201,11 @@ READ = [
 ]
 # Of each form: what the answer says.
 REFUSED = [
+    ("pgbench", "a gzip file as text", "\x1f\ufffd\x08\x00x", "compressed (gzip)"),
+    ("sysbench", "a zstd file as bytes", b"\x28\xb5\x2f\xfdx", "compressed (zstd)"),
+    ("pgbench", "the source of a mail", "tps =3D 1\nlatency average =3D 2 ms=\n\na =3D b\n", "=3D"),
+    ("pg_test_fsync", "a few lines of a mail", FSYNC_FRAGMENT, "begins after the first test"),
+    ("pg_test_fsync", "its end", FSYNC_END, "begins after the first test"),
     ("lines", "printf without a line break", "tps=14203.5 tps", "no end"),
     ("lines", "what was counted down", "latency=-3.5 ms\n", "latency is below 0: -3.5 ms"),
     ("lines", "an empty variable", "tps= tps\nlatency=5 ms\n", "No number: tps= tps"),

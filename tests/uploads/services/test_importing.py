@@ -441,6 +441,24 @@ def test_published_results_keep_their_licence_version_and_machine(tmp_path):
     assert "LICENSE" in imported("postgresbench", tmp_path, "--dry-run")
 
 
+def test_what_a_peer_has_added_is_a_level_or_named(tmp_path):
+    postgresbench(tmp_path)
+    [file] = tmp_path.glob("*/results/*")
+    document = json.loads(file.read_text())
+    for name, ha in (("b.json", {"label": "none"}), ("c.json", {"label": "1 standby, sync"})):
+        added = {"ha": ha, "cloud": "aws", "spot": None}
+        (file.parent / name).write_text(json.dumps(document | added))
+    file.unlink()
+
+    imported("postgresbench", tmp_path)
+
+    levels = {run.cell.levels["ha"] for run in Run.objects.select_related("cell")}
+    assert levels == {"none", "1 standby, sync"}
+    assert Run.objects.values("cell").distinct().count() == 2
+    (file.parent / "d.json").write_text(json.dumps(document | {"tuning": {"a": [1]}}))
+    assert "d.json: nobody knows what tuning is" in imported("postgresbench", tmp_path)
+
+
 def test_what_hammerdb_copies_of_its_last_user_is_added_up(tmp_path):
     imported("hammerdb", hammerdb(tmp_path))
 
