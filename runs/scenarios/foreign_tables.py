@@ -1,6 +1,6 @@
 """Foreign tables: reading and writing tables of other servers by postgres_fdw.
 
-Source: PGECons WG3 report 2017, chapter 9. Reading (table 9.3): one customer of the address book
+Source: PGECons WG1 report 2017, chapter 9. Reading (table 9.3): one customer of the address book
 joined with one account, in four patterns: 1 both tables local, 2 the accounts foreign, 3 the
 customers foreign, 4 both, each on a server of its own: on one server the join itself would be
 sent there. Updating and inserting (9.4.2, 9.4.3): one row, local or foreign, with one client.
@@ -265,7 +265,7 @@ SCENARIO = Scenario(
         "in four patterns of local and foreign tables, and single-row updates and inserts, by "
         "postgres_fdw."
     ),
-    source="PGECons WG3 2017",
+    source="PGECons WG1 2017",
     factors=(
         ChoiceFactor(
             "operation",

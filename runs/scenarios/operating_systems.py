@@ -1,6 +1,6 @@
 """Operating systems, and the two settings that the report found to depend on them.
 
-Source: PGECons WG3 report 2017, chapter 5: the fixed-point loads on Windows and Linux (5.4.1,
+Source: PGECons WG1 report 2017, chapter 5: the fixed-point loads on Windows and Linux (5.4.1,
 5.4.2), shared_buffers small and large (5.4.3), pg_test_fsync (table 5.3) and wal_sync_method
 (5.4.4). The operating system belongs to the server: choose several servers, and `server` is the
 factor. shared_buffers (with reading) and wal_sync_method (with updating) vary on one server.
@@ -151,7 +151,7 @@ SCENARIO = Scenario(
         "depend on the operating system: shared_buffers with reading, wal_sync_method with "
         "updating, and what pg_test_fsync says of the same method on the same disk."
     ),
-    source="PGECons WG3 2017",
+    source="PGECons WG1 2017",
     factors=(
         ChoiceFactor(
             "operation",

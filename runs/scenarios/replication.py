@@ -1,6 +1,6 @@
 """Replication: what synchronous and asynchronous standbys cost the primary.
 
-Source: PGECons WG3 report 2017, chapter 8: tables 8.8 (none to three synchronous standbys), 8.9
+Source: PGECons WG1 report 2017, chapter 8: tables 8.8 (none to three synchronous standbys), 8.9
 (asynchronous ones) and 8.10 (three standbys, none to three of them synchronous). A cell is a pair
 of numbers, at most three standbys in total. With the parameter `standbys` only the pairs with that
 total are measured, which is the design of table 8.10.
@@ -213,7 +213,7 @@ SCENARIO = Scenario(
         "single accounts with each pair of numbers, the lag of every standby over time, and "
         "pg_stat_replication before and after as proof of what was measured."
     ),
-    source="PGECons WG3 2017",
+    source="PGECons WG1 2017",
     factors=(
         Factor(
             "sync_standbys",

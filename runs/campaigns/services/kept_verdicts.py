@@ -18,7 +18,8 @@ MOST_RUNS = 10_000
 class Verdicts(NamedTuple):
     """What the page of a campaign says of verdicts, as it is kept.
 
-    Findings and the table of ratios are HTML; `more_rounds` may decide what is open.
+    Findings and the table of ratios are HTML; `more_rounds` may decide what is open. It `has_heat`
+    where many versions are a table of their steps, which stands before the chart.
     """
 
     findings: str = ""
@@ -26,6 +27,7 @@ class Verdicts(NamedTuple):
     more_rounds: int | None = None
     has_history: bool = False
     table: str = ""
+    has_heat: bool = False
 
 
 # Those that have changed, until what is kept of them is of what they are now.

@@ -162,9 +162,16 @@ def heat_table(
                 "step": cell(_together(next(iter(rows_of_version.values())))),
                 "total": cell(_together(ends[version]) if version in ends else None),
             }
-            for version, rows_of_version in by_head.items()
+            for version, rows_of_version in sorted(by_head.items(), key=_loses)
         ],
     }
+
+
+def _loses(version_rows: tuple[str, Mapping[str, RatioRow]]) -> bool:
+    """Steps that lose anything come first; the others stay in the order of their versions."""
+    inferences = [_together(row) for row in version_rows[1].values()]
+    inferences += [row.comparison for row in version_rows[1].values()]
+    return not any(inference.verdict == "slower" for inference in inferences)
 
 
 def _together(row: RatioRow) -> Inference:

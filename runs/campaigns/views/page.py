@@ -30,6 +30,7 @@ from runs.charts.bars import bars, of_single_points
 from runs.charts.scaling import Axes, scaling
 from runs.configurations.selectors import configurations
 from runs.models import Campaign, Run
+from runs.models.campaigns import Origin
 from runs.operations.selectors.health_checks import Outcome
 from runs.operations.selectors.readiness import silences
 from runs.servers.selectors import builds
@@ -186,6 +187,7 @@ def _shown(
         "has_history": shown_verdicts.has_history,
         "figure": figure,
         "results": SafeString(shown_verdicts.table),
+        "has_heat": shown_verdicts.has_heat,
         "cells": SafeString(cells),
         "can_retry": can_retry,
         "measured_again": measured_again,
@@ -291,6 +293,12 @@ def _conditions_of(campaign: Campaign) -> dict[str, str]:
     configurations_context = {
         "campaign": campaign,
         "configurations": configurations.contained(campaign),
+        "settings_run": campaign.runs.filter(settings__isnull=False)
+        .order_by("campaign", "-pk")
+        .values_list("pk", flat=True)
+        .first()
+        if campaign.origin != Origin.EXECUTED
+        else None,
     }
     return {
         "servers": written("campaigns/_kept.html#servers", machines_context),

@@ -19,7 +19,7 @@ from runs.queue.selectors import certificate_words
 NARROWEST = math.log(1.1)
 # For further places a verdict only shows their number: the table has them all.
 MOST_PLACES = 40
-# Of more findings than this the heaviest are shown, and the others unfolded.
+# Of more findings than this those that prove nothing are unfolded.
 MOST_UNFOLDED = 4
 LARGE = 1_000_000  # more than rows of a table
 
@@ -79,11 +79,12 @@ def folded(findings: Sequence[Finding]) -> dict[str, list[Finding]]:
     if len(findings) <= MOST_UNFOLDED:
         return {"findings": list(findings), "others": []}
     first_finding, *rest_of_findings = findings
-    heavy = sorted(rest_of_findings, key=lambda finding: -finding.weight)[: MOST_UNFOLDED - 1]
+    heavy = sorted(rest_of_findings, key=lambda finding: -finding.weight)
+    # What is proven is of interest, however much there is of it.
     shown_findings = [finding for finding in heavy if finding.weight]
     return {
         "findings": [first_finding, *shown_findings],
-        "others": [finding for finding in rest_of_findings if finding not in shown_findings],
+        "others": [finding for finding in rest_of_findings if not finding.weight],
     }
 
 

@@ -153,10 +153,15 @@ def written(template_part: str, context: dict[str, Any]) -> SafeString:
 def judged(results: Found, *tables: QueryDict) -> list[Verdicts]:
     """For each of these pages of the table."""
     conclusion = _conclusion(results)
-    written_tables = (
-        written("campaigns/_kept.html#results", _results_of(results, query)) for query in tables
-    )
-    return [Verdicts(*conclusion, html) for html in written_tables]
+    contexts = [_results_of(results, query) for query in tables]
+    return [
+        Verdicts(
+            *conclusion,
+            written("campaigns/_kept.html#results", context),
+            has_heat=bool(context.get("heat")),
+        )
+        for context in contexts
+    ]
 
 
 def judge(campaign_id: int, page_query: str) -> dict[object, object]:
