@@ -7,6 +7,7 @@ it for hashes), but most connections use none. See docs/configurations.md.
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 from runs.postgresql_settings import units
 from runs.postgresql_settings.catalogue import before, setting
@@ -185,6 +186,56 @@ def memory_findings(effective: Effective, memory_bytes: int) -> Iterator[Finding
             _("effective_cache_size = %(needed)s is more than the machine's %(memory)s."),
             _("Set it to what the operating system and shared_buffers can hold together."),
             **_sizes(cache, memory_bytes),
+        )
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What is known of a machine besides its memory; None is unknown."""
+
+    huge_pages: int | None = None
+    threads: int | None = None
+
+
+# Of x86 and ARM, unless somebody has chosen another size.
+_HUGE_PAGE_BYTES = 2 * 2**20
+
+
+def machine_findings(effective: Effective, machine: Machine) -> Iterator[Finding]:
+    """What the machine cannot give: huge pages that are required, processors for workers."""
+    shared = effective.bytes("shared_buffers") or 0
+    pages = machine.huge_pages
+    if effective.word("huge_pages") == "on" and pages is not None:
+        values = {"pages": str(pages), "needed": str(-(-shared // _HUGE_PAGE_BYTES))}
+        if pages == 0:
+            yield About("huge_pages", effective.major).error(
+                "no_huge_pages",
+                _("huge_pages = on, and the machine has none: vm.nr_hugepages is 0."),
+                _("Set vm.nr_hugepages to %(needed)s and some more, or huge_pages = try."),
+                **values,
+            )
+        elif pages * _HUGE_PAGE_BYTES < shared:
+            yield About("huge_pages", effective.major).warning(
+                "few_huge_pages",
+                _(
+                    "huge_pages = on needs some %(needed)s pages of 2 MB;"
+                    " vm.nr_hugepages is %(pages)s."
+                ),
+                _("Set vm.nr_hugepages to %(needed)s and some more, or huge_pages = try."),
+                **values,
+            )
+    workers = effective.number("max_parallel_workers_per_gather") or 0
+    if (
+        machine.threads
+        and workers >= machine.threads
+        and "max_parallel_workers_per_gather" in effective
+    ):
+        yield About("max_parallel_workers_per_gather", effective.major).warning(
+            "few_processors",
+            _("A query may use %(workers)s workers; the machine has %(threads)s processors."),
+            _("Fewer workers than processors leave one for the leader."),
+            workers=str(int(workers)),
+            threads=str(machine.threads),
         )
 
 

@@ -1,6 +1,6 @@
 """Checks the settings that a user writes: by line, for each version."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from django.utils.translation import gettext as _
@@ -10,9 +10,11 @@ from runs.configurations.services import fitted_configurations
 from runs.configurations.services.contents import Content
 from runs.configurations.services.fitted_configurations import words
 from runs.models import Server
-from runs.postgresql_settings import fitting, validation
+from runs.postgresql_settings import combinations, fitting, validation
 from runs.postgresql_settings.catalogue import MAJORS, UNRELEASED, canonical
+from runs.postgresql_settings.combinations import Machine
 from runs.postgresql_settings.conf_text import ConfFile, Entry
+from runs.postgresql_settings.effective import Effective
 from runs.postgresql_settings.findings import Finding, merged
 from runs.postgresql_settings.fitting import Fitted
 
@@ -110,10 +112,11 @@ def check_file(
     initdb_options: Sequence[str] = (),
     written_for: str = "",
     memory_bytes: int | None = None,
+    machine: Machine | None = None,
 ) -> Checked:
     """Check what a postgresql.conf says (`shared.reading`) for the versions."""
     content = Content(dict(file.settings), tuple(initdb_options), written_for)
-    checked = check(content, majors, memory_bytes=memory_bytes)
+    checked = check(content, majors, memory_bytes=memory_bytes, machine=machine)
     lines = {entry.name.lower(): entry.line for entry in file.entries}
     at_lines = [
         replace(remark, line=lines.get(canonical(remark.name).lower()))
@@ -128,17 +131,40 @@ def check_file(
     )
 
 
-def check(content: Content, majors: Sequence[str], *, memory_bytes: int | None = None) -> Checked:
+def check(
+    content: Content,
+    majors: Sequence[str],
+    *,
+    memory_bytes: int | None = None,
+    machine: Machine | None = None,
+) -> Checked:
     """Check settings for the versions. Raises UnknownVersion."""
+    machine = machine or Machine()
     fitted = tuple(
         fitted_configurations.fitted(content, major, memory_bytes=memory_bytes) for major in majors
     )
     starts = tuple(
-        Start(version.major, _as_written(content, version, memory_bytes), version.errors)
+        Start(
+            version.major,
+            (
+                *_as_written(content, version, memory_bytes),
+                *validation.errors(_of_machine(content.settings, version.major, machine)),
+            ),
+            (
+                *version.errors,
+                *validation.errors(_of_machine(version.settings, version.major, machine)),
+            ),
+        )
         for version in fitted
+    )
+    of_machine = merged(
+        finding
+        for version in fitted
+        for finding in _of_machine(version.settings, version.major, machine)
     )
     remarks = [
         *map(_of_finding, fitting.merged_findings(fitted)),
+        *map(_of_finding, of_machine),
         *_of_starts(starts),
         *map(_of_finding, fitting.across(fitted)),
         *_of_translation(fitted),
@@ -150,6 +176,20 @@ def check(content: Content, majors: Sequence[str], *, memory_bytes: int | None =
 def memory_of(server: Server | None) -> int | None:
     """The memory of a server, if it is known."""
     return server.hardware.memory_bytes if server and server.hardware else None
+
+
+def machine_of(server: Server | None) -> Machine:
+    """What else is known of a server's machine."""
+    if server is None:
+        return Machine()
+    facts = server.environment.facts if server.environment else {}
+    pages = str((facts.get("kernel_settings") or {}).get("vm.nr_hugepages", ""))
+    threads = server.hardware.threads if server.hardware else None
+    return Machine(int(pages) if pages.isdecimal() else None, threads)
+
+
+def _of_machine(settings: Mapping[str, str], major: str, machine: Machine) -> tuple[Finding, ...]:
+    return tuple(combinations.machine_findings(Effective(settings, major), machine))
 
 
 def _place(remark: Remark) -> tuple[bool, bool, int, int]:

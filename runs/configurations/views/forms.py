@@ -106,7 +106,9 @@ class ConfigurationForm(forms.Form):
         else:
             cast(pages.ProjectField, self.fields["project"]).offer(user, Right.CONFIGURE)
         servers: Any = self.fields["server"]
-        servers.queryset = Server.objects.select_related("hardware").order_by("name", "pk")
+        servers.queryset = Server.objects.select_related("hardware", "environment").order_by(
+            "name", "pk"
+        )
         if is_draft:
             self.fields["name"].required = False
 
@@ -149,6 +151,7 @@ class ConfigurationForm(forms.Form):
             else [],
             written_for=fields["written_for"],
             memory_bytes=configuration_check.memory_of(fields["server"]),
+            machine=configuration_check.machine_of(fields["server"]),
         )
 
     def show_text_of_file(self) -> None:

@@ -274,6 +274,18 @@ def test_the_check_sums_up_the_memory_of_a_server(member):
     assert check(member, "shared_buffers = 8GB") == set()
 
 
+def test_the_check_knows_the_huge_pages_of_a_server(member):
+    environment = factories.environment("without huge pages")
+    environment.facts = {"kernel_settings": {"vm.nr_hugepages": "0"}}
+    environment.save()
+    factories.server("none", name="none", environment=environment)
+    found = check(member, "huge_pages = on", server="none")
+    assert (1, "error", "no_huge_pages") in found
+    for text, server in (("huge_pages = try", "none"), ("huge_pages = on", "")):
+        codes = {code for _line, _severity, code in check(member, text, server=server)}
+        assert "no_huge_pages" not in codes
+
+
 def test_names_are_completed_with_their_facts(client):
     answer = json.loads(
         client.get("/configurations/names/?prefix=checkpoint_s&majors=9.3&majors=18").content
