@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -32,6 +32,7 @@ from runs.analysis.inference.verdicts import (
     Rule,
     of_table,
     rounds_missing,
+    shown_by_more,
 )
 
 
@@ -43,19 +44,47 @@ def judge_counts(
     return [_judged(cells, pair, burst, rule, tables) for pair in pairs]
 
 
-def _burst(cells: Sequence[Cell]) -> float:
-    """How many events count as one, at least 1: Pearson's dispersion, pooled over the cells."""
+@dataclass(frozen=True)
+class _Burst:
+    """How many events count as one, at least 1, and with how many degrees of freedom that is known.
+
+    These are infinite where events do not come in bursts.
+    """
+
+    size: float = 1.0
+    freedom: float = math.inf
+
+    def level(self, level: float) -> float:
+        """The level of a known dispersion at which the interval holds though it is estimated.
+
+        That of the F quantile with 1 and `freedom` degrees in place of the chi-squared one.
+        """
+        if math.isinf(self.freedom):
+            return level
+        limit = -float(sp.special.stdtrit(self.freedom, level / 2))
+        return 2 * float(sp.special.ndtr(-limit))
+
+    def p_value(self, p_value: float) -> float:
+        """The same of a p-value."""
+        if math.isinf(self.freedom):
+            return p_value
+        distance = float(sp.special.ndtri(max(p_value, 1e-300) / 2))
+        return 2 * float(sp.special.stdtr(self.freedom, distance))
+
+
+def _burst(cells: Sequence[Cell]) -> _Burst:
+    """Pearson's dispersion, pooled over the cells."""
     squares = freedom = 0.0
     for cell in cells:
         mean = math.fsum(cell.counted) / len(cell.counted) if cell.counted else 0.0
         if mean > 0 and len(cell.counted) > 1:
             squares += math.fsum((count - mean) ** 2 for count in cell.counted) / mean
             freedom += len(cell.counted) - 1
-    return max(1.0, squares / freedom) if freedom else 1.0
+    return _Burst(squares / freedom, freedom) if squares > freedom else _Burst()
 
 
 def _judged(
-    cells: Sequence[Cell], pair: Pair, burst: float, rule: Rule, tables: float
+    cells: Sequence[Cell], pair: Pair, burst: _Burst, rule: Rule, tables: float
 ) -> Inference:
     if pair.base is None or pair.head is None:
         return Inference("not_comparable", reasons=("not_measured",))
@@ -75,12 +104,17 @@ def _judged(
         return Inference(
             "too_few_runs", ratio, base_value=means[0], head_value=means[1], reasons=(why,)
         )
-    low, high, p_value = _exact(of_base / burst, of_head / burst, len(base), len(head), rule.level)
+    low, high, p_value = _exact(
+        of_base / burst.size, of_head / burst.size, len(base), len(head), burst.level(rule.level)
+    )
+    p_value = burst.p_value(p_value)
     verdict = rule.word(low, high)
-    missing = None
+    missing, shows = None, None
     if verdict == "undecided" and ratio:
         width = max(high if math.isfinite(high) else 0.0, -low if math.isfinite(low) else 0.0)
-        missing = rounds_missing(math.log(ratio), width, (len(base) + len(head)) / 2, rule.effect)
+        runs = (len(base) + len(head)) / 2
+        missing = rounds_missing(math.log(ratio), width, runs, rule.effect)
+        shows = shown_by_more(width, runs)
     return Inference(
         verdict,
         ratio,
@@ -91,6 +125,7 @@ def _judged(
         p_value,
         of_table(p_value, tables),
         more_rounds=missing,
+        more_shows=shows,
     )
 
 
@@ -137,10 +172,11 @@ def judge_zeros(base: Sequence[float], head: Sequence[float], rule: Rule) -> Inf
     ends = (difference - width, difference + width)
     low, high = (max(1 + end / means[0], LEAST) for end in ends)
     verdict = rule.word(math.log(low), math.log(high))
-    missing = None
+    missing, shows = None, None
     if verdict == "undecided":
         runs = 2 / (1 / len(base) + 1 / len(head))
         missing = rounds_missing(difference / means[0], width / means[0], runs, rule.effect)
+        shows = shown_by_more(width / means[0], runs)
     return replace(
         inference,
         verdict=verdict,
@@ -149,6 +185,7 @@ def judge_zeros(base: Sequence[float], head: Sequence[float], rule: Rule) -> Inf
         p_value=p_value,
         adjusted_p_value=of_table(p_value, rule.tables),
         more_rounds=missing,
+        more_shows=shows,
     )
 
 
@@ -281,10 +318,11 @@ def _answer(model: Model, pair: Pair, rule: Rule, figures: _Figures) -> Inferenc
         )
     low, high = figures.difference - figures.width, figures.difference + figures.width
     verdict = rule.word(low, high)
-    missing = None
+    missing, shows = None, None
     if verdict == "undecided":
         runs = _runs(model, pair)
         missing = rounds_missing(figures.difference, figures.width, runs, rule.effect)
+        shows = shown_by_more(figures.width, runs)
     return Inference(
         verdict=verdict,
         ratio=ratio,
@@ -297,6 +335,7 @@ def _answer(model: Model, pair: Pair, rule: Rule, figures: _Figures) -> Inferenc
         log_error=figures.error,
         freedom=figures.freedom,
         more_rounds=missing,
+        more_shows=shows,
     )
 
 

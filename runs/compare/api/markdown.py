@@ -198,31 +198,24 @@ def sparkline(values: Sequence[float], effect: float) -> str:
 
 
 def _table(rows: Sequence[AnswerRow], address: Address) -> Table:
-    # What a telephone shows of a row comes first.
-    heads = (
-        _("Verdict"),
-        pgettext("effect", "Size"),
-        _("Metric"),
-        _("Condition"),
-        _("Base"),
-        _("Head"),
-        _("Ratio"),
-        _("Interval"),
+    heads = (_("Verdict"), _("Metric"), _("Condition"), _("Base"), _("Head"), _("Ratio"))
+    return Table(
+        (*heads, _("Interval"), pgettext("effect", "Size")),
+        tuple(_line(row, address) for row in rows),
     )
-    return Table(heads, tuple(_line(row, address) for row in rows))
 
 
 def _line(row: AnswerRow, address: Address) -> tuple[str, ...]:
     unit = f" ({_in_cell(row.metric.unit)})" if row.metric.unit else ""
     return (
         _verdict(row),
-        row.result.sized or "–",
         f"{_in_cell(row.metric.name)}{unit}",
         _in_cell(row.condition) or "–",
         _value(row.base, address),
         _value(row.head, address),
         row.result.ratio,
         row.result.interval,
+        row.result.sized or "–",
     )
 
 

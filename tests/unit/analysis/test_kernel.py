@@ -66,8 +66,11 @@ def test_events_that_come_in_bursts_count_as_that_many_fewer():
 
     spread = [cell for cell in cells if len(cell) > 1 and sum(cell)]
     dispersion = sum((len(cell) - 1) * np.var(cell, ddof=1) / np.mean(cell) for cell in spread)
-    burst = dispersion / sum(len(cell) - 1 for cell in spread)
-    low, high, _ = exact(90 / burst, 80 / burst, (3, 2), 0.05)
+    freedom = sum(len(cell) - 1 for cell in spread)
+    burst = dispersion / freedom
+    # The dispersion is estimated: an F quantile (of 1 and `freedom`) for the chi-squared one.
+    limit = scipy.stats.t.ppf(0.975, freedom)
+    low, high, _ = exact(90 / burst, 80 / burst, (3, 2), 2 * scipy.stats.norm.sf(limit))
     assert (found.low, found.high) == pytest.approx((low, high))
     missing = rounds_missing(math.log(40 / 30), max(math.log(high), -math.log(low)), 2.5, 0.03)
     assert (found.verdict, found.more_rounds) == ("undecided", missing)
@@ -238,3 +241,18 @@ def test_sides_that_scatter_unlike_break_no_promise(rows, sides):
         wrong += any(each.verdict in ("faster", "slower") for each in found)
 
     assert wrong <= 0.09 * tables
+
+
+@pytest.mark.parametrize(("mean", "n"), [(100, 3), (1000, 5)])
+def test_bursts_of_events_are_covered_as_often_as_promised(mean, n):
+    """A negative binomial with k = 4: it was 90 of 100."""
+    random = np.random.default_rng(3)
+    inside = 0
+    for _ in range(600):
+        sides = [random.negative_binomial(4, 4 / (4 + m), n) for m in (mean, 0.8 * mean)]
+        cells = [Cell(n, None, None, counted=tuple(map(float, side))) for side in sides]
+        (answer,) = judge(Model(cells), [Pair(0, 1)], direction="lower", as_counts=True)
+        inside += answer.low <= 0.8 <= answer.high
+
+    # 94 to 96 of 100, and three standard deviations of so many draws.
+    assert 0.94 - 0.027 <= inside / 600 <= 0.96 + 0.027

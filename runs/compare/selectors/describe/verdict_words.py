@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from runs.analysis import inference
 from runs.analysis.inference import Inference
-from runs.analysis.inference.verdicts import Direction, Verdict
+from runs.analysis.inference.verdicts import MORE, Direction, Verdict
 from runs.queue.selectors import certificate_words
 from runs.shared.formats import fraction
 
@@ -100,9 +100,6 @@ def _rates() -> dict[str, list[dict[str, Any]]]:
     rates: dict[str, list[dict[str, Any]]] = json.loads(RATES.read_text())
     return rates
 
-
-# Nobody adds more rounds than this.
-MOST_TOLD = 200
 
 REASONS = {
     "hardware_differs": _("the hardware differs"),
@@ -236,17 +233,16 @@ def size_of_all(inferences: Sequence[Inference]) -> str:
 
 
 def missing(inference: Inference) -> str:
-    """What an undecided row needs: "about 4 more rounds"; empty for the others."""
+    """What more rounds can say of an undecided row: "20 more rounds can show 7 %"; else empty.
+
+    By the noise of its runs alone: how many would decide depends on a truth that nobody knows.
+    """
     if inference.verdict != "undecided" or inference.more_rounds is None:
         return ""
-    if inference.more_rounds > MOST_TOLD:
+    if inference.more_shows is None:
         return gettext("no reasonable number of rounds would decide")
-    text = ngettext(
-        "about %(number)d more round would decide",
-        "about %(number)d more rounds would decide",
-        inference.more_rounds,
-    )
-    return text % {"number": inference.more_rounds}
+    words = {"rounds": MORE, "size": percent(inference.more_shows)}
+    return gettext("%(rounds)d more rounds can show %(size)s %%") % words
 
 
 def _sized(inference: Inference, low: float, high: float) -> str:
