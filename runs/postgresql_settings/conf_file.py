@@ -24,7 +24,7 @@ _SECTION = re.compile(r"\A\s*+\[[\w. -]{1,60}+\]\s*+\Z")
 _SHELL = re.compile(
     r"==> \S{1,200}+ <==|(?:[\w.-]{1,40}+@[\w.-]{1,60}+[:~/\w \]-]{0,80}+[#$]|\$)"
     r"(?: (?:[\w/.-]{1,40}+ ){0,9}?(?:cat|e?grep|head|tail|less) [^=]{0,300}+)?"
-    r"|(?:sudo )?(?:cat|tee) [^=<]{0,200}+<<-? ?['\"]?\w{1,20}+['\"]?[^=]{0,80}+|EO[FT]"
+    r"|[\w./-]{1,40} [^<]{0,200}+<<-? ?['\"]?\w{1,20}+['\"]?[^=]{0,80}+|EO[FT]"
 )
 # What Helm and Jinja decide.
 _TEMPLATE = re.compile(r"\A\s*+\{[{%].{0,300}[%}]\}\s*+")
@@ -66,6 +66,8 @@ def plain(text: str) -> str:
     lines = ["" if _FENCE.match(line) else line for line in _of_fence(lines)]
     if _HEADING.match(text):
         lines = ["", *(_DASHED.sub(_underscored, line) for line in lines[1:])]
+    # A fence within a line.
+    lines = [line.replace("```", " ") for line in lines]
     lines = [line.replace("`", "") if _CODE.match(line) else line for line in lines]
     # A heading of Jira.
     lines = [line.replace("||", "|") if line.startswith("||") else line for line in lines]

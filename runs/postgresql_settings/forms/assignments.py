@@ -15,9 +15,11 @@ _STRING = r"""'[^'\n]{0,500}+'|"[^"\n]{0,500}+\""""
 # A list of strings, as Nix and Ruby have them.
 _LIST = rf"\[\s*+(?:(?:{_STRING})[\s,]*+){{1,40}}+\]"
 _VALUE = rf"""{_STRING}|{_LIST}|[^\s"',;{{}}\[\]()/\\]{{1,200}}+"""
+# What Nix has before a value.
+_NIX = r"(?:lib\.)?mk(?:Force|Default|Override \d{1,4}) "
 _ASSIGNED = re.compile(
     r"""(?<!\w)(?P<name>[A-Za-z_]\w{2,80}+)["']?\]?\s{0,40}+"""
-    rf"(?:=>|[:=]|(?i:to\s))\s{{0,40}}+(?:value\s{{0,9}}=>\s{{0,9}})?(?=(?P<value>{_VALUE}))"
+    rf"(?:=>|[:=]|(?i:to\s))\s{{0,40}}+(?:value\s{{0,9}}=>\s{{0,9}})?(?:{_NIX})?(?=(?P<value>{_VALUE}))"
 )
 _NAME = re.compile(r"[A-Za-z_]\w{2,80}+")
 _COMMENT = re.compile(r"(?:\A|\s)(?:#|--|//) .*+")

@@ -130,7 +130,7 @@ def read_script(text: str) -> FormReading | None:
         first = statement[0]
         if first.kind != "word" or first.text.lower() not in _STATEMENTS:
             return None
-        if _is_line_of_conf(statement):
+        if _is_line_of_conf(statement) or _is_of_a_shell(statement):
             return None
         reading.add(_of_statement(statement))
         count += 1
@@ -157,6 +157,11 @@ def _is_open(line: str, *, is_open: bool) -> bool:
     """Whether a statement goes on behind the line."""
     written = line.split("--", maxsplit=1)[0].rstrip()
     return is_open if not written else not written.endswith(";") and written.lstrip()[:1] != "\\"
+
+
+def _is_of_a_shell(statement: Sequence[Token]) -> bool:
+    """`set -e` and the like."""
+    return statement[0].text == "set" and len(statement) > 1 and statement[1].text[0] in "-+"
 
 
 def _is_line_of_conf(statement: Sequence[Token]) -> bool:

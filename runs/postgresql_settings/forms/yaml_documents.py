@@ -225,10 +225,12 @@ def _pair(entries: list[tuple[str, int, yaml.Node]]) -> tuple[int, str, str] | N
 
 
 def _is_block(key: str, value: yaml.Node) -> bool:
-    is_named = key.lower() in _BLOCKS
-    return is_named and (
-        isinstance(value, yaml.MappingNode | yaml.SequenceNode) or bool(value.value)
-    )
+    """Whether all below is a setting: of a mapping, if it has one that is known."""
+    if key.lower() not in _BLOCKS or not value.value:
+        return False
+    if not isinstance(value, yaml.MappingNode):
+        return True
+    return any(is_setting(name) or known_name(name) for name, _line, _inner in _entries(value))
 
 
 def _is_list(value: yaml.Node) -> bool:

@@ -271,6 +271,18 @@ def test_every_form_has_a_writer_that_is_read_as_it():
             {"shared_preload_libraries": "a,b", "jit": "off"},
         ),
         (
+            "postgresql:\n  parameters:\n    jit: 'off'\n  x: 1\nplugins:\n- parameters:\n    barman: minio\n",
+            {"jit": "off"},
+        ),
+        (
+            '#!/bin/bash\nset -e\npsql -U postgres -c "ALTER SYSTEM SET jit=off;"\n'
+            "psql -c \"CREATE USER o; \\\n ALTER USER o WITH PASSWORD 'o';\"\n",
+            {"jit": "off"},
+        ),
+        ("kubectl apply -f - <<EOF\nparameters:\n  jit: 'off'\nEOF\n", {"jit": "off"}),
+        ('settings = {\n  jit = lib.mkForce "off";\n  work_mem = "8MB";\n};\n', {"jit": "off", "work_mem": "8MB"}),
+        ("PATRONI_POSTGRESQL_PARAMETERS_WORK_MEM=10MB\n", {"work_mem": "10MB"}),
+        (
             "Update-AzPostgreSqlFlexibleServerConfiguration -Name work_mem -Value 24576\n"
             "Update-AzPostgreSqlFlexibleServerConfiguration -Name jit -Value off\n",
             {"work_mem": "24576", "jit": "off"},
