@@ -40,6 +40,8 @@ from benchlab.lab import folders
 
 WEB_PATIENCE = 60.0
 # A held run waits for its target: it costs two threads.
+# BENCHLAB_DATABASE_POOL is 6 by default.
+CONTROL_THREADS = 6
 HELD_RUNS = 500
 # Short enough for Ctrl-C: a run goes on from its folder on the target, so a worker may be cut off.
 ENDS = ((SIGTERM, 4.0), (SIGQUIT, 2.0))
@@ -267,7 +269,8 @@ class Instance:
         print(output, end="", file=sys.stderr, flush=True)
 
     def _start_programs(self) -> None:
-        control = self._celery("control", queue="control", threads=8)
+        # As many as a process has connections (BENCHLAB_DATABASE_POOL): none waits for one.
+        control = self._celery("control", queue="control", threads=CONTROL_THREADS)
         for program in (self._web(), control, *self._workers()):
             say(f"starting {program.name}")
             self._services.append(program)

@@ -751,3 +751,17 @@ def test_the_server_gives_the_client_away_and_its_checksum_stands_beside_the_tok
 
     assert served.content == CLIENT.read_bytes()
     assert told.strip() in admin_client.get("/tokens/").content.decode()
+
+
+def test_a_reader_that_has_enough_ends_the_client_quietly(tmp_path):
+    """As `benchlab-upload ... | head` does."""
+    command = f"{sys.executable} {CLIENT} --campaign one --dry-run {GOOD} | head -c 1"
+    environment = {**os.environ, "HOME": str(tmp_path)}
+
+    done = subprocess.run(
+        ["sh", "-c", command], capture_output=True, env=environment, cwd=tmp_path, check=False
+    )
+
+    assert done.stdout == b"{"
+    assert b"Traceback" not in done.stderr
+    assert b"BrokenPipe" not in done.stderr

@@ -18,6 +18,7 @@ from django.utils.translation import gettext as _
 from runs import celery_messages
 from runs.access.services import audit, encryption, projects
 from runs.histories.selectors.causes import Cause
+from runs.histories.services.public_addresses import is_public
 from runs.models import Campaign, Change, Project, Webhook, WebhookDelivery
 from runs.shared.errors import ServiceError
 
@@ -187,6 +188,22 @@ def _check_url(url: str) -> None:
     if not is_good:
         message = _("“%(url)s” is not an address http(s)://host/path without a user name.")
         raise ServiceError("url_not_allowed", message % {"url": url}, field="url")
+    if not settings.WEBHOOK_ALLOW_PRIVATE and _is_private(url_parts.hostname or ""):
+        message = _("“%(host)s” is no public address: reports to it would be refused.")
+        remedy = _("To allow webhooks to your own network, set BENCHLAB_WEBHOOK_ALLOW_PRIVATE=1.")
+        raise ServiceError(
+            "url_not_allowed", message % {"host": url_parts.hostname}, remedy=remedy, field="url"
+        )
+
+
+def _is_private(host: str) -> bool:
+    """Whether a host is an address that may not be reached; where names lead is asked later."""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return not is_public(host)
+    except ValueError:
+        return False
 
 
 def changed(*, cause: Cause, campaign: Campaign) -> None:

@@ -22,6 +22,7 @@ from runs.histories.services import deliveries, webhooks
 from runs.histories.services.deliveries import PAUSES, Undeliverable
 from runs.models import Webhook, WebhookDelivery
 from runs.queue.services import transitions
+from runs.shared.errors import ServiceError
 from tests import factories
 from tests.api.receiver import Receiver
 
@@ -600,3 +601,18 @@ def test_the_page_is_for_administrators(client, hook, django_user_model):
     assert client.get("/webhooks/").status_code == 403
     assert client.post(f"/webhooks/{hook.pk}/ping/").status_code == 403
     assert client.post(f"/webhooks/{hook.pk}/remove/").status_code == 403
+
+
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1", "localhost", "[::1]", "10.0.0.7", "192.168.1.4:8080"]
+)
+def test_an_address_that_reports_may_not_reach_is_refused_when_it_is_stored(
+    settings, project, host
+):
+    settings.WEBHOOK_ALLOW_PRIVATE = False
+
+    with pytest.raises(ServiceError) as refused:
+        webhooks.create(project=project, url=f"http://{host}/hook")
+
+    assert (refused.value.code, refused.value.field) == ("url_not_allowed", "url")
+    assert "BENCHLAB_WEBHOOK_ALLOW_PRIVATE=1" in str(refused.value.remedy)

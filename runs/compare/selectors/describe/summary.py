@@ -244,7 +244,10 @@ def _without_difference(
     ]
     if len(unusable) == number:
         why = sentence(dict.fromkeys(code for inference in unusable for code in inference.reasons))
-        return _("%(head)s cannot be compared with %(base)s: %(why)s.") % (values | {"why": why})
+        text = _("%(head)s cannot be compared with %(base)s: %(why)s.")
+        if not why:
+            text = _("%(head)s cannot be compared with %(base)s.")
+        return text % (values | {"why": why})
     if set(rows) == {"too_few_runs"}:
         return _("%(head)s and %(base)s have too few runs for a verdict.") % values
     if together is not None and together.low is not None:
