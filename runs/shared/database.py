@@ -98,6 +98,11 @@ def array(values: Iterable[float | None]) -> str:
     return "{" + ",".join("NULL" if number is None else repr(number) for number in values) + "}"
 
 
+def array_of_words(words: Iterable[str]) -> str:
+    """An array of texts that are letters, digits and underscores alone, as of an enumeration."""
+    return "{" + ",".join(words) + "}"
+
+
 def ask(questions: Mapping[str, Statement]) -> dict[str, list[dict[str, Any]]]:
     """The rows of each query under its name, by column: all of them in one statement.
 

@@ -23,7 +23,7 @@ from runs.models import (
     SettingsSnapshot,
 )
 from runs.queue.services import artifacts
-from runs.shared.database import Statement, array, copy, perform_named
+from runs.shared.database import Statement, array, array_of_words, copy, perform_named
 from runs.shared.errors import Fault, Refused
 from runs.uploads.services import factors, notices
 from runs.uploads.services.decision import Decision, NewCampaign, NewCell, NewRun
@@ -451,7 +451,7 @@ def _new_figures(new_runs: Sequence[NewRun], metric_ids: Mapping[str, int]) -> S
         array(metric_ids[measurement.metric] for _run_id, measurement in figures),
         array(measurement.value for _run_id, measurement in figures),
         array(measurement.n for _run_id, measurement in figures),
-        [measurement.statistic for _run_id, measurement in figures],
+        array_of_words(measurement.statistic for _run_id, measurement in figures),
     )
     return Statement(NEW_FIGURES, columns)
 
