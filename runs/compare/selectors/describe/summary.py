@@ -225,6 +225,13 @@ def _between_jobs(rows: dict[str, list[Inference]]) -> str:
     return job_words.of_open(open_ones)
 
 
+def _cannot_be_compared(unusable: Sequence[Inference], names: dict[str, str]) -> str:
+    why = sentence(dict.fromkeys(code for inference in unusable for code in inference.reasons))
+    if not why:
+        return _("%(head)s cannot be compared with %(base)s.") % names
+    return _("%(head)s cannot be compared with %(base)s: %(why)s.") % (names | {"why": why})
+
+
 def _without_difference(
     rows: dict[str, list[Inference]], number: int, names: dict[str, str], together: Inference | None
 ) -> str:
@@ -243,11 +250,7 @@ def _without_difference(
         if _is_unusable(inference)
     ]
     if len(unusable) == number:
-        why = sentence(dict.fromkeys(code for inference in unusable for code in inference.reasons))
-        text = _("%(head)s cannot be compared with %(base)s: %(why)s.")
-        if not why:
-            text = _("%(head)s cannot be compared with %(base)s.")
-        return text % (values | {"why": why})
+        return _cannot_be_compared(unusable, names)
     if set(rows) == {"too_few_runs"}:
         return _("%(head)s and %(base)s have too few runs for a verdict.") % values
     if together is not None and together.low is not None:
