@@ -268,9 +268,13 @@ def beyond(x: float, *, is_above: bool, value: float, colour: str, plane: Plane)
     corners = f"{x:.1f},{edge:.1f} {x - ARROW:.1f},{edge + towards * 2 * ARROW:.1f} "
     corners += f"{x + ARROW:.1f},{edge + towards * 2 * ARROW:.1f}"
     text = point_words.number(value, ",.4~g")
+    y = edge + towards * 2 * ARROW + (0 if is_above else 4)
+    # At the right edge there is no room behind it.
+    has_room = x + ARROW + 8 * len(text) < plane.box.right
+    x_of_text, anchor = (x + ARROW + 2, "start") if has_room else (x - ARROW - 2, "end")
     return [
         f'<polygon class="beyond" points="{corners}" fill={quoteattr(colour)}/>',
-        _label(x + ARROW + 2, edge + towards * 2 * ARROW + (0 if is_above else 4), text, "start"),
+        _label(x_of_text, y, text, anchor),
     ]
 
 

@@ -1,5 +1,6 @@
 """What readers ask most, answered by a published table: by how much, on what, how certain."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -9,7 +10,10 @@ from django.utils.translation import gettext as _
 from runs.compare.selectors.describe.verdict_words import printed_size
 from runs.models import HardwareProfile, PublishedNode, PublishedTable, Run
 from runs.models.measurements import Statistic
-from runs.shared.formats import named
+from runs.shared.formats import named, spoken
+
+# By how much, or how many times.
+FIGURE = re.compile(r"\d[\d.,]* ?(?:%|times)")
 
 
 @dataclass(frozen=True)
@@ -30,6 +34,7 @@ class Answer:
     has_spread: bool
     machine: str | None
     machine_ja: str | None
+    findings: Sequence[Mapping[str, str]] = ()
 
     @property
     def publication(self) -> str:
@@ -40,11 +45,13 @@ class Answer:
     def text(self) -> str:
         """The answer itself: "Yes, as printed: 2.0 to 5.6 % slower".
 
-        Without each run nothing is tested: then it is what is printed, and says so.
+        Without each run nothing is tested: then it is what is printed, and says so. A question for
+        a size is answered by the conclusions that have figures: from the least to the greatest of
+        a table mixes what is asked with all else that it varies.
         """
         size = printed_size(self.ratios, "higher") if self.ratios else "–"
         if not (word := self._word):
-            return size
+            return self._concluded or size
         if self.has_spread:
             return f"{word}: {size}"
         return _("%(word)s, as printed: %(size)s") % {"word": word, "size": size}
@@ -69,6 +76,16 @@ class Answer:
         }.get(self.statistic, _("%(n)s runs each"))
         spread = _("each run printed") if self.has_spread else _("spread not printed")
         return _("%(runs)s, %(spread)s") % {"runs": runs % {"n": self.repeats}, "spread": spread}
+
+    @property
+    def _concluded(self) -> str:
+        """The first conclusion with a figure of the publication, and of BenchLab; else empty."""
+        first_of: dict[str, str] = {}
+        for finding in self.findings:
+            if FIGURE.search(finding.get("en", "")):
+                first_of.setdefault(finding.get("by", "publication"), spoken(finding))
+        parties = (first_of.get("publication"), first_of.get("benchlab"))
+        return " ".join(text for text in parties if text)
 
     @property
     def _word(self) -> str:
@@ -101,6 +118,7 @@ def answers() -> list[Answer]:
         "has_spread",
         "machine",
         "machine_ja",
+        "findings",
     )
     return [Answer(*row) for row in rows]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, cast
 
-from django.db.models import OuterRef, Subquery
+from django.db.models import Exists, OuterRef, Subquery
 from django.utils.translation import gettext as _
 
 from runs.analysis.inference import Inference, Verdict, overall
@@ -22,7 +22,7 @@ from runs.compare.selectors.judge.exit_codes import exit_code
 from runs.compare.selectors.judge.ratios import RatioRow, Tables, ratios_of_executed
 from runs.histories.selectors import answers as history_answers
 from runs.histories.selectors import causes, histories
-from runs.models import Campaign, Change, PublishedTable, Run
+from runs.models import Campaign, Cell, Change, PublishedTable, Run
 from runs.models.campaigns import Origin
 from runs.shared import caching, formats
 
@@ -183,7 +183,10 @@ def _of_published(campaigns: Collection[Campaign]) -> dict[int, CampaignAnswer]:
 
 
 def _of_uploaded(campaigns: Sequence[Campaign]) -> dict[int, CampaignAnswer]:
-    """Of uploads where a change stands: since when, and by how much. Two queries, or none."""
+    """Of uploads where a change stands: since when, and by how much; else that none does.
+
+    Three queries, or none.
+    """
     if not campaigns:
         return {}
     standing = histories.all_changes().filter(campaign__in=[campaign.pk for campaign in campaigns])
@@ -202,6 +205,15 @@ def _of_uploaded(campaigns: Sequence[Campaign]) -> dict[int, CampaignAnswer]:
             max(change.ratio for change in cause.changes),
             history_answers.family(),
             cast(Verdict, cause.first.verdict),
+        )
+    cells = Cell.objects.filter(campaign=OuterRef("pk"), revision__isnull=False)
+    with_history = Campaign.objects.filter(
+        Exists(cells), pk__in=[key for key in of if key not in answers]
+    )
+    for key in with_history.values_list("pk", flat=True):
+        text = _("No change of level")
+        answers[key] = CampaignAnswer(
+            question_of(of[key]), (text,), text, family=history_answers.family(), verdict="same"
         )
     return answers
 

@@ -253,6 +253,8 @@ def campaign_detail(request: HttpRequest, slug: str) -> HttpResponse:
     if campaign.origin == Origin.IMPORTED:
         context["imports"] = Import.objects.filter(pk__in=campaign.runs.values("imported"))
     if campaign.origin == Origin.UPLOADED:
+        # Its data have dates of their own, and never that of the upload.
+        context["dates"] = answers.dates_of([campaign]).get(campaign.pk)
         causes_found = causes.page(histories.standing(campaign), number=MOST_CAUSES)
         slower = (cause.of("slower") for cause in causes_found.causes)
         context["regressions"] = [

@@ -58,6 +58,9 @@ def test_each_campaign_stands_under_its_own_scenario_with_the_date_of_its_data(c
         assert row.index(title) < row.index(f"/campaigns/{slug}/")
     assert f"Since {sha(40)} (2026-02-10)" in nightly
     assert "2026-01-01" in nightly
+    # Its page has the dates of its data, too.
+    head = text_of(client, "/campaigns/nightly/").partition("<h1")[2].partition('id="')[0]
+    assert "2026-01-01" in head
     # Finished is said where the answer is missing.
     assert ">finished<" not in re.sub(r"\s", "", executed)
 

@@ -256,9 +256,13 @@ def badge_of(api):
     return sizes + counts
 
 
-@pytest.mark.parametrize("seed", [63, 64, 65])
+# Ten tables each: three here, and all 300 with --all.
+SEEDS = [63, 64, 65, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(100, 127))]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 def test_all_doors_say_the_same_of_random_tables(client, settings, seed):
-    """Page, two cells, files, report, API, Markdown and badge, of ten tables each time."""
+    """Page, charts, two cells, files, report, API with its answer, Markdown and badge."""
     settings.RATE_ANONYMOUS = 0
     generator = random.Random(seed)
     verdicts = set()
@@ -346,11 +350,14 @@ def assert_doors_agree(client, table, api):
         assert float(row["Low"] or 0) == (comparison[clients]["low"] or 0), (table, clients)
         assert row["Verdict"] in plain(report), (table, clients)
 
+    assert_answers(api, table)
+
     # One sentence, in which only the names of the sides are others.
     sentence = plain(re.search(r'class="answer">(.*?)</h1>', page, re.DOTALL).group(1))
     assert sentence in plain(report), table
     (base_label, head_label) = (series["label"] for series in file["series"])
     (bold,) = re.findall(r"^\*\*(.*)\*\*$", markdown, re.MULTILINE)
+    assert re.sub(r"\\(.)", r"\1", bold).replace("\u200b", "") == api["answer"]["sentence"], table
     # Without what keeps a name from being Markdown of its own.
     renamed = re.sub(r"\\(.)", r"\1", bold).replace("\u200b", "")
     renamed = renamed.replace(api["head"]["label"], head_label)
@@ -367,6 +374,16 @@ def charts_of(html):
     """The figures of a page, as their data."""
     found = re.findall(r'<script[^>]*application/json">(.*?)</script>', html, re.DOTALL)
     return [json.loads(unescape(text)) for text in found]
+
+
+def assert_answers(api, table):
+    """The answer in short has the figures and the words of the whole."""
+    answer = api["answer"]
+    assert answer["exit_code"] == api["exit_code"], table
+    assert answer["family"], table
+    if len(api["together"]) == 1:
+        (whole,) = api["together"]
+        assert (answer["low"], answer["high"]) == (whole["low"], whole["high"]), table
 
 
 def assert_charts_draw(page, table, comparison):

@@ -179,7 +179,8 @@ class Judge:
         campaign = owners.pop() if len(owners) == 1 else None
         if campaign is None or is_count(metric):
             return None
-        sides = [(base, head) for base, head in pairs if base and head]
+        # In one order: sums of the same numbers in another one differ in their last digits.
+        sides = sorted((base, head) for base, head in pairs if base and head)
         places, model = self._model(metric)
         pairs_asked, comparability_known = (
             [Pair(places.get(base), places.get(head)) for base, head in sides],
