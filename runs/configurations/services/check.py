@@ -221,10 +221,6 @@ def _of_starts(starts: Sequence[Start]) -> Iterator[Remark]:
 def _sentences(checked: Checked) -> Iterator[Sentence]:
     if any(remark.severity == "error" and not remark.name for remark in checked.remarks):
         yield Sentence("error", _("The text was not read whole: see the lines below."))
-    as_written = [start.major for start in checked.starts if not start.as_written]
-    if as_written:
-        message = _("%(versions)s: a server starts with this file as it is.")
-        yield Sentence("success", message % {"versions": _versions(as_written)})
     for majors, names in _refusing(checked.starts).items():
         message = ngettext(
             "%(versions)s: no server starts with this file, for %(number)d setting: %(names)s.",
@@ -241,6 +237,10 @@ def _sentences(checked: Checked) -> Iterator[Sentence]:
     if refused:
         message = _("%(versions)s: a run here does not start either.")
         yield Sentence("error", message % {"versions": _versions(refused)})
+    as_written = [start.major for start in checked.starts if not start.as_written]
+    if as_written:
+        message = _("%(versions)s: a server starts with this file as it is.")
+        yield Sentence("success", message % {"versions": _versions(as_written)})
 
 
 def _refusing(starts: Sequence[Start]) -> dict[tuple[str, ...], list[str]]:
