@@ -1,6 +1,7 @@
 """A verdict as Markdown: what a CI job posts to a pull request."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 from urllib.parse import urlencode
 
 from django.urls import reverse
@@ -58,9 +59,12 @@ def markdown(
         if any(row.is_asked for row in rows if row.metric == whole.metric)
     ]
     if rows:
-        paragraphs.append(
-            as_markdown(_table(rows[:MOST_ROWS], address), cell=_within_cell).rstrip()
-        )
+        common = answers.common_levels(rows)
+        if common:
+            levels = _plain(answers.condition_of(common))
+            paragraphs.append(_("In all rows: %(levels)s") % {"levels": levels})
+        table = _table(rows[:MOST_ROWS], common, address)
+        paragraphs.append(as_markdown(table, cell=_within_cell).rstrip())
     if len(rows) > MOST_ROWS:
         values = {"number": len(rows) - MOST_ROWS}
         paragraphs.append(_("%(number)d more rows are in the JSON of this comparison.") % values)
@@ -197,26 +201,30 @@ def sparkline(values: Sequence[float], effect: float) -> str:
     return "".join(BARS[round((value - middle + half) / (2 * half) * 7)] for value in values)
 
 
-def _table(rows: Sequence[AnswerRow], address: Address) -> Table:
+def _table(rows: Sequence[AnswerRow], common: Mapping[str, Any], address: Address) -> Table:
     heads = (_("Verdict"), _("Metric"), _("Condition"), _("Base"), _("Head"), _("Ratio"))
     return Table(
         (*heads, _("Interval"), pgettext("effect", "Size")),
-        tuple(_line(row, address) for row in rows),
+        tuple(_line(row, common, address) for row in rows),
     )
 
 
-def _line(row: AnswerRow, address: Address) -> tuple[str, ...]:
+def _line(row: AnswerRow, common: Mapping[str, Any], address: Address) -> tuple[str, ...]:
     unit = f" ({_in_cell(row.metric.unit)})" if row.metric.unit else ""
     return (
         _verdict(row),
         f"{_in_cell(row.metric.name)}{unit}",
-        _in_cell(row.condition) or "–",
+        _in_cell(answers.condition_of(_without(row.levels, common))) or "–",
         _value(row.base, address),
         _value(row.head, address),
         row.result.ratio,
         row.result.interval,
         row.result.sized or "–",
     )
+
+
+def _without(levels: Mapping[str, Any], common: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: level for name, level in levels.items() if name not in common}
 
 
 def _verdict(row: AnswerRow) -> str:

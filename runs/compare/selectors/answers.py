@@ -318,6 +318,20 @@ def condition_of(levels: Mapping[str, Any]) -> str:
     )
 
 
+# Fewer levels than these fit into the cell of each row.
+MANY_LEVELS = 3
+
+
+def common_levels(rows: Sequence[AnswerRow]) -> dict[str, Any]:
+    """The levels that all rows share, where they are many: they are told once for all rows."""
+    shared = [
+        (name, level)
+        for name, level in rows[0].levels.items()
+        if all(name in row.levels and row.levels[name] == level for row in rows)
+    ]
+    return dict(shared) if len(shared) >= MANY_LEVELS else {}
+
+
 def of_series(page: ComparedPage, wording: Wording | None = None) -> ComparisonAnswer:
     """What compared series say. One query, for a comparison of commits."""
     words = wording or PlainWording()

@@ -7,7 +7,6 @@ from typing import Any
 
 from django.db.models import BigIntegerField, QuerySet
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
 from runs.access.selectors import projects
 from runs.access.selectors.projects import Reader
@@ -80,12 +79,9 @@ class Side:
             return f"{self.revision.sha[:12]}{ref}"
         if self.points:
             words = {"points": self.points, "branch": self.text.partition(":")[2]}
-            text = ngettext(
-                "the last point of %(branch)s",
-                "the last %(points)d points of %(branch)s",
-                self.points,
-            )
-            return text % words
+            if self.points == 1:
+                return _("the last point of %(branch)s") % words
+            return _("the last %(points)d points of %(branch)s") % words
         if self.run is not None:
             return _("run %(id)d") % {"id": self.run}
         return self.text.partition(":")[2] if ":" in self.text else self.campaign.title
