@@ -444,7 +444,7 @@ def test_all_series_are_charts_beside_each_other_those_that_changed_first(client
     wall = page[page.index("data-histories") : page.index('id="figures"')]
     assert re.findall(r"python 3\.(\d+)</a>", wall) == ["16", "1", "2"]
     assert "-10.0 %" in wall
-    assert wall.count("<strong>same</strong>") == 2
+    assert wall.count("<strong>the same</strong>") == 2
     dots = re.findall(r'class="history__dots[^"]*" d="(.*?)"', wall)
     assert sum(path.count("h0") for path in dots) == 18
     # Each figure is in the table as well, and leads to its run.
