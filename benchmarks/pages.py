@@ -19,7 +19,7 @@ from typing import Any
 from benchmarks import services
 
 LIST, HISTORY, COMPARISON = 40.0, 25.0, 50.0  # ms of CPU
-HISTORY_BYTES, PAGE_BYTES = 150_000, 500_000
+HISTORY_BYTES, PAGE_BYTES = 400_000, 500_000
 
 
 @dataclass(frozen=True)
