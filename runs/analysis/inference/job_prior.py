@@ -35,6 +35,8 @@ _OF_FREEDOM = np.log(np.array([0.9, 0.1]))
 CORRELATION = 0.3
 # A median of three jobs or more is not moved by a disturbed one, and scatters a little more.
 MEDIAN_FROM, MEDIAN_COST = 3, 1.2
+# With fewer differences nothing is known of how alike neighbours are; so many count as "not alike".
+LEAST_FAR, DRAWN, MOST_ALIKE = 20, 15, 0.8
 PROJECTS = 23
 """How many public projects the constants come from."""
 
@@ -104,6 +106,7 @@ class RowScatter:
 
     weights: Floats
     runs: RunScatter
+    likeness: float = 0.0
 
     def variances(self, base: Stretch, head: Stretch) -> Floats:
         """Of the middle of the head's jobs less that of the base's, at each place of the grid."""
@@ -113,7 +116,8 @@ class RowScatter:
             for number in {job.n for job in jobs}:
                 alike = sum(job.n == number for job in jobs)
                 variance += self.runs.of_job(number) * cost * alike / len(jobs) ** 2
-        return variance
+        # Neighbours that are alike differ by less than jobs scatter.
+        return variance / (1 - self.likeness)
 
     def tail(self, difference: float, variances: Floats) -> float:
         """The probability of a difference at least so far below nothing, without a change."""
@@ -176,8 +180,26 @@ def scatters(rows: Sequence[Sequence[Stretch]], sides: Sequence[float] = ()) -> 
         of_suite = _OF_FREEDOM[:, None] + _PRIOR + share * (total - of_suites[number])
         logs = of_suite[:, :, None] + likely[number] + np.log(_OF_STEP)
         weights = np.exp(logs - logs.max())
-        row_scatters.append(RowScatter(weights / weights.sum(), scatter))
+        row_scatters.append(RowScatter(weights / weights.sum(), scatter, _likeness(rows[number])))
     return row_scatters
+
+
+def _likeness(stretches: Sequence[Stretch]) -> float:
+    """How much a job is like the one before it (0 to MOST_ALIKE), drawn towards 0.
+
+    From differences of neighbours and of those next but one, as in the histories' noise.
+    """
+    near: list[float] = []
+    far: list[float] = []
+    for stretch in stretches:
+        means = [job.mean for job in stretch]
+        near += [abs(after - before) for before, after in itertools.pairwise(means)]
+        far += [abs(after - before) for before, after in zip(means, means[2:], strict=False)]
+    if len(far) < LEAST_FAR or not np.median(near):
+        return 0.0
+    ratio = (np.median(far) / np.median(near)) ** 2
+    likeness = float(ratio) - 1.0
+    return min(max(likeness, 0.0), MOST_ALIKE) * len(far) / (len(far) + DRAWN)
 
 
 def _likely(stretches: Sequence[Stretch], scatter: RunScatter) -> Floats:

@@ -537,7 +537,7 @@ def test_sides_of_unlike_runs_and_scatter_keep_the_promise(random_errors):
 
 def test_jobs_after_jobs_keep_the_promise(random_errors):
     assert verdicts.after_jobs(random_errors, 8, 3, 5, 0.02, 60, of=1) <= 0.1
-    assert verdicts.after_jobs(random_errors, 8, 3, 30, 0.02, 60, loss=math.log(0.9)) >= 0.75
+    assert verdicts.after_jobs(random_errors, 8, 3, 30, 0.02, 60, loss=math.log(0.9)) >= 0.6
 
 
 def test_what_is_there_is_found(random_errors):
