@@ -166,6 +166,8 @@ class Campaign(models.Model):
     # Of the runs that wait for a server, those with the highest priority go first, then the oldest.
     priority = models.SmallIntegerField(_("priority"), default=0)
     paused_at = models.DateTimeField(null=True)
+    # When somebody cancelled all of it; a run that is cancelled alone is another thing.
+    cancelled_at = models.DateTimeField(null=True)
     # How often each run is started at most automatically.
     most_attempts = models.PositiveSmallIntegerField(_("attempts at most"), default=3)
     year = models.PositiveSmallIntegerField(_("year"), null=True)

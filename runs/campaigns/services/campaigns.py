@@ -70,6 +70,7 @@ def cancel(*, campaign: Campaign, by: object = None) -> Campaign:
     """Cancel every unfinished run of a campaign. Raises `campaign_has_ended`."""
     if not transitions.cancel_all(runs=campaign.runs.all(), by=by):
         raise ServiceError("campaign_has_ended", _("This campaign has ended already."))
+    Campaign.objects.filter(pk=campaign.pk).update(cancelled_at=timezone.now())
     _wake_servers(campaign)
     return _refreshed(campaign, "campaign_cancelled")
 
@@ -79,6 +80,7 @@ def retry(*, campaign: Campaign, by: object = None) -> Campaign:
     """Queue every run again that ended without success. Raises `nothing_to_retry`."""
     if not attempts.retry_all(runs=campaign.runs.all(), by=by):
         raise ServiceError("nothing_to_retry", _("No run of this campaign failed."))
+    Campaign.objects.filter(pk=campaign.pk).update(cancelled_at=None)
     return _refreshed(campaign, "campaign_queued_again")
 
 

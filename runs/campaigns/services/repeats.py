@@ -58,11 +58,11 @@ def problems(draft: Draft) -> Iterator[Problem]:
 def add_round(*, campaign: Campaign) -> int:
     """Queue one more round if a cell needs it; return how many runs. Call it in a transaction.
 
-    Only when all runs have ended; not when somebody cancelled one of them, and not for a cell whose
-    last run did not finish: the next one would most likely fail too.
+    Only when all runs have ended; not when somebody cancelled the campaign, and not for a cell
+    whose last run did not finish: the next one would most likely fail too.
     """
     half_width = campaign.wanted_half_width
-    if half_width is None or campaign.runs.filter(state=Run.State.CANCELLED).exists():
+    if half_width is None or campaign.cancelled_at is not None:
         return 0
     latest = _latest_runs(campaign)
     rounds_made = max((run.repeat for run in latest.values()), default=0)
@@ -156,8 +156,12 @@ def _check_rounds(campaign: Campaign, latest: Mapping[int, Run], rounds: int) ->
 
 
 def _latest_runs(campaign: Campaign) -> dict[int, Run]:
-    """For each cell whose last run finished, the run with the highest repeat."""
-    latest = {run.cell_id: run for run in campaign.runs.order_by("repeat")}
+    """For each cell whose last run finished, the run with the highest repeat.
+
+    One that somebody cancelled says nothing of the next.
+    """
+    runs = campaign.runs.exclude(state=Run.State.CANCELLED).order_by("repeat")
+    latest = {run.cell_id: run for run in runs}
     has_result = (Run.State.FINISHED, Run.State.WITHDRAWN)
     return {cell: run for cell, run in latest.items() if run.state in has_result}
 
@@ -245,9 +249,9 @@ INVALID = gettext_noop(
 def add_remeasured(*, campaign: Campaign) -> int:
     """Queue the runs that must be measured again; return how many. Call it in a transaction.
 
-    Only when all runs have ended and nobody cancelled one of them.
+    Only when all runs have ended and nobody cancelled the campaign.
     """
-    if not campaign.remeasures or campaign.runs.filter(state=Run.State.CANCELLED).exists():
+    if not campaign.remeasures or campaign.cancelled_at is not None:
         return 0
     doubtful = campaign.runs.filter(
         Run.DOUBTFUL | Run.LEFT_OUT,

@@ -225,22 +225,27 @@ def refresh_campaign(*, campaign_id: int) -> None:
         number_left_out = repeats.leave_out(campaign=campaign)
         states.update({S.WITHDRAWN: number_left_out, S.FINISHED: -number_left_out})
         states[S.QUEUED] += again or repeats.add_round(campaign=campaign)
-    before, campaign.state = campaign.state, campaign_state(states)
+    is_cancelled = campaign.cancelled_at is not None
+    before, campaign.state = campaign.state, campaign_state(states, is_cancelled=is_cancelled)
     campaign.save(update_fields=["state"])
     if before in Campaign.LIVE and campaign.state not in Campaign.LIVE:
         webhooks.finished(campaign=campaign)
 
 
-def campaign_state(states: Counter[str]) -> str:
-    """The campaign's state that follows from the states of its runs."""
+def campaign_state(states: Counter[str], *, is_cancelled: bool) -> str:
+    """The campaign's state that follows from the states of its runs.
+
+    A run that was cancelled alone is a repeat that one cell does not have: the campaign is
+    cancelled where somebody cancelled all of it, or each of its runs.
+    """
     total = sum(states.values())
     ended = sum(states[state] for state in Run.ENDED)
     if ended < total:
         untouched = states[S.QUEUED] == total
         return Campaign.State.QUEUED if untouched else Campaign.State.RUNNING
-    if states[S.CANCELLED]:
+    if states[S.CANCELLED] and (is_cancelled or states[S.CANCELLED] == total):
         return Campaign.State.CANCELLED
-    is_complete = states[S.FINISHED] + states[S.WITHDRAWN] == total
+    is_complete = states[S.FINISHED] + states[S.WITHDRAWN] + states[S.CANCELLED] == total
     return Campaign.State.FINISHED if is_complete else Campaign.State.INCOMPLETE
 
 

@@ -1,5 +1,6 @@
 """The states of a run: what may follow what, who may say so, and what each change leaves."""
 
+import itertools
 import threading
 import time
 from collections import Counter
@@ -276,11 +277,30 @@ def test_only_one_run_of_a_server_can_be_active_even_by_force(campaign, server):
         ({S.FINISHED: 2, S.WITHDRAWN: 1}, Campaign.State.FINISHED),
         ({S.FINISHED: 2, S.FAILED: 1}, Campaign.State.INCOMPLETE),
         ({S.FINISHED: 2, S.ERRORED: 1}, Campaign.State.INCOMPLETE),
-        ({S.FINISHED: 1, S.FAILED: 1, S.CANCELLED: 1}, Campaign.State.CANCELLED),
+        # A run that is cancelled alone takes one repeat out of one cell.
+        ({S.FINISHED: 2, S.CANCELLED: 1}, Campaign.State.FINISHED),
+        ({S.FINISHED: 1, S.FAILED: 1, S.CANCELLED: 1}, Campaign.State.INCOMPLETE),
+        ({S.CANCELLED: 3}, Campaign.State.CANCELLED),
     ],
 )
 def test_a_campaigns_state_follows_from_its_runs(states, expected):
-    assert transitions.campaign_state(Counter(states)) == expected
+    assert transitions.campaign_state(Counter(states), is_cancelled=False) == expected
+
+
+def test_the_state_of_three_runs_follows_in_every_combination():
+    """All states of three runs, of a campaign that was cancelled and of one that was not."""
+    for states in itertools.combinations_with_replacement(S.values, 3):
+        for is_cancelled in (False, True):
+            state = transitions.campaign_state(Counter(states), is_cancelled=is_cancelled)
+            has_ended = all(run_state in Run.ENDED for run_state in states)
+            assert (state in Campaign.ENDED) == has_ended, states
+            cancelled = states.count(S.CANCELLED)
+            if has_ended:
+                is_whole = cancelled == 3 or (is_cancelled and cancelled > 0)
+                assert (state == Campaign.State.CANCELLED) == is_whole, states
+                bad = {S.FAILED, S.ERRORED} & set(states)
+                is_incomplete = state == Campaign.State.INCOMPLETE
+                assert is_whole or is_incomplete == bool(bad), states
 
 
 @pytest.mark.parametrize(
