@@ -214,14 +214,13 @@ def _changes(
     """(metric, cell) of changes that stand, and of steps of which people say that they are none."""
     standing: set[tuple[int, int]] = set()
     dismissed: set[tuple[int, int]] = set()
-    rows = Change.objects.filter(cell__in=cells)
-    for kind, decision, metric, cell in rows.values_list(
-        "kind", "decision", "metric_id", "cell_id"
-    ):
-        if decision == Change.Decision.DISMISSED and kind in Change.STEPS:
-            dismissed.add((metric, cell))
-        elif decision not in Change.GONE:
-            standing.add((metric, cell))
+    changes = Change.objects.filter(cell__in=cells).only("kind", "decision", "metric", "cell")
+    for change in changes:
+        place = (change.metric_id, change.cell_id)
+        if change.decision == Change.Decision.DISMISSED and change.kind in Change.STEPS:
+            dismissed.add(place)
+        elif change.decision not in Change.GONE:
+            standing.add(place)
     return frozenset(standing), frozenset(dismissed)
 
 
