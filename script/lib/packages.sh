@@ -12,6 +12,9 @@ helpful_packages() {
     have chromium-headless-shell || echo chromium-headless-shell
     # Login shells that targets may have; tests of one that is missing are skipped.
     have zsh && have fish && have tcsh || echo zsh fish tcsh
+    # What is deployed is executed: alerts by promtool, the proxy's file by nginx.
+    have promtool || echo prometheus
+    have nginx || echo nginx-light
     # Without it the environment is built with another Python, if there is one: see environment.sh.
     [ ! -x /usr/bin/python3.11 ] || /usr/bin/python3.11 -c "import ensurepip" 2>/dev/null || echo python3.11-venv
 }

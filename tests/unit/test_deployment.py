@@ -449,6 +449,67 @@ def test_the_proxy_bounds_what_strangers_send():
     assert "proxy_request_buffering off" in text[end:]
 
 
+@pytest.mark.skipif(not shutil.which("nginx"), reason="no nginx here")
+def test_nginx_takes_the_file_of_the_proxy(tmp_path):
+    server = (ROOT / "deploy/nginx.conf").read_text()
+    # The name of web is the composition's.
+    server = re.sub(r"\bweb:(\d+)", r"127.0.0.1:\1", server)
+    server = re.sub(r"(ssl_certificate) \S+;", rf"\1 {tmp_path}/a.pem;", server)
+    server = re.sub(r"(ssl_certificate_key) \S+;", rf"\1 {tmp_path}/key.pem;", server)
+    subprocess.run(
+        [
+            *("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1"),
+            *(
+                "-subj",
+                "/CN=localhost",
+                "-keyout",
+                tmp_path / "key.pem",
+                "-out",
+                tmp_path / "a.pem",
+            ),
+        ],
+        check=True,
+        capture_output=True,
+    )
+    whole = f"events {{}}\npid {tmp_path}/pid;\nerror_log stderr;\nhttp {{\n{server}\n}}\n"
+    file = tmp_path / "nginx.conf"
+    file.write_text(server if "events" in server else whole)
+
+    done = subprocess.run(
+        ["nginx", "-t", "-c", file, "-p", tmp_path], capture_output=True, text=True, check=False
+    )
+
+    assert "syntax is ok" in done.stderr, done.stderr
+
+
+ALERTS = yaml.safe_load((ROOT / "deploy/prometheus-rules.yml").read_text())["groups"][0]["rules"]
+
+
+def test_each_alert_has_a_case_in_which_it_fires_and_one_in_which_it_does_not():
+    cases = yaml.safe_load((ROOT / "tests/unit/prometheus_cases.yml").read_text())["tests"]
+    told = {
+        (re.search(r'alertname="(\w+)"', asked["expr"])[1], asked["exp_samples"][0]["value"] == 1)
+        for case in cases
+        for asked in case["promql_expr_test"]
+    }
+    assert told == {(alert["alert"], fires) for alert in ALERTS for fires in (False, True)}
+
+
+@pytest.mark.skipif(not shutil.which("promtool"), reason="no promtool here")
+def test_alerts_fire_when_they_should(tmp_path):
+    rules = {"groups": [{"name": "benchlab", "rules": ALERTS}]}
+    (tmp_path / "rules.yml").write_text(yaml.safe_dump(rules))
+    cases = (ROOT / "tests/unit/prometheus_cases.yml").read_text()
+    file = tmp_path / "cases.yml"
+    file.write_text(cases.replace("../../deploy/prometheus-rules.yml", "rules.yml"))
+
+    done = subprocess.run(
+        ["promtool", "test", "rules", file], capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_no_command_of_the_guide_tells_a_password_to_other_accounts():
     guide = (ROOT / "docs/deployment.md").read_text()
     assert "ROLE benchlab LOGIN PASSWORD" in guide

@@ -28,6 +28,7 @@ from runs.shared import queries, signs
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 STATEMENT_TIMEOUT = "5s"
+_OPEN_STATES = (Run.State.QUEUED, Run.State.LOST, *Run.ACTIVE)
 # No query reads more rows than this.
 MOST_ROWS = 5000
 
@@ -139,8 +140,11 @@ def _of_health(outcomes: Iterable[Outcome]) -> Iterator[Metric]:
 
 def _of_runs() -> Iterator[Metric]:
     rows = [*_rows(QUEUE), *_rows(ACTIVE)]
-    counts = [(state, count) for state, count, _age in rows]
-    yield _gauge("benchlab_queue_runs", "Runs that wait or are at work.", ["state"], counts)
+    # A state without a run is a zero: what is absent equals nothing, and an alert would never fire.
+    counts = {state.value: 0 for state in _OPEN_STATES}
+    counts |= {state: count for state, count, _age in rows}
+    text = "Runs that wait or are at work."
+    yield _gauge("benchlab_queue_runs", text, ["state"], list(counts.items()))
     ages = [(state, age) for state, _count, age in rows]
     text = "How long the oldest run of a state has waited, or is at work."
     yield _gauge("benchlab_queue_oldest_seconds", text, ["state"], ages)

@@ -398,6 +398,13 @@ def test_alerts_ask_for_metrics_that_there_are(alive):
     }
     assert len(asked) > 6
     assert [name for name in asked if f"# HELP {name}" not in text] == []
+    # A state that no rule or run has is a zero, and each state that a rule names is one.
+    states = {
+        state for group in re.findall(r'state=~"([^"]+)"', str(rules)) for state in group.split("|")
+    }
+    assert [
+        state for state in states if f'benchlab_queue_runs{{state="{state}"}} 0' not in text
+    ] == []
 
 
 @pytest.mark.django_db(transaction=True)
