@@ -27,8 +27,17 @@ _FIGURES = {
 # What of a document is read elsewhere, or is the same for all runs of a file.
 _READ = frozenset(
     (
-        *("benchmark", "comment", "date", "instance", "load", "machine", "postgres_version"),
-        *("results", "system", "tuned", "cluster_size"),
+        "benchmark",
+        "comment",
+        "date",
+        "instance",
+        "load",
+        "machine",
+        "postgres_version",
+        "results",
+        "system",
+        "tuned",
+        "cluster_size",
     )
 )
 _LEVELS = {"clients": "clients", "threads": "threads", "scale_factor": "scale"}

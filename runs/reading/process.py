@@ -110,12 +110,6 @@ def reading(before_waiting: Callable[[], None] = _nothing) -> Iterator[Reading]:
         current.end()
 
 
-def read_here(kind: str, request: readers.Request) -> Any:
-    """Read in this process, without limits. Raises NotUnderstood."""
-    reader = readers.find(kind)
-    return _read_here(reader, reader.begin(), request)
-
-
 def _read_here(reader: readers.Reader, read: readers.Read, request: readers.Request) -> Any:
     try:
         return read(request)
