@@ -23,6 +23,8 @@ RUN_ID: ContextVar[int | None] = ContextVar("run_id", default=None)
 GIVEN_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 # Standard fields of a record; everything else was given as `extra`.
 OWN = frozenset({*logging.makeLogRecord({}).__dict__, "message", "asctime", "taskName"})
+# JSON has the run as a number.
+_NOT_TOLD = OWN | {"of_run"}
 
 logger = logging.getLogger("benchlab.requests")
 
@@ -33,7 +35,9 @@ class Context(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         """Let everything through."""
         record.request_id = REQUEST_ID.get()
-        record.run_id = RUN_ID.get()
+        run_id = RUN_ID.get()
+        record.run_id = run_id
+        record.of_run = "" if run_id is None else f"run {run_id}: "
         return True
 
 
@@ -51,7 +55,7 @@ class JSONFormatter(logging.Formatter):
         line |= {
             name: value
             for name, value in vars(record).items()
-            if name not in OWN and value not in ("", None)
+            if name not in _NOT_TOLD and value not in ("", None)
         }
         line.pop("request", None)  # Django's own records carry the request itself
         if record.exc_info:

@@ -398,7 +398,7 @@ LOGGING = {
     "disable_existing_loggers": False,
     "filters": {"context": {"()": "benchlab.logs.Context"}},
     "formatters": {
-        "line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"},
+        "line": {"format": "{asctime} {levelname} {name}: {of_run}{message}", "style": "{"},
         "json": {"()": "benchlab.logs.JSONFormatter"},
     },
     "handlers": {

@@ -137,6 +137,11 @@ class EmbeddedServer(ABC):
         """Whether it runs."""
         return self._program is not None and self._program.running
 
+    @property
+    def ending(self) -> str:
+        """How its process ended, as `Program.ending`."""
+        return self._program.ending if self._program is not None else ""
+
     def __enter__(self) -> Self:
         try:
             self.start()

@@ -58,6 +58,16 @@ class Program:
         """Whether it was started and has not ended."""
         return self.process is not None and self.process.poll() is None
 
+    @property
+    def ending(self) -> str:
+        """How it ended: by which signal, or with which status; empty while it runs."""
+        status = self.process.poll() if self.process is not None else None
+        if status is None:
+            return ""
+        if status < 0:
+            return f"by signal {-status} ({signal.Signals(-status).name})"
+        return f"with status {status}"
+
     def start(self) -> None:
         """Start it. Raises StartError when there is nothing to execute."""
         self._was_asked = False
@@ -191,6 +201,10 @@ class Service(Protocol):
     def running(self) -> bool:
         """Whether it runs."""
 
+    @property
+    def ending(self) -> str:
+        """How it ended, as `Program.ending`."""
+
     def restart(self) -> None:
         """Start it again at its old address. Does not wait until it serves."""
 
@@ -238,7 +252,7 @@ class Supervisor:
         deaths = self._deaths.get(service.name, 0)
         self._deaths[service.name] = deaths + 1
         delay = 0.0 if deaths == 0 else min(2.0 ** (deaths - 1), self.LONGEST_DELAY)
-        self._say(f"{service.name} ended; it starts again in {delay:.0f} s")
+        self._say(f"{service.name} ended {service.ending}; it starts again in {delay:.0f} s")
         return now + delay
 
     def _restart(self, service: Service) -> None:

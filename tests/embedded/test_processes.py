@@ -62,6 +62,22 @@ def test_the_last_words_are_those_of_this_start(tmp_path: Path) -> None:
     assert str(part.log) in str(part.failed())
 
 
+@pytest.mark.parametrize(
+    ("command", "ending"),
+    [
+        ("kill -9 $$", "by signal 9 (SIGKILL)"),
+        ("exit 3", "with status 3"),
+        ("exit", "with status 0"),
+    ],
+)
+def test_a_program_says_how_it_ended(tmp_path: Path, command: str, ending: str) -> None:
+    part = program(tmp_path, command)
+    assert part.ending == ""
+    part.start()
+    part.process.wait()
+    assert part.ending == ending
+
+
 def test_a_program_that_does_not_exist_is_named(tmp_path: Path) -> None:
     part = program(tmp_path, "")
     part.argv = ["/no/such/program"]
@@ -75,6 +91,7 @@ class Mortal:
     name = "mortal"
     pid = None
     running = False
+    ending = "by signal 9 (SIGKILL)"
 
     def __init__(self) -> None:
         self.restarts = 0

@@ -3,6 +3,7 @@
 import logging
 import threading
 import traceback
+from collections.abc import Mapping
 from typing import Any
 
 from asgiref.sync import async_to_sync, sync_to_async
@@ -88,7 +89,20 @@ def _execute(claim: Claim) -> None:
 
 
 def _enter(state: str, run: Run, claim: Claim, **event: Any) -> bool:
-    return transitions.transition(run_id=run.pk, token=claim.token, to=state, **event)
+    is_entered = transitions.transition(run_id=run.pk, token=claim.token, to=state, **event)
+    if is_entered and state not in Run.ACTIVE:
+        logger.info("%s", _line_of_log(run, state, event))
+    return is_entered
+
+
+def _line_of_log(run: Run, state: str, event: Mapping[str, Any]) -> str:
+    """Which run, where, and how it ended, in one line."""
+    server = run.server.slug if run.server is not None else "no server"
+    line = f"{run.campaign.slug} on {server}, attempt {run.attempt}: {state}"
+    code = event.get("code", "")
+    if code in {"", state}:
+        return line
+    return f"{line} ({code}): {str(event.get('message', ''))[:300]}".replace("\n", " ")
 
 
 def _event_of(problem: TargetProblem) -> dict[str, Any]:
