@@ -8,6 +8,7 @@ import pytest
 from django.db import connection, transaction
 from django.http import QueryDict
 from django.test.utils import CaptureQueriesContext
+from django.urls import URLResolver, get_resolver
 from django.utils.translation import override
 
 from runs.archive import services
@@ -26,6 +27,7 @@ from runs.wording import Marked
 from runs.workloads.services import scenarios
 from tests import factories
 from tests.each import some
+from tests.history_points import commit, repeats, store
 from tests.web.test_browser import SAMPLE
 
 pytestmark = pytest.mark.django_db
@@ -730,3 +732,29 @@ def test_a_script_is_added_before_the_workload_has_a_name(administrator, known):
     assert not page.context["form"].errors
     texts = [each["text"].value() for each in page.context["scripts"]]
     assert texts == ["SELECT 1;", None]
+
+
+def test_every_page_shows_a_metric_that_only_older_commits_have(admin_client):
+    """What a project measures changes; its metrics stay to be chosen."""
+    store(
+        repeats(commit(0), tps=[1000], latency=[5]),
+        repeats(commit(1), tps=[1000]),
+        repeats(commit(1), tps=[1000], levels={"clients": 16}),
+        repeats(commit(1), tps=[1000], latency=[5], levels={"clients": 32}),
+        repeats(commit(2), tps=[1000], levels={"clients": 32}),
+    )
+    patterns, routes = list(get_resolver().url_patterns), set()
+    while patterns:
+        pattern = patterns.pop()
+        if isinstance(pattern, URLResolver):
+            patterns += pattern.url_patterns
+        elif str(pattern.pattern).startswith("campaigns/<slug:slug>/"):
+            routes.add(str(pattern.pattern))
+    seen = set()
+    for route in routes:
+        address = "/" + route.replace("<slug:slug>", "nightly")
+        for name in ("tps", "latency"):
+            status = admin_client.get(address, {"metric": name}).status_code
+            assert status in (200, 404, 405), address
+            seen |= {route} if status == 200 else set()
+    assert len(seen) > 5

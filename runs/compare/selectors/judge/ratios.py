@@ -96,13 +96,21 @@ class Tables:
     def pairs(self, subject: str = "") -> list[RatioPair]:
         """The pairs of which both sides were measured."""
         if subject not in self._pairs:
-            measured = {cell for cell, name in self._summaries if name == self._name}
+            measured = set(self._measured)
             self._pairs[subject] = [
                 pair
                 for pair in ratio_pairs(self._cells, subject=subject)
                 if pair.base.pk in measured and pair.head.pk in measured
             ]
         return self._pairs[subject]
+
+    @cached_property
+    def _measured(self) -> list[int]:
+        """The cells of the tables that have the metric.
+
+        A history's older revisions may be the only ones: what is measured changes.
+        """
+        return [cell.pk for cell in self._cells if (cell.pk, self._name) in self._summaries]
 
     @property
     def every_pair(self) -> list[RatioPair]:
@@ -114,7 +122,7 @@ class Tables:
 
         None of those of which it says nothing. Seven queries more where nothing is compared.
         """
-        measured = [cell for cell, name in self._summaries if name == self._name]
+        measured = self._measured
         judge = self._given or self._judge("")
         if judge is None and measured:
             judge = judging.of_cells(measured, [self._name], among=self._cells)
