@@ -104,9 +104,14 @@ _SHAPES: Mapping[str, re.Pattern[str]] = {
         "backtrace_functions": r"[\w,\s]*+",
         "DateStyle": (rf"(?:{_STYLE}(?:,\s*+{_ORDER})?|{_ORDER}(?:,\s*+{_STYLE})?|default\s*+)?"),
         "default_table_access_method": r".++",
+        "primary_slot_name": r"(?-i:[a-z0-9_]{0,63})",
         "recovery_target": r"(?:immediate)?",
         "recovery_target_lsn": r"(?:[0-9a-f]{1,8}/[0-9a-f]{1,8})?",
-        "recovery_target_time": r"(?:\D*+\d.*+)?",
+        "recovery_target_name": r".{0,63}",
+        "recovery_target_time": (
+            r"(?:(?!\d{4}-\d\d-\d\d)\D*+\d.*+"
+            r"|\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])(?!\d).*+)?"
+        ),
         "search_path": _IDENTIFIERS,
         "synchronized_standby_slots": _IDENTIFIERS,
         "temp_tablespaces": _IDENTIFIERS,
@@ -125,6 +130,13 @@ def findings(value: str, setting: Setting) -> Iterator[Finding]:
             yield say.error("invalid_encoding", _("There is no encoding “%(value)s”."), value=value)
     elif setting.name == "synchronous_standby_names":
         yield from _standbys(value, setting)
+    elif setting.name == "password_encryption" and value.strip().lower() == "md5":
+        if not before(setting.major, "18"):
+            yield say.warning(
+                "deprecated",
+                _("MD5 passwords are deprecated since PostgreSQL 18."),
+                _("Use scram-sha-256; users have to set their passwords again."),
+            )
     elif setting.name in _SHAPES and not _SHAPES[setting.name].fullmatch(value):
         yield say.error("invalid_choice", _CANNOT_BE, value=value)
 

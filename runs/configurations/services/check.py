@@ -10,8 +10,8 @@ from runs.configurations.services import fitted_configurations
 from runs.configurations.services.contents import Content
 from runs.configurations.services.fitted_configurations import words
 from runs.models import Server
-from runs.postgresql_settings import combinations, fitting, validation
-from runs.postgresql_settings.catalogue import MAJORS, UNRELEASED, canonical
+from runs.postgresql_settings import combinations, fitting, units, validation, values
+from runs.postgresql_settings.catalogue import MAJORS, UNRELEASED, canonical, setting
 from runs.postgresql_settings.combinations import Machine
 from runs.postgresql_settings.conf_text import ConfFile, Entry
 from runs.postgresql_settings.effective import Effective
@@ -62,6 +62,15 @@ class Start:
 
 
 @dataclass(frozen=True)
+class Given:
+    """A setting as it was read; `amount` is that of a number without a unit, else empty."""
+
+    name: str
+    value: str
+    amount: str
+
+
+@dataclass(frozen=True)
 class Sentence:
     """One sentence of the answer; `tone` is `success`, `warning` or `error`."""
 
@@ -82,6 +91,15 @@ class Checked:
     starts: tuple[Start, ...] = ()
     form: str = ""
     entries: tuple[Entry, ...] = ()
+
+    @property
+    def given(self) -> tuple[Given, ...]:
+        """The settings of the text, with what a number of blocks or kilobytes amounts to."""
+        major = self.fitted[-1].major if self.fitted else MAJORS[-1]
+        return tuple(
+            Given(entry.name, entry.value, _amount(entry.name, entry.value, major))
+            for entry in self.entries
+        )
 
     @property
     def sentences(self) -> tuple[Sentence, ...]:
@@ -196,6 +214,17 @@ def _place(remark: Remark) -> tuple[bool, bool, int, int]:
     is_error = remark.severity == "error" or remark.code == AS_WRITTEN
     order = {"error": 0, "warning": 1}.get(remark.severity, 2)
     return not is_error, remark.line is None, remark.line or 0, order
+
+
+def _amount(name: str, value: str, major: str) -> str:
+    catalogued = setting(name, major)
+    if catalogued is None or not value.strip().isdecimal():
+        return ""
+    try:
+        size = values.in_bytes(value, catalogued)
+    except ValueError:
+        return ""
+    return units.rounded(size, "B") if size else ""
 
 
 def _as_written(content: Content, version: Fitted, memory_bytes: int | None) -> tuple[Finding, ...]:

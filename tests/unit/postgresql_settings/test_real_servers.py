@@ -41,6 +41,14 @@ def test_both_embedded_versions_are_asked():
 
 # Judged by each version for itself: the check has to agree with whatever the server says.
 LINES = [
+    ("primary_slot_name", "a" * 63),
+    ("primary_slot_name", "a" * 64),
+    ("primary_slot_name", "A"),
+    ("recovery_target_name", "x" * 63),
+    ("recovery_target_name", "x" * 64),
+    ("recovery_target_time", "2020-13-45"),
+    ("recovery_target_time", "2020-12-31 10:00:00+00"),
+    ("recovery_target_time", "yesterday"),
     ("work_mem", "1GB"),
     ("work_mem", "4mb"),
     ("work_mem", "1TB"),
@@ -284,6 +292,9 @@ def test_the_check_foresees_whether_the_server_starts(server: Server):
 
 # As they stand in a file, without quotes where these have none.
 FILE_LINES = [
+    "ssl_cert_file = server.crt",
+    "ssl_cert_file = a/server.crt",
+    "log_filename = 'postgresql.log'",
     "work_mem = 1.5MB",
     "work_mem = '1.5MB'",
     "work_mem = .5GB",
