@@ -622,14 +622,15 @@ def test_the_last_line_of_a_name_wins_and_its_line_is_known():
     assert [entry.value for entry in found.entries] == ["1MB", "2MB"]
 
 
-@pytest.mark.parametrize("word", ["include", "include_dir", "INCLUDE"])
+@pytest.mark.parametrize("word", ["include", "INCLUDE"])
 def test_an_include_is_told_and_not_followed(word):
     (fault,) = conf_file.read(f"{word} '/etc/passwd'").faults
     assert fault.code == "include_not_followed"
 
 
-def test_an_include_of_a_file_that_may_be_missing_is_left_out_and_told():
-    found = conf_file.read("work_mem = 8MB\ninclude_if_exists = 'x.conf'\n")
+@pytest.mark.parametrize("word", ["include_if_exists", "include_dir"])
+def test_an_include_of_a_file_that_may_be_missing_is_left_out_and_told(word):
+    found = conf_file.read(f"work_mem = 8MB\n{word} = 'x.conf'\n")
     assert (dict(found.settings), found.faults) == ({"work_mem": "8MB"}, ())
     assert [(each.line, each.code) for each in found.left_out] == [(2, "include_left_out")]
 
