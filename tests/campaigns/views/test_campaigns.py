@@ -25,9 +25,8 @@ from runs.shared import pages
 from runs.tools.adapter import Reason, quoted
 from runs.wording import Marked
 from runs.workloads.services import scenarios
-from tests import factories
+from tests import factories, history_points
 from tests.each import some
-from tests.history_points import commit, repeats, store
 from tests.web.test_browser import SAMPLE
 
 pytestmark = pytest.mark.django_db
@@ -736,12 +735,13 @@ def test_a_script_is_added_before_the_workload_has_a_name(administrator, known):
 
 def test_every_page_shows_a_metric_that_only_older_commits_have(admin_client):
     """What a project measures changes; its metrics stay to be chosen."""
-    store(
-        repeats(commit(0), tps=[1000], latency=[5]),
-        repeats(commit(1), tps=[1000]),
-        repeats(commit(1), tps=[1000], levels={"clients": 16}),
-        repeats(commit(1), tps=[1000], latency=[5], levels={"clients": 32}),
-        repeats(commit(2), tps=[1000], levels={"clients": 32}),
+    commits = [history_points.commit(number) for number in range(3)]
+    history_points.store(
+        history_points.repeats(commits[0], tps=[1000], latency=[5]),
+        history_points.repeats(commits[1], tps=[1000]),
+        history_points.repeats(commits[1], tps=[1000], levels={"clients": 16}),
+        history_points.repeats(commits[1], tps=[1000], latency=[5], levels={"clients": 32}),
+        history_points.repeats(commits[2], tps=[1000], levels={"clients": 32}),
     )
     patterns, routes = list(get_resolver().url_patterns), set()
     while patterns:
