@@ -13,7 +13,7 @@ from runs.models.measurements import Statistic
 from runs.shared.formats import named, spoken
 
 # By how much, or how many times.
-FIGURE = re.compile(r"\d[\d.,]* ?(?:%|times)")
+FIGURE = re.compile(r"\d[\d.,]{0,20}+ ?(?:%|times)")
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from runs.postgresql_settings.forms import (
     json_documents,
     named_values,
     pairs,
+    program_strings,
     shell_words,
     sql_text,
     tables,
@@ -24,6 +25,7 @@ FORMS = (
     Form("session", _("a session of psql"), sql_text.read_session),
     Form("sql", _("statements of SQL"), sql_text.read_script),
     Form("named", _("names and values of a program"), named_values.read),
+    Form("strings", _("strings of a program"), program_strings.read),
     Form("command", _("commands of a shell"), shell_words.read),
 )
 

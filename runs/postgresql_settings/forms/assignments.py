@@ -21,6 +21,11 @@ _ASSIGNED = re.compile(
     r"""(?<!\w)(?P<name>[A-Za-z_]\w{2,80}+)["']?\]?\s{0,40}+"""
     rf"(?:=>|[:=]|(?i:to\s))\s{{0,40}}+(?:value\s{{0,9}}=>\s{{0,9}})?(?:{_NIX})?(?=(?P<value>{_VALUE}))"
 )
+# An extension's, which a program has in quotes.
+_OF_EXTENSION = re.compile(
+    r"""["'](?P<name>[a-z_]\w{1,60}+\.\w{1,60}+)["']\]?\s{0,40}+(?:=>|[:=])\s{0,40}+"""
+    rf"(?P<value>{_VALUE})"
+)
 _NAME = re.compile(r"[A-Za-z_]\w{2,80}+")
 _COMMENT = re.compile(r"(?:\A|\s)(?:#|--|//) .*+")
 # What may follow a value: the end, marks of the language, and the next assignment.
@@ -29,6 +34,7 @@ _AFTER = re.compile(
     r"""\s{0,9}+(?:=>|[:=])|\Z)"""
 )
 # How a line of another language ends that begins as one of postgresql.conf.
+_ENDS_BARE = re.compile(r"\s{0,40}+(?:(?:#|//).*+)?")
 _ENDS = re.compile(r"\s{0,40}+[;,]\s{0,40}+(?:#.*+)?")
 
 
@@ -52,6 +58,10 @@ def entries(
             if _AFTER.match(bare, assignment.end("value")) is None:
                 return None
             pasted.append((number, name, _unquoted(assignment["value"])))
+        pasted += [
+            (number, dotted["name"], _unquoted(dotted["value"]))
+            for dotted in _OF_EXTENSION.finditer(bare)
+        ]
     is_whole = len(pasted) > 1 and names <= {name for _number, name, _value in pasted}
     return pasted if is_whole and _is_other_language(lines, faulty, has_sections) else None
 
@@ -62,12 +72,16 @@ def _is_other_language(lines: Sequence[str], faulty: Sequence[int], has_sections
     wrong = [number for number in faulty if number in own_lines]
     written = [lines[n - 1].strip().lstrip("'\"") for n in wrong]
     matches = [(line, _ASSIGNED.match(line)) for line in written]
-    if not all(
-        match and (has_sections or _ENDS.fullmatch(line, match.end("value")))
-        for line, match in matches
-    ):
+    if not all(match and (has_sections or _ends(line, match)) for line, match in matches):
         return False
     return has_sections or len(wrong) > len(own_lines) / 2 or not own_lines
+
+
+def _ends(line: str, match: re.Match[str]) -> bool:
+    """Whether the line ends as another language's: the last of a list has no comma."""
+    sign = line[match.end("name") : match.start("value")]
+    is_last = "=" not in sign.replace("=>", "") and _ENDS_BARE.fullmatch(line, match.end("value"))
+    return bool(is_last or _ENDS.fullmatch(line, match.end("value")))
 
 
 def _begins_with_setting(line: str) -> bool:

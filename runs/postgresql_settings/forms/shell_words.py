@@ -15,7 +15,7 @@ from runs.postgresql_settings import conf_lines
 from runs.postgresql_settings.catalogue import existence
 from runs.postgresql_settings.conf_text import Fault
 from runs.postgresql_settings.forms import json_documents, sql_text
-from runs.postgresql_settings.forms.reading import FormReading, known_name
+from runs.postgresql_settings.forms.reading import FormReading, is_setting, known_name
 
 _OPTION = re.compile(r"\A(?P<name>[A-Za-z_][\w.-]*+)=(?P<value>.*+)", re.DOTALL)
 _VARIABLE = re.compile(r"\A[A-Za-z_]\w*+=(?P<value>.*+)", re.DOTALL)
@@ -232,7 +232,7 @@ def _take_inner(reading: FormReading, word: Word, following: Word, levels: int) 
     elif text[:1] in {"{", "["} and (document := json_documents.read(text)) is not None:
         found = document
     elif (inner := _VARIABLE.fullmatch(text)) and "-c" not in text and "--" not in text:
-        is_conf = following.text.startswith((">", "|")) or " = " in text
+        is_conf = following.text.startswith((">", "|")) or " = " in text or text.endswith("'")
         found = _of_conf(text, word.line) if is_conf else None
         _take_found(reading, found, 1)
         return
@@ -262,7 +262,7 @@ def _of_conf(text: str, first_line: int) -> FormReading | None:
         entry = conf_lines.line(number, line)
         if isinstance(entry, Fault):
             return None
-        if entry is not None and known_name(entry.name):
+        if entry is not None and (known_name(entry.name) or is_setting(entry.name)):
             settings.append((number, entry.name, entry.value))
     return FormReading(settings) if settings else None
 

@@ -51,6 +51,12 @@ def as_lines_of_docker(settings):
     return "docker run -d postgres:18 \\\n" + " \\\n".join(options) + "\n"
 
 
+def as_strings(settings):
+    words = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
+    lines = "".join(f"    {json.dumps(word, ensure_ascii=False)},\n" for word in words)
+    return f"Cmd: []string{{\n{lines}}},\n"
+
+
 def as_dockerfile(settings):
     options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
     words = json.dumps(["postgres", *options], ensure_ascii=False)
@@ -195,6 +201,7 @@ WRITERS = {
     "docker, values in quotes": (as_docker_quoting_values, set()),
     "docker, in lines": (as_lines_of_docker, set()),
     "Dockerfile": (as_dockerfile, set()),
+    "strings": (as_strings, set()),
     "PGOPTIONS": (as_pgoptions, set()),
     "pg_ctl": (as_pg_ctl, set()),
     "composition": (as_composition, set()),
@@ -269,6 +276,18 @@ def test_every_form_has_a_writer_that_is_read_as_it():
         (
             'services.postgresql.settings = {\n  shared_preload_libraries = [ "a" "b" ];\n  jit = "off";\n};\n',
             {"shared_preload_libraries": "a,b", "jit": "off"},
+        ),
+        (
+            "const a = {\n  jit: 'off',\n  work_mem: '8MB',\n  'pg_stat_statements.track': 'top'\n}\nf({ a })\n",
+            {"jit": "off", "work_mem": "8MB", "pg_stat_statements.track": "top"},
+        ),
+        (
+            'docker("run", IMAGE,\n  "-c", "jit=off", "-c","work_mem=8MB", timeout=130)\n',
+            {"jit": "off", "work_mem": "8MB"},
+        ),
+        (
+            "Seq.of(\"jit='off'\",\n  \"pg_stat_statements.max='10'\")\n",
+            {"jit": "off", "pg_stat_statements.max": "10"},
         ),
         (
             "postgresql:\n  parameters:\n    jit: 'off'\n  x: 1\nplugins:\n- parameters:\n    barman: minio\n",

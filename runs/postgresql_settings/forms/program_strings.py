@@ -1,0 +1,40 @@
+"""Options of a server, or lines of postgresql.conf, as the strings of a program: Go, Rust, Python.
+
+The words of the command are what stands in quotes, in order; all else belongs to the language.
+"""
+
+import re
+
+from runs import foreign_json
+from runs.postgresql_settings.forms.reading import FormReading
+from runs.postgresql_settings.forms.shell_words import Word, names_all, of_words
+
+# An option that is an argument or an element by itself, or a line of a file.
+_BEGINS = re.compile(
+    r"""(?P<quote>["'])-c(?P=quote)\s{0,40}+[,);]|"[a-z_]{3,60}+(?:\.\w{1,60}+)?\s?=\s?'[^'"\n]{0,200}+'\""""
+)
+_STRING = re.compile(r'"((?:[^"\\\n]|\\.)*+)"' r"|'((?:[^'\\\n]|\\.)*+)'")
+_ESCAPED = re.compile(r"\\(.)")
+
+
+def _text_of(string: re.Match[str]) -> str:
+    """What a string says; those in double quotes are JSON's in most languages."""
+    try:
+        return str(foreign_json.loads(string[0]))
+    except ValueError:
+        return _ESCAPED.sub(r"\1", string[1] or string[2] or "")
+
+
+def read(text: str) -> FormReading | None:
+    """The settings of a program's strings; None for a text without, or that names others."""
+    if _BEGINS.search(text) is None:
+        return None
+    words = []
+    line = 1
+    counted = 0
+    for string in _STRING.finditer(text):
+        line += text.count("\n", counted, string.start())
+        counted = string.start()
+        words.append(Word(line, _text_of(string)))
+    reading = of_words(words)
+    return reading if reading.settings and names_all(text, reading) else None
