@@ -22,6 +22,7 @@ from runs.models import (
     Scenario,
     SettingsSnapshot,
 )
+from runs.models.campaigns import Origin
 from runs.queue.services import artifacts
 from runs.shared.database import Statement, array, array_of_words, copy, perform_named
 from runs.shared.errors import Fault, Refused
@@ -65,12 +66,12 @@ INSERT INTO runs_run (id, campaign_id, cell_id, repeat, position, origin, state,
 SELECT id, campaign_id, cell_id,
        number + coalesce((SELECT repeat FROM runs_run earlier WHERE earlier.cell_id = new.cell_id
                            ORDER BY repeat DESC LIMIT 1), 0),
-       0, 'uploaded', state, code, message, '', 1, server_id, hardware_id, environment_id,
+       0, origin, state, code, message, '', 1, server_id, hardware_id, environment_id,
        settings_id, server_version, tool_name, tool_version, quality, wording, external_id, round,
        labels, now(), started_at, finished_at
   FROM json_to_recordset(%s) AS new (
-       id bigint, campaign_id bigint, cell_id bigint, number integer, state text, code text,
-       message text, server_id bigint, hardware_id bigint, environment_id bigint,
+       id bigint, campaign_id bigint, cell_id bigint, number integer, origin text, state text,
+       code text, message text, server_id bigint, hardware_id bigint, environment_id bigint,
        settings_id bigint, server_version text, tool_name text, tool_version text, quality jsonb,
        wording jsonb, external_id text, round integer, labels jsonb, started_at timestamptz,
        finished_at timestamptz)
@@ -417,6 +418,7 @@ def _run_row(
     )
     return {
         "id": new_run.id,
+        "origin": Origin.UPLOADED.value,
         "campaign_id": campaign_id,
         "cell_id": new_run.cell_id,
         "number": number,

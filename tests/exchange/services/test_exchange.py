@@ -76,6 +76,7 @@ CONTENTS = {
             "project",
             "created_by",
             "paused_at",
+            "cancelled_at",
             "missing_told_at",
             "missing_mailed_at",
             "uploaded_as",
