@@ -195,6 +195,7 @@ class Machine:
 
     huge_pages: int | None = None
     threads: int | None = None
+    open_files: int | None = None
 
 
 # Of x86 and ARM, unless somebody has chosen another size.
@@ -224,6 +225,14 @@ def machine_findings(effective: Effective, machine: Machine) -> Iterator[Finding
                 _("Set vm.nr_hugepages to %(needed)s and some more, or huge_pages = try."),
                 **values,
             )
+    files = effective.number("max_files_per_process") or 0
+    if machine.open_files and files > machine.open_files and "max_files_per_process" in effective:
+        yield About("max_files_per_process", effective.major).warning(
+            "few_open_files",
+            _("A process here may open %(most)s files, fewer than max_files_per_process."),
+            _("Raise the limit of open files (LimitNOFILE), or lower max_files_per_process."),
+            most=str(machine.open_files),
+        )
     workers = effective.number("max_parallel_workers_per_gather") or 0
     if (
         machine.threads

@@ -203,7 +203,11 @@ def machine_of(server: Server | None) -> Machine:
     facts = server.environment.facts if server.environment else {}
     pages = str((facts.get("kernel_settings") or {}).get("vm.nr_hugepages", ""))
     threads = server.hardware.threads if server.hardware else None
-    return Machine(int(pages) if pages.isdecimal() else None, threads)
+    return Machine(
+        int(pages) if pages.isdecimal() else None,
+        threads,
+        (facts.get("limits") or {}).get("open_files"),
+    )
 
 
 def _of_machine(settings: Mapping[str, str], major: str, machine: Machine) -> tuple[Finding, ...]:

@@ -222,10 +222,20 @@ def _take_value(line: str, summary: Summary) -> bool:
 _PERCENTILES = ("50", "90", "95", "99", "99.9")
 
 
+# sysbench.report_json and report_csv, by which a script prints each interval.
+_OF_A_HOOK = re.compile(r'"(?:tps|threads)": ?\d|\A\s*+(?:time,)?threads,tps,')
+
+
 def read(files: Files) -> Reading:
     """Read a run. Raises UnreadableOutput."""
     lines = lines_of(output_of(files))
     summary = read_summary((*lines.whole, *lines_of(text_named(files, "stderr")).all), lines.cut)
+    if not summary.known_lines and _OF_A_HOOK.search(output_of(files)):
+        raise UnreadableOutput(
+            "report_of_a_hook",
+            _("This is JSON or CSV of a report hook, and not sysbench's own report."),
+            _("Send what sysbench ... run prints without the hook, with its totals at the end."),
+        )
     if not summary.known_lines:
         raise UnreadableOutput(
             "not_sysbench_output",

@@ -276,11 +276,17 @@ def test_the_check_sums_up_the_memory_of_a_server(member):
 
 def test_the_check_knows_the_huge_pages_of_a_server(member):
     environment = factories.environment("without huge pages")
-    environment.facts = {"kernel_settings": {"vm.nr_hugepages": "0"}}
+    environment.facts = {
+        "kernel_settings": {"vm.nr_hugepages": "0"},
+        "limits": {"open_files": 1024},
+    }
     environment.save()
     factories.server("none", name="none", environment=environment)
     found = check(member, "huge_pages = on", server="none")
     assert (1, "error", "no_huge_pages") in found
+    assert (1, "warning", "few_open_files") in check(
+        member, "max_files_per_process = 2000", server="none"
+    )
     for text, server in (("huge_pages = try", "none"), ("huge_pages = on", "")):
         codes = {code for _line, _severity, code in check(member, text, server=server)}
         assert "no_huge_pages" not in codes

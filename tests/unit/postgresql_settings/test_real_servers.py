@@ -5,7 +5,7 @@ import os
 import pytest
 
 from runs.postgresql_settings import values
-from runs.postgresql_settings.catalogue import MAJORS, catalogue, setting
+from runs.postgresql_settings.catalogue import MAJORS, catalogue, position, setting
 from runs.postgresql_settings.conf_file import read
 from runs.postgresql_settings.conf_text import quoted, write
 from runs.postgresql_settings.translation import translate
@@ -251,6 +251,24 @@ def test_a_server_starts_with_settings_translated_from_9_2(server: Server):
     done = translate(REPORTED, "9.2", server.major)
     assert errors(check(done.settings, [server.major])) == ()
     started, log = server.starts(done.settings)
+    assert started, log
+
+
+@SOME_START
+def test_a_server_starts_with_the_old_defaults_that_settings_depend_on(server: Server):
+    written = {
+        "wal_level": "minimal",
+        "max_worker_processes": "40",
+        "max_replication_slots": "40",
+        "autovacuum_max_workers": "20",
+        "autovacuum_vacuum_cost_limit": "300",
+    }
+    translated = translate(written, "9.6", server.major).settings
+    if position(server.major) <= position("9.6"):
+        assert not translated.keys() - written.keys()
+        return
+    assert translated["max_wal_senders"] == "0"
+    started, log = server.starts(translated)
     assert started, log
 
 
