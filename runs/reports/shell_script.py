@@ -8,7 +8,7 @@ load generators go there by ssh (`load_machines`).
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC
 from pathlib import PurePosixPath
 
@@ -199,10 +199,11 @@ def shell_script(name: str, title: str, runs: Sequence[RecordedRun], *, address:
     )
     # The prepared clusters, which stay for later runs.
     shared = frozenset(
-        command.argv[-1].removeprefix(run.base_dir)
+        folder
         for run in runs
         for command in run.performed
         if command.step == "mark-prepared"
+        for folder in _folders_in(command.argv, run.base_dir)
     )
     sections = [
         head(title, runs, address),
@@ -336,10 +337,14 @@ def _emptied(command: RecordedCommand, base_dir: str) -> str:
 
 def _places(run: RecordedRun) -> list[str]:
     """The folders of runs and clusters that the commands name, below the base: /runs/7-1."""
-    folder_pattern = re.compile(re.escape(run.base_dir) + r"(/(?:runs|clusters)/[^/\s\"'@:,;]+)")
     texts = (
         text
         for recorded_command in run.performed
         for text in (*recorded_command.argv, recorded_command.stdin)
     )
-    return sorted({folder for text in texts for folder in folder_pattern.findall(text)})
+    return sorted(_folders_in(texts, run.base_dir))
+
+
+def _folders_in(texts: Iterable[str], base_dir: str) -> set[str]:
+    folder_pattern = re.compile(re.escape(base_dir) + r"(/(?:runs|clusters)/[^/\s\"'@:,;]+)")
+    return {folder for text in texts for folder in folder_pattern.findall(text)}

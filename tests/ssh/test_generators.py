@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from runs.execution.clusters import preparing
 from runs.execution.director import Director
 from runs.execution.errors import Cancelled, LoadsApart, TargetProblem
 from runs.execution.machine import clocks
@@ -372,7 +373,8 @@ def test_a_shared_cluster_that_does_not_start_for_them_is_removed(
             await base.claim(host)
             await base.make_folder(host, str(cluster))
             await host.run(["mkdir", str(cluster / "data")])
-            await host.run(["tee", str(cluster / "prepared")], stdin=b"run 6\n")
+            mark = ["sh", "-c", preparing._MARK_PREPARED, "mark", str(cluster)]
+            await host.run([*mark, f"{plan.bindir}/postgres"], stdin=b"run 6\n")
 
     asyncio.run(make())
     with pytest.raises(TargetProblem) as told:

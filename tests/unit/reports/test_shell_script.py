@@ -103,6 +103,18 @@ def test_the_folders_of_the_run_are_made_before_its_steps_and_removed_at_the_end
     assert not (folder / "base").exists()
 
 
+@pytest.mark.parametrize(
+    "words",
+    [(f"{BASE}/clusters/shared",), (f"{BASE}/clusters/shared", "/usr/bin/postgres")],
+    ids=["as recorded up to 0.3.0", "with the program"],
+)
+def test_a_prepared_cluster_stays_for_the_next_run_whatever_else_its_mark_names(words, run_script):
+    mark = command("mark-prepared", "sh", "-c", 'touch "$1/prepared"', "mark", *words)
+    use = command("use", "ls", f"{BASE}/clusters/shared/prepared", f"{BASE}/runs/8-1")
+    done = run_script(shell_script("both", "x", [recorded(mark), recorded(use)]))
+    assert done.status == 0, done.stderr
+
+
 def test_a_folder_can_be_kept(run_script, folder):
     script = shell_script("7", "x", [recorded(command("say", "true"))])
     done = run_script(script, BENCHLAB_KEEP="yes")
