@@ -263,16 +263,6 @@ def buffers(sql: str) -> int:
     return _buffers(_plan(sql))
 
 
-def rows(sql: str) -> int:
-    """How many rows a statement reads of its tables. Executes it."""
-    return _rows(_plan(sql))
-
-
-def _rows(plan: Mapping[str, Any]) -> int:
-    own = plan["Actual Rows"] * plan["Actual Loops"] if "Relation Name" in plan else 0
-    return round(own) + sum(map(_rows, plan.get("Plans", ())))
-
-
 def _plan(sql: str) -> dict[str, Any]:
     with connection.cursor() as cursor:
         told = f"EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) {sql}"
