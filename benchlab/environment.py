@@ -44,6 +44,10 @@ class Environment(environ.Env):  # type: ignore[misc]
         self.names.add(var)
         return super().get_value(var, *args, **options)
 
+    def amount(self, name: str, default: float) -> float:
+        """A number of which 0 means none."""
+        return self._read(name, default, _amount, "a number from 0")
+
     def int(self, name: str, default: int) -> int:
         """A whole number."""
         return self._read(name, default, int, "a whole number")
@@ -115,8 +119,15 @@ class Environment(environ.Env):  # type: ignore[misc]
 
 
 def _above_zero(text: str) -> float:
+    number = _amount(text)
+    if number == 0:
+        raise ValueError
+    return number
+
+
+def _amount(text: str) -> float:
     number = float(text)
-    if not 0 < number < float("inf"):
+    if not 0 <= number < float("inf"):
         raise ValueError
     return number
 

@@ -202,8 +202,8 @@ SUPERVISE_SECONDS = env.float("BENCHLAB_SUPERVISE_SECONDS", default=5.0)
 # How often reports that wait, histories that wait and uploads that stay away are looked for.
 WATCH_SECONDS = env.float("BENCHLAB_WATCH_SECONDS", default=15.0)
 # How long a loaded cluster stays on its server for a next campaign, and how much all may take.
-KEPT_CLUSTERS_HOURS = env.float("BENCHLAB_KEPT_CLUSTERS_HOURS", default=6.0)
-KEPT_CLUSTERS_GB = env.float("BENCHLAB_KEPT_CLUSTERS_GB", default=20.0)
+KEPT_CLUSTERS_HOURS = env.amount("BENCHLAB_KEPT_CLUSTERS_HOURS", default=6.0)
+KEPT_CLUSTERS_GB = env.amount("BENCHLAB_KEPT_CLUSTERS_GB", default=20.0)
 # How often a run is started again after its target lost it (a restart of the target).
 MAXIMUM_ATTEMPTS = env.int("BENCHLAB_MAXIMUM_ATTEMPTS", default=3)
 

@@ -277,6 +277,7 @@ WRONG = [
     ("BENCHLAB_WATCH_SECONDS", "float", {"default": 1.0}, "abc"),
     ("BENCHLAB_WATCH_SECONDS", "float", {"default": 1.0}, "0"),
     ("BENCHLAB_WATCH_SECONDS", "float", {"default": 1.0}, "nan"),
+    ("BENCHLAB_KEPT_CLUSTERS_HOURS", "amount", {"default": 6.0}, "-1"),
     ("BENCHLAB_TLS", "bool", {"default": False}, "maybe"),
     ("DATABASE_URL", "db", {"default": ""}, "nonsense"),
     ("DATABASE_URL", "db", {"default": ""}, "mysql://host/benchlab"),
@@ -311,6 +312,22 @@ def test_a_wrong_value_is_named_and_no_password_is_told(monkeypatch):
         assert "hidden" not in line
 
     check_each(WRONG, is_told)
+
+
+def test_every_variable_that_the_guide_gives_a_meaning_of_0_takes_it():
+    rows = [line.split("|") for line in (ROOT / "docs/deployment.md").read_text().splitlines()]
+    zeros = [row for row in rows if len(row) > 2 and re.search(r"(?<![\d.])0: ", row[2])]
+    names = {name for row in zeros for name in re.findall(r"`([A-Z_]+)`", row[1])}
+    assert {"BENCHLAB_BACKUP_HOURS", "BENCHLAB_KEPT_CLUSTERS_HOURS"} <= names
+    done = subprocess.run(
+        [sys.executable, "-c", "import benchlab.settings"],
+        cwd=ROOT,
+        env=os.environ | dict.fromkeys(names, "0"),
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_nothing_is_the_default_and_what_is_right_is_taken(monkeypatch):
