@@ -30,6 +30,8 @@ PACE = {
     "BENCHLAB_SUPERVISE_SECONDS": "1",
     # Faults make the machine busy, and runs that are withdrawn for that say nothing of them.
     "BENCHLAB_LEAVE_OUT_INVALID": "0",
+    # What a campaign leaves is harm: no cluster stays for the next one.
+    "BENCHLAB_KEPT_CLUSTERS_HOURS": "0",
 }
 OURS = ("DATABASE_URL", "REDIS_URL", "SECRET_KEY", "BENCHLAB_ENCRYPTION_KEY")
 

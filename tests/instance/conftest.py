@@ -150,15 +150,20 @@ def environment(instance: Instance) -> dict[str, str]:
 
 def new_token(instance: Instance, *words: str) -> str:
     """A token, made as an operator makes one."""
-    made = subprocess.run(
-        [sys.executable, "manage.py", "create_token", *words],
+    return manage(instance, "create_token", *words)
+
+
+def manage(instance: Instance, *words: str) -> str:
+    """What a command of manage.py prints to an operator."""
+    done = subprocess.run(
+        [sys.executable, "manage.py", *words],
         env=environment(instance),
         cwd=REPOSITORY,
         capture_output=True,
         text=True,
         check=True,
     )
-    return made.stdout.strip()
+    return done.stdout.strip()
 
 
 @contextmanager

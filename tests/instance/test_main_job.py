@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from benchmarks.processes import counted, running
-from tests.instance.conftest import FIRST_REPEATS, Instance
+from tests.instance.conftest import FIRST_REPEATS, Instance, manage
 
 pytestmark = [pytest.mark.instance, pytest.mark.browser, pytest.mark.timeout(900)]
 
@@ -28,10 +28,17 @@ def test_the_first_campaign_finishes_with_every_run_measured(instance: Instance,
         assert all(row["value"] > 0 for row in rows)
 
 
-def test_nothing_of_an_ended_campaign_is_left_on_the_target(instance: Instance, first_campaign):
-    instance.wait_for(lambda: not list((instance.base / "clusters").iterdir()), 20)
-    assert list((instance.base / "runs").iterdir()) == []
+def test_of_an_ended_campaign_only_loaded_clusters_are_left_and_a_clean_up_removes_them(
+    instance: Instance, first_campaign
+):
+    runs, clusters = instance.base / "runs", instance.base / "clusters"
+    instance.wait_for(lambda: not list(runs.iterdir()), 20)
+    kept = list(clusters.iterdir())
+    assert kept
+    assert [cluster for cluster in kept if not (cluster / "prepared").exists()] == []
     assert instance.processes_on_target() == []
+    manage(instance, "sweep")
+    assert list(clusters.iterdir()) == []
 
 
 def test_the_campaign_page_shows_chart_and_ratios(page: Page, instance: Instance, first_campaign):
