@@ -26,6 +26,9 @@ from runs.models import Campaign, Cell, Change, PublishedTable, Run
 from runs.models.campaigns import Origin
 from runs.shared import caching, formats
 
+# A campaign of more cells is judged for its own page only: a list would read all of each.
+MOST_CELLS = 200
+
 
 @dataclass(frozen=True)
 class CampaignAnswer:
@@ -91,7 +94,8 @@ def of_campaign(campaign: Campaign) -> CampaignAnswer:
 
 
 def of_list(campaigns: Sequence[Campaign]) -> dict[int, CampaignAnswer]:
-    """By key what each says, of those whose answer is known without judging at length.
+    """By key what each says, of those whose answer is known without judging at length: of executed
+    ones those of at most MOST_CELLS cells.
 
     A dozen queries for any number of campaigns.
     """
@@ -143,12 +147,21 @@ def _of_rows(campaign: Campaign, rows: Sequence[RatioRow]) -> CampaignAnswer:
 
 
 def _of_executed(campaigns: Sequence[Campaign]) -> list[dict[str, Any]]:
-    named = metrics.primary_names(campaigns)
+    named = metrics.primary_names(_without_wide(campaigns))
     rows_of = ratios_of_executed(named) if named else {}
     return [
         {"campaign": campaign.pk, "answer": _of_rows(campaign, rows).to_json()}
         for campaign, rows in rows_of.items()
     ]
+
+
+def _without_wide(campaigns: Sequence[Campaign]) -> list[Campaign]:
+    """Those of at most MOST_CELLS cells. One query, which reads the last cell of each."""
+    cells = Cell.objects.filter(campaign=OuterRef("pk")).order_by("-ordinal").values("ordinal")[:1]
+    asked = Campaign.objects.filter(pk__in=[campaign.pk for campaign in campaigns]).order_by()
+    wide = asked.alias(last=Subquery(cells)).filter(last__gt=MOST_CELLS)
+    wide_keys = set(wide.values_list("pk", flat=True))
+    return [campaign for campaign in campaigns if campaign.pk not in wide_keys]
 
 
 def _of_published(campaigns: Collection[Campaign]) -> dict[int, CampaignAnswer]:
@@ -248,12 +261,15 @@ class Dates:
 
 
 def dates_of(campaigns: Collection[Campaign]) -> dict[int, Dates]:
-    """By key when the runs of each began. One query, which reads two runs of each."""
+    """By key when the runs of each began. One query, which reads two runs of each.
+
+    By the campaign's key alone: by the campaign Django would sort all its runs, as campaigns are.
+    """
     runs = Run.objects.filter(campaign=OuterRef("pk"), started_at__isnull=False)
     moments = Campaign.objects.filter(pk__in=[campaign.pk for campaign in campaigns]).values_list(
         "pk",
-        Subquery(runs.order_by("campaign", "pk").values("started_at")[:1]),
-        Subquery(runs.order_by("campaign", "-pk").values("started_at")[:1]),
+        Subquery(runs.order_by("campaign_id", "pk").values("started_at")[:1]),
+        Subquery(runs.order_by("campaign_id", "-pk").values("started_at")[:1]),
     )
     return {
         # An upload of older data comes later.

@@ -294,7 +294,7 @@ def _conditions_of(campaign: Campaign) -> dict[str, str]:
         "campaign": campaign,
         "configurations": configurations.contained(campaign),
         "settings_run": campaign.runs.filter(settings__isnull=False)
-        .order_by("campaign", "-pk")
+        .order_by("campaign_id", "-pk")
         .values_list("pk", flat=True)
         .first()
         if campaign.origin != Origin.EXECUTED

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from runs.campaigns.selectors import answers
 from runs.histories.services import changes
 from runs.models import Campaign
 from tests import factories
@@ -71,6 +72,17 @@ def test_a_campaign_without_an_answer_says_how_it_stands(client, ready_server):
     assert "waiting" in page
     assert re.search(r'class="badge[^>]*>.*?queued', page)
     assert client.get("/api/v1/campaigns/waiting/").json()["answer"]["sentence"] == "No answer yet"
+
+
+@pytest.mark.parametrize(("fewer", "is_judged"), [(0, True), (1, False)])
+def test_the_list_judges_no_campaign_of_many_cells(client, lab, monkeypatch, fewer, is_judged):
+    """A long one would be read whole; its page and the API judge it."""
+    last_cell = lab.cells.latest("ordinal")
+    monkeypatch.setattr(answers, "MOST_CELLS", last_cell.ordinal - fewer)
+    sentence = client.get("/api/v1/campaigns/lab/").json()["answer"]["sentence"]
+    listed = text_of(client, "/campaigns/")
+    assert (sentence in listed) == is_judged
+    assert bool(re.search(r'class="badge[^>]*>.*?finished', listed)) != is_judged
 
 
 def test_a_printed_table_answers_by_its_conclusion(client, whole_archive):

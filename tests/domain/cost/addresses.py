@@ -203,6 +203,8 @@ PAGES = (
     "/search/?q=lab-00000",
     "/search/?q=nothing",
     "/search/?q={run}",
+    # All of a kind, from a place on.
+    "/search/?q=lab&kind=campaign&skip=1",
     "/compare/?q=16.11",
     "/compare/?q=&in_version=9.4&in_os=Debian",
     "/compare/?s=lab-00000",
@@ -263,6 +265,7 @@ FURTHER = (
     "/configurations/names/?prefix=work&majors=18",
     "/configurations/own-0/?version=18",
     "/configurations/own-0/postgresql.conf?version=18",
+    "/configurations/own-0/postgresql.conf?of=run",
     "/configurations/diff/?a=cell:{cell}&b=campaign:lab-00000&all=1",
     "/configurations/?after=1",
     "/configurations/?before=1",

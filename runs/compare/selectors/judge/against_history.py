@@ -236,7 +236,8 @@ def _counts(
         metric__in=[metric.pk for metric in metrics_found],
     )
     counts_of = [metric.pk for metric in metrics_found if metrics.is_count(metric)]
-    zeros = Q(metric__in=measurements.filter(value=0).values("metric"))
+    # DISTINCT keeps PostgreSQL from asking it again for each value, by the metric alone.
+    zeros = Q(metric__in=measurements.filter(value=0).values("metric").distinct())
     rows = measurements.filter(Q(metric__in=counts_of) | zeros)
     values = rows.order_by().values_list("metric_id", "run__cell_id", "value")
     return by_key(((metric, cell), value) for metric, cell, value in values)
