@@ -4,7 +4,7 @@ Rows of tables and objects of JSON are such pairs, too.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from runs.postgresql_settings import units
@@ -22,7 +22,6 @@ _OF_TABLES = (
     "parameter_name",
     "parameter name",
     "parameter",
-    "parametername",
 )
 NAMES = (*_OF_TABLES, "option", "key", "flag")
 VALUES = (
@@ -116,6 +115,11 @@ def take_row(
         reading.settings.append((number, text_of_name, with_unit(text, unit)))
 
 
+def is_unit(text: str) -> bool:
+    """Whether it is a unit of pg_settings; a setting without one has an empty text."""
+    return _UNIT.fullmatch(text) is not None
+
+
 def with_unit(value: str, unit: str) -> str:
     """A number of pg_settings in a unit that a file can have (8kB is none)."""
     blocks = _UNIT.fullmatch(unit)
@@ -144,11 +148,3 @@ def _first(row: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
 def _has_known(reading: FormReading) -> bool:
     names = [name for _line, name, _value in reading.settings]
     return any(is_setting(name) for name in names) or bool(reading.left_out)
-
-
-def of_rows(rows: Iterator[tuple[int, Mapping[str, Any]]]) -> FormReading:
-    """All rows, in order."""
-    reading = FormReading()
-    for number, row in rows:
-        take_row(reading, number, row)
-    return reading

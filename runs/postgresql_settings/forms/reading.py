@@ -82,6 +82,11 @@ def is_setting(name: str) -> bool:
     return bool(existence(name) or ("." in name and is_name(name)))
 
 
+def is_known(name: str) -> bool:
+    """Whether it is a setting, may be one of an extension, or means one in another spelling."""
+    return is_setting(name) or bool(known_name(name))
+
+
 def is_preset(name: str) -> bool:
     """Whether it only shows how a server was built, or its state: an export has these, too."""
     catalogued = [found for major in MAJORS if (found := setting(name, major)) is not None]

@@ -15,7 +15,7 @@ from runs.postgresql_settings import conf_lines
 from runs.postgresql_settings.catalogue import existence
 from runs.postgresql_settings.conf_text import Fault
 from runs.postgresql_settings.forms import json_documents, sql_text
-from runs.postgresql_settings.forms.reading import FormReading, is_setting, known_name
+from runs.postgresql_settings.forms.reading import FormReading, is_known
 
 _OPTION = re.compile(r"\A(?P<name>[A-Za-z_][\w.-]*+)=(?P<value>.*+)", re.DOTALL)
 _VARIABLE = re.compile(r"\A[A-Za-z_]\w*+=(?P<value>.*+)", re.DOTALL)
@@ -114,28 +114,24 @@ def _split(text: str, line: int) -> list[Word] | None:
     lexer = shlex.shlex(text, posix=True)
     lexer.whitespace_split = True
     lexer.commenters = ""
-    words = []
     try:
-        while (word := lexer.get_token()) is not None:
-            newlines = word.count("\n")
-            words.append(Word(max(1, line + lexer.lineno - 1 - newlines), word))
+        return _with_lines(text, line, list(lexer))
     except ValueError:
         return None
-    return _with_lines(text, line, words)
 
 
-def _with_lines(text: str, line: int, words: Sequence[Word]) -> list[Word]:
+def _with_lines(text: str, line: int, words: Sequence[str]) -> list[Word]:
     """shlex counts the line behind a word that ends one: the place is where the word begins."""
     placed = []
     position = counted = 0
     line_of_word = line
     for word in words:
-        begin = word.text[:8].split("'")[0].split('"')[0].split("\\")[0]
+        begin = word[:8].split("'")[0].split('"')[0].split("\\")[0]
         place = text.find(begin, position) if begin else -1
         if place >= 0:
             line_of_word += text.count("\n", counted, place)
             counted, position = place, place + len(begin)
-        placed.append(Word(line_of_word, word.text))
+        placed.append(Word(line_of_word, word))
     return placed
 
 
@@ -181,7 +177,7 @@ def _take(reading: FormReading, word: Word, following: Word, *, is_avn: bool) ->
             return 1
     if text.startswith("-") and (option := _OPTION.fullmatch(following.text)):
         # `--config name=value`, and Helm's and Patroni's ways through their documents.
-        name = option["name"].rpartition("parameters.")[2]
+        name = _last_name(option["name"])
         if existence(name):
             reading.settings.append((word.line, name, option["value"]))
             return 2
@@ -193,8 +189,8 @@ def _take(reading: FormReading, word: Word, following: Word, *, is_avn: bool) ->
 
 def _take_option(reading: FormReading, line: int, option: re.Match[str], *, is_avn: bool) -> None:
     name, value = option["name"].replace("-", "_"), option["value"]
-    if existence(name.rpartition("parameters.")[2]):
-        name = name.rpartition("parameters.")[2]
+    if existence(_last_name(name)):
+        name = _last_name(name)
     if is_avn:
         # Aiven's own names and units.
         name = name.removeprefix("pg.")
@@ -203,6 +199,11 @@ def _take_option(reading: FormReading, line: int, option: re.Match[str], *, is_a
             return
         value = f"{value}MB" if name == "work_mem" and value.isdigit() else value
     reading.settings.append((line, name, value))
+
+
+def _last_name(path: str) -> str:
+    """The setting's name behind the way through a document, such as `postgresql.parameters.`."""
+    return path.rpartition("parameters.")[2]
 
 
 def _take_flags(reading: FormReading, line: int, flags: str) -> None:
@@ -262,7 +263,7 @@ def _of_conf(text: str, first_line: int) -> FormReading | None:
         entry = conf_lines.line(number, line)
         if isinstance(entry, Fault):
             return None
-        if entry is not None and (known_name(entry.name) or is_setting(entry.name)):
+        if entry is not None and is_known(entry.name):
             settings.append((number, entry.name, entry.value))
     return FormReading(settings) if settings else None
 

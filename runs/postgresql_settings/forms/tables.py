@@ -18,7 +18,6 @@ _BORDERS = str.maketrans("│║┃┼─┤├═╪╫", "|||+-||-++")
 _COLUMNS = re.compile(r"\A {0,40}-{3,}+(?: {1,3}-{3,}+){1,40} {0,40}")
 _RULE = re.compile(r"\A\s{0,40}[|+]?[ :]?-{2}[-+|: ]{2,}+\Z")
 _FOOT = re.compile(r"\A\s*+\(\d{1,9} (?:\w{1,20}|行)\)\s*+")
-_UNIT = re.compile(r"(?:(\d{1,9})?(B|kB|MB|GB|us|ms|s|min|h|d))?")
 _MOST_COLUMNS = 40
 _HEADINGS_WITHIN = 20
 
@@ -128,7 +127,7 @@ def _of_bare_rows(lines: Sequence[str]) -> FormReading | None:
         for number, cells in rows:
             if not cells or not existence(cells[0].lower()):
                 continue
-            if len(cells) == 3 and not _UNIT.fullmatch(cells[2]):
+            if len(cells) == 3 and not pairs.is_unit(cells[2]):
                 # SHOW ALL has a description; a value with a separator in it looks the same.
                 return None
             if len(cells) not in {2, 3}:

@@ -15,6 +15,7 @@ from runs.postgresql_settings.conf_text import Entry, Fault
 from runs.postgresql_settings.forms import pairs, shell_words
 from runs.postgresql_settings.forms.reading import (
     FormReading,
+    is_known,
     is_setting,
     known_name,
     sql_literal,
@@ -169,7 +170,7 @@ class _Walk:
         place = _Place(key, is_block)
         if isinstance(value, yaml.SequenceNode) and _is_list(value):
             text = ",".join(item.value for item in value.value)
-            if is_setting(key) or known_name(key):
+            if is_known(key):
                 self._add(place, line, known_name(key) or key, text)
             return
         if not isinstance(value, yaml.ScalarNode):
@@ -230,7 +231,7 @@ def _is_block(key: str, value: yaml.Node) -> bool:
         return False
     if not isinstance(value, yaml.MappingNode):
         return True
-    return any(is_setting(name) or known_name(name) for name, _line, _inner in _entries(value))
+    return any(is_known(name) for name, _line, _inner in _entries(value))
 
 
 def _is_list(value: yaml.Node) -> bool:
