@@ -3,11 +3,12 @@ spilled, what did not come; and of two plans what differs and costs the differen
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from runs.query_plans.comparing import Difference, compare
+from runs.query_plans import parallel
+from runs.query_plans.comparing import Difference, Pair, compare
 from runs.query_plans.node import Node, Plan
 
 # A part of the time below this is not worth a sentence of its own; nor is a smaller error of rows.
@@ -84,7 +85,7 @@ class Compared:
     right_ms: float
     node: Node | None
     instead: Node | None
-    misestimate: float | None
+    misestimated: Misestimated | None
 
     @property
     def is_right_slower(self) -> bool:
@@ -111,7 +112,7 @@ def findings(plan: Plan) -> list[Finding]:
 
 def parts(plan: Plan) -> list[Spent]:
     """JIT, triggers and planning, as far as they are printed."""
-    whole = (plan.total_ms or 0.0) + (plan.planning_ms or 0.0)
+    whole = plan.whole_ms
     times = (
         (Part.PLANNING, plan.planning_ms),
         (Part.JIT, plan.jit_ms),
@@ -125,8 +126,9 @@ def compared(left: Plan, right: Plan) -> Compared | None:
     if not left.total_ms or not right.total_ms:
         return None
     is_right_slower = right.total_ms > left.total_ms
+    pairs = compare(left, right)
     differing: list[tuple[Node, Node | None]] = []
-    for pair in compare(left, right):
+    for pair in pairs:
         slower = pair.right if is_right_slower else pair.left
         other = pair.left if is_right_slower else pair.right
         if slower is not None and pair.differences:
@@ -134,11 +136,12 @@ def compared(left: Plan, right: Plan) -> Compared | None:
     node, other = max(differing, key=lambda nodes: _gain(nodes[0], nodes[1]), default=(None, None))
     only_faster = Difference.ONLY_LEFT if is_right_slower else Difference.ONLY_RIGHT
     if node is not None and other is None:
-        other = _in_its_place(node, left, right, only_faster)
+        other = _in_its_place(node, pairs, only_faster)
     wrong = None
     if node is not None:
-        factors = [inner.misestimate or 1.0 for _depth, inner in node.walk()]
-        wrong = max(factors) if max(factors) >= NOTABLE_MISESTIMATE else None
+        estimates = [Misestimated(n, n.misestimate or 1.0) for _depth, n in node.walk()]
+        worst = max(estimates, key=lambda estimate: estimate.factor)
+        wrong = worst if worst.factor >= NOTABLE_MISESTIMATE else None
     return Compared(left.total_ms, right.total_ms, node, other, wrong)
 
 
@@ -146,10 +149,10 @@ def _gain(slower: Node, other: Node | None) -> float:
     return (slower.own_ms or 0.0) - ((other.own_ms or 0.0) if other is not None else 0.0)
 
 
-def _in_its_place(node: Node, left: Plan, right: Plan, only_faster: Difference) -> Node | None:
+def _in_its_place(node: Node, pairs: Sequence[Pair], only_faster: Difference) -> Node | None:
     """The join, scan or other node of the same family that only the faster plan has."""
     family = _family(node)
-    for pair in compare(left, right):
+    for pair in pairs:
         other = pair.left or pair.right
         if only_faster in pair.differences and other is not None and _family(other) == family:
             return other
@@ -164,7 +167,7 @@ def _family(node: Node) -> str:
 
 
 def _spent(plan: Plan) -> Iterator[Spent]:
-    whole = (plan.total_ms or 0.0) + (plan.planning_ms or 0.0)
+    whole = plan.whole_ms
     if not whole:
         return
     of_nodes = [
@@ -219,9 +222,9 @@ def _spilled(plan: Plan) -> Iterator[Spilled]:
 
 def _missing(plan: Plan) -> Iterator[Missing]:
     for node in plan.nodes():
-        planned, launched = node.detail("Workers Planned"), node.detail("Workers Launched")
-        if planned.isdigit() and launched.isdigit() and int(launched) < int(planned):
-            yield Missing(node, int(planned), int(launched))
+        workers = parallel.workers_of(node)
+        if workers is not None and workers.launched < workers.planned:
+            yield Missing(node, workers.planned, workers.launched)
 
 
 def _removed(plan: Plan) -> Iterator[Removed]:

@@ -159,6 +159,11 @@ class Plan:
         return sum(float(time[1]) for time in times if time)
 
     @property
+    def whole_ms(self) -> float:
+        """Planning and execution together; 0 where neither is printed."""
+        return (self.total_ms or 0.0) + (self.planning_ms or 0.0)
+
+    @property
     def total_ms(self) -> float | None:
         """How long the query took: as printed at the end, else by its first node."""
         return self.execution_ms if self.execution_ms is not None else self.root.whole_ms

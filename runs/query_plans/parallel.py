@@ -24,6 +24,12 @@ def gathered(plan: Plan) -> list[Gathered]:
     return [_of(node) for node in plan.nodes() if node.is_gather and not node.is_never_executed]
 
 
+def workers_of(node: Node) -> Gathered | None:
+    """A node's workers; None where not both numbers of them are printed."""
+    texts = (node.detail("Workers Planned"), node.detail("Workers Launched"))
+    return _of(node) if all(text.isdigit() for text in texts) else None
+
+
 def seconds_in_subplans(plan: Plan) -> float | None:
     """As in table 6.16: only the Gathers in sub-plans; None if there is none."""
     seconds = [_of(node).seconds for node in _in_subplans(plan.root, inside=False)]

@@ -64,11 +64,10 @@ def _sentence(finding: Finding, plan: Plan) -> str:
 
 
 def _of_time(spent: Spent, plan: Plan) -> str:
-    whole = (plan.total_ms or 0.0) + (plan.planning_ms or 0.0)
     values = {
         "what": spent.node.name if spent.node is not None else part_title(spent.part),
         "ms": milliseconds(spent.ms),
-        "all": milliseconds(whole),
+        "all": milliseconds(plan.whole_ms),
         "percent": f"{100 * spent.share:.0f}",
     }
     return _("%(percent)s %% of the time is in %(what)s: %(ms)s of %(all)s.") % values
@@ -105,8 +104,5 @@ def _of_two(result: Compared) -> Iterator[str]:
         yield _("Most of it is in %(node)s (%(own)s), where the other has %(instead)s.") % values
     else:
         yield _("Most of it is in %(node)s (%(own)s).") % values
-    if result.misestimate is not None:
-        wrong = max(
-            (inner for _depth, inner in node.walk()), key=lambda inner: inner.misestimate or 1.0
-        )
-        yield _rows_of(wrong, result.misestimate)
+    if result.misestimated is not None:
+        yield _rows_of(result.misestimated.node, result.misestimated.factor)
