@@ -155,11 +155,16 @@ def _of_executed(campaigns: Sequence[Campaign]) -> list[dict[str, Any]]:
     ]
 
 
+def last_cell() -> Subquery:
+    """Of a query for campaigns, the place of each one's last cell, found by an index."""
+    cells = Cell.objects.filter(campaign=OuterRef("pk")).order_by("-ordinal")
+    return Subquery(cells.values("ordinal")[:1])
+
+
 def _without_wide(campaigns: Sequence[Campaign]) -> list[Campaign]:
     """Those of at most MOST_CELLS cells. One query, which reads the last cell of each."""
-    cells = Cell.objects.filter(campaign=OuterRef("pk")).order_by("-ordinal").values("ordinal")[:1]
     asked = Campaign.objects.filter(pk__in=[campaign.pk for campaign in campaigns]).order_by()
-    wide = asked.alias(last=Subquery(cells)).filter(last__gt=MOST_CELLS)
+    wide = asked.alias(last=last_cell()).filter(last__gt=MOST_CELLS)
     wide_keys = set(wide.values_list("pk", flat=True))
     return [campaign for campaign in campaigns if campaign.pk not in wide_keys]
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -161,28 +162,18 @@ def check(
     fitted = tuple(
         fitted_configurations.fitted(content, major, memory_bytes=memory_bytes) for major in majors
     )
+    of_machine = [_of_machine(version.settings, version.major, machine) for version in fitted]
     starts = tuple(
         Start(
             version.major,
-            (
-                *_as_written(content, version, memory_bytes),
-                *validation.errors(_of_machine(content.settings, version.major, machine)),
-            ),
-            (
-                *version.errors,
-                *validation.errors(_of_machine(version.settings, version.major, machine)),
-            ),
+            _as_written(content, version.major, memory_bytes, machine),
+            (*version.errors, *validation.errors(machine_findings)),
         )
-        for version in fitted
-    )
-    of_machine = merged(
-        finding
-        for version in fitted
-        for finding in _of_machine(version.settings, version.major, machine)
+        for version, machine_findings in zip(fitted, of_machine, strict=True)
     )
     remarks = [
         *map(_of_finding, fitting.merged_findings(fitted)),
-        *map(_of_finding, of_machine),
+        *map(_of_finding, merged(chain.from_iterable(of_machine))),
         *_of_starts(starts),
         *map(_of_finding, fitting.across(fitted)),
         *_of_translation(fitted),
@@ -231,11 +222,13 @@ def _amount(name: str, value: str, major: str) -> str:
     return units.rounded(size, "B") if size else ""
 
 
-def _as_written(content: Content, version: Fitted, memory_bytes: int | None) -> tuple[Finding, ...]:
+def _as_written(
+    content: Content, major: str, memory_bytes: int | None, machine: Machine
+) -> tuple[Finding, ...]:
     """With which settings, untouched, the version does not start."""
     settings = dict(content.settings)
-    found = validation.check(settings, [version.major], memory_bytes=memory_bytes, for_run=False)
-    return validation.errors(found)
+    found = validation.check(settings, [major], memory_bytes=memory_bytes, for_run=False)
+    return validation.errors((*found, *_of_machine(settings, major, machine)))
 
 
 def _of_starts(starts: Sequence[Start]) -> Iterator[Remark]:

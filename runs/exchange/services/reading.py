@@ -20,8 +20,8 @@ from runs.shared.reading import Proof, Reader
 PART_BYTES = 512 * 2**10
 # What the process that reads gets at a time.
 BATCH_BYTES = 2**20
-# A file of several batches is never small.
-ALWAYS_APART = 2**62
+# The size of a file of several batches, as far as it matters: it is never small.
+LARGE = 2**62
 # Imported topologies have no nodes, and must not be mistaken for a server's own.
 IMPORTED = "imported-"
 
@@ -87,7 +87,7 @@ class ExportFile:
         Refused, and ServiceError where reading takes more than it may.
         """
         for content, is_last in batches(self._lines):
-            size = len(content) if is_last else ALWAYS_APART
+            size = len(content) if is_last else LARGE
             batch = self._reader.export_lines(content, size=size, is_last=is_last)
             for line in batch.lines:
                 _check(line.number, line.kind, line.row)

@@ -16,13 +16,14 @@ from runs.access import addresses
 from runs.access.selectors import projects
 from runs.archive.selectors import answers, version_line
 from runs.archive.views import versions
+from runs.campaigns.selectors import answers as campaign_answers
 from runs.campaigns.selectors import campaigns, waiting
 from runs.campaigns.views import ratios
 from runs.cells.selectors import factor_names as designs
 from runs.cells.selectors import metrics
 from runs.compare.selectors.judge.ratios import ratios_of_executed
 from runs.histories.views import changes
-from runs.models import BisectionStep, Campaign, Cell, Server
+from runs.models import BisectionStep, Campaign, Server
 from runs.models.campaigns import Origin
 from runs.observations.selectors import editions
 from runs.observations.services import observations
@@ -35,7 +36,6 @@ NEWEST = 6
 NEWEST_FINDINGS = 3
 # Whoever works here sees these before all else.
 AT_WORK = ("running", "waiting", "silences", "hindrances")
-MOST_CELLS = 200
 # Twelve versions, reading and updating, take some 25 minutes.
 SECONDS_OF_ALL = 6
 
@@ -119,11 +119,10 @@ def _newest(to: projects.Reader) -> list[int]:
     Those of hundreds of cells and the steps of bisections say what they found elsewhere.
     """
     executed = Campaign.objects.filter(origin=Origin.EXECUTED, state=Campaign.State.FINISHED)
-    # No anti-joins, for which all campaigns would be read: the last cell is found by an index.
-    cells = Cell.objects.filter(campaign=OuterRef("pk")).order_by("-ordinal").values("ordinal")[:1]
+    # No anti-joins, for which all campaigns would be read.
     steps = BisectionStep.objects.filter(campaign=OuterRef("pk")).values("pk")[:1]
-    few = executed.alias(last=Coalesce(Subquery(cells), 0), step=Subquery(steps))
-    alone = few.filter(last__lte=MOST_CELLS, step=None)
+    few = executed.alias(last=Coalesce(campaign_answers.last_cell(), 0), step=Subquery(steps))
+    alone = few.filter(last__lte=campaign_answers.MOST_CELLS, step=None)
     return projects.newest_keys(alone.order_by("-pk"), to=to, number=NEWEST_FINDINGS)
 
 
