@@ -22,8 +22,8 @@ _PACKED = (
     ("xz", b"\xfd7zXZ", "\ufffd7zXZ"),
     ("ZIP", b"PK\x03\x04", "PK\x03\x04"),
 )
-# An equals sign as mails write it, and a line that goes on.
-_OF_MAIL = re.compile(r"=3D|=20$|=\n", re.MULTILINE)
+# An equals sign as mails write it: "=20" may be a figure, and "=" the end of any line.
+_OF_MAIL = re.compile(r"=3D")
 _LINES = 10_000  # of any length; beyond these, so many characters a line as no tool falls below
 _LEAST_LINE = 20
 _LARGEST = 100_000  # characters of a text that is read again for what to say of it

@@ -203,6 +203,12 @@ READ = [
 REFUSED = [
     ("pgbench", "a gzip file as text", "\x1f\ufffd\x08\x00x", "compressed (gzip)"),
     ("sysbench", "a zstd file as bytes", b"\x28\xb5\x2f\xfdx", "compressed (zstd)"),
+    (
+        "fio",
+        "its text, with a size of 20",
+        "job: (g=0): rw=rw\n  iops=20\n  bw=20\n  lat=20\n",
+        "no JSON of fio",
+    ),
     ("sysbench", "its JSON hook", '[{"time": 1, "threads": 4, "tps": 100.5}]\n', "report hook"),
     ("pgbench", "the source of a mail", "tps =3D 1\nlatency average =3D 2 ms=\n\na =3D b\n", "=3D"),
     ("pg_test_fsync", "a few lines of a mail", FSYNC_FRAGMENT, "begins after the first test"),
