@@ -3,7 +3,8 @@
 from django.urls import include, path
 from rest_framework.routers import SimpleRouter
 
-from runs.archive.api import SourceDoor
+from runs.archive.api.sources import SourceDoor
+from runs.archive.api.versions import VersionDoor
 from runs.archive.views import archive, versions
 from runs.shared.urls import page
 
@@ -25,5 +26,6 @@ pages = [
 router = SimpleRouter(use_regex_path=False)
 router.register("sources", SourceDoor, basename="source")
 api = [
+    path("versions/", VersionDoor.as_view(), name="version-answer"),
     path("", include(router.urls)),
 ]

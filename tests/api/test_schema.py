@@ -98,6 +98,7 @@ def test_every_address_is_described(schema):
         "/api/v1/trials/{check_id}/",
         "/api/v1/uploads/",
         "/api/v1/uploads/batch/",
+        "/api/v1/versions/",
         "/api/v1/webhooks/",
         "/api/v1/webhooks/{id}/",
         "/api/v1/webhooks/{id}/deliveries/",

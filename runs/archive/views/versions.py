@@ -15,8 +15,8 @@ from django.utils.translation import gettext_lazy
 
 from runs.access import addresses
 from runs.access.selectors import permissions
+from runs.archive.selectors import version_answers, version_line_rules, version_pairs
 from runs.archive.selectors import version_line as lines
-from runs.archive.selectors import version_line_rules, version_pairs
 from runs.archive.selectors.version_line import Line, Undocumented, Used
 from runs.archive.selectors.version_pairs import Pair
 from runs.cells.selectors import provenance, versions
@@ -35,8 +35,6 @@ FACETS = {
     "arrangement": gettext_lazy("by arrangement"),
 }
 LONGEST = 9  # digits of a number of clients
-# Of each step from a version to the next on the first page; the page of versions has the others.
-NEWEST_PAIRS = 3
 
 
 @dataclass(frozen=True)
@@ -66,6 +64,7 @@ def version_page(request: HttpRequest) -> HttpResponse:
     theme = _one_of(query.get("theme", ""), THEMES, lines.READ)
     used = lines.used(theme, to=request.user)
     base = _one_of(query.get("base", ""), lines.MAJORS, "")
+    ends = [_one_of(query.get(name, ""), lines.MAJORS, "") for name in ("from", "to")]
     version = caching.versions(used.campaigns).results
     clients, facet = (
         _number(query.get("clients", "")),
@@ -77,25 +76,39 @@ def version_page(request: HttpRequest) -> HttpResponse:
         clients = None
 
     def make() -> SafeString:
-        page_context = context(used, clients=clients, base=base, by=facet)
+        page_context = context(used, clients=clients, base=base, by=facet, ends=ends)
         pairs = list(rows("archive/versions/index.html#pair", page_context["steps"]))
         page_context |= {"told": pairs, "user": request.user}
         return render_to_string("archive/versions/index.html#line", page_context)
 
     offers = [permissions.is_offered(request.user, offer) for offer in OFFERED]
-    html = caching.html(("versions", used, clients, base, facet, *offers), version, make)
+    html = caching.html(("versions", used, clients, base, facet, *ends, *offers), version, make)
     return render(request, "archive/versions/index.html", {"shown": html})
 
 
 def context(
-    used: Used, *, clients: int | None = None, base: str = "", by: str = ""
+    used: Used,
+    *,
+    clients: int | None = None,
+    base: str = "",
+    by: str = "",
+    ends: Sequence[str] = ("", ""),
 ) -> dict[str, Any]:
-    """What the page and the first page's line show of these campaigns, the same for all readers."""
+    """What the page and the first page's line show of these campaigns, the same for all readers.
+
+    `ends` are the versions that the answer is about, or empty texts.
+    """
     line = lines.read(used, clients=clients)
+    every_step = version_answers.steps(line)
+    old, new = ends
     base = base or _base(line.pairs)
     steps = _steps(line.pairs, line.undocumented)
     facet_lines = lines.facets(line, by) if by else []
     return {
+        "answer": version_answers.answer(line, used.theme, base=old, head=new),
+        "every_step": every_step,
+        "known_steps": sum(step.state != "unknown" for step in every_step),
+        "jumps": version_answers.jumps(line),
         "themes": [(lines.READ, _("Reading")), (lines.UPDATE, _("Updating"))],
         "theme": used.theme,
         "counts": line.counts,

@@ -101,10 +101,11 @@ def _finished_things(to: projects.Reader) -> dict[str, str]:
 
     def line() -> list[str]:
         line_context = versions.context(used)
-        steps_of = versions.rows("home/index.html#step", line_context["steps"])
-        steps = [step for _step, rows in steps_of for step in rows[-versions.NEWEST_PAIRS :]]
-        drawn = render_to_string(template, {"figure": line_context["figure"], "steps": steps})
-        return [" ".join(line_context["sentences"]), drawn]
+        drawn = render_to_string(
+            template,
+            {name: line_context[name] for name in ("figure", "every_step", "jumps")},
+        )
+        return [line_context["answer"].sentence if line_context["pairs"] else "", drawn]
 
     # Each by itself: a run that finishes changes the line, and nothing of what has ended.
     of_newest, of_line = caching.versions(newest), caching.versions(used.campaigns)

@@ -1,0 +1,1 @@
+"""Doors of the archive: publications, and the line through versions."""

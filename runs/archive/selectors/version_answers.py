@@ -1,0 +1,458 @@
+"""What is known from one PostgreSQL version to another: one answer for pages and API.
+
+Steps are multiplied only where one machine measured them all. Where nobody has, the answer says so,
+and which steps are known.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby, pairwise
+from typing import Literal
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from runs.analysis.inference import Inference, Rule, Verdict
+from runs.analysis.trend import Point
+from runs.archive.selectors.version_line import MAJORS, READ, UPDATE, Line, Undocumented
+from runs.archive.selectors.version_pairs import Pair
+from runs.cells.selectors import versions
+from runs.compare.selectors.describe import summary
+from runs.compare.selectors.describe.verdict_words import (
+    TIMES,
+    lacks_print,
+    printed_size,
+    size,
+    verdict_word,
+)
+from runs.compare.selectors.judge.exit_codes import exit_code
+from runs.models import Campaign
+from runs.models.campaigns import Origin
+from runs.queue.selectors import certificate_words
+from runs.shared import formats
+
+LOADS = {READ: gettext_lazy("reading"), UPDATE: gettext_lazy("updating")}
+State = Literal["decided", "printed", "undecided", "words", "unknown"]
+# Which of some answers to one question is said first.
+RANK: tuple[State, ...] = ("decided", "printed", "undecided", "words", "unknown")
+WITH_FIGURE: tuple[State, ...] = ("decided", "printed")
+# A title of more parts than these is not read: it counts them.
+MOST_PARTS = 3
+HIGHER = Rule("higher")
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What one machine, or one publication, says of `head` against `base` (major versions).
+
+    `campaigns` are those that it follows from, the newest first. `clients` is None where several
+    numbers of clients took part.
+    """
+
+    base: str
+    head: str
+    found: Inference
+    campaigns: tuple[Campaign, ...]
+    machine: str
+    clients: int | None
+
+    @property
+    def state(self) -> State:
+        """How sure it is."""
+        if lacks_print(self.found):
+            return "printed"
+        if self.found.is_proven or self.found.verdict == "same":
+            return "decided"
+        return "undecided"
+
+    @property
+    def campaign(self) -> Campaign:
+        """The newest of its campaigns."""
+        return self.campaigns[0]
+
+    @property
+    def sentence(self) -> str:
+        """The whole sentence, as the campaign's own page has it."""
+        return summary.summary(f"PostgreSQL {self.head}", f"PostgreSQL {self.base}", [self.found])
+
+    @property
+    def basis(self) -> str:
+        """Who measured it, where, and at how many clients."""
+        campaign = self.campaign
+        if campaign.origin == Origin.PUBLISHED:
+            who = _("printed %(year)s") % {"year": campaign.year} if campaign.year else _("printed")
+        else:
+            who = _("measured here")
+        clients = ""
+        if self.clients is not None:
+            clients = ngettext("%(number)s client", "%(number)s clients", self.clients) % {
+                "number": self.clients
+            }
+        doubts = certificate_words.mark(self.found.judged)
+        return " · ".join(filter(None, (who, self.machine, clients, doubts)))
+
+
+@dataclass(frozen=True)
+class Step:
+    """From one version to another: all that is known, the surest and newest first.
+
+    `pictures` are publications that show it without numbers.
+    """
+
+    base: str
+    head: str
+    evidence: tuple[Evidence, ...]
+    pictures: tuple[Undocumented, ...] = ()
+
+    @property
+    def best(self) -> Evidence | None:
+        """What is said of it."""
+        return self.evidence[0] if self.evidence else None
+
+    @property
+    def state(self) -> State:
+        """How much is known."""
+        if self.best is not None:
+            return self.best.state
+        return "words" if self.pictures else "unknown"
+
+    @property
+    def tone(self) -> str:
+        """The name of its colour: only what was tested has one."""
+        if self.best is not None and self.state == "decided":
+            return formats.tone(self.best.found.verdict)
+        return formats.tone(self.state)
+
+    @property
+    def campaign(self) -> Campaign | None:
+        """Where its figure, or its picture, is."""
+        if self.best is not None:
+            return self.best.campaign
+        return self.pictures[0].campaign if self.pictures else None
+
+    @property
+    def short(self) -> str:
+        """What a cell of the strip says."""
+        if self.best is None:
+            return _("in words") if self.pictures else "?"
+        if self.state == "undecided":
+            return _("too noisy to tell")
+        return formats.change(self.best.found.ratio)
+
+    @property
+    def basis(self) -> str:
+        """Who says so; else that nobody does."""
+        if self.best is not None:
+            tested = _("not tested") if self.state == "printed" else ""
+            return " · ".join(filter(None, (self.best.basis, tested)))
+        if self.pictures:
+            return _("published as a picture, without numbers")
+        return _("nobody has measured it")
+
+    @property
+    def part(self) -> str:
+        """What a title says of it, as a part of a sentence."""
+        names = {"base": self.base, "head": self.head}
+        if self.best is None:
+            return _("%(head)s against %(base)s is printed as a picture, without numbers") % names
+        found = self.best.found
+        if self.state == "printed" and found.ratio:
+            values = names | {"size": printed_size([found.ratio], "higher")}
+            if 1 / TIMES < found.ratio < TIMES and found.ratio != 1:
+                return _("as printed, %(head)s is %(size)s than %(base)s") % values
+            return _("as printed, %(head)s against %(base)s: %(size)s") % values
+        if self.state == "undecided":
+            sized = size(found) or verdict_word(found)
+            text = _("whether %(head)s differs from %(base)s is not decided (%(size)s)")
+            return text % (names | {"size": sized})
+        values = names | {"size": size(found)}
+        if found.verdict == "same":
+            return _("%(head)s and %(base)s are the same, %(size)s") % values
+        if found.low and found.high and 1 / TIMES < found.low <= found.high < TIMES:
+            return _("%(head)s is %(size)s than %(base)s") % values
+        return _("%(head)s against %(base)s: %(size)s") % values
+
+
+@dataclass(frozen=True)
+class VersionAnswer:
+    """What is known of `head` against `base`.
+
+    `whole` is the step from one to the other: what measured both on one machine. `steps` are those
+    between them, from each version to the next; `jumps` what was measured over several of them.
+    """
+
+    theme: str
+    clients: int | None
+    whole: Step
+    steps: tuple[Step, ...]
+    jumps: tuple[Step, ...] = ()
+
+    @property
+    def base(self) -> str:
+        """The version that one has."""
+        return self.whole.base
+
+    @property
+    def head(self) -> str:
+        """The version that one may go to."""
+        return self.whole.head
+
+    @property
+    def versions(self) -> tuple[str, ...]:
+        """All from one to the other."""
+        return (self.base, *(step.head for step in self.steps))
+
+    @property
+    def question(self) -> str:
+        """What is asked."""
+        values = {"base": self.base, "head": self.head, "load": str(LOADS[self.theme])}
+        if self.clients is None:
+            return _("From %(base)s to %(head)s, %(load)s: what do I gain or lose?") % values
+        text = ngettext(
+            "From %(base)s to %(head)s, %(load)s, at %(clients)d client: what do I gain or lose?",
+            "From %(base)s to %(head)s, %(load)s, at %(clients)d clients: what do I gain or lose?",
+            self.clients,
+        )
+        return text % (values | {"clients": self.clients})
+
+    @property
+    def is_known(self) -> bool:
+        """Whether a machine measured both versions."""
+        return self.whole.best is not None
+
+    @property
+    def sentence(self) -> str:
+        """The title: the figure, or that there is none and what is known in between."""
+        if self.whole.best is not None:
+            return self.whole.best.sentence
+        names = {"base": self.base, "head": self.head}
+        if len(self.steps) == 1 and self.whole.state == "unknown":
+            return _("Nobody has measured PostgreSQL %(head)s against %(base)s.") % names
+        if len(self.steps) > 1 and all(step.state == "unknown" for step in self.steps):
+            return _("Nobody has measured any step from PostgreSQL %(base)s to %(head)s.") % names
+        parts = self._parts()
+        text = _("PostgreSQL %(base)s to %(head)s: %(parts)s.")
+        return text % (names | {"parts": "; ".join(parts)})
+
+    @property
+    def short(self) -> str:
+        """The same in a few words."""
+        if self.whole.best is None:
+            return _("not measured")
+        return size(self.whole.best.found) or verdict_word(self.whole.best.found)
+
+    @property
+    def details(self) -> tuple[str, ...]:
+        """What else is to say: other machines and publications, and the steps in between."""
+        others = tuple(
+            _("%(where)s: %(sentence)s") % {"where": evidence.basis, "sentence": evidence.sentence}
+            for evidence in self.whole.evidence[1:]
+        )
+        if self.is_known or len(self.steps) == 1:
+            return others
+        over_several = tuple(jump.best.sentence for jump in self.jumps if jump.best is not None)
+        return (
+            *others,
+            *over_several,
+            _(
+                "There is no figure for the whole: steps are multiplied only where one machine "
+                "measured them all."
+            ),
+        )
+
+    @property
+    def unknown(self) -> tuple[Step, ...]:
+        """The steps that nobody has measured."""
+        return tuple(step for step in self.steps if step.state == "unknown")
+
+    @property
+    def verdict(self) -> Verdict:
+        """The code of the whole."""
+        return self.whole.best.found.verdict if self.whole.best else "too_few_runs"
+
+    @property
+    def low(self) -> float | None:
+        """The least ratio that fits, head by base."""
+        return self.whole.best.found.low if self.whole.best else None
+
+    @property
+    def high(self) -> float | None:
+        """The greatest."""
+        return self.whole.best.found.high if self.whole.best else None
+
+    @property
+    def family(self) -> str:
+        """For what the interval holds."""
+        if self.low is None:
+            return _("Not tested.")
+        return _("The ratio of throughputs on one machine, 95 %.")
+
+    @property
+    def exit_code(self) -> int:
+        """The exit status of a CI job."""
+        return exit_code(self.verdict)
+
+    def _parts(self) -> list[str]:
+        """The known steps, and the versions between which nothing is known, in their order."""
+        runs_of_steps = [
+            (is_unknown, list(steps))
+            for is_unknown, steps in groupby(self.steps, lambda step: step.state == "unknown")
+        ]
+        known = sum(len(steps) for is_unknown, steps in runs_of_steps if not is_unknown)
+        if known + sum(is_unknown for is_unknown, _steps in runs_of_steps) > MOST_PARTS:
+            text = ngettext(
+                "%(known)d of %(number)d step is known",
+                "%(known)d of %(number)d steps are known",
+                len(self.steps),
+            )
+            return [text % {"known": known, "number": len(self.steps)}]
+        parts: list[str] = []
+        for is_unknown, steps in runs_of_steps:
+            if not is_unknown:
+                parts += [step.part for step in steps]
+                continue
+            ends = {"base": steps[0].base, "head": steps[-1].head}
+            parts.append(_("nobody has measured %(base)s to %(head)s") % ends)
+        return parts
+
+
+def step(line: Line, base: str, head: str) -> Step:
+    """All that this line knows of `head` against `base`, major versions."""
+    evidence = sorted(_evidence(line, base, head), key=_rank)
+    pictures = [
+        picture
+        for picture in line.undocumented
+        if {base, head} <= {versions.major(version) for version in picture.versions}
+    ]
+    return Step(base, head, tuple(evidence), tuple(pictures))
+
+
+def steps(line: Line, *, base: str = MAJORS[0], head: str = MAJORS[-1]) -> tuple[Step, ...]:
+    """Each step from a version to the next, from `base` to `head`."""
+    between = MAJORS[MAJORS.index(base) : MAJORS.index(head) + 1]
+    return tuple(step(line, *ends) for ends in pairwise(between))
+
+
+def jumps(line: Line) -> tuple[Step, ...]:
+    """What was measured over several versions at once, and no step from a version to the next."""
+    neighbours = set(pairwise(MAJORS))
+    ends_of = {pair.ends for pair in line.pairs if pair.ends not in neighbours}
+    known = {
+        ends
+        for ends in ends_of
+        if set(ends) <= set(MAJORS) and MAJORS.index(ends[0]) < MAJORS.index(ends[1])
+    }
+    return tuple(
+        step(line, *ends)
+        for ends in sorted(known, key=lambda ends: [MAJORS.index(end) for end in ends])
+    )
+
+
+def is_upwards(base: str, head: str) -> bool:
+    """Whether one goes from an older version to a newer one."""
+    return MAJORS.index(base) < MAJORS.index(head)
+
+
+def answer(line: Line, theme: str, *, base: str = "", head: str = "") -> VersionAnswer:
+    """The answer of a line from `base` to `head`.
+
+    Without them: from the base of the newest step that is known to the newest version.
+    """
+    every, over_several = steps(line), jumps(line)
+    if not base or not head or not is_upwards(base, head):
+        newest = _newest([*every, *over_several])
+        base, head = newest.base, MAJORS[-1]
+    inside = [known for known in (*every, *over_several) if _is_inside(known, base, head)]
+    whole = next(
+        (known for known in inside if (known.base, known.head) == (base, head)),
+        None,
+    )
+    return VersionAnswer(
+        theme,
+        line.clients,
+        whole or step(line, base, head),
+        tuple(known for known in every if known in inside),
+        tuple(known for known in over_several if known in inside and known is not whole),
+    )
+
+
+def _newest(known_steps: Sequence[Step]) -> Step:
+    """The newest that has a figure, of these the shortest; else what is not decided; else the last
+    step of all.
+    """
+
+    def place(known: Step) -> tuple[int, int]:
+        return MAJORS.index(known.head), MAJORS.index(known.base)
+
+    for states in (WITH_FIGURE, ("undecided",)):
+        found = [known for known in known_steps if known.state in states]
+        if found:
+            return max(found, key=place)
+    return max(known_steps, key=place)
+
+
+def _is_inside(known: Step, base: str, head: str) -> bool:
+    first, last = MAJORS.index(base), MAJORS.index(head)
+    return first <= MAJORS.index(known.base) and MAJORS.index(known.head) <= last
+
+
+def _rank(evidence: Evidence) -> tuple[int, bool, int]:
+    """The surest first, of these what was executed here, then the newest."""
+    is_printed = evidence.campaign.origin == Origin.PUBLISHED
+    return RANK.index(evidence.state), is_printed, -evidence.campaign.pk
+
+
+def _evidence(line: Line, base: str, head: str) -> Iterable[Evidence]:
+    for pairs in _by_machine(line.pairs):
+        ends = {end for pair in pairs for end in pair.ends}
+        if not {base, head} <= ends:
+            continue
+        direct = [pair for pair in pairs if pair.ends == (base, head)]
+        if len(direct) == 1:
+            yield _of_pair(direct[0], base, head)
+        elif evidence := _chained(line, pairs, base, head):
+            yield evidence
+
+
+def _by_machine(pairs: Sequence[Pair]) -> Iterable[list[Pair]]:
+    """Those of each machine here, and of each published campaign by itself."""
+    groups: dict[tuple[str, str, int], list[Pair]] = {}
+    for pair in pairs:
+        origin = pair.campaign.origin
+        campaign = pair.campaign.pk if origin == Origin.PUBLISHED else 0
+        groups.setdefault((origin, pair.base.machine, campaign), []).append(pair)
+    return groups.values()
+
+
+def _of_pair(pair: Pair, base: str, head: str) -> Evidence:
+    return Evidence(
+        base, head, pair.comparison, (pair.campaign,), pair.base.machine, pair.base.clients
+    )
+
+
+def _chained(line: Line, pairs: Sequence[Pair], base: str, head: str) -> Evidence | None:
+    """The figure of a machine's whole line; None where its pairs do not join both versions."""
+    origin = pairs[0].campaign.origin
+    chains = replace(line, pairs=tuple(pairs)).trend(origin, base).chains
+    points = {point.version: point for chain in chains[:1] for point in chain.points}
+    if base not in points or head not in points:
+        return None
+    campaigns = {pair.campaign for pair in pairs if pair.link is not None}
+    clients = {pair.base.clients for pair in pairs}
+    return Evidence(
+        base,
+        head,
+        _inference(points[head]),
+        tuple(sorted(campaigns, key=lambda campaign: -campaign.pk)),
+        pairs[0].base.machine,
+        clients.pop() if len(clients) == 1 else None,
+    )
+
+
+def _inference(point: Point) -> Inference:
+    """An index as an answer: its word by the rule of every answer."""
+    if point.low is None or point.high is None:
+        return Inference("too_few_runs", ratio=point.index, reasons=("spread_unknown",))
+    word = HIGHER.word(math.log(point.low), math.log(point.high))
+    return Inference(word, ratio=point.index, low=point.low, high=point.high)

@@ -1,0 +1,150 @@
+"""From one version to another: what is known, what is not, and that all doors say the same."""
+
+import re
+from html import unescape
+
+import pytest
+from django.utils import translation
+
+from runs.archive.selectors import version_answers, version_line
+from runs.models import CacheVersion
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+
+
+def line(clients=None):
+    return version_line.read(version_line.used(version_line.READ), clients=clients)
+
+
+def answer(base="", head="", clients=None):
+    return version_answers.answer(line(clients), version_line.READ, base=base, head=head)
+
+
+def test_a_gap_is_said_and_what_is_known_in_between(whole_archive):
+    found = answer("13", "17")
+
+    assert not found.is_known
+    assert found.sentence == (
+        "PostgreSQL 13 to 17: as printed, 14 is 2.2 % slower than 13; nobody has measured 14 to 17."
+    )
+    assert [step.state for step in found.steps] == ["printed", "unknown", "unknown", "unknown"]
+    assert (found.low, found.high, found.exit_code) == (None, None, 2)
+
+
+def test_steps_of_several_publications_are_never_multiplied(whole_archive):
+    found = answer("9.2", "14")
+
+    assert not found.is_known
+    assert "3 of 9 steps are known" in found.sentence
+    assert "steps are multiplied only where one machine measured them all" in found.details[-1]
+
+
+def test_nobody_knows_anything(whole_archive):
+    assert answer("14", "15").sentence == "Nobody has measured PostgreSQL 15 against 14."
+    assert answer("14", "16").sentence == ("Nobody has measured any step from PostgreSQL 14 to 16.")
+
+
+def test_a_picture_is_known_in_words(whole_archive):
+    found = answer("9.6", "10")
+
+    assert found.whole.state == "words"
+    assert "10 against 9.6 is printed as a picture, without numbers" in found.sentence
+
+
+def test_without_a_choice_it_goes_from_the_newest_known_step_to_the_newest_version(whole_archive):
+    found = answer()
+
+    assert (found.base, found.head) == ("13", version_line.MAJORS[-1])
+
+
+@pytest.mark.parametrize(("base", "head"), [("17", "13"), ("13", "13")])
+def test_backwards_is_the_question_without_a_choice(whole_archive, base, head):
+    assert answer(base, head) == answer()
+
+
+def test_what_one_machine_measured_over_several_versions_is_an_answer(
+    whole_archive, finished_campaign
+):
+    found = answer("16", "18")
+    (pair,) = line().pairs[-1:]
+
+    assert found.is_known
+    assert found.whole.best.found == pair.comparison
+    assert found.sentence.startswith("PostgreSQL 18 is ")
+    assert (found.low, found.high) == (pair.comparison.low, pair.comparison.high)
+    # From an older version on it is no answer, and is said.
+    wider = answer("15", "18")
+    assert not wider.is_known
+    assert found.sentence in wider.details
+
+
+def test_a_machine_that_measured_all_steps_answers_over_them(ready_server):
+    versions = ["15.18", "16.14", "18.4"]
+    campaign = factories.campaign(
+        "three", factors={"version": versions, "clients": [1, 4]}, on=ready_server
+    )
+    factories.finish_all(campaign, gain={"16.14": 1.1, "18.4": 1.32})
+
+    found = answer("15", "18")
+
+    assert found.whole.state == "decided"
+    assert found.whole.best.found.verdict == "faster"
+    assert found.whole.best.found.ratio == pytest.approx(1.32, rel=0.01)
+    assert found.low < 1.32 < found.high
+    assert found.whole.best.campaign == campaign
+
+
+def test_page_first_page_and_api_say_the_same(client, whole_archive, finished_campaign):
+    CacheVersion.objects.all().delete()
+    found = answer()
+    told = client.get("/api/v1/versions/").json()
+
+    def title(address):
+        page = client.get(address).content.decode()
+        return unescape(re.search("<h1>(.*?)</h1>", page, re.DOTALL).group(1).strip())
+
+    assert found.sentence == told["answer"]["sentence"]
+    assert found.sentence == title("/versions/")
+    assert found.sentence == title("/")
+    assert told["answer"]["low"] == found.low
+    assert told["answer"]["exit_code"] == found.exit_code
+
+
+@pytest.mark.parametrize("language", ["en", "ja"])
+@pytest.mark.parametrize("head", version_line.MAJORS[1:])
+@pytest.mark.parametrize("theme", list(version_answers.LOADS))
+def test_every_choice_has_a_sentence_in_both_languages(
+    client, whole_archive, finished_campaign, theme, head, language
+):
+    address = f"/api/v1/versions/?theme={theme}&to={head}"
+    with translation.override(language):
+        for base in version_line.MAJORS[: version_line.MAJORS.index(head)]:
+            told = client.get(f"{address}&from={base}", headers={"accept-language": language})
+            assert told.status_code == 200
+            body = told.json()
+            assert (body["base"], body["head"]) == (base, head)
+            sentence = body["answer"]["sentence"]
+            assert sentence
+            if language == "en":
+                is_known = body["answer"]["short"] != "not measured"
+                is_known |= any(step["state"] != "unknown" for step in body["steps"])
+                assert sentence.startswith("Nobody has measured") != is_known
+
+
+@pytest.mark.parametrize(
+    ("query", "field"),
+    [
+        ("theme=select-only", "theme"),
+        ("from=8.4", "from"),
+        ("to=19", "to"),
+        ("from=17&to=13", "to"),
+        ("clients=0", "clients"),
+        ("clients=many", "clients"),
+    ],
+)
+def test_a_strange_question_is_refused_with_what_is_known(client, whole_archive, query, field):
+    answer = client.get(f"/api/v1/versions/?{query}")
+
+    assert answer.status_code == 400
+    assert answer.json()["errors"][0]["pointer"] == f"?{field}"
