@@ -9,10 +9,11 @@ from collections.abc import Iterable
 from functools import partial
 
 from django.db import transaction
+from django.db.models import Case, Exists, OuterRef, Q, Value, When
 from kombu.exceptions import OperationalError
 
 from benchlab.celery import app
-from runs.models import Build, CheckedServer, Server
+from runs.models import Build, CheckedServer, Run, Server
 
 # A message that nobody took is worthless soon: the supervisor sends others.
 EXPIRES_SECONDS = 60
@@ -37,6 +38,9 @@ BUILD = "runs.build"
 # several workers waits for it once.
 SLOW_SECONDS = 1.0
 SILENCE_SECONDS = 5.0
+
+# Registrations of one machine that are woken together.
+MOST_AT_ONCE = 4
 
 _sent: dict[tuple[str | int, ...], float] = {}
 _silent = {"until": 0.0}
@@ -101,9 +105,20 @@ def _send_seldom(task: str, *arguments: int) -> None:
 
 
 def _send_to_server(server_id: int) -> None:
-    sites = Server.objects.filter(pk=server_id).values_list("site", flat=True)
-    for queue in queues_of(sites):
-        _send(EXECUTE_NEXT, server_id, queue=queue)
+    """To the workers of a server, and to those of other registrations of its machine.
+
+    Where many wait for one machine a few are enough: a claim wakes the one whose turn it is.
+    """
+    queued = Run.objects.filter(
+        server=OuterRef("pk"), state=Run.State.QUEUED, campaign__paused_at=None
+    )
+    own_machine = Server.objects.filter(pk=server_id).values("machine")
+    reached = Q(pk=server_id) | (Q(machine__in=own_machine) & Q(Exists(queued)))
+    own_first = Case(When(pk=server_id, then=Value(0)), default=Value(1))
+    servers = Server.objects.filter(reached).order_by(own_first, "pk")[:MOST_AT_ONCE]
+    for pk, site in servers.values_list("pk", "site"):
+        for queue in queues_of([site]):
+            _send(EXECUTE_NEXT, pk, queue=queue)
 
 
 def _send_build(build_id: int) -> None:

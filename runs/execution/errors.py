@@ -112,6 +112,13 @@ class LoadsApart(TargetRestarted):
     code = "loads_apart"
 
 
+class MachineTaken(TargetRestarted):
+    """Another run has this machine, under another name of it: the run waits for its turn."""
+
+    code = "machine_taken"
+    remedy = _("The run is started again when its machine is free.")
+
+
 class Cancelled(Exception):
     """A person asked for the run to stop."""
 

@@ -31,6 +31,7 @@ from runs.models.servers import (
     Environment,
     HardwareProfile,
     Lease,
+    Machine,
     PreparedCluster,
     Server,
     ServerEvent,

@@ -25,6 +25,18 @@ class Lease(models.Model):
         return f"{self.server_id}: {self.run_id} ({self.token})"
 
 
+class Machine(models.Model):
+    """One machine that is registered as several servers: they measure in turn.
+
+    A claim locks its row. A server that is the only registration of its machine has none.
+    """
+
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return f"machine {self.pk}"
+
+
 class PreparedCluster(models.Model):
     """A loaded cluster in `directory` on a server, made by `prepared_by`, until removed.
 
@@ -218,6 +230,11 @@ class Server(models.Model):
     needs = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
     hardware = models.ForeignKey("HardwareProfile", models.PROTECT, null=True)
     environment = models.ForeignKey("Environment", models.PROTECT, null=True)
+    # Which machine answered when it was last asked (`runs.execution.machine.identity.Seen`).
+    identity = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
+    machine = models.ForeignKey("Machine", models.SET_NULL, null=True, related_name="servers")
+    # A person says so: it measures while other registrations of its machine do.
+    is_apart = models.BooleanField(default=False, db_default=False)
     # During maintenance no run starts on it; without an end, until a person says so.
     maintenance_since = models.DateTimeField(null=True)
     maintenance_until = models.DateTimeField(null=True)

@@ -24,7 +24,7 @@ from runs.models import Environment, HardwareProfile, Installation, Server, Serv
 from runs.servers.filters import HardwareFilters, ServerFilters
 from runs.servers.selectors import hardware, servers
 from runs.servers.selectors.hardware import MOST_COUNTED, HardwareRow
-from runs.servers.services import maintenance, server_checks
+from runs.servers.services import maintenance, server_checks, shared_machines
 from runs.servers.services.machines import Finding
 from runs.servers.services.servers import fingerprint
 from runs.shared.api import doors
@@ -161,6 +161,19 @@ class ServerSerializer(serializers.Serializer[Server]):
     environment = EnvironmentSerializer(allow_null=True)
     installations = InstallationSerializer(source="present_installations", many=True)
     checked_at = serializers.DateTimeField(allow_null=True)
+    takes_turns_with = computed(
+        serializers.ListField,
+        lambda server: (
+            [twin.slug for twin in server.machine.servers.all() if twin != server]
+            if server.machine
+            else []
+        ),
+        "Slugs of other registrations of the same machine: one of them measures at a time.",
+        child=serializers.CharField(),
+    )
+    is_apart = serializers.BooleanField(
+        help_text="Somebody has said that it is a machine of its own, whatever ids it shares."
+    )
 
     @extend_schema_field(ServerProblemSerializer(allow_null=True))
     def get_problem(self, server: Server) -> dict[str, str] | None:
@@ -188,6 +201,8 @@ class ServerSerializer(serializers.Serializer[Server]):
         "server-list": addresses.reading(),
         "server-maintain": addresses.acting(post=Right.MAINTAIN),
         "server-release": addresses.acting(post=Right.MAINTAIN),
+        "server-separate": addresses.acting(post=Right.SERVERS),
+        "server-join": addresses.acting(post=Right.SERVERS),
     }
 )
 class ServerDoor(ReadOnlyDoor[Server]):
@@ -208,6 +223,16 @@ class ServerDoor(ReadOnlyDoor[Server]):
     def release(self, request: Request, slug: str) -> Response:
         """Let runs begin again on a server."""
         return self.acted(maintenance.end)
+
+    @action(detail=True, methods=["post"])
+    def separate(self, request: Request, slug: str) -> Response:
+        """Say that a server is a machine of its own: it measures while its twins do."""
+        return self.acted(shared_machines.set_apart)
+
+    @action(detail=True, methods=["post"])
+    def join(self, request: Request, slug: str) -> Response:
+        """Let a server that was set apart take turns with its twins again."""
+        return self.acted(shared_machines.join)
 
 
 SECONDS_BETWEEN_POLLS = 1

@@ -494,3 +494,27 @@ def test_a_cluster_that_cannot_be_removed_does_not_stop_the_server(campaign, rea
     assert work(ready).state == "finished"
     cluster.refresh_from_db()
     assert cluster.removed_at is not None
+
+
+@pytest.mark.probes
+def test_a_second_registration_of_a_machine_is_noticed_and_needs_a_folder_of_its_own(
+    ready, openssh, account, base_dir
+):
+    again = servers.register(
+        name="Rack 1 again",
+        address="localhost",
+        port=openssh.port,
+        username=login_name(account),
+        base_dir=ready.base_dir,
+        bindirs=[],
+    )
+    again = host_keys.confirm(server=again, fingerprint=servers.fingerprint(openssh.host_key))
+    Path(ready.base_dir, "leases", str(ready.pk)).mkdir()
+    refused = servers.inspect(server=again)
+    assert (refused.state, refused.problem_code) == (Server.State.REFUSED, "base_dir_foreign")
+    assert ready.name in refused.problem
+    Server.objects.filter(pk=again.pk).update(base_dir=f"{base_dir}/again")
+    again = servers.inspect(server=Server.objects.get(pk=again.pk))
+    assert again.state == Server.State.READY
+    ready.refresh_from_db()
+    assert ready.machine_id == again.machine_id is not None

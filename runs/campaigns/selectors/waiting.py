@@ -8,6 +8,7 @@ from django.db.models import Q
 from runs.models import Campaign, Lease, Run, Server
 from runs.operations.selectors import health_checks, sites
 from runs.queue.selectors.runs import machines_of
+from runs.servers.selectors.shared_machines import with_twins
 
 WAITING = (Run.State.QUEUED, Run.State.LOST)
 
@@ -17,8 +18,9 @@ class Hindrance:
     """A machine that runs wait for.
 
     `kind` is not_ready, maintained, to_sweep (a run's leftovers are being removed, or will be
-    soon), not_swept (they could not be removed yet), busy with another run, or unserved: no live
-    worker serves the `sites` that a run needs together.
+    soon), not_swept (they could not be removed yet), busy with another run (also as another
+    registration of the same machine), or unserved: no live worker serves the `sites` that a run
+    needs together.
     """
 
     server: Server
@@ -74,7 +76,8 @@ def of_run(run: Run) -> list[Hindrance]:
     if run.state == Run.State.LOST:
         unusable = [hindrance for hindrance in unusable if hindrance.kind == "not_ready"]
     unusable += _unserved([servers])
-    held = Lease.objects.filter(server__in=machines, run__isnull=False).exclude(run=run)
+    at_work = Lease.objects.filter(server__in=with_twins(machines), run__isnull=False)
+    held = at_work.exclude(run=run)
     busy = held.select_related("server").order_by("server__name")
     return unusable + [Hindrance(lease.server, "busy") for lease in busy]
 

@@ -76,6 +76,14 @@ section product
 for told in /sys/class/dmi/id/sys_vendor /sys/class/dmi/id/product_name; do
     [ ! -r $told ] || { first $told && printf '%s\n' "$line"; }
 done
+# Which machine it is (`identity.py`); the base directory's fences tell who else has it.
+tell_first machine_id /etc/machine-id
+section boot_id; cat /proc/sys/kernel/random/boot_id 2>/dev/null
+tell_first product_uuid /sys/class/dmi/id/product_uuid
+section fences
+for fence in "$base_dir"/leases/*; do
+    [ ! -d "$fence" ] || printf '%s\n' "${fence##*/}"
+done
 section disks
 for disk in /sys/block/*; do
     case ${disk##*/} in loop* | ram* | zram* | dm-* | sr*) continue ;; esac

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from runs.execution.errors import TargetProblem
+from runs.execution.machine import identity
+from runs.execution.machine.identity import Identity
 from runs.execution.machine.machine_facts import (
     Hardware,
     OperatingSystem,
@@ -53,6 +55,7 @@ class Facts:
     installations: tuple[InstallationFacts, ...] = field(default_factory=tuple)
     # Folders whose PostgreSQL does not say its version, and what it said.
     broken: tuple[tuple[str, str], ...] = ()
+    identity: Identity = field(default_factory=Identity)
 
 
 async def discover(host: Host, bindirs: Sequence[str], *, base_dir: str = "/") -> Facts:
@@ -102,6 +105,7 @@ def read(report: str) -> Facts:
             for installation in installations
             if _installation(installation) is None
         ),
+        identity=identity.read(sections),
     )
 
 

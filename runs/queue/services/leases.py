@@ -1,5 +1,8 @@
 """Leases: which worker has which server, and which workers are given up as lost.
 
+A lease is of the machine: while a run has one of its registrations, no run starts on the others
+(`servers.services.shared_machines`).
+
 `claim` takes a lease. The transition that ends a run, or lets it wait for another worker, gives
 it back (`transitions`). All times are from the database's clock, since those of workers may differ.
 
@@ -27,11 +30,13 @@ from django.db.models import Case, Exists, F, IntegerField, OuterRef, Q, QuerySe
 from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
+from runs import celery_messages
 from runs.execution.watch import Order
-from runs.models import Build, Lease, Run, RunEvent, Server
+from runs.models import Build, Lease, Machine, Run, RunEvent, Server
 from runs.operations.selectors import sites
 from runs.queue.selectors.runs import machines_of, others_of
 from runs.queue.services import transitions
+from runs.servers.selectors.shared_machines import with_twins
 from runs.shared import database, queries
 
 PATIENCE = timedelta(minutes=10)
@@ -67,7 +72,7 @@ def standing(*, loaded: set[int]) -> list[Reservation]:
     ready = Server.objects.filter(pk__in=concerned, state=Server.State.READY)
     usable = {s.pk for s in ready if not s.is_maintained and not s.was_swept_in_vain} - loaded
     return [
-        (queue_place, machines)
+        (queue_place, frozenset(with_twins(machines)))
         for queue_place, machines in places_and_machines
         if machines <= usable
     ]
@@ -112,6 +117,9 @@ def claim(*, server_id: int, holder: str) -> Claim | None:
     if run_and_leases is None:
         return None
     run, held = run_and_leases
+    if twin_id := _twin_that_is_first(run):
+        celery_messages.wake(twin_id)
+        return None
     token = max(lease.token for lease in held) + 1
     Lease.objects.filter(pk__in=[lease.pk for lease in held]).update(
         run=run, token=token, holder=holder, heartbeat_at=Now()
@@ -125,6 +133,25 @@ def claim(*, server_id: int, holder: str) -> Claim | None:
         transaction.set_rollback(True)
         return None
     return Claim(run.pk, server_id, token, taken_over)
+
+
+def _twin_that_is_first(run: Run) -> int | None:
+    """Another registration of the run's machine, one of whose waiting runs is ahead of it.
+
+    A run of several machines is not waited for here: it reserves them when it has waited long.
+    """
+    server = run.server
+    if server is None or server.machine_id is None or run.state == Run.State.LOST:
+        return None
+    twins = waiting_runs().filter(
+        server__machine=server.machine_id, server__state=Server.State.READY
+    )
+    reached = twins.exclude(server=server).exclude(server__in=sites.unreached())
+    in_order = reached.select_related("campaign").order_by("-campaign__priority", "pk")
+    first_run = in_order.first()
+    if first_run is None or others_of(first_run) or place_of(first_run) > place_of(run):
+        return None
+    return first_run.server_id
 
 
 def idle_lease(server_id: int) -> Lease | None:
@@ -151,8 +178,27 @@ def _free_leases(
         server_id__in=server_ids, run=None, server__state=Server.State.READY
     )
     usable = free if for_lost else free.filter(_is_usable())
-    limited = usable.annotate(limit=database.ends_if_idle(idle_seconds))
-    return list(limited.order_by("server_id"))
+    limited = usable.annotate(
+        limit=database.ends_if_idle(idle_seconds), machine=F("server__machine")
+    )
+    return _on_free_machines(list(limited.order_by("server_id")))
+
+
+def _on_free_machines(locked: list[Lease]) -> list[Lease]:
+    """Those whose machine measures for no other of its registrations; it is locked too."""
+    shared = {lease.machine for lease in locked if lease.machine is not None}  # type: ignore[attr-defined]  # annotated
+    if not shared:
+        return locked
+    machines = Machine.objects.select_for_update(skip_locked=True).filter(pk__in=shared)
+    locked_machines = set(machines.order_by("pk").values_list("pk", flat=True))
+    # Only now: whoever had a machine's row before has told by its leases whom it measures for.
+    busy = Lease.objects.filter(server__machine__in=locked_machines, run__isnull=False)
+    free_machines = locked_machines - set(busy.values_list("server__machine", flat=True))
+    return [
+        lease
+        for lease in locked
+        if lease.machine is None or lease.machine in free_machines  # type: ignore[attr-defined]  # annotated
+    ]
 
 
 def catch_up(*, run_id: int, token: int, seen_token: int) -> bool:
@@ -252,11 +298,19 @@ def _is_usable() -> Q:
     """The condition that a run's or lease's server measures now.
 
     It needs no clean-up, is not in maintenance, and builds nothing, which would disturb what is
-    measured.
+    measured. Nor do other registrations of its machine need a clean-up or build anything.
     """
     is_over = Q(server__maintenance_since=None) | Q(server__maintenance_until__lt=Now())
-    builds = Build.objects.filter(server=OuterRef("server"), state=Build.State.BUILDING)
-    return Q(server__needs_sweep=False) & is_over & ~Q(Exists(builds))
+    builds = Build.objects.filter(state=Build.State.BUILDING)
+    own_builds = builds.filter(server=OuterRef("server"))
+    builds_of_twins = builds.filter(server__machine=OuterRef("server__machine"))
+    leftovers_of_twins = Server.objects.filter(
+        machine=OuterRef("server__machine"), needs_sweep=True, state=Server.State.READY
+    )
+    is_quiet = Q(server__machine=None) | ~(
+        Q(Exists(builds_of_twins)) | Q(Exists(leftovers_of_twins))
+    )
+    return Q(server__needs_sweep=False) & is_over & ~Q(Exists(own_builds)) & is_quiet
 
 
 def _next_run(lease: Lease) -> tuple[Run, list[Lease]] | None:
@@ -298,7 +352,9 @@ def _first_of_each_campaign(waiting: QuerySet[Run]) -> QuerySet[Run]:
         When(state=Run.State.LOST, then=Value(0)), default=Value(1), output_field=IntegerField()
     )
     first_runs = waiting.order_by("campaign_id", lost_first, "pk").distinct("campaign_id")
-    in_order = Run.objects.filter(pk__in=first_runs.values("pk")).select_related("campaign")
+    in_order = Run.objects.filter(pk__in=first_runs.values("pk")).select_related(
+        "campaign", "server"
+    )
     return in_order.order_by(lost_first, "-campaign__priority", "pk")[:MOST_PASSED_OVER]
 
 
@@ -320,4 +376,4 @@ def _must_wait(run: Run, loaded: set[int], reserved: Sequence[Reservation]) -> b
 def maybe_loaded() -> set[int]:
     """Servers on which something may still run for a run that has lost its worker."""
     lost = Run.objects.filter(state=Run.State.LOST)
-    return {server_id for run in lost for server_id in machines_of(run)}
+    return with_twins({server_id for run in lost for server_id in machines_of(run)})

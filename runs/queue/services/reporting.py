@@ -21,7 +21,7 @@ from runs.execution.steps.steps import StepResult
 from runs.models import Command, PreparedCluster, Run
 from runs.queue.services import results as finding_service
 from runs.queue.services import transitions
-from runs.servers.services import machines
+from runs.servers.services import machines, shared_machines
 from runs.shared import database
 from runs.tools.adapter import SeriesData
 
@@ -88,14 +88,27 @@ class DatabaseReporter:
         )
 
     async def machine(self, name: str, facts: Facts | None) -> None:
-        """Store the facts of a machine of the run; its server's page reports a change."""
+        """Store the facts of a machine of the run; its server's page reports a change.
+
+        Raises MachineTaken if it is the machine of another run in progress.
+        """
+        news: list[int] = []
 
         def keep() -> None:
-            machines.keep_found(
+            changed_id = machines.keep_found(
                 run=self.run, name=name, facts=facts, is_taken_over=self.is_taken_over
             )
+            news.extend([changed_id] if changed_id else [])
+
+        def group() -> None:
+            for server_id in news:
+                if facts is not None:
+                    shared_machines.keep(server_id=server_id, identity=facts.identity)
+                shared_machines.require_free(self.run, server_id)
 
         await self._write_as_holder(keep)
+        if news:
+            await self._write(group)
 
     async def event(self, code: str, problem: TargetProblem) -> None:
         """Add a line to the run's history."""

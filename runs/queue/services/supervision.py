@@ -27,6 +27,7 @@ from runs.queue.services import leases, sweeping
 from runs.queue.services.leases import Claim
 from runs.schedules.services import schedules
 from runs.schedules.services import servers as schedule_servers
+from runs.servers.selectors.shared_machines import with_twins
 from runs.servers.services import server_checks, servers
 from runs.shared import database
 from runs.shared.errors import ServiceError
@@ -129,7 +130,7 @@ def _with_work() -> set[int]:
     ids |= set(to_sweep.values_list("pk", flat=True))
     ids |= _generators_away(waiting) | _at_fault()
     ids |= _needed_by_schedules()
-    return ids - set(busy.values_list("server_id", flat=True))
+    return ids - with_twins(set(busy.values_list("server_id", flat=True)))
 
 
 def _needed_by_schedules() -> set[int]:

@@ -19,7 +19,7 @@ from runs.bisections.services import bisections
 from runs.campaigns.services import campaigns, repeats
 from runs.models import Bisection, Campaign, Run, Server
 from runs.queue.services import attempts, transitions, withdrawals
-from runs.servers.services import maintenance
+from runs.servers.services import maintenance, shared_machines
 from runs.shared import pages
 
 
@@ -135,6 +135,16 @@ BUTTONS = {
         Right.MAINTAIN,
         maintenance.end,
         _("Runs start on this server again."),
+    ),
+    "server-separate": Button(
+        Right.SERVERS,
+        shared_machines.set_apart,
+        _("It is measured as a machine of its own from now on."),
+    ),
+    "server-join": Button(
+        Right.SERVERS,
+        shared_machines.join,
+        _("It takes turns with other registrations of its machine."),
     ),
 }
 KINDS = {"bisection": Bisection, "campaign": Campaign, "run": Run, "server": Server}

@@ -55,10 +55,12 @@ class ServerRow:
 
 def listed() -> QuerySet[Server]:
     """Servers with hardware, environment, and the installations that they have now."""
-    related = ("hardware", "environment", "ssh_key", "jump")
+    related = ("hardware", "environment", "ssh_key", "jump", "machine")
     present = Installation.objects.filter(removed_at=None).order_by("version_num", "bindir")
     present_installations = Prefetch("installations", present, to_attr="present_installations")
-    return Server.objects.select_related(*related).prefetch_related(present_installations)
+    return Server.objects.select_related(*related).prefetch_related(
+        present_installations, Prefetch("machine__servers", Server.objects.only("slug", "machine"))
+    )
 
 
 def _waiting() -> Coalesce:

@@ -19,6 +19,8 @@ from runs.execution.ssh.hosts import SESSIONS_NEEDED
 from runs.models import Environment, HardwareProfile, Installation, Run, Server, ServerEvent
 from runs.queue.selectors.runs import at_work_on
 from runs.servers.selectors.hardware import HARDWARE_FIELDS, Difference, differences
+from runs.servers.selectors.shared_machines import with_twins
+from runs.servers.services import shared_machines
 
 HARDWARE_CHANGED = "hardware_changed"
 ENVIRONMENT_CHANGED = "environment_changed"
@@ -40,8 +42,10 @@ def keep(*, server: Server, hardware: Hardware, system: OperatingSystem) -> None
 
 
 @transaction.atomic
-def keep_found(*, run: Run, name: str, facts: Facts | None, is_taken_over: bool) -> None:
+def keep_found(*, run: Run, name: str, facts: Facts | None, is_taken_over: bool) -> int | None:
     """Store the facts of a machine in the run's plan, with its server and with the run.
+
+    Returns the server, if another machine or another kernel answers there than the last time.
 
     Without facts the run gets those known of its server. Facts of a run that was taken over were
     found by the previous worker: they belong to the run, but are not news about the server.
@@ -64,6 +68,9 @@ def keep_found(*, run: Run, name: str, facts: Facts | None, is_taken_over: bool)
         Run.objects.filter(pk=run.pk).update(
             hardware=server.hardware, environment=server.environment
         )
+    if facts is None or is_taken_over or not shared_machines.is_news(server, facts.identity):
+        return None
+    return server.pk
 
 
 def as_untreated(*, server: Server, system: OperatingSystem) -> OperatingSystem:
@@ -83,7 +90,8 @@ def as_untreated(*, server: Server, system: OperatingSystem) -> OperatingSystem:
 
 def _is_in_use(server: Server) -> bool:
     begun = Run.objects.filter(state__in=(*Run.ACTIVE, Run.State.LOST))
-    return server.needs_sweep or begun.filter(at_work_on(server.pk)).exists()
+    servers = with_twins({server.pk})
+    return server.needs_sweep or any(begun.filter(at_work_on(pk)).exists() for pk in servers)
 
 
 def _server(run: Run, name: str) -> Server:

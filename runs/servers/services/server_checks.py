@@ -4,6 +4,7 @@ No request talks to a machine itself, so silent ones hold no thread of the web s
 runs make the checks: control has few threads, and they have many. A server has one check at a time.
 """
 
+import contextlib
 import json
 import logging
 from collections.abc import Callable, Sequence
@@ -24,7 +25,7 @@ from runs.execution.plan import WorkloadContent
 from runs.models import CheckedServer, Server, ServerCheck
 from runs.operations.selectors import sites
 from runs.operations.selectors.health_checks import to_serve
-from runs.servers.services import edits, preflight, servers
+from runs.servers.services import edits, preflight, servers, shared_machines
 from runs.servers.services.edits import Edit
 from runs.servers.services.preflight import Preflight
 from runs.shared.errors import ServiceError
@@ -247,7 +248,11 @@ def _edit(check: ServerCheck) -> None:
 
 
 def _inspect(check: ServerCheck) -> None:
-    servers.inspect(server=_server_of(check))
+    server = servers.inspect(server=_server_of(check))
+    for other in shared_machines.in_doubt(server):
+        # Whoever looks at it already sees the same.
+        with contextlib.suppress(ServiceError):
+            look_at(server=other)
 
 
 def _fly(check: ServerCheck) -> dict[str, Any]:

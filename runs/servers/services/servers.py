@@ -37,7 +37,7 @@ from runs.models import (
     TopologyNode,
 )
 from runs.models.servers import NodeRole
-from runs.servers.services import host_keys, logins, machines, ssh_keys
+from runs.servers.services import host_keys, logins, machines, shared_machines, ssh_keys
 from runs.shared import slugs
 from runs.shared.errors import Problem, ServiceError
 from runs.wording import gettext_noop, of_stored
@@ -175,7 +175,24 @@ def inspect(*, server: Server) -> Server:
             facts_and_space = logins.ask(_look(server, login_way, base, _needs(server)), server)
     except TargetProblem as problem:
         return record_problem(server=server, problem=problem)
-    return _keep(server, facts_and_space)
+    if facts_and_space is None:
+        return _keep(server, None)
+    facts, _free_bytes = facts_and_space
+    if owner := shared_machines.has_its_folder(server, facts.identity):
+        return record_problem(server=server, problem=_folder_is_shared(server, owner))
+    _keep(server, facts_and_space)
+    shared_machines.keep(server_id=server.pk, identity=facts.identity)
+    return Server.objects.get(pk=server.pk)
+
+
+def _folder_is_shared(server: Server, owner: Server) -> TargetProblem:
+    return TargetProblem(
+        gettext_noop("%(path)s is the base directory of %(server)s, which is the same machine."),
+        code="base_dir_foreign",
+        remedy=gettext_noop("Give each registration of a machine a base directory of its own."),
+        path=server.base_dir,
+        server=owner.name,
+    )
 
 
 def not_confirmed() -> ServiceError:

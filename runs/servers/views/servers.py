@@ -26,6 +26,7 @@ from runs.servers.filters import HardwareFilters, ServerFilters
 from runs.servers.selectors import hardware as hardware_selectors
 from runs.servers.selectors import servers as key_selectors
 from runs.servers.selectors import servers as server_selectors
+from runs.servers.selectors import shared_machines
 from runs.servers.services import edits as server_edits
 from runs.servers.services import host_keys, server_checks, servers, ssh_keys
 from runs.servers.services.edits import Edit
@@ -123,6 +124,8 @@ def server_detail(request: HttpRequest, slug: str) -> HttpResponse:
         "runs": list(projects.newest(runs, to=request.user, number=NEWEST)),
         "silences": silences(),
         "unserved": waiting.of_site(server),
+        "twins": list(shared_machines.twins_of(server)),
+        "alike": list(shared_machines.alike(server)),
         "check": server_selectors.last_of(server),
     }
     return render(request, "servers/detail.html", context)

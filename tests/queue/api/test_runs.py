@@ -10,12 +10,14 @@ from runs.access.selectors.projects import NOBODY
 from runs.access.services import projects
 from runs.campaigns.selectors import campaigns
 from runs.execution.errors import TargetProblem
+from runs.execution.machine.identity import Identity
 from runs.models import Campaign, Run, RunCount
 from runs.models.campaigns import Origin
 from runs.operations.services import doctor
 from runs.queue.selectors import runs
 from runs.queue.services import transitions
 from runs.seals.services import seals
+from runs.servers.services import shared_machines
 from tests import factories
 from tests.api.upload_bodies import run as upload
 
@@ -257,6 +259,21 @@ def test_a_server_is_maintained_and_released(post_control, server, client):
     assert post_control("servers/db1/maintain/", given).json()["maintenance"] == given
     assert client.get("/api/v1/servers/db1/").json()["maintenance"] == given
     assert post_control("servers/db1/release/").json()["maintenance"] is None
+
+
+def test_registrations_of_one_machine_are_named_and_an_administrator_sets_one_apart(
+    get, post_control
+):
+    identity = Identity(machine_id="a" * 32, boot_id="boot-1")
+    for slug in ("rack", "rack-again"):
+        shared_machines.keep(server_id=factories.server(slug).pk, identity=identity)
+    assert get("servers/rack/")["takes_turns_with"] == ["rack-again"]
+    apart = post_control("servers/rack/separate/").json()
+    assert (apart["takes_turns_with"], apart["is_apart"]) == ([], True)
+    assert get("servers/rack-again/")["takes_turns_with"] == []
+    joined = post_control("servers/rack/join/").json()
+    assert (joined["takes_turns_with"], joined["is_apart"]) == (["rack-again"], False)
+    assert post_control("servers/rack/join/").json()["code"] == "not_apart"
 
 
 def test_a_maintenance_that_is_over_is_refused_at_its_field(post_control, server):

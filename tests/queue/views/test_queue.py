@@ -10,8 +10,10 @@ from django.test import Client
 import runs.published
 from runs.archive.services import publications
 from runs.execution.evidence.profiling import FOLDED
+from runs.execution.machine.identity import Identity
 from runs.execution.reporter import ArtifactData
 from runs.models import Artifact, Campaign, Lease, Project, Run, Server
+from runs.servers.services import shared_machines
 from runs.workloads.services import topologies
 from tests import factories
 
@@ -80,6 +82,24 @@ def test_maintenance_is_told_where_it_matters(member, campaign, ready_server):
     member.post(f"{path}release/")
     assert "new disks" not in shown(member, path)
     assert not Server.objects.get().is_maintained
+
+
+def test_a_server_says_which_other_registrations_of_its_machine_there_are(
+    member, admin_client, ready_server
+):
+    identity = Identity(machine_id="a" * 32, boot_id="boot-1")
+    twin = factories.server("twin")
+    for server in (ready_server, twin):
+        shared_machines.keep(server_id=server.pk, identity=identity)
+    path = f"/servers/{ready_server.slug}/"
+    assert "take turns" in shown(member, path)
+    assert "/separate/" not in shown(member, path)
+    assert f"{path}separate/" in shown(admin_client, path)
+    admin_client.post(f"{path}separate/")
+    assert "is a machine of its own" in shown(member, path)
+    assert "somebody has set them apart" in shown(member, "/servers/twin/")
+    admin_client.post(f"{path}join/")
+    assert "take turns" in shown(member, "/servers/twin/")
 
 
 def test_an_end_that_is_no_time_is_refused_in_words(member, ready_server):
