@@ -218,8 +218,10 @@ def test_a_base_directory_of_the_same_machine_belongs_to_one_registration(pair):
 def test_no_two_runs_of_one_machine_overlap_however_many_workers_claim():
     """As `overlap.py` asks an instance: pairs of runs of two servers that overlap in time."""
     servers = [registered("rack"), registered("rack-again")]
-    for server in servers:
-        queued(server, repeats=10)
+    # One after the other, so that the next in the queue's order is always of the other one.
+    for _number in range(10):
+        for server in servers:
+            queued(server)
 
     def work(number):
         server = servers[number % 2]
