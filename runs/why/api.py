@@ -18,7 +18,7 @@ from runs.access.api.authentication import person, reader
 from runs.access.selectors.permission_table import Right
 from runs.analysis.why.functions import Compared
 from runs.analysis.why.parts import PARTS, Estimate
-from runs.analysis.why.proof import Proof, Share
+from runs.analysis.why.proof import Proof
 from runs.analysis.why.waits import Slept
 from runs.compare.api.compare import MarkdownRenderer
 from runs.models import Cell
@@ -26,15 +26,18 @@ from runs.shared.api import doors
 from runs.shared.api.doors import QueryDoor
 from runs.shared.api.rendering import JSONRenderer
 from runs.shared.api.shapes import computed, shape
-from runs.why.selectors import ablation_words as proof_words
-from runs.why.services import ablations, words
-from runs.why.services.explanations import Explanation, explain
-from runs.why.services.recorded import Call, Instructions, Stack
+from runs.why.selectors import answers, words
+from runs.why.selectors.answers import WhyAnswer
+from runs.why.selectors.explanation import Explanation
+from runs.why.selectors.recordings import Call, Instructions, Stack
+from runs.why.services import ablations
+from runs.why.services.explanations import explain
 
 Shape = serializers.Serializer[Any]
 PROFILE = "Functions that surely differ by perf; `samples` of a and b. `enough` would show 1 %."
 EstimateSerializer, InstructionsSerializer = shape(Estimate), shape(Instructions)
 ProofSerializer, StackSerializer = shape(Proof), shape(Stack)
+AnswerSerializer = shape(WhyAnswer, sentence=serializers.CharField())
 
 
 class PartSerializer(Shape):
@@ -50,16 +53,23 @@ class PartSerializer(Shape):
 
 
 class SuspectSerializer(Shape):
-    """What differs. `put_back` are the settings that an ablation tries; `reason` is why not."""
+    """What differs. `key` names it for `try`; `put_back` are the settings that an ablation tries,
+    `plan_parts` the parts of the plan. `looked` and `unseen` are what was looked at and what was
+    not."""
+
+    key = serializers.CharField()
 
     kind = serializers.CharField()
     name = serializers.CharField()
     a = serializers.CharField()
     b = serializers.CharField()
     put_back = serializers.DictField(child=serializers.CharField())
+    plan_parts = serializers.ListField(child=serializers.CharField())
+    state = serializers.ChoiceField(choices=[(code, code) for code in words.STATES])
     evidence = serializers.ListField(child=serializers.CharField())
-    code = serializers.CharField(source="reason")
-    reason = computed(serializers.CharField, words.reason, "In words; empty for what is tried.")
+    looked = serializers.ListField(child=serializers.CharField())
+    unseen = serializers.ListField(child=serializers.CharField())
+    rank = serializers.FloatField()
 
 
 class WhySerializer(Shape):
@@ -73,7 +83,10 @@ class WhySerializer(Shape):
 
     a = serializers.IntegerField(source="a.pk")
     b = serializers.IntegerField(source="b.pk")
-    summary = computed(serializers.CharField, words.sentence)
+    summary = computed(
+        serializers.CharField, lambda explanation: answers.of_explanation(explanation).sentence
+    )
+    answer = serializers.SerializerMethodField()
     obstacle = serializers.CharField()
     is_crowded = serializers.BooleanField(
         source="difference.is_crowded",
@@ -99,6 +112,11 @@ class WhySerializer(Shape):
     beside = serializers.SerializerMethodField()
     campaign = serializers.CharField(source="ablation.campaign.slug", default=None)
     seconds = serializers.SerializerMethodField()
+
+    @extend_schema_field(AnswerSerializer)
+    def get_answer(self, explanation: Explanation) -> Any:
+        """What the page prints, in the reader's language."""
+        return AnswerSerializer(answers.of_explanation(explanation)).data
 
     @extend_schema_field(PartSerializer(many=True))
     def get_parts(self, explanation: Explanation) -> Any:
@@ -137,7 +155,7 @@ def _parts(explanation: Explanation) -> Iterator[dict[str, Any]]:
 class WhyDoor(QueryDoor):
     """Why one cell differs from another, and an ablation that puts suspects back."""
 
-    parameters = ("a", "b", "count")
+    parameters = ("a", "b", "count", "try")
     renderer_classes = (JSONRenderer, MarkdownRenderer)
     PARAMETERS = (
         OpenApiParameter("a", OpenApiTypes.INT64, required=True, description="Key of a cell."),
@@ -162,12 +180,18 @@ class WhyDoor(QueryDoor):
 
     @extend_schema(
         operation_id="compare_why_create",
-        parameters=[*PARAMETERS, OpenApiParameter("count", enum=["instructions"])],
+        parameters=[
+            *PARAMETERS,
+            OpenApiParameter("count", enum=["instructions"]),
+            OpenApiParameter("try", many=True, description="Keys of what is put back."),
+        ],
         request=None,
         responses={201: WhySerializer},
     )
     def post(self, request: Request) -> Response:
-        """Queue the ablation: A, B, B again, B with each suspect put back, and with all.
+        """Queue the ablation: A, B, B again, B with each difference put back, and with all.
+
+        Those of `try`, else those that `answer` proposes; more than six are put back by halves.
 
         With `count=instructions` runs of A and of B that record waits, functions, instructions,
         system calls and stacks of semaphores.
@@ -175,8 +199,11 @@ class WhyDoor(QueryDoor):
         explanation = self._found(request)
         records = request.query_params.get("count") == "instructions"
         ablations.check(explanation, reader=reader(request), records=records)
-        queue = ablations.record if records else ablations.start
-        queue(found=explanation, by=person(request))
+        if records:
+            ablations.record(found=explanation, by=person(request))
+        else:
+            keys = request.query_params.getlist("try")
+            ablations.start(found=explanation, by=person(request), keys=keys)
         return Response(WhySerializer(self._found(request)).data, status.HTTP_201_CREATED)
 
     def _found(self, request: Request) -> Explanation:
@@ -196,34 +223,21 @@ class WhyDoor(QueryDoor):
 def markdown(explanation: Explanation, absolute: Callable[[str], str]) -> str:
     """The answer for a pull request: the sentence, the suspects that were tried, the page."""
     address = absolute(f"{reverse('compare-why')}?a={explanation.a.pk}&b={explanation.b.pk}")
-    lines = [f"### {words.sentence(explanation)}", ""]
-    lines += list(_table(explanation))
-    lines.append(f"[{_('Why %(b)s differs from %(a)s') % _labels(explanation)}]({address})")
+    answer = answers.of_explanation(explanation)
+    lines = [f"### {_plain(answer.sentence)}", ""]
+    lines += list(_table(answer))
+    lines.append(f"[{_plain(answer.question)}]({address})")
     return "\n".join(lines) + "\n"
 
 
-def _labels(explanation: Explanation) -> dict[str, str]:
-    return {"a": _plain(explanation.labels[0]), "b": _plain(explanation.labels[1])}
-
-
-def _table(explanation: Explanation) -> Iterator[str]:
-    proofs: list[Proof | None] = (
-        [explanation.answers.time, explanation.answers.cpu] if explanation.answers else []
-    )
-    shares: list[dict[str, Share]] = [
-        {share.name: share for share in proof.suspects} if proof else {} for proof in proofs
-    ]
-    if not any(shares):
+def _table(answer: WhyAnswer) -> Iterator[str]:
+    rows = [row for row in answer.ablation.rows if row.time or row.cpu]
+    if not rows:
         return
     yield f"| {_('Suspect')} | {pgettext('per transaction', 'Time')} | {_('Processor time')} |"
     yield "| --- | --- | --- |"
-    for suspect in explanation.candidates:
-        answers = [
-            proof_words.answer(share[suspect.name]) if suspect.name in share else ""
-            for share in shares
-        ]
-        if any(answers):
-            yield f"| `{_plain(suspect.name)}` | {' | '.join(answers)} |"
+    for row in rows:
+        yield f"| `{_plain(row.name)}` | {row.time} | {row.cpu} |"
     yield ""
 
 

@@ -16,18 +16,19 @@ from runs.access import addresses
 from runs.access.selectors.permission_table import Right
 from runs.analysis.why.functions import Compared
 from runs.analysis.why.parts import PARTS, Difference, Estimate, Parts
-from runs.analysis.why.suspects import Suspect
 from runs.analysis.why.waits import NO_EVENT, Slept
 from runs.charts.bars import ranking
 from runs.charts.figure import Figure
 from runs.models import Ablation, Campaign, Cell
 from runs.shared import pages
 from runs.shared.pages import or_404
-from runs.why.selectors import ablation_words as proof_words
+from runs.why.selectors import answers, words
 from runs.why.selectors.ablation_words import percent
-from runs.why.services import ablations, words
-from runs.why.services.explanations import Explanation, explain
-from runs.why.services.recorded import ADDRESS, Call, Instructions, Stack
+from runs.why.selectors.explanation import Explanation
+from runs.why.selectors.recordings import Call, Instructions, Stack
+from runs.why.services import ablations
+from runs.why.services.explanations import explain
+from runs.why.services.recorded import ADDRESS
 
 MUCH_UNNAMED = 0.1
 Row = tuple[str, Sequence[str]]
@@ -192,40 +193,25 @@ def _start(request: HttpRequest, explanation: Explanation) -> None:
     with pages.refusals(request):
         records = request.POST.get("count") == "instructions"
         ablations.check(explanation, reader=request.user, records=records)
-        queue = ablations.record if records else ablations.start
-        ablation = queue(found=explanation, by=cast(User, request.user))
+        person = cast(User, request.user)
+        if records:
+            ablation = ablations.record(found=explanation, by=person)
+        else:
+            keys = request.POST.getlist("alone") or request.POST.getlist("try")
+            ablation = ablations.start(found=explanation, by=person, keys=keys)
         messages.success(request, _("Queued: %(title)s.") % {"title": ablation.campaign.title})
 
 
 def context(explanation: Explanation) -> dict[str, Any]:
     """What the page shows."""
-    answers = explanation.answers
-    proofs = (answers.time, answers.cpu) if answers else (None, None)
-    by_name = [{share.name: share for share in proof.suspects} if proof else {} for proof in proofs]
-    rows: dict[bool, list[dict[str, Any]]] = {True: [], False: []}
-    for suspect in explanation.suspects:
-        rows[suspect.is_candidate].append(_suspect(explanation, suspect, by_name))
+    difference = explanation.difference
     return {
         "found": explanation,
-        "sentence": words.sentence(explanation),
-        "figure": _figure(explanation) if explanation.difference else None,
-        "parts": _parts(explanation.difference) if explanation.difference else [],
+        "answer": answers.of_explanation(explanation),
+        "figure": _figure(explanation) if difference else None,
+        "parts": _parts(difference) if difference else [],
         "waits": [_slept(slept) for slept in explanation.recorded.waits],
-        "limits": [
-            words.LIMITS[code]
-            for code in (explanation.difference.limits if explanation.difference else ())
-        ],
-        "tried": rows[True],
-        "left_out": rows[False],
-        "proofs": [
-            (title, proof, proof_words.interval(proof.effect), proof_words.interval(proof.control))
-            for title, proof in zip((_("time"), _("processor time")), proofs, strict=True)
-            if proof is not None
-        ],
-        "has_no_time": bool(
-            explanation.answers and explanation.answers.cpu and not explanation.answers.time
-        ),
-        "length": words.length(explanation),
+        "limits": [words.LIMITS[code] for code in (difference.limits if difference else ())],
         "tables": list(tables(explanation)),
         "is_recording": _is_live(explanation.recording),
         "may_record": explanation.obstacle == "",
@@ -236,23 +222,6 @@ def context(explanation: Explanation) -> dict[str, Any]:
 
 def _is_live(ablation: Ablation | None) -> bool:
     return ablation is not None and ablation.campaign.state in Campaign.LIVE
-
-
-def _suspect(
-    explanation: Explanation, suspect: Suspect, by_name: list[dict[str, Any]]
-) -> dict[str, Any]:
-    of_time, of_cpu = (shares_by_name.get(suspect.name) for shares_by_name in by_name)
-    is_proven = any(share and share.answer == "proven" for share in (of_time, of_cpu))
-    return {
-        "suspect": suspect,
-        "name": words.suspect_name(suspect),
-        "shows": words.shows(suspect, explanation.labels),
-        "evidence": ", ".join(str(words.EVIDENCE[code]) for code in suspect.evidence),
-        "reason": words.reason(suspect),
-        "time": proof_words.answer(of_time) if of_time else "",
-        "cpu": proof_words.answer(of_cpu) if of_cpu else "",
-        "tone": "success" if is_proven else "",
-    }
 
 
 def _parts(difference: Difference) -> list[dict[str, Any]]:

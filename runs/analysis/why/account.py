@@ -47,7 +47,9 @@ class Account(Load):
     `server` and `client` are seconds of processor time during the load;
     `backends`, `workers`, `others` and `threads` what was sampled of the server's processes and of
     the load's threads, whose parts cannot be told apart with several `clients_a_thread`. `duration`
-    is that of the load, in seconds.
+    is that of the load, in seconds. `objects` are what the database has, by kind and name, with
+    their definition; `views` those of which counters were read; `planning_ms` is the time to plan
+    all statements once. `has_nested`: `plans` has those of statements within functions.
     """
 
     transactions: float
@@ -65,6 +67,10 @@ class Account(Load):
     jit: bool | None = None
     relations: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     plans: Sequence[Mapping[str, Any]] = ()
+    objects: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    views: frozenset[str] = frozenset()
+    planning_ms: float | None = None
+    has_nested: bool = False
 
     @property
     def is_parallel(self) -> bool:
@@ -123,6 +129,10 @@ def read(document: Mapping[str, Any], load: Load, machine: str) -> Account | Non
         jit=document.get("jit"),
         relations=document.get("relations", {}),
         plans=document.get("plans", ()),
+        objects=document.get("objects", {}),
+        views=frozenset(document.get("views", ())),
+        planning_ms=document.get("planning_ms"),
+        has_nested=bool(document.get("has_nested")),
     )
 
 

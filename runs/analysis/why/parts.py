@@ -56,6 +56,11 @@ class Parts:
     round: int | None = None
 
     @property
+    def unqueued(self) -> float:
+        """The time without that in the queue, as far as it is known."""
+        return self.seconds - (self.server_queue or 0.0) - (self.client_queue or 0.0)
+
+    @property
     def queue_share(self) -> float:
         """The share of the time that was spent in the queue for a processor."""
         return ((self.server_queue or 0.0) + (self.client_queue or 0.0)) / self.seconds
@@ -207,13 +212,15 @@ class Difference:
 
     `a` and `b` are the mean parts of each side. `by_part` has the parts that both sides know, in
     seconds; `seconds` is the whole, `cpu` the server's processor time. `is_crowded`: the machine
-    was not this experiment's alone, so `cpu` is compared, not the time. `rounds` is the number of
-    pairs, or of the smaller side where runs have no common rounds.
+    was not this experiment's alone, so `unqueued`, the time without the queue, and `cpu` are
+    compared too. `rounds` is the number of pairs, or of the smaller side where runs have no common
+    rounds.
     """
 
     a: Parts
     b: Parts
     seconds: Estimate
+    unqueued: Estimate
     cpu: Estimate | None
     by_part: Mapping[str, Estimate]
     rounds: int
@@ -257,6 +264,7 @@ def compare(a: Sequence[Parts], b: Sequence[Parts]) -> Difference:
     return Difference(
         *means,
         seconds=_difference(a, b, "seconds"),
+        unqueued=_difference(a, b, "unqueued"),
         cpu=_difference(a, b, "cpu") if has_cpu else None,
         by_part={name: _difference(a, b, name) for name in names},
         rounds=min(len(a), len(b)),

@@ -1,14 +1,16 @@
 """Proof by ablation: what remains of a difference when a suspect is put back.
 
-Every round measures A, B, B again, B with each suspect put back, and B with all of them. The logs
-of a round's values are compared within the round (randomised blocks, one variance of all arms).
-There are two looks, and each spends half of 1 in 30; suspects share it by Holm's method. Proven is
-what differs from B by that, by more than 3 %, and towards A.
+Every round measures A, B, B again, B with each suspect put back, and B with all of them; with few
+suspects also A with what B has of each. The logs of values are compared within the rounds
+(randomised blocks, one variance of all arms). There are two looks, and each spends half of 1 in 30;
+suspects share it by Holm's method. Proven is what differs from B by that, by more than 3 %, and
+towards A.
 """
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -18,15 +20,21 @@ A = "A"
 B = "B"
 AGAIN = "B again"
 ALL = "all"
+# Before the name of a suspect: A with what B has of it.
+GIVEN = "A with "
 LOOKS = (6, 12)
+# At the end, an arm with fewer values has no answer.
+LEAST_VALUES = 3
 # Half of it lies on the side away from A: 1 in 60 campaigns of null suspects proves one.
 SIGNIFICANCE = 1 / 30
 LEAST_EFFECT = 0.03
 POWER = 0.8
 # B and B again lie apart if they do so with this certainty, and by more than the least effect.
 CONTROL = 0.99
+# What a suspect may explain at most, for "no effect alone" to be said of it.
+MOST_ALONE = 0.5
 
-Answer = Literal["proven", "refuted", "open", "no_verdict"]
+Answer = Literal["proven", "refuted", "worse", "undecided", "open", "no_verdict"]
 Arms = Mapping[str, Mapping[int, float]]
 
 
@@ -43,9 +51,12 @@ class Ratio:
 class Share:
     """What putting one suspect back gives, of a metric of which less is better or more.
 
-    `ratio` is B with it put back to B. `share` is the part of the difference that this explains, 1
-    being all, with its 95 % interval. `p_value` is adjusted over suspects and looks. `least_seen`
-    is the smallest change that would have been seen in four of five campaigns (0.06 is 6 %).
+    `ratio` is B with it put back to B; of A that is given what B has, that to A. `share` is the
+    part of the difference that this explains, 1 being all, with its 95 % interval. `p_value` is
+    adjusted over suspects and looks. `refuted`: alone it has no effect towards A above `most_seen`
+    (0.06 is 6 %), the end of the interval, which is less than half of the difference; `worse`: it
+    makes the difference larger; `undecided`: neither. `least_seen` is the smallest change that
+    would have been seen in four of five campaigns.
     """
 
     name: str
@@ -54,15 +65,17 @@ class Share:
     share: Ratio | None
     p_value: float
     least_seen: float
+    most_seen: float
 
 
 @dataclass(frozen=True)
 class Proof:
     """The answer of an ablation for one metric.
 
-    `effect` is B to A, `control` B again to B. `interacts`: the shares of single suspects do not
-    add up to that of all together. `rest` is the share that is left when all are put back. `rounds`
-    are complete ones; `is_final` says that no further look follows.
+    `effect` is B to A, `control` B again to B. `all` is B with all put back, `given` A with what B
+    has of each. `interacts`: the shares of single suspects do not add up to that of all together.
+    `rounds` are those that count, `missing` the values that they lack. `is_final` says that no
+    further look follows.
     """
 
     effect: Ratio
@@ -74,31 +87,65 @@ class Proof:
     is_final: bool
     has_effect: bool
     is_controlled: bool
+    given: tuple[Share, ...] = ()
+    missing: int = 0
 
     @property
     def explained(self) -> tuple[Share, ...]:
         """The proven ones, the greatest share first."""
-        proven_shares = [share for share in self.suspects if share.answer == "proven"]
-        return tuple(
-            sorted(proven_shares, key=lambda share: -(share.share.value if share.share else 0.0))
-        )
+        return _proven(self.suspects)
+
+    @property
+    def sufficient(self) -> tuple[Share, ...]:
+        """Those that give A the difference alone, the greatest share first."""
+        return _proven(self.given)
+
+    @property
+    def is_joint(self) -> bool:
+        """Whether all together explain it, and none alone."""
+        return not self.explained and self.all is not None and self.all.answer == "proven"
 
 
-def prove(arms: Arms, suspects: Sequence[str]) -> Proof | None:
+def _proven(shares: Sequence[Share]) -> tuple[Share, ...]:
+    proven_shares = [share for share in shares if share.answer == "proven"]
+    return tuple(
+        sorted(proven_shares, key=lambda share: -(share.share.value if share.share else 0.0))
+    )
+
+
+def prove(arms: Arms, suspects: Sequence[str], *, has_ended: bool = False) -> Proof | None:
     """The answer after the rounds that are complete; None before the first look.
 
     `arms` has a positive value of each round by arm: A, B, AGAIN, each suspect, and ALL where
-    there is more than one suspect. Only looks count: rounds after the last complete one wait.
+    there is more than one suspect; those of GIVEN where they are measured. Only looks count: rounds
+    after the last complete one wait. Of a campaign that has ended all values count, also those of
+    rounds that lack some.
     """
-    names = [A, B, AGAIN, *suspects, *([ALL] if ALL in arms else [])]
+    given = [f"{GIVEN}{name}" for name in suspects if f"{GIVEN}{name}" in arms]
+    names = [A, B, AGAIN, *suspects, *([ALL] if ALL in arms else []), *given]
     if not all(name in arms for name in names):
         return None
     complete = sorted(set.intersection(*(set(arms[name]) for name in names)))
     look = max((look for look in LOOKS if look <= len(complete)), default=0)
-    if not look:
+    rounds = complete[:look]
+    is_whole = look == LOOKS[-1]
+    if has_ended and not is_whole:
+        if min(len(arms[name]) for name in names) < LEAST_VALUES:
+            return None
+        rounds = sorted(set.union(*(set(arms[name]) for name in names)))
+    if not rounds:
         return None
-    logs = np.log([[arms[name][block] for block in complete[:look]] for name in names])
-    return _Blocks(names, logs).proof(list(suspects), is_final=look == LOOKS[-1])
+    logs = np.array(
+        [[math.log(arms[name].get(block, math.nan)) for block in rounds] for name in names]
+    )
+    blocks = _Blocks(names, logs)
+    return blocks.proof(list(suspects), given, is_final=is_whole or has_ended)
+
+
+def lacking(arms: Arms, names: Sequence[str]) -> dict[str, int]:
+    """How many values each arm has, of the arms that have too few for an answer."""
+    counts = {name: len(arms.get(name, {})) for name in names}
+    return {name: count for name, count in counts.items() if count < LEAST_VALUES}
 
 
 def _is_small(ratio: float) -> bool:
@@ -106,8 +153,22 @@ def _is_small(ratio: float) -> bool:
 
 
 @dataclass(frozen=True)
+class _Fit:
+    """The arms' effects, their covariance without the variance, the variance, its freedom."""
+
+    effects: np.ndarray
+    inverse: np.ndarray
+    variance: float
+    freedom: int
+
+
+@dataclass(frozen=True)
 class _Blocks:
-    """Logs by arm and round."""
+    """Logs by arm and round; NaN where there is no value.
+
+    The model is the sum of an arm and a round: least squares, which with all values are the
+    differences of means.
+    """
 
     names: Sequence[str]
     logs: np.ndarray
@@ -115,22 +176,36 @@ class _Blocks:
     def _weights(self, weights: Mapping[str, float]) -> np.ndarray:
         return np.array([weights.get(name, 0.0) for name in self.names])
 
+    @cached_property
+    def _fit(self) -> _Fit:
+        arms, rounds = self.logs.shape
+        arm_of, round_of = np.nonzero(~np.isnan(self.logs))
+        design = np.zeros((len(arm_of), arms + rounds))
+        places = np.arange(len(arm_of))
+        design[places, arm_of] = 1.0
+        design[places, arms + round_of] = 1.0
+        values = self.logs[arm_of, round_of]
+        inverse = np.linalg.pinv(design.T @ design)
+        effects = inverse @ design.T @ values
+        freedom = len(values) - int(np.linalg.matrix_rank(design))
+        residuals = values - design @ effects
+        variance = float(residuals @ residuals) / freedom if freedom > 0 else math.inf
+        return _Fit(effects[:arms], inverse[:arms, :arms], variance, max(freedom, 1))
+
     @property
     def _freedom(self) -> int:
-        arms, rounds = self.logs.shape
-        return int((arms - 1) * (rounds - 1))
+        return self._fit.freedom
 
     @property
-    def _variance(self) -> float:
-        """Of a single value, without what all arms of a round share."""
-        residuals = self.logs - self.logs.mean(axis=0) - self.logs.mean(axis=1, keepdims=True)
-        return float(((residuals + self.logs.mean()) ** 2).sum() / self._freedom)
+    def missing(self) -> int:
+        """How many values the rounds lack."""
+        return int(np.isnan(self.logs).sum())
 
     def estimate(self, weights: np.ndarray) -> tuple[float, float]:
-        """A contrast of the arms' means and its standard error."""
-        means = self.logs.mean(axis=1)
-        error = math.sqrt(self._variance * float((weights**2).sum()) / self.logs.shape[1])
-        return float(weights @ means), max(error, 1e-12)
+        """A contrast of the arms and its standard error."""
+        fit = self._fit
+        error = math.sqrt(fit.variance * float(weights @ fit.inverse @ weights))
+        return float(weights @ fit.effects), max(error, 1e-12)
 
     def ratio(self, weights: np.ndarray, certainty: float = 0.95) -> Ratio:
         value, error = self.estimate(weights)
@@ -141,74 +216,93 @@ class _Blocks:
         """An arm against the mean of both B."""
         return self._weights({B: -0.5, AGAIN: -0.5, name: 1.0})
 
-    def proof(self, suspects: Sequence[str], *, is_final: bool) -> Proof:
+    def _of_a(self, name: str) -> np.ndarray:
+        """A with something of B against A, as what putting it back would give."""
+        return self._weights({A: 1.0, name: -1.0})
+
+    def proof(self, suspects: Sequence[str], given: Sequence[str], *, is_final: bool) -> Proof:
         effect = self._weights({A: -1.0, B: 0.5, AGAIN: 0.5})
         control = self._weights({AGAIN: 1.0, B: -1.0})
         of_control, of_effect = self.ratio(control), self.ratio(effect)
         wide = self.ratio(control, CONTROL)
         is_controlled = wide.low <= 1 <= wide.high or _is_small(of_control.value)
         has_effect = not of_effect.low <= 1 <= of_effect.high
-        unproven: Answer = "refuted" if is_final else "open"
-        shares = self._shares(suspects, effect, unproven)
+        together = {ALL: self._of_b(ALL)} if ALL in self.names else {}
+        of_b = self._shares({name: self._of_b(name) for name in suspects}, effect, is_final)
+        of_a = self._shares({name: self._of_a(name) for name in given}, effect, is_final)
+        of_all = self._shares(together, effect, is_final)
         if not (is_controlled and has_effect):
-            shares = [replace(share, answer="no_verdict") for share in shares]
-        share_of_all = self._share(ALL, effect, 1.0, 1, "open") if ALL in self.names else None
+            of_b, of_a, of_all = (
+                [replace(share, answer="no_verdict") for share in shares]
+                for shares in (of_b, of_a, of_all)
+            )
         return Proof(
             effect=of_effect,
             control=of_control,
-            suspects=tuple(shares),
-            all=share_of_all,
-            interacts=share_of_all is not None and self._interacts(suspects),
+            suspects=tuple(of_b),
+            all=of_all[0] if of_all else None,
+            interacts=bool(of_all) and self._interacts(suspects),
             rounds=self.logs.shape[1],
-            is_final=is_final or not is_controlled or all(e.answer == "proven" for e in shares),
+            is_final=is_final or not is_controlled or all(e.answer == "proven" for e in of_b),
             has_effect=has_effect,
             is_controlled=is_controlled,
+            given=tuple(of_a),
+            missing=self.missing,
         )
 
-    def _shares(self, suspects: Sequence[str], effect: np.ndarray, unproven: Answer) -> list[Share]:
+    def _shares(
+        self, contrasts: Mapping[str, np.ndarray], effect: np.ndarray, is_final: bool
+    ) -> list[Share]:
         """Holm's method: the smallest p-value bears the number of all, the next one less."""
-        p_values = {name: self._p_value(self._of_b(name)) for name in suspects}
+        p_values = {name: self._p_value(weights) for name, weights in contrasts.items()}
         share_by_name, largest = {}, 0.0
-        for position, name in enumerate(sorted(suspects, key=lambda name: p_values[name])):
-            number = len(suspects) - position
+        for position, name in enumerate(sorted(contrasts, key=lambda name: p_values[name])):
+            number = len(contrasts) - position
             largest = max(largest, min(1.0, p_values[name] * number * len(LOOKS)))
-            suspect_answer: Answer = (
-                "proven" if self._is_proven(name, effect, largest) else unproven
-            )
-            share_by_name[name] = self._share(name, effect, largest, number, suspect_answer)
-        return [share_by_name[name] for name in suspects]
+            share = self._share(name, contrasts[name], effect, largest, number)
+            share_by_name[name] = replace(share, answer=self._answer(share, effect, is_final))
+        return [share_by_name[name] for name in contrasts]
 
-    def _is_proven(self, name: str, effect: np.ndarray, p_value: float) -> bool:
-        (value, _), (whole_effect, _) = self.estimate(self._of_b(name)), self.estimate(effect)
-        return (
-            p_value < SIGNIFICANCE and not _is_small(math.exp(value)) and value * whole_effect < 0
-        )
+    def _answer(self, share: Share, effect: np.ndarray, is_final: bool) -> Answer:
+        whole_effect, _ = self.estimate(effect)
+        is_towards_a = math.log(share.ratio.value) * whole_effect < 0
+        if share.p_value < SIGNIFICANCE and not _is_small(share.ratio.value):
+            if is_towards_a:
+                return "proven"
+            return "worse" if is_final else "open"
+        if not is_final:
+            return "open"
+        is_bounded = math.log1p(share.most_seen) < MOST_ALONE * abs(whole_effect)
+        return "refuted" if is_bounded else "undecided"
 
     def _p_value(self, weights: np.ndarray) -> float:
         value, error = self.estimate(weights)
         return float(2 * sp.special.stdtr(self._freedom, -abs(value) / error))
 
     def _share(
-        self, name: str, effect: np.ndarray, p_value: float, number: int, share_answer: Answer
+        self, name: str, weights: np.ndarray, effect: np.ndarray, p_value: float, number: int
     ) -> Share:
-        weights = self._of_b(name)
-        _, error = self.estimate(weights)
+        value, error = self.estimate(weights)
+        whole_effect, _ = self.estimate(effect)
         level = SIGNIFICANCE / len(LOOKS) / number
         quantile = float(sp.special.stdtrit(self._freedom, 1 - level / 2))
         least_log = (quantile + float(sp.special.stdtrit(self._freedom, POWER))) * error
+        half_width = float(sp.special.stdtrit(self._freedom, 0.975)) * error
+        towards_a = -math.copysign(1.0, whole_effect) * value
         return Share(
             name=name,
-            answer=share_answer,
+            answer="open",
             ratio=self.ratio(weights),
             share=self._quotient(weights, effect),
             p_value=p_value,
             least_seen=max(math.expm1(least_log), LEAST_EFFECT),
+            most_seen=max(math.expm1(towards_a + half_width), LEAST_EFFECT),
         )
 
     def _quotient(self, weights: np.ndarray, effect: np.ndarray) -> Ratio | None:
         """-log(B'/B) / log(B/A) with Fieller's interval; None where B/A is too uncertain."""
         (value, error), (whole_effect, of_whole) = self.estimate(weights), self.estimate(effect)
-        common = self._variance * float(weights @ effect) / self.logs.shape[1]
+        common = self._fit.variance * float(weights @ self._fit.inverse @ effect)
         quantile = float(sp.special.stdtrit(self._freedom, 0.975))
         g = (quantile * of_whole / whole_effect) ** 2 if whole_effect else math.inf
         if g >= 1:

@@ -1,25 +1,32 @@
-"""What may have made two sides differ: what differs, can act, and belongs to a part that moved.
+"""What differs between two sides, and what points to each difference.
 
-Suspects come from the differences of both sides, not from counters: a third of the causes that were
-planted moves none. Counters and plans only rank them. A rank is evidence times reach, no
-probability. What is left out says why.
+Every difference is listed, and none is excluded. Counters and plans only rank: one that moved is a
+sign of it, none that moved is no sign, and what no record could show is not judged. A rank is
+evidence times reach, no probability; what it says is a fact, and never that something cannot act.
 """
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any, Literal, Self
 
-from runs.analysis.why import counters
+from runs.analysis.why import counters, families
 from runs.analysis.why.account import Account, nodes
 from runs.analysis.why.counters import Moved, Name
+from runs.analysis.why.families import Family
 from runs.analysis.why.parts import Difference
-from runs.postgresql_settings.catalogue import Setting, setting
+from runs.postgresql_settings.catalogue import setting
 from runs.postgresql_settings.comparing import Shown
 
-MOST_PROVEN = 6
+# More than this many are tried by halves first.
+MOST_SINGLE = 6
+# At most this many are given to A besides.
+MOST_GIVEN = 3
 BLOATED = 1.2
-Kind = Literal["setting", "plan", "index", "bloat", "checksums", "build", "vacuum", "checkpoints"]
+MOST_SMALL = 1024 * 1024
+# A counter of a single round may have moved by chance.
+LEAST_ROUNDS = 2
+State = Literal["acts", "no_sign", "not_judged"]
 
 # What makes a newer version behave as one without the setting.
 NEUTRAL: Mapping[str, str] = {
@@ -43,25 +50,35 @@ NEUTRAL: Mapping[str, str] = {
     "jit": "off",
     "max_parallel_workers_per_gather": "0",
 }
-# Places, certificates and files of logs: nobody asks whether these made a difference.
-_IDLE = re.compile(
-    r"Preset|File Locations|Connections and Authentication / (?:Auth|SSL|Security|TCP)"
-    r"|Reporting and Logging / (?:Where|Process)|Client Connection Defaults / Locale"
-)
-_PARALLEL = re.compile(r"parallel|\Amax_worker_processes")
-_RECORDING = re.compile(r"\A(?:track_|compute_query_id|log_(?:statement|duration|min_duration))")
-_WRITTEN_BY = ("synchronous_commit", "default_toast_compression", "synchronous_standby_names")
+# Names and places, which are others for each cluster.
+_PLACES = "File Locations"
+_PRESET = "Preset Options"
+_PRESET_KINDS = {"data_checksums": "checksums"}
+# Of a preset only these are of the cluster or the build; others follow from them.
+_OF_CLUSTER = ("wal_segment_size", "data_checksums", "server_encoding")
+_OF_BUILD = ("block_size", "wal_block_size", "segment_size", "debug_assertions")
+
+# By which part of the plan of a run a kind of difference is put back.
+PLAN_PARTS: Mapping[str, tuple[str, ...]] = {
+    "setup": ("setup",),
+    "treatment": ("treatment",),
+    "initdb": ("initdb",),
+}
 
 
 @dataclass(frozen=True)
 class Side:
-    """One side: its version, its settings by effective value, and the accounts of its runs."""
+    """One side: its version, its settings by effective value, and the accounts of its runs.
+
+    `further` is what else is recorded, by kind, then by name.
+    """
 
     major: str
     version_num: int
     settings: Mapping[str, Shown]
     accounts: Sequence[Account] = ()
     query_mode: str = "simple"
+    further: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @property
     def counted(self) -> list[dict[Name, float]]:
@@ -73,90 +90,183 @@ class Side:
 class Suspect:
     """A difference of `b` from `a`.
 
-    `put_back` are the settings that give `b` what `a` has; empty where no setting can. `reason`
-    says by a code why it is left out; empty for a candidate. `evidence` are codes of what points
-    to it, `parts` those of the time that it can reach; empty is all.
+    `put_back` are the settings that give `b` what `a` has, `plan_parts` the parts of the plan of a
+    run that do (`setup`, `treatment`, `initdb`); both empty where nothing can. `members` are the
+    keys of those that are put back together, `put_forth` the settings that give A theirs.
+    `evidence` are codes of what points to it, `moved` the counters that do. `looked` are the
+    counters (view.column) and codes of plans that were looked at, `unseen` the codes of what was
+    not. `parts` are those of the time that it can reach; empty is all.
     """
 
-    kind: Kind
+    kind: str
     name: str
     a: str
     b: str
     put_back: Mapping[str, str] = field(default_factory=dict)
-    reason: str = ""
+    put_forth: Mapping[str, str] = field(default_factory=dict)
+    plan_parts: tuple[str, ...] = ()
+    members: tuple[str, ...] = ()
+    state: State = "not_judged"
     evidence: tuple[str, ...] = ()
+    moved: tuple[Moved, ...] = ()
+    looked: tuple[str, ...] = ()
+    unseen: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
     rank: float = 0.0
 
     @property
     def is_candidate(self) -> bool:
         """Whether putting it back can be tried."""
-        return bool(self.put_back) and not self.reason
+        return bool(self.put_back or self.plan_parts)
+
+    @property
+    def of_b(self) -> dict[str, str]:
+        """The settings that give A what B has."""
+        return {self.name: self.b} if self.kind == "setting" else dict(self.put_forth)
+
+    @property
+    def key(self) -> str:
+        """Its name among all: an arm is called so."""
+        return self.name if self.kind == "setting" else f"{self.kind} {self.name}".strip()
+
+    def to_json(self) -> dict[str, Any]:
+        """As an ablation keeps it: `name` is that of its arm."""
+        return {**asdict(self), "name": self.key, "title": self.name}
+
+    @classmethod
+    def from_json(cls, kept: Mapping[str, Any]) -> Self:
+        """From what `to_json` gave, also that of earlier versions, which lacks later fields."""
+        names = {suspect_field.name for suspect_field in fields(cls)}
+        known = {name: value for name, value in kept.items() if name in names}
+        for name in ("plan_parts", "members", "evidence", "looked", "unseen", "parts"):
+            known[name] = tuple(known.get(name, ()))
+        known["moved"] = tuple(Moved(**counter) for counter in known.get("moved", ()))
+        known["name"] = kept.get("title", kept["name"])
+        return cls(**known)
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What both loads did together; None is unknown."""
+    """What the records of both sides have; `views` are those that all of them have read.
 
-    writes: bool | None
-    reads: bool | None
-    has_checkpoints: bool | None
-    has_vacuum: bool | None
-    has_temporary: bool | None
+    `oldest` is the older version, `rounds` the runs of the side that has fewer. `has_functions`:
+    the database has functions of its own, `has_nested`: plans within them were recorded.
+    """
+
     plans: tuple[str, str] | None
-    node_types: frozenset[str]
     has_jit: bool
-    can_jit: bool
+    has_functions: bool
+    has_nested: bool
     moved: Sequence[Moved]
+    majors: tuple[str, str]
+    views: frozenset[str]
+    oldest: int
+    rounds: int
 
     @property
     def same_plans(self) -> bool:
         """Known to be the same on both sides."""
         return self.plans is not None and self.plans[0] == self.plans[1]
 
+    def differ_in(self, node_type: str) -> bool:
+        """Whether one side's plans are known to have such a node, and the other's not."""
+        return self.plans is not None and len({node_type in plans for plans in self.plans}) > 1
+
+    def has(self, view: str) -> bool:
+        """Whether a view was read, which a run of an earlier BenchLab may not have done."""
+        return view in ALWAYS_READ or view in self.views
+
+
+# Views that every record has where the version has them.
+ALWAYS_READ = frozenset(
+    {
+        "pg_stat_database",
+        "pg_stat_user_tables",
+        "pg_statio_user_tables",
+        "pg_stat_user_indexes",
+        "pg_statio_user_indexes",
+        "checkpoints",
+        "pg_stat_bgwriter",
+        "pg_stat_wal",
+        "pg_stat_io",
+    }
+)
+
+
+def to_try(chosen: Sequence[Suspect]) -> list[Suspect]:
+    """What an ablation puts back: each of these, or their halves where there are many."""
+    return list(chosen) if len(chosen) <= MOST_SINGLE else halves(chosen)
+
+
+def given(tried: Sequence[Suspect]) -> list[Suspect]:
+    """Those that A is given, too: few, and what A's version has. It shows which one suffices."""
+    if not 2 <= len(tried) <= MOST_GIVEN:
+        return []
+    return [suspect for suspect in tried if suspect.kind != "setting" or suspect.a]
+
+
+def number_of_arms(tried: Sequence[Suspect]) -> int:
+    """A, B, B again, each of these, all of them where there are several, and A given some."""
+    return 3 + len(tried) + (len(tried) > 1) + len(given(tried))
+
+
+def halves(candidates: Sequence[Suspect]) -> list[Suspect]:
+    """Two suspects, each of which puts half of these back: those of the higher ranks, the others.
+
+    Causes that act in the same way have like ranks, and stay together.
+    """
+    middle = (len(candidates) + 1) // 2
+    return [
+        _group(str(number), members)
+        for number, members in enumerate((candidates[:middle], candidates[middle:]), start=1)
+    ]
+
+
+def _group(name: str, members: Sequence[Suspect]) -> Suspect:
+    return Suspect(
+        "group",
+        name,
+        "",
+        "",
+        put_back={name: text for member in members for name, text in member.put_back.items()},
+        put_forth={
+            name: text
+            for member in members
+            if member.a or member.kind != "setting"
+            for name, text in member.of_b.items()
+        },
+        plan_parts=tuple(dict.fromkeys(part for member in members for part in member.plan_parts)),
+        members=tuple(member.key for member in members),
+    )
+
 
 def find(a: Side, b: Side, difference: Difference | None) -> list[Suspect]:
-    """Suspects by rank, candidates first, those after the sixth with the reason `rank`."""
+    """All differences by rank: signs first, then what is not judged, then what shows no sign."""
     facts = facts_of(a, b)
-    suspects = [*_settings(a, b, facts), *_others(a, b, facts)]
-    ranked = sorted(
-        (_judged(suspect, facts, difference) for suspect in suspects),
-        key=lambda suspect: (
-            not suspect.is_candidate,
-            bool(suspect.reason),
-            -suspect.rank,
-            suspect.name,
-        ),
-    )
-    candidates = [suspect for suspect in ranked if suspect.is_candidate]
-    late = {suspect.name for suspect in candidates[MOST_PROVEN:]}
-    return [
-        replace(suspect, reason="rank") if suspect.name in late else suspect for suspect in ranked
+    judged = [
+        _judged(suspect, facts, difference)
+        for suspect in (*_settings(a, b), *_further(a, b), *_others(a, b, facts))
     ]
+    return sorted(judged, key=lambda suspect: (-suspect.rank, suspect.kind, suspect.name))
 
 
 def facts_of(a: Side, b: Side) -> Facts:
     """What the loads of both sides did."""
     accounts = [*a.accounts, *b.accounts]
-    counted = [*a.counted, *b.counted]
-
-    def happened(view: str, *columns: str, least: float = 0.0) -> bool | None:
-        return counters.total(counted, view, *columns) > least if counted else None
-
     plans = (_plans_of(a), _plans_of(b))
-    plan_nodes = (node for account in accounts for plan in account.plans for node in nodes(plan))
+    rounds = min(len(a.accounts), len(b.accounts))
     return Facts(
-        writes=happened("pg_stat_user_tables", "n_tup_ins", "n_tup_upd", "n_tup_del", least=0.01),
-        # Of the load's tables: a new session reads the catalogue, too.
-        reads=happened("pg_statio_user_tables", "heap_blks_read", "idx_blks_read", least=0.01),
-        has_checkpoints=happened("checkpoints", "timed", "requested"),
-        has_vacuum=happened("pg_stat_user_tables", "autovacuum_count", "autoanalyze_count"),
-        has_temporary=happened("pg_stat_database", "temp_bytes"),
         plans=plans if all(plans) else None,
-        node_types=frozenset(str(node.get("Node Type", "")) for node in plan_nodes),
         has_jit=any("JIT" in plan for account in accounts for plan in account.plans),
-        can_jit=any(account.jit for account in accounts),
+        has_functions=any(account.objects.get("function") for account in accounts),
+        majors=(a.major, b.major),
+        views=frozenset.intersection(*(account.views for account in accounts))
+        if accounts
+        else frozenset(),
+        has_nested=any(account.has_nested for account in accounts),
         moved=counters.moved(a.counted, b.counted, (a.version_num, b.version_num)),
+        oldest=min(a.version_num, b.version_num),
+        rounds=rounds,
     )
 
 
@@ -178,175 +288,150 @@ def form(node: Mapping[str, Any]) -> str:
     return f"{node_text} ({below})" if below else node_text
 
 
-def _settings(a: Side, b: Side, facts: Facts) -> Iterator[Suspect]:
-    for name, b_setting in b.settings.items():
-        a_setting = a.settings.get(name)
-        catalogued = setting(name, b.major)
-        if (
-            catalogued is None
-            or _IDLE.match(catalogued.category)
-            or (a_setting is not None and a_setting.amount == b_setting.amount)
-        ):
+@dataclass(frozen=True)
+class PlanRead:
+    """What one side's plan reads where the other's does otherwise: estimated rows of a relation, by
+    an index or all of it; no relation if it reads none."""
+
+    rows: float = 0.0
+    relation: str = ""
+    index: str = ""
+
+
+def plan_reads(a: Side, b: Side) -> tuple[PlanRead, PlanRead] | None:
+    """The largest read of each side that the other has not; None where plans are not known."""
+    reads_of_a, reads_of_b = _reads(a), _reads(b)
+    if reads_of_a is None or reads_of_b is None:
+        return None
+    return _largest(reads_of_a, reads_of_b), _largest(reads_of_b, reads_of_a)
+
+
+def _reads(side: Side) -> list[PlanRead] | None:
+    account = next((account for account in side.accounts if account.plans), None)
+    if account is None:
+        return None
+    return [
+        _read(account, node)
+        for plan in account.plans
+        for node in nodes(plan)
+        if "Relation Name" in node or "Index Name" in node
+    ]
+
+
+def _read(account: Account, node: Mapping[str, Any]) -> PlanRead:
+    """A scan without an index reads the whole relation, whatever passes its condition."""
+    relation, index = str(node.get("Relation Name", "")), str(node.get("Index Name", ""))
+    rows = float(node.get("Plan Rows", 0))
+    if "Seq Scan" in str(node.get("Node Type", "")):
+        rows = float(account.relations.get(relation, {}).get("tuples", rows))
+    return PlanRead(rows, relation or index, index)
+
+
+def _largest(reads: Sequence[PlanRead], others: Sequence[PlanRead]) -> PlanRead:
+    """The one with the most rows of those that the others lack, else of all."""
+    ways = {(other.relation, other.index) for other in others}
+    own = [read for read in reads if (read.relation, read.index) not in ways]
+    return max(own or reads, key=lambda read: read.rows, default=PlanRead())
+
+
+def _settings(a: Side, b: Side) -> Iterator[Suspect]:
+    """A setting that one side lacks is a difference where somebody set it, or where its default is
+    known to act (`NEUTRAL`); otherwise it is a part of the version."""
+    for name in sorted(a.settings.keys() | b.settings.keys()):
+        a_setting, b_setting = a.settings.get(name), b.settings.get(name)
+        catalogued = setting(name, b.major) or setting(name, a.major)
+        if catalogued is None or catalogued.category.startswith((_PLACES, _PRESET)):
             continue
-        back = a_setting.text if a_setting is not None else NEUTRAL.get(name)
-        if back is None or (a_setting is None and back == b_setting.text):
+        if a_setting is not None and b_setting is not None:
+            if a_setting.amount == b_setting.amount:
+                continue
+            put_back = {name: a_setting.text}
+        elif b_setting is not None:
+            neutral = NEUTRAL.get(name)
+            if neutral == b_setting.text or (neutral is None and b_setting.is_default):
+                continue
+            put_back = {} if neutral is None else {name: neutral}
+        elif a_setting is not None and not a_setting.is_default:
+            put_back = {}
+        else:
             continue
         yield Suspect(
             "setting",
             name,
             a_setting.text if a_setting is not None else "",
-            b_setting.text,
-            put_back={name: back},
-            reason=_cannot_act(catalogued, facts, b.query_mode),
-            evidence=tuple(_evidence(catalogued, facts)),
-            parts=_parts_of(catalogued),
+            b_setting.text if b_setting is not None else "",
+            put_back=put_back,
         )
 
 
-def _why_no_jit(facts: Facts) -> str:
-    if facts.has_jit:
-        return ""
-    return "jit_not_used" if facts.can_jit else "no_jit"
-
-
-def _cannot_act(catalogued: Setting, facts: Facts, query_mode: str) -> str:
-    """Why this setting cannot have acted in this load, by a code; empty if it can.
-
-    What is not known is no reason.
-    """
-    name, category = catalogued.name, catalogued.category
-    if name.startswith("jit"):
-        return _why_no_jit(facts)
-    if name == "plan_cache_mode":
-        return "not_prepared" if query_mode != "prepared" else ""
-    if category.startswith("Query Tuning") or _PARALLEL.search(name):
-        return "plans_same" if facts.same_plans else ""
-    if name in _WRITTEN_BY or category in _IF_WRITTEN:
-        return "nothing_written" if facts.writes is False else ""
-    if category == "Write-Ahead Log / Checkpoints":
-        return "no_checkpoint" if facts.has_checkpoints is False else ""
-    if category.startswith("Vacuuming"):
-        return "no_vacuum" if facts.has_vacuum is False else ""
-    if category == "Resource Usage / I/O" or name == "shared_buffers":
-        return "nothing_read" if facts.reads is False else ""
-    if name in {"work_mem", "hash_mem_multiplier"}:
-        return _memory(facts)
-    if name in _ALWAYS or _RECORDING.match(name):
-        return ""
-    return "not_in_load"
-
-
-_IF_WRITTEN = ("Write-Ahead Log / Settings", "Resource Usage / Background Writer")
-_ALWAYS = ("huge_pages", "max_connections", "shared_preload_libraries", "session_preload_libraries")
-_USES_MEMORY = re.compile(r"Sort|Hash|Material|Memoize|Bitmap|WindowAgg|SetOp|Recursive")
-
-
-def _memory(facts: Facts) -> str:
-    if facts.plans is None or facts.has_temporary:
-        return ""
-    return (
-        ""
-        if any(_USES_MEMORY.search(node_type) for node_type in facts.node_types)
-        else "no_memory_used"
-    )
-
-
-def _parts_of(catalogued: Setting) -> tuple[str, ...]:
-    """The parts of the time that a setting can reach; empty is any."""
-    if (
-        catalogued.name == "synchronous_commit"
-        or catalogued.category == "Write-Ahead Log / Settings"
-    ):
-        return ("blocked", "server")
-    if catalogued.category == "Resource Usage / I/O" or catalogued.name == "shared_buffers":
-        return ("blocked", "server")
-    if _RECORDING.match(catalogued.name):
-        return ("server",)
-    return ()
-
-
-_COUNTED_BY: Mapping[str, tuple[str, ...]] = {
-    "wal_compression": ("wal_bytes", "wal_fpi"),
-    "full_page_writes": ("wal_bytes", "wal_fpi"),
-    "synchronous_commit": ("wal_sync", "wal_write"),
-    "shared_buffers": ("blks_read", "evictions", "heap_blks_read", "idx_blks_read"),
-    "work_mem": ("temp_bytes", "temp_files"),
-    "hash_mem_multiplier": ("temp_bytes", "temp_files"),
-    "max_wal_size": ("timed", "requested", "buffers_written", "wal_fpi"),
-    "checkpoint_timeout": ("timed", "requested", "buffers_written", "wal_fpi"),
-}
-
-
-def _evidence(catalogued: Setting, facts: Facts) -> Iterator[str]:
-    columns = _COUNTED_BY.get(catalogued.name, ())
-    if any(moved.column in columns for moved in facts.moved):
-        yield "counters_moved"
-    is_planner = catalogued.category.startswith("Query Tuning")
-    if facts.plans is not None and not facts.same_plans:
-        if _PARALLEL.search(catalogued.name):
-            if ("Gather" in facts.plans[0]) != ("Gather" in facts.plans[1]):
-                yield "parallel_differs"
-        elif is_planner or catalogued.name in {"work_mem", "effective_cache_size"}:
-            yield "plans_differ"
-    if catalogued.name == "jit" and facts.has_jit:
-        yield "jit_used"
+def _further(a: Side, b: Side) -> Iterator[Suspect]:
+    """What else is recorded on both sides by kind and name, and differs."""
+    for kind in sorted(a.further.keys() & b.further.keys()):
+        of_a, of_b = a.further[kind], b.further[kind]
+        for name in sorted(of_a.keys() | of_b.keys()):
+            if of_a.get(name, "") != of_b.get(name, ""):
+                plan_parts = PLAN_PARTS.get(kind, ())
+                yield Suspect(
+                    kind, name, of_a.get(name, ""), of_b.get(name, ""), plan_parts=plan_parts
+                )
 
 
 def _others(a: Side, b: Side, facts: Facts) -> Iterator[Suspect]:
-    """What differs besides settings. No setting puts it back."""
+    """What follows from plans, sizes, builds and what happened."""
     if facts.plans is not None and not facts.same_plans:
-        a_plan, b_plan = facts.plans
-        yield Suspect("plan", "", a_plan, b_plan, evidence=("plans_differ",))
-    sums = [side.settings.get("data_checksums", Shown("off", True, "off")) for side in (a, b)]
-    if sums[0].amount != sums[1].amount:
-        yield Suspect(
-            "checksums",
-            "data_checksums",
-            sums[0].text,
-            sums[1].text,
-            reason="" if facts.reads is not False or facts.writes is not False else "nothing_read",
-            parts=("server",),
-        )
+        yield Suspect("plan", "", *facts.plans, evidence=("plans_differ",))
+    for name in (*_OF_CLUSTER, *_OF_BUILD):
+        of_a, of_b = a.settings.get(name), b.settings.get(name)
+        if of_a is not None and of_b is not None and of_a.amount != of_b.amount:
+            kind = _PRESET_KINDS.get(name, "database" if name in _OF_CLUSTER else "build")
+            yield Suspect(kind, name, of_a.text, of_b.text)
     if a.accounts and b.accounts:
         yield from _of_relations(a.accounts[0], b.accounts[0])
         yield from _of_builds(a.accounts[0], b.accounts[0])
     for kind, columns in _HAPPENED.items():
         if any(counter.column in columns for counter in facts.moved):
-            yield Suspect(kind, "", "", "", evidence=("counters_moved",))
+            yield Suspect(kind, "", "", "")
 
 
-_HAPPENED: Mapping[Kind, tuple[str, ...]] = {
+_HAPPENED: Mapping[str, tuple[str, ...]] = {
     "vacuum": ("autovacuum_count", "autoanalyze_count"),
     "checkpoints": ("timed", "requested"),
 }
 
 
 def _of_relations(a: Account, b: Account) -> Iterator[Suspect]:
-    indexes = [{n for n, e in side.relations.items() if e["kind"] == "i"} for side in (a, b)]
-    if indexes[0] != indexes[1]:
-        of_a, of_b = (", ".join(sorted(indexes[i] - indexes[1 - i])) for i in (0, 1))
-        yield Suspect(
-            "index", "", of_a, of_b, evidence=("relations_differ",), parts=("server", "blocked")
+    for kind, letters in (("index", "i"), ("relation", "rm")):
+        if a.objects.get(kind) and b.objects.get(kind):
+            continue  # They are compared by their definition.
+        of_a, of_b = (
+            {name for name, relation in side.relations.items() if relation["kind"] in letters}
+            for side in (a, b)
         )
-    for name in a.relations.keys() & b.relations.keys():
+        for name in sorted(of_a ^ of_b):
+            evidence = ("relations_differ",)
+            yield Suspect(
+                kind, name, name * (name in of_a), name * (name in of_b), evidence=evidence
+            )
+    for name in sorted(a.relations.keys() & b.relations.keys()):
         sizes = [float(side.relations[name]["bytes"]) for side in (a, b)]
         if min(sizes) > 0 and max(sizes) / min(sizes) > BLOATED and max(sizes) > MOST_SMALL:
-            of_a, of_b = (f"{size / 2**20:.1f} MB" for size in sizes)
-            yield Suspect("bloat", name, of_a, of_b, evidence=("relations_differ",))
-
-
-MOST_SMALL = 1024 * 1024
+            size_of_a, size_of_b = (f"{size / 2**20:.1f} MB" for size in sizes)
+            evidence = ("relations_differ",)
+            yield Suspect("bloat", name, size_of_a, size_of_b, evidence=evidence)
 
 
 def _of_builds(a: Account, b: Account) -> Iterator[Suspect]:
     of_compiler = ("compiler", _compiler(a.built), _compiler(b.built))
     of_flags = ("CFLAGS", *(side.configuration.get("CFLAGS", "") for side in (a, b)))
-    for name, of_a, of_b in (of_compiler, of_flags):
-        if of_a and of_b and of_a != of_b:
+    of_options = ("CONFIGURE", *(side.configuration.get("CONFIGURE", "") for side in (a, b)))
+    for name, of_a, of_b in (of_compiler, of_flags, of_options):
+        if of_a and of_b and _unplaced(of_a) != _unplaced(of_b):
             yield Suspect("build", name, of_a, of_b, parts=("server",))
 
 
 _COMPILER = re.compile(r"compiled by ([^,]+)")
+# The same options with another folder make the same program.
+_FOLDER = re.compile(r"'--(?:prefix|\w*dir)=[^']*'")
 
 
 def _compiler(built: str) -> str:
@@ -354,26 +439,88 @@ def _compiler(built: str) -> str:
     return compiler_match[1] if compiler_match else ""
 
 
+def _unplaced(text: str) -> str:
+    return " ".join(_FOLDER.sub("", text).split())
+
+
 def _judged(suspect: Suspect, facts: Facts, difference: Difference | None) -> Suspect:
-    """With its rank, and left out where none of its parts moved."""
-    reason, reach = suspect.reason, 1.0
-    if difference is not None and suspect.parts and not difference.limits:
-        moved = set(difference.moved)
-        if difference.cpu is not None and difference.cpu.is_apart:
-            moved.add("server")
-        if moved and difference.rounds >= 2 and not moved & set(suspect.parts):
-            reason = reason or "part_not_moved"
-        total_change = (
-            sum(abs(part_change.value) for part_change in difference.by_part.values()) or 1.0
-        )
-        reach = (
-            sum(
-                abs(difference.by_part[name].value)
-                for name in suspect.parts
-                if name in difference.by_part
-            )
-            / total_change
-        )
-    weights = {"parallel_differs": 6.0, "jit_used": 6.0, "plans_differ": 3.0, "counters_moved": 4.0}
-    evidence = 1.0 + sum(weights.get(code, 1.0) for code in suspect.evidence)
-    return replace(suspect, reason=reason, rank=evidence * reach)
+    """With its signs, what was looked at, and its rank."""
+    family = _family(suspect, facts.majors)
+    moved = tuple(
+        counter for counter in facts.moved if (counter.view, counter.column) in family.counters
+    )
+    evidence = suspect.evidence + tuple(_evidence(family, facts))
+    if moved:
+        evidence += ("counters_moved",)
+    looked = tuple(_looked(family, facts))
+    state: State = "not_judged"
+    if evidence:
+        state = "acts"
+    elif looked:
+        state = "no_sign"
+    weights = {"parallel_differs": 6.0, "jit_used": 6.0, "plans_differ": 5.0, "counters_moved": 4.0}
+    weight = {"acts": 1.0, "not_judged": 1.0, "no_sign": 0.5}[state]
+    weight += sum(weights.get(code, 2.0) for code in dict.fromkeys(evidence))
+    if suspect.kind == "plan":
+        weight += 10.0
+    parts = suspect.parts or tuple(family.parts)
+    return replace(
+        suspect,
+        state=state,
+        evidence=tuple(dict.fromkeys(evidence)),
+        moved=moved,
+        looked=looked,
+        unseen=tuple(_unseen(family, facts)),
+        parts=parts,
+        rank=weight * _reach(parts, difference),
+    )
+
+
+def _family(suspect: Suspect, majors: tuple[str, str]) -> Family:
+    if suspect.kind != "setting":
+        return families.of_kind(suspect.kind)
+    catalogued = setting(suspect.name, majors[1]) or setting(suspect.name, majors[0])
+    return families.of_setting(suspect.name, catalogued.category if catalogued else "")
+
+
+def _evidence(family: Family, facts: Facts) -> Iterator[str]:
+    differs = facts.plans is not None and not facts.same_plans
+    if "plans" in family.traces and differs:
+        yield "plans_differ"
+    if "parallel" in family.traces and facts.differ_in("Gather"):
+        yield "parallel_differs"
+    if "jit" in family.traces and facts.has_jit:
+        yield "jit_used"
+
+
+def _looked(family: Family, facts: Facts) -> Iterator[str]:
+    """The counters that both sides have, and plans."""
+    if facts.plans is not None and family.traces:
+        yield "plans"
+    if facts.rounds >= LEAST_ROUNDS:
+        for view, column in family.counters:
+            if facts.oldest >= counters.COLUMNS[view][column] and facts.has(view):
+                yield f"{view}.{column}"
+
+
+def _unseen(family: Family, facts: Facts) -> Iterator[str]:
+    if family.traces and facts.plans is None:
+        yield "plans"
+    if family.counters and facts.rounds < LEAST_ROUNDS:
+        yield "rounds"
+    for view, column in family.counters:
+        if facts.oldest < counters.COLUMNS[view][column] or not facts.has(view):
+            yield f"{view}.{column}"
+    for code in family.unseen:
+        if code != "functions" or (facts.has_functions and not facts.has_nested):
+            yield code
+
+
+def _reach(parts: Sequence[str], difference: Difference | None) -> float:
+    """The share of the difference that these parts have; 1 where it is not known."""
+    if difference is None or not parts or difference.limits:
+        return 1.0
+    changes = {name: abs(change.value) for name, change in difference.by_part.items()}
+    total = sum(changes.values())
+    known = sum(changes.get(name, 0.0) for name in parts)
+    return known / total if total else 1.0

@@ -5,7 +5,7 @@ from django.utils.translation import pgettext
 
 from runs.models import Ablation, Campaign
 from runs.reports.report import Block, Paragraph, Table
-from runs.why.selectors import ablation_words, ablations
+from runs.why.selectors import ablations, answers
 
 
 def explanations(campaign: Campaign) -> list[Block]:
@@ -14,27 +14,10 @@ def explanations(campaign: Campaign) -> list[Block]:
 
 
 def _of(ablation: Ablation) -> list[Block]:
-    answers_found = ablations.answers(ablation)
-    proofs = {_("time"): answers_found.time, _("processor time"): answers_found.cpu}
-    sentences = [
-        f"{title}: {' '.join(ablation_words.proof_sentences(proof))}"
-        for title, proof in proofs.items()
-        if proof is not None
-    ]
-    if not sentences:
+    answer = answers.of_ablation(ablation, ablations.answers(ablation))
+    if not answer.sentences:
         return []
-    shares = [
-        {share.name: ablation_words.answer(share) for share in proof.suspects} if proof else {}
-        for proof in proofs.values()
-    ]
-    rows = tuple(
-        (
-            suspect["name"],
-            suspect["a"] or "–",
-            suspect["b"],
-            *(answers.get(suspect["name"], "") for answers in shares),
-        )
-        for suspect in ablation.suspects
-    )
+    rows = tuple((row.name, row.a or "–", row.b, row.time, row.cpu) for row in answer.rows)
     heads = (_("Suspect"), "A", "B", pgettext("per transaction", "Time"), _("Processor time"))
-    return [Paragraph("\n\n".join(sentences)), Table(ablation.campaign.title, heads, rows)]
+    paragraph = "\n\n".join((*answer.sentences, *answer.notes))
+    return [Paragraph(paragraph), Table(ablation.campaign.title, heads, rows)]

@@ -37,8 +37,8 @@ from runs.shared import pages
 from runs.shared.errors import ServiceError
 from runs.shared.formats import language
 from runs.shared.pages import file, or_404
+from runs.why.selectors import answers as why_answers
 from runs.why.services import explanations
-from runs.why.services import words as why_words
 
 MOST_SERVERS = 20
 
@@ -279,7 +279,7 @@ def _shown(part_of_edition: Part, reader: Reader) -> dict[str, Any]:
 
 def _causes(part_of_edition: Part, reader: Reader) -> list[str]:
     explanations_found = explanations.of_campaign(part_of_edition.campaign.pk, reader=reader)
-    return [why_words.sentence(explanation) for explanation in explanations_found]
+    return [why_answers.of_explanation(explanation).sentence for explanation in explanations_found]
 
 
 def _texts(edition: Edition) -> list[tuple[str, str, str]]:

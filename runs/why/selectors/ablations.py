@@ -1,15 +1,16 @@
 """Ablations and their answers, computed from their runs; nothing of it is stored."""
 
 from collections import defaultdict
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from django.db.models import Q
 
 from runs.access.selectors.projects import Reader, visible
 from runs.analysis.why import proof
-from runs.analysis.why.proof import Arms, Proof
+from runs.analysis.why.proof import AGAIN, A, Arms, B, Proof
 from runs.execution.nodes import DATABASE_NODE
-from runs.models import Ablation, Measurement, Run
+from runs.models import Ablation, Campaign, Measurement, Run
 from runs.scenarios import registry
 from runs.tools import known_metrics
 
@@ -22,11 +23,16 @@ class Answers:
 
     These are two questions, and a cause may explain one of them. None: too few rounds so far.
     Times of runs that are invalid, since others had the machine, are left out, as everywhere; their
-    processor time counts: a process is charged for its own only.
+    processor time counts: a process is charged for its own only. `has_ended`: no run follows.
+    `lacking` are the arms that have too few values of time and of processor time for an answer, and
+    how many runs of each have ended with one; `values` is how many there are of both.
     """
 
     time: Proof | None
     cpu: Proof | None
+    has_ended: bool = False
+    lacking: Mapping[str, int] = field(default_factory=dict)
+    values: tuple[int, int] = (0, 0)
 
 
 def of_pair(base: int, head: int, *, to: Reader) -> list[Ablation]:
@@ -52,15 +58,37 @@ def of_campaign(campaign: int) -> Ablation | None:
 
 
 def answers(ablation: Ablation) -> Answers:
-    """Two queries."""
-    names = [suspect["name"] for suspect in ablation.suspects]
+    """Two queries. Of a campaign that has ended all values count."""
+    return _answers(ablation, has_ended=ablation.campaign.state not in Campaign.LIVE)
+
+
+def _answers(ablation: Ablation, *, has_ended: bool) -> Answers:
+    names = [str(suspect["name"]) for suspect in ablation.suspects]
     time, cpu = _arms(ablation)
-    return Answers(proof.prove(time, names), proof.prove(cpu, names))
+    lacking = proof.lacking(cpu if any(cpu.values()) else time, [A, B, AGAIN, *names])
+    return Answers(
+        _proof(time, names, has_ended=has_ended),
+        _proof(cpu, names, has_ended=has_ended),
+        has_ended,
+        lacking if has_ended else {},
+        (sum(map(len, time.values())), sum(map(len, cpu.values()))),
+    )
+
+
+def _proof(arms: Arms, names: Sequence[str], *, has_ended: bool) -> Proof | None:
+    """Without the arms that have no answer at the end, such as of a setting that stops the server.
+
+    Others have theirs.
+    """
+    if has_ended:
+        arms = {name: values for name, values in arms.items() if len(values) >= proof.LEAST_VALUES}
+        names = [name for name in names if name in arms]
+    return proof.prove(arms, names, has_ended=has_ended)
 
 
 def is_open(ablation: Ablation) -> bool:
     """Whether more rounds could still say something."""
-    answers_found = answers(ablation)
+    answers_found = _answers(ablation, has_ended=False)
     known_proofs = [proof for proof in (answers_found.time, answers_found.cpu) if proof is not None]
     return not known_proofs or not all(proof.is_final for proof in known_proofs)
 

@@ -8,7 +8,7 @@ in the same way: what differs between two such clusters is no effect.
 import json
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -18,7 +18,9 @@ from runs.access.selectors import permissions
 from runs.access.selectors.permission_table import Right
 from runs.access.selectors.projects import Reader
 from runs.access.services import audit
-from runs.analysis.why.proof import AGAIN, ALL, LOOKS, A, B
+from runs.analysis.why import suspects
+from runs.analysis.why.proof import AGAIN, ALL, GIVEN, LOOKS, A, B
+from runs.analysis.why.suspects import Suspect
 from runs.campaigns.services import random_order
 from runs.execution.evidence.evidence import WAITS_SINCE
 from runs.execution.machine.treatment import Treatment
@@ -29,7 +31,7 @@ from runs.queue.services import plans
 from runs.shared import slugs
 from runs.shared.errors import ServiceError
 from runs.why.selectors.ablations import ARM
-from runs.why.services.explanations import Explanation
+from runs.why.selectors.explanation import Explanation
 from runs.why.services.sides import MEASURED
 
 
@@ -37,12 +39,14 @@ from runs.why.services.sides import MEASURED
 class _Arm:
     """An arm: the cell that it repeats, the settings that are put back in it, what it records.
 
-    `cluster` names whose cluster it has: its own if empty.
+    `plan_parts` are the parts of its plan that it has of the other side. `cluster` names whose
+    cluster it has: its own if empty.
     """
 
     name: str
     of: Cell
     settings: Mapping[str, str]
+    plan_parts: Sequence[str] = ()
     records: Mapping[str, bool] = field(default_factory=dict)
     cluster: str = ""
 
@@ -67,25 +71,48 @@ def check(explanation: Explanation, *, reader: Reader, records: bool = False) ->
         raise ServiceError("private_base", _("A belongs to a private project of others."))
 
 
+def chosen(explanation: Explanation, keys: Sequence[str]) -> list[Suspect]:
+    """The differences of these keys, else what the explanation proposes. Raises ServiceError."""
+    by_key = {suspect.key: suspect for suspect in explanation.candidates}
+    unknown = [key for key in keys if key not in by_key]
+    if unknown:
+        raise ServiceError(
+            "no_suspects",
+            _("This cannot be put back: %(names)s.") % {"names": ", ".join(unknown)[:200]},
+            remedy=_("Choose among the differences that the page lists with a box."),
+        )
+    return [by_key[key] for key in dict.fromkeys(keys or explanation.proposed)]
+
+
 @transaction.atomic
-def start(*, found: Explanation, by: User | None = None) -> Ablation:
-    """Queue it. The caller has checked. Raises `plan_of_other_version`, `nothing_to_repeat`."""
-    suspects = found.candidates
+def start(*, found: Explanation, by: User | None = None, keys: Sequence[str] = ()) -> Ablation:
+    """Queue it, with the differences of these keys, else those that are proposed.
+
+    The caller has checked. Raises `no_suspects`, `plan_of_other_version`, `nothing_to_repeat`.
+    """
+    tried = suspects.to_try(chosen(found, keys))
     plan_of = {cell.pk: _plan(cell) for cell in (found.a, found.b)}
     arms = [_Arm(A, found.a, {}), _Arm(B, found.b, {}), _Arm(AGAIN, found.b, {})]
-    arms += [_Arm(suspect.name, found.b, dict(suspect.put_back)) for suspect in suspects]
-    if len(suspects) > 1:
-        together = {name: value for suspect in suspects for name, value in suspect.put_back.items()}
-        arms.append(_Arm(ALL, found.b, together))
+    arms += [
+        _Arm(suspect.key, found.b, dict(suspect.put_back), suspect.plan_parts) for suspect in tried
+    ]
+    if len(tried) > 1:
+        together = {name: value for suspect in tried for name, value in suspect.put_back.items()}
+        parts = dict.fromkeys(part for suspect in tried for part in suspect.plan_parts)
+        arms.append(_Arm(ALL, found.b, together, tuple(parts)))
+    arms += [
+        _Arm(f"{GIVEN}{suspect.key}", found.a, suspect.of_b, suspect.plan_parts)
+        for suspect in suspects.given(tried)
+    ]
     campaign = _campaign(found, arms, by)
     _queue(campaign, arms, plan_of)
     ablation = Ablation.objects.create(
         campaign=campaign,
         base=found.a,
         head=found.b,
-        suspects=[asdict(suspect) for suspect in suspects],
+        suspects=[suspect.to_json() for suspect in tried],
     )
-    details = {"campaign": campaign.slug, "suspects": [suspect.name for suspect in suspects]}
+    details = {"campaign": campaign.slug, "suspects": [suspect.key for suspect in tried]}
     audit.record("ablation_queued", campaign, after=details)
     return ablation
 
@@ -107,7 +134,13 @@ def record(*, found: Explanation, by: User | None = None) -> Ablation:
     """
     plan_of = {cell.pk: _plan(cell) for cell in (found.a, found.b)}
     arms = [
-        _Arm(f"{side}{name}", cell, {}, _recordable(names, plan_of[cell.pk][1]), cluster=side)
+        _Arm(
+            f"{side}{name}",
+            cell,
+            {},
+            records=_recordable(names, plan_of[cell.pk][1]),
+            cluster=side,
+        )
         for name, names in RECORDS.items()
         for side, cell in ((A, found.a), (B, found.b))
     ]
@@ -184,7 +217,11 @@ def _queue(
         )
         for position, (repeat, number_of_arm) in enumerate(order, start=1)
     ]
-    stored = [_of_arm(plan_of[arm.of.pk][1], campaign, arm).as_json() for arm in arms]
+    stored = []
+    for arm in arms:
+        plan = plan_of[arm.of.pk][1]
+        others = [other for cell, (_run_of_cell, other) in plan_of.items() if cell != arm.of.pk]
+        stored.append(_of_arm(plan, others[0] if others else plan, campaign, arm).as_json())
     plans.store(queued, [stored[number_of_arm] for _repeat, number_of_arm in order])
 
 
@@ -214,16 +251,31 @@ def _run(campaign: Campaign, cell: Cell, model_run: Run, repeat: int, position: 
     )
 
 
-def _of_arm(plan: RunPlan, campaign: Campaign, arm: _Arm) -> RunPlan:
-    """The plan with the arm's settings, and with a cluster that only this arm's runs share."""
+def _of_arm(plan: RunPlan, other: RunPlan, campaign: Campaign, arm: _Arm) -> RunPlan:
+    """The plan with what the arm has of the other side, and with a cluster that only this arm's
+    runs share."""
     settings = {**plan.settings, **arm.settings}
+    treated = other if "treatment" in arm.plan_parts else plan
+    initialised = other if "initdb" in arm.plan_parts else plan
+    workload = plan.workload
+    if "setup" in arm.plan_parts and workload is not None and other.workload is not None:
+        workload = replace(
+            workload,
+            init_options=other.workload.init_options,
+            init_sql=other.workload.init_sql,
+            has_own_tables=other.workload.has_own_tables,
+        )
     own_name, was = arm.cluster or arm.name, plan.cluster_key or plan.template_key
-    key = fingerprint([was, plan.bindir, settings, own_name])[: plans.KEY_DIGITS]
+    options = list(initialised.initdb_options)
+    set_up = [workload.init_sql, workload.init_options] if workload is not None else []
+    key = fingerprint([was, plan.bindir, settings, own_name, options, set_up])[: plans.KEY_DIGITS]
     return replace(
         plan,
         campaign=campaign.slug,
         settings=settings,
-        treatment=Treatment.of({**vars(plan.treatment), **arm.records}),
+        initdb_options=initialised.initdb_options,
+        workload=workload,
+        treatment=Treatment.of({**vars(treated.treatment), **arm.records}),
         cluster_key=key if plan.cluster_key else "",
         template_key="" if plan.cluster_key else key,
     )

@@ -1,7 +1,6 @@
-"""The explanation of a difference between two cells: one value for page, API and Markdown."""
+"""Reads the explanation of a difference between two cells; `selectors.answers` says it in words."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 from runs.access.selectors import projects
@@ -9,7 +8,7 @@ from runs.access.selectors.projects import Reader
 from runs.analysis.why import parts, suspects
 from runs.analysis.why.counters import Moved
 from runs.analysis.why.parts import Difference
-from runs.analysis.why.proof import LOOKS, Proof
+from runs.analysis.why.proof import GIVEN, LOOKS
 from runs.analysis.why.suspects import Side, Suspect
 from runs.cells.selectors.series_cells import CONFIGURATION, SUBJECTS, level_text
 from runs.models import Ablation, Cell, Run
@@ -17,65 +16,13 @@ from runs.models.campaigns import Origin
 from runs.postgresql_settings.catalogue import all_names
 from runs.why.selectors import ablations
 from runs.why.selectors.ablations import Answers
+from runs.why.selectors.explanation import Explanation, Length
 from runs.why.services import sides
-from runs.why.services.recorded import Recorded, recorded
+from runs.why.services.recorded import recorded
 
 MOST_RECORDINGS = 3
-
-
-@dataclass(frozen=True)
-class Length:
-    """What an ablation takes: arms, and seconds up to both looks."""
-
-    arms: int
-    seconds: tuple[float, float]
-
-
-@dataclass(frozen=True)
-class Explanation:
-    """Why `b` differs from `a`.
-
-    `obstacle` is the code of why nothing can be told; empty if something can. `difference` is None
-    without evidence, `answers` before an ablation. `suspects` are those of the ablation as they
-    were when it was queued, followed by what was left out. `length` is that of the ablation that
-    could be queued; None if nothing can be tried. `recording` is the campaign that was queued from
-    here for what is `recorded` by runs of their own.
-    """
-
-    a: Cell
-    b: Cell
-    labels: tuple[str, str]
-    obstacle: str
-    difference: Difference | None
-    suspects: tuple[Suspect, ...]
-    moved: tuple[Moved, ...]
-    ablation: Ablation | None
-    answers: Answers | None
-    length: Length | None
-    recording: Ablation | None
-    recorded: Recorded
-
-    @property
-    def proof(self) -> Proof | None:
-        """The proof of what is compared: the time, or processor time on a crowded machine."""
-        if self.answers is None:
-            return None
-        time_proof, second = self.answers.time, self.answers.cpu
-        if self.is_of_cpu:
-            time_proof, second = second, time_proof
-        return time_proof or second
-
-    @property
-    def is_of_cpu(self) -> bool:
-        """Whether processor time is compared, since the machine was not the experiment's alone."""
-        is_crowded = self.difference is not None and self.difference.is_crowded
-        has_no_time = self.answers is not None and self.answers.time is None
-        return is_crowded or (has_no_time and self.answers.cpu is not None)  # type: ignore[union-attr]
-
-    @property
-    def candidates(self) -> tuple[Suspect, ...]:
-        """What an ablation can try, or has tried."""
-        return tuple(suspect for suspect in self.suspects if suspect.is_candidate)
+# The level that names a user's own script.
+SCRIPT = "script"
 
 
 def explain(a: int, b: int, *, reader: Reader) -> Explanation:
@@ -94,13 +41,13 @@ def explain(a: int, b: int, *, reader: Reader) -> Explanation:
         difference = parts.compare(*(list(map(parts.split, s.accounts)) for s in (of_a, of_b)))
     elif not obstacle:
         obstacle = "no_evidence"
-    suspects = _suspects(of_a, of_b, difference)
+    differences = _suspects(of_a, of_b, difference)
     earlier = ablations.of_pair(a, b, to=reader)
     ablation = next((ablation for ablation in earlier if ablation.suspects), None)
     recordings = [ablation for ablation in earlier if not ablation.suspects][:MOST_RECORDINGS]
-    if ablation is not None:
-        suspects = _as_queued(ablation, suspects)
-    candidates = [suspect for suspect in suspects if suspect.is_candidate]
+    answers = ablations.answers(ablation) if ablation else None
+    tried = [Suspect.from_json(kept) for kept in ablation.suspects] if ablation else []
+    proposed = _proposed(differences, tried, answers)
     arms = _arms(a, b, recordings)
     return Explanation(
         a=cells[a],
@@ -108,11 +55,15 @@ def explain(a: int, b: int, *, reader: Reader) -> Explanation:
         labels=_labels(cells[a], cells[b]),
         obstacle=obstacle,
         difference=difference,
-        suspects=tuple(suspects),
+        suspects=tuple(differences),
+        tried=tuple(tried),
+        kinds=_kinds(of_a, of_b),
+        proposed=tuple(suspect.key for suspect in proposed),
+        plans=suspects.plan_reads(of_a, of_b) if of_a and of_b else None,
         moved=tuple(_moved(of_a, of_b)),
         ablation=ablation,
-        answers=ablations.answers(ablation) if ablation else None,
-        length=_length(cells[a], cells[b], len(candidates)) if candidates else None,
+        answers=answers,
+        length=_length(cells[a], cells[b], proposed) if proposed else None,
         recording=next(iter(recordings), None),
         recorded=recorded(*arms, (cells[a], cells[b]), difference),
     )
@@ -127,7 +78,7 @@ def of_campaign(campaign: int, *, reader: Reader) -> list[Explanation]:
     explanations = (
         explain(ablation.base_id, ablation.head_id, reader=reader) for ablation in tried
     )
-    return [explanation for explanation in explanations if explanation.proof is not None]
+    return [explanation for explanation in explanations if explanation.proofs]
 
 
 def _arms(a: int, b: int, recordings: Sequence[Ablation]) -> tuple[set[int], set[int]]:
@@ -145,7 +96,8 @@ def _cells(a: int, b: int, reader: Reader) -> dict[int, Cell]:
     related = visible_cells.select_related(
         "campaign__scenario", "campaign__topology", "campaign__project"
     )
-    cells = {cell.pk: cell for cell in related.select_related("installation")}
+    with_programs = related.select_related("installation", "workload_version")
+    cells = {cell.pk: cell for cell in with_programs}
     if a not in cells or b not in cells:
         raise Cell.DoesNotExist
     return cells
@@ -165,11 +117,18 @@ def _obstacle(a: Cell, b: Cell) -> str:
     return next((code for code, holds in holds_by_code.items() if holds), "")
 
 
-def _load(cell: Cell) -> tuple[int, Mapping[str, str], Mapping[str, Any]]:
-    """What is measured, whatever PostgreSQL and settings it is measured with."""
+def _load(cell: Cell) -> tuple[int, Mapping[str, str], Mapping[str, Any], object]:
+    """What is measured, whatever PostgreSQL, settings and data it is measured with.
+
+    Of an own script what it sends, and not how it sets up its data: those are a difference.
+    """
     apart = {*SUBJECTS, CONFIGURATION, ablations.ARM, *all_names()}
+    script = None
+    if cell.workload_version is not None:
+        apart.add(SCRIPT)
+        script = (cell.workload_version.scripts, cell.workload_version.variables)
     levels = {name: level_text(level) for name, level in cell.levels.items() if name not in apart}
-    return cell.campaign.scenario_id, levels, cell.campaign.parameters
+    return cell.campaign.scenario_id, levels, cell.campaign.parameters, script
 
 
 def _labels(a: Cell, b: Cell) -> tuple[str, str]:
@@ -204,23 +163,36 @@ def _moved(a: Side | None, b: Side | None) -> Sequence[Moved]:
     return suspects.facts_of(a, b).moved
 
 
-def _as_queued(ablation: Ablation, suspects_now: Sequence[Suspect]) -> list[Suspect]:
-    """The suspects that it tries, and the others as they are now, none of them to be tried."""
-    tried = [
-        Suspect(
-            **{**suspect, "evidence": tuple(suspect["evidence"]), "parts": tuple(suspect["parts"])}
-        )
-        for suspect in ablation.suspects
-    ]
-    names = {suspect.name for suspect in tried}
-    return tried + [
-        replace(suspect, reason="rank") if suspect.is_candidate else suspect
-        for suspect in suspects_now
-        if suspect.name not in names
-    ]
+def _kinds(a: Side | None, b: Side | None) -> frozenset[str]:
+    """The kinds of differences that both sides recorded."""
+    if a is None or b is None:
+        return frozenset()
+    settings = {"setting"} if a.settings and b.settings else set()
+    return frozenset(settings | (a.further.keys() & b.further.keys()))
 
 
-def _length(a: Cell, b: Cell, number: int) -> Length | None:
+def _proposed(
+    differences: Sequence[Suspect], tried: Sequence[Suspect], answers: Answers | None
+) -> list[Suspect]:
+    """What an ablation would put back next: of halves the members of those that explain something,
+    else what was not tried yet, else all."""
+    candidates = [suspect for suspect in differences if suspect.is_candidate]
+    groups = [suspect for suspect in tried if suspect.kind == "group"]
+    if groups and answers is not None:
+        explaining = {
+            share.name.removeprefix(GIVEN)
+            for proof in (answers.time, answers.cpu)
+            if proof is not None
+            for share in (*proof.explained, *proof.sufficient)
+        }
+        members = {key for group in groups if group.key in explaining for key in group.members}
+        if members:
+            return [suspect for suspect in candidates if suspect.key in members]
+    keys = {suspect.key for suspect in tried} | {key for group in groups for key in group.members}
+    return [suspect for suspect in candidates if suspect.key not in keys] or candidates
+
+
+def _length(a: Cell, b: Cell, proposed: Sequence[Suspect]) -> Length | None:
     """By the mean time that the runs of both cells took, clusters included."""
     runs = Run.objects.filter(sides.MEASURED, cell__in=(a, b))
     times = [
@@ -230,7 +202,6 @@ def _length(a: Cell, b: Cell, number: int) -> Length | None:
     ]
     if not times:
         return None
-    # A, B, B again, each suspect, and all of them where there are several.
-    arms = 3 + number + (number > 1)
+    arms = suspects.number_of_arms(suspects.to_try(proposed))
     mean = arms * sum(times) / len(times)
     return Length(arms, (LOOKS[0] * mean, LOOKS[1] * mean))

@@ -13,6 +13,7 @@ from runs.analysis.why import account
 from runs.analysis.why.account import Account, Load
 from runs.analysis.why.suspects import Side
 from runs.execution.evidence.accounting import FILE
+from runs.execution.machine.treatment import Treatment
 from runs.execution.nodes import DATABASE_NODE
 from runs.grouping import by_key
 from runs.models import Artifact, Cell, Measurement, Run
@@ -20,12 +21,15 @@ from runs.postgresql_settings import comparing
 from runs.postgresql_settings.catalogue import known_major
 from runs.queue.services import artifacts
 from runs.scenarios import arrangements, pgbench_load, registry
+from runs.servers.selectors.hardware import ENVIRONMENT_FIELDS, HARDWARE_FIELDS
 from runs.tools import known_metrics
 
 MOST_ROUNDS = 12
 MEASURED = Q(state=Run.State.FINISHED) | Run.LEFT_OUT
 # Units of metrics that are the time of what is measured, which then is one transaction.
 SECONDS = {"s": 1.0, "ms": 1e-3}
+# How a user's own script makes its data, in the plan of a run.
+SETUP = ("init_options", "init_sql", "has_own_tables")
 MOST_BYTES = 4 * 1024 * 1024
 
 
@@ -51,7 +55,9 @@ def clients_of(cell: Cell) -> int:
 
 def _runs(cells: Sequence[int]) -> dict[int, list[Run]]:
     """Those that are left out since others had the machine are among them: the parts say so."""
-    runs = Run.objects.filter(MEASURED, cell__in=cells).select_related("settings")
+    runs = Run.objects.filter(MEASURED, cell__in=cells).select_related(
+        "settings", "hardware", "environment"
+    )
     runs_of_cell = by_key((run.cell_id, run) for run in runs.order_by("repeat"))
     return {cell: of_cell[-MOST_ROUNDS:] for cell, of_cell in runs_of_cell.items()}
 
@@ -83,6 +89,7 @@ def _side(
     accounts = [
         _account(cell, run, values.get(run.pk, {}), documents.get(run.pk, {})) for run in runs
     ]
+    known_accounts = [account for account in accounts if account is not None]
     major = known_major(cell.version) or ""
     known_settings = [run.settings.settings for run in runs if run.settings]
     settings = known_settings[-1] if known_settings else {}
@@ -90,9 +97,46 @@ def _side(
         major=major,
         version_num=cell.version_num or 0,
         settings=comparing.of_server(settings, major) if major else {},
-        accounts=[account for account in accounts if account is not None],
+        accounts=known_accounts,
         query_mode=str(cell.levels.get("query_mode", "simple")),
+        further=_further(cell, runs, known_accounts),
     )
+
+
+def _further(
+    cell: Cell, runs: Sequence[Run], accounts: Sequence[Account]
+) -> dict[str, dict[str, str]]:
+    """What differs besides settings, by kind and name; a kind that nobody recorded is missing.
+
+    By the newest run. What the database has is recorded by the run itself.
+    """
+    further: dict[str, dict[str, str]] = {}
+    if not runs:
+        return further
+    plan = runs[-1].plan or {}
+    workload = plan.get("workload") or {}
+    setup = {name: str(workload.get(name) or "") for name in SETUP}
+    further["setup"] = {name: text for name, text in setup.items() if text}
+    treatment = Treatment.of(plan.get("treatment"))
+    further["treatment"] = {name: str(value) for name, value in vars(treatment).items() if value}
+    further["initdb"] = {"options": " ".join(plan.get("initdb_options", ()))}
+    further["client"] = {runs[-1].tool_name or "client": runs[-1].tool_version}
+    further["build"] = {"version": f"{cell.version} {plan.get('bindir', '')}".strip()}
+    further["machine"] = _machine(runs[-1])
+    for newest in accounts[-1:]:
+        further |= {kind: dict(by_name) for kind, by_name in newest.objects.items()}
+    return further
+
+
+def _machine(run: Run) -> dict[str, str]:
+    """What is known of the machine and its system, by name."""
+    facts: dict[str, Any] = {}
+    if run.hardware is not None:
+        facts |= {name: getattr(run.hardware, name) for name in HARDWARE_FIELDS}
+    if run.environment is not None:
+        facts |= {name: getattr(run.environment, name) for name in ENVIRONMENT_FIELDS}
+        facts |= run.environment.facts
+    return {name: str(value) for name, value in facts.items() if value not in (None, "")}
 
 
 def _account(

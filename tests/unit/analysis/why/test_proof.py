@@ -6,7 +6,7 @@ import random
 import pytest
 
 from runs.analysis.why import proof
-from runs.analysis.why.proof import AGAIN, ALL, A, B
+from runs.analysis.why.proof import AGAIN, ALL, GIVEN, A, B
 
 
 def arms(truth, rounds, spread=0.02, seed=1):
@@ -57,7 +57,7 @@ def test_no_verdict_where_the_difference_is_not_there_any_more():
 
 def test_what_makes_it_worse_explains_nothing():
     found = proof.prove(arms({**TRUTH, "jit": 0.7}, 12), ["jit", "decoy"])
-    assert found.suspects[0].answer == "refuted"
+    assert found.suspects[0].answer == "worse"
 
 
 def test_single_shares_that_do_not_add_up_interact():
@@ -65,6 +65,46 @@ def test_single_shares_that_do_not_add_up_interact():
     found = proof.prove(arms(together, 12), ["jit", "decoy"])
     assert found.interacts
     assert found.all.share.value == pytest.approx(1.0, abs=0.1)
+
+
+def test_two_that_each_suffice_are_proven_together_and_by_what_a_is_given():
+    """As two settings that each keep an index away."""
+    truth = {A: 0.0, B: 4.0, AGAIN: 4.0, "x": 4.0, "y": 4.0, ALL: 0.05}
+    truth |= {f"{GIVEN}x": 4.0, f"{GIVEN}y": 4.0}
+    found = proof.prove(arms(truth, 12), ["x", "y"])
+    assert found.is_joint
+    assert [share.answer for share in found.suspects] == ["refuted", "refuted"]
+    assert [share.name for share in found.sufficient] == [f"{GIVEN}x", f"{GIVEN}y"] or [
+        share.name for share in found.sufficient
+    ] == [f"{GIVEN}y", f"{GIVEN}x"]
+    assert all(share.most_seen < 0.1 for share in found.suspects)
+
+
+def test_no_effect_alone_needs_an_interval_that_is_small():
+    """Not proven is not refuted: a half of the difference lies within the interval."""
+    truth = {A: 0.0, B: 0.4, AGAIN: 0.4, "x": 0.25, "y": 0.4, ALL: 0.0}
+    found = proof.prove(arms(truth, 12, spread=0.35), ["x", "y"])
+    x = found.suspects[0]
+    assert x.answer == "undecided"
+    assert x.ratio.low < 0.8
+
+
+def test_of_a_campaign_that_has_ended_all_values_count():
+    measured = arms(TRUTH, 12)
+    del measured["decoy"][11]
+    del measured[A][3]
+    found = proof.prove(measured, ["jit", "decoy"], has_ended=True)
+    assert (found.rounds, found.missing, found.is_final) == (12, 2, True)
+    assert [share.answer for share in found.suspects] == ["proven", "refuted"]
+    whole = proof.prove(arms(TRUTH, 12), ["jit", "decoy"])
+    assert found.effect.value == pytest.approx(whole.effect.value, rel=0.02)
+
+
+def test_an_arm_with_two_values_has_no_answer():
+    measured = arms(TRUTH, 6)
+    measured["decoy"] = {0: 1.0, 1: 1.0}
+    assert proof.prove(measured, ["jit", "decoy"], has_ended=True) is None
+    assert proof.lacking(measured, ["jit", "decoy"]) == {"decoy": 2}
 
 
 def test_a_round_that_was_cut_off_does_not_count():

@@ -1,9 +1,10 @@
-"""Suspects: only what differs, can act, and belongs to a part that moved."""
+"""Differences: all are listed, and what points to each orders them."""
 
+import json
 from dataclasses import replace
 
 from runs.analysis.why import suspects
-from runs.analysis.why.suspects import Side
+from runs.analysis.why.suspects import Side, Suspect
 from runs.postgresql_settings import comparing
 from tests.unit.analysis.why.test_parts import PLAIN
 
@@ -27,8 +28,8 @@ def plan(*nodes, **more):
     return {"statement": "SELECT 1", "Plan": found, **more}
 
 
-def reasons(found):
-    return {each.name: each.reason for each in found}
+def states(differences):
+    return {suspect.name: suspect.state for suspect in differences}
 
 
 PARALLEL = "max_parallel_workers_per_gather"
@@ -40,54 +41,58 @@ def test_a_changed_default_that_changes_the_plan_comes_first():
     a = side("9.6", 90624, serial, **{PARALLEL: ("0", "")}, random_page_cost=("4", ""))
     b = side("10", 100023, gathered, **{PARALLEL: ("2", "")}, random_page_cost=("3", ""))
     found = suspects.find(a, b, None)
-    assert [each.name for each in found if each.is_candidate] == [PARALLEL, "random_page_cost"]
-    assert found[0].put_back == {PARALLEL: "0"}
-    assert "parallel_differs" in found[0].evidence
-    assert [each.kind for each in found if not each.put_back] == ["plan"]
+    # The plan that differs is the first, in a sentence of its own.
+    assert [suspect.kind for suspect in found] == ["plan", "setting", "setting"]
+    assert [suspect.name for suspect in found[1:]] == [PARALLEL, "random_page_cost"]
+    assert found[1].put_back == {PARALLEL: "0"}
+    assert "parallel_differs" in found[1].evidence
 
 
-def test_what_cannot_act_says_why():
+def test_nothing_is_excluded_and_what_was_not_looked_at_is_named():
+    """The same plan and no write says nothing of planning, functions, and row locks."""
     reads = {"pg_stat_database": {"": {"blks_hit": 5000.0}}}
     same = replace(PLAIN, plans=[plan("Index Scan")], counters=reads, jit=False)
-    a = side(
-        "11",
-        110022,
-        same,
-        jit=("off", ""),
-        random_page_cost=("4", ""),
-        work_mem=("4096", "kB"),
-        wal_compression=("off", ""),
-        checkpoint_timeout=("300", "s"),
-        effective_io_concurrency=("1", ""),
-        plan_cache_mode=("auto", ""),
-        track_io_timing=("off", ""),
-        autovacuum_naptime=("60", "s"),
-    )
-    b = side(
-        "12",
-        120022,
-        same,
-        jit=("on", ""),
-        random_page_cost=("2", ""),
-        work_mem=("8192", "kB"),
-        wal_compression=("on", ""),
-        checkpoint_timeout=("900", "s"),
-        effective_io_concurrency=("16", ""),
-        plan_cache_mode=("force_custom_plan", ""),
-        track_io_timing=("on", ""),
-        autovacuum_naptime=("30", "s"),
-    )
-    assert reasons(suspects.find(a, b, None)) == {
-        "track_io_timing": "",
-        "jit": "no_jit",
-        "random_page_cost": "plans_same",
-        "plan_cache_mode": "not_prepared",
-        "work_mem": "no_memory_used",
-        "wal_compression": "nothing_written",
-        "checkpoint_timeout": "no_checkpoint",
-        "effective_io_concurrency": "nothing_read",
-        "autovacuum_naptime": "no_vacuum",
+    values = {
+        "jit": ("off", "on"),
+        "random_page_cost": ("4", "2"),
+        "default_statistics_target": ("100", "10000"),
+        "synchronous_commit": ("off", "on"),
+        "checkpoint_timeout": ("300", "900"),
+        "shared_buffers": ("16384", "128"),
+        "log_executor_stats": ("off", "on"),
+        "track_io_timing": ("off", "on"),
+        "autovacuum_naptime": ("60", "30"),
     }
+    a = side("17", 170006, same, **{name: (old, "") for name, (old, _new) in values.items()})
+    b = side("17", 170006, same, **{name: (new, "") for name, (_old, new) in values.items()})
+    differences = suspects.find(a, b, None)
+    assert {suspect.name for suspect in differences} == set(values)
+    assert all(suspect.is_candidate for suspect in differences)
+    assert states(differences) == {
+        **dict.fromkeys(values, "no_sign"),
+        # Nothing that these runs recorded shows it: the log was not measured, no counter tells.
+        "log_executor_stats": "not_judged",
+        "track_io_timing": "not_judged",
+    }
+    by_name = {suspect.name: suspect for suspect in differences}
+    assert "planning.ms" in by_name["default_statistics_target"].unseen
+    assert "log.bytes" in by_name["log_executor_stats"].unseen
+    assert "pg_stat_wal.wal_sync" in by_name["synchronous_commit"].looked
+    assert "lsn.bytes" not in by_name["synchronous_commit"].looked
+
+
+def test_plans_within_functions_are_not_looked_at_where_a_function_is():
+    with_function = {"function": {"f(integer)": "plpgsql"}}
+    same = replace(PLAIN, plans=[plan("Result")], objects=with_function)
+    a = side("17", 170006, same, enable_indexscan=("on", ""))
+    b = side("17", 170006, same, enable_indexscan=("off", ""))
+    (suspect,) = suspects.find(a, b, None)
+    assert "functions" in suspect.unseen
+    nested = replace(same, has_nested=True)
+    a = side("17", 170006, nested, enable_indexscan=("on", ""))
+    b = side("17", 170006, nested, enable_indexscan=("off", ""))
+    (suspect,) = suspects.find(a, b, None)
+    assert "functions" not in suspect.unseen
 
 
 def test_the_same_amount_in_another_unit_is_no_suspect():
@@ -108,17 +113,47 @@ def test_compilers_and_checksums_are_named_and_no_setting_mends_them():
     new = replace(PLAIN, built="PostgreSQL 11.22 on x86_64, compiled by gcc (GCC) 7.5.0, 64-bit")
     a = side("10", 100023, old, data_checksums=("off", ""))
     b = side("11", 110022, new, data_checksums=("on", ""))
-    found = {each.kind: each for each in suspects.find(a, b, None)}
+    found = {suspect.kind: suspect for suspect in suspects.find(a, b, None)}
     assert (found["build"].a, found["build"].b) == ("gcc (GCC) 4.4.7", "gcc (GCC) 7.5.0")
     assert not found["build"].is_candidate
     assert not found["checksums"].is_candidate
 
 
-def test_at_most_six_go_to_proof():
-    names = [f"track_{each}" for each in ("activities", "counts", "io_timing", "functions")]
+def test_more_than_six_are_tried_by_halves():
+    names = [f"track_{name}" for name in ("activities", "counts", "io_timing", "functions")]
     names += ["track_commit_timestamp", "track_activity_query_size", "compute_query_id"]
     a = side("14", 140019, **dict.fromkeys(names, ("a", "")))
     b = side("14", 140019, **dict.fromkeys(names, ("b", "")))
-    found = suspects.find(a, b, None)
-    assert len([each for each in found if each.is_candidate]) == 6
-    assert [each.reason for each in found if not each.is_candidate] == ["rank"]
+    differences = suspects.find(a, b, None)
+    first, second = suspects.to_try(differences)
+    assert [len(first.members), len(second.members)] == [4, 3]
+    assert first.put_back.keys() | second.put_back.keys() == set(names)
+    assert suspects.number_of_arms([first, second]) == 8
+    assert suspects.to_try(differences[:6]) == differences[:6]
+
+
+def test_what_an_ablation_keeps_is_read_again():
+    a = side("17", 170006, synchronous_commit=("off", ""))
+    b = side("17", 170006, synchronous_commit=("on", ""))
+    (suspect,) = suspects.find(a, b, None)
+    assert Suspect.from_json(json.loads(json.dumps(suspect.to_json()))) == suspect
+    # As BenchLab kept it before.
+    kept = {"kind": "setting", "name": "jit", "a": "off", "b": "on", "put_back": {"jit": "off"}}
+    kept |= {"reason": "", "evidence": [], "parts": [], "rank": 1.0}
+    assert Suspect.from_json(kept).key == "jit"
+
+
+def test_a_set_up_a_treatment_and_initdb_are_put_back_by_the_plan_of_a_run():
+    further = ({"setup": {"init_sql": ""}}, {"setup": {"init_sql": "DROP INDEX t_k"}})
+    a, b = (replace(side("17", 170006), further=of_side) for of_side in further)
+    (suspect,) = suspects.find(a, b, None)
+    assert (suspect.kind, suspect.plan_parts) == ("setup", ("setup",))
+    assert suspect.is_candidate
+
+
+def test_a_kind_that_one_side_did_not_record_is_no_difference():
+    a = side("17", 170006)
+    b = replace(a, further={"trigger": {"t.g": "CREATE TRIGGER"}})
+    assert suspects.find(a, b, None) == []
+    with_none = replace(a, further={"trigger": {}})
+    assert [suspect.kind for suspect in suspects.find(with_none, b, None)] == ["trigger"]

@@ -1,0 +1,230 @@
+"""What an explanation says: made once, and printed by the page, the API, Markdown and reports.
+
+`of_ablation` is the part that an ablation proves, which reports print without the records of runs.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from django.utils.translation import gettext as _
+
+from runs.analysis.why.proof import LEAST_EFFECT, LOOKS, Proof, Share
+from runs.analysis.why.suspects import Suspect
+from runs.models import Ablation
+from runs.why.selectors import ablation_words, words
+from runs.why.selectors.ablations import Answers
+from runs.why.selectors.explanation import Explanation
+
+
+@dataclass(frozen=True)
+class TriedRow:
+    """A suspect that an ablation puts back, and what that says of time and of processor time."""
+
+    name: str
+    a: str
+    b: str
+    time: str
+    cpu: str
+    is_proven: bool
+
+
+@dataclass(frozen=True)
+class AblationAnswer:
+    """What an ablation says, in the language of its reader.
+
+    `sentences` has those of time, then those of processor time, each with its title. `notes` are
+    the figures that they rest on, and what is missing.
+    """
+
+    sentences: tuple[str, ...] = ()
+    rows: tuple[TriedRow, ...] = ()
+    notes: tuple[str, ...] = ()
+    is_explained: bool = False
+
+
+@dataclass(frozen=True)
+class DifferenceRow:
+    """Something that differs, and what is known of it.
+
+    `state` is `acts`, `no_sign` or `not_judged`; `word` says it. `signs` point to it, `looked` is
+    what was looked at and what was not. `back` says how it is put back; `can_try` whether anything
+    here does, `is_proposed` whether an ablation would now.
+    """
+
+    key: str
+    kind: str
+    name: str
+    a: str
+    b: str
+    state: str
+    word: str
+    signs: str
+    looked: str
+    back: str
+    can_try: bool
+    is_proposed: bool
+
+
+@dataclass(frozen=True)
+class WhyAnswer:
+    """Why B differs from A, in the language of its reader.
+
+    `sentences` has the difference first, then what an ablation proves, or what can be tried and
+    what nobody looked at. `differences` has everything that differs, the most evidence first.
+    """
+
+    question: str
+    sentences: tuple[str, ...]
+    differences: tuple[DifferenceRow, ...]
+    ablation: AblationAnswer
+    length: str
+
+    @property
+    def sentence(self) -> str:
+        """All of it in a paragraph."""
+        return " ".join(self.sentences)
+
+
+def of_explanation(explanation: Explanation) -> WhyAnswer:
+    """The answer of the page. No queries."""
+    answers = explanation.answers
+    ablation = (
+        of_ablation(explanation.ablation, answers)
+        if explanation.ablation is not None and answers is not None
+        else AblationAnswer()
+    )
+    return WhyAnswer(
+        question=_("Why %(b)s differs from %(a)s")
+        % {"a": explanation.labels[0], "b": explanation.labels[1]},
+        sentences=tuple(_sentences(explanation, ablation)),
+        differences=tuple(_row(explanation, suspect) for suspect in explanation.suspects),
+        ablation=ablation,
+        length=words.length(explanation),
+    )
+
+
+def _sentences(explanation: Explanation, ablation: AblationAnswer) -> Iterator[str]:
+    yield from words.differences(explanation)
+    yield from words.plans(explanation)
+    yield from words.instructions(explanation)
+    yield from ablation.sentences
+    if explanation.obstacle or explanation.difference is None:
+        return
+    if explanation.ablation is None:
+        yield from words.untried(explanation)
+    elif not ablation.is_explained and explanation.has_ended:
+        yield _("Not explained by what was tried.")
+        yield from words.looked(explanation)
+
+
+def _row(explanation: Explanation, suspect: Suspect) -> DifferenceRow:
+    return DifferenceRow(
+        key=suspect.key,
+        kind=suspect.kind,
+        name=words.suspect_name(suspect),
+        a=suspect.a,
+        b=suspect.b,
+        state=suspect.state,
+        word=str(words.STATES[suspect.state]),
+        signs=words.signs(suspect),
+        looked=words.looked_at(suspect),
+        back=words.how_back(suspect),
+        can_try=suspect.is_candidate,
+        is_proposed=suspect.key in explanation.proposed,
+    )
+
+
+def of_ablation(ablation: Ablation, answers: Answers) -> AblationAnswer:
+    """What its proofs say, of time and of processor time. No queries."""
+    proofs = {_("Time"): answers.time, _("Processor time"): answers.cpu}
+    sentences: list[str] = []
+    for title, proof in proofs.items():
+        if proof is not None:
+            text = " ".join(ablation_words.proof_sentences(proof))
+            sentences.append(_("%(title)s: %(text)s") % {"title": title, "text": text})
+        elif answers.has_ended:
+            text = _("%(title)s: no answer, since an arm has too few runs that count.")
+            sentences.append(text % {"title": title})
+    return AblationAnswer(
+        sentences=tuple(sentences),
+        rows=tuple(_tried(ablation, answers)),
+        notes=(*_figures(proofs), *_missing(answers)),
+        is_explained=any(proof is not None and _is_whole(proof) for proof in proofs.values()),
+    )
+
+
+def _is_whole(proof: Proof) -> bool:
+    """Whether what is proven may be all of the difference."""
+    if proof.is_joint and proof.all is not None:
+        share = proof.all.share
+    elif proof.explained:
+        share = (proof.all or proof.explained[0]).share
+    else:
+        return False
+    return share is None or share.high >= 1 - LEAST_EFFECT
+
+
+def _tried(ablation: Ablation, answers: Answers) -> Iterator[TriedRow]:
+    of_time, of_cpu = (_by_name(proof) for proof in (answers.time, answers.cpu))
+    for kept in ablation.suspects:
+        suspect = Suspect.from_json(kept)
+        shares = [shares.get(suspect.key) for shares in (of_time, of_cpu)]
+        time, cpu = (ablation_words.answer(share) if share else "" for share in shares)
+        yield TriedRow(
+            name=_tried_name(suspect),
+            a=suspect.a,
+            b=suspect.b,
+            time=time,
+            cpu=cpu,
+            is_proven=any(share is not None and share.answer == "proven" for share in shares),
+        )
+
+
+def _tried_name(suspect: Suspect) -> str:
+    if suspect.members:
+        return f"{words.suspect_name(suspect)}: {', '.join(suspect.members)}"
+    return words.suspect_name(suspect)
+
+
+def _by_name(proof: Proof | None) -> dict[str, Share]:
+    return {share.name: share for share in proof.suspects} if proof is not None else {}
+
+
+def _figures(proofs: dict[str, Proof | None]) -> Iterator[str]:
+    for title, proof in proofs.items():
+        if proof is not None:
+            yield _(
+                "%(title)s: B to A %(effect)s, control (B again to B) %(control)s, "
+                "%(rounds)d rounds"
+            ) % {
+                "title": title,
+                "effect": ablation_words.interval(proof.effect),
+                "control": ablation_words.interval(proof.control),
+                "rounds": proof.rounds,
+            }
+
+
+def _missing(answers: Answers) -> Iterator[str]:
+    """What has no answer at the end, and why."""
+    titles = {_("Time"): answers.time, _("Processor time"): answers.cpu}
+    for title, proof in titles.items():
+        if proof is not None and proof.missing:
+            yield _("%(title)s: %(missing)d runs of %(rounds)d rounds are missing or invalid.") % {
+                "title": title,
+                "missing": proof.missing,
+                "rounds": proof.rounds,
+            }
+    if answers.cpu is not None and answers.time is None and not answers.has_ended:
+        yield _(
+            "Time: no answer, since runs in which others had the machine count for processor time "
+            "only."
+        )
+    for name, count in answers.lacking.items():
+        yield _("%(name)s: no answer, since %(count)d of its runs have ended with a figure.") % {
+            "name": name,
+            "count": count,
+        }
+    if not answers.has_ended and (answers.time or answers.cpu):
+        open_proofs = [proof for proof in (answers.time, answers.cpu) if proof is not None]
+        if not all(proof.is_final for proof in open_proofs):
+            yield _("Up to %(rounds)d rounds follow.") % {"rounds": LOOKS[1]}
