@@ -95,6 +95,11 @@ class Bench:
         self.load_uptimes: list[tuple[float, float]] = []
         # EXPLAIN of the load's statements, in its format JSON; those of several transactions.
         self.plans: list[Any] = []
+        # Why there are none, by a code; how long all statements took to plan; whether those within
+        # functions are among them.
+        self.plans_missing = ""
+        self.planning_ms: float | None = None
+        self.has_nested = False
         self.statements: list[str] = []
         self._first_readings: (
             tuple[dict[str, tuple[Node, list[str]]], dict[str, usage.Usage]] | None

@@ -238,7 +238,7 @@ class Director:
         Returns what was read, counters included. Raises TargetProblem as `Arrangement.watch` does.
         """
         await self.arrangement.look_once()
-        sql = READ_SETTINGS + accounting.after_sql(self.plan.version_num)
+        sql = READ_SETTINGS + accounting.after_sql(self.plan.version_num, self.bench.cluster.log)
         printed = await self.bench.sql("settings-after-load", sql)
         changed = differing(self.bench.findings.settings, read_settings(printed))
         changed += await self.arrangement.changed_settings()

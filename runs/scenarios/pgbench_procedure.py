@@ -4,6 +4,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 from runs.execution.asyncio_tasks import together
 from runs.execution.bench import LIVE_SECONDS, Bench
@@ -21,7 +22,7 @@ from runs.scenarios import percentiles, pgbench_design, stalls
 from runs.scenarios.definition import Sizes, Values
 from runs.tools import known_metrics, pgbench
 from runs.tools.adapter import SeriesData
-from runs.tools.pgbench import generators, versions
+from runs.tools.pgbench import generators, load_plans, versions
 from runs.tools.pgbench.scripts import GivenScript
 from runs.wording import gettext_noop as _
 
@@ -158,11 +159,12 @@ async def measure(
 
 
 async def _explain(bench: Bench, scripts: Sequence[GivenScript], options: Options) -> None:
-    """Keep the plans of the statements; without them if auto_explain is not installed.
+    """Keep the plans of the statements, those within functions, and how long they take to plan.
 
-    The run's own cluster explains them, by a pgbench on its machine.
+    The run's own cluster explains them, to a pgbench on its machine and to psql.
     """
     if bench.plan.generators or bench.entrance:
+        bench.plans_missing = "elsewhere"
         return
     # Each time with other values, as the load has them.
     times = instructions.MANY if bench.plan.treatment.instructions else 1
@@ -178,14 +180,45 @@ async def _explain(bench: Bench, scripts: Sequence[GivenScript], options: Option
         random_seed=SEED if bench.plan.client_version_num >= versions.RANDOM_SEED else None,
     )
     argv = ["sh", "-c", 'cat >"$1" && shift && exec "$@"', "explain", path, *command]
-    script = generators.explaining(text, bench.plan.version_num)
-    script = pgbench.for_tool(script, bench.plan.client_version_num)
-    printed = await bench.step(
-        "explain-load", argv, stdin=script, check=False, limit_s=EXPLAIN_SECONDS
-    )
-    plans = generators.plans(printed.stderr)
-    bench.statements += [plan["statement"] for plan in plans]
-    bench.plans += plans[: min(len(plans) // times, MOST_PLANS)]
+
+    async def told(step: str, *, by_log: bool) -> str:
+        script = generators.explaining(text, bench.plan.version_num, by_log=by_log)
+        script = pgbench.for_tool(script, bench.plan.client_version_num)
+        result = await bench.step(step, argv, stdin=script, check=False, limit_s=EXPLAIN_SECONDS)
+        return result.stderr
+
+    plans = generators.plans(await told("explain-load", by_log=False))
+    sent = [str(plan["statement"]) for plan in plans]
+    if not plans:
+        sent = load_plans.logged(await told("explain-load-by-log", by_log=True))
+    bench.statements += sent
+    of_one_time = sent[: min(len(sent) // times, MOST_PLANS)]
+    await _plan(bench, of_one_time, plans[: len(of_one_time)])
+
+
+async def _plan(bench: Bench, sent: Sequence[str], plans: Sequence[Mapping[str, Any]]) -> None:
+    """Have psql plan what pgbench sends; `plans` are what auto_explain told of it, if anything."""
+    if not sent:
+        bench.plans_missing = "unknown_statements"
+        return
+    sql = load_plans.explaining_sql(sent, bench.plan.version_num)
+    planned = load_plans.planned(await _psql(bench, "plan-load", sql), sent)
+    bench.planning_ms = planned.milliseconds
+    bench.plans += plans or planned.plans
+    if not bench.plans:
+        bench.plans_missing = "refused"
+    if planned.has_functions and plans:
+        printed = await _psql(bench, "explain-functions", load_plans.executing_sql(sent))
+        within = load_plans.within(generators.plans(printed), sent)
+        bench.plans += within[:MOST_PLANS]
+        bench.has_nested = True
+
+
+async def _psql(bench: Bench, step: str, sql: str) -> str:
+    """What psql prints, messages included; a failure costs the run nothing."""
+    argv = bench.cluster.psql()
+    result = await bench.step(step, argv, stdin=sql, check=False, limit_s=EXPLAIN_SECONDS)
+    return result.stdout + result.stderr
 
 
 def _check_together(bench: Bench) -> None:

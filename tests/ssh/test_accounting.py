@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from runs.execution.evidence import accounting
+from runs.execution.evidence import accounting, objects
 from tests.ssh.arranging import artifact
 from tests.ssh.directing import execute
 
@@ -25,6 +25,15 @@ def test_a_run_keeps_processor_time_queue_counters_plans_and_sizes(direct, plan)
     assert kept["configuration"]["CONFIGURE"]
     assert kept["jit"] in {True, False}
     assert kept["relations"]["pgbench_accounts"]["bytes"] > 10_000_000
+    # Everything that can differ is recorded, and how the load is planned.
+    of_version = {name for name, kind in objects.KINDS.items() if kind.since <= 160000}
+    assert kept["objects"].keys() == of_version
+    assert kept["objects"]["index"]["pgbench_accounts_pkey"].startswith("CREATE UNIQUE INDEX")
+    assert {"lsn", "log"} <= set(kept["views"])
+    # The program has no auto_explain: the plans are psql's.
+    assert "pgbench_accounts_pkey" in json.dumps(kept["plans"][0]["Plan"])
+    assert kept["planning_ms"] > 0
+    assert kept["plans_missing"] == ""
     backends = [each for each in kept["processes"] if each["title"] == accounting.CLIENT_BACKEND]
     (begin, end) = kept["spans"][0]
     # The two of the load, and none that BenchLab reads with.

@@ -49,7 +49,8 @@ class Account(Load):
     the load's threads, whose parts cannot be told apart with several `clients_a_thread`. `duration`
     is that of the load, in seconds. `objects` are what the database has, by kind and name, with
     their definition; `views` those of which counters were read; `planning_ms` is the time to plan
-    all statements once. `has_nested`: `plans` has those of statements within functions.
+    all statements once, `plans_missing` the code of why there are none. `has_nested`: `plans` has
+    those of statements within functions.
     """
 
     transactions: float
@@ -70,6 +71,7 @@ class Account(Load):
     objects: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     views: frozenset[str] = frozenset()
     planning_ms: float | None = None
+    plans_missing: str = ""
     has_nested: bool = False
 
     @property
@@ -132,6 +134,7 @@ def read(document: Mapping[str, Any], load: Load, machine: str) -> Account | Non
         objects=document.get("objects", {}),
         views=frozenset(document.get("views", ())),
         planning_ms=document.get("planning_ms"),
+        plans_missing=str(document.get("plans_missing", "")),
         has_nested=bool(document.get("has_nested")),
     )
 

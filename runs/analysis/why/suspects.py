@@ -58,6 +58,8 @@ _PRESET_KINDS = {"data_checksums": "checksums"}
 _OF_CLUSTER = ("wal_segment_size", "data_checksums", "server_encoding")
 _OF_BUILD = ("block_size", "wal_block_size", "segment_size", "debug_assertions")
 
+# Of these a version, or an older record, lacks names: what one side alone has says nothing.
+_BY_SHARED_NAMES = frozenset({"database", "machine"})
 # By which part of the plan of a run a kind of difference is put back.
 PLAN_PARTS: Mapping[str, tuple[str, ...]] = {
     "setup": ("setup",),
@@ -368,7 +370,8 @@ def _further(a: Side, b: Side) -> Iterator[Suspect]:
     """What else is recorded on both sides by kind and name, and differs."""
     for kind in sorted(a.further.keys() & b.further.keys()):
         of_a, of_b = a.further[kind], b.further[kind]
-        for name in sorted(of_a.keys() | of_b.keys()):
+        names = of_a.keys() & of_b.keys() if kind in _BY_SHARED_NAMES else of_a.keys() | of_b.keys()
+        for name in sorted(names):
             if of_a.get(name, "") != of_b.get(name, ""):
                 plan_parts = PLAN_PARTS.get(kind, ())
                 yield Suspect(

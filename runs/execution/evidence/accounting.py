@@ -16,6 +16,7 @@ from typing import Any
 
 from runs.execution.bench import Bench
 from runs.execution.clusters.postgres import json_rows
+from runs.execution.evidence.objects import objects, objects_sql
 from runs.execution.steps.background import Background
 from runs.execution.steps.steps import RECORD
 
@@ -49,11 +50,37 @@ VIEWS: Mapping[str, tuple[int, str]] = {
     "pg_statio_user_tables": (0, f"ORDER BY relid LIMIT {MOST_RELATIONS}"),
     "pg_stat_user_indexes": (0, f"ORDER BY indexrelid LIMIT {MOST_RELATIONS}"),
     "pg_statio_user_indexes": (0, f"ORDER BY indexrelid LIMIT {MOST_RELATIONS}"),
+    "pg_stat_user_functions": (0, f"ORDER BY funcid LIMIT {MOST_RELATIONS}"),
 }
-KEYS = ("schemaname", "relname", "indexrelname", "backend_type", "object", "context", "name")
+# What no view counts: the write-ahead log in every version, the growth of the server's log. A path
+# outside of its folder may be asked for from 11 on.
+LSN_SINCE, LOG_SINCE = 100000, 110000
+_LSN = {
+    True: "pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')",
+    False: "pg_xlog_location_diff(pg_current_xlog_insert_location(), '0/0')",
+}
+KEYS = (
+    "schemaname",
+    "relname",
+    "funcname",
+    "indexrelname",
+    "backend_type",
+    "object",
+    "context",
+    "name",
+)
 # No counters: keys, states, and what the sessions that read them make themselves.
 NOT_COUNTED = frozenset(
-    ("datid", "relid", "indexrelid", "numbackends", "sessions", "session_time", "op_bytes")
+    (
+        "datid",
+        "relid",
+        "funcid",
+        "indexrelid",
+        "numbackends",
+        "sessions",
+        "session_time",
+        "op_bytes",
+    )
 )
 CONFIGURATION_SINCE, JIT_SINCE, FLUSHED_AT_EXIT_SINCE = 90600, 110000, 150000
 _RELATIONS = f"""
@@ -96,6 +123,7 @@ class Accounting:
     async def stop(self, printed: str) -> None:
         """Keep all, with the counters that `after_sql` printed."""
         after = counted(printed)
+        bench = self._bench
         document = {
             "form": FORM,
             **self._known,
@@ -103,15 +131,19 @@ class Accounting:
             "usage": self._bench.findings.usage,
             "processes": processes(await self._sampled()),
             "counters": {} if self._before is None else moved(self._before, after),
-            "plans": self._bench.plans,
+            "views": sorted(after),
+            "plans": bench.plans,
+            "plans_missing": bench.plans_missing,
+            "planning_ms": bench.planning_ms,
+            "has_nested": bench.has_nested,
         }
         self._bench.keep(FILE, json.dumps(document, separators=(",", ":")), is_json=True)
 
     async def _read_before(self) -> None:
         version = self._bench.plan.version_num
-        printed = await self._bench.sql(
-            "counters-before", facts_sql(version) + counters_sql(version)
-        )
+        log = self._bench.cluster.log
+        sql = "\n".join((facts_sql(version), objects_sql(version), counters_sql(version, log)))
+        printed = await self._bench.sql("counters-before", sql)
         self._before, self._known = counted(printed), facts(printed)
 
     async def _sampled(self) -> str:
@@ -125,23 +157,35 @@ class Accounting:
 FLUSHED = "SELECT pg_sleep(0.6)"
 
 
-def after_sql(version: int) -> str:
+def after_sql(version: int, log: str = "") -> str:
     """Reads the counters right after the load.
 
     The collector of statistics to 14 may answer with what it wrote half a second ago; from 15 on a
     session has counted in shared memory when it has ended.
     """
     wait = "" if version >= FLUSHED_AT_EXIT_SINCE else f"\\o /dev/null\n{FLUSHED};\n\\o\n"
-    return wait + counters_sql(version)
+    return wait + counters_sql(version, log)
 
 
-def counters_sql(version: int) -> str:
-    """Reads every view that the version has, a JSON object a row."""
-    return "\n".join(
+def counters_sql(version: int, log: str = "") -> str:
+    """Reads every view that the version has, a JSON object a row; `log` is the server's log."""
+    views = [
         f'SELECT \'{{"view":"{view}","row":\' || row_to_json(t)::text || \'}}\' '  # noqa: S608
         f"FROM (SELECT * FROM {view} {condition}) t;"
         for view, (since, condition) in VIEWS.items()
         if version >= since
+    ]
+    views.append(_counter_sql("lsn", _LSN[version >= LSN_SINCE]))
+    if log and version >= LOG_SINCE:
+        path = log.replace("'", "''")
+        views.append(_counter_sql("log", f"(pg_stat_file('{path}', true)).size"))
+    return "\n".join(views)
+
+
+def _counter_sql(view: str, expression: str) -> str:
+    return (
+        f'SELECT \'{{"view":"{view}","row":\' || row_to_json(t)::text || \'}}\' '  # noqa: S608
+        f"FROM (SELECT {expression} AS bytes) t;"
     )
 
 
@@ -192,14 +236,16 @@ def moved(before: Counters, after: Counters) -> Counters:
 
 
 def facts(printed: str) -> dict[str, Any]:
-    """What `facts_sql` printed: `built`, `configuration`, `jit`, `relations`."""
-    facts_by_name: dict[str, Any] = {"configuration": {}, "relations": {}}
-    for row in json_rows(printed):
+    """What `facts_sql` and `objects_sql` printed: `built`, `configuration`, `jit`, `relations`,
+    `objects`."""
+    rows = json_rows(printed)
+    facts_by_name: dict[str, Any] = {"configuration": {}, "relations": {}, "objects": objects(rows)}
+    for row in rows:
         if "option" in row:
             facts_by_name["configuration"][row["option"]] = row["setting"]
         elif "relation" in row:
             facts_by_name["relations"][row.pop("relation")] = row
-        elif "view" not in row:
+        elif not row.keys() & {"view", "object"}:
             facts_by_name |= row
     return facts_by_name
 

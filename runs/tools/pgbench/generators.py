@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from runs import foreign_json
+from runs.tools.pgbench.load_plans import LOGGING_SESSION
 from runs.tools.pgbench.result import PgbenchResult, ProgressPoint
 from runs.tools.pgbench.script_tokens import tokens
 
@@ -23,9 +24,14 @@ SET auto_explain.log_format = json;
 _WITH_SETTINGS = "SET auto_explain.log_settings = on;\n"
 
 
-def explaining(text: str, version_num: int) -> str:
-    """The script with `EXPLAIN` before each statement that has a plan, for a server's version."""
+def explaining(text: str, version_num: int, *, by_log: bool = False) -> str:
+    """The script with `EXPLAIN` before each statement that has a plan, for a server's version.
+
+    Its messages have the plans, by auto_explain, or only the statements, by the log.
+    """
     session = _SESSION + (_WITH_SETTINGS if version_num >= LOG_SETTINGS_SINCE else "")
+    if by_log:
+        session = LOGGING_SESSION
     return f"{session}{''.join(_words(text))}\n"
 
 

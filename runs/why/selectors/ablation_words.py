@@ -23,7 +23,7 @@ def proof_sentences(proof: Proof) -> Iterator[str]:
         yield _("No verdict: B again to B was %(ratio)s, and would have to be 1.") % control
         return
     if not proof.has_effect:
-        yield _("The ablation did not find the difference again: B to A was %(ratio)s.") % {
+        yield _("Undecided whether the difference is there again: B to A was %(ratio)s.") % {
             "ratio": interval(proof.effect)
         }
         return

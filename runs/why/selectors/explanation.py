@@ -26,7 +26,8 @@ class Explanation:
     `obstacle` is the code of why nothing can be told; empty if something can. `difference` is None
     without evidence, `answers` before an ablation. `suspects` are all differences, the first with
     the most evidence; `tried` are those of the ablation as they were when it was queued. `kinds`
-    are the kinds of differences that both sides recorded. `proposed` are the keys of what an
+    are the kinds of differences that both sides recorded; `plans_missing` is the code of why there
+    are no plans. `proposed` are the keys of what an
     ablation would try now, `length` what it takes; None if nothing can be tried. `recording` is the
     campaign that was queued from here for what is `recorded` by runs of their own.
     """
@@ -41,6 +42,7 @@ class Explanation:
     kinds: frozenset[str]
     proposed: tuple[str, ...]
     plans: tuple[PlanRead, PlanRead] | None
+    plans_missing: str
     moved: tuple[Moved, ...]
     ablation: Ablation | None
     answers: Answers | None

@@ -145,6 +145,13 @@ EVIDENCE = {
     "counters_moved": gettext_lazy("counters of it moved"),
     "relations_differ": gettext_lazy("the relations differ"),
 }
+# Why plans are missing, by its code.
+PLANS_MISSING = {
+    "": gettext_lazy("these runs recorded none"),
+    "elsewhere": gettext_lazy("the load came from another machine, or by another way"),
+    "unknown_statements": gettext_lazy("the statements of the load could not be read"),
+    "refused": gettext_lazy("the server explained none of the statements"),
+}
 # What nobody looked at, by its code; a counter is its own name.
 UNSEEN = {
     "plans": gettext_lazy("the plans, which are not known"),
@@ -335,7 +342,8 @@ def plans(explanation: Explanation) -> Iterator[str]:
     if explanation.difference is None or explanation.obstacle not in {"", "other_load"}:
         return
     if explanation.plans is None:
-        yield _("The plans are not known: the server has no auto_explain, or none was recorded.")
+        reason = PLANS_MISSING.get(explanation.plans_missing, PLANS_MISSING[""])
+        yield _("The plans are not known: %(reason)s.") % {"reason": reason}
         return
     if any(suspect.kind == "plan" for suspect in explanation.suspects):
         a, b = explanation.plans

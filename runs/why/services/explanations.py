@@ -60,6 +60,7 @@ def explain(a: int, b: int, *, reader: Reader) -> Explanation:
         kinds=_kinds(of_a, of_b),
         proposed=tuple(suspect.key for suspect in proposed),
         plans=suspects.plan_reads(of_a, of_b) if of_a and of_b else None,
+        plans_missing=_plans_missing(of_a, of_b),
         moved=tuple(_moved(of_a, of_b)),
         ablation=ablation,
         answers=answers,
@@ -161,6 +162,17 @@ def _moved(a: Side | None, b: Side | None) -> Sequence[Moved]:
     if a is None or b is None or not (a.accounts and b.accounts):
         return ()
     return suspects.facts_of(a, b).moved
+
+
+def _plans_missing(*sides_compared: Side | None) -> str:
+    """The first reason that a run recorded."""
+    codes = [
+        account.plans_missing
+        for side in sides_compared
+        if side is not None
+        for account in side.accounts
+    ]
+    return next((code for code in codes if code), "")
 
 
 def _kinds(a: Side | None, b: Side | None) -> frozenset[str]:
