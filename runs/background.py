@@ -18,11 +18,12 @@ from runs.campaigns.services import kept_verdicts
 from runs.histories.services import changes, deliveries, mails
 from runs.histories.services import missing_uploads as watchdog
 from runs.observations.services import observations
-from runs.operations.services import partitions, signs, waiting
+from runs.operations.services import copies, partitions, signs, waiting
 from runs.queue.services import artifacts, certificates, supervision
 from runs.queue.services.supervision import held_here
 from runs.seals.services import seals
 from runs.servers.services import builds
+from runs.shared.copies import is_held as is_a_held_copy
 
 logger = logging.getLogger(__name__)
 
@@ -95,11 +96,26 @@ class Background:
 
 
 def supervise() -> None:
-    """Notice lost runs, and wake workers. Two controls that both do it change nothing."""
+    """Notice lost runs, and wake workers. Two controls that both do it change nothing.
+
+    Before that, whether this results database is a copy of another one.
+    """
+    copies.look()
     supervision.supervise()
     signs.show(kind=signs.CONTROL)
 
 
+# What a copy of the results database does not do: it would be done twice, or by the wrong one.
+OUTWARD: frozenset[Callable[[], object]] = frozenset(
+    (
+        bisections.go_on,
+        builds.wake,
+        deliveries.wake,
+        mails.wake,
+        watchdog.look,
+        observations.keep,
+    )
+)
 # What waits, and what is looked at in every fourth turn.
 DUTIES: tuple[Callable[[], object], ...] = (
     kept_verdicts.look,
@@ -129,8 +145,12 @@ def watch() -> None:
 
     A duty that fails is logged and holds up no other. Mostly one query where nothing waits.
     """
-    duties = DUTIES if waiting.is_any() else ()
-    for duty in (*duties, *(RARE if next(_turns) % RARELY == 0 else ())):
+    due = DUTIES if waiting.is_any() else ()
+    due += RARE if next(_turns) % RARELY == 0 else ()
+    is_held = bool(due) and is_a_held_copy()
+    for duty in due:
+        if is_held and duty in OUTWARD:
+            continue
         try:
             duty()
         except Exception:

@@ -14,6 +14,7 @@ from runs.exchange import urls as exchange
 from runs.histories import urls as histories
 from runs.home import urls as home
 from runs.observations import urls as observations
+from runs.operations import urls as operations
 from runs.queue import urls as queue
 from runs.schedules import urls as schedules
 from runs.servers import urls as servers
@@ -38,6 +39,7 @@ SUBJECTS = [
     histories,
     home,
     observations,
+    operations,
     queue,
     schedules,
     servers,

@@ -12,7 +12,7 @@ from runs.execution.plan import MAIN, ClusterPlan, RunPlan
 from runs.execution.ssh.hosts import Answer, Host
 from runs.execution.ssh.reconnecting import Line, Tell
 from runs.execution.steps.base_dir import BaseDir
-from runs.execution.steps.fence import Fence
+from runs.execution.steps.fence import Fence, LeaseLost
 from runs.execution.steps.steps import StepResult, perform
 
 T = TypeVar("T")
@@ -24,8 +24,9 @@ DATABASE_NODE = "db"
 class Place:
     """How to reach one machine of a run, and the token of its server's lease.
 
-    `privileges` are the actions that may be done there as root (`privileged`). `title` is the
-    machine's name in texts and in the record (empty: its address).
+    `last_token` and `mark` are those of the fence (`Fence`). `privileges` are the actions that may
+    be done there as root (`privileged`). `title` is the machine's name in texts and in the record
+    (empty: its address).
     """
 
     line: Line
@@ -33,6 +34,8 @@ class Place:
     token: int | None = None
     privileges: tuple[str, ...] = ()
     title: str = ""
+    last_token: int | None = None
+    mark: str = "0-0"
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,7 @@ class Node:
         """
         try:
             return await self.line.do(act, self.tell)
-        except ServerFault as fault:
+        except (ServerFault, LeaseLost) as fault:
             fault.server_id = fault.server_id or self.server_id
             raise
 
@@ -138,7 +141,8 @@ def _fence(base: BaseDir, place_of_node: Place) -> Fence | None:
     """By server: two may be one machine under two names, each with its own tokens."""
     if place_of_node.token is None:
         return None
-    return Fence(base.below("leases", str(place_of_node.server_id)), place_of_node.token)
+    directory = base.below("leases", str(place_of_node.server_id))
+    return Fence(directory, place_of_node.token, place_of_node.last_token, place_of_node.mark)
 
 
 # The form of names: they are used in names of steps, files and standbys, and in SQL.

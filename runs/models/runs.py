@@ -11,8 +11,23 @@ from runs.models.campaigns import Origin
 from runs.models.constraints import is_one_of, seen_by_readers
 
 
+class Hold(models.TextChoices):
+    """Why a results database may be a copy; see `Instance.Hold`."""
+
+    RESTORED = "restored", _("It was restored from a backup.")
+    MOVED = "moved", _("Its files were moved or copied to another place.")
+    BEHIND = "behind", _("A server was claimed by a copy of it.")
+
+
 class Instance(models.Model):
-    """The one row that names this results database, so that targets can distinguish BenchLabs."""
+    """The one row that names this results database, so that targets can distinguish BenchLabs.
+
+    A copy has the same name. Its host signs name and `epoch` with a key that no backup has
+    (`runs.operations.services.copies`); `places` are the folders of that key that are known. A copy
+    is held until a person says of each server who uses it, and then has a higher epoch.
+    """
+
+    Hold = Hold
 
     name = models.UUIDField(default=uuid.uuid4, unique=True)
     created_at = models.DateTimeField(auto_now_add=True)
@@ -22,12 +37,25 @@ class Instance(models.Model):
     # more. Authenticated by its own mark (`runs.access.selectors.macs`).
     unsealed_since = models.DateTimeField(null=True)
     unsealed_mark = models.CharField(max_length=64, blank=True, default="", db_default="")
+    epoch = models.PositiveIntegerField(default=1, db_default=1)
+    signature = models.CharField(max_length=64, blank=True, default="", db_default="")
+    places = models.JSONField(default=list, db_default=[])
+    held_since = models.DateTimeField(null=True)
+    # One of `Hold`, while it is held.
+    held_by = models.CharField(max_length=10, blank=True, default="", db_default="")
+    # Of `behind`: which server it was, and who has claimed it since.
+    held_at = models.CharField(max_length=80, blank=True, default="", db_default="")
 
     class Meta:
         constraints = [models.CheckConstraint(name="one_instance", condition=Q(pk=1))]
 
     def __str__(self) -> str:
         return str(self.name)
+
+    @property
+    def why_held(self) -> str:
+        """In words; empty where it is not held."""
+        return str(Hold(self.held_by).label) if self.held_by else ""
 
 
 class Import(models.Model):

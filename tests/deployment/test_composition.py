@@ -264,6 +264,7 @@ def test_after_the_loss_of_the_machine_the_backup_brings_everything_back(composi
     composition.guide("docker compose stop web control worker", **none)
     restore = "docker compose exec backup python manage.py restore /var/backups/benchlab/FILE"
     told = composition.guide(restore, file=made, **none)
+    composition.compose("exec", "-T", "backup", "python", "manage.py", "take_over", "--all-gone")
     composition.guide("docker compose up --detach")
     composition.wait(240, composition.is_ready)
     print(f"restored in {time.monotonic() - began:.0f} s: {told}")

@@ -112,6 +112,7 @@ def test_a_backup_outlives_the_loss_of_the_clone(operators):
     assert Path(name).exists()
     told = new.guide("After the loss of a machine", 0, FILE=name)
     assert "First login" not in told
+    new.manage("take_over", "--all-gone")
     assert "failed" not in new.manage("doctor")
     projects = "from runs.models import Project; print(Project.objects.get(slug='kept').slug)"
     assert "kept" in new.manage("shell", "--no-imports", "--command", projects)
@@ -264,6 +265,7 @@ def test_after_the_loss_of_everything_the_guide_brings_the_backup_back(machine):
     again = guide.blocks("Without containers")[2].replace("benchlab-manage createsuperuser\n", "")
     machine.run("cd /opt/benchlab\n" + again.replace("benchlab-manage doctor\n", ""))
 
+    machine.wait("benchlab-manage take_over --all-gone")
     assert "failed" not in machine.is_well()
     projects = "from runs.models import Project; print(Project.objects.get(slug='kept').name)"
     machine.run(f'benchlab-manage shell --no-imports --command "{projects}"')

@@ -227,7 +227,7 @@ def test_a_base_directory_that_was_in_use_can_be_released_and_claimed_anew(
     on_host, claimed, base_dir
 ):
     on_host(lambda host: raised(Fence(f"{base_dir}/leases/4", 17), host))
-    assert names(base_dir / "leases" / "4") == ["17"]
+    assert names(base_dir / "leases" / "4") == ["17", "17.0-0"]
     on_host(claimed.release)
     assert names(base_dir) == []
     on_host(BaseDir(claimed.path, "f" * 16).claim)

@@ -1,6 +1,8 @@
 """A server at fault: one run meets it, the others wait, and all go on once it is mended."""
 
 import os
+from collections import Counter
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
@@ -10,9 +12,12 @@ from django.utils import timezone, translation
 from runs.campaigns.services import campaigns
 from runs.execution.clusters import preparing
 from runs.execution.steps.steps import disk_too_small
-from runs.models import Run, Server
+from runs.models import Instance, Lease, Run, Server
+from runs.operations.selectors import readiness
+from runs.operations.services import copies
 from runs.queue.services import execution, leases, supervision, sweeping
 from runs.servers.services import servers
+from runs.shared.copies import is_held
 from runs.workloads.services import scenarios
 from tests import factories
 
@@ -145,3 +150,73 @@ def test_runs_that_failed_for_one_cause_are_one_line(campaign, client):
     page = client.get(f"/campaigns/{campaign.slug}/").content.decode()
     assert f"{campaign.runs.count()} runs: one cause" in page
     assert page.count("step_failed") == 1
+
+
+# A copy of the results database, which gives the same tokens as its original.
+
+
+@dataclass
+class Database:
+    """What a results database knows of its claims. Both are this one, at different times."""
+
+    token: int
+    epoch: int
+
+    @classmethod
+    def now(cls, server):
+        return cls(Lease.objects.get(server=server).token, Instance.objects.get().epoch)
+
+    def use(self, server):
+        Lease.objects.filter(server=server).update(token=self.token)
+        Instance.objects.update(epoch=self.epoch, held_since=None, held_by="", held_at="")
+
+
+@pytest.mark.usefixtures("loaded_before")
+def test_an_original_and_its_copy_never_measure_both_and_either_takes_over(server, client):
+    campaign = campaigns.create(draft=factories.draft(server, title="Of fourteen", repeats=7))
+    assert next_run(server)
+    copy = Database.now(server)
+    assert next_run(server)
+    original = Database.now(server)
+
+    copy.use(server)
+    assert next_run(server)
+    instance = Instance.objects.get()
+    assert (instance.held_by, instance.held_at) == ("behind", server.slug)
+    assert not next_run(server)
+    readiness.forget()
+    assert client.get("/readyz").json()["checks"]["copy"] == "failed"
+    copies.take_over(gone=[server.slug])
+    assert next_run(server)
+    assert next_run(server)
+    copy = Database.now(server)
+    assert (copy.epoch, is_held()) == (2, False)
+
+    original.use(server)
+    assert next_run(server)
+    assert Instance.objects.get().held_by == "behind"
+    copies.take_over(gone=[server.slug])
+    assert next_run(server)
+    assert next_run(server)
+    assert not is_held()
+
+    copy.use(server)
+    assert next_run(server)
+    assert Instance.objects.get().held_by == "behind"
+    states = Counter(campaign.runs.values_list("state", flat=True))
+    assert states == {Run.State.FINISHED: 6, Run.State.QUEUED: 8}
+    assert set(campaign.runs.values_list("attempt", flat=True)) == {1}
+
+
+@pytest.mark.usefixtures("loaded_before")
+def test_a_copy_cleans_nothing_up_that_its_original_has_made(server, campaign):
+    assert next_run(server)
+    copy = Database.now(server)
+    assert next_run(server)
+    copy.use(server)
+    theirs = Path(server.base_dir, "runs", "999-1")
+    theirs.mkdir()
+    Server.objects.filter(pk=server.pk).update(needs_sweep=True)
+    assert not next_run(server)
+    assert theirs.exists()
+    assert Instance.objects.get().held_at == server.slug

@@ -525,7 +525,36 @@ def test_an_older_token_cannot_be_raised_again(on_host, base_dir, fence):
             await raised(fence, host)
 
     on_host(act)
-    assert [path.name for path in (base_dir / "leases" / "1").iterdir()] == ["12"]
+    assert {path.name for path in (base_dir / "leases" / "1").iterdir()} == {"12", "12.0-0"}
+
+
+# By the last claim that its results database knows, the token of the claim and its mark.
+COPIES = {
+    "its own last claim": ((4, 5, "1-a"), (5, 6, "1-b"), None),
+    "its own claim once more": ((4, 5, "1-a"), (4, 5, "1-a"), None),
+    "the claim of a worker that never came": ((3, 4, "1-a"), (5, 6, "1-b"), None),
+    "a copy gave the same token": ((4, 5, "1-a"), (4, 5, "1-b"), (5, 1)),
+    "a copy gave a lower one than this claim's": ((4, 5, "2-a"), (4, 9, "1-b"), (5, 2)),
+    "a copy gave a higher one": ((4, 12, "3-a"), (4, 5, "1-b"), (12, 3)),
+    "somebody has said that it is gone": ((4, 5, "1-a"), (None, 6, "2-b"), None),
+    "it is gone, and was ahead": ((4, 12, "1-a"), (None, 6, "2-b"), (12, None)),
+}
+
+
+@pytest.mark.parametrize("case", COPIES)
+def test_a_claim_of_a_copy_is_found_before_anything_is_started(on_host, base_dir, case):
+    before, after, seen = COPIES[case]
+
+    async def act(host):
+        for number, (last, token, mark) in enumerate((before, after)):
+            fence = Fence(f"{base_dir}/leases/1", token, last, mark)
+            try:
+                await raised(fence, host)
+            except LeaseLost as lost:
+                return number, (lost.token, lost.epoch)
+        return None
+
+    assert on_host(act) == (None if seen is None else (1, seen))
 
 
 def test_the_tokens_of_another_server_on_the_same_machine_do_not_count(on_host, base_dir, fence):

@@ -232,6 +232,7 @@ def test_a_catalogue_that_a_merge_has_spoilt_is_refused(compile_all, tmp_path, w
 COMPOSITION = "tests/deployment/test_composition.py"
 SYSTEMD = "tests/deployment/test_without_containers.py"
 SERVER = "tests/deployment/test_without_containers.py"
+COPIES = "tests/operations/services/test_copies.py"
 BACKUPS = "tests/operations/services/test_operations.py"
 ARTIFACTS = "tests/queue/services/test_findings.py"
 PARTITIONS = "tests/operations/services/test_partitions.py"
@@ -270,6 +271,8 @@ SENTENCES = {
     "manage.py recount_runs": ("tests/queue/api/test_runs.py", "recount_runs"),
     "manage.py retain": (RETENTION, '"retain"'),
     "manage.py retain --remove": (RETENTION, "--remove"),
+    "manage.py take_over --gone rack-1 --left rack-2": (COPIES, '"take_over"'),
+    "manage.py take_over --all-gone": (COPIES, "--all-gone"),
     "manage.py verify": ("tests/seals/services/test_seals.py", '"verify"'),
     "manage.py restore FILE --trust-plain": (BACKUPS, "--trust-plain"),
     "manage.py restore FILE": (SYSTEMD, "After the loss of a machine"),

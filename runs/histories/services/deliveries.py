@@ -27,6 +27,7 @@ from runs import celery_messages
 from runs.histories.services import webhooks
 from runs.histories.services.public_addresses import is_public
 from runs.models import WebhookDelivery
+from runs.shared.copies import not_held
 
 TIMEOUT_SECONDS = 10.0
 MOST_BYTES = 4096
@@ -183,7 +184,7 @@ def signature(secret: str, timestamp: str, body: bytes) -> str:
 def _claim(delivery_id: int) -> WebhookDelivery | None:
     now = timezone.now()
     due = WebhookDelivery.objects.select_for_update(skip_locked=True, of=("self",)).filter(
-        pk=delivery_id, state=State.WAITING, next_try_at__lte=now
+        not_held(), pk=delivery_id, state=State.WAITING, next_try_at__lte=now
     )
     delivery = due.select_related("webhook").first()
     if delivery is None or webhooks.give_up(WebhookDelivery.objects.filter(pk=delivery.pk)):

@@ -27,6 +27,7 @@ from runs.histories.selectors import causes
 from runs.histories.selectors.causes import Cause
 from runs.histories.services import webhooks
 from runs.models import Campaign, Change, Project
+from runs.shared import copies
 
 logger = logging.getLogger(__name__)
 
@@ -58,7 +59,7 @@ def send() -> int:
     open while a mail server is asked: nothing waits for it. What it refused, or could not be asked,
     is tried again the next time, and what a killed worker was sending after `TRY_TAKES`.
     """
-    if not settings.SENDS_MAIL:
+    if not settings.SENDS_MAIL or copies.is_held():
         return 0
     projects = set(_waiting().values_list("cell__campaign__project", flat=True))
     absences = list(_absences().values_list("pk", flat=True))

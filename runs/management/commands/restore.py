@@ -9,7 +9,9 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from runs.management import command
+from runs.models import Instance
 from runs.operations.services import backups
+from runs.shared import copies
 
 
 class Command(command.Command):
@@ -30,7 +32,12 @@ class Command(command.Command):
             trusts_plain=options["trust_plain"],
         )
         call_command("migrate", interactive=False, verbosity=0)
+        copies.hold(Instance.Hold.RESTORED)
         self.stdout.write(f"{sum(rows.values())} rows of {len(rows)} tables were restored.")
+        self.stdout.write(
+            "Nothing runs, is sent or backed up until an administrator says on the page "
+            "/take-over/, or by manage.py take_over, who uses the servers."
+        )
         try:
             call_command("verify", files=True, stdout=self.stdout)
         except CommandError as found:

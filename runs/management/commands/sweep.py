@@ -22,6 +22,8 @@ class Command(LeanCommand):
         swept = Server.objects.select_related("ssh_key").order_by("slug")
         if options["server"]:
             swept = swept.filter(pk=server_named(options["server"]).pk)
+        # Nothing of ours is on a hop.
+        swept = swept.exclude(base_dir="")
         failed = [server.slug for server in swept if not self._sweep(server)]
         if failed:
             raise CommandError(f"Not cleaned up: {', '.join(failed)}.")

@@ -22,7 +22,7 @@ from redis.exceptions import RedisError
 from benchlab import bucket
 from benchlab.database.turns import turns
 from benchlab.replica import ALIAS, IS_USABLE
-from runs.models import Campaign, Run, Server, ServerCheck
+from runs.models import Campaign, Instance, Run, Server, ServerCheck
 from runs.shared import signs
 
 # Unknown: it could not be asked, and says nothing of what it is about.
@@ -388,6 +388,26 @@ _AGES = f"""
 SELECT ({BACKUP_AGE}),
     (SELECT extract(epoch FROM now() - at)::float8 FROM runs_auditentry ORDER BY id LIMIT 1)
 """  # noqa: S608 - of constants
+
+
+def copy() -> Outcome:
+    """Whether this results database is held, as it may be a copy of one that is in use."""
+    try:
+        with connected() as database:
+            row = database.execute(
+                "SELECT held_by, held_at FROM runs_instance WHERE held_since IS NOT NULL"
+            ).fetchone()
+    except psycopg.Error:
+        return not_asked("copy")
+    if row is None:
+        return Outcome("copy", OK, _("Nothing says that another BenchLab uses its servers."))
+    held_by, server = (str(value) for value in row)
+    why = str(Instance.Hold(held_by).label)
+    if server:
+        why = _("%(server)s was claimed by a copy of it.") % {"server": server}
+    text = _("This results database may be a copy: nothing runs, is sent or backed up. %(why)s")
+    remedy = _("Say on the page /take-over/, or by manage.py take_over, who uses its servers.")
+    return Outcome("copy", FAILED, text % {"why": why}, remedy)
 
 
 def backup() -> Outcome:

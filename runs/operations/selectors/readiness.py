@@ -19,6 +19,7 @@ CHECKS: Sequence[Callable[[], Outcome]] = (
     health_checks.redis,
     health_checks.workers,
     health_checks.control,
+    health_checks.copy,
     health_checks.sites,
     health_checks.targets,
     health_checks.disk,
@@ -150,7 +151,11 @@ def silences() -> Sequence[Outcome]:
         disk = _asking(health_checks.disk, _asked_disk).outcome(0.2)
         outcomes = [
             outcome
-            for outcome in (health_checks.control(), health_checks.workers())
+            for outcome in (
+                health_checks.copy(),
+                health_checks.control(),
+                health_checks.workers(),
+            )
             if outcome.status != OK
         ]
         outcomes += [disk] if disk.status not in (OK, UNKNOWN) else []

@@ -28,6 +28,7 @@ from runs.operations.services.backup_files import KEYS, SUFFIX, Reader, Writer
 from runs.published import reading
 from runs.queue.services import artifacts, file_store
 from runs.seals.services import seals
+from runs.shared import copies
 from runs.shared.errors import ServiceError
 
 # Open logins, and what says which migrations were applied.
@@ -51,8 +52,10 @@ MOST_WAIT_FOR_LOCKS = "15s"
 def make(*, folder: Path, passphrase: str, keep: int | None = None) -> Path:
     """Write a backup into the folder; only the newest `keep` backups stay.
 
-    Raises ServiceError `backup_failed`, `no_passphrase`.
+    A copy of the results database makes none: it could replace those of the original. Raises
+    ServiceError `backup_failed`, `no_passphrase`, `held`.
     """
+    copies.require_not_held()
     if not passphrase:
         message = _("No backup is made without a passphrase to encrypt it with.")
         remedy = _("Set BENCHLAB_BACKUP_PASSPHRASE, and keep it elsewhere.")

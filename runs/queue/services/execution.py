@@ -68,8 +68,12 @@ def _execute(claim: Claim) -> None:
     except EndNotSeen as unseen:
         _enter(Run.State.LOST, run, claim, code="end_not_seen", message=str(unseen))
     except LeaseLost as lost:
-        if leases.catch_up(run_id=run.pk, token=claim.token, seen_token=lost.token):
-            logger.error("run %s: the results database is behind its targets", run.pk)
+        if leases.catch_up(claim=claim, seen_token=lost.token, server_id=lost.server_id):
+            logger.error(
+                "it waits: a newer claim (%s, epoch %s) of its server is of another database",
+                lost.token,
+                lost.epoch,
+            )
     except Detached:
         logger.info("run %s goes on elsewhere", run.pk)
     except UnreadablePlan as unreadable:
@@ -258,7 +262,15 @@ def _places(server: Server, plan: RunPlan, claim: Claim) -> list[Place]:
     )
     machines = [server, *(other_servers[machine.server_id] for machine in plan.others)]
     return [
-        Place(_line(server), server.pk, claim.token, tuple(server.privileges), title=server.name)
+        Place(
+            _line(server),
+            server.pk,
+            claim.token,
+            tuple(server.privileges),
+            title=server.name,
+            last_token=claim.last_tokens.get(server.pk),
+            mark=claim.mark,
+        )
         for server in machines
     ]
 

@@ -20,24 +20,37 @@ sharing a machine with a run that has lost its worker) reserves nothing. A clean
 over makes no difference.
 """
 
+import secrets
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Case, Exists, F, IntegerField, OuterRef, Q, QuerySet, Value, When
+from django.db.models import (
+    Case,
+    Exists,
+    F,
+    IntegerField,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    Value,
+    When,
+)
 from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
 from runs import celery_messages
 from runs.execution.watch import Order
-from runs.models import Build, Lease, Machine, Run, RunEvent, Server
+from runs.models import Build, Instance, Lease, Machine, Run, RunEvent, Server
 from runs.operations.selectors import sites
 from runs.queue.selectors.runs import machines_of, others_of
 from runs.queue.services import transitions
 from runs.servers.selectors.shared_machines import with_twins
-from runs.shared import database, queries
+from runs.shared import copies, database, queries
+from runs.shared.copies import not_held
 
 PATIENCE = timedelta(minutes=10)
 PASSED_OVER = "passed_over"
@@ -96,12 +109,18 @@ CLEAN_UP_SECONDS = 600.0
 
 @dataclass(frozen=True)
 class Claim:
-    """A run that this worker has claimed. `token` proves it for every later write."""
+    """A run that this worker has claimed. `token` proves it for every later write.
+
+    `last_tokens` are those that this results database gave before, by server; None where another
+    one may have given newer ones. `mark` names the claim on the targets (`execution.steps.fence`).
+    """
 
     run_id: int
     server_id: int
     token: int
     taken_over: bool
+    last_tokens: Mapping[int, int | None] = field(default_factory=dict)
+    mark: str = "0-0"
 
 
 @transaction.atomic
@@ -122,7 +141,7 @@ def claim(*, server_id: int, holder: str) -> Claim | None:
         return None
     token = max(lease.token for lease in held) + 1
     Lease.objects.filter(pk__in=[lease.pk for lease in held]).update(
-        run=run, token=token, holder=holder, heartbeat_at=Now()
+        run=run, token=token, holder=holder, heartbeat_at=Now(), may_catch_up=False
     )
     taken_over = run.state == Run.State.LOST
     code = "taken_over" if taken_over else "claimed"
@@ -132,7 +151,9 @@ def claim(*, server_id: int, holder: str) -> Claim | None:
         # It was cancelled at this moment: the leases are free again.
         transaction.set_rollback(True)
         return None
-    return Claim(run.pk, server_id, token, taken_over)
+    last_tokens = {lease.server_id: None if lease.may_catch_up else lease.token for lease in held}
+    mark = f"{held[0].epoch or 1}-{secrets.token_hex(4)}"  # type: ignore[attr-defined]  # annotated
+    return Claim(run.pk, server_id, token, taken_over, last_tokens, mark)
 
 
 def _twin_that_is_first(run: Run) -> int | None:
@@ -175,11 +196,13 @@ def _free_leases(
     there, and the leftovers may be its own.
     """
     free = Lease.objects.select_for_update(skip_locked=True, of=("self",)).filter(
-        server_id__in=server_ids, run=None, server__state=Server.State.READY
+        not_held(), server_id__in=server_ids, run=None, server__state=Server.State.READY
     )
     usable = free if for_lost else free.filter(_is_usable())
     limited = usable.annotate(
-        limit=database.ends_if_idle(idle_seconds), machine=F("server__machine")
+        limit=database.ends_if_idle(idle_seconds),
+        machine=F("server__machine"),
+        epoch=Subquery(Instance.objects.values("epoch")[:1]),
     )
     return _on_free_machines(list(limited.order_by("server_id")))
 
@@ -201,17 +224,38 @@ def _on_free_machines(locked: list[Lease]) -> list[Lease]:
     ]
 
 
-def catch_up(*, run_id: int, token: int, seen_token: int) -> bool:
-    """Raise the next token above the one the target has seen; return whether the lease was ours.
+@transaction.atomic
+def catch_up(*, claim: Claim, seen_token: int, server_id: int | None) -> bool:
+    """Let a run wait that found a newer claim on its target; return whether the lease was ours.
 
-    The results database may have been restored from a backup, and be behind its targets.
+    Where a person has said that no copy of this results database uses the server any more, the
+    next token is above the one that was seen. Otherwise the results database is held: it may be a
+    copy, or have one.
     """
-    held = Lease.objects.filter(run_id=run_id, token=token, token__lt=seen_token)
-    server_ids = list(held.values_list("server_id", flat=True))
-    if not server_ids:
+    if not transitions.holds(claim.run_id, claim.token):
         return False
-    transitions.transition(run_id=run_id, to=Run.State.LOST, code="lease_behind", token=token)
-    Lease.objects.filter(server_id__in=server_ids, token__lt=seen_token).update(token=seen_token)
+    held = Lease.objects.filter(run_id=claim.run_id, token=claim.token)
+    server_ids = list(held.values_list("server_id", flat=True))
+
+    def leave(state: str) -> bool:
+        return transitions.transition(
+            run_id=claim.run_id,
+            to=state,
+            code="lease_behind",
+            message="Another copy of this results database has claimed the server since.",
+            token=claim.token,
+        )
+
+    # A claim has started nothing yet: the run waits as before, unless it had lost its worker.
+    if claim.taken_over or not leave(Run.State.QUEUED):
+        leave(Run.State.LOST)
+    at_fault = server_id or claim.server_id
+    if claim.last_tokens.get(at_fault, claim.token) is None:
+        older = Lease.objects.filter(server_id__in=server_ids, token__lt=seen_token)
+        older.update(token=seen_token)
+    else:
+        slug = Server.objects.values_list("slug", flat=True).get(pk=at_fault)
+        copies.hold(Instance.Hold.BEHIND, slug)
     return True
 
 

@@ -22,10 +22,20 @@ from runs.execution.machine.treating import NOT_SET_BACK
 from runs.execution.nodes import PLACED, folder_of
 from runs.execution.ssh.hosts import Host
 from runs.execution.steps.base_dir import BaseDir
-from runs.models import Campaign, PreparedCluster, Run, Server, ServerEvent
+from runs.execution.steps.fence import Fence, LeaseLost
+from runs.models import (
+    Campaign,
+    Instance,
+    Lease,
+    PreparedCluster,
+    Run,
+    Server,
+    ServerEvent,
+)
 from runs.queue.selectors.runs import at_work_on
 from runs.queue.services import leases
 from runs.servers.services import logins, servers
+from runs.shared import copies
 from runs.shared.errors import ServiceError
 
 logger = logging.getLogger(__name__)
@@ -78,13 +88,22 @@ def remove_needless_clusters(*, server_id: int) -> None:
     """
     if not needless_clusters(server_id):
         return
+    try:
+        _remove_needless(server_id)
+    except LeaseLost:
+        slug = Server.objects.values_list("slug", flat=True).get(pk=server_id)
+        copies.hold(Instance.Hold.BEHIND, slug)
+
+
+def _remove_needless(server_id: int) -> None:
     with transaction.atomic():
-        if leases.idle_lease(server_id) is None:
+        lease = leases.idle_lease(server_id)
+        if lease is None:
             return
         server = Server.objects.select_related("ssh_key").get(pk=server_id)
         needless = needless_clusters(server_id)
         try:
-            is_done = async_to_sync(_remove)(server, needless)
+            is_done = async_to_sync(_remove)(server, lease, needless)
         except TargetProblem as problem:
             servers.record_problem(server=server, problem=problem)
             return
@@ -95,10 +114,12 @@ def remove_needless_clusters(*, server_id: int) -> None:
             Server.objects.filter(pk=server_id).update(needs_sweep=True, sweep_after=Now())
 
 
-async def _remove(server: Server, needless: list[PreparedCluster]) -> bool:
+async def _remove(server: Server, lease: Lease, needless: list[PreparedCluster]) -> bool:
     login_way = await sync_to_async(logins.way_to)(server)
     base = BaseDir(server.base_dir, await sync_to_async(logins.instance_name)())
     async with await logins.connect_along(login_way) as host:
+        if fence := _fence(base, lease):
+            await fence.check(host)
         return all([await _is_done(host, base, cluster, server) for cluster in needless])
 
 
@@ -130,7 +151,6 @@ class Swept:
     left: tuple[TargetProblem, ...]
 
 
-@transaction.atomic
 def sweep(*, server: Server, keeps_errored: bool = False) -> Swept:
     """Remove every folder of this BenchLab on a server that belongs to no open run: also clusters
     that are kept for a next campaign.
@@ -141,11 +161,24 @@ def sweep(*, server: Server, keeps_errored: bool = False) -> Swept:
 
     The lease's row stays locked for that time: nothing is measured and nothing starts. An event
     reports what could not be removed. If that may still be running, the server must be cleaned up
-    again, and no new run starts on it before. Raises ServiceError `server_busy`, and TargetProblem
-    when the server cannot be reached, or when a run has left its settings changed (`not_set_back`):
-    measurements on it would mean nothing.
+    again, and no new run starts on it before. Raises ServiceError `server_busy`, `held` if a copy
+    of this results database uses the server, and TargetProblem when the server cannot be reached,
+    or when a run has left its settings changed (`not_set_back`): measurements on it would mean
+    nothing.
     """
-    if leases.idle_lease(server.pk) is None:
+    try:
+        return _swept(server, keeps_errored=keeps_errored)
+    except LeaseLost:
+        copies.hold(Instance.Hold.BEHIND, server.slug)
+        copies.require_not_held()
+        raise
+
+
+@transaction.atomic
+def _swept(server: Server, *, keeps_errored: bool) -> Swept:
+    lease = leases.idle_lease(server.pk)
+    if lease is None:
+        copies.require_not_held()
         message = _("%(server)s is measuring, or not ready.") % {"server": server.name}
         remedy = _("Clean it up when its run has ended and the server can be reached.")
         raise ServiceError("server_busy", message, remedy=remedy)
@@ -154,7 +187,7 @@ def sweep(*, server: Server, keeps_errored: bool = False) -> Swept:
     login_way, live_paths = logins.way_to(server), live_folders(server.pk)
     if keeps_errored:
         live_paths |= errored_folders(server.pk)
-    swept = async_to_sync(_sweep)(server, login_way, base, live_paths)
+    swept = async_to_sync(_sweep)(login_way, base, _fence(base, lease), live_paths)
     there = PreparedCluster.objects.filter(server=server, removed_at=None)
     there.filter(directory__in=swept.removed).update(removed_at=timezone.now())
     _conclude(server, sweep_after, swept)
@@ -210,12 +243,21 @@ def errored_folders(server_id: int) -> set[str]:
     return {f"runs/{run_id}-{attempt}" for run_id, attempt in errored.values_list("pk", "attempt")}
 
 
+def _fence(base: BaseDir, lease: Lease) -> Fence | None:
+    """What must not be ahead where something is removed: it may be of a copy's run."""
+    if lease.may_catch_up:
+        return None
+    return Fence(base.below("leases", str(lease.server_id)), lease.token)
+
+
 async def _sweep(
-    server: Server, login_way: logins.Way, base: BaseDir, live_paths: set[str]
+    login_way: logins.Way, base: BaseDir, fence: Fence | None, live_paths: set[str]
 ) -> Swept:
     removed: list[str] = []
     problems: list[TargetProblem] = []
     async with await logins.connect_along(login_way) as host:
+        if fence is not None:
+            await fence.check(host)
         paths = {base.below(path) for path in live_paths}
         for path in await leftovers.marked(host, base):
             is_kept = path in paths
@@ -224,7 +266,7 @@ async def _sweep(
             except (ConnectionLost, CommandTimeout):
                 raise
             except TargetProblem as problem:
-                logger.warning("%s on %s is left alone: %s", path, server, problem)
+                logger.warning("%s is left alone: %s", path, problem)
                 problems.append(problem)
             else:
                 removed += [] if is_kept else [path]

@@ -18,6 +18,7 @@ from runs.campaigns.services import campaigns
 from runs.campaigns.services.drafts import Draft
 from runs.models import Campaign, Schedule, ScheduleEvent, Server
 from runs.schedules.services import servers as schedule_servers
+from runs.shared.copies import not_held
 from runs.shared.errors import ServiceError
 
 EVERY_DAY = (1, 2, 3, 4, 5, 6, 7)
@@ -190,7 +191,7 @@ def delete(*, schedule: Schedule) -> None:
 
 def fire_due() -> None:
     """Fire every schedule whose time has come. Raises nothing: a fault becomes an event."""
-    due = Schedule.objects.filter(enabled=True)
+    due = Schedule.objects.filter(not_held(), enabled=True)
     for schedule_id in due.values_list("pk", flat=True):
         try:
             _fire_if_due(schedule_id, timezone.now())

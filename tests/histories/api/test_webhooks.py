@@ -20,8 +20,9 @@ from runs import celery_messages
 from runs.access.services import projects
 from runs.histories.services import deliveries, webhooks
 from runs.histories.services.deliveries import PAUSES, Undeliverable
-from runs.models import Webhook, WebhookDelivery
+from runs.models import Instance, Webhook, WebhookDelivery
 from runs.queue.services import transitions
+from runs.shared import copies
 from runs.shared.errors import ServiceError
 from tests import factories
 from tests.api.receiver import Receiver
@@ -616,3 +617,12 @@ def test_an_address_that_reports_may_not_reach_is_refused_when_it_is_stored(
 
     assert (refused.value.code, refused.value.field) == ("url_not_allowed", "url")
     assert "BENCHLAB_WEBHOOK_ALLOW_PRIVATE=1" in str(refused.value.remedy)
+
+
+@pytest.mark.django_db
+def test_a_held_copy_delivers_nothing(hook, receiver):
+    delivery = queued(hook)
+    copies.hold(Instance.Hold.RESTORED)
+    assert deliveries.deliver(delivery_id=delivery.pk) is None
+    Instance.objects.update(held_since=None)
+    assert sent(delivery).state == WebhookDelivery.State.DELIVERED

@@ -35,6 +35,7 @@ from runs.models import (
     Artifact,
     AuditEntry,
     Command,
+    Instance,
     Project,
     Run,
     RunEvent,
@@ -49,6 +50,7 @@ from runs.operations.services import backups, doctor, encrypted_files, signs
 from runs.operations.services.encrypted_files import EncryptedReader, EncryptedWriter
 from runs.queue.services import artifacts
 from runs.seals.services import seals
+from runs.shared.copies import is_held
 from runs.shared.database import perform
 from tests import factories
 from tests.migrated import ROOT, create_database
@@ -112,6 +114,8 @@ def empty():
 def restored(path):
     out = io.StringIO()
     call_command("restore", path, stdout=out)
+    assert is_held()
+    Instance.objects.update(held_since=None, held_by="")
     return out.getvalue()
 
 
@@ -129,6 +133,7 @@ def test_everything_comes_back_under_another_key(filled, settings, tmp_path, mon
     settings.PUBLICATIONS_DIR = tmp_path / "own"
     settings.PUBLICATIONS_DIR.mkdir()
     own = Path(shutil.copy(SAMPLE, settings.PUBLICATIONS_DIR))
+    Instance.objects.get_or_create(pk=1)
     before = everything()
     made = backups.make(folder=tmp_path / "kept", passphrase=PASSPHRASE)
     empty()

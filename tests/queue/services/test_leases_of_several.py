@@ -91,26 +91,6 @@ def test_a_generator_that_is_not_ready_lets_the_run_wait():
     assert leases.claim(server_id=database.pk, holder="a") is None
 
 
-@pytest.mark.django_db
-def test_a_database_that_is_behind_its_targets_catches_up():
-    database = make_server()
-    run = make_run(database)
-    first = leases.claim(server_id=database.pk, holder="a")
-    assert leases.catch_up(run_id=run.pk, token=first.token, seen_token=57)
-    again = leases.claim(server_id=database.pk, holder="b")
-    assert (again.run_id, again.token) == (run.pk, 58)
-
-
-@pytest.mark.django_db
-def test_a_worker_that_was_given_up_lets_nobody_catch_up():
-    database = make_server()
-    run = make_run(database)
-    first = leases.claim(server_id=database.pk, holder="a")
-    transitions.transition(run_id=run.pk, to=Run.State.LOST, code="x", token=first.token)
-    leases.claim(server_id=database.pk, holder="b")
-    assert not leases.catch_up(run_id=run.pk, token=first.token, seen_token=57)
-
-
 @pytest.mark.django_db(transaction=True)
 def test_two_that_want_each_others_servers_end_with_one_of_them():
     one, two = make_server(), make_server()

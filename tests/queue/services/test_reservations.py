@@ -9,9 +9,10 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from runs.campaigns.services import campaigns
-from runs.models import Campaign, Lease, Run, RunEvent, Server
+from runs.models import Campaign, Instance, Lease, Run, RunEvent, Server
 from runs.queue.services import leases, transitions
 from runs.servers.services import maintenance
+from runs.shared import copies
 from tests import factories
 from tests.queue.services.test_leases_of_several import lost, make_run, make_server
 
@@ -346,17 +347,33 @@ def test_a_run_begins_when_the_maintenance_of_its_server_is_over():
 
 
 @pytest.mark.django_db
-def test_catching_up_loses_the_run_and_raises_the_tokens_of_all_its_servers():
+@pytest.mark.parametrize("is_sure", [True, False])
+def test_a_run_that_finds_a_newer_claim_waits_and_who_may_catch_up_does(is_sure):
     database, generator = make_server(), make_server()
     run = make_run(database, generator)
+    Lease.objects.update(may_catch_up=is_sure)
     claim = leases.claim(server_id=database.pk, holder="a")
 
-    assert not leases.catch_up(run_id=run.pk, token=claim.token, seen_token=claim.token)
-    assert leases.catch_up(run_id=run.pk, token=claim.token, seen_token=57)
+    assert leases.catch_up(claim=claim, seen_token=57, server_id=generator.pk)
 
     run.refresh_from_db()
-    assert (run.state, run.events.last().code) == (Run.State.LOST, "lease_behind")
-    assert set(Lease.objects.values_list("token", flat=True)) == {57}
+    assert (run.state, run.events.last().code) == (Run.State.QUEUED, "lease_behind")
+    assert set(Lease.objects.values_list("token", flat=True)) == {57 if is_sure else claim.token}
+    held = Instance.objects.values_list("held_by", "held_at").first()
+    assert held == (None if is_sure else ("behind", generator.slug))
+    assert not Lease.objects.filter(may_catch_up=True).exists()
+    again = leases.claim(server_id=database.pk, holder="a")
+    assert (again is not None) is is_sure
+
+
+@pytest.mark.django_db
+def test_a_worker_that_was_given_up_holds_nothing_up():
+    database = make_server()
+    run = make_run(database)
+    claim = leases.claim(server_id=database.pk, holder="a")
+    transitions.transition(run_id=run.pk, to=Run.State.LOST, code="x", token=claim.token)
+    assert not leases.catch_up(claim=claim, seen_token=57, server_id=None)
+    assert not copies.is_held()
 
 
 @pytest.mark.django_db(transaction=True)

@@ -14,6 +14,7 @@ from runs.models import (
     Campaign,
     Configuration,
     Installation,
+    Instance,
     Lease,
     Project,
     Schedule,
@@ -22,6 +23,7 @@ from runs.models import (
 )
 from runs.queue.services import supervision
 from runs.schedules.services import schedules
+from runs.shared import copies
 from runs.shared.errors import ServiceError
 from runs.workloads.services import scenarios
 from tests import factories
@@ -446,4 +448,14 @@ def test_a_schedule_that_another_control_fires_is_left_to_it(nightly):
         at_once([schedules.fire_due])
         assert codes() == []
     schedules.fire_due()
+    assert codes() == ["queued"]
+
+
+def test_a_held_copy_queues_nothing_by_itself(nightly):
+    copies.hold(Instance.Hold.RESTORED)
+    come(nightly, minutes=1)
+    supervision.supervise()
+    assert codes() == []
+    Instance.objects.update(held_since=None)
+    supervision.supervise()
     assert codes() == ["queued"]
