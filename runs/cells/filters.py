@@ -20,7 +20,8 @@ class VersionFilter(django_filters.CharFilter):  # type: ignore[misc]
     def __init__(self, path: str = "") -> None:
         self._path = path
         super().__init__(
-            label="Version: 16 for all of that major version, or 16.14.",
+            label=_("Version"),
+            help_text="Version: 16 for all of that major version, or 16.14.",
             validators=[IS_VERSION],
         )
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import django_filters
 from django.db.models import QuerySet
+from django.utils.translation import gettext_lazy as _
 
 from runs.analysis.judged_runs import JUDGEMENTS
 from runs.cells.filters import VersionFilter
@@ -20,18 +21,22 @@ from runs.shared.filters import Filters, NamedFilter
 class RunFilters(Filters):
     """Which runs."""
 
-    campaign = NamedFilter(Campaign, "campaign")
-    state = django_filters.ChoiceFilter(choices=Run.State.choices)
+    shown = ("state", "validity", "server")
+    campaign = NamedFilter(Campaign, "campaign", label=_("Campaign"))
+    state = django_filters.ChoiceFilter(choices=Run.State.choices, label=_("State"))
     validity = django_filters.ChoiceFilter(
-        method="judged", choices=[(each, each) for each in JUDGEMENTS]
+        method="judged",
+        choices=[(judgement, judgement) for judgement in JUDGEMENTS],
+        label=_("Judgement"),
     )
     version = VersionFilter()
-    server = NamedFilter(Server, "server")
+    server = NamedFilter(Server, "server", label=_("Server"))
     hardware = django_filters.CharFilter(
         method=lambda rows, _name, value: runs.on_hardware(rows, fingerprint=value),
-        label="Fingerprint of the hardware profile that it was made on.",
+        label=_("Hardware"),
+        help_text="Fingerprint of the hardware profile that it was made on.",
     )
-    origin = django_filters.ChoiceFilter(choices=Origin.choices)
+    origin = django_filters.ChoiceFilter(choices=Origin.choices, label=_("Origin"))
 
     def judged(self, rows: QuerySet[Any], _name: str, value: str) -> QuerySet[Any]:
         """Those of one judgement; unknown are all results that nobody could judge."""

@@ -26,6 +26,7 @@ pages = [
     page("runs/<int:run_id>/series/", runs.run_series),
     page("runs/<int:run_id>/profile/", profiles.run_profile),
     page("plans/", query_plans.plan_viewer),
+    page("runs/", runs.run_list),
     page("runs/<int:run_id>/", runs.run_detail),
     path("runs/<int:run_id>/artifacts/<path:name>/", runs.artifact_download, name="artifact"),
     *map(button, queue.BUTTONS),

@@ -19,6 +19,7 @@ from runs.execution.machine.monitors import is_monitored
 from runs.models import Artifact, Run, Series
 from runs.models.campaigns import Origin
 from runs.models.runs import CONTROL, MEDIA_TYPE
+from runs.queue.filters import RunFilters
 from runs.queue.selectors import runs as run_selectors
 from runs.queue.services import artifacts
 from runs.queue.views import run_page
@@ -43,6 +44,15 @@ def artifact_download(request: HttpRequest, run_id: int, name: str) -> Streaming
     response["Content-Disposition"] = content_disposition_header(True, filename)
     response["X-Content-Type-Options"] = "nosniff"
     return response
+
+
+@addresses.page("run-list")
+def run_list(request: HttpRequest) -> HttpResponse:
+    """Runs, the newest first, or those that the filters leave: such as all that failed, and why."""
+    filters = RunFilters(request.GET, run_selectors.listed(), request=request)
+    page = pages.page(filters.qs, request.GET, to=request.user)
+    rows = [(run, run_selectors.beginning(run)) for run in page.rows]
+    return render(request, "queue/runs/list.html", {"filters": filters, "page": page, "rows": rows})
 
 
 @addresses.page("run-detail")

@@ -77,7 +77,7 @@ LISTS: Mapping[str, Values] = {
     "webhooks": {},
 }
 # Their pages take the same filters.
-LISTS_WITH_PAGE = {"audit", "campaigns", "changes", "configurations", "hardware", "servers"}
+LISTS_WITH_PAGE = {"audit", "campaigns", "changes", "configurations", "hardware", "runs", "servers"}
 # Two filters together, of which neither alone finds few rows.
 TOGETHER = (
     "/api/v1/runs/?campaign=long&state=failed",
@@ -166,6 +166,9 @@ PAGES = (
     "/changes/?which=all",
     "/changes/?before={change}",
     "/webhooks/",
+    "/runs/",
+    "/runs/?after={run}",
+    "/runs/?before={run}",
     "/runs/{run}/",
     "/runs/{uploaded}/",
     "/runs/{run}/series/",

@@ -261,3 +261,24 @@ def test_a_sealed_run_shows_its_entry_of_the_chain(client, finished_run, setting
     assert seal.digest in page
     assert seal.public_key in page
     assert "1 of the chain of default" in page
+
+
+@pytest.mark.django_db
+def test_the_list_of_runs_says_of_each_that_failed_why(client, django_assert_max_num_queries):
+    campaign = factories.campaign("nightly", repeats=3)
+    failed, *_others = campaign.runs.order_by("pk")
+    text, remedy = "Step load ended.", "Read the step's output on the run's page."
+    Run.objects.filter(pk=failed.pk).update(
+        state="failed", code="step_failed", message=text, remedy=remedy
+    )
+    page = client.get("/runs/?state=failed").content.decode()
+    assert page.count("<tr") == 2
+    assert text in page
+    assert f'href="/runs/{failed.pk}/"' in page
+    japanese = client.get("/runs/?state=failed", headers={"Accept-Language": "ja"})
+    assert "実行ページ" in japanese.content.decode() or remedy not in japanese.content.decode()
+    everything = client.get("/runs/").content.decode()
+    assert everything.count("<tr") == campaign.runs.count() + 1
+    with django_assert_max_num_queries(8):
+        client.get("/runs/?server=nowhere")
+    assert "Nothing was found" in client.get("/runs/?state=lost").content.decode()
