@@ -1,14 +1,15 @@
 """A copy of the results database knows that it is one, and waits for a person.
 
 Two copies that both measure wreck each other's runs: they give the same tokens, and each cleans up
-what it does not know. So the host signs the database's name and epoch with a key in
-`BENCHLAB_VAR/copy.key`, which no backup has. A database without its key, one whose key lies
+what it does not know. So the host signs the database's name and epoch with a key, `.copy.key`
+beside the keys of the seals, which no backup has. A database without its key, one whose key lies
 elsewhere than before, one that was just restored, and one that finds a newer claim on a server than
 its own is held: nothing runs or is sent or backed up until `take_over`.
 """
 
 import hashlib
 import hmac
+import logging
 import secrets
 from collections.abc import Collection
 from datetime import datetime
@@ -30,11 +31,24 @@ from runs.shared.errors import ServiceError
 
 Hold = Instance.Hold
 MACHINE_ID = Path("/etc/machine-id")
-FILE = "copy.key"
+# A backup leaves out what begins with a point (`backups`).
+FILE = ".copy.key"
+
+logger = logging.getLogger(__name__)
 
 
 def look() -> None:
-    """Hold the results database if this host's key did not sign it. Two queries at most."""
+    """Hold the results database if this host's key did not sign it. Two queries at most.
+
+    Where the key can be neither read nor written nothing is known, and the log says so.
+    """
+    try:
+        _look()
+    except OSError as error:
+        logger.warning("whether this is a copy is not known: %s", error)
+
+
+def _look() -> None:
     instance, _created = Instance.objects.get_or_create(pk=1)
     if instance.held_since is not None:
         return
@@ -106,7 +120,7 @@ def _leave(server: Server) -> None:
 
 
 def _path() -> Path:
-    return Path(settings.VAR_DIR) / FILE
+    return Path(settings.SEAL_KEY).parent / FILE
 
 
 def _key() -> bytes | None:

@@ -19,8 +19,8 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture(autouse=True)
 def var(settings, tmp_path):
     """A folder of an instance's own."""
-    settings.VAR_DIR = tmp_path / "var"
-    return settings.VAR_DIR
+    settings.SEAL_KEY = str(tmp_path / "var" / "ed25519.pem")
+    return tmp_path / "var"
 
 
 @pytest.fixture
@@ -45,6 +45,20 @@ def test_the_first_look_signs_and_later_ones_find_the_same_host(var):
     assert not is_held()
     assert (var / copies.FILE).stat().st_mode & 0o777 == 0o600
     assert Instance.objects.get().signature
+
+
+def test_a_key_that_cannot_be_written_holds_nothing_up(settings, caplog, tmp_path):
+    (tmp_path / "file").touch()
+    settings.SEAL_KEY = str(tmp_path / "file" / "ed25519.pem")
+    copies.look()
+    assert not is_held()
+    assert "is not known" in caplog.text
+
+
+def test_no_backup_has_the_key(settings, var, tmp_path):
+    copies.look()
+    assert copies.FILE in {path.name for path in var.iterdir()}
+    assert copies.FILE not in backups._secrets()["seals"]
 
 
 def no_key(var, _tmp_path, _monkeypatch):
