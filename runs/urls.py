@@ -20,6 +20,7 @@ from runs.schedules import urls as schedules
 from runs.servers import urls as servers
 from runs.shared.api.doors import Nowhere
 from runs.shared.api.schema_view import SchemaView
+from runs.topics import urls as topics
 from runs.uploads import urls as uploads
 from runs.why import urls as why
 from runs.workloads import urls as workloads
@@ -43,6 +44,7 @@ SUBJECTS = [
     queue,
     schedules,
     servers,
+    topics,
     why,
     workloads,
 ]

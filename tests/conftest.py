@@ -15,7 +15,7 @@ import pytest
 from django.conf import settings
 from django.db import connections, transaction
 from django.utils import translation
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
 
 from tests import flushing
 from tests.by_file import WAITING
@@ -231,6 +231,10 @@ def sshd_binary() -> str:
     if found is None:
         pytest.skip("sshd is missing: apt install openssh-server")
     return found
+
+
+# A page has come when it has come: a busy machine is no fault of the page.
+expect.set_options(timeout=30_000)
 
 
 @pytest.fixture(scope="session")

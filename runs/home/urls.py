@@ -2,12 +2,13 @@
 
 from django.urls import URLPattern, path
 
-from runs.home.views import home, search, styleguide
+from runs.home.views import glossary, home, search, styleguide
 from runs.shared.urls import page
 
 pages = [
     page("", home.home),
     path("search/", search.everywhere, name="search"),
+    path("help/", glossary.help_page, name="help"),
     page("styleguide/", styleguide.styleguide),
 ]
 api: list[URLPattern] = []

@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 from django import forms
 from django.conf import settings
 from django.contrib import messages
-from django.contrib.auth.models import User
+from django.contrib.auth.models import AnonymousUser, User
 from django.db.models import Q, QuerySet
 from django.forms import BaseForm
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, QueryDict
@@ -27,29 +27,20 @@ from runs.access.selectors.permission_table import Right
 from runs.access.selectors.projects import Reader, newest
 from runs.access.services import projects
 from runs.models import Project
+from runs.shared import navigation
 from runs.shared.errors import ServiceError
-
-# Parts of the menu, with the first words of the addresses of their pages.
-SECTIONS = {
-    "archive": ("archive",),
-    "versions": ("versions", "observation"),
-    "compare": ("compare", "bisection"),
-    "campaigns": ("campaign", "run", "plan", "change", "schedule", "upload"),
-    "scenarios": ("scenario", "workload"),
-    "configurations": ("configuration", "settings"),
-    "servers": ("server", "ssh", "hardware", "topology"),
-    "tokens": ("token", "webhook"),
-    "projects": ("project",),
-    "audit": ("audit",),
-}
 
 
 def context(request: HttpRequest) -> dict[str, Any]:
-    """What all pages ask for: their part of the menu, and whether there is a login elsewhere."""
+    """What all pages ask for: the menu, and whether there is a login elsewhere."""
     match = request.resolver_match
-    word = match.view_name.partition("-")[0] if match else ""
-    section = next((name for name, words in SECTIONS.items() if word in words), "")
-    return {"section": section, "openid_configured": bool(settings.OPENID_ISSUER)}
+    view_name = match.view_name if match else ""
+    user = getattr(request, "user", None) or AnonymousUser()
+    return {
+        "sections": navigation.sections(view_name, user),
+        "places": navigation.places(view_name, user),
+        "openid_configured": bool(settings.OPENID_ISSUER),
+    }
 
 
 def run_addresses() -> Callable[[int], str]:

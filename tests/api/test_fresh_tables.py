@@ -26,6 +26,9 @@ PAGES = (
     "/compare/",
     "/compare/?q=new-ci",
     "/versions/",
+    "/topics/",
+    "/topics/storage/",
+    "/help/",
 )
 LISTS = ("campaigns", "changes", "hardware", "measurements", "runs", "scenarios")
 FILTERS = (

@@ -111,6 +111,7 @@ def read(monkeypatch):
     return found
 
 
+@pytest.mark.timeout(1800)
 @gate.short_lists()
 def test_no_request_reads_more_in_a_database_of_ten_times_the_size(settings, read):
     settings.RATE_ANONYMOUS = 0

@@ -15,8 +15,10 @@ from tests.migrated import copy_cluster
 
 
 def open_folder() -> Path:
-    # pytest's own temporary folders are closed to other accounts
-    folder = Path(tempfile.mkdtemp(prefix="benchlab-test-"))
+    # pytest's own temporary folders are closed to other accounts, and TMPDIR may be.
+    place = Path(tempfile.gettempdir())
+    is_open = all(folder.stat().st_mode & 0o001 for folder in (place, *place.parents))
+    folder = Path(tempfile.mkdtemp(prefix="benchlab-test-", dir=place if is_open else "/tmp"))
     folder.chmod(0o711)
     return folder
 

@@ -73,10 +73,11 @@ def test_the_whole_navigation_is_on_a_phone_without_scripts(chromium, live_serve
     page = context.new_page()
     page.goto(f"{live_server.url}/servers/")
     places = [link.bounding_box() for link in page.locator(".nav__link").all()]
-    assert len(places) == 6
+    assert len(places) == 7
     assert min(place["x"] for place in places) >= 0
     assert max(place["x"] + place["width"] for place in places) <= 360
-    expect(page.locator(".nav__link[aria-current]")).to_have_text("Servers")
+    expect(page.locator(".nav__link[aria-current]")).to_have_text("Lab")
+    expect(page.locator(".places__link[aria-current]")).to_have_text("Servers")
     context.close()
 
 

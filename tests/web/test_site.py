@@ -76,7 +76,7 @@ def test_the_language_is_switched(client):
 
 @pytest.mark.django_db
 def test_the_browsers_language_is_followed(client):
-    assert "検証シナリオ" in client.get("/", headers={"Accept-Language": "ja"}).content.decode()
+    assert "トピック" in client.get("/", headers={"Accept-Language": "ja"}).content.decode()
 
 
 @pytest.mark.django_db

@@ -66,16 +66,7 @@ class Answer:
     @property
     def certainty(self) -> str:
         """How often was measured, and whether the spread of it is printed."""
-        if not self.repeats:
-            return _("number of runs not printed")
-        if self.repeats == 1:
-            return _("single runs")
-        runs = {
-            Statistic.MEDIAN.value: _("medians of %(n)s"),
-            Statistic.MEAN.value: _("means of %(n)s"),
-        }.get(self.statistic, _("%(n)s runs each"))
-        spread = _("each run printed") if self.has_spread else _("spread not printed")
-        return _("%(runs)s, %(spread)s") % {"runs": runs % {"n": self.repeats}, "spread": spread}
+        return certainty(self.repeats, self.statistic, has_spread=self.has_spread)
 
     @property
     def _concluded(self) -> str:
@@ -95,6 +86,20 @@ class Answer:
         if least < 1 < greatest:
             return _("Not in general")
         return _("Yes") if (greatest <= 1) == (self.asked["yes_if"] == "less") else _("No")
+
+
+def certainty(repeats: int | None, statistic: str, *, has_spread: bool) -> str:
+    """How often a publication measured, and whether it prints the spread: "medians of 3, ..."."""
+    if not repeats:
+        return _("number of runs not printed")
+    if repeats == 1:
+        return _("single runs")
+    runs = {
+        Statistic.MEDIAN.value: _("medians of %(n)s"),
+        Statistic.MEAN.value: _("means of %(n)s"),
+    }.get(statistic, _("%(n)s runs each"))
+    spread = _("each run printed") if has_spread else _("spread not printed")
+    return _("%(runs)s, %(spread)s") % {"runs": runs % {"n": repeats}, "spread": spread}
 
 
 def answers() -> list[Answer]:

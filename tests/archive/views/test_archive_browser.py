@@ -25,6 +25,9 @@ PAGES = (
     "/campaigns/wg1-2017-6-12/",
     "/campaigns/wg1-2017-9-3/",
     "/versions/",
+    "/topics/",
+    "/topics/storage/",
+    "/help/",
 )
 
 

@@ -1,0 +1,1 @@
+"""Topics: a visitor's question, and the page whose title is the answer."""

@@ -1,0 +1,382 @@
+"""What is known about a topic: the answer, all evidence, what contradicts, what nobody measured."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from django.db.models import Exists, OuterRef, QuerySet
+from django.utils.translation import gettext as _
+
+from runs.access.selectors.projects import Reader, visible
+from runs.archive.selectors import archive, chart
+from runs.archive.selectors.answers import certainty
+from runs.archive.selectors.archive import Entry
+from runs.archive.selectors.version_line import MAJORS
+from runs.campaigns.selectors import answers as campaign_answers
+from runs.campaigns.selectors import campaigns
+from runs.campaigns.selectors.answers import CampaignAnswer
+from runs.cells.selectors import factor_names, metrics, versions
+from runs.cells.selectors.level_names import factors
+from runs.charts.evidence import Ratio, Row, Words, evidence
+from runs.charts.figure import Figure
+from runs.compare.selectors.judge.ratios import RatioRow, ratios_of_executed
+from runs.models import BisectionStep, Campaign, Discrepancy, PublishedTable, Run, Scenario
+from runs.models.campaigns import Origin
+from runs.shared.formats import in_language, spoken, translated
+from runs.topics.catalogue import TOPICS, Topic
+
+# The newest campaigns measured here that a page tells of.
+MOST_MEASURED = 6
+# More rows make no picture that can be read; those that the sentence rests on come first.
+MOST_ROWS, MOST_RATIOS = 24, 16
+MOST_DISCREPANCIES = 6
+
+
+@dataclass(frozen=True)
+class EvidenceRow:
+    """A table or a campaign that says something about the topic."""
+
+    year: str
+    who: str
+    slug: str
+    title: str
+    versions: str
+    machine: str
+    says: str
+    certainty: str
+    is_printed: bool
+    rests_here: bool = False
+
+
+@dataclass(frozen=True)
+class Square:
+    """A version under a load: whether somebody has measured it, and where."""
+
+    major: str
+    state: str
+    slug: str = ""
+
+
+@dataclass(frozen=True)
+class Gaps:
+    """A scenario of the topic, with a square for each version."""
+
+    scenario: str
+    title: str
+    squares: tuple[Square, ...]
+
+
+@dataclass(frozen=True)
+class TopicAnswer:
+    """A topic as a reader may see it, in the reader's language.
+
+    `measured` are the newest campaigns executed here that answer, each with its answer.
+    """
+
+    topic: Topic
+    rows: tuple[EvidenceRow, ...]
+    measured: tuple[tuple[Campaign, CampaignAnswer], ...]
+    gaps: tuple[Gaps, ...]
+    disagreements: tuple[str, ...]
+    discrepancies: tuple[Discrepancy, ...]
+    further: int
+    figure: Figure | None
+
+    @property
+    def title(self) -> str:
+        """What it is about."""
+        return translated(self.topic.title)
+
+    @property
+    def question(self) -> str:
+        """What visitors ask."""
+        return translated(self.topic.question)
+
+    @property
+    def sentence(self) -> str:
+        """The answer: an editor's sentence where its tables are there."""
+        if any(row.rests_here for row in self.rows):
+            return translated(self.topic.sentence)
+        if self.measured:
+            return self.measured[0][1].sentence
+        return _("Nobody has measured this yet")
+
+    @property
+    def basis(self) -> str:
+        """Who says so, and how certain it is."""
+        first = next((row for row in self.rows if row.rests_here), None)
+        if first is None:
+            return ""
+        return " · ".join(filter(None, (first.who, first.machine, first.certainty)))
+
+    @property
+    def years(self) -> str:
+        """From the oldest to the newest evidence."""
+        years = sorted({row.year for row in self.rows if row.year})
+        return "–".join(dict.fromkeys((years[0], years[-1]))) if years else ""
+
+    @property
+    def empty_squares(self) -> int:
+        """How many versions nobody has measured."""
+        return sum(square.state == "unknown" for row in self.gaps for square in row.squares)
+
+    @property
+    def squares(self) -> int:
+        """How many there are."""
+        return sum(len(row.squares) for row in self.gaps)
+
+
+@dataclass(frozen=True)
+class Card:
+    """A topic in the list: its sentence, and how many tables of the archive are about it."""
+
+    topic: Topic
+    tables: int
+
+    @property
+    def title(self) -> str:
+        """What it is about."""
+        return translated(self.topic.title)
+
+    @property
+    def question(self) -> str:
+        """What visitors ask."""
+        return translated(self.topic.question)
+
+    @property
+    def sentence(self) -> str:
+        """The answer; empty where the archive has nothing of it."""
+        return translated(self.topic.sentence) if self.tables else ""
+
+
+def cards() -> list[Card]:
+    """All topics. One query."""
+    scenarios = list(PublishedTable.objects.values_list("campaign__scenario__slug", flat=True))
+    return [
+        Card(topic, sum(scenario in topic.scenarios for scenario in scenarios)) for topic in TOPICS
+    ]
+
+
+def keys(topic: Topic, *, to: Reader) -> tuple[int, ...]:
+    """The campaigns that an answer is made of: all published ones, and the newest executed here.
+
+    Two queries.
+    """
+    of_topic = Campaign.objects.filter(scenario__slug__in=topic.scenarios)
+    published = of_topic.filter(origin=Origin.PUBLISHED).order_by("pk")
+    return (
+        *published.values_list("pk", flat=True),
+        *_executed(topic, to).values_list("pk", flat=True)[:MOST_MEASURED],
+    )
+
+
+def answer(topic: Topic, *, to: Reader) -> TopicAnswer:
+    """All that is known. The number of queries grows with the tables of the topic that are drawn,
+    at most MOST_ROWS, and not with the lab.
+    """
+    entries = _entries(topic)
+    executed = list(_executed(topic, to)[:MOST_MEASURED])
+    said = campaign_answers.of_list(executed)
+    measured = tuple(
+        (campaign, said[campaign.pk])
+        for campaign in executed
+        if campaign.pk in said and said[campaign.pk].is_there
+    )
+    discrepancies = list(
+        archive.discrepancies()
+        .filter(table__campaign__scenario__slug__in=topic.scenarios)
+        .order_by("weight", "table__source__year", "table__ordinal", "ordinal")
+    )
+    return TopicAnswer(
+        topic,
+        (*_printed_rows(entries, topic), *map(_measured_row, measured)),
+        measured,
+        tuple(_gaps(topic, entries, executed)),
+        tuple(_disagreements(entries)),
+        tuple(discrepancies[:MOST_DISCREPANCIES]),
+        max(0, len(discrepancies) - MOST_DISCREPANCIES),
+        _figure(entries, [campaign for campaign, _said in measured]),
+    )
+
+
+def _executed(topic: Topic, to: Reader) -> QuerySet[Campaign]:
+    """Campaigns executed here that have ended, the newest first. Steps of bisections are none."""
+    ended = Campaign.objects.filter(origin=Origin.EXECUTED).exclude(state__in=Campaign.LIVE)
+    scenarios = Scenario.objects.filter(slug__in=topic.scenarios).order_by().values("pk")
+    steps = BisectionStep.objects.filter(campaign=OuterRef("pk"))
+    of_topic = visible(ended.filter(scenario__in=scenarios), to=to)
+    return of_topic.filter(~Exists(steps)).select_related("scenario").order_by("-pk")
+
+
+def _entries(topic: Topic) -> list[Entry]:
+    """The published tables, those that the sentence rests on first, then the newest."""
+    order = {slug: place for place, slug in enumerate(topic.rests_on)}
+    entries = [
+        entry
+        for entry in archive.entries()
+        if entry.table.campaign.scenario.slug in topic.scenarios
+    ]
+
+    def place(entry: Entry) -> tuple[int, int]:
+        campaign = entry.table.campaign
+        return order.get(campaign.slug, len(order)), -(campaign.year or 0)
+
+    return sorted(entries, key=place)
+
+
+def _printed_rows(entries: Sequence[Entry], topic: Topic) -> list[EvidenceRow]:
+    again = Run.objects.filter(campaign__published__isnull=False, repeat__gt=1)
+    campaign_keys = [entry.table.campaign_id for entry in entries]
+    spread = set(
+        again.filter(campaign__in=campaign_keys).order_by().values_list("campaign", flat=True)
+    )
+    return [_printed_row(entry, topic, spread) for entry in entries]
+
+
+def _printed_row(entry: Entry, topic: Topic, spread: set[int]) -> EvidenceRow:
+    table = entry.table
+    campaign = table.campaign
+    texts = [spoken(finding) for finding in table.findings]
+    year = str(campaign.year or table.source.year)
+    return EvidenceRow(
+        year=year,
+        who=table.source.slug.replace("-", " ").upper(),
+        slug=campaign.slug,
+        title=in_language(campaign, "title"),
+        versions=", ".join(table.versions),
+        machine=", ".join(entry.hardware.values()),
+        says=texts[0] if texts else "",
+        certainty=certainty(table.repeats, table.statistic, has_spread=campaign.pk in spread)
+        if table.has_figures
+        else _("published as a picture, without numbers"),
+        is_printed=True,
+        rests_here=campaign.slug in topic.rests_on,
+    )
+
+
+def _measured_row(measured: tuple[Campaign, CampaignAnswer]) -> EvidenceRow:
+    campaign, said = measured
+    return EvidenceRow(
+        year=str(campaign.created_at.year),
+        who=_("measured here"),
+        slug=campaign.slug,
+        title=in_language(campaign, "title"),
+        versions=", ".join(map(str, campaign.factors.get("version", ()))),
+        machine="",
+        says=said.sentence,
+        certainty=said.family,
+        is_printed=False,
+    )
+
+
+def _disagreements(entries: Sequence[Entry]) -> list[str]:
+    """Where BenchLab reads a table otherwise than its publication."""
+    return [
+        spoken(finding)
+        for entry in entries
+        for finding in entry.table.findings
+        if finding.get("by") == "disagree"
+    ]
+
+
+def _gaps(topic: Topic, entries: Sequence[Entry], executed: Sequence[Campaign]) -> list[Gaps]:
+    titles = dict(
+        Scenario.objects.filter(slug__in=topic.scenarios).order_by().values_list("slug", "title")
+    )
+    rows = []
+    for slug in topic.scenarios:
+        if slug not in titles:
+            continue
+        known: dict[str, Square] = {}
+        for entry in entries:
+            if entry.table.campaign.scenario.slug == slug:
+                state = "printed" if entry.table.has_figures else "words"
+                for version in entry.table.versions:
+                    major = versions.major(version)
+                    known.setdefault(major, Square(major, state, entry.table.campaign.slug))
+        for campaign in executed:
+            if campaign.scenario.slug == slug:
+                for version in campaign.factors.get("version", ()):
+                    major = versions.major(str(version))
+                    known[major] = Square(major, "decided", campaign.slug)
+        squares = tuple(known.get(major, Square(major, "unknown")) for major in MAJORS)
+        rows.append(Gaps(slug, translated(titles[slug]), squares))
+    return rows
+
+
+def _figure(entries: Sequence[Entry], executed: Sequence[Campaign]) -> Figure | None:
+    """Every ratio of the topic in one picture; None without any."""
+    rows = [*_executed_rows(executed)]
+    for entry in entries:
+        if len(rows) >= MOST_ROWS:
+            break
+        rows += _rows_of_table(entry.table)
+    words = Words(
+        _("Ratio to the base, above 1 is better"),
+        _("printed"),
+        _("measured here"),
+        _("interval (95 %)"),
+    )
+    return evidence(rows[:MOST_ROWS], words) if rows else None
+
+
+def _rows_of_table(table: PublishedTable) -> list[Row]:
+    """The ratios that its page shows, a row for each head. A metric that is neither better high nor
+    low has none.
+    """
+    campaign = table.campaign
+    if not table.has_figures:
+        return []
+    drawn = chart.charts(campaign, factors(table.columns))
+    if not drawn:
+        return []
+    wanted, plots = drawn[0]
+    ratios = chart.ratios_of(wanted, plots)
+    direction = plots[0].metric.direction
+    if ratios is None or direction == "neutral":
+        return []
+    prefix = f"{campaign.year or table.source.year} {in_language(campaign, 'title')}"
+    rows = []
+    for column, head in enumerate(ratios.heads):
+        points = [
+            Ratio(value if direction == "higher" else 1 / value, name)
+            for name, values in ratios.rows
+            if (value := values[column])
+        ]
+        if points:
+            label = f"{prefix} · {head}" if len(ratios.heads) > 1 else prefix
+            rows.append(Row(label, tuple(points[:MOST_RATIOS]), _address(campaign), True))
+    return rows
+
+
+def _executed_rows(executed: Sequence[Campaign]) -> list[Row]:
+    """A row for each two levels that a campaign compares."""
+    if not executed:
+        return []
+    primary = metrics.primary_names(campaigns.listed().filter(pk__in=[c.pk for c in executed]))
+    rows_of: Mapping[Campaign, Sequence[RatioRow]] = ratios_of_executed(primary)
+    rows = []
+    for campaign, ratio_rows in rows_of.items():
+        words = factor_names.words(campaign).among(row.levels for row in ratio_rows)
+        direction = metrics.primary(campaign)
+        is_lower = direction is not None and direction.direction == "lower"
+        points = [_ratio(row, words.listed(row.levels), is_lower=is_lower) for row in ratio_rows]
+        known = tuple(point for point in points if point is not None)[:MOST_RATIOS]
+        if known:
+            label = f"{campaign.created_at.year} {in_language(campaign, 'title')}"
+            rows.append(Row(label, known, _address(campaign), False))
+    return rows
+
+
+def _ratio(row: RatioRow, label: str, *, is_lower: bool) -> Ratio | None:
+    found = row.comparison
+    if not found.ratio:
+        return None
+    if not is_lower:
+        return Ratio(found.ratio, label, found.low, found.high)
+    low = 1 / found.high if found.high else None
+    high = 1 / found.low if found.low else None
+    return Ratio(1 / found.ratio, label, low, high)
+
+
+def _address(campaign: Campaign) -> str:
+    return f"/campaigns/{campaign.slug}/"

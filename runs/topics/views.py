@@ -1,0 +1,38 @@
+"""Pages of topics: all of them, and each with everything that is known."""
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.template.loader import render_to_string
+from django.utils.safestring import SafeString
+
+from runs.access import addresses
+from runs.access.selectors import permissions
+from runs.shared import caching
+from runs.topics.catalogue import BY_SLUG
+from runs.topics.selectors import topics
+
+# Addresses to which a topic leads those who may measure.
+OFFERED = ("campaign-new",)
+
+
+@addresses.page("topic-list")
+def topic_list(request: HttpRequest) -> HttpResponse:
+    """Every topic with its answer."""
+    return render(request, "topics/list.html", {"cards": topics.cards()})
+
+
+@addresses.page("topic")
+def topic(request: HttpRequest, slug: str) -> HttpResponse:
+    """The answer, the evidence, what contradicts, and what nobody has measured."""
+    if slug not in BY_SLUG:
+        raise Http404
+    asked = BY_SLUG[slug]
+    keys = topics.keys(asked, to=request.user)
+
+    def make() -> SafeString:
+        context = {"answer": topics.answer(asked, to=request.user), "user": request.user}
+        return render_to_string("topics/detail.html#answer", context)
+
+    offers = [permissions.is_offered(request.user, offer) for offer in OFFERED]
+    html = caching.html(("topic", slug, keys, *offers), caching.versions(keys).results, make)
+    return render(request, "topics/detail.html", {"shown": html, "topic": asked})

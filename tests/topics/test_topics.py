@@ -1,0 +1,111 @@
+"""Topics: titles that the archive bears out, and pages with all evidence and every gap."""
+
+import re
+from html import unescape
+
+import pytest
+from django.utils import translation
+
+from runs.access.selectors.projects import NOBODY
+from runs.models import Project, PublishedTable
+from runs.shared.formats import translated
+from runs.topics.catalogue import TOPICS
+from runs.topics.selectors import topics
+from runs.workloads.services import scenarios
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+FIGURE = re.compile(r"\d[\d.,]*\d|\d")
+
+
+def text_of(client, address, **headers):
+    answer = client.get(address, headers=headers)
+    assert answer.status_code == 200, address
+    return unescape(answer.content.decode())
+
+
+@pytest.mark.parametrize("topic", TOPICS, ids=lambda topic: topic.slug)
+def test_every_figure_of_a_title_is_in_a_conclusion_that_it_rests_on(whole_archive, topic):
+    tables = PublishedTable.objects.filter(campaign__slug__in=topic.rests_on)
+    known = " ".join(
+        [finding["en"] for table in tables for finding in table.findings]
+        + [version for table in tables for version in table.versions]
+        + [str(table.campaign.title) for table in tables]
+    )
+    assert len(tables) == len(topic.rests_on)
+    assert set(FIGURE.findall(topic.sentence)) <= set(FIGURE.findall(known))
+
+
+@pytest.mark.parametrize("topic", TOPICS, ids=lambda topic: topic.slug)
+def test_the_japanese_title_has_the_same_figures(topic):
+    with translation.override("ja"):
+        japanese = translated(topic.sentence)
+    assert japanese != topic.sentence
+    assert set(FIGURE.findall(topic.sentence)) <= set(FIGURE.findall(japanese))
+
+
+def test_every_published_theme_is_in_a_topic_or_on_the_page_of_versions(whole_archive):
+    themes = set(PublishedTable.objects.values_list("campaign__scenario__slug", flat=True))
+    of_topics = {scenario for topic in TOPICS for scenario in topic.scenarios}
+    assert themes <= of_topics | {"fixed-point-read", "fixed-point-update"}
+
+
+@pytest.mark.parametrize("topic", TOPICS, ids=lambda topic: topic.slug)
+def test_a_page_has_the_answer_as_its_title_and_all_its_tables(client, whole_archive, topic):
+    page = text_of(client, f"/topics/{topic.slug}/")
+    tables = PublishedTable.objects.filter(campaign__scenario__slug__in=topic.scenarios)
+
+    assert f"<h1>{topic.sentence}</h1>" in page
+    for slug in tables.values_list("campaign__slug", flat=True):
+        assert f'href="/campaigns/{slug}/"' in page
+
+
+def test_the_list_has_every_topic_with_its_sentence(client, whole_archive):
+    page = text_of(client, "/topics/")
+    for topic in TOPICS:
+        assert f'href="/topics/{topic.slug}/"' in page
+        assert topic.sentence in page
+
+
+def measured(**options):
+    scenarios.sync()
+    campaign = factories.campaign(
+        "mine",
+        factors={"checksums": ["off", "on"], "version": ["18.4"], "clients": [1, 4]},
+        scenario=factories.scenario("page-checksums"),
+        **options,
+    )
+    return factories.finish_all(campaign)
+
+
+def test_what_was_measured_here_stands_beside_the_print(client, whole_archive):
+    campaign = measured()
+    answer = topics.answer(TOPICS[0], to=NOBODY)
+    (gaps,) = answer.gaps
+    ((found, said),) = answer.measured
+
+    assert found == campaign
+    assert said.sentence in text_of(client, "/topics/page-checksums/")
+    assert {square.major: square.state for square in gaps.squares}["18"] == "decided"
+    assert [trace["marker"]["symbol"] for trace in answer.figure["data"]] == ["diamond", "circle"]
+
+
+def test_a_private_campaign_is_in_no_strangers_topic(client, member, whole_archive):
+    project = Project.objects.create(slug="secret", name="s", is_public=False)
+    measured(project=project)
+
+    assert "mine" not in text_of(client, "/topics/page-checksums/")
+
+
+def test_an_unknown_topic_is_not_there(client):
+    assert client.get("/topics/nothing/").status_code == 404
+
+
+def test_a_picture_has_every_ratio_with_better_above_one(whole_archive):
+    """Elapsed times are turned round: the parallel plans of query 10 are far above 1."""
+    topic = next(topic for topic in TOPICS if topic.slug == "parallel-query")
+    figure = topics.answer(topic, to=NOBODY).figure
+    (printed,) = figure["data"]
+
+    assert max(printed["x"]) > 1000
+    assert len(figure["layout"]["yaxis"]["ticktext"]) <= topics.MOST_ROWS
