@@ -50,15 +50,13 @@ class Words:
 def evidence(rows: Sequence[Row], words: Words) -> Figure:
     """The rows from the top, on a logarithmic axis: twice is as far from 1 as half."""
     places = [(len(rows) - number, row) for number, row in enumerate(rows)]
-    traces = [
-        _trace(
-            [(place, row) for place, row in places if row.is_printed == is_printed],
-            words,
-            is_printed=is_printed,
-        )
-        for is_printed in (True, False)
-        if any(row.is_printed == is_printed for row in rows)
-    ]
+    printed = [(place, row) for place, row in places if row.is_printed]
+    measured = [(place, row) for place, row in places if not row.is_printed]
+    traces = []
+    if printed:
+        traces.append(_trace(printed, words, is_printed=True))
+    if measured:
+        traces.append(_trace(measured, words, is_printed=False))
     low, high = _reach(rows)
     return {
         "data": traces,
