@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from runs.analysis.inference import SIGNIFICANCE
+from runs.analysis.inference.verdicts import MINIMUM_EFFECT
 from runs.analysis.summary import Summary
 from runs.analysis.trend import margin
 
@@ -21,6 +22,13 @@ class Contrast:
     def is_apart(self) -> bool:
         """Whether the interval excludes 1."""
         return self.low is not None and self.high is not None and not self.low <= 1 <= self.high
+
+    @property
+    def is_same(self) -> bool:
+        """Whether the interval lies within the minimum effect, both ways: not apart is not same."""
+        if self.low is None or self.high is None:
+            return False
+        return self.low >= 1 / (1 + MINIMUM_EFFECT) and self.high <= 1 + MINIMUM_EFFECT
 
 
 def contrast(

@@ -6,6 +6,7 @@ puts it back must not say that it has no effect.
 """
 
 import re
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -49,8 +50,8 @@ FALSE = re.compile(
 class Plant:
     """A script on tables that `setup` makes; what B has otherwise, as a pair of A and B.
 
-    `causes` are the keys of what makes the difference; `answer` what the ablation says, if it is
-    tried.
+    `causes` are the keys of what makes the difference; `answer` is what the ablation says, if it
+    is tried.
     """
 
     script: str
@@ -62,7 +63,6 @@ class Plant:
     has_own_tables: bool = True
     needs_icu: bool = False
     clients: int = 1
-    tried: tuple[str, ...] | None = None
     answer: str = ""
     decoys: tuple[str, ...] = field(default=())
 
@@ -110,7 +110,6 @@ PLANTS = {
         ("", ""),
         ({"synchronous_commit": "off"}, {}),
         has_own_tables=False,
-        tried=(),
         answer="Putting synchronous_commit back explains",
     ),
     "plans in a function": Plant(
@@ -118,7 +117,6 @@ PLANTS = {
         INDEX_SCANS,
         (ANALYZED + FUNCTION, ANALYZED + FUNCTION),
         off(*INDEX_SCANS),
-        tried=(),
         answer="it needs them all",
     ),
     "planning": Plant(
@@ -126,21 +124,18 @@ PLANTS = {
         ("default_statistics_target",),
         (f"{JOINED}ANALYZE;", f"{JOINED}ANALYZE;"),
         ({}, TARGET),
-        tried=(),
         answer="Putting default_statistics_target back explains",
     ),
     "log of the executor": Plant(
         COUNT,
         ("log_executor_stats",),
         settings=({}, {"log_executor_stats": "on"}),
-        tried=(),
         answer="Putting log_executor_stats back explains",
     ),
     "each suffices": Plant(
         "SELECT k, v FROM t ORDER BY k LIMIT 1;\n",
         ("enable_indexscan", "random_page_cost"),
         settings=({}, {"enable_indexscan": "off", "random_page_cost": "1000000"}),
-        tried=(),
         answer="So each of the two suffices",
     ),
     "collation of ICU": Plant(
@@ -153,7 +148,6 @@ PLANTS = {
             ("--locale-provider=icu", "--icu-locale=en", "--encoding=UTF8"),
         ),
         needs_icu=True,
-        tried=(),
         answer="Putting initdb options back explains",
         decoys=("track_functions",),
     ),
@@ -161,21 +155,18 @@ PLANTS = {
         "simple-update",
         ("commit_delay",),
         settings=({}, {"commit_delay": "10000", "commit_siblings": "0"}),
-        tried=(),
         answer="Putting commit_delay back explains",
     ),
     "index": Plant(
         UPDATE,
         ("setup init_sql",),
         (ANALYZED, f"{ANALYZED}DROP INDEX t_k;\n"),
-        tried=(),
         answer="Putting setup init_sql back explains",
     ),
     "trigger": Plant(
         UPDATE,
         ("setup init_sql",),
         (ANALYZED, ANALYZED + TRIGGER),
-        tried=(),
         answer="Putting setup init_sql back explains",
     ),
     "unlogged": Plant(
@@ -356,35 +347,50 @@ def is_sure(explanation):
 
 @pytest.mark.slow
 @pytest.mark.full_load
-@pytest.mark.timeout(3600)
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", PLANTS)
 def test_a_cause_is_listed_and_nothing_false_is_said(server_of, admin_user, name):
     plant = PLANTS[name]
-    server = server_of(plant)
-    a, b = planted(plant, server, rounds=4)
+    a, b = planted(plant, server_of(plant), rounds=4)
     explanation = explain(a, b, reader=admin_user)
     answer = of_explanation(explanation)
     report(name, explanation, answer)
     assert explanation.obstacle == "", answer.sentence
     assert not FALSE.search(answer.sentence), answer.sentence
     rows = {row.key: row for row in answer.differences}
-    for cause in plant.causes:
-        if cause in rows:
-            assert rows[cause].can_try
     assert plant.causes[0] in rows
+    assert all(rows[cause].can_try for cause in plant.causes if cause in rows)
     if is_sure(explanation):
         keys = [row.key for row in answer.differences if row.can_try]
         assert set(plant.causes) & set(keys[:3]), keys
-    if plant.tried is not None:
-        ablations.start(found=explanation, by=admin_user, keys=plant.tried)
-        work_off(server)
-        explanation = explain(a, b, reader=admin_user)
-        answer = of_explanation(explanation)
-        report(name, explanation, answer)
-        assert not FALSE.search(answer.sentence), answer.sentence
-        if is_sure(explanation):
-            assert plant.answer in answer.sentence, answer.sentence
-        proven = {share.name for proof in explanation.proofs for share in proof.explained}
-        assert not proven & set(plant.decoys)
+    assert not Run.objects.filter(state=Run.State.FAILED).exists()
+    connection.close()
+
+
+@pytest.mark.slow
+@pytest.mark.full_load
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("name", [name for name, plant in PLANTS.items() if plant.answer])
+def test_what_is_put_back_answers_with_all_its_arms(server_of, admin_user, name):
+    """On a machine that others use it may stay undecided, and then must say so."""
+    plant = PLANTS[name]
+    server = server_of(plant)
+    a, b = planted(plant, server, rounds=2)
+    found = explain(a, b, reader=admin_user)
+    ablations.start(found=found, by=admin_user)
+    begun = time.monotonic()
+    work_off(server)
+    explanation = explain(a, b, reader=admin_user)
+    answer = of_explanation(explanation)
+    report(f"{name}, put back in {(time.monotonic() - begun) / 60:.1f} min", explanation, answer)
+    assert not FALSE.search(answer.sentence), answer.sentence
+    proofs = explanation.proofs
+    proven = {share.name for proof in proofs for share in proof.explained}
+    assert not proven & set(plant.decoys)
+    undecided = all(
+        not proof.has_effect or any(share.answer == "undecided" for share in proof.suspects)
+        for proof in proofs
+    )
+    assert plant.answer in answer.sentence or undecided, answer.sentence
     assert not Run.objects.filter(state=Run.State.FAILED).exists()
     connection.close()

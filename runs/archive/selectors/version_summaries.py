@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
+from itertools import pairwise, starmap
 
 from django.utils.translation import gettext as _
 
 from runs.analysis.contrasts import Contrast, contrast
 from runs.analysis.inference import SIGNIFICANCE
+from runs.analysis.inference.verdicts import DEFAULT_EFFECT
 from runs.analysis.summary import Summary
 from runs.cells.selectors import metrics, versions
 from runs.cells.selectors.series_cells import VERSION
@@ -44,7 +45,8 @@ def mean(
 
 
 def agreement(published: Campaign, repeated: Campaign) -> str:
-    """Whether each step between versions is as large in both; empty where nothing says it.
+    """How many steps between versions are as large in both, differ, or are undecided; empty where
+    nothing says it.
 
     The intervals hold together (Šidák): of all steps of a faithful repetition 95 in 100 times none
     is apart. Four queries.
@@ -65,30 +67,46 @@ def agreement(published: Campaign, repeated: Campaign) -> str:
     }
     if not known_contrasts:
         return ""
-    apart = [
-        _("%(base)s → %(head)s: %(ratio)s times (%(low)s – %(high)s)")
-        % {
-            "base": base,
-            "head": head,
-            "ratio": factor(contrast_found.ratio),
-            "low": factor(contrast_found.low),
-            "high": factor(contrast_found.high),
-        }
-        for (base, head), contrast_found in known_contrasts.items()
-        if contrast_found.is_apart
+    apart = [pair for pair in known_contrasts.items() if pair[1].is_apart]
+    undecided = [
+        pair for pair in known_contrasts.items() if not (pair[1].is_apart or pair[1].is_same)
     ]
-    values = {"number": len(known_contrasts), "count": len(apart), "steps": "; ".join(apart)}
-    if not apart:
+    sentences = []
+    same = len(known_contrasts) - len(apart) - len(undecided)
+    values: dict[str, object] = {"number": len(known_contrasts), "effect": f"{DEFAULT_EFFECT:g} %"}
+    if same:
         text = _(
-            "Each of %(number)d steps between versions is as large as published, within the "
-            "intervals of both."
+            "%(count)d of %(number)d steps between versions are as large as published, within "
+            "%(effect)s."
         )
-        return text % values
-    text = _(
-        "%(count)d of %(number)d steps between versions differ from the published beyond the "
-        "intervals of both, measured here by published: %(steps)s."
-    )
-    return text % values
+        sentences.append(text % (values | {"count": same}))
+    if undecided:
+        text = _(
+            "Of %(count)d of %(number)d steps between versions it is undecided whether they are as "
+            "large as published; measured here by published: %(steps)s."
+        )
+        sizes = "; ".join(starmap(_sized, undecided))
+        sentences.append(text % (values | {"count": len(undecided), "steps": sizes}))
+    if apart:
+        text = _(
+            "%(count)d of %(number)d steps between versions differ from the published beyond the "
+            "intervals of both, measured here by published: %(steps)s."
+        )
+        sizes = "; ".join(starmap(_sized, apart))
+        sentences.append(text % (values | {"count": len(apart), "steps": sizes}))
+    return " ".join(sentences)
+
+
+def _sized(step: tuple[str, str], contrast_of_step: Contrast) -> str:
+    """A step with its ratio here by that there."""
+    base, head = step
+    return _("%(base)s → %(head)s: %(ratio)s times (%(low)s – %(high)s)") % {
+        "base": base,
+        "head": head,
+        "ratio": factor(contrast_of_step.ratio),
+        "low": factor(contrast_of_step.low),
+        "high": factor(contrast_of_step.high),
+    }
 
 
 def _step(

@@ -201,8 +201,11 @@ class CampaignExtras(GenericViewSet[Campaign]):
         startable = Server.objects.exclude(base_dir="").select_related("hardware")
         server_of = {server.slug: server for server in startable.filter(slug__in=slugs)}
         missing = [slug for slug in slugs if slug not in server_of]
-        if missing or not slugs:
-            message = _("There is no server %(slug)s.") % {"slug": ", ".join(missing) or "–"}
+        if not slugs:
+            message = _("Name a server by its slug: ?%(parameter)s=SLUG.")
+            raise ValidationError({parameter: [message % {"parameter": parameter}]}, "required")
+        if missing:
+            message = _("There is no server %(slug)s.") % {"slug": ", ".join(missing)}
             raise ValidationError({parameter: [message]}, "does_not_exist")
         return [server_of[slug] for slug in slugs]
 

@@ -19,7 +19,9 @@ def line(edition: Edition) -> list[tuple[str, Figure]]:
     for later_edition in later:
         for again in editions.again(later_edition, first_edition):
             drift = again.drift
-            if drift.is_apart:
+            if drift.is_same:
+                verdict = "same"
+            elif drift.is_apart:
                 verdict = "different"
             else:
                 verdict = "undecided" if drift.low else "too_few_runs"

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from runs.access.selectors.projects import Reader, visible
 from runs.analysis.contrasts import Contrast
-from runs.analysis.inference.verdicts import Direction
+from runs.analysis.inference.verdicts import DEFAULT_EFFECT, Direction
 from runs.analysis.summary import Summary
 from runs.archive.selectors import version_line
 from runs.archive.selectors.version_line import Line
@@ -111,8 +111,18 @@ class Again:
                 "%(size)s: what is the machine's of it is not known."
             )
             return text % values
+        if drift.is_same:
+            values["effect"] = f"{DEFAULT_EFFECT:g} %"
+            text = _(
+                "The anchor %(anchor)s is as fast as in %(edition)s, within %(effect)s: %(size)s."
+            )
+            return text % values
         if not drift.is_apart:
-            return _("The anchor %(anchor)s is as fast as in %(edition)s: %(size)s.") % values
+            text = _(
+                "Undecided whether the machine has changed: the anchor %(anchor)s is %(size)s "
+                "against %(edition)s. Compare versions by their ratios within an edition."
+            )
+            return text % values
         if self.is_of_two:
             text = _(
                 "With the anchor %(anchor)s, %(here)s is %(size)s than %(edition)s. What a version "

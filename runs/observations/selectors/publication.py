@@ -15,7 +15,7 @@ from runs.configurations.selectors import configurations
 from runs.grouping import by_key
 from runs.models import Campaign, Edition, Environment, HardwareProfile, Measurement, Run
 from runs.models.observations import published_campaign
-from runs.observations.selectors import editions, remarks
+from runs.observations.selectors import doubts, editions, remarks
 from runs.observations.selectors.editions import Part
 from runs.scenarios import registry
 
@@ -89,7 +89,7 @@ def _campaign(edition: Edition, part_of_edition: Part) -> dict[str, Any]:
         "columns": _columns(theme, metric.name, printed),
         "rows": "".join(f"{' | '.join(row)}\n" for row in printed.rows),
         "chart": _chart(metric.name, levels),
-        "notes": _of_languages(lambda: remarks.of_campaign(campaign)),
+        "notes": _of_languages(lambda: [*remarks.of_campaign(campaign), *doubts.notes(campaign)]),
         "findings": [
             {**finding, "by": "benchlab"}
             for finding in _of_languages(lambda: sentences.of_campaign(campaign))

@@ -10,17 +10,13 @@ from datetime import date
 from django.utils.translation import gettext as _
 from django.utils.translation import override, pgettext
 
-from runs.cells.selectors import factor_names as designs
 from runs.charts.figure import Figure
 from runs.compare.selectors.judge.ratio_pairs import STEPS
 from runs.documents.selectors import conditions, reports, results
 from runs.documents.selectors.explanations import explanations
-from runs.grouping import by_key
-from runs.models import Campaign, Edition, Run
-from runs.models.runs import RunValidity
-from runs.observations.selectors import anchors, editions
+from runs.models import Edition, Run
+from runs.observations.selectors import anchors, doubts, editions
 from runs.observations.selectors.editions import Again, Part
-from runs.queue.selectors.certificate_words import certificate_sentences
 from runs.reports.report import Block, Bullets, Paragraph, Picture, Report, Section, Table
 from runs.shared.formats import factor
 
@@ -181,56 +177,35 @@ def _anchors(edition: Edition) -> Iterator[Block]:
 
 def _doubts(edition_parts: Sequence[Part]) -> list[Block]:
     """Each condition with runs that its certificate doubts or that are left out, and the reason."""
-    doubted = [
-        (part_of_edition, list(_doubted(part_of_edition.campaign)))
-        for part_of_edition in edition_parts
-    ]
-    number = sum(len(of_part) for _part, of_part in doubted)
+    doubted = [(part, doubts.of_campaign(part.campaign)) for part in edition_parts]
+    number = sum(len(doubt.runs) for _part, of_part in doubted for doubt in of_part)
     total = sum(part_of_edition.progress.total for part_of_edition in edition_parts)
     text = _("%(count)d of %(total)d runs are doubtful or invalid; invalid runs do not count.")
     blocks: list[Block] = [Paragraph(text % {"count": number, "total": total})]
     for part_of_edition, of_part in doubted:
         if of_part:
             heads = (_("Condition"), _("Judgement"), _("Runs"), _("Reason, of the first of them"))
-            rows = tuple(_alike(part_of_edition.campaign, of_part))
+            rows = tuple(
+                (doubt.condition, doubt.judgement, ", ".join(map(str, doubt.runs)), doubt.reason)
+                for doubt in of_part
+            )
             blocks.append(Table(f"{_('Doubtful runs')}: {_scenario(part_of_edition)}", heads, rows))
     return blocks
 
 
-def _alike(campaign: Campaign, doubted: Sequence[Run]) -> Iterator[tuple[str, ...]]:
-    words = designs.words(campaign)
-    runs_alike = by_key(((run.cell.ordinal, run.cell_id, run.validity), run) for run in doubted)
-    for (_place, _cell, validity), doubted_runs in sorted(
-        runs_alike.items(), key=lambda runs_of_key: runs_of_key[0]
-    ):
-        reason = next(
-            (
-                certificate_sentence.message
-                for certificate_sentence in certificate_sentences(doubted_runs[0])
-            ),
-            "–",
-        )
-        yield (
-            words.listed(doubted_runs[0].cell.levels),
-            str(RunValidity(validity).label),
-            ", ".join(str(run.pk) for run in doubted_runs),
-            reason,
-        )
-
-
-def _doubted(campaign: Campaign) -> Iterable[Run]:
-    ended = campaign.runs.filter(state__in=(Run.State.FINISHED, Run.State.WITHDRAWN))
-    return ended.filter(validity__in=Run.DOUBTED).select_related("cell").order_by("pk")
-
-
 def _conclusion(edition: Edition, edition_parts: Sequence[Part]) -> list[Block]:
-    """People's words; before they write, the sentences of each step."""
-    sentences = [
-        Bullets(tuple(part_of_edition.sentences))
+    """People's words; before they write, the sentences of each step, by what was measured."""
+    if edition.conclusion:
+        return _written(edition.conclusion)
+    return [
+        block
         for part_of_edition in edition_parts
         if part_of_edition.sentences
+        for block in (
+            Paragraph(_("%(scenario)s:") % {"scenario": _scenario(part_of_edition)}),
+            Bullets(tuple(part_of_edition.sentences)),
+        )
     ]
-    return _written(edition.conclusion) or [*sentences]
 
 
 def _written(text: str) -> list[Block]:

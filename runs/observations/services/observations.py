@@ -25,6 +25,7 @@ from runs.servers.selectors import builds
 from runs.servers.services.tools import installed
 from runs.shared import slugs
 from runs.shared.errors import ServiceError
+from runs.shared.formats import duration
 
 
 def is_night(observation: Observation, now: datetime) -> bool:
@@ -208,9 +209,9 @@ def rounds_within(plan: Plan) -> int:
         else MOST_REPEATS
     )
     if room < seconds_of_one or rounds < LEAST_ROUNDS:
-        message = _("Two rounds take %(hours).1f hours, which is more than there are.")
+        message = _("Two rounds take %(time)s, which is more than there is.")
         remedy = _("Allow more time, or measure fewer versions, levels or seconds.")
-        message %= {"hours": two / SECONDS_AN_HOUR}
+        message %= {"time": duration(two)}
         raise ServiceError("budget_too_small", message, remedy=remedy, field="hours")
     return rounds
 

@@ -74,7 +74,7 @@ def test_one_button_queues_the_line(admin_client, server):
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"hours": "0.02", "repeats": ""}, "which is more than there are"),
+        ({"hours": "0.02", "repeats": ""}, "which is more than there is"),
         ({"repeats": ""}, "Give the rounds, or the hours"),
         ({"night_from": "22:00"}, "Give both ends of the night"),
         ({"versions": ["18"], "anchor": "18"}, "Two versions at least"),

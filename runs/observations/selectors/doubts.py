@@ -1,0 +1,57 @@
+"""Runs of an edition that their certificate doubts or that are left out: the report, and what is
+published, say each of them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from django.utils.translation import gettext as _
+
+from runs.cells.selectors import factor_names as designs
+from runs.grouping import by_key
+from runs.models import Campaign, Run
+from runs.models.runs import RunValidity
+from runs.queue.selectors.certificate_words import certificate_sentences
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """The runs of a condition that are judged alike, and the reason of the first of them."""
+
+    condition: str
+    judgement: str
+    runs: tuple[int, ...]
+    reason: str
+
+
+def of_campaign(campaign: Campaign) -> list[Doubt]:
+    """In the order of the conditions, in the reader's language."""
+    ended = campaign.runs.filter(state__in=(Run.State.FINISHED, Run.State.WITHDRAWN))
+    doubted = ended.filter(validity__in=Run.DOUBTED).select_related("cell").order_by("pk")
+    words = designs.words(campaign)
+    alike = by_key(((run.cell.ordinal, run.cell_id, run.validity), run) for run in doubted)
+    return [
+        Doubt(
+            words.listed(runs[0].cell.levels),
+            str(RunValidity(runs[0].validity).label),
+            tuple(run.pk for run in runs),
+            next((sentence.message for sentence in certificate_sentences(runs[0])), "–"),
+        )
+        for _place, runs in sorted(alike.items(), key=lambda item: item[0])
+    ]
+
+
+def notes(campaign: Campaign) -> Iterator[str]:
+    """A sentence of all, and one of each condition; nothing where no run is doubted."""
+    doubted = of_campaign(campaign)
+    if not doubted:
+        return
+    ended = campaign.runs.filter(state__in=(Run.State.FINISHED, Run.State.WITHDRAWN)).count()
+    text = _("%(count)d of %(total)d runs are doubtful or invalid; invalid runs do not count.")
+    yield text % {"count": sum(len(doubt.runs) for doubt in doubted), "total": ended}
+    for doubt in doubted:
+        yield _("%(condition)s: %(number)d runs are %(judgement)s: %(reason)s") % {
+            "condition": doubt.condition,
+            "number": len(doubt.runs),
+            "judgement": doubt.judgement,
+            "reason": doubt.reason,
+        }
