@@ -327,7 +327,7 @@ def planted(plant, server, rounds):
         )
     made = [campaigns.create(draft=draft) for draft in drafts]
     work_off(server)
-    cells = Cell.objects.filter(campaign__in=made).order_by("campaign", "ordinal")
+    cells = Cell.objects.filter(campaign__in=made).order_by("campaign_id", "ordinal")
     a, b = (cell.pk for cell in cells)
     return a, b
 
