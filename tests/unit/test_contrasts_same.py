@@ -26,6 +26,7 @@ REVIEWED = {
     "as fast as it goes": "no figures",
     "Base and head are the same commit: name another base.": "no figures",
     "%(name)s and %(other)s are the same setting.": "no figures",
+    "also settings that are the same": "no figures",
 }
 WORDS = (
     "as fast as",
