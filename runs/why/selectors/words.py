@@ -142,7 +142,6 @@ EVIDENCE = {
     "parallel_differs": gettext_lazy("one plan is parallel"),
     "jit_used": gettext_lazy("a plan uses JIT"),
     "plans_differ": gettext_lazy("the plans differ"),
-    "counters_moved": gettext_lazy("counters of it moved"),
     "relations_differ": gettext_lazy("the relations differ"),
 }
 # Why plans are missing, by its code.

@@ -1,0 +1,498 @@
+"""Every sentence that an explanation can say, with the data under which it is true.
+
+`CASES` is the table. A text of the modules below that no case says fails the last test: whoever
+writes a new sentence writes here of which data it is true.
+"""
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from runs.analysis.why import parts, proof
+from runs.analysis.why.counters import Moved
+from runs.analysis.why.parts import Estimate
+from runs.analysis.why.proof import AGAIN, ALL, GIVEN, A, B
+from runs.analysis.why.suspects import PlanRead, Suspect
+from runs.analysis.why.waits import Slept
+from runs.models import Ablation, Campaign, Cell
+from runs.why.selectors import ablation_words, answers, words
+from runs.why.selectors.ablations import Answers
+from runs.why.selectors.answers import WhyAnswer
+from runs.why.selectors.explanation import Explanation, Length
+from runs.why.selectors.recordings import Instructions, Recorded
+from tests import texts
+from tests.unit.analysis.why.test_proof import arms
+
+MODULES = (words, ablation_words, answers)
+NOTHING = Explanation(
+    a=Cell(),
+    b=Cell(),
+    labels=("old", "new"),
+    obstacle="",
+    difference=None,
+    suspects=(),
+    tried=(),
+    kinds=frozenset(words.RECORDED_KINDS),
+    proposed=(),
+    plans=(PlanRead(), PlanRead()),
+    plans_missing="",
+    moved=(),
+    ablation=None,
+    answers=None,
+    length=None,
+    recording=None,
+    recorded=Recorded(),
+)
+
+
+def run(seconds, *, server=0.5, queue=0.0, number=1):
+    """The parts of a run: what is not on a processor or in its queue is blocked."""
+    taken = seconds * (server + queue)
+    return parts.Parts(
+        seconds=seconds,
+        cpu=seconds * server,
+        server=seconds * server,
+        server_queue=seconds * queue,
+        client=0.0,
+        client_queue=0.0,
+        blocked=seconds - taken,
+        errors=dict.fromkeys(parts.PARTS, 0.0),
+        round=number,
+    )
+
+
+def difference(a, b, *, scatter=0.01, rounds=4, **of_both):
+    """Of sides whose rounds scatter by this share, in opposite ways."""
+    sides = [
+        [
+            run(seconds * (1 + sign * scatter * (-1) ** number), number=number, **of_both)
+            for number in range(rounds)
+        ]
+        for seconds, sign in ((a, 1), (b, -1))
+    ]
+    return parts.compare(*sides)
+
+
+SURE = difference(0.001, 0.002)
+SETTING = Suspect("setting", "jit", "off", "on", put_back={"jit": "off"})
+SETTING_TOO = replace(SETTING, name="fsync", put_back={"fsync": "off"})
+
+
+def tried(truth, *suspects, rounds=12, spread=0.01, ended=True, cpu=None, lost=()):
+    """An explanation with an ablation whose arms have these logs."""
+    names = [suspect.key for suspect in suspects]
+    measured = arms(truth, rounds, spread=spread)
+    for name, number in lost:
+        measured[name].pop(number, None)
+    of_cpu = None if cpu is None else proof.prove(arms(cpu, rounds, spread=spread), names)
+    kept = [suspect.to_json() for suspect in suspects]
+    ablation = Ablation(campaign=Campaign(title="Why"), suspects=kept)
+    of_time = proof.prove(measured, names, has_ended=ended)
+    lacking = proof.lacking(measured, names) if ended else {}
+    return replace(
+        NOTHING,
+        difference=SURE,
+        suspects=suspects,
+        tried=suspects,
+        ablation=ablation,
+        answers=Answers(of_time, of_cpu, ended, lacking),
+    )
+
+
+TRUTH = {A: 0.0, B: 1.0, AGAIN: 1.0, "jit": 1.0, "fsync": 1.0, ALL: 1.0}
+
+
+def with_suspect(**fields):
+    return replace(NOTHING, difference=SURE, suspects=(replace(SETTING, **fields),))
+
+
+@dataclass(frozen=True)
+class Case:
+    """Under which condition a sentence is true, such data, and the sentence."""
+
+    condition: str
+    explanation: Callable[[], Explanation]
+    says: str
+
+
+MORE = "new needs 1 ms more per transaction than old: 500 µs more server on a processor, 500 µs"
+CASES = [
+    Case(
+        "the interval of the time excludes 0",
+        lambda: replace(NOTHING, difference=SURE),
+        MORE,
+    ),
+    Case(
+        "the same, and it is less",
+        lambda: replace(NOTHING, difference=difference(0.002, 0.001)),
+        "new needs 1 ms less per transaction than old",
+    ),
+    Case(
+        "the interval includes 0",
+        lambda: replace(NOTHING, difference=difference(0.001, 0.00101, scatter=0.3)),
+        "Undecided: new needs -",
+    ),
+    Case(
+        "the same of processor time",
+        lambda: replace(NOTHING, difference=difference(0.001, 0.00101, scatter=0.3)),
+        "Undecided of processor time: -",
+    ),
+    Case(
+        "no part moves, though the whole does",
+        lambda: replace(NOTHING, difference=replace(SURE, by_part={})),
+        "new needs 1 ms more per transaction than old.",
+    ),
+    Case(
+        "most of the difference is blocked",
+        lambda: replace(NOTHING, difference=difference(0.001, 0.002, server=0.1)),
+        "900 µs of 1 ms are waiting.",
+    ),
+    Case(
+        "the same, and a wait event lies apart",
+        lambda: replace(
+            NOTHING,
+            difference=difference(0.001, 0.002, server=0.1),
+            recorded=Recorded(
+                waits=[Slept("Lock", "tuple", 0.0, 0.001, Estimate.within(0.001, 0.0001))]
+            ),
+        ),
+        "900 µs of 1 ms are waiting, most of it for Lock: tuple.",
+    ),
+    Case(
+        "queues take more than a tenth: what moved comes first, the doubt after it",
+        lambda: replace(NOTHING, difference=difference(0.001, 0.002, queue=0.2)),
+        "Waiting for a processor took 20 % of the time of old and 20 % of that of new: the "
+        "machine was not this experiment's alone.",
+    ),
+    Case(
+        "the same: processor time is the second answer",
+        lambda: replace(NOTHING, difference=difference(0.001, 0.002, queue=0.2)),
+        "new needs 500 µs more processor time per transaction than old.",
+    ),
+    Case(
+        "the same, and it is less",
+        lambda: replace(NOTHING, difference=difference(0.002, 0.001, queue=0.2)),
+        "new needs 500 µs less processor time per transaction than old.",
+    ),
+    Case(
+        "only without the queue does the time differ",
+        lambda: replace(NOTHING, difference=_queued(0.001)),
+        "Without the time in the queue new needs 1 ms more per transaction than old",
+    ),
+    Case(
+        "the same, and it is less",
+        lambda: replace(NOTHING, difference=_queued(-0.001)),
+        "Without the time in the queue new needs 1 ms less per transaction than old",
+    ),
+    Case(
+        "a side has one run",
+        lambda: replace(NOTHING, difference=difference(0.001, 0.002, rounds=1)),
+        "That is of one run a side, and may be chance.",
+    ),
+    Case(
+        "both plans are known and differ",
+        lambda: replace(
+            with_suspect(kind="plan", name="", put_back={}),
+            plans=(PlanRead(10, "orders", "orders_customer"), PlanRead(100_000, "orders")),
+        ),
+        "The plans differ: new reads an estimated 100,000 rows of orders, where old reads an "
+        "estimated 10 rows of orders by orders_customer.",
+    ),
+    Case(
+        "a plan reads no table",
+        lambda: with_suspect(kind="plan", name="", put_back={}),
+        "new reads no table",
+    ),
+    *(
+        Case(
+            f"no plan is known: {code or 'nothing recorded'}",
+            lambda code=code: replace(NOTHING, difference=SURE, plans=None, plans_missing=code),
+            f"The plans are not known: {text}.",
+        )
+        for code, text in words.PLANS_MISSING.items()
+    ),
+    *(
+        Case(
+            f"the obstacle {code}",
+            lambda code=code: replace(NOTHING, obstacle=code),
+            str(text) % {"a": "old", "b": "new"},
+        )
+        for code, text in words.OBSTACLES.items()
+    ),
+    Case(
+        "instructions were counted",
+        lambda: replace(
+            NOTHING,
+            recorded=Recorded(Instructions(1000, 900, {}), Instructions(1000, 1100, {})),
+        ),
+        "new executes 10.0 % fewer instructions per transaction. If it has to read its pages: "
+        "+10.0 %.",
+    ),
+    Case(
+        "the same, and more",
+        lambda: replace(NOTHING, recorded=Recorded(Instructions(1000, 1100, {}))),
+        "new executes 10.0 % more instructions per transaction.",
+    ),
+    Case(
+        "something that differs can be put back",
+        with_suspect,
+        "1 difference can be put back.",
+    ),
+    Case(
+        "nothing can: what stays has no name",
+        lambda: replace(NOTHING, difference=SURE),
+        "Not explained: no difference was found that can be put back. Looked at: Setting",
+    ),
+    Case(
+        "a kind that a side did not record was not looked at",
+        lambda: replace(NOTHING, difference=SURE, kinds=frozenset({"setting"})),
+        "Looked at: Setting, Query plan; not looked at: Table, Index,",
+    ),
+    Case(
+        "compilers differ, and only then the build is named",
+        lambda: with_suspect(kind="build", name="compiler", a="4.4", b="7.5", put_back={}),
+        "The build differs (compiler 4.4, 7.5) and was not tried.",
+    ),
+    # Ablations.
+    Case(
+        "an arm is proven",
+        lambda: tried({**TRUTH, "jit": 0.1, ALL: 0.1}, SETTING, SETTING_TOO),
+        "Time: Putting jit back explains 9",
+    ),
+    Case(
+        "all of it, measured too",
+        lambda: tried({**TRUTH, "jit": 0.1, ALL: 0.1}, SETTING, SETTING_TOO),
+        "All that was tried explains 9",
+    ),
+    Case(
+        "another arm's interval ends below half of the difference",
+        lambda: tried({**TRUTH, "jit": 0.1, ALL: 0.1}, SETTING, SETTING_TOO),
+        "Alone, fsync has no effect above 3 %.",
+    ),
+    Case(
+        "all is proven and none alone",
+        lambda: tried({**TRUTH, ALL: 0.0}, SETTING, SETTING_TOO),
+        "Put back together, jit, fsync explain 100 %",
+    ),
+    Case(
+        "the same: both end below half of the difference",
+        lambda: tried({**TRUTH, ALL: 0.0}, SETTING, SETTING_TOO),
+        "Alone, none of jit, fsync has an effect above 3 %. So each of the two suffices to make "
+        "the difference.",
+    ),
+    Case(
+        "A with one of B has the difference",
+        lambda: tried(
+            {**TRUTH, ALL: 0.0, f"{GIVEN}jit": 1.0, f"{GIVEN}fsync": 1.0}, SETTING, SETTING_TOO
+        ),
+        "A with only jit of B has 100 %",
+    ),
+    Case(
+        "each alone takes it away",
+        lambda: tried({**TRUTH, "jit": 0.0, "fsync": 0.0, ALL: 0.0}, SETTING, SETTING_TOO),
+        "Putting back any one of jit, fsync takes most of it away: it needs them all.",
+    ),
+    Case(
+        "the same: A with one of them has no difference",
+        lambda: tried(
+            {
+                **TRUTH,
+                "jit": 0.0,
+                "fsync": 0.0,
+                ALL: 0.0,
+                f"{GIVEN}jit": 0.0,
+                f"{GIVEN}fsync": 0.0,
+            },
+            SETTING,
+            SETTING_TOO,
+        ),
+        "A with only one of jit, fsync differs by at most 3 %.",
+    ),
+    Case(
+        "shares do not add up to that of all",
+        lambda: tried({**TRUTH, "jit": 0.7, "fsync": 0.7, ALL: 0.0}, SETTING, SETTING_TOO),
+        "Their single shares do not add up to that of all together: they interact.",
+    ),
+    Case(
+        "an arm's interval reaches beyond half of the difference",
+        lambda: tried({A: 0.0, B: 0.5, AGAIN: 0.5, "jit": 0.48}, SETTING, spread=0.3),
+        "Of jit alone it is undecided: ",
+    ),
+    Case(
+        "an arm lies beyond B",
+        lambda: tried({**TRUTH, "jit": 1.5}, SETTING, SETTING_TOO),
+        "Putting jit back makes the difference larger: -",
+    ),
+    Case(
+        "no arm is proven, nor all",
+        lambda: tried(TRUTH, SETTING, SETTING_TOO),
+        "Together, all that was tried explains ",
+    ),
+    Case(
+        "the same, at the end: what stays has no name",
+        lambda: tried(TRUTH, SETTING, SETTING_TOO),
+        "Not explained by what was tried. Looked at: ",
+    ),
+    Case(
+        "B again lies apart from B",
+        lambda: tried({**TRUTH, AGAIN: 1.5}, SETTING),
+        "No verdict: B again to B was 1.6",
+    ),
+    Case(
+        "the interval of B to A includes 1",
+        lambda: tried({A: 0.0, B: 0.0, AGAIN: 0.0, "jit": 0.0}, SETTING, spread=0.1),
+        "Undecided whether the difference is there again: B to A was ",
+    ),
+    Case(
+        "six rounds have ended, and more are queued",
+        lambda: tried(TRUTH, SETTING, rounds=6, ended=False),
+        "Not decided after 6 rounds.",
+    ),
+    Case(
+        "the campaign has ended, and A has two values",
+        lambda: tried(TRUTH, SETTING, rounds=2),
+        "Time: no answer, since an arm has too few runs that count.",
+    ),
+    Case(
+        "no suspect has enough values",
+        lambda: _without_suspects(1),
+        "Time: No suspect has enough runs for an answer.",
+    ),
+    Case(
+        "time and processor time are two answers",
+        lambda: tried({**TRUTH, "jit": 0.1}, SETTING, cpu={A: 0.0, B: 0.5, AGAIN: 0.5, "jit": 0.5}),
+        "Processor time: Alone, jit has no effect above 3 %.",
+    ),
+    *(
+        Case(
+            f"only the ablation decides: processor time {is_of_cpu}, less {is_less}",
+            lambda is_of_cpu=is_of_cpu, is_less=is_less: _decided(is_of_cpu, is_less),
+            str(text).partition("%(b)s")[0] % {"rounds": 12},
+        )
+        for (is_of_cpu, is_less), text in words.OF_ROUNDS.items()
+    ),
+]
+
+
+def _queued(amount):
+    """The queue scatters more than the time without it, which differs by this amount."""
+    first, second = 0.002, 0.002 + amount
+    sides = [
+        [
+            replace(
+                run(seconds, server=0.5),
+                seconds=seconds + queue,
+                server_queue=queue,
+                round=number,
+            )
+            for number, queue in enumerate(queues)
+        ]
+        for seconds, queues in (
+            (first, (0.001, 0.009, 0.002, 0.008)),
+            (second, (0.008, 0.001, 0.009, 0.002)),
+        )
+    ]
+    return parts.compare(*sides)
+
+
+def _decided(is_of_cpu, is_less):
+    truth = {A: 0.0, B: -0.5 if is_less else 0.5, AGAIN: -0.5 if is_less else 0.5, "jit": 0.0}
+    found = tried(truth, SETTING, cpu=truth)
+    of_answers = replace(found.answers, time=None) if is_of_cpu else found.answers
+    undecided = difference(0.001, 0.00101, scatter=0.3)
+    return replace(found, difference=undecided, answers=of_answers)
+
+
+def _without_suspects(seed):
+    found = tried(TRUTH, SETTING)
+    none = proof.prove(arms({A: 0.0, B: 1.0, AGAIN: 1.0}, 12, spread=0.01, seed=seed), [])
+    return replace(found, answers=replace(found.answers, time=none))
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.says[:60])
+def test_the_sentence_is_said_of_such_data(case):
+    assert case.says in answers.of_explanation(case.explanation()).sentence
+
+
+def _without_time():
+    """Runs in which others had the machine, so far."""
+    found = tried(TRUTH, SETTING, rounds=6, ended=False, cpu=TRUTH)
+    return replace(found, answers=replace(found.answers, time=None))
+
+
+MOVED = tuple(Moved("pg_stat_wal", "", f"wal_{name}", 0.0, 1.0) for name in "abcd")
+ROWS = [
+    with_suspect(state="acts", evidence=("counters_moved", code), moved=MOVED)
+    for code in words.EVIDENCE
+]
+ROWS += [with_suspect(state="not_judged"), with_suspect(state="not_judged", unseen=("plans",))]
+ROWS += [
+    with_suspect(state="no_sign", looked=("plans", "lsn.bytes"), unseen=(code,))
+    for code in words.UNSEEN
+]
+ROWS += [with_suspect(state="no_sign", looked=("lsn.bytes",))]
+ROWS += [
+    with_suspect(kind=kind, put_back={}, plan_parts=(part,))
+    for part in words.BACK
+    for kind in words.KINDS
+]
+ROWS += [with_suspect(put_back={}), replace(with_suspect(), length=Length(4, (60.0, 120.0)))]
+NOTES = [
+    tried({**TRUTH, "jit": 0.1, ALL: 0.1}, SETTING, SETTING_TOO, lost=[("jit", 3)]),
+    replace(
+        tried(TRUTH, SETTING), answers=replace(tried(TRUTH, SETTING).answers, lacking={"jit": 1})
+    ),
+    tried(TRUTH, SETTING, rounds=6, ended=False),
+    _without_time(),
+]
+# Names of parts and limits of a run are told by the parts (tests/unit/analysis/why/test_parts.py).
+LABELS = {
+    str(text) for table in (words.PARTS, words.BESIDE, words.LIMITS) for text in table.values()
+}
+
+
+def printed(answer: WhyAnswer):
+    """Everything that a door prints of an answer."""
+    yield answer.question
+    yield from answer.sentences
+    yield answer.length
+    yield from answer.ablation.notes
+    for row in answer.ablation.rows:
+        yield from (row.name, row.time, row.cpu)
+    for row in answer.differences:
+        yield from (row.name, row.word, row.signs, row.looked, row.back)
+
+
+def pattern(text):
+    places = re.split(r"%\(\w+\)[sd]|%%", text)
+    return re.compile(".*".join(map(re.escape, places)), re.DOTALL)
+
+
+def test_every_text_of_the_modules_is_said_by_a_case():
+    explanations = [*(case.explanation() for case in CASES), *ROWS, *NOTES]
+    all_printed = [
+        line for found in explanations for line in printed(answers.of_explanation(found)) if line
+    ]
+    lacking = []
+    for module in MODULES:
+        for _line, (_context, text) in texts.of_python(Path(module.__file__)):
+            if text in LABELS:
+                continue
+            wanted = pattern(text)
+            if not any(wanted.search(line) for line in all_printed):
+                lacking.append(text)
+    assert lacking == []
+
+
+def test_no_case_names_what_stays_or_excludes_a_cause():
+    false = re.compile(r"cannot act|does not act|code or the build|refuted")
+    for case in CASES:
+        assert not false.search(answers.of_explanation(case.explanation()).sentence)
+
+
+def test_log_ratios_of_the_cases_are_as_said():
+    assert math.exp(TRUTH[B]) == pytest.approx(2.72, abs=0.01)
