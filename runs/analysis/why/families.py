@@ -81,8 +81,9 @@ class Family:
     """Differences that leave the same traces.
 
     `counters` must move if one acts in a load that lasts; none means that nothing shows it.
-    `traces` are what plans show besides: `plans`, `parallel`, `jit`, `memory`. `unseen` are codes
-    of what neither shows. `parts` are the parts of the time that it reaches; empty is all.
+    `traces` are what plans show besides (`plans`, `parallel`, `jit`), and the time (`blocked`).
+    `unseen` are codes of what neither shows. `parts` are the parts of the time that it reaches;
+    empty is all.
     """
 
     name: str
@@ -105,8 +106,8 @@ FAMILIES = {
         Family("planner", SCANS, ("plans",), ("functions", "conditions")),
         Family("planning", (*PLANNING, *SCANS), ("plans",), ("functions",)),
         Family("memory", SPILLS, ("plans",), ("in_memory", "functions")),
-        Family("commit", FLUSHES, (), ("device",), ("blocked", "server")),
-        Family("wal", (*WAL, *FLUSHES), (), ("device",), ("blocked", "server")),
+        Family("commit", FLUSHES, ("blocked",), ("device",), ("blocked", "server")),
+        Family("wal", (*WAL, *FLUSHES), ("blocked",), ("device",), ("blocked", "server")),
         Family("checkpoints", (*CHECKPOINTS, ("pg_stat_wal", "wal_fpi")), (), ("short_run",)),
         Family("background", WRITES, (), ("short_run",), ("blocked", "server")),
         Family("vacuum", VACUUMS, (), ("short_run", "catalogues")),

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal, Self
 
 from runs.analysis.why import counters, families
-from runs.analysis.why.account import Account, nodes
+from runs.analysis.why.account import Account
 from runs.analysis.why.counters import Moved, Name
 from runs.analysis.why.families import Family
 from runs.analysis.why.parts import Difference
@@ -26,6 +26,7 @@ BLOATED = 1.2
 MOST_SMALL = 1024 * 1024
 # A counter of a single round may have moved by chance.
 LEAST_ROUNDS = 2
+_OF_PLANS = frozenset({"plans", "parallel", "jit"})
 State = Literal["acts", "no_sign", "not_judged"]
 
 # What makes a newer version behave as one without the setting.
@@ -60,6 +61,8 @@ _OF_BUILD = ("block_size", "wal_block_size", "segment_size", "debug_assertions")
 
 # Of these a version, or an older record, lacks names: what one side alone has says nothing.
 _BY_SHARED_NAMES = frozenset({"database", "machine"})
+# Of a relation that one side lacks, these follow from it.
+_OF_RELATIONS = frozenset({"column", "constraint", "freshness"})
 # By which part of the plan of a run a kind of difference is put back.
 PLAN_PARTS: Mapping[str, tuple[str, ...]] = {
     "setup": ("setup",),
@@ -313,19 +316,38 @@ def _reads(side: Side) -> list[PlanRead] | None:
     if account is None:
         return None
     return [
-        _read(account, node)
+        _read(account, node, bound)
         for plan in account.plans
-        for node in nodes(plan)
+        for node, bound in _bounded(plan.get("Plan", {}))
         if "Relation Name" in node or "Index Name" in node
     ]
 
 
-def _read(account: Account, node: Mapping[str, Any]) -> PlanRead:
+# These read of what is below only as much as they pass on.
+_PASSING = frozenset({"Limit", "Result", "Subquery Scan", "LockRows", "ProjectSet"})
+
+
+def _bounded(
+    node: Mapping[str, Any], bound: float | None = None
+) -> Iterator[tuple[Mapping[str, Any], float | None]]:
+    """The nodes of a plan, each with the rows after which a limit above it stops reading."""
+    yield node, bound
+    kind = node.get("Node Type", "")
+    if kind == "Limit":
+        bound = float(node.get("Plan Rows", 0))
+    elif kind not in _PASSING:
+        bound = None
+    for child in node.get("Plans", ()):
+        yield from _bounded(child, bound)
+
+
+def _read(account: Account, node: Mapping[str, Any], bound: float | None) -> PlanRead:
     """A scan without an index reads the whole relation, whatever passes its condition."""
     relation, index = str(node.get("Relation Name", "")), str(node.get("Index Name", ""))
     rows = float(node.get("Plan Rows", 0))
     if "Seq Scan" in str(node.get("Node Type", "")):
         rows = float(account.relations.get(relation, {}).get("tuples", rows))
+    rows = rows if bound is None else min(rows, bound)
     return PlanRead(rows, relation or index, index)
 
 
@@ -368,10 +390,14 @@ def _settings(a: Side, b: Side) -> Iterator[Suspect]:
 
 def _further(a: Side, b: Side) -> Iterator[Suspect]:
     """What else is recorded on both sides by kind and name, and differs."""
+    relations = [set(side.further.get("relation", {})) for side in (a, b)]
+    one_sided = relations[0] ^ relations[1]
     for kind in sorted(a.further.keys() & b.further.keys()):
         of_a, of_b = a.further[kind], b.further[kind]
         names = of_a.keys() & of_b.keys() if kind in _BY_SHARED_NAMES else of_a.keys() | of_b.keys()
         for name in sorted(names):
+            if kind in _OF_RELATIONS and name.partition(".")[0] in one_sided:
+                continue
             if of_a.get(name, "") != of_b.get(name, ""):
                 plan_parts = PLAN_PARTS.get(kind, ())
                 yield Suspect(
@@ -453,6 +479,8 @@ def _judged(suspect: Suspect, facts: Facts, difference: Difference | None) -> Su
         counter for counter in facts.moved if (counter.view, counter.column) in family.counters
     )
     evidence = suspect.evidence + tuple(_evidence(family, facts))
+    if "blocked" in family.traces and _is_blocked(difference):
+        evidence += ("blocked_moved",)
     if moved:
         evidence += ("counters_moved",)
     looked = tuple(_looked(family, facts))
@@ -498,7 +526,7 @@ def _evidence(family: Family, facts: Facts) -> Iterator[str]:
 
 def _looked(family: Family, facts: Facts) -> Iterator[str]:
     """The counters that both sides have, and plans."""
-    if facts.plans is not None and family.traces:
+    if facts.plans is not None and _OF_PLANS & set(family.traces):
         yield "plans"
     if facts.rounds >= LEAST_ROUNDS:
         for view, column in family.counters:
@@ -507,7 +535,7 @@ def _looked(family: Family, facts: Facts) -> Iterator[str]:
 
 
 def _unseen(family: Family, facts: Facts) -> Iterator[str]:
-    if family.traces and facts.plans is None:
+    if _OF_PLANS & set(family.traces) and facts.plans is None:
         yield "plans"
     if family.counters and facts.rounds < LEAST_ROUNDS:
         yield "rounds"
@@ -517,6 +545,13 @@ def _unseen(family: Family, facts: Facts) -> Iterator[str]:
     for code in family.unseen:
         if code != "functions" or (facts.has_functions and not facts.has_nested):
             yield code
+
+
+def _is_blocked(difference: Difference | None) -> bool:
+    """Whether the time that is blocked surely differs."""
+    if difference is None or difference.rounds < LEAST_ROUNDS:
+        return False
+    return "blocked" in difference.moved
 
 
 def _reach(parts: Sequence[str], difference: Difference | None) -> float:

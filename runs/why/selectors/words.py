@@ -143,6 +143,7 @@ EVIDENCE = {
     "jit_used": gettext_lazy("a plan uses JIT"),
     "plans_differ": gettext_lazy("the plans differ"),
     "relations_differ": gettext_lazy("the relations differ"),
+    "blocked_moved": gettext_lazy("the time that is blocked moved"),
 }
 # Why plans are missing, by its code.
 PLANS_MISSING = {

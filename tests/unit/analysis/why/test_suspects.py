@@ -3,7 +3,7 @@
 import json
 from dataclasses import replace
 
-from runs.analysis.why import suspects
+from runs.analysis.why import parts, suspects
 from runs.analysis.why.suspects import Side, Suspect
 from runs.postgresql_settings import comparing
 from tests.unit.analysis.why.test_parts import PLAIN
@@ -157,3 +157,49 @@ def test_a_kind_that_one_side_did_not_record_is_no_difference():
     assert suspects.find(a, b, None) == []
     with_none = replace(a, further={"trigger": {}})
     assert [suspect.kind for suspect in suspects.find(with_none, b, None)] == ["trigger"]
+
+
+def test_blocked_time_that_moved_is_a_sign_of_what_waits_for_the_disk():
+    """As of commit_delay, which moves no counter."""
+    waiting = [replace(PLAIN, tps=PLAIN.tps / factor, round=number) for number, factor in SLOWER]
+    quick = [replace(PLAIN, round=number) for number, _factor in SLOWER]
+    difference = parts.compare(*(list(map(parts.split, side)) for side in (quick, waiting)))
+    assert "blocked" in difference.moved
+    a, b = (
+        Side("17", 170006, settings("17", commit_delay=(value, "us")), of_side)
+        for value, of_side in (("0", quick), ("10000", waiting))
+    )
+    (suspect,) = suspects.find(a, b, difference)
+    assert (suspect.state, suspect.evidence) == ("acts", ("blocked_moved",))
+
+
+SLOWER = [(1, 3.0), (2, 3.01), (3, 2.99)]
+
+
+def test_a_scan_below_a_limit_reads_no_more_than_that():
+    scan = {"Node Type": "Index Scan", "Relation Name": "t", "Index Name": "t_k"}
+    limited = {"Node Type": "Limit", "Plan Rows": 1, "Plans": [{**scan, "Plan Rows": 20000}]}
+    whole = {"Node Type": "Seq Scan", "Relation Name": "t", "Plan Rows": 5}
+    sort = {
+        "Node Type": "Limit",
+        "Plan Rows": 1,
+        "Plans": [{"Node Type": "Sort", "Plans": [whole]}],
+    }
+    relations = {"t": {"kind": "r", "bytes": 1, "tuples": 20000}}
+    a, b = (
+        side("17", 170006, replace(PLAIN, plans=[{"Plan": tree}], relations=relations))
+        for tree in (limited, sort)
+    )
+    of_a, of_b = suspects.plan_reads(a, b)
+    assert (of_a.rows, of_a.index) == (1, "t_k")
+    assert (of_b.rows, of_b.index) == (20000, "")
+
+
+def test_columns_of_a_table_that_one_side_lacks_are_no_further_differences():
+    further = {"relation": {"t": "TABLE"}, "column": {"t.a": "integer"}}
+    with_log = {
+        "relation": {"t": "TABLE", "log": "TABLE"},
+        "column": {"t.a": "integer", "log.k": "integer"},
+    }
+    a, b = (replace(side("17", 170006), further=of_side) for of_side in (further, with_log))
+    assert [suspect.key for suspect in suspects.find(a, b, None)] == ["relation log"]
