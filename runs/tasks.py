@@ -23,7 +23,7 @@ from runs.campaigns.services import kept_verdicts
 from runs.histories.services import changes, deliveries, mails
 from runs.operations.selectors import sites
 from runs.operations.services import signs
-from runs.queue.services import execution, leases, supervision, sweeping
+from runs.queue.services import execution, leases, loads, supervision, sweeping
 from runs.seals.services import seals
 from runs.servers.services import builds, server_checks
 
@@ -36,6 +36,7 @@ def execute_next(server_id: int) -> None:
     supervision.look_again(server_id=server_id)
     sweeping.sweep_where_needed(server_id=server_id)
     sweeping.remove_needless_clusters(server_id=server_id)
+    loads.look(server_id=server_id)
     claim = leases.claim(server_id=server_id, holder=signs.process_name())
     if claim is not None:
         execution.execute(claim)

@@ -166,6 +166,8 @@ class Campaign(models.Model):
     # Of the runs that wait for a server, those with the highest priority go first, then the oldest.
     priority = models.SmallIntegerField(_("priority"), default=0)
     paused_at = models.DateTimeField(null=True)
+    # Its runs start on a server only while other programs leave it alone.
+    waits_for_quiet = models.BooleanField(default=False, db_default=False)
     # When somebody cancelled all of it; a run that is cancelled alone is another thing.
     cancelled_at = models.DateTimeField(null=True)
     # How often each run is started at most automatically.

@@ -246,6 +246,12 @@ class Server(models.Model):
     # From this moment on a clean-up is due: in the future if the last one left something.
     sweep_after = models.DateTimeField(null=True)
     free_bytes = models.BigIntegerField(_("free space in the base directory"), null=True)
+    # Of its processors in use when no run had it, and by which programs ([name, share], ...); since
+    # when each look has found little.
+    load_share = models.FloatField(null=True)
+    load_programs = models.JSONField(default=list, db_default=[])
+    load_at = models.DateTimeField(null=True)
+    quiet_since = models.DateTimeField(null=True)
     checked_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(auto_now_add=True)
 

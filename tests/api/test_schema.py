@@ -47,6 +47,7 @@ def test_every_address_is_described(schema):
         "/api/v1/campaigns/",
         "/api/v1/campaigns/{slug}/",
         "/api/v1/campaigns/{slug}/annotations/",
+        "/api/v1/campaigns/{slug}/await/",
         "/api/v1/campaigns/{slug}/cancel/",
         "/api/v1/campaigns/{slug}/pause/",
         "/api/v1/campaigns/{slug}/plan/",

@@ -160,6 +160,7 @@ class RoundsSerializer(serializers.Serializer[Any]):
         "campaign-resume": addresses.acting(post=Right.QUEUE),
         "campaign-retry": addresses.acting(post=Right.QUEUE),
         "campaign-rounds": addresses.acting(post=Right.QUEUE),
+        "campaign-await": addresses.acting(post=Right.QUEUE),
     }
 )
 class CampaignDoor(CampaignExtras, ReadOnlyDoor[Campaign]):
@@ -221,6 +222,11 @@ class CampaignDoor(CampaignExtras, ReadOnlyDoor[Campaign]):
     def rounds(self, request: Request, slug: str) -> Response:
         """Queue more rounds of an ended campaign that leaves something undecided."""
         return self.acted(repeats.add_rounds, RoundsSerializer)
+
+    @action(detail=True, methods=["post"], url_path="await", url_name="await")
+    def await_quiet(self, request: Request, slug: str) -> Response:
+        """Measure the invalid runs again, each when other programs leave its machine alone."""
+        return self.acted(repeats.await_quiet)
 
     @extend_schema(request=PrioritySerializer)
     @action(detail=True, methods=["post"])

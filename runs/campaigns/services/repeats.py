@@ -14,7 +14,7 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from django.db import transaction
-from django.db.models import Max
+from django.db.models import Max, QuerySet
 from django.utils.translation import gettext as _
 
 from runs.access.services import audit
@@ -238,6 +238,49 @@ def remeasure(*, campaign: Campaign, reason_of: Mapping[Run, str]) -> list[Run]:
         queued.append(_another(run, repeats[run.cell_id], last_position + offset, again_of=run))
     plans.store(queued, [plans.copied(run) for run in order])
     return _announced(queued, "measured_again", [reason_of[run] for run in order])
+
+
+def _taken(campaign: Campaign) -> QuerySet[Run]:
+    """Runs that are left out for what others did on their machine, and were not measured again."""
+    return campaign.runs.filter(
+        Run.LEFT_OUT,
+        certificate__is_curable=True,
+        plan__isnull=False,
+        server__isnull=False,
+        again=None,
+    )
+
+
+def number_to_await(campaign: Campaign) -> int:
+    """How many invalid runs of an ended campaign a free machine may cure. One query."""
+    if campaign.origin != Origin.EXECUTED or campaign.state in Campaign.LIVE:
+        return 0
+    return _taken(campaign).count()
+
+
+@transaction.atomic
+def await_quiet(*, campaign: Campaign) -> int:
+    """Measure the invalid runs of an ended campaign again, each when its machine is free.
+
+    Raises `campaign_not_ended`, `nothing_to_repeat`, and `plan_of_other_version`.
+    """
+    locked = Campaign.objects.select_for_update().get(pk=campaign.pk)
+    if locked.state in Campaign.LIVE:
+        raise ServiceError("campaign_not_ended", _("This campaign has not ended yet."))
+    reason_of = {
+        run: _("Run %(id)d is invalid, and is measured again when the machine is free.")
+        % {"id": run.pk}
+        for run in _taken(locked).select_related("again_of")
+    }
+    if not reason_of:
+        raise ServiceError("nothing_to_repeat", _("No run of this campaign waits to be repeated."))
+    locked.waits_for_quiet = True
+    locked.state = Campaign.State.QUEUED
+    locked.save(update_fields=["waits_for_quiet", "state"])
+    queued = remeasure(campaign=locked, reason_of=reason_of)
+    campaign.refresh_from_db()
+    audit.record("quiet_awaited", campaign, after={"runs": len(queued)})
+    return len(queued)
 
 
 LEFT_OUT = gettext_noop("Doubtful: this campaign leaves such runs out, by its own rule.")

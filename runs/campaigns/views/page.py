@@ -19,7 +19,7 @@ from runs.archive.views import page as published_page
 from runs.campaigns.selectors import campaigns as campaign_selectors
 from runs.campaigns.selectors import waiting
 from runs.campaigns.selectors.waiting import Hindrance
-from runs.campaigns.services import kept_verdicts
+from runs.campaigns.services import kept_verdicts, repeats
 from runs.campaigns.services.kept_verdicts import Verdicts
 from runs.campaigns.views import annotations, parts, verdicts
 from runs.campaigns.views.verdicts import Found, again, written
@@ -184,6 +184,9 @@ def _shown(
         "findings": SafeString(shown_verdicts.findings),
         "lead": shown_verdicts.sentences[0] if shown_verdicts.sentences else "",
         "more_rounds": shown_verdicts.more_rounds,
+        "to_await": caching.answer(
+            ("to_await", campaign.pk), versions.whole, lambda: repeats.number_to_await(campaign)
+        ),
         "has_history": shown_verdicts.has_history,
         "figure": figure,
         "results": SafeString(shown_verdicts.table),

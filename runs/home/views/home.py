@@ -29,7 +29,7 @@ from runs.observations.selectors import editions
 from runs.observations.services import observations
 from runs.operations.selectors.readiness import silences
 from runs.queue.selectors import runs as run_selectors
-from runs.servers.selectors import servers
+from runs.servers.selectors import fitness, servers
 from runs.shared import caching, pages
 
 NEWEST = 6
@@ -52,6 +52,7 @@ def home(request: HttpRequest) -> HttpResponse:
         "campaigns": tuple(newest),
         "latest": tuple(latest),
         "servers": tuple(overview),
+        "fitnesses": fitness.of_servers(servers.measuring(limit=NEWEST), to=request.user),
         "silences": silences(),
         "hindrances": waiting.held_up(
             [row.slug for row in overview if row.queued and row.state != Server.State.READY]

@@ -103,6 +103,8 @@ def _passed_over_for_long() -> Sequence[Run]:
 
 # At most this many campaigns that wait for other machines are looked at before giving up.
 MOST_PASSED_OVER = 100
+# So long a machine must have been left alone by others for a campaign that waits for that.
+QUIET_FOR = timedelta(minutes=2)
 # How long a transaction that has locked a lease may wait for its server.
 CLEAN_UP_SECONDS = 600.0
 
@@ -332,9 +334,11 @@ def waiting_runs() -> QuerySet[Run]:
     """Runs that may start now, if their server is free and ready.
 
     A lost run has already started: it continues, even if its campaign is paused, or its server is
-    under maintenance or waits for a clean-up.
+    under maintenance or waits for a clean-up. A campaign that waits until its machines are free
+    starts nothing before.
     """
-    queued = Q(state=Run.State.QUEUED, campaign__paused_at=None) & _is_usable()
+    is_free = Q(campaign__waits_for_quiet=False) | Q(server__quiet_since__lt=Now() - QUIET_FOR)
+    queued = Q(state=Run.State.QUEUED, campaign__paused_at=None) & is_free & _is_usable()
     return Run.objects.filter(queued | Q(state=Run.State.LOST), server__isnull=False)
 
 

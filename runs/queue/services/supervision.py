@@ -23,7 +23,7 @@ from runs.execution.errors import HostKeyChanged, LoginRefused
 from runs.execution.watch import Order
 from runs.models import Lease, Run, Schedule, Server, ServerCheck
 from runs.queue.selectors.runs import taking_part
-from runs.queue.services import leases, sweeping
+from runs.queue.services import leases, loads, sweeping
 from runs.queue.services.leases import Claim
 from runs.schedules.services import schedules
 from runs.schedules.services import servers as schedule_servers
@@ -64,6 +64,7 @@ def _is_idle() -> bool:
         Schedule.objects.filter(enabled=True),
         ServerCheck.objects.filter(state=ServerCheck.State.WAITING),
         sweeping.outlived_clusters(),
+        loads.due(),
         Server.objects.filter(~Q(state=Server.State.READY) | Q(needs_sweep=True)),
     )
     return not database.has_any(*some)
@@ -129,6 +130,7 @@ def _with_work() -> set[int]:
     to_sweep = sweeping.due().exclude(state=Server.State.REFUSED).exclude(host_key="")
     ids |= set(to_sweep.values_list("pk", flat=True))
     ids |= _generators_away(waiting) | _at_fault()
+    ids |= set(loads.due().values_list("pk", flat=True))
     ids |= _needed_by_schedules()
     return ids - with_twins(set(busy.values_list("server_id", flat=True)))
 

@@ -95,6 +95,11 @@ BUTTONS = {
         RoundsForm,
         _("Rounds are a whole number."),
     ),
+    "campaign-await": Button(
+        Right.QUEUE,
+        repeats.await_quiet,
+        _("The invalid runs are queued, and start when their machines are free."),
+    ),
     "campaign-priority": Button(
         Right.PRIORITISE,
         campaigns.prioritise,

@@ -90,6 +90,12 @@ def at_a_glance() -> list[Any]:
     return list(servers.annotate(queued=_waiting(), versions=names))
 
 
+def measuring(*, limit: int) -> list[Server]:
+    """Servers that were ever inspected and are no mere hops, by name. One query."""
+    inspected = Server.objects.exclude(host_key="").exclude(base_dir="")
+    return list(inspected.filter(checked_at__isnull=False).order_by("name", "pk")[:limit])
+
+
 def detail(slug: str, *, to: projects.Reader = projects.NOBODY) -> ServerRow:
     """One server. Raises Server.DoesNotExist."""
     server_rows = _rows(listed().filter(slug=slug), to)

@@ -23,10 +23,11 @@ from runs.operations.selectors.readiness import silences
 from runs.queue.selectors import runs as run_selectors
 from runs.scenarios import registry
 from runs.servers.filters import HardwareFilters, ServerFilters
+from runs.servers.selectors import fitness, shared_machines
 from runs.servers.selectors import hardware as hardware_selectors
 from runs.servers.selectors import servers as key_selectors
 from runs.servers.selectors import servers as server_selectors
-from runs.servers.selectors import shared_machines
+from runs.servers.selectors.fitness import Fitness
 from runs.servers.services import edits as server_edits
 from runs.servers.services import host_keys, server_checks, servers, ssh_keys
 from runs.servers.services.edits import Edit
@@ -79,6 +80,8 @@ def _made(form: Any) -> SSHKey | None:
 
 
 NEWEST = 10
+# For which the smallest difference is said that a server can show.
+SHOWN_REPEATS = 3
 
 
 @addresses.page("server-list")
@@ -124,11 +127,21 @@ def server_detail(request: HttpRequest, slug: str) -> HttpResponse:
         "runs": list(projects.newest(runs, to=request.user, number=NEWEST)),
         "silences": silences(),
         "unserved": waiting.of_site(server),
+        "fitness": _fitness_of(server, request),
+        "smallest": 100 * (floor.can_show(SHOWN_REPEATS) or 0) if floor else None,
         "twins": list(shared_machines.twins_of(server)),
         "alike": list(shared_machines.alike(server)),
         "check": server_selectors.last_of(server),
     }
     return render(request, "servers/detail.html", context)
+
+
+def _fitness_of(server: Server, request: HttpRequest) -> Fitness | None:
+    """Whether it can measure; None of a mere hop."""
+    if server.is_only_a_hop:
+        return None
+    (found,) = fitness.of_servers([server], to=request.user)
+    return found
 
 
 @addresses.action("server-confirm", Right.HOST_KEYS)
