@@ -26,7 +26,10 @@ logger = logging.getLogger(__name__)
 
 
 def due() -> QuerySet[Server]:
-    """Servers that have been inspected, have no run, and were not asked for a while."""
+    """Servers that have been inspected, have no run, and were not asked for a while.
+
+    Nor is one asked that is under maintenance, or may have the load of a lost run.
+    """
     waiting = Run.objects.filter(
         server=OuterRef("pk"), state=Run.State.QUEUED, campaign__waits_for_quiet=True
     )
@@ -34,7 +37,12 @@ def due() -> QuerySet[Server]:
     is_time = Q(load_at=None) | Q(load_at__lt=Now() - PAUSE) | awaited
     ready = Server.objects.filter(is_time, state=Server.State.READY, checked_at__isnull=False)
     busy_servers = Server.objects.filter(lease__run__isnull=False, pk=OuterRef("pk"))
-    return ready.exclude(base_dir="").exclude(Exists(busy_servers))
+    is_maintained = Q(maintenance_since__isnull=False) & (
+        Q(maintenance_until=None) | Q(maintenance_until__gte=Now())
+    )
+    idle = ready.exclude(base_dir="").exclude(Exists(busy_servers)).exclude(is_maintained)
+    lost = Run.objects.filter(state=Run.State.LOST, server=OuterRef("pk"))
+    return idle.exclude(Exists(lost))
 
 
 def look(*, server_id: int) -> None:
