@@ -98,23 +98,36 @@ def _manage(folder: Path, url: str, *command: str) -> str:
 
 
 def build(folder: Path) -> Path:
-    """The wheel, in `folder`, with its checksum beside it as `sha256sum --check` reads it.
+    """The wheel, in `folder`, beside that of `benchlab-pair` and the checksums of both.
 
-    The translations have to be compiled. Raises CalledProcessError with what the builder says.
+    `sha256sum --check` reads these. The translations have to be compiled. Raises CalledProcessError
+    with what the builder says.
     """
+    _build(ROOT, folder)
+    [wheel] = folder.glob("benchlab-*.whl")
+    wheels = (wheel, build_pair(folder))
+    digests = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in wheels]
+    (folder / "SHA256SUMS").write_text("".join(digests))
+    return wheel
+
+
+def build_pair(folder: Path) -> Path:
+    """The wheel of `benchlab-pair`, in `folder`. Raises CalledProcessError."""
+    _build(ROOT / "runs/pair", folder)
+    [wheel] = folder.glob("benchlab_pair-*.whl")
+    return wheel
+
+
+def _build(project: Path, folder: Path) -> None:
     command = ["uv", "build", "--wheel", "--no-build-isolation", "--python", sys.executable]
     programs = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     subprocess.run(
-        [*command, "--out-dir", str(folder), str(ROOT)],
+        [*command, "--out-dir", str(folder), str(project)],
         env=os.environ | {"PATH": programs},
         capture_output=True,
         text=True,
         check=True,
     )
-    [wheel] = folder.glob("*.whl")
-    digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
-    (folder / "SHA256SUMS").write_text(f"{digest}  {wheel.name}\n")
-    return wheel
 
 
 def _git(*words: str) -> str:

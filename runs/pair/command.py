@@ -1,0 +1,321 @@
+"""The program `benchlab-pair`: a verdict about two commands, without a server.
+
+    benchlab-pair base='./bench-main.sh' head='./bench.sh'
+    benchlab-pair base='...' head='...' --more-until 3% --budget 10m --markdown comment.md
+    benchlab-pair same='./bench.sh'        what this machine can show
+
+Exit status: 0 no regression, 1 slower, 2 undecided, 3 not comparable, 64 wrong use.
+"""
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from xml.sax.saxutils import escape, quoteattr
+
+from runs.pair.figures import Figures, FiguresDiffer, Readings, medians, read
+from runs.pair.measuring import BASE, HEAD, CommandFailed, OutOfTime, Rounds, in_turn
+from runs.pair.verdict import PairAnswer, answer
+from runs.tools.adapter import UnreadableOutput
+
+SAME = "same"
+WRONG_USE, NOT_COMPARABLE = 64, 3
+LEAST_ROUNDS = 2
+# Further looks are made after so many times the first rounds.
+MOST_TIMES = 4
+UNITS = {"s": 1, "m": 60, "h": 3600}
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When to stop. `precision` is half the width of the interval that is wanted, as a share."""
+
+    rounds: int
+    most_rounds: int
+    precision: float | None
+    budget: float | None
+
+    @property
+    def looks(self) -> tuple[int, ...]:
+        """The numbers of rounds after which the answer decides whether to go on."""
+        if self.precision is None:
+            return ()
+        steps = range(self.rounds, self.most_rounds + 1, self.rounds)
+        return tuple(dict.fromkeys((*steps, self.most_rounds)))
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a pair came to."""
+
+    readings: Readings
+    answer: PairAnswer
+    commands: dict[str, str]
+    seconds: float
+
+    @property
+    def is_same(self) -> bool:
+        """Whether one command was measured as both sides."""
+        return SAME in self.commands
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, judge, print; the exit status."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    commands = dict(options.sides)
+    if sorted(commands) not in ([BASE, HEAD], [SAME]) or len(options.sides) != len(commands):
+        parser.error("name both sides, base=COMMAND and head=COMMAND, or one as same=COMMAND")
+    most = options.rounds if options.more_until is None else options.rounds * MOST_TIMES
+    limits = Limits(options.rounds, options.most_rounds or most, options.more_until, options.budget)
+    if limits.most_rounds < limits.rounds:
+        parser.error("--most-rounds is less than --rounds")
+    try:
+        result = measure(commands, limits, metric=options.metric, tool=options.tool)
+    except (CommandFailed, FiguresDiffer, KeyError, UnreadableOutput) as error:
+        message = error.args[0] if isinstance(error, KeyError) else error
+        _tell(f"{message}")
+        if isinstance(error, CommandFailed) and error.output:
+            _tell(error.output)
+        return NOT_COMPARABLE
+    if result is None:
+        _tell("There is no verdict: it takes at least two whole rounds.")
+        return 2
+    print(as_text(result))
+    for path, form in (
+        (options.markdown, as_markdown),
+        (options.json, as_json),
+        (options.junit, as_junit),
+    ):
+        if path is not None:
+            path.write_text(form(result), encoding="utf-8")
+    return 0 if result.is_same else result.answer.exit_code
+
+
+def measure(
+    commands: dict[str, str], limits: Limits, *, metric: str = "", tool: str = ""
+) -> Result | None:
+    """Measure rounds until the limits; None without two whole ones.
+
+    Ctrl-C ends it with the whole rounds that there are. Raises CommandFailed and FiguresDiffer.
+    """
+    sides = {side: commands.get(side) or commands[SAME] for side in (BASE, HEAD)}
+    rounds = Rounds()
+    began = time.monotonic()
+    try:
+        for number in in_turn(sides, rounds, budget=limits.budget):
+            elapsed = time.monotonic() - began
+            _tell(_progress(number, elapsed, limits))
+            if number == 1:
+                _figure(read(rounds, tool=tool), metric)  # a wrong name is told at once
+            if _is_enough(rounds, limits, metric, tool) or _is_over(number, elapsed, limits):
+                break
+    except OutOfTime as error:
+        _tell(f"The budget is over: {error}.")
+    except KeyboardInterrupt:
+        _tell(f"Stopped: the verdict is that of {len(rounds)} whole rounds.")
+    if len(rounds) < LEAST_ROUNDS:
+        return None
+    readings = read(rounds, tool=tool)
+    found = answer(_figure(readings, metric), looks=limits.looks)
+    return Result(readings, found, commands, time.monotonic() - began)
+
+
+def as_text(result: Result) -> str:
+    """What the terminal shows."""
+    found = result.answer
+    lines = [found.noise] if result.is_same else [found.sentence, found.noise]
+    return "\n".join([*lines, *map(_line, _shown(result))])
+
+
+def _line(figures: Figures) -> str:
+    base, head = medians(figures.base), medians(figures.head)
+    return f"  {figures.name}: {base:.6g} -> {head:.6g} {figures.unit}".rstrip()
+
+
+def as_markdown(result: Result) -> str:
+    """The comment of a pull request."""
+    found = result.answer
+    lines = [
+        f"**{found.noise if result.is_same else found.sentence}**",
+        "",
+        "| figure | base | head | ratio |",
+        "|---|---:|---:|---:|",
+    ]
+    for figures in _shown(result):
+        base, head = medians(figures.base), medians(figures.head)
+        ratio = f"{head / base:.3f}" if base else ""
+        unit = f" ({figures.unit})" if figures.unit else ""
+        lines.append(f"| {figures.name}{unit} | {base:.6g} | {head:.6g} | {ratio} |")
+    lines += [
+        "",
+        f"Medians of {found.rounds} rounds, both sides in turn on one machine. {found.noise}",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def as_json(result: Result) -> str:
+    """All that is known, for programs."""
+    found = result.answer
+    return json.dumps(
+        {
+            "sentence": found.noise if result.is_same else found.sentence,
+            "verdict": found.found.verdict,
+            "exit_code": 0 if result.is_same else found.exit_code,
+            "metric": found.figures.name,
+            "unit": found.figures.unit,
+            "ratio": found.found.ratio,
+            "low": found.found.low,
+            "high": found.found.high,
+            "shows": found.shows,
+            "rounds": found.rounds,
+            "rules": found.found.rules,
+            "tool": result.readings.tool,
+            "seconds": round(result.seconds, 3),
+            "commands": result.commands,
+            "figures": {
+                figures.name: {
+                    "unit": figures.unit,
+                    "base": list(figures.base),
+                    "head": list(figures.head),
+                }
+                for figures in result.readings.figures
+            },
+        },
+        indent=2,
+    )
+
+
+def as_junit(result: Result) -> str:
+    """One test case, which fails where the head is slower."""
+    found = result.answer
+    name = quoteattr(f"pair: {found.figures.name}")
+    body = ""
+    if not result.is_same and found.exit_code == 1:
+        body = f"<failure>{escape(found.sentence)}</failure>"
+    elif not result.is_same and found.exit_code:
+        body = f"<skipped message={quoteattr(found.sentence)}/>"
+    return (
+        '<?xml version="1.0" encoding="UTF-8"?>\n'
+        f'<testsuite name="benchlab-pair" tests="1"><testcase name={name} '
+        f'time="{result.seconds:.3f}">{body}</testcase></testsuite>\n'
+    )
+
+
+def _figure(readings: Readings, metric: str) -> Figures:
+    return readings.named(metric) if metric else readings.primary()
+
+
+def _is_enough(rounds: Rounds, limits: Limits, metric: str, tool: str) -> bool:
+    """Whether the question is decided, or the last round is measured."""
+    if len(rounds) >= limits.most_rounds:
+        return True
+    if limits.precision is None or len(rounds) not in limits.looks:
+        return False
+    found = answer(_figure(read(rounds, tool=tool), metric), looks=limits.looks)
+    if found.found.is_proven:
+        return True
+    return found.shows is not None and found.shows <= limits.precision
+
+
+def _is_over(number: int, elapsed: float, limits: Limits) -> bool:
+    """Whether a further round would take longer than the budget has."""
+    return limits.budget is not None and elapsed * (number + 1) / number > limits.budget
+
+
+def _progress(number: int, elapsed: float, limits: Limits) -> str:
+    text = f"round {number} of {limits.most_rounds}, {elapsed:.0f} s"
+    if number == 1 and limits.budget is not None:
+        fit = int(limits.budget / elapsed) if elapsed else limits.most_rounds
+        if fit < limits.rounds:
+            text += f"; only {max(fit, 1)} rounds fit into the budget of {limits.budget:.0f} s"
+    return text
+
+
+def _shown(result: Result) -> list[Figures]:
+    """The figure that was judged, then those that every execution has."""
+    judged = result.answer.figures
+    own = [
+        figures
+        for figures in result.readings.figures
+        if figures.name in ("seconds", "cpu_seconds", "peak_memory") and figures != judged
+    ]
+    return [judged, *own]
+
+
+def _tell(text: str) -> None:
+    print(f"benchlab-pair: {text}", file=sys.stderr)
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> "None":  # type: ignore[override]
+        self.print_usage(sys.stderr)
+        self.exit(WRONG_USE, f"{self.prog}: {message}\n")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="benchlab-pair",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("sides", nargs="+", type=_side, metavar="SIDE=COMMAND")
+    parser.add_argument("--rounds", type=_rounds, default=5, help="at least so many (5)")
+    parser.add_argument("--most-rounds", type=_rounds, help="at most so many")
+    parser.add_argument("--metric", default="", help="the figure to judge: tps, seconds, ...")
+    parser.add_argument("--tool", default="", help="whose output it is; recognised otherwise")
+    parser.add_argument(
+        "--more-until",
+        type=_share,
+        metavar="3%",
+        help="go on until it is decided, or a difference so small would be seen",
+    )
+    parser.add_argument("--budget", type=_duration, metavar="10m", help="stop after this time")
+    parser.add_argument("--markdown", type=Path, metavar="FILE")
+    parser.add_argument("--json", type=Path, metavar="FILE")
+    parser.add_argument("--junit", type=Path, metavar="FILE")
+    return parser
+
+
+def _side(text: str) -> tuple[str, str]:
+    name, sign, command = text.partition("=")
+    if not sign or not command.strip() or name not in (BASE, HEAD, SAME):
+        raise argparse.ArgumentTypeError(
+            f"base=COMMAND, head=COMMAND or same=COMMAND, not {text!r}"
+        )
+    return name, command
+
+
+def _rounds(text: str) -> int:
+    if not text.isdecimal() or not LEAST_ROUNDS <= int(text) <= 1000:
+        raise argparse.ArgumentTypeError(f"a number of rounds from 2 to 1000, not {text!r}")
+    return int(text)
+
+
+def _share(text: str) -> float:
+    try:
+        percent = float(text.removesuffix("%").strip())
+    except ValueError:
+        percent = 0.0
+    if not 0 < percent < 100:
+        raise argparse.ArgumentTypeError(f"a percentage such as 3%, not {text!r}")
+    return percent / 100
+
+
+def _duration(text: str) -> float:
+    unit = UNITS.get(text[-1:], 0)
+    try:
+        seconds = float(text[:-1]) * unit if unit else float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
+        raise argparse.ArgumentTypeError(f"a time such as 90s, 10m or 1h, not {text!r}")
+    return seconds
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,162 @@
+"""What executions say: figures that a tool printed, and time, processor time and memory of any."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from runs.pair.measuring import Execution, Rounds
+from runs.tools import reader, registry
+from runs.tools.adapter import Direction, MetricValue, Reading, UnreadableOutput
+
+# What an execution always has.
+SECONDS = "seconds"
+OWN: tuple[tuple[str, str, Direction], ...] = (
+    (SECONDS, "s", "lower"),
+    ("cpu_seconds", "s", "lower"),
+    ("peak_memory", "MB", "lower"),
+)
+MEGABYTE = 1e6
+# What people ask about first, of a tool that prints many figures.
+FIRST_OF_TOOLS = ("tps", "tpmc", "nopm", "throughput", "iops", "bandwidth", "latency_average")
+# Its lines are made for BenchLab: it takes any text for them, and comes last.
+LAST_READER = "lines"
+
+
+class FiguresDiffer(ValueError):
+    """Both sides have not the same figures, or the rounds have not."""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """The values of a metric, round by round, both sides."""
+
+    name: str
+    unit: str
+    direction: Direction
+    base: tuple[float, ...]
+    head: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Readings:
+    """What all rounds say. `tool` is empty where no tool's output was recognised."""
+
+    tool: str
+    figures: tuple[Figures, ...]
+
+    def primary(self) -> Figures:
+        """The figure that is judged where nobody chose one."""
+        by_name = {figures.name: figures for figures in self.figures}
+        for name in FIRST_OF_TOOLS:
+            if name in by_name:
+                return by_name[name]
+        own = {name for name, _unit, _direction in OWN}
+        of_tool = (
+            figures
+            for figures in self.figures
+            if figures.name not in own and figures.direction != "neutral"
+        )
+        return next(of_tool, by_name[SECONDS])
+
+    def named(self, name: str) -> Figures:
+        """The figure of this name. Raises KeyError with those that there are."""
+        for figures in self.figures:
+            if figures.name == name:
+                return figures
+        known = ", ".join(figures.name for figures in self.figures)
+        raise KeyError(f"There is no figure {name!r}; these are printed: {known}.")
+
+
+def read(rounds: Rounds, *, tool: str = "") -> Readings:
+    """The figures of whole rounds; `tool` is recognised where it is not given.
+
+    Raises FiguresDiffer where a side prints another tool's output, or a run has no figures where
+    others have, and UnreadableOutput where the given tool's output cannot be read.
+    """
+    count = len(rounds)
+    sides = (rounds.base[:count], rounds.head[:count])
+    tools = {tool} if tool else {_tool_of(execution) for side in sides for execution in side}
+    if len(tools) > 1:
+        known = ", ".join(sorted(name or "no tool that is known" for name in tools))
+        raise FiguresDiffer(f"The executions do not print the same tool's output: {known}.")
+    name = tools.pop() if tools else ""
+    values = [[_values(execution, name) for execution in side] for side in sides]
+    common = [
+        metric
+        for metric in values[0][0].values()
+        if all(metric.metric in run for side in values for run in side)
+    ]
+    figures = tuple(
+        Figures(
+            metric.metric,
+            metric.unit,
+            metric.direction,
+            tuple(run[metric.metric].value for run in values[0]),
+            tuple(run[metric.metric].value for run in values[1]),
+        )
+        for metric in common
+    )
+    own = [
+        Figures(
+            own_name,
+            unit,
+            direction,
+            tuple(_own(execution, own_name) for execution in sides[0]),
+            tuple(_own(execution, own_name) for execution in sides[1]),
+        )
+        for own_name, unit, direction in OWN
+    ]
+    return Readings(
+        name, (*figures, *(figures for figures in own if all(figures.base + figures.head)))
+    )
+
+
+def _tool_of(execution: Execution) -> str:
+    """The tool whose output this is; empty for any other."""
+    adapters = sorted(registry.every(), key=lambda adapter: adapter.name == LAST_READER)
+    for adapter in adapters:
+        reading = _reading(execution, adapter.name)
+        if reading is not None and reading.status == "finished" and reading.measurements:
+            return adapter.name
+    return ""
+
+
+def _values(execution: Execution, tool: str) -> dict[str, MetricValue]:
+    """The figures that a tool printed. Raises FiguresDiffer for a run that has none."""
+    if not tool:
+        return {}
+    reading = _reading(execution, tool)
+    if reading is None or reading.status != "finished":
+        why = "; ".join(reason.message for reason in reading.reasons) if reading else "no result"
+        raise FiguresDiffer(f"A run has no figures that one can rely on: {why}")
+    return {value.metric: value for value in reading.measurements if math.isfinite(value.value)}
+
+
+def _reading(execution: Execution, tool: str) -> Reading | None:
+    adapter = registry.find(tool)
+    if adapter is None:
+        known = ", ".join(adapter.name for adapter in registry.every())
+        raise FiguresDiffer(f"There is no reader for {tool!r}; there are: {known}.")
+    files = {"stdout": execution.stdout, "stderr": execution.stderr}
+    takes = {taken.name for taken in adapter.takes}
+    try:
+        return reader.read(adapter, {name: text for name, text in files.items() if name in takes})
+    except UnreadableOutput:
+        return None
+
+
+def _own(execution: Execution, name: str) -> float:
+    if name == SECONDS:
+        return execution.seconds
+    if name == "cpu_seconds":
+        return execution.cpu_seconds
+    return execution.peak_bytes / MEGABYTE
+
+
+def medians(values: Sequence[float]) -> float:
+    """The middle value."""
+    ordered = sorted(values)
+    middle = len(ordered) // 2
+    if len(ordered) % 2:
+        return ordered[middle]
+    return (ordered[middle - 1] + ordered[middle]) / 2

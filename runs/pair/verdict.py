@@ -1,0 +1,158 @@
+"""The answer about two sides that took turns: the server's kernel, and its words in English."""
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from runs.analysis.inference import (
+    MINIMUM_EFFECT,
+    SIGNIFICANCE,
+    Cell,
+    Inference,
+    Model,
+    Pair,
+    critical,
+    judge,
+)
+from runs.analysis.inference.rounding import resolution
+from runs.pair.figures import Figures
+
+CAMPAIGN = 1
+# Above this and below that, percentages are not helpful.
+TIMES, A_PART = 2.0, 0.1
+EXITS = {"slower": 1, "too_few_runs": 2, "undecided": 2, "not_comparable": 3}
+
+
+@dataclass(frozen=True)
+class PairAnswer:
+    """What the rounds say of a figure.
+
+    `shows` is the difference that so many rounds can show on this machine, by the noise of these
+    runs; None where it is not known.
+    """
+
+    figures: Figures
+    found: Inference
+    rounds: int
+    shows: float | None
+
+    @property
+    def sentence(self) -> str:
+        """The whole, in a sentence."""
+        sized = size(self.found)
+        name = self.figures.name
+        if self.found.verdict == "same":
+            return f"{name}: head and base are the same, {sized}."
+        if self.found.verdict in ("faster", "slower") and sized.endswith(self.found.verdict):
+            return f"{name}: head is {sized} than base."
+        if self.found.is_proven:
+            return f"{name}: head is {self.found.verdict} than base, {sized}."
+        if self.found.verdict == "undecided":
+            return f"{name}: undecided whether head differs from base: {sized}."
+        if self.found.verdict == "too_few_runs":
+            return f"{name}: too few rounds for a verdict."
+        return f"{name}: the sides cannot be compared."
+
+    @property
+    def noise(self) -> str:
+        """What this machine can show at all."""
+        if self.shows is None:
+            return "How much this machine can show is not known after one round."
+        return (
+            f"With {self.rounds} rounds this machine shows a difference of {percent(self.shows)} %."
+        )
+
+    @property
+    def exit_code(self) -> int:
+        """0 no regression, 1 slower, 2 undecided, 3 not comparable."""
+        return EXITS.get(self.found.verdict, 0)
+
+
+def answer(
+    figures: Figures, *, effect: float = MINIMUM_EFFECT, looks: Sequence[int] = ()
+) -> PairAnswer:
+    """Judge a figure of whole rounds.
+
+    `looks` are the numbers of rounds after which the answer is looked at, where it decides whether
+    to go on: all of them together keep the error of one.
+    """
+    unit = resolution((*figures.base, *figures.head))
+    cells = [_cell(figures.base, unit), _cell(figures.head, unit)]
+    significance = critical.level_of_look(looks, SIGNIFICANCE) if looks else SIGNIFICANCE
+    model = Model(cells, turns={CAMPAIGN})
+    (found,) = judge(
+        model,
+        [Pair(0, 1)],
+        direction=figures.direction,
+        effect=effect,
+        significance=significance,
+    )
+    return PairAnswer(figures, found, len(figures.base), _shows(found))
+
+
+def _cell(values: Sequence[float], unit: float) -> Cell:
+    """The runs of a side; each round is a block."""
+    blocks = tuple(range(len(values)))
+    if min(values, default=0.0) <= 0:
+        return Cell(len(values), None, None, CAMPAIGN, blocks=blocks, counted=tuple(values))
+    logs = tuple(math.log(value) for value in values)
+    return Cell(
+        len(logs),
+        statistics.fmean(logs),
+        statistics.variance(logs) if len(logs) > 1 else None,
+        CAMPAIGN,
+        logs,
+        blocks,
+        jobs=("",) * len(logs),
+        unit=unit,
+    )
+
+
+def _shows(found: Inference) -> float | None:
+    """Half of the interval: a difference larger than this excludes "no change"."""
+    if not found.low or not found.high:
+        return None
+    return math.expm1(math.log(found.high / found.low) / 2)
+
+
+def size(found: Inference) -> str:
+    """How large the difference is: "4.2 to 14 % slower", in the words of the server."""
+    if found.low is None:
+        return ""
+    if found.high is None:
+        return f"at least {times(found.low)} times"
+    if found.verdict == "same":
+        return f"within {percent(max(found.high - 1, 1 - found.low))} %"
+    if 1 / TIMES < found.low <= 1 <= found.high < TIMES:
+        return f"between {percent(1 - found.low)} % less and {percent(found.high - 1)} % more"
+    if found.high >= TIMES or found.low < A_PART or found.low <= 1 / TIMES < 1 < found.high:
+        ends = (times(found.low), times(found.high))
+        return f"{ends[0]} times" if ends[0] == ends[1] else f"{ends[0]} to {ends[1]} times"
+    is_more = found.low > 1
+    low, high = found.low - 1, found.high - 1
+    if not is_more:
+        low, high = 1 - found.high, 1 - found.low
+    ends = (percent(low), percent(high))
+    sized = ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
+    if found.verdict == "faster" and is_more:
+        return f"{sized} % faster"
+    if found.verdict == "slower" and not is_more:
+        return f"{sized} % slower"
+    return f"{sized} % more" if is_more else f"{sized} % less"
+
+
+def percent(share: float) -> str:
+    """Two digits; what is not nothing does not become it."""
+    number = 100 * share
+    if number >= 9.95:
+        return f"{number:.0f}"
+    return f"{number:.1f}" if number >= 0.05 or number == 0 else f"{number:.1g}"
+
+
+def times(ratio: float) -> str:
+    """Three digits, and no exponent from a millionth to a million."""
+    if 1e-6 < ratio < 0.001:
+        return f"1/{float(f'{1 / ratio:.3g}'):,.0f}"
+    rounded = float(f"{ratio:.3g}")
+    return f"{rounded:,.0f}" if 1000 <= rounded < 1e6 else f"{rounded:.3g}"
