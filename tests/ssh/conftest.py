@@ -30,6 +30,7 @@ from runs.execution.ssh.hosts import Address, Host
 from runs.execution.ssh.reconnecting import Line
 from runs.execution.steps.base_dir import BaseDir
 from runs.models import Server
+from runs.queue.services import loads
 from runs.scenarios import pgbench_procedure, registry
 from runs.scenarios.pgbench_procedure import Options
 from runs.servers.services import host_keys, servers
@@ -256,6 +257,13 @@ def direct(target: OpenSSH, address, key_pair) -> Callable[..., Director]:
         )
 
     return make
+
+
+@pytest.fixture(autouse=True)
+def no_loads_are_asked(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is another reason to look at a server; a test that is about it is marked `asks_loads`."""
+    if not request.node.get_closest_marker("asks_loads"):
+        monkeypatch.setattr(loads, "due", Server.objects.none)
 
 
 @pytest.fixture(autouse=True)

@@ -12,6 +12,7 @@ from runs.campaigns.services import campaigns
 from runs.models import Campaign, Lease, Run, Schedule, ScheduleEvent, Server
 from runs.queue.services import supervision
 from runs.schedules.services import schedules
+from runs.servers.selectors import fitness
 from runs.servers.services import maintenance, servers, ssh_keys
 from runs.tasks import execute_next
 from runs.workloads.services import scenarios
@@ -48,9 +49,7 @@ def server(openssh, account, base_dir, binaries, later_folder) -> Server:
         ssh_key=ssh_keys.default(),
     )
     Lease.objects.create(server=made)
-    # Nobody asks for its load meanwhile, which is another reason to look.
-    Server.objects.filter(pk=made.pk).update(load_at=timezone.now())
-    return servers.inspect(server=Server.objects.get(pk=made.pk))
+    return servers.inspect(server=made)
 
 
 @pytest.fixture
@@ -113,6 +112,17 @@ def test_nobody_looks_beside_a_run_or_without_need(server, campaign, hindrance):
     assert server.pk not in supervision._with_work()
     execute_next(server.pk)
     assert last_look(server) == before
+
+
+@pytest.mark.asks_loads
+def test_an_idle_server_is_asked_what_others_take_of_it(server):
+    assert supervision._with_work() == {server.pk}
+    execute_next(server.pk)
+    assert supervision._with_work() == set()
+    server.refresh_from_db()
+    assert 0 <= server.load_share <= 1
+    (found,) = fitness.of_servers([server])
+    assert found.is_load_known
 
 
 def test_a_server_that_only_a_schedule_needs_is_looked_at_until_it_is_back(

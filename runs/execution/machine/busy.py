@@ -31,8 +31,9 @@ class Busy:
 class _Reading:
     ticks: int
     idle: int
-    # By process and name: a number is given again.
-    processes: dict[tuple[str, str], int]
+    # The ticks of each process, and its name, which may change.
+    processes: dict[str, int]
+    names: dict[str, str]
 
 
 async def read(host: Host) -> Busy:
@@ -53,20 +54,24 @@ def parse(report: str) -> Busy:
     used = ticks - (after.idle - before.idle)
     share_of: Counter[str] = Counter()
     for process, ticks_of_process in after.processes.items():
-        share_of[process[1]] += max(0, ticks_of_process - before.processes.get(process, 0))
+        ticks_since = ticks_of_process - before.processes.get(process, 0)
+        share_of[after.names[process]] += max(0, ticks_since)
     programs = [(name, number / ticks) for name, number in share_of.most_common(MOST_PROGRAMS)]
     named = tuple((name, round(share, 3)) for name, share in programs if share >= LEAST_SHARE)
     return Busy(round(min(1.0, max(0.0, used / ticks)), 3), named)
 
 
 def _reading(lines: Sequence[str]) -> _Reading | None:
-    ticks, idle, processes = None, None, {}
+    ticks, idle = None, None
+    processes: dict[str, int] = {}
+    names: dict[str, str] = {}
     for line in lines:
         kind, *words = line.split("\t")
         if kind == "machine" and len(words) == 2:
             ticks, idle = number_in(words[0]), number_in(words[1])
         elif kind == "process" and len(words) == 3:
-            processes[words[0], words[2][:LONGEST_NAME]] = number_in(words[1]) or 0
+            processes[words[0]] = number_in(words[1]) or 0
+            names[words[0]] = words[2][:LONGEST_NAME]
     if ticks is None or idle is None:
         return None
-    return _Reading(ticks, idle, processes)
+    return _Reading(ticks, idle, processes, names)

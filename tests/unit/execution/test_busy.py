@@ -20,6 +20,12 @@ def test_programs_are_named_by_what_they_took_in_between():
     assert busy.parse(f"{BEFORE}again\n{after}") == Busy(0.9, (("cc1plus", 0.8),))
 
 
+def test_a_thread_of_the_kernel_that_is_renamed_took_only_what_is_new():
+    before = "machine\t1000\t800\nprocess\t7\t5000\tkworker/1:1-events\n"
+    after = "machine\t1200\t1000\nprocess\t7\t5001\tkworker/1:1-idle\n"
+    assert busy.parse(f"{before}again\n{after}") == Busy(0.0)
+
+
 def test_an_idle_machine_has_no_programs_to_name():
     assert busy.parse(f"{BEFORE}again\nmachine\t1200\t1000\n") == Busy(0.0)
 
