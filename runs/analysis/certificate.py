@@ -15,7 +15,7 @@ from typing import Literal, get_args
 from runs.analysis import drift
 from runs.analysis.fact_readers import UNOPTIMISED
 
-RULES_VERSION = 6
+RULES_VERSION = 7
 """Increase it with every change below; stored judgements name the rules that they used."""
 
 Validity = Literal["", "valid", "doubtful", "invalid"]
@@ -27,6 +27,8 @@ FOREIGN_DOUBTFUL, FOREIGN_INVALID = 0.10, 0.80
 STOLEN_DOUBTFUL = 0.02
 DRIFT_DOUBTFUL = 0.10
 SHORT_DOUBTFUL_S, SHORT_S = 5.0, 30.0
+# In slices a side's seconds in all repeats count, and its turns.
+FEW_TURNS = 12
 # Checkpoints are normal in a run that is long enough for several.
 LONG_WITH_CHECKPOINTS_S = 1800.0
 
@@ -78,6 +80,9 @@ class Evidence:
     machine, `clients` and `processors` those of the run; `optimisation` is the build's flag.
     `foreign_settings` are those that neither the configuration nor BenchLab's sessions have set.
     `login` is what the account's login gave on the database's machine, where that is unusual.
+
+    A run in slices has `turns` with the other runs of its round, in all repeats; `duration_s` is
+    then that of all repeats, too.
     """
 
     usage: Sequence[Usage] = ()
@@ -92,6 +97,7 @@ class Evidence:
     shares_machine: bool = False
     foreign_settings: Collection[str] = ()
     login: Sequence[str] = ()
+    turns: int | None = None
 
 
 @dataclass(frozen=True)
@@ -146,14 +152,21 @@ def _processors(evidence: Evidence) -> Iterator[Finding]:
         stolen = usage.stolen / usage.capacity
         if foreign > FOREIGN_DOUBTFUL:
             weight: Weight = "invalid" if foreign > FOREIGN_INVALID else "doubt"
-            yield _taken("foreign_load", weight, usage, foreign)
+            yield _taken("foreign_load", _in_turn(weight, evidence), usage, foreign)
         if stolen > STOLEN_DOUBTFUL:
-            yield _taken("steal", "doubt", usage, stolen)
+            yield _taken("steal", _in_turn("doubt", evidence), usage, stolen)
     if not evidence.usage:
         yield Finding("usage_unknown", "remark")
         yield from _queue(evidence)
     if evidence.shares_machine:
         yield Finding("generator_on_same_machine", "remark")
+
+
+def _in_turn(weight: Weight, evidence: Evidence) -> Weight:
+    """In slices others take from all runs of a round alike: one step less."""
+    if evidence.turns is None:
+        return weight
+    return "doubt" if weight == "invalid" else "remark"
 
 
 def _taken(code: str, weight: Weight, usage: Usage, share: float) -> Finding:
@@ -187,7 +200,8 @@ def _steadiness(evidence: Evidence) -> Iterator[Finding]:
 def _length(evidence: Evidence) -> Iterator[Finding]:
     if evidence.duration_s is None:
         return
-    if evidence.duration_s < SHORT_DOUBTFUL_S:
+    is_few = evidence.turns is not None and evidence.turns < FEW_TURNS
+    if evidence.duration_s < SHORT_DOUBTFUL_S or is_few:
         yield Finding("too_short", "doubt", {"seconds": round(evidence.duration_s, 1)})
     elif evidence.duration_s < SHORT_S:
         yield Finding("short", "remark", {"seconds": round(evidence.duration_s, 1)})

@@ -31,6 +31,7 @@ from runs.execution.steps.step_limits import (
     guarded,
 )
 from runs.execution.steps.steps import NO_SPACE, StepResult, disk_full, peek
+from runs.execution.turns import Turns
 from runs.tools.metrics import Metric
 from runs.wording import gettext_noop as _
 from runs.wording import put, wording_of
@@ -104,6 +105,10 @@ class Bench:
         self._first_readings: (
             tuple[dict[str, tuple[Node, list[str]]], dict[str, usage.Usage]] | None
         ) = None
+        # How much of the database's machine others took in the last step of the load, if known.
+        self.foreign_share: float | None = None
+        # With whom it is measured in turn, in slices; None: on its own.
+        self.turns: Turns | None = None
         # How far each machine's clock is ahead of this worker's.
         self.skews: dict[str, Skew] = {}
         # The default limits of a step: its time, and the free space that it must leave on the disk.
@@ -341,7 +346,10 @@ class Bench:
         if self.database.name in before.keys() & after.keys():
             span = (before[self.database.name].seconds, after[self.database.name].seconds)
             self.load_uptimes.append(span)
-        self._account.add(result, node.name, before, after, machines)
+        is_slice = bool(self.plan.slice_s)
+        usages = self._account.add(result, node.name, before, after, machines, is_slice=is_slice)
+        used_here = usages.get(self.database.name)
+        self.foreign_share = used_here.foreign_share if used_here else None
         self.findings.usage = self._account.as_json()
         return result
 

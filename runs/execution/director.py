@@ -9,7 +9,7 @@ from collections.abc import Coroutine, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from runs.execution import failure_causes
+from runs.execution import failure_causes, turns
 from runs.execution.asyncio_tasks import together
 from runs.execution.bench import Bench
 from runs.execution.clusters import listening
@@ -37,6 +37,7 @@ from runs.execution.plan import MAIN, RunPlan
 from runs.execution.procedure import Arranging, Procedure
 from runs.execution.reporter import Reporter
 from runs.execution.steps.step_limits import guarded
+from runs.execution.turns import Turns
 from runs.wording import gettext_noop as _
 
 
@@ -85,6 +86,7 @@ class Director:
         reporter: Reporter,
         disk_bytes: int,
         taken_over: bool,
+        turns: Turns | None = None,
     ) -> None:
         self.plan = plan
         self.procedure = procedure
@@ -93,6 +95,7 @@ class Director:
         nodes = nodes_of(plan, places, attempt=attempt, instance=instance, tell=reporter.event)
         cluster = cluster_of(plan, nodes[0])
         self.bench = Bench(plan, nodes, cluster, reporter, disk_bytes)
+        self.bench.turns = turns
         self.preparing = Preparing(
             self.bench, procedure, disk_bytes=disk_bytes, taken_over=taken_over
         )
@@ -144,6 +147,9 @@ class Director:
         await self.cleaning.clean_up()
 
     async def _prepare(self) -> None:
+        if self.bench.turns is not None:
+            # One after the other: they may share what one of them loads.
+            await self.bench.turns.reached(self.plan.run_id, turns.PREPARE)
         free = await self._claim()
         await together([self.reporter.phase("preparing"), self._make_folders()])
         await self._start(free)

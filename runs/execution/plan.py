@@ -125,6 +125,9 @@ class RunPlan:
     others. The others are in `clusters`, in the order in which they are started; `machines` are
     theirs, apart from the database's own machine. A run of one cluster has neither. `pooler` is the
     machine of its connection pool, if that is another than the database's.
+
+    With `slice_s` it is measured in slices of so many seconds, in turn with the other runs of its
+    round (`turns`).
     """
 
     run_id: int
@@ -154,6 +157,7 @@ class RunPlan:
     clusters: tuple[ClusterPlan, ...] = ()
     mount: str = ""
     pooler: str = ""
+    slice_s: int = 0
 
     @property
     def others(self) -> tuple[MachinePlan | GeneratorPlan, ...]:

@@ -153,6 +153,8 @@ class Campaign(models.Model):
     # to `most_repeats`; null if the repeats are fixed.
     wanted_half_width = models.FloatField(null=True)
     most_repeats = models.PositiveSmallIntegerField(null=True)
+    # The runs of a round are measured in turn, in slices of so many seconds; null: one by one.
+    slice_seconds = models.PositiveSmallIntegerField(_("seconds of a slice"), null=True)
     # After how many rounds somebody looked and added more: each look costs its part of the 5 %.
     looks = models.JSONField(default=list)
     # How often a doubtful run is measured again, if its doubt may be avoided.

@@ -207,6 +207,15 @@ class Run(models.Model):
     again_of = models.ForeignKey(
         "Run", models.SET_NULL, null=True, related_name="again", db_index=False
     )
+    # The active run whose lease it shares: both are measured in turn by one worker.
+    led_by = models.ForeignKey(
+        "Run",
+        models.SET_NULL,
+        null=True,
+        related_name="led",
+        db_index=False,
+        db_constraint=False,
+    )
     # How far it can be relied on; empty if not judged. See runs.analysis.certificate.
     validity = models.CharField(max_length=10, choices=Validity, blank=True, db_default="")
     certificate = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
@@ -242,8 +251,11 @@ class Run(models.Model):
             ),
             models.UniqueConstraint(
                 fields=["server"],
-                condition=Q(state__in=["claimed", "preparing", "measuring", "collecting"]),
-                name="one_active_run_a_server",
+                condition=Q(
+                    state__in=["claimed", "preparing", "measuring", "collecting"],
+                    led_by__isnull=True,
+                ),
+                name="one_leading_run_a_server",
             ),
         ]
         indexes = [
@@ -270,6 +282,7 @@ class Run(models.Model):
                 condition=Q(again_of__isnull=False),
                 name="run_measured_again",
             ),
+            models.Index(fields=["led_by"], condition=Q(led_by__isnull=False), name="run_led"),
             # Judged again when the rules change.
             models.Index(
                 fields=["id"],

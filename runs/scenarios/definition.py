@@ -254,9 +254,10 @@ class Scenario:
     SSH can run it. `elsewhere` has the factors, its own or those of a publication, whose levels one
     machine alone cannot have, and what else is needed. `extensions` are the PostgreSQL extensions
     that it or some levels need, `packages` the Python packages that a worker needs to generate its
-    data. If it `has_pgbench_tables`, and pgbench generates the load on them, cores and arrangement
-    can be factors (`common_factors`). `primary` names the metric that charts and comparisons show
-    first, if that is not the first one.
+    data. If its load is steady it `offers_slices`: a run may be many short loads, in turn with the
+    other runs of its round. If it `has_pgbench_tables`, and pgbench generates the load on them,
+    cores and arrangement can be factors (`common_factors`). `primary` names the metric that charts
+    and comparisons show first, if that is not the first one.
     """
 
     slug: str
@@ -285,6 +286,7 @@ class Scenario:
     extensions: tuple[ExtensionRequirement, ...] = ()
     elsewhere: Mapping[str, str] = field(default_factory=dict)
     has_pgbench_tables: bool = False
+    offers_slices: bool = False
     primary: str = ""
 
     @property

@@ -48,6 +48,7 @@ SCENARIO = Scenario(
     writes=False,
     procedure=FixedPointRead(),
     has_pgbench_tables=True,
+    offers_slices=True,
     places={
         "wg1-2021-flame-graph": Place(
             quick=Quick({"scale": 5, "duration": 10}, {"clients": (1,)}), treatment=("profile",)

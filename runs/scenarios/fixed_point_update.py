@@ -56,6 +56,7 @@ SCENARIO = Scenario(
     writes=True,
     procedure=FixedPointUpdate(),
     has_pgbench_tables=True,
+    offers_slices=True,
     places={
         "wg1-2021-update": Place(
             unknown={

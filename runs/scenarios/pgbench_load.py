@@ -274,6 +274,7 @@ SCENARIO = Scenario(
     writes=True,
     procedure=PgbenchLoad(),
     has_pgbench_tables=True,
+    offers_slices=True,
     cluster=cluster,
     only_reads=only_reads,
     quick=Quick({"duration": 6}, {"scale": (1,), "clients": (1, 2)}),

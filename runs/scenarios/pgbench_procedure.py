@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -18,7 +18,7 @@ from runs.execution.nodes import Node
 from runs.execution.plan import MAIN, GeneratorPlan
 from runs.execution.steps.step_limits import GRACE_SECONDS
 from runs.execution.steps.steps import StepResult
-from runs.scenarios import percentiles, pgbench_design, stalls
+from runs.scenarios import percentiles, pgbench_design, slices, stalls
 from runs.scenarios.definition import Sizes, Values
 from runs.tools import known_metrics, pgbench
 from runs.tools.adapter import SeriesData
@@ -150,6 +150,10 @@ async def measure(
         await load.write_scripts()
     await _explain(bench, scripts, options or Options())
     await together(load.warm_up() for load in loads)
+    if bench.plan.slice_s:
+        (load,) = loads
+        await slices.measure(bench, load.argv_of_slice, load.clients)
+        return
     live = _Live(bench)
     results = await together(load.run(live) for load in loads)
     _check_together(bench)
@@ -297,6 +301,13 @@ class Load:
             on=self.node,
         )
 
+    def argv_of_slice(self, ordinal: int) -> tuple[str, ...]:
+        """The command of a slice of the load; each has random values of its own."""
+        seed = self.options.random_seed
+        own = replace(self.options, random_seed=None if seed is None else seed + ordinal)
+        load = replace(self, options=own)
+        return load._argv(self.bench.plan.slice_s, is_counted=False, progress_s=None)
+
     @property
     def _plan(self) -> GeneratorPlan | None:
         plans = (
@@ -312,7 +323,9 @@ class Load:
             return [f"{self.node.directory}/script.sql"]
         return [f"{self.node.directory}/script-{n}.sql" for n in range(1, len(self.scripts) + 1)]
 
-    def _argv(self, seconds: int, *, is_counted: bool = True) -> tuple[str, ...]:
+    def _argv(
+        self, seconds: int, *, is_counted: bool = True, progress_s: int | None = 1
+    ) -> tuple[str, ...]:
         generator_plan, options = self._plan, self.options
         entrance = self.bench.entrance
         share = self.clients / self.bench.clients
@@ -333,6 +346,7 @@ class Load:
             maximum_tries=options.maximum_tries,
             reconnect=options.reconnect,
             random_seed=options.random_seed,
+            progress_s=progress_s,
             log=self.log if is_counted else None,
         )
         is_remote = generator_plan is not None or bool(entrance and entrance.address)

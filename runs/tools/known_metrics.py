@@ -58,6 +58,11 @@ for _percent in _PERCENTILES:
     _declare(latency_percentile(_percent), METRICS)
 CONNECTION_TIME = _metric("initial_connection_time", _("Initial connection time"), "ms", "lower")
 LATENCY = _other("latency", "ms", "lower")
+# A run in slices: by round.
+SLICE_TPS = _other("slice_tps", "tps", "higher", _("Transactions per second, by slice"))
+SLICE_LATENCY = _other("slice_latency", "ms", "lower", _("Average latency, by slice"))
+SLICE_AT = _other("slice_at", "s", "neutral", _("When each slice began"))
+SLICE_FOREIGN = _other("slice_foreign", "%", "neutral", _("Processors taken by others, by slice"))
 
 # pgbench
 SKIPPED = _metric("skipped_transactions", _("Transactions skipped"), "transactions", "lower")

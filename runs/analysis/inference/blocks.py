@@ -133,7 +133,8 @@ def plain(cells: Sequence[Cell]) -> Fit:
 def blocked(cells: Sequence[Cell]) -> Fit | None:
     """With a block for each round; None if no round has runs of two cells, or a run has none."""
     usable = [
-        len(cell.logs) == len(cell.blocks) == cell.n and None not in cell.blocks for cell in cells
+        len(cell.measured) == len(cell.measured_in) == cell.count and None not in cell.measured_in
+        for cell in cells
     ]
     if not any(usable):
         return None
@@ -143,9 +144,9 @@ def blocked(cells: Sequence[Cell]) -> Fit | None:
     logs: list[float] = []
     for position, (cell, is_usable) in enumerate(zip(cells, usable, strict=True)):
         if is_usable:
-            of_run += [position] * cell.n
-            in_block += [names.setdefault(block, len(names)) for block in cell.blocks]
-            logs += cell.logs
+            of_run += [position] * cell.count
+            in_block += [names.setdefault(block, len(names)) for block in cell.measured_in]
+            logs += cell.measured
     if len(names) < 2 or len(names) > MOST_BLOCKS:
         return None
     return _least_squares(cells, np.array(of_run), np.array(in_block), np.array(logs), len(names))
@@ -155,7 +156,7 @@ def _least_squares(
     cells: Sequence[Cell], of_run: Places, in_block: Places, logs: Floats, blocks: int
 ) -> Fit | None:
     count = len(cells)
-    n = np.array([cell.n for cell in cells], dtype=float)
+    n = np.array([cell.count for cell in cells], dtype=float)
     counts = np.zeros((count, blocks))
     np.add.at(counts, (of_run, in_block), 1.0)
     counts_of_block = np.maximum(counts.sum(axis=1), 1)

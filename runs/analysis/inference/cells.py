@@ -8,6 +8,9 @@ from typing import Any
 
 from runs.analysis.inference import rounding
 
+# Of cells in slices whose runs alone have no spread.
+LEAST_ROUNDS = 4
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -22,7 +25,9 @@ class Cell:
     `campaign` is the cell's campaign: each campaign has its own model. `counted` has the values of
     the runs where they are numbers of events, or one has no logarithm. `unit` is that of the last
     decimal of the values, 0 where they are exact. `repeats_known` is false for a published value
-    without a number of repeats: `n` is 1 then, as it has no spread.
+    without a number of repeats: `n` is 1 then, as it has no spread. Of runs that were measured in
+    turn `slices` are the logarithms of their parts, and `rounds` the round of each: within the
+    campaign these are compared, elsewhere the runs.
     """
 
     n: int
@@ -35,6 +40,27 @@ class Cell:
     repeats_known: bool = True
     jobs: tuple[str, ...] = ()
     unit: float = 0.0
+    slices: tuple[float, ...] = ()
+    rounds: tuple[Hashable, ...] = ()
+
+    @property
+    def measured(self) -> tuple[float, ...]:
+        """What is fitted with its rounds."""
+        return self.slices or self.logs
+
+    @property
+    def measured_in(self) -> tuple[Hashable, ...]:
+        """The round of each."""
+        return self.rounds or self.blocks
+
+    @property
+    def count(self) -> int:
+        """How many of them there should be."""
+        return len(self.slices) or self.n
+
+    def shares_rounds(self, cell: "Cell") -> bool:
+        """Whether both have slices of enough of the same rounds to be compared."""
+        return len(set(self.rounds) & set(cell.rounds)) >= LEAST_ROUNDS
 
     @property
     def values(self) -> tuple[float, ...]:

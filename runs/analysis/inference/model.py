@@ -218,13 +218,18 @@ class Model:
         return float(fit.means[row_number]), variance, max(freedom, 1.0)
 
     def is_tested(self, pair: Pair) -> bool:
-        """Whether both sides were measured, positive, and have a known spread."""
-        return all(
-            position is not None
-            and self.cells[position].mean is not None
-            and self.cells[position].variance is not None
-            for position in (pair.base, pair.head)
-        )
+        """Whether both sides were measured, positive, and have a known spread.
+
+        That of single runs in slices is known between cells of one campaign.
+        """
+        if pair.base is None or pair.head is None:
+            return False
+        base, head = self.cells[pair.base], self.cells[pair.head]
+        if base.mean is None or head.mean is None:
+            return False
+        if base.variance is not None and head.variance is not None:
+            return True
+        return base.campaign == head.campaign and base.shares_rounds(head)
 
     def _across(self, base: Places, head: Places) -> Contrasts:
         """Every pair by the plain means of its cells, ignoring rounds."""

@@ -13,6 +13,7 @@ from rest_framework.exceptions import ErrorDetail, ValidationError
 from runs.campaigns.services import estimates
 from runs.campaigns.services.campaign_limits import (
     HIGHEST_PRIORITY,
+    LONGEST_SLICE_SECONDS,
     MOST_ATTEMPTS,
     MOST_CHARACTERS,
     MOST_LEVELS,
@@ -189,6 +190,7 @@ SAME = (
     "leaves_out_doubtful",
     "wanted_half_width",
     "most_repeats",
+    "slice_seconds",
     "treatment",
 )
 
@@ -271,6 +273,14 @@ class CampaignDraftSerializer(DesignSerializer):
         help_text="0.02: a cell gets further repeats while its 95 % interval is wider than ±2 %.",
     )
     most_repeats = serializers.IntegerField(min_value=1, max_value=MOST_REPEATS, required=False)
+    slice_seconds = serializers.IntegerField(
+        min_value=1,
+        max_value=LONGEST_SLICE_SECONDS,
+        required=False,
+        allow_null=True,
+        help_text="Measure the cells of a round in turn, in slices of so many seconds; left out: "
+        "one whole run after the other. The duration is that of all slices of a run.",
+    )
     a_a = serializers.BooleanField(
         default=False, help_text="Measure everything twice, to see what no difference looks like."
     )

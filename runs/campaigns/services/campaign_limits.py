@@ -19,3 +19,9 @@ MOST_SERVERS = 50
 MOST_GENERATORS = 16
 # For further clusters.
 MOST_MACHINES = 16
+# Of a run in slices; a slice; and how many clusters take turns.
+LEAST_SLICES, MOST_SLICES = 4, 1_000
+LONGEST_SLICE_SECONDS = 10
+MOST_IN_TURN = 16
+# Of load in a round, of all clusters together: they are up all that time.
+MOST_SECONDS_IN_TURN = 3_000

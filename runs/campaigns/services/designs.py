@@ -181,6 +181,12 @@ class Design:
         # Runs that write keep templates only if there is room for one more cluster.
         shared = sum(sizes.disk_bytes for sizes, writes in sizes if not writes)
         own_bytes = max((sizes.disk_bytes for sizes, writes in sizes if writes), default=0)
+        if self.draft.slice_seconds:
+            # A loaded template of each, and a copy for each cell.
+            own_bytes = sum(sizes.disk_bytes for sizes, _writes in sizes) + len(
+                server_part.cells
+            ) * max((sizes.disk_bytes for sizes, _writes in sizes), default=0)
+            shared = 0
         further_bytes = self.further(server_part) * max(
             (sizes.disk_bytes for sizes, _writes in sizes), default=0
         )

@@ -18,7 +18,14 @@ from runs.shared.errors import ServiceError
 # The two labels of an A/A campaign for the same thing.
 SIDES: tuple[Level, ...] = ("A", "B")
 # What a campaign and its draft have under the same names.
-RULES = ("repeats", "priority", "remeasures", "leaves_out_doubtful", "wanted_half_width")
+RULES = (
+    "repeats",
+    "priority",
+    "remeasures",
+    "leaves_out_doubtful",
+    "wanted_half_width",
+    "slice_seconds",
+)
 # The factors that belong neither to the scenario nor to the settings.
 NOT_SETTINGS = {
     VERSION,
@@ -51,7 +58,8 @@ class Draft:
 
     With `more_configurations` the configuration is a factor. Each setting of `settings` is a factor
     too: its levels are values as any version writes them, and they replace the configuration's.
-    `reproduces` is the slug of the published campaign that is repeated.
+    `reproduces` is the slug of the published campaign that is repeated. With `slice_seconds` the
+    runs of a round are measured in turn, in slices of so many seconds; else one after the other.
     """
 
     title: str
@@ -78,6 +86,7 @@ class Draft:
     more_configurations: Sequence[Configuration] = ()
     settings: Mapping[str, Sequence[str]] = field(default_factory=dict)
     reproduces: str = ""
+    slice_seconds: int | None = None
 
     @property
     def configurations(self) -> tuple[Configuration | None, ...]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from django.utils.translation import gettext as _
 
 from benchlab import extras
-from runs.campaigns.services import repeats, treatments
+from runs.campaigns.services import repeats, slicing, treatments
 from runs.campaigns.services.campaign_limits import MOST_REPEATS, MOST_RUNS, MOST_VARIANTS
 from runs.campaigns.services.designs import Design, Part, resolve
 from runs.campaigns.services.drafts import Draft
@@ -15,6 +15,7 @@ from runs.configurations.services.fitted_configurations import InstallationFit, 
 from runs.postgresql_settings import fitting, values
 from runs.postgresql_settings.catalogue import setting
 from runs.postgresql_settings.findings import Finding
+from runs.scenarios import slices
 from runs.scenarios.definition import AnyFactor, Factor, Level, Parameter, Scenario
 from runs.servers.services import suitability as server_problems
 from runs.shared.errors import Problem
@@ -91,6 +92,7 @@ def problems(design: Design, runs: int) -> Iterator[Problem]:
         message = _("Repeats must be from 1 to %(most)d.") % {"most": MOST_REPEATS}
         yield Problem("out_of_range", message, _("Three or more are needed to compare."), "repeats")
     yield from repeats.problems(draft)
+    yield from slicing.problems(design)
     if runs > MOST_RUNS:
         message = _("%(runs)d runs are too many.") % {"runs": runs}
         yield Problem("too_many_runs", message, _("Choose fewer levels or repeats."), "levels")
@@ -163,6 +165,8 @@ def _out_of_range(bounded: Factor | Parameter, value: int) -> Problem:
 
 # What BenchLab itself adds to a run, and starting and stopping the cluster.
 SECONDS_AROUND_A_RUN = 1.5
+# What a slice takes besides its seconds: a step, and two readings of who uses the processors.
+SECONDS_AROUND_A_SLICE = 0.15
 
 
 @dataclass(frozen=True)
@@ -213,11 +217,14 @@ def _seconds(design: Design, server_part: Part) -> tuple[float, float]:
     """What a server takes at least and at most; 0 while a parameter is missing."""
     if not design.is_complete:
         return 0.0, 0.0
+    draft = design.draft
+    around = SECONDS_AROUND_A_RUN
+    if draft.slice_seconds:
+        around += slices.number_of(draft.parameters, draft.slice_seconds) * SECONDS_AROUND_A_SLICE
     prepared = sum(design.seconds(design_cell)[0] for design_cell in server_part.loaded)
     round_of_runs = sum(
-        design.seconds(design_cell)[1] + SECONDS_AROUND_A_RUN for design_cell in server_part.cells
+        design.seconds(design_cell)[1] + around for design_cell in server_part.cells
     )
-    draft = design.draft
     return (
         prepared + draft.repeats * round_of_runs,
         prepared + draft.repeats_at_most * (1 + draft.remeasures) * round_of_runs,

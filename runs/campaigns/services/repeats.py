@@ -11,6 +11,7 @@ sees their figures; a person may let one count, with a reason.
 """
 
 import logging
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from django.db import transaction
@@ -18,13 +19,15 @@ from django.db.models import Max, QuerySet
 from django.utils.translation import gettext as _
 
 from runs.access.services import audit
+from runs.analysis import slices
+from runs.analysis.inference import SIGNIFICANCE
 from runs.analysis.noise import half_width, needs_more
 from runs.analysis.summary import Summary
 from runs.bisections.selectors import bisections
 from runs.campaigns.services import random_order
 from runs.campaigns.services.campaign_limits import MOST_REPEATS, NARROWEST, WIDEST
 from runs.campaigns.services.drafts import Draft
-from runs.cells.selectors import metrics
+from runs.cells.selectors import metrics, run_slices
 from runs.cells.services import summaries
 from runs.models import Bisection, Campaign, Run, RunEvent
 from runs.models.campaigns import Origin
@@ -107,6 +110,8 @@ def _why(campaign: Campaign, latest: Mapping[int, Run], half_width: float) -> st
             _("Added: the first six rounds did not decide.") if ablations.is_open(ablation) else ""
         )
     metric = registry.get(campaign.scenario.slug).headline(campaign.reproduces)
+    if campaign.slice_seconds:
+        return _why_in_turn(latest, metric, half_width)
     # On a machine that others use further rounds decide nothing.
     cells_taken = {
         cell
@@ -119,6 +124,18 @@ def _why(campaign: Campaign, latest: Mapping[int, Run], half_width: float) -> st
         if needs_more(summary, half_width) and cell_id in latest.keys() - cells_taken
     ]
     return _reason(scattered, half_width) if scattered else ""
+
+
+def _why_in_turn(latest: Mapping[int, Run], metric: str, wanted_width: float) -> str:
+    """Of slices the rounds say how wide the interval of a difference is, on any machine."""
+    cells = slices.cells_of(run_slices.of_cells(latest), metric)
+    known_width = slices.half_width(cells, SIGNIFICANCE)
+    if known_width is None:
+        return ""
+    width = math.expm1(known_width)
+    words = {"width": 100 * width, "wanted": 100 * wanted_width}
+    text = _("Added: the interval is ±%(width).1f %%, and ±%(wanted).1f %% was asked for.")
+    return text % words if width > wanted_width else ""
 
 
 @transaction.atomic
@@ -292,9 +309,12 @@ INVALID = gettext_noop(
 def add_remeasured(*, campaign: Campaign) -> int:
     """Queue the runs that must be measured again; return how many. Call it in a transaction.
 
-    Only when all runs have ended and nobody cancelled the campaign.
+    Only when all runs have ended and nobody cancelled the campaign. None of runs in turn.
     """
     if not campaign.remeasures or campaign.cancelled_at is not None:
+        return 0
+    if campaign.slice_seconds:
+        # Alone it would have no turns with the others; another round has them all.
         return 0
     doubtful = campaign.runs.filter(
         Run.DOUBTFUL | Run.LEFT_OUT,

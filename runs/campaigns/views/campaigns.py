@@ -28,7 +28,7 @@ from runs.campaigns.selectors import answers
 from runs.campaigns.selectors import campaigns as campaign_selectors
 from runs.campaigns.selectors.answers import CampaignAnswer, Dates
 from runs.campaigns.selectors.campaigns import CampaignRow
-from runs.campaigns.services import campaigns, designs, estimates
+from runs.campaigns.services import campaigns, designs, estimates, slicing
 from runs.campaigns.services.designs import Design, DesignCell
 from runs.campaigns.services.drafts import Draft
 from runs.campaigns.views import annotations, treatment_fields
@@ -194,6 +194,8 @@ def campaign_new(request: HttpRequest) -> HttpResponse:
         )
         proposed = form.initial["title"]
         form.initial["title"] = _own_title(query) or proposed
+        if again is None and reproduced is None and "slice_seconds" not in query:
+            _propose_slices(form)
         page = _form_page(request, form, reproduced=reproduced, proposed_title=proposed)
         # After htmx has requested other choices, it requests their estimate.
         return trigger_client_event(page, "choices", after="settle")
@@ -291,6 +293,14 @@ def _form_page(
     return render(request, "campaigns/form.html", context)
 
 
+def _propose_slices(form: CampaignForm) -> None:
+    """Choose slices where they are possible, and the server's noise says that they show more."""
+    form.initial["slice_seconds"] = "1"
+    untouched = form.untouched()
+    if not untouched.is_valid() or not slicing.is_preferred(designs.resolve(untouched.draft())):
+        form.initial["slice_seconds"] = ""
+
+
 def _own_title(query: QueryDict) -> str:
     """The title that somebody typed; empty while it is the one that was proposed."""
     title = query.get("title", "").strip()
@@ -313,6 +323,7 @@ def _estimated(form: CampaignForm) -> dict[str, Any]:
         "complaints": [],
         "draft": draft,
         "can_show": floor.can_show(draft.repeats, rows) if floor else None,
+        "expected": slicing.expected(draft),
         "compared_rows": rows,
         "disk_bytes": max(
             (design.needed_bytes(server_part) or 0 for server_part in design.parts), default=0
@@ -417,7 +428,7 @@ def _kept(query: QueryDict, scenario: Scenario, servers: Sequence[Server]) -> di
     every = (*scenario.factors, *common_factors.offered(scenario))
     factors = [factor.name for factor in every]
     parameters = [parameter.name for parameter in scenario.parameters]
-    names = ["repeats", "seed", "client", *KEPT, *factors, *parameters]
+    names = ["repeats", "slice_seconds", "seed", "client", *KEPT, *factors, *parameters]
     fields: dict[str, Any] = {name: query[name] for name in names if query.get(name)}
     # Of several boxes the first alone would be half an answer.
     chosen = [factor.name for factor in every if isinstance(factor, ChoiceFactor)]
@@ -450,13 +461,24 @@ def _with_place(query: QueryDict, draft: Draft) -> QueryDict:
     return completed
 
 
+MORE_OF_FORM = ("remeasures", "leaves_out_doubtful", "settings")
+
+
 def _initial(draft: Draft) -> dict[str, Any]:
     """The fields of the form."""
     several = len(draft.servers) > 1
     half = draft.wanted_half_width
-    same = ("repeats", "most_repeats", "is_a_a", "priority", "most_attempts", "remeasures")
+    same = (
+        "repeats",
+        "most_repeats",
+        "slice_seconds",
+        "is_a_a",
+        "priority",
+        "most_attempts",
+        "remeasures",
+    )
     return {
-        **{name: getattr(draft, name) for name in (*same, "leaves_out_doubtful", "settings")},
+        **{name: getattr(draft, name) for name in (*same, *MORE_OF_FORM)},
         **draft.parameters,
         **vars(draft.treatment),
         **{name: ", ".join(map(str, levels)) for name, levels in draft.levels.items()},

@@ -39,6 +39,7 @@ SAME = (
     "more_servers",
     "repeats",
     "most_repeats",
+    "slice_seconds",
     "is_a_a",
     "client",
     "most_attempts",
@@ -114,6 +115,22 @@ class CampaignForm(treatment_fields.TreatmentFields):
         max_value=MOST_REPEATS,
         required=False,
         help_text=_("Upper limit for cells that keep scattering."),
+    )
+    slice_seconds = forms.TypedChoiceField(
+        label=_("Measured"),
+        choices=[
+            ("", _("in whole runs, one after the other")),
+            ("1", _("in slices of 1 s, in turn")),
+            ("2", _("in slices of 2 s, in turn")),
+            ("3", _("in slices of 3 s, in turn")),
+        ],
+        coerce=int,
+        empty_value=None,
+        required=False,
+        help_text=_(
+            "In turn all clusters are up at once, and the order is drawn in each round: what "
+            "disturbs the machine disturbs all alike. The duration is that of all slices of a run."
+        ),
     )
     is_a_a = forms.BooleanField(
         label=_("A/A: measure everything twice under two labels"),
@@ -263,6 +280,8 @@ class CampaignForm(treatment_fields.TreatmentFields):
             self.fields[factor.name].required = False
         for parameter in scenario.parameters:
             self.fields[parameter.name] = _number(parameter)
+        if not scenario.offers_slices:
+            self.choice("slice_seconds").choices = self.choice("slice_seconds").choices[:1]
 
     def _fits(self, name: str) -> Q:
         """Own configurations, those that publications had in this scenario, and the chosen ones."""

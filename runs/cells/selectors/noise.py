@@ -115,6 +115,7 @@ def _repeated(runs: QuerySet[Run], metric: str) -> QuerySet[CellSummary]:
         log_variance__isnull=False,
         cell__campaign__origin=Origin.EXECUTED,
         cell__campaign__treatment={},
+        cell__campaign__slice_seconds=None,
     )
 
 

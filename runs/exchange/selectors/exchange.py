@@ -83,6 +83,7 @@ CAMPAIGN = (
     "seed",
     "wanted_half_width",
     "most_repeats",
+    "slice_seconds",
     "priority",
     "most_attempts",
     "year",

@@ -44,14 +44,25 @@ def note_threads(bench: Bench, steps: Sequence[StepResult], threads: Sequence[in
         return
     bench.measured(known_metrics.GENERATOR_CPU, round(sum(used_shares), 3))
     for used, thread_count, step in zip(used_shares, threads, steps, strict=True):
-        if thread_count and used > SATURATED_THREADS * thread_count:
-            bench.note(
-                "generator_saturated",
-                _(
-                    "%(name)s kept %(used)s processors busy with %(threads)s thread(s): the load "
-                    "generator is what was measured. Use more threads or further machines for it."
-                ),
-                name=step.name,
-                used=f"{used:.1f}",
-                threads=thread_count,
-            )
+        _note_saturated(bench, step.name, used, thread_count)
+
+
+def note_share(bench: Bench, name: str, used: float, threads: int | None) -> None:
+    """The same of one generator that kept `used` processors busy in all its steps."""
+    bench.measured(known_metrics.GENERATOR_CPU, round(used, 3))
+    _note_saturated(bench, name, used, threads)
+
+
+def _note_saturated(bench: Bench, name: str, used: float, threads: int | None) -> None:
+    if not threads or used <= SATURATED_THREADS * threads:
+        return
+    bench.note(
+        "generator_saturated",
+        _(
+            "%(name)s kept %(used)s processors busy with %(threads)s thread(s): the load "
+            "generator is what was measured. Use more threads or further machines for it."
+        ),
+        name=name,
+        used=f"{used:.1f}",
+        threads=threads,
+    )

@@ -46,6 +46,12 @@ class Usage:
     generator: float = 0.0
     servers_in_kernel: float = 0.0
 
+    @property
+    def foreign_share(self) -> float:
+        """The part of all processors that others took."""
+        foreign = self.busy - self.servers - self.kernel - self.generator
+        return max(foreign, 0.0) / (self.processors * self.seconds)
+
     def as_json(self) -> dict[str, Any]:
         """Its stored form."""
         return {name: round(value, 3) for name, value in asdict(self).items()}
@@ -108,16 +114,24 @@ class Account:
         before: Mapping[str, Usage],
         after: Mapping[str, Usage],
         machines: Iterable[str],
-    ) -> None:
-        """Add a step of the load, which the machine `generator` executed."""
+        *,
+        is_slice: bool = False,
+    ) -> dict[str, Usage]:
+        """Add a step of the load, which the machine `generator` executed; returns its own part.
+
+        Of a load in slices those count of which it is known: another worker may have begun it.
+        """
+        usages: dict[str, Usage] = {}
         for name in machines:
             cpu = load.cpu_seconds if name == generator else 0.0
             usage = _of_step(load, before.get(name), after.get(name), cpu)
-            if usage is None:
+            if usage is not None:
+                usages[name] = usage
+                self._seconds[name] += load.seconds
+                self._used[name] = _sum(self._used.get(name), usage)
+            elif not is_slice:
                 self._unknown.add(name)
-                continue
-            self._seconds[name] += load.seconds
-            self._used[name] = _sum(self._used.get(name), usage)
+        return usages
 
     def lacking(self) -> list[str]:
         """The machines of which too little is known, since the load was shorter than a second."""

@@ -65,12 +65,13 @@ SECONDS_AN_HOUR = 3600
 
 @dataclass(frozen=True)
 class Design:
-    """What one scenario measures in each edition."""
+    """What one scenario measures in each edition; with `slice_seconds` its cells take turns."""
 
     scenario: str
     levels: Mapping[str, Sequence[Level]]
     parameters: Mapping[str, int]
     repeats: int
+    slice_seconds: int | None = None
 
 
 @dataclass(frozen=True)
@@ -259,6 +260,7 @@ def drafts(plan: Plan, *, label: str) -> list[Draft]:
             parameters=design.parameters,
             repeats=design.repeats,
             configuration=plan.configuration,
+            slice_seconds=design.slice_seconds,
         )
         for design in plan.designs
     ]

@@ -16,6 +16,7 @@ from runs.execution.nodes import DATABASE_NODE
 from runs.models import Instance, Run, Seal, Series
 from runs.models.campaigns import Origin
 from runs.queue.services import withdrawals
+from runs.scenarios import slices
 from runs.seals.services import seals
 from runs.wording import gettext_noop
 
@@ -103,10 +104,13 @@ def _evidence(run: Run, usage: Mapping[str, Mapping[str, float]]) -> Evidence:
     reported: Mapping[str, Any] = run.settings.settings if run.settings else {}
     parameters = (run.plan or {}).get("parameters") or run.campaign.parameters
     installation = run.cell.installation
+    slice_s = int((run.plan or {}).get("slice_s") or 0)
+    repeats = run.campaign.repeats if slice_s else 1
     return Evidence(
         usage=[Usage(machine=name, **usage_values) for name, usage_values in usage.items()],  # type: ignore[arg-type]
         rates=_points(series.get(RATE)),
-        duration_s=_seconds_of_load(parameters, usage),
+        duration_s=_seconds_of_load(parameters, usage, repeats),
+        turns=_turns(parameters, slice_s, repeats),
         clients=run.cell.levels.get("clients") or parameters.get("clients"),
         queue=_mean_queue(series),
         processors=run.hardware.threads if run.hardware else None,
@@ -120,13 +124,24 @@ def _evidence(run: Run, usage: Mapping[str, Mapping[str, float]]) -> Evidence:
 
 
 def _seconds_of_load(
-    parameters: Mapping[str, Any], usage: Mapping[str, Mapping[str, float]]
+    parameters: Mapping[str, Any], usage: Mapping[str, Mapping[str, float]], repeats: int = 1
 ) -> float | None:
-    """As asked for, all pairs of a duet together; less if the load was on for less, as fio's."""
+    """As asked for, all pairs of a duet together; less if the load was on for less, as fio's.
+
+    Of slices those of all `repeats`.
+    """
     if not parameters.get("duration"):
         return None
     seconds_asked = float(parameters["duration"] * parameters.get("pairs", 1))
-    return min([seconds_asked, *(machine_usage["seconds"] for machine_usage in usage.values())])
+    seconds = min([seconds_asked, *(machine_usage["seconds"] for machine_usage in usage.values())])
+    return seconds * repeats
+
+
+def _turns(parameters: Mapping[str, Any], slice_s: int, repeats: int) -> int | None:
+    """How many slices a side has in all repeats; None for whole runs."""
+    if not slice_s or not parameters.get("duration"):
+        return None
+    return slices.number_of(parameters, slice_s) * repeats
 
 
 def _points(series: Series | None) -> list[tuple[float, float]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from asgiref.sync import async_to_sync, sync_to_async
 from django.conf import settings
-from django.db import transaction
+from django.db import connection, transaction
 from django.utils.translation import gettext as _
 
 from benchlab import logs
@@ -30,6 +30,7 @@ from runs.execution.plan import RunPlan, UnreadablePlan
 from runs.execution.ssh.hosts import Host
 from runs.execution.ssh.reconnecting import Line
 from runs.execution.steps.fence import LeaseLost
+from runs.execution.turns import Turns
 from runs.execution.watch import Order, clean_up_watched, execute_watched
 from runs.models import Run, Server
 from runs.queue.services import attempts, leases, plans, reporting, sweeping, transitions
@@ -51,20 +52,60 @@ stopping = threading.Event()
 
 
 def execute(claim: Claim) -> None:
-    """Execute a claimed run to its end, whatever the result. Raises no error of the run itself."""
+    """Execute a claimed run to its end, whatever the result. Raises no error of the run itself.
+
+    Each of those that are measured in turn with it has a thread of its own.
+    """
+    claims = (claim, *claim.led)
+    turns = Turns([one_claim.run_id for one_claim in claims], _seed(claim))
+    threads = [
+        threading.Thread(target=_execute_led, args=(led_claim, turns), name=f"run {led_claim}")
+        for led_claim in claim.led
+    ]
+    # From now on all of them show signs of life.
+    for led_claim in claim.led:
+        held_here.hold(led_claim)
+    for thread in threads:
+        thread.start()
+    try:
+        _execute_held(claim, turns)
+    finally:
+        database.give_back()
+        for thread in threads:
+            thread.join()
+
+
+def _seed(claim: Claim) -> str:
+    """Of the order in each round: the same for a worker that takes the runs over."""
+    if not claim.led:
+        return ""
+    run = Run.objects.select_related("campaign").only("repeat", "campaign__seed")
+    seeded = run.get(pk=claim.run_id)
+    return f"{seeded.campaign.seed}/{seeded.repeat}"
+
+
+def _execute_led(claim: Claim, turns: Turns) -> None:
+    try:
+        _execute_held(claim, turns)
+    finally:
+        connection.close()
+
+
+def _execute_held(claim: Claim, turns: Turns) -> None:
     held_here.hold(claim)
     try:
         with logs.of_run(claim.run_id):
-            _execute(claim)
+            _execute(claim, turns)
     finally:
+        turns.leave(claim.run_id)
         held_here.let_go(claim)
 
 
-def _execute(claim: Claim) -> None:
+def _execute(claim: Claim, turns: Turns) -> None:
     run = Run.objects.select_related("server__ssh_key", "campaign").get(pk=claim.run_id)
     try:
         if not attempts.has_lost_too_many_workers(run, claim):
-            _conclude(run, claim)
+            _conclude(run, claim, turns)
     except EndNotSeen as unseen:
         _enter(Run.State.LOST, run, claim, code="end_not_seen", message=str(unseen))
     except LeaseLost as lost:
@@ -113,9 +154,9 @@ def _event_of(problem: TargetProblem) -> dict[str, Any]:
     return {name: getattr(problem, name) for name in ("code", "message", "wording", "remedy")}
 
 
-def _conclude(run: Run, claim: Claim) -> None:
+def _conclude(run: Run, claim: Claim, turns: Turns) -> None:
     try:
-        director = _director(run, claim)
+        director = _director(run, claim, turns)
     except TargetProblem as problem:
         _hand_back(run, claim, problem)
         return
@@ -154,6 +195,9 @@ async def _watched(director: Director, claim: Claim, is_stored: bool) -> None:
     try:
         await execute_or_clean(director, pulse, interval_s=settings.HEARTBEAT_SECONDS)
     finally:
+        if director.bench.turns is not None:
+            # It has ended on its machine: the others go on without it.
+            director.bench.turns.leave(claim.run_id)
         await director.bench.close()
         await director.reporter.settle()
 
@@ -234,7 +278,7 @@ def _hand_back(run: Run, claim: Claim, problem: TargetProblem) -> None:
     reporting.retrying(leave)
 
 
-def _director(run: Run, claim: Claim) -> Director:
+def _director(run: Run, claim: Claim, turns: Turns | None = None) -> Director:
     plan = RunPlan.from_json(run.plan or {})
     if not registry.knows(plan.scenario):
         raise UnreadablePlan(plan.scenario)
@@ -253,6 +297,7 @@ def _director(run: Run, claim: Claim) -> Director:
         ),
         disk_bytes=scenario.procedure.sizes({**plan.parameters, **plan.levels}).disk_bytes,
         taken_over=claim.taken_over,
+        turns=turns if plan.slice_s else None,
     )
 
 

@@ -22,7 +22,7 @@ over makes no difference.
 
 import secrets
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from django.conf import settings
@@ -115,6 +115,7 @@ class Claim:
 
     `last_tokens` are those that this results database gave before, by server; None where another
     one may have given newer ones. `mark` names the claim on the targets (`execution.steps.fence`).
+    `led` are the claims of the runs that are measured in turn with it, under the same lease.
     """
 
     run_id: int
@@ -123,13 +124,15 @@ class Claim:
     taken_over: bool
     last_tokens: Mapping[int, int | None] = field(default_factory=dict)
     mark: str = "0-0"
+    led: tuple["Claim", ...] = ()
 
 
 @transaction.atomic
 def claim(*, server_id: int, holder: str) -> Claim | None:
     """Take the next waiting run of a server, if the server is free; lost runs go first.
 
-    Only a run all of whose machines this worker reaches (`sites`).
+    Only a run all of whose machines this worker reaches (`sites`). Of a campaign that measures in
+    turn, all runs of its round that wait are claimed with it.
 
     The lease row is locked with SKIP LOCKED: of two workers, one claims and the other gets nothing.
     """
@@ -145,17 +148,44 @@ def claim(*, server_id: int, holder: str) -> Claim | None:
     Lease.objects.filter(pk__in=[lease.pk for lease in held]).update(
         run=run, token=token, holder=holder, heartbeat_at=Now(), may_catch_up=False
     )
-    taken_over = run.state == Run.State.LOST
-    code = "taken_over" if taken_over else "claimed"
-    # Without the token: the lease is ours since the statement before.
-    claimed = transitions.transition(run_id=run.pk, to=Run.State.CLAIMED, code=code, message=holder)
-    if not claimed:
+    led = _in_turn_with(run)
+    if run.led_by_id is not None:
+        Run.objects.filter(pk=run.pk).update(led_by=None)
+    if led:
+        led_keys = [led_run.pk for led_run in led]
+        # In the order in which a cancel locks them.
+        in_order = Run.objects.select_for_update(of=("self",)).order_by("pk")
+        list(in_order.filter(pk__in=[run.pk, *led_keys]).values_list("pk"))
+        Run.objects.filter(pk__in=led_keys).update(led_by=run)
+    if not _enter_claimed(run, holder):
         # It was cancelled at this moment: the leases are free again.
         transaction.set_rollback(True)
         return None
     last_tokens = {lease.server_id: None if lease.may_catch_up else lease.token for lease in held}
     mark = f"{held[0].epoch or 1}-{secrets.token_hex(4)}"  # type: ignore[attr-defined]  # annotated
-    return Claim(run.pk, server_id, token, taken_over, last_tokens, mark)
+    taken_over = run.state == Run.State.LOST
+    own_claim = Claim(run.pk, server_id, token, taken_over, last_tokens, mark)
+    claims = [
+        replace(own_claim, run_id=led_run.pk) for led_run in led if _enter_claimed(led_run, holder)
+    ]
+    return replace(own_claim, led=tuple(claims))
+
+
+def _enter_claimed(run: Run, holder: str) -> bool:
+    """Without the token: the lease is ours since the statement before."""
+    code = "taken_over" if run.state == Run.State.LOST else "claimed"
+    claimed = Run.State.CLAIMED
+    return transitions.transition(run_id=run.pk, to=claimed, code=code, message=holder)
+
+
+def _in_turn_with(run: Run) -> list[Run]:
+    """The other runs of its round on its server that wait as it does."""
+    if not run.campaign.slice_seconds:
+        return []
+    same_round = Run.objects.filter(
+        campaign=run.campaign_id, server=run.server_id, repeat=run.repeat, state=run.state
+    )
+    return list(same_round.exclude(pk=run.pk).order_by("pk").defer("plan"))
 
 
 def _twin_that_is_first(run: Run) -> int | None:
@@ -236,7 +266,7 @@ def catch_up(*, claim: Claim, seen_token: int, server_id: int | None) -> bool:
     """
     if not transitions.holds(claim.run_id, claim.token):
         return False
-    held = Lease.objects.filter(run_id=claim.run_id, token=claim.token)
+    held = Lease.objects.filter(run_id=transitions.leading(claim.run_id), token=claim.token)
     server_ids = list(held.values_list("server_id", flat=True))
 
     def leave(state: str) -> bool:
@@ -278,12 +308,14 @@ _PULSE = """
 WITH held AS (
     SELECT * FROM unnest(%s::bigint[], %s::bigint[]) AS held (run_id, token)
 ), mine AS (
-    SELECT lease.server_id, run_id, token, run.cancel_requested_at IS NOT NULL AS is_cancelled
-    FROM held JOIN runs_lease lease USING (run_id, token)
-    JOIN runs_run run ON run.id = run_id AND run.server_id = lease.server_id
+    SELECT lease.server_id, lease.run_id AS leader, held.run_id, held.token,
+        run.cancel_requested_at IS NOT NULL AS is_cancelled
+    FROM held JOIN runs_run run ON run.id = held.run_id
+    JOIN runs_lease lease ON lease.run_id = coalesce(run.led_by_id, run.id)
+        AND lease.token = held.token AND lease.server_id = run.server_id
 ), free AS (
     SELECT server_id FROM runs_lease WHERE (server_id, run_id, token) IN
-        (SELECT server_id, run_id, token FROM mine) ORDER BY server_id FOR UPDATE SKIP LOCKED
+        (SELECT server_id, leader, token FROM mine) ORDER BY server_id FOR UPDATE SKIP LOCKED
 ), shown AS (
     UPDATE runs_lease SET heartbeat_at = clock_timestamp()
     WHERE server_id IN (SELECT server_id FROM free)
@@ -298,7 +330,8 @@ _ORDERS: Mapping[bool | None, Order] = {None: "detach", True: "cancel", False: "
 
 def show_life(*, run_id: int, token: int) -> None:
     """Show a sign of life at the end of what has locked the lease for long; see `pulse`."""
-    own_leases = Lease.objects.filter(run_id=run_id, token=token, run__server=F("server"))
+    leading = transitions.leading(run_id)
+    own_leases = Lease.objects.filter(run_id=leading, token=token, run__server=F("server"))
     own_leases.update(heartbeat_at=Now())
 
 
@@ -315,19 +348,29 @@ def _silent() -> QuerySet[Lease]:
 
 @transaction.atomic
 def _give_up(run_id: int, token: int, holder: str) -> bool:
-    """Declare a run lost if its worker is still silent; return whether it was."""
+    """Declare a run lost if its worker is still silent, and those in turn with it.
+
+    Returns whether it was.
+    """
     held = Lease.objects.filter(run_id=run_id, token=token)
     locked = held.select_for_update(skip_locked=True).order_by("pk")
     # A worker that stores results holds these locks, and its own sign of life waits for them.
     if len(locked) < held.count() or not _silent().filter(run_id=run_id, token=token).exists():
         return False
-    return transitions.transition(
-        run_id=run_id,
-        to=Run.State.LOST,
-        code="no_heartbeat",
-        message=f"No sign of life from {holder}.",
-        token=token,
-    )
+    led = Run.objects.filter(led_by=run_id, state__in=Run.ACTIVE).order_by("pk")
+    # The leading run last: with it the lease is free.
+    runs = [*led.values_list("pk", flat=True), run_id]
+    are_lost = [
+        transitions.transition(
+            run_id=lost_id,
+            to=Run.State.LOST,
+            code="no_heartbeat",
+            message=f"No sign of life from {holder}.",
+            token=token,
+        )
+        for lost_id in runs
+    ]
+    return are_lost[-1]
 
 
 def waiting_runs() -> QuerySet[Run]:

@@ -88,7 +88,8 @@ def freeze(
         "own tables": _load_of(workload),
     }
     key = fingerprint(made_of)[:KEY_DIGITS]
-    writes = design.scenario.changes_data(cell.levels)
+    # In turn all clusters are up at once: each run has its own copy.
+    copies = design.scenario.changes_data(cell.levels) or bool(campaign.slice_seconds)
     return RunPlan(
         run_id=0,
         campaign=campaign.slug,
@@ -108,8 +109,8 @@ def freeze(
         parameters=campaign.parameters,
         treatment=Treatment.of(campaign.treatment),
         workload=workload,
-        cluster_key="" if writes else key,
-        template_key=key if writes else "",
+        cluster_key="" if copies else key,
+        template_key=key if copies else "",
         translated=(*_translated(cell.fitted), *_overruled(cell.fitted, cell.cluster.required)),
         generators=topologies.generator_plans(server, design.generators),
         cores=int(cell.levels.get(CORES, 0)),
@@ -119,6 +120,7 @@ def freeze(
         ),
         mount=topologies.mount_of(server),
         pooler=topologies.pooler_of(cell.levels, design.cluster_machines),
+        slice_s=campaign.slice_seconds or 0,
     )
 
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from django.conf import settings
 from django.db import connection, transaction
-from django.db.models import Count, QuerySet
-from django.db.models.functions import Now
+from django.db.models import Count, QuerySet, Subquery
+from django.db.models.functions import Coalesce, Now
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -84,9 +84,23 @@ def transition(
 
 
 def holds(run_id: int, token: int) -> bool:
-    """Whether the lease `token` still has the run; locks the lease. Call it in a transaction."""
-    lease = Lease.objects.select_for_update().filter(run_id=run_id, token=token)
-    return lease.annotate(limit=database.ends_if_idle()).first() is not None
+    """Whether the lease `token` still has the run; locks the lease. Call it in a transaction.
+
+    Of runs in turn, which end at the same time, one hands the lease over to the next meanwhile: who
+    leads is read after it was locked.
+    """
+    server = Run.objects.filter(pk=run_id).order_by().values("server")
+    leases = Lease.objects.select_for_update().filter(server=Subquery(server), token=token)
+    lease = leases.annotate(limit=database.ends_if_idle()).first()
+    if lease is None or lease.run_id is None:
+        return False
+    return lease.run_id == run_id or Run.objects.filter(pk=run_id, led_by=lease.run_id).exists()
+
+
+def leading(run_id: int) -> Subquery:
+    """The run that has the lease: another one where it is measured in turn with that."""
+    runs = Run.objects.filter(pk=run_id).order_by()
+    return Subquery(runs.values_list(Coalesce("led_by", "pk"))[:1])
 
 
 @transaction.atomic
@@ -263,8 +277,7 @@ def _after(run: Run, to: str, *, is_passing: bool, figures: str | None) -> None:
         # The load shown by the previous attempt would be mistaken for that of this one.
         run.series.all().delete()
     if to in Run.ENDED or to in {S.LOST, S.QUEUED}:
-        # Those of all its servers: they are free for the next run.
-        Lease.objects.filter(run_id=run.pk).update(run=None, holder="", heartbeat_at=None)
+        _let_go(run)
     if to in Run.ENDED:
         summaries.refresh(cell_id=run.cell_id)
     if run.has_ended and to in Run.ENDED:
@@ -282,6 +295,18 @@ def _after(run: Run, to: str, *, is_passing: bool, figures: str | None) -> None:
         Campaign.objects.filter(pk=run.campaign_id).exclude(state=running).update(state=running)
     if run.server_id is not None and to not in Run.ACTIVE:
         celery_messages.wake(run.server_id)
+
+
+def _let_go(run: Run) -> None:
+    """Its servers are free for the next run, or go on to the runs that are in turn with it."""
+    remaining = Run.objects.filter(led_by=run.pk, state__in=Run.ACTIVE).order_by("pk")
+    next_run = remaining.values_list("pk", flat=True).first()
+    if next_run is None:
+        Lease.objects.filter(run_id=run.pk).update(run=None, holder="", heartbeat_at=None)
+        return
+    Run.objects.filter(pk=next_run).update(led_by=None)
+    remaining.update(led_by=next_run)
+    Lease.objects.filter(run_id=run.pk).update(run=next_run)
 
 
 # What another one has taken meanwhile is not deleted here, and so not added up twice.

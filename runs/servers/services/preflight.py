@@ -308,9 +308,10 @@ def _of_needs(question: _Question, target: Target) -> Iterator[Finding]:
     server, needed = question.server, LEAST_FREE_BYTES
     if question.design is not None and question.part is not None:
         needed = question.design.needed_bytes(question.part) or needed
-        yield from _memory(
-            server, target, question.part, question.design.further(question.part) + 1
-        )
+        clusters = question.design.further(question.part) + 1
+        if question.design.draft.slice_seconds:
+            clusters = len(question.part.cells)
+        yield from _memory(server, target, question.part, clusters)
     # Clusters that are kept for a next campaign give way to a run that needs their room.
     free_bytes = None if target.free_bytes is None else target.free_bytes + _kept_bytes(server)
     if free_bytes is not None and free_bytes < needed:

@@ -278,6 +278,8 @@ def _of_arm(plan: RunPlan, other: RunPlan, campaign: Campaign, arm: _Arm) -> Run
         treatment=Treatment.of({**vars(treated.treatment), **arm.records}),
         cluster_key=key if plan.cluster_key else "",
         template_key="" if plan.cluster_key else key,
+        # Its arms are whole runs, whatever the campaign that it explains had.
+        slice_s=0,
     )
 
 

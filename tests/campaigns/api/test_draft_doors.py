@@ -57,6 +57,7 @@ BODY = {
     "leaves_out_doubtful": True,
     "wanted_half_width": 0.02,
     "most_repeats": 9,
+    "slice_seconds": 2,
     "a_a": True,
     "treatment": {"cold_cache": True},
 }
@@ -99,6 +100,7 @@ def by_form(servers, configurations):
             "leaves_out_doubtful": "on",
             "wanted_percent": "2",
             "most_repeats": "9",
+            "slice_seconds": "2",
             "is_a_a": "on",
             "cold_cache": "on",
         }

@@ -758,3 +758,53 @@ def test_every_page_shows_a_metric_that_only_older_commits_have(admin_client):
             assert status in (200, 404, 405), address
             seen |= {route} if status == 200 else set()
     assert len(seen) > 5
+
+
+CHOSEN = re.compile(r'<option value="(\d*)"\s+selected>[^<]*')
+
+
+def measured_in(page):
+    """The value of the form's choice between whole runs and slices."""
+    select = page.partition('name="slice_seconds"')[2].partition("</select>")[0]
+    return CHOSEN.findall(select)
+
+
+def test_slices_are_proposed_where_they_show_more(member, ready_server):
+    page = member.get("/campaigns/new/?scenario=fixed-point-read&clients=1&duration=12")
+    text = page.content.decode()
+
+    assert measured_in(text) == ["1"]
+    assert "nothing was recorded on this server yet" in " ".join(text.split())
+
+
+def test_whole_runs_are_proposed_where_clusters_do_not_fit_together(member, ready_server):
+    hardware = factories.hardware("small")
+    hardware.memory_bytes = 2**30
+    hardware.save()
+    ready_server.hardware = hardware
+    ready_server.save()
+
+    page = member.get("/campaigns/new/?scenario=fixed-point-read&clients=1&duration=12")
+
+    assert measured_in(page.content.decode()) in ([], [""])
+
+
+def test_whole_runs_are_proposed_where_they_scatter_less_than_seconds(member, ready_server):
+    campaign = factories.campaign("quiet", on=ready_server, repeats=6)
+    campaign.runs.update(hardware=ready_server.hardware)
+    for number, run in enumerate(campaign.runs.all()):
+        factories.finish(run, tps=1000 + number % 2)
+        rates = [1000.0 * (1 + 0.3 * (-1) ** second) for second in range(30)]
+        run.series.create(name="tps", interval=1, values=rates)
+
+    page = member.get("/campaigns/new/?scenario=fixed-point-read&clients=1&duration=12")
+    text = page.content.decode()
+
+    assert measured_in(text) in ([], [""])
+    assert "that were recorded on this server" in " ".join(text.split())
+
+
+def test_a_scenario_that_is_not_steady_offers_no_slices(member, ready_server):
+    page = member.get("/campaigns/new/?scenario=long-run-stability").content.decode()
+
+    assert 'name="slice_seconds"' not in page

@@ -100,6 +100,7 @@ CONTENTS = {
             "imported",
             "certificate",
             "again_of",
+            "led_by",
             # Copies of the cell, which triggers keep.
             "cell_version",
             "cell_major",

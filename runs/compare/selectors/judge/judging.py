@@ -244,9 +244,8 @@ class Judge:
                 for (campaign, noise_metric), noise in self.noise.items()
                 if noise_metric == metric.pk
             }
-            model = Model(
-                [self.stored[cell, metric.pk] for cell in ids], noise, turns=self._uploaded
-            )
+            cells = [self.stored[cell, metric.pk] for cell in ids]
+            model = Model(cells, noise, turns=self._in_turn)
             self._models[metric.pk] = ({cell: position for position, cell in enumerate(ids)}, model)
         return self._models[metric.pk]
 
@@ -266,6 +265,12 @@ class Judge:
             self._cells_of,
             self.without,
         )
+
+    @cached_property
+    def _in_turn(self) -> frozenset[int]:
+        """The campaigns whose rounds are short: their runs, or slices, took turns."""
+        sliced = {key for key, campaign in self.campaigns.items() if campaign.slice_seconds}
+        return self._uploaded | sliced
 
     @cached_property
     def _uploaded(self) -> frozenset[int]:
@@ -392,7 +397,12 @@ def of_cells(
         metrics_of=stored_cells.metrics_of(cell_of, measured),
         runs=runs_of,
         comparability=comparability.of_cells(cells, runs_of) if under is None else under,
-        stored=stored_cells.of_model(cell_of, chosen.values(), without),
+        stored=stored_cells.of_model(
+            cell_of,
+            chosen.values(),
+            without,
+            sliced={scope.campaign.pk for scope in scopes if scope.campaign.slice_seconds},
+        ),
         noise=known_noise.of_scopes(scopes, chosen),
         summaries=stored_cells.summaries(cells, chosen.values()) if with_summaries else {},
         keys={key: metric.keys for key, metric in chosen.items()},

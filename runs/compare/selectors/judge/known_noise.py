@@ -28,6 +28,7 @@ _ON_SERVERS = """
 WITH newest AS MATERIALIZED (
     SELECT id FROM runs_campaign
     WHERE origin = %(executed)s AND treatment = '{}' AND state <> ALL(%(live)s)
+        AND slice_seconds IS NULL
     ORDER BY id DESC LIMIT %(newest)s
 ), cell AS MATERIALIZED (
     SELECT last.*, true AS is_newest FROM newest, LATERAL (
@@ -131,11 +132,14 @@ def of_scopes(scopes: Sequence[Scope], metrics: Mapping[int, Any]) -> dict[tuple
 
     For executed campaigns: how others that have ended scatter on the same servers and hardware, by
     their cells without a run in doubt. A campaign that has doubtful runs itself gets none: what the
-    machine is like while nobody disturbs it says nothing about it. Uploads get none: what comes
-    later would change their answers. One query at most.
+    machine is like while nobody disturbs it says nothing about it. Nor does it of slices, whose
+    rounds say enough. Uploads get none: what comes later would change their answers. One query at
+    most.
     """
     executed_keys = {
-        scope.campaign.pk for scope in scopes if scope.campaign.origin == Origin.EXECUTED
+        scope.campaign.pk
+        for scope in scopes
+        if scope.campaign.origin == Origin.EXECUTED and not scope.campaign.slice_seconds
     }
     if not executed_keys:
         return {}

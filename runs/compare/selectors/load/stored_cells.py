@@ -6,11 +6,14 @@ from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from runs.analysis import slices
 from runs.analysis.inference import Cell
 from runs.analysis.inference.rounding import resolution
 from runs.analysis.judged_runs import NOT_JUDGED, Judged
 from runs.analysis.summary import Summary
+from runs.cells.selectors import run_slices
 from runs.cells.selectors.metrics import is_count, is_speed, joined
+from runs.grouping import by_key
 from runs.models import Cell as StoredCell
 from runs.models import Metric, Run
 from runs.models.campaigns import Origin
@@ -218,9 +221,16 @@ def metrics_of(cells: Mapping[int, StoredCell], measured: Iterable[Any]) -> dict
 
 
 def of_model(
-    cells: Mapping[int, StoredCell], measured: Collection[Any], without: Collection[Machine] = ()
+    cells: Mapping[int, StoredCell],
+    measured: Collection[Any],
+    without: Collection[Machine] = (),
+    *,
+    sliced: Collection[int] = (),
 ) -> dict[tuple[int, int], Cell]:
-    """The cells by (cell, metric) as the model needs them, `without` machines. One query."""
+    """The cells by (cell, metric) as the model needs them, `without` machines. One query.
+
+    One more for the campaigns that were measured in turn (`sliced`).
+    """
     metrics: dict[int, Metric] = {metric.pk: metric for metric in measured}
     keys: dict[int, int] = {key: metric.pk for metric in measured for key in metric.keys}
     # By cell and metric, so the rest is never compared.
@@ -245,12 +255,39 @@ def of_model(
         ]
         if cells_found[key].logs or cells_found[key].counted:
             cells_found[key] = cells_found[key].of_runs(kept_positions)
+    if sliced:
+        cells_found |= _sliced(cells, metrics, cells_found, sliced)
     units = {key: _unit(metric, values) for key, metric in metrics.items()}
     return {
         key: replace(cell, unit=units[key[1]]) if units[key[1]] else cell
         for key, cell in cells_found.items()
         if cell.n
     }
+
+
+def _sliced(
+    cells: Mapping[int, StoredCell],
+    metrics: Mapping[int, Metric],
+    cells_found: Mapping[tuple[int, int], Cell],
+    sliced: Collection[int],
+) -> dict[tuple[int, int], Cell]:
+    """The cells of campaigns in turn, with their slices."""
+    by_campaign = by_key(
+        (cell.campaign_id, key) for key, cell in cells.items() if cell.campaign_id in sliced
+    )
+    with_slices = {}
+    for keys in by_campaign.values():
+        runs = run_slices.of_cells(keys)
+        for metric_key, metric in metrics.items():
+            if metric.name not in run_slices.SERIES:
+                continue
+            for key, sliced_cell in slices.cells_of(runs, metric.name).items():
+                cell = cells_found.get((key, metric_key))
+                if cell is not None and cell.mean is not None:
+                    with_slices[key, metric_key] = replace(
+                        cell, slices=sliced_cell.logs, rounds=sliced_cell.rounds
+                    )
+    return with_slices
 
 
 def _unit(metric: Metric, values: Mapping[tuple[int, int], Sequence["Value"]]) -> float:

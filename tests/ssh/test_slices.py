@@ -1,0 +1,201 @@
+"""Campaigns in slices: the clusters of a round are up at once, and take turns."""
+
+import os
+import signal
+import time
+from itertools import pairwise
+from pathlib import Path
+from threading import Thread
+
+import pytest
+from django.db import connection
+
+from runs.campaigns.services import campaigns
+from runs.compare.selectors.judge.ratios import Tables
+from runs.models import Campaign, Lease, Run
+from runs.queue.services import execution, leases, supervision, transitions
+from runs.scenarios import slices
+from runs.scenarios.pgbench_procedure import Load
+from runs.workloads.services import scenarios
+from tests import factories
+
+pytestmark = [pytest.mark.openssh, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture
+def server(racks, binaries):
+    """One server with two versions."""
+    (only,) = racks(1, [binaries.postgresql16, binaries.postgresql18])
+    return only
+
+
+def queued(server, **more):
+    scenarios.sync()
+    asked = {
+        "title": "In turn",
+        "installations": list(server.installations.filter(bindir__in=server.bindirs)),
+        "parameters": {"scale": 1, "duration": 5},
+        "levels": {"clients": [1]},
+        "repeats": 2,
+        "slice_seconds": 1,
+        "remeasures": 0,
+    }
+    return campaigns.create(draft=factories.draft(server, **asked | more))
+
+
+def work_off(server_id):
+    """What a worker does: one claim after the other, until nothing waits for the server."""
+    try:
+        while claim := leases.claim(server_id=server_id, holder=f"worker {server_id}"):
+            execution.execute(claim)
+    finally:
+        connection.close()
+
+
+def work_once(server_id):
+    """One claim."""
+    try:
+        execution.execute(leases.claim(server_id=server_id, holder="first"))
+    finally:
+        connection.close()
+
+
+def slices_of(campaign):
+    """(start, end, run, step) of all slices in the order of time."""
+    rows = [
+        (command.started_at, command.finished_at, command.run_id, command.step)
+        for run in campaign.runs.all()
+        for command in run.commands.filter(step__startswith="slice-", attempt=run.attempt)
+    ]
+    return sorted(rows)
+
+
+def test_the_runs_of_a_round_are_measured_in_turn(server):
+    campaign = queued(server)
+
+    work_off(server.pk)
+
+    runs = list(campaign.runs.order_by("pk"))
+    assert [run.message for run in runs if run.state != Run.State.FINISHED] == []
+    slices = slices_of(campaign)
+    assert len(slices) == 4 * 5
+    assert [first for first, second in pairwise(slices) if first[1] > second[0]] == []
+    for repeat in (1, 2):
+        of_round = [row for row in slices if row[2] in {r.pk for r in runs if r.repeat == repeat}]
+        # Each number once for each run, before the next number begins.
+        assert [row[3] for row in of_round] == sorted(row[3] for row in of_round)
+        assert {row[3] for row in of_round} == {f"slice-{number:04}" for number in range(1, 6)}
+    campaign.refresh_from_db()
+    assert campaign.state == Campaign.State.FINISHED
+    assert not Lease.objects.filter(run__isnull=False).exists()
+    for run in runs:
+        series = {row.name: row for row in run.series.all()}
+        tps = run.measurements.get(metric__name="tps").value
+        values = series["slice_tps"].values
+        assert len(values) == 5
+        assert sum(values) / 5 == pytest.approx(tps, rel=1e-6)
+        assert len(series["slice_foreign"].values) == 5
+        # What others take from the machine makes no run of a round invalid.
+        assert run.validity in {"valid", "doubtful"}
+    (row,) = Tables(campaign, "tps").by()
+    assert row.comparison.freedom > 4
+    assert row.comparison.low < row.comparison.ratio < row.comparison.high
+
+
+@pytest.fixture
+def at_work(server):
+    """A campaign of one round that a thread has begun, and the thread."""
+    campaign = queued(server, repeats=1, parameters={"scale": 1, "duration": 8})
+    worker = Thread(target=work_once, args=[server.pk])
+    worker.start()
+    yield campaign, worker
+    execution.stopping.clear()
+    worker.join(timeout=120)
+    assert not worker.is_alive()
+
+
+def until_slice(campaign, number):
+    """Wait until each run has measured so many slices."""
+    step = f"slice-{number:04}"
+    for _tick in range(600):
+        if campaign.runs.filter(commands__step=step).distinct().count() == 2:
+            return
+        time.sleep(0.1)
+    raise AssertionError(f"no {step}")
+
+
+def test_another_worker_goes_on_with_the_next_slice(server, at_work):
+    campaign, worker = at_work
+    until_slice(campaign, 3)
+
+    execution.stopping.set()
+    worker.join(timeout=120)
+    execution.stopping.clear()
+    assert set(campaign.runs.values_list("state", flat=True)) == {Run.State.LOST}
+    assert not Lease.objects.filter(run__isnull=False).exists()
+    before = {row[:2] for row in slices_of(campaign)}
+    work_off(server.pk)
+
+    assert set(campaign.runs.values_list("state", flat=True)) == {Run.State.FINISHED}
+    slices = slices_of(campaign)
+    # None is lost, none is measured again, and no two overlap.
+    assert len(slices) == 2 * 8
+    assert before <= {row[:2] for row in slices}
+    assert [first for first, second in pairwise(slices) if first[1] > second[0]] == []
+    assert set(campaign.runs.values_list("attempt", flat=True)) == {1}
+
+
+def test_the_others_go_on_without_a_run_whose_cluster_has_died(server, at_work):
+    campaign, worker = at_work
+    until_slice(campaign, 2)
+    broken, other = campaign.runs.order_by("pk")
+
+    folder = Path(server.base_dir, "clusters", f"run-{broken.pk}", "data")
+    os.kill(int((folder / "postmaster.pid").read_text().split()[0]), signal.SIGQUIT)
+    worker.join(timeout=120)
+
+    broken.refresh_from_db()
+    other.refresh_from_db()
+    assert (broken.state, other.state) == (Run.State.FAILED, Run.State.FINISHED)
+    assert "slice-" in broken.message
+    assert other.commands.filter(step__startswith="slice-").count() == 8
+    assert not Lease.objects.filter(run__isnull=False).exists()
+    assert list(Path(server.base_dir, "runs").iterdir()) == []
+
+
+def test_a_slice_that_hangs_is_stopped_and_holds_up_the_others_no_longer(server, monkeypatch):
+    campaign = queued(server, repeats=1)
+    hanging, other = campaign.runs.order_by("pk")
+    command = Load.argv_of_slice
+
+    def argv_of_slice(load, ordinal):
+        if ordinal == 2 and load.bench.plan.run_id == hanging.pk:
+            return ("sleep", "600")
+        return command(load, ordinal)
+
+    monkeypatch.setattr(Load, "argv_of_slice", argv_of_slice)
+    monkeypatch.setattr(slices, "GRACE_SECONDS", 1.0)
+
+    work_off(server.pk)
+
+    hanging.refresh_from_db()
+    other.refresh_from_db()
+    assert (hanging.state, hanging.code) == (Run.State.FAILED, "step_timeout")
+    assert other.state == Run.State.FINISHED
+    assert other.commands.filter(step__startswith="slice-").count() == 5
+
+
+def test_a_cancelled_run_leaves_its_round(server, at_work):
+    campaign, worker = at_work
+    until_slice(campaign, 2)
+    cancelled, other = campaign.runs.order_by("pk")
+
+    transitions.cancel(run=cancelled)
+    supervision.held_here.beat()
+    worker.join(timeout=120)
+
+    cancelled.refresh_from_db()
+    other.refresh_from_db()
+    assert (cancelled.state, other.state) == (Run.State.CANCELLED, Run.State.FINISHED)
+    assert other.commands.filter(step__startswith="slice-").count() == 8
+    assert not Lease.objects.filter(run__isnull=False).exists()
