@@ -15,6 +15,7 @@ from runs.models import (
 )
 from runs.models.campaigns import Origin
 from runs.queue.selectors import runs
+from runs.queue.selectors.certificate_words import LABELS
 from runs.shared.filters import Filters, NamedFilter
 
 
@@ -26,7 +27,7 @@ class RunFilters(Filters):
     state = django_filters.ChoiceFilter(choices=Run.State.choices, label=_("State"))
     validity = django_filters.ChoiceFilter(
         method="judged",
-        choices=[(judgement, judgement) for judgement in JUDGEMENTS],
+        choices=[(judgement, LABELS[judgement]) for judgement in JUDGEMENTS],
         label=_("Judgement"),
     )
     version = VersionFilter()

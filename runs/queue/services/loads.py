@@ -61,6 +61,8 @@ def look(*, server_id: int) -> None:
             keep(server=server, found=logins.ask(_read(logins.way_to(server)), server))
         except TargetProblem as problem:
             logger.info("what %s does is not known: %s", server, problem)
+            unknown = Server.objects.filter(pk=server_id)
+            unknown.update(load_share=None, load_programs=[], quiet_since=None)
 
 
 def keep(*, server: Server, found: Busy) -> None:

@@ -6,6 +6,7 @@ import pytest
 from django.utils import timezone
 
 from runs.campaigns.services import repeats
+from runs.execution.errors import HostUnreachable
 from runs.execution.machine.busy import Busy
 from runs.models import Campaign, Lease, Run, Server
 from runs.queue.services import leases, loads
@@ -84,6 +85,21 @@ def test_free_is_since_the_first_look_that_found_it_so(server):
     loads.keep(server=server, found=COMPILING)
     server.refresh_from_db()
     assert server.quiet_since is None
+
+
+def test_a_look_that_fails_leaves_nothing_of_the_last_one(server, monkeypatch):
+    loads.keep(server=server, found=Busy(0.02))
+    monkeypatch.setattr(loads.logins, "ask", unanswered)
+    monkeypatch.setattr(loads.logins, "way_to", lambda _server: ())
+    loads.look(server_id=server.pk)
+    server.refresh_from_db()
+    assert (server.load_share, server.quiet_since) == (None, None)
+    assert server.load_at is not None
+
+
+def unanswered(question, _server):
+    question.close()
+    raise HostUnreachable("Nobody answers.")
 
 
 def invalid_runs(server, number=3):
