@@ -15,13 +15,17 @@ from runs.campaigns.api.drafts import ConfigurationField, LevelField
 from runs.campaigns.services.campaign_limits import MOST_REPEATS, REPEATS
 from runs.models import Edition, Observation, Server
 from runs.models.observations import Releases
-from runs.observations.selectors import editions
+from runs.observations.selectors import answers, editions
+from runs.observations.selectors.answers import EditionAnswer
 from runs.observations.services import observations
 from runs.observations.services.observations import Design, Plan
 from runs.scenarios import registry
 from runs.shared.api import doors
 from runs.shared.api.doors import ReadOnlyDoor
 from runs.shared.api.parsing import StrictSerializer
+from runs.shared.api.shapes import shape
+
+AnswerSerializer = shape(EditionAnswer)
 
 
 class EditionSerializer(serializers.Serializer[Edition]):
@@ -61,6 +65,7 @@ class ObservationDetailSerializer(ObservationSerializer):
 
     newest = serializers.SerializerMethodField()
     summary = serializers.SerializerMethodField()
+    answer = serializers.SerializerMethodField()
 
     @extend_schema_field(EditionSerializer(allow_null=True))
     def get_newest(self, observation: Observation) -> dict[str, Any] | None:
@@ -69,13 +74,15 @@ class ObservationDetailSerializer(ObservationSerializer):
         return EditionSerializer(newest).data if newest else None
 
     def get_summary(self, observation: Observation) -> list[str]:
-        """The anchor and the machine, then each step between versions, each time with remarks."""
+        """The sentences of the answer."""
         newest = _newest(observation)
-        if newest is None:
-            return []
-        again = [sentence for x in editions.again(newest) for sentence in (x.sentence, *x.remarks)]
-        edition_parts = editions.parts(newest)
-        return again + [sentence for x in edition_parts for sentence in (*x.sentences, *x.remarks)]
+        return list(answers.of_edition(newest).sentences) if newest else []
+
+    @extend_schema_field(AnswerSerializer(allow_null=True))
+    def get_answer(self, observation: Observation) -> dict[str, Any] | None:
+        """What the page and the report of the newest edition say; null before the first."""
+        newest = _newest(observation)
+        return AnswerSerializer(answers.of_edition(newest)).data if newest else None
 
 
 class DesignSerializer(StrictSerializer):

@@ -206,7 +206,7 @@ async def _plan(bench: Bench, sent: Sequence[str], plans: Sequence[Mapping[str, 
         bench.plans_missing = "unknown_statements"
         return
     sql = load_plans.explaining_sql(sent, bench.plan.version_num)
-    planned = load_plans.planned(await _psql(bench, "plan-load", sql), sent)
+    planned = load_plans.planned(await _psql(bench, "explain-in-psql", sql), sent)
     bench.planning_ms = planned.milliseconds
     bench.plans += plans or planned.plans
     if not bench.plans:

@@ -1,7 +1,7 @@
 """Runs of an edition that their certificate doubts or that are left out: the report, and what is
 published, say each of them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
@@ -30,14 +30,19 @@ def of_campaign(campaign: Campaign) -> list[Doubt]:
     words = designs.words(campaign)
     alike = by_key(((run.cell.ordinal, run.cell_id, run.validity), run) for run in doubted)
     return [
-        Doubt(
-            words.listed(runs[0].cell.levels),
-            str(RunValidity(runs[0].validity).label),
-            tuple(run.pk for run in runs),
-            next((sentence.message for sentence in certificate_sentences(runs[0])), "–"),
-        )
+        _of_runs(words.listed(runs[0].cell.levels), runs)
         for _place, runs in sorted(alike.items(), key=lambda item: item[0])
     ]
+
+
+def _of_runs(condition: str, runs: Sequence[Run]) -> Doubt:
+    reasons = [sentence.message for sentence in certificate_sentences(runs[0])]
+    return Doubt(
+        condition,
+        str(RunValidity(runs[0].validity).label),
+        tuple(run.pk for run in runs),
+        reasons[0] if reasons else "–",
+    )
 
 
 def notes(campaign: Campaign) -> Iterator[str]:

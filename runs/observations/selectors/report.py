@@ -2,6 +2,7 @@
 results, discussion, conclusion. Figures and tables are numbered; sentences are those of the pages.
 """
 
+import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -14,10 +15,11 @@ from runs.charts.figure import Figure
 from runs.compare.selectors.judge.ratio_pairs import STEPS
 from runs.documents.selectors import conditions, reports, results
 from runs.documents.selectors.explanations import explanations
-from runs.models import Edition, Run
-from runs.observations.selectors import anchors, doubts, editions
+from runs.models import Campaign, Edition, Run
+from runs.observations.selectors import anchors, answers, doubts, editions
+from runs.observations.selectors.answers import EditionAnswer
 from runs.observations.selectors.editions import Again, Part
-from runs.reports.report import Block, Bullets, Paragraph, Picture, Report, Section, Table
+from runs.reports.report import Block, Bullets, Listing, Paragraph, Picture, Report, Section, Table
 from runs.shared.formats import factor
 
 # Draws the line of a part; charts of pages and reports are the same.
@@ -36,6 +38,7 @@ def of_edition(
     """The report of an edition, against `before`, else the last; `address` is the observation's."""
     with override(language):
         edition_parts, again = editions.parts(edition), editions.again(edition, before)
+        answer = answers.of_read(edition, edition_parts, again)
         sections = [
             (_("Purpose"), _purpose(edition, edition_parts)),
             (pgettext("section of a report", "Environment"), _environment(edition_parts)),
@@ -50,8 +53,8 @@ def of_edition(
                 [*_against(again), *_anchors(edition)],
             ),
             (_("Doubtful runs"), _doubts(edition_parts)),
-            (_("Discussion"), _written(edition.discussion)),
-            (pgettext("section of a report", "Conclusion"), _conclusion(edition, edition_parts)),
+            (_("Discussion"), [*_written(edition.discussion), *_discussed(answer)]),
+            (pgettext("section of a report", "Conclusion"), _conclusion(edition, answer)),
             (_("Data"), _data(edition_parts, address)),
             (_("Appendix: commands"), _commands(edition_parts, address)),
         ]
@@ -85,8 +88,43 @@ def _environment(edition_parts: Sequence[Part]) -> list[Block]:
     return [
         *conditions.machines(first_campaign),
         *conditions.programs(first_campaign),
+        *_kernel(first_campaign),
         *conditions.settings(first_campaign),
     ]
+
+
+def _kernel(campaign: Campaign) -> Iterator[Block]:
+    """What was set in the system: sysctls, huge pages, limits and governor."""
+    runs = campaign.runs.filter(environment__isnull=False).select_related("environment")
+    run = runs.order_by("pk").first()
+    facts = run.environment.facts if run is not None and run.environment is not None else {}
+    rows = {str(name): str(value) for name, value in facts.get("kernel_settings", {}).items()}
+    limits = facts.get("limits", {}).items()
+    rows |= {f"ulimit {name}": "unlimited" if n is None else str(n) for name, n in limits}
+    for name in ("huge_pages", "governor"):
+        if facts.get(name):
+            rows[name] = str(facts[name])
+    if rows:
+        yield Table(_("Settings of the system"), (_("Setting"), _("Value")), tuple(rows.items()))
+
+
+def _calls(campaign: Campaign) -> Iterator[Block]:
+    """What pgbench is, and exactly how it was called: of the first run of each set of options."""
+    runs = campaign.runs.filter(state=Run.State.FINISHED).order_by("pk")
+    run = runs.first()
+    if run is None:
+        return
+    commands = run.commands.filter(step__regex=r"^(load|warm-up|pgbench)(-|$)").order_by("ordinal")
+    calls = [shlex.join(map(str, command.argv)) for command in commands]
+    if calls:
+        yield Paragraph(
+            _(
+                "pgbench is the load generator that comes with PostgreSQL: each client sends the "
+                "transactions of a script one after the other, and it reports how many a second "
+                "were answered. Its calls, of the first run:"
+            )
+        )
+        yield Listing(_("Calls of pgbench"), "\n".join(calls))
 
 
 def _procedure(edition: Edition, edition_parts: Sequence[Part]) -> list[Block]:
@@ -103,6 +141,7 @@ def _procedure(edition: Edition, edition_parts: Sequence[Part]) -> list[Block]:
             ),
             conditions.kept(part_of_edition.campaign),
             Paragraph(reports.order(part_of_edition.campaign)),
+            *_calls(part_of_edition.campaign),
             *([Bullets(tuple(part_of_edition.remarks))] if part_of_edition.remarks else []),
         ]
     return blocks
@@ -193,17 +232,32 @@ def _doubts(edition_parts: Sequence[Part]) -> list[Block]:
     return blocks
 
 
-def _conclusion(edition: Edition, edition_parts: Sequence[Part]) -> list[Block]:
+def _discussed(answer: EditionAnswer) -> Iterator[Block]:
+    """What ablations say of each step, with the figures that it rests on, and what nobody asked."""
+    for part in answer.parts:
+        causes = [" ".join((cause.sentence, *cause.ablation.notes)) for cause in part.causes]
+        if causes:
+            yield Paragraph(_("%(scenario)s:") % {"scenario": part.scenario})
+            yield Bullets(tuple(causes))
+    questions = tuple(
+        f"{part.scenario}: {question}" for part in answer.parts for question in part.open_questions
+    )
+    if questions:
+        yield Paragraph(_("Open questions: of these proven steps no cause has been tried."))
+        yield Bullets(questions)
+
+
+def _conclusion(edition: Edition, answer: EditionAnswer) -> list[Block]:
     """People's words; before they write, the sentences of each step, by what was measured."""
     if edition.conclusion:
         return _written(edition.conclusion)
     return [
         block
-        for part_of_edition in edition_parts
-        if part_of_edition.sentences
+        for part in answer.parts
+        if part.sentences
         for block in (
-            Paragraph(_("%(scenario)s:") % {"scenario": _scenario(part_of_edition)}),
-            Bullets(tuple(part_of_edition.sentences)),
+            Paragraph(_("%(scenario)s:") % {"scenario": part.scenario}),
+            Bullets(part.sentences),
         )
     ]
 

@@ -16,7 +16,6 @@ from django.utils.translation import gettext as _
 from runs.access import addresses
 from runs.access.selectors import permissions
 from runs.access.selectors.permission_table import Right
-from runs.access.selectors.projects import Reader
 from runs.archive.views.versions import figure
 from runs.campaigns.services.campaign_limits import REPEATS
 from runs.campaigns.views.campaigns import chosen_server
@@ -24,7 +23,7 @@ from runs.campaigns.views.forms import project_of
 from runs.cells.selectors import noise, versions
 from runs.charts.figure import Figure
 from runs.models import Edition, Observation, Server
-from runs.observations.selectors import anchors, editions, publication
+from runs.observations.selectors import anchors, answers, editions, publication
 from runs.observations.selectors import report as reports
 from runs.observations.selectors.editions import Part
 from runs.observations.services import observations
@@ -37,8 +36,6 @@ from runs.shared import pages
 from runs.shared.errors import ServiceError
 from runs.shared.formats import language
 from runs.shared.pages import file, or_404
-from runs.why.selectors import answers as why_answers
-from runs.why.services import explanations
 
 MOST_SERVERS = 20
 
@@ -86,7 +83,7 @@ def observation_detail(request: HttpRequest, slug: str) -> HttpResponse:
         "observation": observation,
         "editions": all_editions,
         "edition": edition,
-        "parts": [_shown(part_of_edition, request.user) for part_of_edition in edition_parts],
+        "parts": [_shown(part_of_edition) for part_of_edition in edition_parts],
         "again": editions.again(edition, before) if edition else [],
         "anchors": anchors.line(edition) if edition else [],
         "before": before,
@@ -260,7 +257,7 @@ def _figure(part_of_edition: Part) -> Figure | None:
     return figure(part_of_edition.line, min(ends, key=versions.order)) if ends else None
 
 
-def _shown(part_of_edition: Part, reader: Reader) -> dict[str, Any]:
+def _shown(part_of_edition: Part) -> dict[str, Any]:
     asks = [
         (
             _("Why %(b)s differs from %(a)s") % dict(zip("ab", pair.ends, strict=True)),
@@ -272,14 +269,9 @@ def _shown(part_of_edition: Part, reader: Reader) -> dict[str, Any]:
     return {
         "part": part_of_edition,
         "figure": _figure(part_of_edition),
-        "causes": _causes(part_of_edition, reader),
+        "answer": answers.of_part(part_of_edition),
         "asks": asks,
     }
-
-
-def _causes(part_of_edition: Part, reader: Reader) -> list[str]:
-    explanations_found = explanations.of_campaign(part_of_edition.campaign.pk, reader=reader)
-    return [why_answers.of_explanation(explanation).sentence for explanation in explanations_found]
 
 
 def _texts(edition: Edition) -> list[tuple[str, str, str]]:

@@ -70,18 +70,6 @@ def explain(a: int, b: int, *, reader: Reader) -> Explanation:
     )
 
 
-def of_campaign(campaign: int, *, reader: Reader) -> list[Explanation]:
-    """The differences between cells of a campaign that an ablation has explained, or tried to."""
-    tried = sorted(
-        ablations.about(campaign),
-        key=lambda ablation: (ablation.base.ordinal, ablation.head.ordinal),
-    )
-    explanations = (
-        explain(ablation.base_id, ablation.head_id, reader=reader) for ablation in tried
-    )
-    return [explanation for explanation in explanations if explanation.proofs]
-
-
 def _arms(a: int, b: int, recordings: Sequence[Ablation]) -> tuple[set[int], set[int]]:
     """The cells of both sides, with those of the campaigns that recorded from here."""
     arms = {"A": {a}, "B": {b}}

@@ -1,5 +1,7 @@
 """Observations by the API: made, begun, and what the newest edition says."""
 
+import html
+
 import pytest
 
 from runs.models import Campaign
@@ -48,6 +50,16 @@ def test_an_observation_is_made_begun_and_told(admin_client, client, server):
     assert told["editions"] == ["2026"]
     assert "18.4" in told["summary"][0]
     assert "faster" in told["summary"][0]
+    # Each sentence says of what it is: a pair of versions has one answer for each scenario.
+    assert told["summary"][0].startswith("Fixed-point read: ")
+    (part,) = told["answer"]["parts"]
+    page = client.get("/observations/autumn/").content.decode()
+    report = client.get("/observations/autumn/report/?edition=2026&lang=en").content.decode()
+    for sentence in (part["total"], *part["decided"], *part["others"]):
+        for text in (page, report):
+            assert html.escape(sentence) in text or sentence in text
+    (question,) = part["open_questions"] or ["none"]
+    assert question == "none" or html.escape(question) in report
 
 
 @pytest.mark.parametrize(
