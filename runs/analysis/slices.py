@@ -47,6 +47,17 @@ class SlicedCell:
     logs: tuple[float, ...]
     rounds: tuple[Hashable, ...]
 
+    @classmethod
+    def of(cls, entries: Sequence[tuple[Hashable, float]]) -> "SlicedCell":
+        """Of rounds with their logs."""
+        rounds, logs = zip(*entries, strict=True)
+        return cls(logs, rounds)
+
+    @property
+    def by_round(self) -> dict[Hashable, float]:
+        """The log of each round."""
+        return dict(zip(self.rounds, self.logs, strict=True))
+
 
 Round = tuple[Hashable, ...]
 
@@ -110,12 +121,7 @@ def cells_of(runs: Sequence[SlicedRun], metric: str) -> dict[int, SlicedCell]:
     cells: dict[int, list[tuple[Hashable, float]]] = defaultdict(list)
     for (cell, rounds_name), logs_there in logs.items():
         cells[cell].append((rounds_name, statistics.fmean(logs_there)))
-    return {
-        cell: SlicedCell(
-            tuple(log for _name, log in entries), tuple(name for name, _log in entries)
-        )
-        for cell, entries in cells.items()
-    }
+    return {cell: SlicedCell.of(entries) for cell, entries in cells.items()}
 
 
 def half_width(cells: Mapping[int, SlicedCell], significance: float) -> float | None:
@@ -123,7 +129,7 @@ def half_width(cells: Mapping[int, SlicedCell], significance: float) -> float | 
 
     None for fewer than LEAST_ROUNDS, or a single cell.
     """
-    values = {cell: dict(zip(of.rounds, of.logs, strict=True)) for cell, of in cells.items()}
+    values = {cell: of_cell.by_round for cell, of_cell in cells.items()}
     rounds = set.intersection(*(set(of_cell) for of_cell in values.values())) if values else set()
     number = len(values)
     if number < 2 or len(rounds) < LEAST_ROUNDS:

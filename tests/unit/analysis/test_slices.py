@@ -122,14 +122,11 @@ def test_only_the_rounds_that_both_have_count_after_one_broke_off():
 
 
 def test_rounds_of_repeats_are_apart_and_many_count_together():
-    runs = [
-        one
-        for repeat in (1, 2)
-        for one in (
-            run(1, [100.0 + n % 7 for n in range(400)], repeat=repeat, begin=repeat * 10_000),
-            run(2, [100.0 + n % 5 for n in range(400)], repeat=repeat, begin=repeat * 10_000),
-        )
-    ]
+    runs = []
+    for repeat in (1, 2):
+        begin = repeat * 10_000
+        runs.append(run(1, [100.0 + n % 7 for n in range(400)], repeat=repeat, begin=begin))
+        runs.append(run(2, [100.0 + n % 5 for n in range(400)], repeat=repeat, begin=begin))
 
     cells = slices.cells_of(runs, "tps")
 
