@@ -3,6 +3,7 @@
 import json
 import math
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -230,6 +231,21 @@ def test_a_command_that_takes_too_long_is_ended_with_all_that_it_started(tmp_pat
             break
         time.sleep(0.05)
     assert not started.exists()
+
+
+def test_the_line_of_the_guide_writes_a_comment(takes, tmp_path, monkeypatch):
+    """That of ci.md, in a checkout beside that of main."""
+    guide = (ROOT / "docs/ci.md").read_text()
+    line = re.search(r"^benchlab-pair (base=.*)$", guide, re.MULTILINE).group(1)
+    for folder, milliseconds in (("main", 400), ("topic", 440)):
+        script = tmp_path / folder / "bench.sh"
+        script.parent.mkdir()
+        script.write_text(f"#!/bin/sh\n{takes(milliseconds)}\n")
+        script.chmod(0o755)
+    monkeypatch.chdir(tmp_path / "topic")
+
+    assert main(shlex.split(line)) == 1
+    assert "**elapsed: head is slower" in Path("comment.md").read_text()
 
 
 def test_the_wheel_judges_without_django(tmp_path, takes):

@@ -59,8 +59,11 @@ def test_a_version_comes_after_the_last_one():
 
 def test_a_wheel_holds_what_runs_and_its_command_runs_it(tmp_path):
     wheel = release.build(tmp_path)
-    digest, name = (tmp_path / "SHA256SUMS").read_text().split()
-    assert (digest, name) == (hashlib.sha256(wheel.read_bytes()).hexdigest(), wheel.name)
+    lines = (tmp_path / "SHA256SUMS").read_text().splitlines()
+    [of_pair] = tmp_path.glob("benchlab_pair-*.whl")
+    assert lines == [
+        f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}" for path in (wheel, of_pair)
+    ]
 
     with zipfile.ZipFile(wheel) as packed:
         packed.extractall(tmp_path)
@@ -71,7 +74,7 @@ def test_a_wheel_holds_what_runs_and_its_command_runs_it(tmp_path):
     ).stdout.split()
     assert [each for each in tracked if not (home / each).is_file()] == []
     assert list(home.glob("locale/*/LC_MESSAGES/django.mo"))
-    [described] = tmp_path.glob("*.dist-info/METADATA")
+    [described] = tmp_path.glob("benchlab-*.dist-info/METADATA")
     needed = re.findall(r"^Requires-Dist: (django==\S+)", described.read_text(), re.MULTILINE)
     assert needed == [f"django=={pins(LOCK)['django']}"]
 
@@ -315,6 +318,7 @@ EXAMPLES: dict[str, str | dict[str, str]] = {
     **dict.fromkeys(("api.md", "reports.md", "export-format.md", "scaling.md"), GUIDES),
     **dict.fromkeys(("seals.md", "observation.md"), GUIDES),
     "ci.md": {
+        "Without a server": "tests/pair/test_pair.py",
         **dict.fromkeys(("Once", "GitHub Actions", "GitLab CI", "Jenkins", "curl alone"), JUDGED),
         **dict.fromkeys(("Both sides in one job", "The verdict"), JUDGED),
         # Its curl and manage.py: tests/compare/api/test_baseline.py.
