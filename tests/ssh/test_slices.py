@@ -16,6 +16,8 @@ from runs.models import Campaign, Lease, Run
 from runs.queue.services import execution, leases, supervision, transitions
 from runs.scenarios import slices
 from runs.scenarios.pgbench_procedure import Load
+from runs.why.services import ablations
+from runs.why.services.explanations import explain
 from runs.workloads.services import scenarios
 from tests import factories
 
@@ -199,3 +201,26 @@ def test_a_cancelled_run_leaves_its_round(server, at_work):
     assert (cancelled.state, other.state) == (Run.State.CANCELLED, Run.State.FINISHED)
     assert other.commands.filter(step__startswith="slice-").count() == 8
     assert not Lease.objects.filter(run__isnull=False).exists()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_the_arms_of_an_ablation_take_turns_where_both_sides_did(server, admin_user):
+    newest = server.installations.filter(bindir__in=server.bindirs).order_by("-version_num")[:1]
+    settings = {"track_io_timing": ["off", "on"]}
+    campaign = queued(server, installations=list(newest), settings=settings, repeats=1)
+    work_off(server.pk)
+    a, b = campaign.cells.order_by("ordinal").values_list("pk", flat=True)
+    found = explain(a, b, reader=admin_user)
+    assert found.difference is not None
+    ablation = ablations.start(found=found, by=admin_user, keys=["track_io_timing"])
+    ablation.campaign.runs.filter(repeat__gt=1).delete()
+    Campaign.objects.filter(pk=ablation.campaign_id).update(most_repeats=1)
+    work_off(server.pk)
+    runs = list(ablation.campaign.runs.select_related("cell"))
+    assert {run.state for run in runs} == {Run.State.FINISHED}
+    assert {run.cell.levels["arm"] for run in runs} == {"A", "B", "B again", "track_io_timing"}
+    in_time = slices_of(ablation.campaign)
+    assert [first for first, second in pairwise(in_time) if first[1] > second[0]] == []
+    assert len({row[2] for row in in_time[:4]}) == 4
+    connection.close()

@@ -22,6 +22,7 @@ from runs.analysis.why import suspects
 from runs.analysis.why.proof import AGAIN, ALL, GIVEN, LOOKS, A, B
 from runs.analysis.why.suspects import Suspect
 from runs.campaigns.services import random_order
+from runs.campaigns.services.campaign_limits import MOST_IN_TURN, MOST_SECONDS_IN_TURN
 from runs.execution.evidence.evidence import WAITS_SINCE
 from runs.execution.machine.treatment import Treatment
 from runs.execution.plan import RunPlan, UnreadablePlan
@@ -104,7 +105,7 @@ def start(*, found: Explanation, by: User | None = None, keys: Sequence[str] = (
         _Arm(f"{GIVEN}{suspect.key}", found.a, suspect.of_b, suspect.plan_parts)
         for suspect in suspects.given(tried)
     ]
-    campaign = _campaign(found, arms, by)
+    campaign = _campaign(found, arms, by, slice_seconds=_slice_seconds(arms, plan_of))
     _queue(campaign, arms, plan_of)
     ablation = Ablation.objects.create(
         campaign=campaign,
@@ -171,8 +172,25 @@ def _plan(cell: Cell) -> tuple[Run, RunPlan]:
         raise plans.other_version(unreadable) from unreadable
 
 
+def _slice_seconds(arms: Sequence[_Arm], plan_of: Mapping[int, tuple[Run, RunPlan]]) -> int | None:
+    """Those of both sides, if they were measured in slices: then the arms of a round take turns.
+
+    None where so many arms may not be up at once.
+    """
+    lengths = {plan.slice_s for _run_of_cell, plan in plan_of.values()}
+    seconds = max(plan.parameters.get("duration", 0) for _run_of_cell, plan in plan_of.values())
+    is_too_long = seconds * len(arms) > MOST_SECONDS_IN_TURN
+    if len(lengths) > 1 or len(arms) > MOST_IN_TURN or is_too_long:
+        return None
+    return lengths.pop() or None
+
+
 def _campaign(
-    explanation: Explanation, arms: Sequence[_Arm], by: User | None, rounds: int = LOOKS[0]
+    explanation: Explanation,
+    arms: Sequence[_Arm],
+    by: User | None,
+    rounds: int = LOOKS[0],
+    slice_seconds: int | None = None,
 ) -> Campaign:
     explained = explanation.b.campaign
     factors = {name: [level] for name, level in explanation.b.levels.items()}
@@ -187,6 +205,7 @@ def _campaign(
         parameters=explained.parameters,
         treatment=explained.treatment,
         repeats=rounds,
+        slice_seconds=slice_seconds,
         # What decides on the second six rounds is the proof (`repeats.add_round`).
         wanted_half_width=0.01,
         most_repeats=LOOKS[1],
@@ -275,11 +294,10 @@ def _of_arm(plan: RunPlan, other: RunPlan, campaign: Campaign, arm: _Arm) -> Run
         settings=settings,
         initdb_options=initialised.initdb_options,
         workload=workload,
+        slice_s=campaign.slice_seconds or 0,
         treatment=Treatment.of({**vars(treated.treatment), **arm.records}),
         cluster_key=key if plan.cluster_key else "",
         template_key="" if plan.cluster_key else key,
-        # Its arms are whole runs, whatever the campaign that it explains had.
-        slice_s=0,
     )
 
 

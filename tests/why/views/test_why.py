@@ -580,3 +580,17 @@ def test_many_are_put_back_by_halves_and_then_the_half_that_explains_it(member, 
     assert f"Putting {first['name']} back explains" in answer.sentence
     proposed = {row.key for row in answer.differences if row.is_proposed}
     assert proposed == set(first["members"])
+
+
+def test_arms_of_what_was_measured_in_slices_take_turns(member, measured, address):
+    for run in Run.objects.filter(campaign=measured):
+        Run.objects.filter(pk=run.pk).update(plan={**run.plan, "slice_s": 1})
+    made = queue(member, address)
+    assert made.campaign.slice_seconds == 1
+    assert {run.plan["slice_s"] for run in made.campaign.runs.all()} == {1}
+
+
+def test_arms_of_whole_runs_are_whole_runs(member, measured, address):
+    made = queue(member, address)
+    assert made.campaign.slice_seconds is None
+    assert {run.plan["slice_s"] for run in made.campaign.runs.all()} == {0}
