@@ -435,6 +435,21 @@ def test_a_changed_host_key_stops_the_queue_until_a_person_looks(campaign, ready
     assert ready.state == Server.State.REFUSED
 
 
+def test_a_host_key_that_is_the_confirmed_one_again_needs_nobody(campaign, ready, openssh):
+    kept = {path: path.read_bytes() for path in openssh.folder.glob("*host*key*")}
+    openssh.stop()
+    openssh.new_host_key()
+    openssh.start()
+    assert work(ready).code == "host_key_changed"
+    openssh.stop()
+    for path, content in kept.items():
+        path.write_bytes(content)
+    openssh.start()
+    Server.objects.filter(pk=ready.pk).update(checked_at="2020-01-01T00:00:00Z")
+    assert ready.pk in supervision._with_work()
+    assert work(ready).state == Run.State.FINISHED
+
+
 def test_a_failed_run_says_why_and_the_next_one_goes_on(campaign, ready):
     first, second = campaign.runs.order_by("pk")
     first.plan["settings"]["shared_buffers"] = "1EB"

@@ -94,18 +94,23 @@ def _inspect(server_id: int) -> None:
 
 
 def _away() -> QuerySet[Server]:
-    """Servers that could not be used when last checked; a changed host key needs a person."""
-    at_fault = Q(state=Server.State.REFUSED) & ~Q(problem_code=HostKeyChanged.code)
-    away = Server.objects.filter(Q(state=Server.State.UNREACHABLE) | at_fault)
-    return away.exclude(host_key="")
+    """Servers that could not be used when last checked.
+
+    One that has shown another host key too: a check logs in only where it shows the confirmed one
+    again, and a person has to compare any other.
+    """
+    not_usable = (Server.State.UNREACHABLE, Server.State.REFUSED)
+    return Server.objects.filter(state__in=not_usable).exclude(host_key="")
 
 
 def _away_for(pause: timedelta) -> QuerySet[Server]:
     """Those that were checked at least this long ago.
 
-    One that refuses the key is asked less often: it may bar whoever asks in vain.
+    One that refuses the key is asked less often: it may bar whoever asks in vain. So is one with
+    another host key, which seldom becomes the confirmed one again.
     """
-    refusing = Q(problem_code=LoginRefused.code, checked_at__gte=Now() - PAUSE_AFTER_REFUSAL)
+    seldom = (LoginRefused.code, HostKeyChanged.code)
+    refusing = Q(problem_code__in=seldom, checked_at__gte=Now() - PAUSE_AFTER_REFUSAL)
     return _away().filter(checked_at__lt=Now() - pause).exclude(refusing)
 
 
