@@ -89,6 +89,7 @@ def sql(statement, *parameters):
 # Sealed as parts of their own, derived, or of the run's way to its result.
 NOT_AS_FIELDS = {
     "again_of",
+    "led_by",
     "cancel_requested_at",
     "cell_major",
     "cell_version",
