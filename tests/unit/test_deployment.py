@@ -209,6 +209,21 @@ def test_the_units_are_hardened():
         assert done.returncode == 0, done.stdout[-300:] + done.stderr
 
 
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="no systemd here")
+def test_systemd_takes_the_units(tmp_path):
+    """Each as it is, but for programs that only an installation has."""
+    for unit in sorted((ROOT / "deploy/systemd").iterdir()):
+        text = re.sub(r"/opt/benchlab/\.venv/bin/\w+", "/bin/true", unit.read_text())
+        (tmp_path / unit.name).write_text(text)
+    done = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", *sorted(tmp_path.iterdir())],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout + done.stderr) == (0, "")
+
+
 def test_the_commands_of_the_guide_are_there():
     """Each manage.py command, script, module, file and service that docs/deployment.md names."""
     text = (ROOT / "docs/deployment.md").read_text()

@@ -5,13 +5,18 @@ import logging
 import math
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
+import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from urllib.parse import urlencode
+from urllib.request import urlopen
 
 import pytest
 import redis
@@ -29,6 +34,7 @@ from benchlab import logs
 from benchlab.celery import app
 from benchlab.database import base
 from benchlab.database.turns import Turns
+from benchlab.embedded.embedded_server import free_port
 from runs import celery_messages
 from runs.access.services import encryption
 from runs.models import AuditEntry, Campaign, CheckedServer, Run, ServerCheck, SSHKey
@@ -367,6 +373,81 @@ def test_a_line_is_an_object_with_request_and_run(client, caplog):
     assert last["run_id"] == 7
     assert "full\ndisk" in last["exception"]
     assert "request_id" not in last
+
+
+class Exposed(BaseHTTPRequestHandler):
+    """Answers with the text that Prometheus reads."""
+
+    text = b""
+
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Content-Type", "text/plain; version=0.0.4")
+        self.end_headers()
+        self.wfile.write(self.text)
+
+    def log_message(self, *_words):
+        pass
+
+
+@contextmanager
+def scraping(text, folder):
+    """A function that asks a real Prometheus, which has read the text three times by then."""
+    handler = type("Handler", (Exposed,), {"text": text})
+    port = free_port()
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        targets = [{"targets": [f"127.0.0.1:{server.server_port}"]}]
+        jobs = [{"job_name": "benchlab", "static_configs": targets}]
+        whole = {"global": {"scrape_interval": "1s"}, "scrape_configs": jobs}
+        (folder / "prometheus.yml").write_text(json.dumps(whole))
+        command = ["prometheus", f"--config.file={folder}/prometheus.yml"]
+        command += [f"--storage.tsdb.path={folder}/data", f"--web.listen-address=127.0.0.1:{port}"]
+        with (folder / "log").open("w") as log:
+            process = subprocess.Popen(command, stdout=log, stderr=log)
+
+        def ask(expression):
+            query = urlencode({"query": expression})
+            with urlopen(f"http://127.0.0.1:{port}/api/v1/query?{query}") as answer:
+                return json.load(answer)["data"]["result"]
+
+        try:
+            while process.poll() is None:
+                with suppress(OSError):
+                    if ask("count_over_time(benchlab_ready[5m]) >= 3"):
+                        break
+                time.sleep(0.2)
+            assert process.poll() is None, (folder / "log").read_text()
+            yield ask
+        finally:
+            process.kill()
+            process.wait()
+            server.shutdown()
+
+
+@pytest.mark.skipif(not shutil.which("prometheus"), reason="no Prometheus here")
+@pytest.mark.usefixtures("nothing_known")
+@pytest.mark.django_db(transaction=True)
+def test_prometheus_answers_each_query_of_the_dashboard(alive, tmp_path):
+    factories.finish_all(factories.campaign("done", on=factories.server("db1")))
+    factories.campaign("waiting", on=factories.server("db2"))
+    signs.redis_client().hset(signs.HTTP_ERRORS, "home", 3)
+    text = prometheus.exposition()
+    samples = {
+        sample.name
+        for family in text_string_to_metric_families(text.decode())
+        for sample in family.samples
+    }
+    dashboard = json.loads((Path(settings.BASE_DIR) / "deploy/grafana-dashboard.json").read_text())
+    expressions = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
+    with scraping(text, tmp_path) as ask:
+        empty = [
+            expression
+            for expression in expressions
+            if not ask(expression) and samples & set(re.findall(r"benchlab_\w+", expression))
+        ]
+    assert len(expressions) >= 12
+    assert empty == []
 
 
 @pytest.mark.usefixtures("nothing_known")
