@@ -35,6 +35,20 @@ import sys; sys.exit(sys.version_info < (3, 11))" 2>/dev/null; then
     return 1
 }
 
+# Whether the packages of this folder are those of a BenchLab that runs now.
+lab_runs() {
+    lock=${BENCHLAB_VAR:-$root/var}/instance.lock
+    command -v flock >/dev/null && [ -e "$lock" ] && ! flock --nonblock "$lock" true 2>/dev/null
+}
+
+# For what installs more than a BenchLab needs: its packages must not change while it runs.
+keep_apart_from_a_running_lab() {
+    [ -z "${BENCHLAB_VENV:-}" ] && lab_runs || return 0
+    [ ! -e "$root/.venv/.installed-tests-requirements-txt" ] || return 0
+    BENCHLAB_VENV=$root/.venv-tests
+    echo "BenchLab runs with .venv: the tools of tests go to .venv-tests (BENCHLAB_VENV)" >&2
+}
+
 make_environment() {
     venv=${BENCHLAB_VENV:-$root/.venv}
     python=$venv/bin/python

@@ -1,5 +1,6 @@
 """Settings, the table of docs/deployment.md and docker-compose.yml name the same variables."""
 
+import fcntl
 import json
 import os
 import pickle
@@ -8,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+from contextlib import nullcontext
 from importlib import metadata
 from pathlib import Path
 
@@ -222,6 +224,35 @@ def test_systemd_takes_the_units(tmp_path):
         check=False,
     )
     assert (done.returncode, done.stdout + done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("lab", "before", "named", "used"),
+    [
+        ("runs", "", "", ".venv-tests"),
+        ("runs", "tests", "", ""),
+        ("runs", "", "/own", "/own"),
+        ("ended", "", "", ""),
+        ("", "", "", ""),
+    ],
+)
+def test_tests_leave_the_packages_of_a_running_lab_alone(tmp_path, lab, before, named, used):
+    (tmp_path / "var").mkdir()
+    (tmp_path / ".venv").mkdir()
+    if before:
+        (tmp_path / ".venv/.installed-tests-requirements-txt").touch()
+    script = (
+        f"root={tmp_path}; . {ROOT}/script/lib/environment.sh; keep_apart_from_a_running_lab; "
+        'venv=${BENCHLAB_VENV:-}; echo "${venv#$root/}"'
+    )
+    environment = {"PATH": os.environ["PATH"], **({"BENCHLAB_VENV": named} if named else {})}
+    with (tmp_path / "var/instance.lock").open("w") if lab else nullcontext() as lock:
+        if lab == "runs":
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        told = subprocess.check_output(
+            ["sh", "-euc", script], env=environment, text=True, stderr=subprocess.DEVNULL
+        )
+    assert told.strip() == used
 
 
 def test_the_commands_of_the_guide_are_there():
