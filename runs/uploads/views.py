@@ -67,13 +67,20 @@ class UploadForm(forms.Form):
         tools += [(PEER + peer, label % {"peer": peer}) for peer in foreign.peers()]
         self.fields["tool"] = forms.ChoiceField(label=_("Tool"), choices=tools)
         own_projects = permissions.choices(user, Right.UPLOAD)
+        first_project = own_projects.first()
+        # A fresh instance has none yet: the first upload makes the one for everything.
         self.fields["project"] = forms.ModelChoiceField(
-            own_projects, label=_("Project"), initial=own_projects.first()
+            own_projects,
+            label=_("Project"),
+            initial=first_project,
+            required=first_project is not None,
         )
 
     def clean(self) -> dict[str, Any]:
         """Take the file's text, once: a second step has it already."""
         fields: dict[str, Any] = super().clean() or {}
+        if not self.errors.get("project"):
+            fields["project"] = fields.get("project") or projects.default()
         is_of_peer = fields.get("tool", "").startswith(PEER)
         if file := fields.get("file"):
             fields["name"] = file.name
@@ -100,7 +107,6 @@ class UploadForm(forms.Form):
 def upload_new(request: HttpRequest) -> HttpResponse:
     """Read a file, show what would be stored, and store it when that is confirmed."""
     user = cast(User, request.user)
-    projects.default()  # a fresh instance has none yet, and the form would offer none
     form = UploadForm(user, request.POST or None, request.FILES or None)
     context: dict[str, Any] = {"form": form}
     if request.method != "POST" or not form.is_valid():

@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from runs.access.services import projects
 from runs.importers.registry import IMPORTERS
-from runs.models import Run
+from runs.models import Project, Run
 from runs.reading import process
 from runs.shared import database
 from runs.uploads.views import PEER
@@ -29,7 +29,7 @@ def sent(client, text=TEXT, tool="pgbench", **fields):
     body = {
         "tool": tool,
         "campaign": "by-hand",
-        "project": projects.default().pk,
+        "project": fields["project"] if "project" in fields else projects.default().pk,
         "file": SimpleUploadedFile("out.txt", text.encode()),
         **fields,
     }
@@ -44,9 +44,14 @@ def confirmed(client, page):
     return client.post(reverse("upload-new"), fields | {"store": "1"}, follow=True)
 
 
-def test_a_fresh_instance_offers_its_project(admin_client):
-    page = admin_client.get(reverse("upload-new")).content.decode()
-    assert ">Default</option>" in page
+def test_reading_the_form_writes_nothing_and_the_first_upload_makes_the_project(admin_client):
+    admin_client.get(reverse("upload-new"))
+    assert not Project.objects.exists()
+
+    confirmed(admin_client, sent(admin_client, project=""))
+
+    assert Run.objects.get().campaign.project.slug == "default"
+    assert ">Default</option>" in admin_client.get(reverse("upload-new")).content.decode()
 
 
 def test_a_file_is_shown_and_stored_when_that_is_confirmed(admin_client):
