@@ -276,3 +276,27 @@ def test_settings_that_the_configuration_does_not_have_are_a_doubt():
     assert finding.figures == {"names": "jit, work_mem"}
     assert not found.is_curable
     assert certify(evidence(notes={"settings_changed"})).validity == "doubtful"
+
+
+BUSY = usage(busy=118.0, servers=10.0, generator=5.0)
+
+
+@pytest.mark.parametrize(
+    ("used", "code", "alone", "in_turn"),
+    [
+        (usage(busy=115.0), "foreign_load", "doubtful", "valid"),
+        (BUSY, "foreign_load", "invalid", "doubtful"),
+        (usage(stolen=3.0), "steal", "doubtful", "valid"),
+    ],
+)
+def test_what_others_take_weighs_less_where_all_took_turns(used, code, alone, in_turn):
+    assert judged(usage=[used]) == (alone, [code])
+    assert judged(usage=[used], turns=36) == (in_turn, [code])
+
+
+@pytest.mark.parametrize(
+    ("seconds", "turns", "validity"),
+    [(36.0, 36, "valid"), (3.0, 36, "doubtful"), (36.0, 11, "doubtful"), (36.0, 12, "valid")],
+)
+def test_a_side_in_slices_is_too_short_by_its_seconds_and_turns(seconds, turns, validity):
+    assert judged(duration_s=seconds, turns=turns)[0] == validity
