@@ -808,3 +808,9 @@ def test_a_scenario_that_is_not_steady_offers_no_slices(member, ready_server):
     page = member.get("/campaigns/new/?scenario=long-run-stability").content.decode()
 
     assert 'name="slice_seconds"' not in page
+
+
+def test_the_page_of_a_campaign_says_that_it_took_turns(client):
+    factories.campaign("turns", slice_seconds=2)
+
+    assert "in slices of 2 s, in turn" in client.get("/campaigns/turns/").content.decode()
