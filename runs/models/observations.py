@@ -52,8 +52,8 @@ class Observation(models.Model):
 class Edition(models.Model):
     """One time that an observation is measured: a campaign of each design, and people's words.
 
-    `purpose`, `discussion` and `conclusion` are what people write for the report; they stay when
-    figures change.
+    `purpose`, `discussion`, `conclusion`, the report's revision `history` and its `licence` are
+    what people write; they stay when figures change.
     """
 
     observation = models.ForeignKey("Observation", models.CASCADE, related_name="editions")
@@ -63,6 +63,8 @@ class Edition(models.Model):
     purpose = models.TextField(_("purpose"), blank=True)
     discussion = models.TextField(_("discussion"), blank=True)
     conclusion = models.TextField(_("conclusion"), blank=True)
+    history = models.TextField(_("revision history"), blank=True, db_default="")
+    licence = models.TextField(_("licence"), blank=True, db_default="")
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

@@ -37,6 +37,8 @@ class EditionSerializer(serializers.Serializer[Edition]):
     purpose = serializers.CharField()
     discussion = serializers.CharField()
     conclusion = serializers.CharField()
+    history = serializers.CharField()
+    licence = serializers.CharField()
 
     def get_campaigns(self, edition: Edition) -> list[str]:
         """Their slugs."""

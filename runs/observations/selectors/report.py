@@ -55,6 +55,8 @@ def of_edition(
             (_("Doubtful runs"), _doubts(edition_parts)),
             (_("Discussion"), [*_written(edition.discussion), *_discussed(answer)]),
             (pgettext("section of a report", "Conclusion"), _conclusion(edition, answer)),
+            (_("Revision history"), _written(edition.history)),
+            (_("Licence"), _written(edition.licence)),
             (_("Data"), _data(edition_parts, address)),
             (_("Appendix: commands"), _commands(edition_parts, address)),
         ]

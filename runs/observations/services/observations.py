@@ -165,7 +165,7 @@ def begin(
 
 
 def write(*, edition: Edition, **texts: str) -> Edition:
-    """Keep what people write: `purpose`, `discussion`, `conclusion`."""
+    """Keep what people write: `purpose`, `discussion`, `conclusion`, `history`, `licence`."""
     for name, text in texts.items():
         setattr(edition, name, text.strip())
     edition.save(update_fields=list(texts))

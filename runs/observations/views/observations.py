@@ -121,8 +121,9 @@ def observation_write(request: HttpRequest, slug: str) -> HttpResponse:
     observation = _observation(request, slug)
     label = request.POST.get("edition", "")
     edition = get_object_or_404(Edition, observation=observation, label=label)
-    texts = ("purpose", "discussion", "conclusion")
-    observations.write(edition=edition, **{name: request.POST.get(name, "") for name in texts})
+    texts = ("purpose", "discussion", "conclusion", "history", "licence")
+    written = {name: request.POST[name] for name in texts if name in request.POST}
+    observations.write(edition=edition, **written)
     messages.success(request, _("The texts are saved."))
     return redirect(f"{request.path.removesuffix('write/')}?edition={label}")
 
@@ -279,6 +280,8 @@ def _texts(edition: Edition) -> list[tuple[str, str, str]]:
         ("purpose", _("Purpose"), edition.purpose),
         ("discussion", _("Discussion"), edition.discussion),
         ("conclusion", _("Conclusion"), edition.conclusion),
+        ("history", _("Revision history"), edition.history),
+        ("licence", _("Licence"), edition.licence),
     ]
 
 

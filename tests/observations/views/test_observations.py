@@ -170,6 +170,12 @@ def test_peoples_words_stay_when_figures_change(admin_client, client, edition):
     report = client.get(reverse("observation-report", args=[slug]), {"edition": "2026"})
     text = report.content.decode()
     assert "&lt;b&gt;18&lt;/b&gt; は速い。" in text
+    written = {"edition": "2026", "history": "2026-11-28: first", "licence": "CC BY 4.0"}
+    admin_client.post(reverse("observation-write", args=[slug]), written)
+    report = client.get(reverse("observation-report", args=[slug]), {"edition": "2026"})
+    text = report.content.decode()
+    for words in ("2026-11-28: first", "CC BY 4.0", "&lt;b&gt;18&lt;/b&gt; は速い。"):
+        assert words in text
 
 
 def test_its_data_file_is_offered(client, edition):
