@@ -26,7 +26,7 @@ from runs.analysis.inference import RULES
 from runs.bisections.selectors import bisections as found_by
 from runs.bisections.services import bisection_questions
 from runs.bisections.services.bisection_questions import Question
-from runs.campaigns.services import campaigns
+from runs.campaigns.services import campaigns, slicing
 from runs.campaigns.services.designs import resolve
 from runs.compare.selectors.judge import gate
 from runs.compare.selectors.judge.gate import SideVerdict
@@ -259,7 +259,9 @@ def _queue(bisection: Bisection, *, by: User | None) -> None:
             bindir = bisection.builds[position]["bindir"]
             message = _("There is no installation in %(bindir)s any more.") % {"bindir": bindir}
             raise ServiceError("installation_missing", message, field="bindirs")
-    draft = bisection_questions.draft(bisection, [present[key] for key in keys])
+    draft = slicing.in_turn_if_preferred(
+        bisection_questions.draft(bisection, [present[key] for key in keys])
+    )
     campaign = campaigns.queue(design=resolve(draft), by=by, project=bisection.project)
     BisectionStep.objects.create(
         bisection=bisection, campaign=campaign, low=low, middle=middle, high=high

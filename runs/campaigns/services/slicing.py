@@ -4,6 +4,7 @@ The clusters of all cells of a server are up at once then, so their memory is ne
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from django.utils.translation import gettext as _
 
@@ -15,7 +16,7 @@ from runs.campaigns.services.campaign_limits import (
     MOST_SECONDS_IN_TURN,
     MOST_SLICES,
 )
-from runs.campaigns.services.designs import Design, Part
+from runs.campaigns.services.designs import Design, Part, resolve
 from runs.campaigns.services.drafts import Draft
 from runs.cells.selectors import recorded_seconds
 from runs.configurations.services.fitted_configurations import major_of
@@ -121,6 +122,12 @@ def is_preferred(design: Design) -> bool:
         return False
     shown = expected(design.draft)
     return shown is not None and shown.prefers_slices
+
+
+def in_turn_if_preferred(draft: Draft) -> Draft:
+    """The draft in slices of a second where these are possible, and would show clearly more."""
+    in_turn = replace(draft, slice_seconds=1)
+    return in_turn if is_preferred(resolve(in_turn)) else draft
 
 
 # What else is on the machine needs memory too, and so do the files that clusters read.

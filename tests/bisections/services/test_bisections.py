@@ -335,6 +335,14 @@ def test_steps_take_no_place_in_the_line_through_versions(lab, nightly, boss):
     assert len(version_line.used("fixed-point-read", to=boss).campaigns) == 1
 
 
+@pytest.mark.parametrize(("seconds", "slice_seconds"), [(5, 1), (2, None)])
+def test_steps_take_turns_where_that_shows_more(lab, nightly, boss, seconds, slice_seconds):
+    """Nothing was recorded on this server yet; two seconds are too few for slices."""
+    bisection, _is_new = started(lab, boss, parameters={"scale": 1, "duration": seconds})
+
+    assert bisection.steps.get().campaign.slice_seconds == slice_seconds
+
+
 def test_one_that_cannot_go_on_holds_up_no_other(lab, nightly, boss):
     broken, _is_new = started(lab, boss)
     other, _is_new = started(lab, boss, most_repeats=19)
