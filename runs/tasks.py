@@ -26,12 +26,13 @@ from runs.operations.services import signs
 from runs.queue.services import execution, leases, loads, supervision, sweeping
 from runs.seals.services import seals
 from runs.servers.services import builds, server_checks
+from runs.shared import worker_health
 
 
 @shared_task(name=celery_messages.EXECUTE_NEXT)
 def execute_next(server_id: int) -> None:
     """Execute the next waiting run of a server, if it is free and reached from here."""
-    if not sites.serves([server_id]):
+    if worker_health.is_unfit() or not sites.serves([server_id]):
         return
     supervision.look_again(server_id=server_id)
     sweeping.sweep_where_needed(server_id=server_id)
@@ -45,6 +46,9 @@ def execute_next(server_id: int) -> None:
 @shared_task(name=celery_messages.CHECK_SERVERS)
 def check_servers(check_id: str) -> None:
     """Ask machines what somebody wants to know of them."""
+    if worker_health.is_unfit():
+        # It stays for another worker: control sends the message again.
+        return
     server_checks.carry_out(check_id=check_id)
 
 

@@ -44,6 +44,16 @@ class HostUnreachable(TargetProblem):
     remedy = _("Check address, port and firewall, and that sshd runs on the server.")
 
 
+class WorkerFault(HostUnreachable):
+    """This worker's own host keeps it from connecting: no server is at fault."""
+
+    code = "worker_fault"
+    remedy = _(
+        "Look at the host of that worker: HOME, permissions, open files and memory. Other workers "
+        "go on meanwhile."
+    )
+
+
 class LoginRefused(TargetProblem):
     """The server does not accept BenchLab's key for the user."""
 

@@ -9,9 +9,12 @@ from benchlab.embedded.embedded_server import free_port
 from runs.campaigns.services import campaigns
 from runs.execution.clusters import preparing
 from runs.models import Campaign, Lease, PreparedCluster, Run, Server
+from runs.operations.selectors import health_checks
 from runs.queue.services import execution, leases, supervision, sweeping, transitions
 from runs.servers.services import host_keys, servers, ssh_keys
+from runs.shared import signs, worker_health
 from runs.shared.errors import ServiceError
+from runs.tasks import execute_next
 from runs.workloads.services import scenarios
 from tests import factories
 from tests.ssh.openssh import OpenSSH, login_name, short_folder
@@ -433,6 +436,35 @@ def test_a_changed_host_key_stops_the_queue_until_a_person_looks(campaign, ready
     assert work(ready) is None
     ready.refresh_from_db()
     assert ready.state == Server.State.REFUSED
+
+
+@pytest.fixture
+def fit_again():
+    """Leaves no worker of the next test paused."""
+    yield
+    worker_health._state["until"] = 0.0
+    signs.redis_client().delete(worker_health.KEY)
+
+
+def test_what_a_worker_lacks_itself_is_charged_to_no_server(
+    campaign, ready, monkeypatch, fit_again
+):
+    def unreadable(*_args, **_options):
+        raise PermissionError(13, "Permission denied", "/root/.ssh/crt")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("runs.execution.ssh.ssh.asyncssh.connect", unreadable)
+        run = work(ready)
+    assert (run.state, run.code, run.attempt) == ("queued", "worker_fault", 1)
+    assert "/root/.ssh/crt" in run.message
+    ready.refresh_from_db()
+    assert (ready.state, ready.problem_code) == (Server.State.READY, "")
+    outcome = health_checks.workers()
+    assert (outcome.status, "/root/.ssh/crt" in outcome.reason) == ("warning", True)
+    # It pauses; another worker goes on.
+    execute_next(ready.pk)
+    assert not campaign.runs.filter(state=Run.State.FINISHED).exists()
+    assert work(ready).state == Run.State.FINISHED
 
 
 def test_a_host_key_that_is_the_confirmed_one_again_needs_nobody(campaign, ready, openssh):

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import errno
 import os
 import re
 import socket
@@ -20,6 +21,7 @@ from runs.execution.errors import (
     HostUnreachable,
     LoginRefused,
     TargetProblem,
+    WorkerFault,
 )
 from runs.execution.ssh import sessions
 from runs.execution.ssh.hosts import (
@@ -292,6 +294,12 @@ def _unreachable(
     address: Address, error: Exception, through: Sequence[Login] = ()
 ) -> HostUnreachable:
     reason = _reason(error).rstrip(".")
+    if _is_local(error):
+        path = getattr(error, "filename", None)
+        return WorkerFault(
+            _("A worker cannot connect to any server: %(reason)s."),
+            reason=f"{reason}: {path}" if path else reason,
+        )
     if not through:
         return HostUnreachable(
             _("%(address)s cannot be reached over SSH: %(reason)s."), address=address, reason=reason
@@ -307,6 +315,20 @@ def _unreachable(
         hop=hop,
         reason=reason,
     )
+
+
+# What a process lacks itself, whatever it wanted to reach.
+_LOCAL = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EACCES, errno.EPERM})
+
+
+def _is_local(error: Exception) -> bool:
+    """Whether an error is of this host: about a file, or of what a process lacks here.
+
+    Of a connection that a firewall forbids here, the kernel says EPERM or EACCES as well.
+    """
+    if not isinstance(error, OSError):
+        return False
+    return getattr(error, "filename", None) is not None or error.errno in _LOCAL
 
 
 def _reason(error: Exception) -> str:

@@ -22,8 +22,9 @@ from redis.exceptions import RedisError
 from benchlab import bucket
 from benchlab.database.turns import turns
 from benchlab.replica import ALIAS, IS_USABLE
+from runs.execution.errors import WorkerFault
 from runs.models import Campaign, Instance, Run, Server, ServerCheck
-from runs.shared import signs
+from runs.shared import signs, worker_health
 
 # Unknown: it could not be asked, and says nothing of what it is about.
 OK = "ok"
@@ -166,7 +167,12 @@ def redis() -> Outcome:
 
 
 def workers() -> Outcome:
-    """Whether a worker is alive; one that stopped unexpectedly is reported as well."""
+    """Whether a worker is alive; one that stopped unexpectedly or is unfit is reported as well."""
+    with suppress(RedisError, OSError, ValueError):
+        if unfit := worker_health.reasons():
+            text = _("A worker takes no runs for now: %(why)s")
+            why = "; ".join(f"{host}: {reason}" for host, reason in unfit.items())
+            return Outcome("workers", WARNING, text % {"why": why}, _(WorkerFault.remedy))
     return _living(
         "workers",
         "worker",

@@ -20,6 +20,7 @@ from runs.execution.errors import (
     ServerFault,
     TargetProblem,
     TooFewSessions,
+    WorkerFault,
 )
 from runs.execution.machine import privileged
 from runs.execution.machine.target_facts import Facts, discover
@@ -38,7 +39,7 @@ from runs.models import (
 )
 from runs.models.servers import NodeRole
 from runs.servers.services import host_keys, logins, machines, shared_machines, ssh_keys
-from runs.shared import slugs
+from runs.shared import slugs, worker_health
 from runs.shared.errors import Problem, ServiceError
 from runs.wording import gettext_noop, of_stored
 
@@ -214,8 +215,12 @@ def not_ready(server: Server, field: str) -> Problem:
 def record_problem(*, server: Server, problem: TargetProblem) -> Server:
     """Store why a server cannot be used now; fetch a changed host key for confirmation.
 
-    Nothing is stored if the server was edited since it was read, as in `inspect`.
+    Nothing is stored if the server was edited since it was read, as in `inspect`, nor if it is this
+    worker's own host that is at fault: then the worker pauses.
     """
+    if isinstance(problem, WorkerFault):
+        worker_health.note(problem.message)
+        return server
     is_at_a_hop = problem.code.startswith("hop_")
     offered = ""
     if isinstance(problem, HostKeyChanged) and not is_at_a_hop:
