@@ -166,6 +166,7 @@ PAGES = (
     "/changes/?which=all",
     "/changes/?before={change}",
     "/webhooks/",
+    "/take-over/",
     "/runs/",
     "/runs/?after={run}",
     "/runs/?before={run}",
