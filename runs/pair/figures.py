@@ -75,39 +75,49 @@ def read(rounds: Rounds, *, tool: str = "") -> Readings:
     """
     count = len(rounds)
     sides = (rounds.base[:count], rounds.head[:count])
-    tools = {tool} if tool else {_tool_of(execution) for side in sides for execution in side}
+    tools = {tool} if tool else {_tool_of(execution) for execution in (*sides[0], *sides[1])}
     if len(tools) > 1:
         known = ", ".join(sorted(name or "no tool that is known" for name in tools))
         raise FiguresDiffer(f"The executions do not print the same tool's output: {known}.")
     name = tools.pop() if tools else ""
-    values = [[_values(execution, name) for execution in side] for side in sides]
+    base = [_values(execution, name) for execution in sides[0]]
+    head = [_values(execution, name) for execution in sides[1]]
+    every_run = (*base, *head)
     common = [
-        metric
-        for metric in values[0][0].values()
-        if all(metric.metric in run for side in values for run in side)
+        metric for metric in base[0].values() if all(metric.metric in run for run in every_run)
     ]
-    figures = tuple(
-        Figures(
-            metric.metric,
-            metric.unit,
-            metric.direction,
-            tuple(run[metric.metric].value for run in values[0]),
-            tuple(run[metric.metric].value for run in values[1]),
-        )
-        for metric in common
+    of_tool = [_of_tool(metric, base, head) for metric in common]
+    own = [_own_figures(sides, *names) for names in OWN]
+    known = [figures for figures in own if all(figures.base + figures.head)]
+    return Readings(name, (*of_tool, *known))
+
+
+def _of_tool(
+    metric: MetricValue,
+    base: Sequence[dict[str, MetricValue]],
+    head: Sequence[dict[str, MetricValue]],
+) -> Figures:
+    return Figures(
+        metric.metric,
+        metric.unit,
+        metric.direction,
+        tuple(run[metric.metric].value for run in base),
+        tuple(run[metric.metric].value for run in head),
     )
-    own = [
-        Figures(
-            own_name,
-            unit,
-            direction,
-            tuple(_own(execution, own_name) for execution in sides[0]),
-            tuple(_own(execution, own_name) for execution in sides[1]),
-        )
-        for own_name, unit, direction in OWN
-    ]
-    return Readings(
-        name, (*figures, *(figures for figures in own if all(figures.base + figures.head)))
+
+
+def _own_figures(
+    sides: tuple[Sequence[Execution], Sequence[Execution]],
+    name: str,
+    unit: str,
+    direction: Direction,
+) -> Figures:
+    return Figures(
+        name,
+        unit,
+        direction,
+        tuple(_own(execution, name) for execution in sides[0]),
+        tuple(_own(execution, name) for execution in sides[1]),
     )
 
 
