@@ -87,9 +87,9 @@ def read(rounds: Rounds, *, tool: str = "") -> Readings:
         metric for metric in base[0].values() if all(metric.metric in run for run in every_run)
     ]
     of_tool = [_of_tool(metric, base, head) for metric in common]
-    own = [_own_figures(sides, *names) for names in OWN]
-    known = [figures for figures in own if all(figures.base + figures.head)]
-    return Readings(name, (*of_tool, *known))
+    measured = [_own_figures(sides, *metric_names) for metric_names in OWN]
+    of_all = [figures for figures in measured if all(figures.base + figures.head)]
+    return Readings(name, (*of_tool, *of_all))
 
 
 def _of_tool(
