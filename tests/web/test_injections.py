@@ -259,7 +259,8 @@ def everything(ready_server, known, monkeypatch, settings, client, django_user_m
 # (`campaign-preflight`), and what accepts its own kind of text only (a host key, a date).
 WITHOUT_TEXT = re.compile(
     r"annotation-delete|.*-(cancel|pause|resume|retry|rounds|priority|restore|remove|revoke|ping|role"
-    r"|switch|delete|inspect|preflight|release|confirm|accept|take-back)|campaign-watch|logout"
+    r"|switch|delete|inspect|preflight|release|confirm|accept|take-back|await|separate|join)"
+    r"|campaign-watch|logout|take-over"
     r"|configuration-check|compare-why|server-replace-host-key|set_language"
 )
 # Of django-allauth; who is asked for a code, or to add a key, has to have more than a password.

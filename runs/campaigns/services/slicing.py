@@ -117,8 +117,11 @@ def expected(draft: Draft) -> Expected | None:
 
 
 def is_preferred(design: Design) -> bool:
-    """Whether a design in slices is possible, and would show clearly more than whole runs."""
-    if any(problems(design)):
+    """Whether a design in slices is possible, and would show clearly more than whole runs.
+
+    A single cell has nobody to take turns with.
+    """
+    if all(len(server_part.cells) < 2 for server_part in design.parts) or any(problems(design)):
         return False
     shown = expected(design.draft)
     return shown is not None and shown.prefers_slices

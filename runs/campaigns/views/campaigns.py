@@ -195,7 +195,7 @@ def campaign_new(request: HttpRequest) -> HttpResponse:
         proposed = form.initial["title"]
         form.initial["title"] = _own_title(query) or proposed
         if again is None and reproduced is None and "slice_seconds" not in query:
-            _propose_slices(form)
+            form.propose_slices()
         page = _form_page(request, form, reproduced=reproduced, proposed_title=proposed)
         # After htmx has requested other choices, it requests their estimate.
         return trigger_client_event(page, "choices", after="settle")
@@ -291,14 +291,6 @@ def _form_page(
     if reproduced is not None:
         context["lost_factors"] = reproduced.lost_factors
     return render(request, "campaigns/form.html", context)
-
-
-def _propose_slices(form: CampaignForm) -> None:
-    """Choose slices where they are possible, and the server's noise says that they show more."""
-    form.initial["slice_seconds"] = "1"
-    untouched = form.untouched()
-    if not untouched.is_valid() or not slicing.is_preferred(designs.resolve(untouched.draft())):
-        form.initial["slice_seconds"] = ""
 
 
 def _own_title(query: QueryDict) -> str:

@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from runs.access.selectors import permissions, projects
 from runs.access.selectors.permission_table import Right
+from runs.campaigns.services import slicing
 from runs.campaigns.services.campaign_limits import (
     HIGHEST_PRIORITY,
     MOST_ATTEMPTS,
@@ -32,6 +33,8 @@ from runs.workloads.selectors import workloads
 
 DIGITS = 10  # a key has fewer
 # Fields that are those of a draft.
+# Slices where they are possible and show more, decided when the campaign is queued.
+AUTOMATIC = "auto"
 SAME = (
     "title",
     "scenario",
@@ -120,11 +123,12 @@ class CampaignForm(treatment_fields.TreatmentFields):
         label=_("Measured"),
         choices=[
             ("", _("in whole runs, one after the other")),
+            (AUTOMATIC, _("as shows more on this server")),
             ("1", _("in slices of 1 s, in turn")),
             ("2", _("in slices of 2 s, in turn")),
             ("3", _("in slices of 3 s, in turn")),
         ],
-        coerce=int,
+        coerce=lambda value: value if value == AUTOMATIC else int(value),
         empty_value=None,
         required=False,
         help_text=_(
@@ -373,8 +377,10 @@ class CampaignForm(treatment_fields.TreatmentFields):
         levels |= {
             factor.name: fields[factor.name] for factor in self.common if fields[factor.name]
         }
-        return Draft(
-            **{name: fields[name] for name in SAME},
+        is_automatic = fields["slice_seconds"] == AUTOMATIC
+        draft = Draft(
+            **{name: fields[name] for name in SAME if name != "slice_seconds"},
+            slice_seconds=None if is_automatic else fields["slice_seconds"],
             installations=self._installations(fields),
             levels=levels,
             parameters={
@@ -388,6 +394,12 @@ class CampaignForm(treatment_fields.TreatmentFields):
             reproduces=self.reproduces(),
             treatment=self.treatment(),
         )
+        return slicing.in_turn_if_preferred(draft) if is_automatic else draft
+
+    def propose_slices(self) -> None:
+        """Leave the choice between whole runs and slices to what this server has shown."""
+        if self.definition.offers_slices:
+            self.initial["slice_seconds"] = AUTOMATIC
 
     def _configurations(
         self, fields: Mapping[str, Any]

@@ -52,7 +52,7 @@ def home(request: HttpRequest) -> HttpResponse:
         "campaigns": tuple(newest),
         "latest": tuple(latest),
         "servers": tuple(overview),
-        "fitnesses": fitness.of_servers(servers.measuring(limit=NEWEST), to=request.user),
+        "fitnesses": _fitnesses(request.user),
         "silences": silences(),
         "hindrances": waiting.held_up(
             [row.slug for row in overview if row.queued and row.state != Server.State.READY]
@@ -71,6 +71,13 @@ def home(request: HttpRequest) -> HttpResponse:
         **_way_on(request.user),
     }
     return render(request, "home/index.html", context)
+
+
+def _fitnesses(to: projects.Reader) -> list[fitness.Fitness]:
+    """Whether the servers can measure, for who works here."""
+    if not isinstance(to, User):
+        return []
+    return fitness.of_servers(servers.measuring(limit=NEWEST), to=to)
 
 
 def _way_on(to: projects.Reader) -> dict[str, Any]:

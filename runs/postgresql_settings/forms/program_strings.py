@@ -13,7 +13,8 @@ from runs.postgresql_settings.forms.shell_words import Word, names_all, of_words
 _BEGINS = re.compile(
     r"""(?P<quote>["'])-c(?P=quote)\s{0,40}+[,);]|"[a-z_]{3,60}+(?:\.\w{1,60}+)?\s?=\s?'[^'"\n]{0,200}+'\""""
 )
-_STRING = re.compile(r'"((?:[^"\\\n]|\\.)*+)"' r"|'((?:[^'\\\n]|\\.)*+)'")
+# Or what is escaped outside of strings, which begins none.
+_STRING = re.compile(r'"((?:[^"\\\n]|\\.)*+)"' r"|'((?:[^'\\\n]|\\.)*+)'" r"|\\.")
 _ESCAPED = re.compile(r"\\(.)")
 
 
@@ -33,6 +34,8 @@ def read(text: str) -> FormReading | None:
     line = 1
     counted = 0
     for string in _STRING.finditer(text):
+        if string.lastindex is None:
+            continue
         line += text.count("\n", counted, string.start())
         counted = string.start()
         words.append(Word(line, _text_of(string)))

@@ -77,6 +77,7 @@ CONTENTS = {
             "created_by",
             "paused_at",
             "cancelled_at",
+            "waits_for_quiet",
             "missing_told_at",
             "missing_mailed_at",
             "uploaded_as",
