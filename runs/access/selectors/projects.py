@@ -120,6 +120,20 @@ def newest_keys(rows: QuerySet[M], *, to: Reader, number: int) -> list[int]:
     return [key for key, *_values in _found(rows, _parts(rows, to), number)[1]]
 
 
+def newest_of_each(
+    rows_of: Sequence[QuerySet[M]], *fields: str, to: Reader, number: int
+) -> list[Any]:
+    """The values of the first `number` of each of these, in one query; for members in another one.
+
+    In no order, and of who sees rows of several projects up to `number` for each project.
+    """
+    parts = [part for rows in rows_of for part in _parts(rows, to)]
+    if not parts:
+        return []
+    first_part, *further_parts = (part.values_list(*fields)[:number] for part in parts)
+    return list(first_part.union(*further_parts, all=True) if further_parts else first_part)
+
+
 def _parts(rows: QuerySet[M], to: Reader) -> list[QuerySet[M]]:
     """Those that an index has in the order of the rows; together they are `visible`."""
     if rows.model not in PRIVATE or _sees_all(rows, to):

@@ -134,19 +134,12 @@ def _certificates(
     server_ids: Collection[int], to: projects.Reader
 ) -> Mapping[int, tuple[Certificate, ...]]:
     """The newest of each server, the oldest first. One query."""
-    if not server_ids:
-        return {}
     with_result = (Run.State.FINISHED, Run.State.WITHDRAWN)
     ended = Run.objects.filter(state__in=with_result, origin=Origin.EXECUTED).order_by("-pk")
     # Of each server by the index of its runs: a window would read them all.
-    first, *others = (
-        projects.visible(ended.filter(server=server_id), to=to).values_list(
-            "pk", "server", "validity"
-        )[:NEWEST]
-        for server_id in server_ids
-    )
-    newest = sorted(first.union(*others, all=True) if others else first)
+    of_each = [ended.filter(server=server_id) for server_id in server_ids]
+    newest = projects.newest_of_each(of_each, "pk", "server", "validity", to=to, number=NEWEST)
     certificates: dict[int, list[Certificate]] = {}
-    for pk, server_id, validity in newest:
+    for pk, server_id, validity in sorted(newest):
         certificates.setdefault(server_id or 0, []).append(Certificate(pk, validity or "unknown"))
-    return {server_id: tuple(found) for server_id, found in certificates.items()}
+    return {server_id: tuple(found[-NEWEST:]) for server_id, found in certificates.items()}
