@@ -88,6 +88,8 @@ def queue(
         label = admin.locator(f"label[for={boxes.nth(index).get_attribute('id')}]").inner_text()
         boxes.nth(index).set_checked("PostgreSQL 18" in label)
     # A doubtful run would be measured again, and on a busy machine all are.
+    if in_slices := fields.pop("slice_seconds", ""):
+        admin.select_option("[name=slice_seconds]", in_slices)
     for name, value in {"remeasures": 0, **fields}.items():
         admin.fill(f"[name={name}]", str(value))
     # By keyboard: the estimate above the button may move it in the middle of a click.
@@ -160,6 +162,17 @@ def test_a_run_whose_worker_is_killed_is_measured_once(
 def codes_of(instance: Instance, run: dict[str, Any]) -> list[str]:
     """What happened to a run, in order."""
     return [event["code"] for event in instance.get(f"runs/{run['id']}/")["events"]]
+
+
+def test_slices_go_on_after_a_restart(admin: Page, instance: Instance, first_campaign):
+    """Two cells in turn: the next start goes on with the slice that comes next."""
+    slug = queue_gently(admin, instance, "In turn", clients="1, 2", duration=12, slice_seconds="1")
+    measuring(instance, slug)
+    assert instance.stop() == 0
+    instance.start()
+    instance.wait_for(lambda: campaign(instance, slug)["state"] == "finished", 180)
+    runs = instance.get(f"runs/?campaign={slug}")["results"]
+    assert [run["state"] for run in runs] == ["finished", "finished"]
 
 
 def test_ctrl_c_stops_all_of_it_and_a_second_start_finds_everything(
