@@ -546,6 +546,7 @@ def _slowest(case: Case, texts: slice) -> Slowest:
             _say("begin", case.place, way, shown)
             _limit()
             seconds = min_of(lambda: read(text))  # noqa: B023
+            _lift_limit()
             if seconds > worst.seconds:
                 worst = Slowest(case.place, seconds, way, shown)
     return worst
@@ -554,6 +555,11 @@ def _slowest(case: Case, texts: slice) -> Slowest:
 def _limit() -> None:
     seconds = int(time.process_time()) + 1 + MOST_SECONDS
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, resource.RLIM_INFINITY))
+
+
+def _lift_limit() -> None:
+    """What makes the next texts and starts the next case is not limited."""
+    resource.setrlimit(resource.RLIMIT_CPU, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
 
 
 # The processor seconds of `_known_work` where the limits were written down.
