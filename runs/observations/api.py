@@ -1,6 +1,7 @@
 """Observations: designs that come back, their editions, and what the newest says."""
 
-from typing import Any
+from functools import cached_property
+from typing import Any, cast
 
 from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers, status
@@ -75,16 +76,20 @@ class ObservationDetailSerializer(ObservationSerializer):
         newest = _newest(observation)
         return EditionSerializer(newest).data if newest else None
 
-    def get_summary(self, observation: Observation) -> list[str]:
+    @cached_property
+    def _said(self) -> EditionAnswer | None:
+        """The answer of the newest edition; it takes twenty queries a scenario."""
+        newest = _newest(cast(Observation, self.instance))
+        return answers.of_edition(newest) if newest else None
+
+    def get_summary(self, _observation: Observation) -> list[str]:
         """The sentences of the answer."""
-        newest = _newest(observation)
-        return list(answers.of_edition(newest).sentences) if newest else []
+        return list(self._said.sentences) if self._said else []
 
     @extend_schema_field(AnswerSerializer(allow_null=True))
-    def get_answer(self, observation: Observation) -> dict[str, Any] | None:
+    def get_answer(self, _observation: Observation) -> dict[str, Any] | None:
         """What the page and the report of the newest edition say; null before the first."""
-        newest = _newest(observation)
-        return AnswerSerializer(answers.of_edition(newest)).data if newest else None
+        return AnswerSerializer(self._said).data if self._said else None
 
 
 class DesignSerializer(StrictSerializer):
