@@ -178,15 +178,31 @@ class Step:
 class VersionAnswer:
     """What is known of `head` against `base`.
 
-    `whole` is the step from one to the other: what measured both on one machine. `steps` are those
-    between them, from each version to the next; `jumps` what was measured over several of them.
+    `whole` is the step from one to the other: what measured both on one machine. `every_step` is
+    each step of the line from a version to the next, `every_jump` what was measured over several.
     """
 
     theme: str
     clients: int | None
     whole: Step
-    steps: tuple[Step, ...]
-    jumps: tuple[Step, ...] = ()
+    every_step: tuple[Step, ...]
+    every_jump: tuple[Step, ...] = ()
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """Those from the one version to the other."""
+        return tuple(step for step in self.every_step if self._has_inside(step))
+
+    @property
+    def jumps(self) -> tuple[Step, ...]:
+        """What was measured over several of these steps, without the whole."""
+        return tuple(
+            jump for jump in self.every_jump if self._has_inside(jump) and jump != self.whole
+        )
+
+    def _has_inside(self, step: Step) -> bool:
+        first, last = MAJORS.index(self.base), MAJORS.index(self.head)
+        return first <= MAJORS.index(step.base) and MAJORS.index(step.head) <= last
 
     @property
     def base(self) -> str:
@@ -262,11 +278,6 @@ class VersionAnswer:
         )
 
     @property
-    def unknown(self) -> tuple[Step, ...]:
-        """The steps that nobody has measured."""
-        return tuple(step for step in self.steps if step.state == "unknown")
-
-    @property
     def verdict(self) -> Verdict:
         """The code of the whole."""
         return self.whole.best.found.verdict if self.whole.best else "too_few_runs"
@@ -328,10 +339,9 @@ def step(line: Line, base: str, head: str) -> Step:
     return Step(base, head, tuple(evidence), tuple(pictures))
 
 
-def steps(line: Line, *, base: str = MAJORS[0], head: str = MAJORS[-1]) -> tuple[Step, ...]:
-    """Each step from a version to the next, from `base` to `head`."""
-    between = MAJORS[MAJORS.index(base) : MAJORS.index(head) + 1]
-    return tuple(step(line, *ends) for ends in pairwise(between))
+def steps(line: Line) -> tuple[Step, ...]:
+    """Each step from a version to the next."""
+    return tuple(step(line, *ends) for ends in pairwise(MAJORS))
 
 
 def jumps(line: Line) -> tuple[Step, ...]:
@@ -363,18 +373,9 @@ def answer(line: Line, theme: str, *, base: str = "", head: str = "") -> Version
     if not base or not head or not is_upwards(base, head):
         newest = _newest([*every, *over_several])
         base, head = newest.base, MAJORS[-1]
-    inside = [known for known in (*every, *over_several) if _is_inside(known, base, head)]
-    whole = next(
-        (known for known in inside if (known.base, known.head) == (base, head)),
-        None,
-    )
-    return VersionAnswer(
-        theme,
-        line.clients,
-        whole or step(line, base, head),
-        tuple(known for known in every if known in inside),
-        tuple(known for known in over_several if known in inside and known is not whole),
-    )
+    known_steps = (*every, *over_several)
+    whole = next((known for known in known_steps if (known.base, known.head) == (base, head)), None)
+    return VersionAnswer(theme, line.clients, whole or step(line, base, head), every, over_several)
 
 
 def _newest(known_steps: Sequence[Step]) -> Step:
@@ -390,11 +391,6 @@ def _newest(known_steps: Sequence[Step]) -> Step:
         if found:
             return max(found, key=place)
     return max(known_steps, key=place)
-
-
-def _is_inside(known: Step, base: str, head: str) -> bool:
-    first, last = MAJORS.index(base), MAJORS.index(head)
-    return first <= MAJORS.index(known.base) and MAJORS.index(known.head) <= last
 
 
 def _rank(evidence: Evidence) -> tuple[int, bool, int]:

@@ -99,16 +99,14 @@ def context(
     `ends` are the versions that the answer is about, or empty texts.
     """
     line = lines.read(used, clients=clients)
-    every_step = version_answers.steps(line)
     old, new = ends
+    answer = version_answers.answer(line, used.theme, base=old, head=new)
     base = base or _base(line.pairs)
     steps = _steps(line.pairs, line.undocumented)
     facet_lines = lines.facets(line, by) if by else []
     return {
-        "answer": version_answers.answer(line, used.theme, base=old, head=new),
-        "every_step": every_step,
-        "known_steps": sum(step.state != "unknown" for step in every_step),
-        "jumps": version_answers.jumps(line),
+        "answer": answer,
+        "known_steps": sum(step.state != "unknown" for step in answer.every_step),
         "themes": [(lines.READ, _("Reading")), (lines.UPDATE, _("Updating"))],
         "theme": used.theme,
         "counts": line.counts,

@@ -109,11 +109,9 @@ def _finished_things(to: projects.Reader) -> dict[str, str]:
 
     def line() -> list[str]:
         line_context = versions.context(used)
-        drawn = render_to_string(
-            template,
-            {name: line_context[name] for name in ("figure", "every_step", "jumps")},
-        )
-        return [line_context["answer"].sentence if line_context["pairs"] else "", drawn]
+        answer = line_context["answer"]
+        drawn = render_to_string(template, {"figure": line_context["figure"], "answer": answer})
+        return [answer.sentence if line_context["pairs"] else "", drawn]
 
     # Each by itself: a run that finishes changes the line, and nothing of what has ended.
     of_newest, of_line = caching.versions(newest), caching.versions(used.campaigns)
