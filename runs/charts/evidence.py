@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from runs.charts.figure import Figure, axis, layout, line_at, scatter, whiskers
+from runs.charts.figure import Figure, axis, cut, layout, line_at, rows_axis, scatter, whiskers
 
 ROW_HEIGHT = 26
 ROOM_FOR_AXES = 96
@@ -70,14 +70,7 @@ def evidence(rows: Sequence[Row], words: Words) -> Figure:
                 tickvals=_marks(low, high),
                 ticktext=[f"{mark:g}" for mark in _marks(low, high)],
             ),
-            yaxis={
-                "tickmode": "array",
-                "tickvals": [place for place, _row in places],
-                "ticktext": [_short(row.label) for _place, row in places],
-                "range": [0.4, len(rows) + 0.6],
-                "automargin": True,
-                "zeroline": False,
-            },
+            yaxis=rows_axis([cut(row.label, WIDEST_LABEL) for row in rows]),
             shapes=[line_at("x", 1)],
             showlegend=len(traces) > 1,
             legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0},
@@ -132,7 +125,3 @@ def _marks(low: float, high: float) -> list[float]:
         ):
             marks.append(mark)
     return sorted(marks)
-
-
-def _short(label: str) -> str:
-    return label if len(label) <= WIDEST_LABEL else f"{label[: WIDEST_LABEL - 1]}…"

@@ -40,6 +40,18 @@ def axis(text: str, **members: Any) -> dict[str, Any]:
     return {"title": {"text": text}, "automargin": True, **members}
 
 
+def rows_axis(labels: Sequence[str]) -> dict[str, Any]:
+    """The y axis of rows one below the other; the first, on top, is at the number of rows."""
+    return {
+        "tickmode": "array",
+        "tickvals": list(range(len(labels), 0, -1)),
+        "ticktext": list(labels),
+        "range": [0.4, len(labels) + 0.6],
+        "automargin": True,
+        "zeroline": False,
+    }
+
+
 def whiskers(
     values: Sequence[float],
     lows: Iterable[float | None],

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from runs.charts.figure import Figure, axis, layout, line_at, scatter, whiskers
+from runs.charts.figure import Figure, axis, layout, line_at, rows_axis, scatter, whiskers
 
 # Slots of the theme's colours and symbols: a verdict is never shown by colour alone.
 STYLES: Mapping[str, tuple[int, str]] = {
@@ -75,14 +75,7 @@ def forest(branches: Sequence[Branch], *, minimum_effect: float, words: Words) -
         "layout": layout(
             height=ROOM_FOR_AXES + ROW_HEIGHT * len(branches),
             xaxis=_x_axis(branches, words),
-            yaxis={
-                "tickmode": "array",
-                "tickvals": [row for row, _branch in places],
-                "ticktext": [branch.label for _place, branch in places],
-                "range": [0.4, len(branches) + 0.6],
-                "automargin": True,
-                "zeroline": False,
-            },
+            yaxis=rows_axis([branch.label for branch in branches]),
             shapes=[_band(minimum_effect), line_at("x", 1)],
             showlegend=True,
             legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0},

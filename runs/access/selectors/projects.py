@@ -128,10 +128,7 @@ def newest_of_each(
     In no order, and of who sees rows of several projects up to `number` for each project.
     """
     parts = [part for rows in rows_of for part in _parts(rows, to)]
-    if not parts:
-        return []
-    first_part, *further_parts = (part.values_list(*fields)[:number] for part in parts)
-    return list(first_part.union(*further_parts, all=True) if further_parts else first_part)
+    return list(_together(parts, fields, number)) if parts else []
 
 
 def _parts(rows: QuerySet[M], to: Reader) -> list[QuerySet[M]]:
@@ -160,13 +157,18 @@ def _found(
         "pk",
         *(name for order_field in order if (name := order_field.removeprefix("-")) != "pk"),
     ]
-    first_rows, *further_rows = (queryset.values_list(*fields)[:number] for queryset in querysets)
-    rows_found = (
-        first_rows.union(*further_rows, all=True).order_by(*order)[:number]
-        if further_rows
-        else first_rows
-    )
+    rows_found = _together(querysets, fields, number)
+    if len(querysets) > 1:
+        rows_found = rows_found.order_by(*order)[:number]
     return fields, list(rows_found)
+
+
+def _together(
+    querysets: Sequence[QuerySet[M]], fields: Sequence[str], number: int
+) -> QuerySet[M, Any]:
+    """The values of the first `number` of each, at least one, in one query."""
+    first_rows, *further_rows = (queryset.values_list(*fields)[:number] for queryset in querysets)
+    return first_rows.union(*further_rows, all=True) if further_rows else first_rows
 
 
 def _sees_all(rows: QuerySet[M], to: Reader) -> bool:

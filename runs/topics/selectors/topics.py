@@ -1,9 +1,10 @@
 """What is known about a topic: the answer, all evidence, what contradicts, what nobody measured."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.db.models import Exists, OuterRef, QuerySet
+from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from runs.access.selectors.projects import Reader, visible
@@ -12,14 +13,13 @@ from runs.archive.selectors.answers import certainty
 from runs.archive.selectors.archive import Entry
 from runs.archive.selectors.version_line import MAJORS
 from runs.campaigns.selectors import answers as campaign_answers
-from runs.campaigns.selectors import campaigns
 from runs.campaigns.selectors.answers import CampaignAnswer
 from runs.cells.selectors import factor_names, metrics, versions
 from runs.cells.selectors.level_names import factors
 from runs.charts.evidence import Ratio, Row, Words, evidence
 from runs.charts.figure import Figure
 from runs.compare.selectors.judge.ratios import RatioRow, ratios_of_executed
-from runs.models import BisectionStep, Campaign, Discrepancy, PublishedTable, Run, Scenario
+from runs.models import BisectionStep, Campaign, Discrepancy, Metric, PublishedTable, Run, Scenario
 from runs.models.campaigns import Origin
 from runs.shared.formats import in_language, spoken, translated
 from runs.topics.catalogue import TOPICS, Topic
@@ -82,16 +82,6 @@ class TopicAnswer:
     figure: Figure | None
 
     @property
-    def title(self) -> str:
-        """What it is about."""
-        return translated(self.topic.title)
-
-    @property
-    def question(self) -> str:
-        """What visitors ask."""
-        return translated(self.topic.question)
-
-    @property
     def sentence(self) -> str:
         """The answer: an editor's sentence where its tables are there."""
         if any(row.rests_here for row in self.rows):
@@ -131,16 +121,6 @@ class Card:
 
     topic: Topic
     tables: int
-
-    @property
-    def title(self) -> str:
-        """What it is about."""
-        return translated(self.topic.title)
-
-    @property
-    def question(self) -> str:
-        """What visitors ask."""
-        return translated(self.topic.question)
 
     @property
     def sentence(self) -> str:
@@ -352,13 +332,13 @@ def _executed_rows(executed: Sequence[Campaign]) -> list[Row]:
     """A row for each two levels that a campaign compares."""
     if not executed:
         return []
-    primary = metrics.primary_names(campaigns.listed().filter(pk__in=[c.pk for c in executed]))
-    rows_of: Mapping[Campaign, Sequence[RatioRow]] = ratios_of_executed(primary)
+    primary = metrics.primary_names(executed)
+    lower = Metric.objects.filter(name__in=primary.values(), project=None, direction="lower")
+    better_lower = set(lower.values_list("name", flat=True))
     rows = []
-    for campaign, ratio_rows in rows_of.items():
+    for campaign, ratio_rows in ratios_of_executed(primary).items():
         words = factor_names.words(campaign).among(row.levels for row in ratio_rows)
-        direction = metrics.primary(campaign)
-        is_lower = direction is not None and direction.direction == "lower"
+        is_lower = primary[campaign] in better_lower
         points = [_ratio(row, words.listed(row.levels), is_lower=is_lower) for row in ratio_rows]
         known = tuple(point for point in points if point is not None)[:MOST_RATIOS]
         if known:
@@ -379,4 +359,4 @@ def _ratio(row: RatioRow, label: str, *, is_lower: bool) -> Ratio | None:
 
 
 def _address(campaign: Campaign) -> str:
-    return f"/campaigns/{campaign.slug}/"
+    return reverse("campaign-detail", args=[campaign.slug])
