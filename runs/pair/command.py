@@ -9,6 +9,7 @@ Exit status: 0 no regression, 1 slower, 2 undecided, 3 not comparable, 64 wrong 
 
 import argparse
 import json
+import statistics
 import sys
 import time
 from collections.abc import Sequence
@@ -16,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
 
-from runs.pair.figures import Figures, FiguresDiffer, Readings, medians, read
+from runs.pair.figures import Figures, FiguresDiffer, Readings, read
 from runs.pair.measuring import BASE, HEAD, CommandFailed, OutOfTime, Rounds, in_turn
 from runs.pair.verdict import PairAnswer, answer
 from runs.tools.adapter import UnreadableOutput
@@ -61,6 +62,16 @@ class Result:
         """Whether one command was measured as both sides."""
         return SAME in self.commands
 
+    @property
+    def sentence(self) -> str:
+        """The answer; of one command what the machine can show."""
+        return self.answer.noise if self.is_same else self.answer.sentence
+
+    @property
+    def exit_code(self) -> int:
+        """That of the answer; one command against itself is no regression."""
+        return 0 if self.is_same else self.answer.exit_code
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, judge, print; the exit status."""
@@ -92,7 +103,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ):
         if path is not None:
             path.write_text(form(result), encoding="utf-8")
-    return 0 if result.is_same else result.answer.exit_code
+    return result.exit_code
 
 
 def measure(
@@ -126,13 +137,12 @@ def measure(
 
 def as_text(result: Result) -> str:
     """What the terminal shows."""
-    found = result.answer
-    lines = [found.noise] if result.is_same else [found.sentence, found.noise]
+    lines = dict.fromkeys((result.sentence, result.answer.noise))
     return "\n".join([*lines, *map(_line, _shown(result))])
 
 
 def _line(figures: Figures) -> str:
-    base, head = medians(figures.base), medians(figures.head)
+    base, head = statistics.median(figures.base), statistics.median(figures.head)
     return f"  {figures.name}: {base:.6g} -> {head:.6g} {figures.unit}".rstrip()
 
 
@@ -140,13 +150,13 @@ def as_markdown(result: Result) -> str:
     """The comment of a pull request."""
     found = result.answer
     lines = [
-        f"**{found.noise if result.is_same else found.sentence}**",
+        f"**{result.sentence}**",
         "",
         "| figure | base | head | ratio |",
         "|---|---:|---:|---:|",
     ]
     for figures in _shown(result):
-        base, head = medians(figures.base), medians(figures.head)
+        base, head = statistics.median(figures.base), statistics.median(figures.head)
         ratio = f"{head / base:.3f}" if base else ""
         unit = f" ({figures.unit})" if figures.unit else ""
         lines.append(f"| {figures.name}{unit} | {base:.6g} | {head:.6g} | {ratio} |")
@@ -163,9 +173,9 @@ def as_json(result: Result) -> str:
     found = result.answer
     return json.dumps(
         {
-            "sentence": found.noise if result.is_same else found.sentence,
+            "sentence": result.sentence,
             "verdict": found.found.verdict,
-            "exit_code": 0 if result.is_same else found.exit_code,
+            "exit_code": result.exit_code,
             "metric": found.figures.name,
             "unit": found.figures.unit,
             "ratio": found.found.ratio,
@@ -195,10 +205,10 @@ def as_junit(result: Result) -> str:
     found = result.answer
     name = quoteattr(f"pair: {found.figures.name}")
     body = ""
-    if not result.is_same and found.exit_code == 1:
-        body = f"<failure>{escape(found.sentence)}</failure>"
-    elif not result.is_same and found.exit_code:
-        body = f"<skipped message={quoteattr(found.sentence)}/>"
+    if result.exit_code == 1:
+        body = f"<failure>{escape(result.sentence)}</failure>"
+    elif result.exit_code:
+        body = f"<skipped message={quoteattr(result.sentence)}/>"
     return (
         '<?xml version="1.0" encoding="UTF-8"?>\n'
         f'<testsuite name="benchlab-pair" tests="1"><testcase name={name} '

@@ -161,12 +161,3 @@ def _own(execution: Execution, name: str) -> float:
     if name == "cpu_seconds":
         return execution.cpu_seconds
     return execution.peak_bytes / MEGABYTE
-
-
-def medians(values: Sequence[float]) -> float:
-    """The middle value."""
-    ordered = sorted(values)
-    middle = len(ordered) // 2
-    if len(ordered) % 2:
-        return ordered[middle]
-    return (ordered[middle - 1] + ordered[middle]) / 2

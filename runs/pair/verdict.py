@@ -1,4 +1,4 @@
-"""The answer about two sides that took turns: the server's kernel, and its words in English."""
+"""The answer about two sides that took turns: the server's kernel and words."""
 
 import math
 import statistics
@@ -16,11 +16,11 @@ from runs.analysis.inference import (
     judge,
 )
 from runs.analysis.inference.rounding import resolution
+from runs.analysis.interval_words import size
+from runs.analysis.number_words import percent
 from runs.pair.figures import Figures
 
 CAMPAIGN = 1
-# Above this and below that, percentages are not helpful.
-TIMES, A_PART = 2.0, 0.1
 EXITS = {"slower": 1, "too_few_runs": 2, "undecided": 2, "not_comparable": 3}
 
 
@@ -114,45 +114,3 @@ def _shows(found: Inference) -> float | None:
     if not found.low or not found.high:
         return None
     return math.expm1(math.log(found.high / found.low) / 2)
-
-
-def size(found: Inference) -> str:
-    """How large the difference is: "4.2 to 14 % slower", in the words of the server."""
-    if found.low is None:
-        return ""
-    if found.high is None:
-        return f"at least {times(found.low)} times"
-    if found.verdict == "same":
-        return f"within {percent(max(found.high - 1, 1 - found.low))} %"
-    if 1 / TIMES < found.low <= 1 <= found.high < TIMES:
-        return f"between {percent(1 - found.low)} % less and {percent(found.high - 1)} % more"
-    if found.high >= TIMES or found.low < A_PART or found.low <= 1 / TIMES < 1 < found.high:
-        ends = (times(found.low), times(found.high))
-        return f"{ends[0]} times" if ends[0] == ends[1] else f"{ends[0]} to {ends[1]} times"
-    is_more = found.low > 1
-    low, high = found.low - 1, found.high - 1
-    if not is_more:
-        low, high = 1 - found.high, 1 - found.low
-    ends = (percent(low), percent(high))
-    sized = ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
-    if found.verdict == "faster" and is_more:
-        return f"{sized} % faster"
-    if found.verdict == "slower" and not is_more:
-        return f"{sized} % slower"
-    return f"{sized} % more" if is_more else f"{sized} % less"
-
-
-def percent(share: float) -> str:
-    """Two digits; what is not nothing does not become it."""
-    number = 100 * share
-    if number >= 9.95:
-        return f"{number:.0f}"
-    return f"{number:.1f}" if number >= 0.05 or number == 0 else f"{number:.1g}"
-
-
-def times(ratio: float) -> str:
-    """Three digits, and no exponent from a millionth to a million."""
-    if 1e-6 < ratio < 0.001:
-        return f"1/{float(f'{1 / ratio:.3g}'):,.0f}"
-    rounded = float(f"{ratio:.3g}")
-    return f"{rounded:,.0f}" if 1000 <= rounded < 1e6 else f"{rounded:.3g}"

@@ -9,6 +9,7 @@ from typing import Any
 from django.conf import settings
 from django.utils.translation import get_language, gettext, gettext_lazy, ngettext
 
+from runs.analysis.number_words import fraction
 from runs.wording import of_stored
 
 # Facts about machines and constants in publications, by their names in the data files.
@@ -297,8 +298,3 @@ def capped(text: str, characters: int) -> str:
     half = characters // 2
     left_out = gettext("… %(count)s characters left out …") % {"count": len(text) - 2 * half}
     return f"{text[:half]}\n{left_out}\n{text[-half:]}"
-
-
-def fraction(ratio: float) -> str:
-    """A small ratio by what it is a part of, with three digits: 1/68,000."""
-    return f"1/{float(f'{1 / ratio:.3g}'):,.0f}"

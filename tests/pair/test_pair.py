@@ -16,6 +16,7 @@ from random import Random
 import pytest
 from django.utils import translation
 
+from runs.analysis import interval_words
 from runs.compare.selectors.describe import verdict_words
 from runs.pair import verdict
 from runs.pair.command import main
@@ -61,7 +62,7 @@ def test_the_words_of_a_size_are_those_of_the_server():
         for seed in range(MANY):
             found = verdict.answer(random_figures(seed)).found
             seen.add(found.verdict)
-            assert verdict.size(found) == verdict_words.size(found), seed
+            assert interval_words.size(found) == verdict_words.size(found), seed
     assert seen == {"faster", "slower", "same", "undecided"}
 
 

@@ -14,13 +14,13 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from runs.analysis.inference import Inference, Rule, Verdict
+from runs.analysis.interval_words import TIMES
 from runs.analysis.trend import Point
 from runs.archive.selectors.version_line import MAJORS, READ, UPDATE, Line, Undocumented
 from runs.archive.selectors.version_pairs import Pair
 from runs.cells.selectors import versions
 from runs.compare.selectors.describe import summary
 from runs.compare.selectors.describe.verdict_words import (
-    TIMES,
     lacks_print,
     printed_size,
     size,

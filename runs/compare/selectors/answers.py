@@ -15,6 +15,7 @@ from django.utils.translation import gettext as _
 from runs.access.selectors.projects import Reader
 from runs.analysis.inference import RULES, Inference, Verdict, overall
 from runs.analysis.inference.verdicts import PRECEDENCE, Direction
+from runs.analysis.number_words import percent
 from runs.analysis.summary import Summary
 from runs.cells.selectors.series_cells import level_text
 from runs.compare.selectors.address import head_and_base
@@ -28,7 +29,6 @@ from runs.compare.selectors.describe.verdict_words import (
     error_row,
     lacks_print,
     missing,
-    percent,
     sentence,
     size,
     size_of_all,

@@ -9,7 +9,7 @@ from django.utils.translation import ngettext
 from runs.analysis.inference import Inference
 from runs.analysis.inference.job_prior import PROJECTS
 from runs.analysis.inference.job_scatter import ENOUGH_JOBS
-from runs.compare.selectors.describe.verdict_words import percent
+from runs.analysis.number_words import percent
 
 
 def of_open(inferences: Sequence[Inference]) -> str:

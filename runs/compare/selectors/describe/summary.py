@@ -11,12 +11,12 @@ from django.utils.translation import gettext as _
 
 from runs.analysis.inference import Inference
 from runs.analysis.inference.verdicts import Direction
+from runs.analysis.interval_words import TIMES
 from runs.cells.selectors.factor_names import Words
 from runs.compare.selectors.describe import job_words
 from runs.compare.selectors.describe.series_labels import fact, fact_value
 from runs.compare.selectors.describe.verdict_words import (
     TAKEN,
-    TIMES,
     VERDICTS,
     lacks_print,
     printed_size,

@@ -10,11 +10,11 @@ from typing import Any
 from django.utils.translation import gettext, gettext_lazy, ngettext, pgettext
 from django.utils.translation import gettext_lazy as _
 
-from runs.analysis import inference
+from runs.analysis import inference, interval_words
 from runs.analysis.inference import Inference
 from runs.analysis.inference.verdicts import MORE, Direction, Verdict
+from runs.analysis.number_words import percent
 from runs.queue.selectors import certificate_words
-from runs.shared.formats import fraction
 
 # Written by `python -m benchmarks.verdicts --write`, with the tables of the docs.
 RATES = Path(inference.__file__).parent / "error_rates.json"
@@ -152,8 +152,6 @@ HEADLINES = {
 # Reasons of publications: there may be runs enough, but how they scatter is not printed.
 NOT_PRINTED = {"repeats_unknown", "spread_unknown"}
 TAKEN = "machine_taken"
-# Above this and below that, percentages are not helpful.
-TIMES, A_PART = 2.0, 0.1
 
 
 def verdict_word(inference: Inference) -> str:
@@ -188,17 +186,7 @@ def size(inference: Inference) -> str:
         if not inference.is_proven:
             return ""
         return some[0] if inference.head_value else some[1]
-    if inference.high is None:
-        if inference.low <= 1:
-            return gettext("%(low)s times and more") % {"low": _times(inference.low)}
-        return gettext("at least %(times)s times") % {"times": _times(inference.low)}
-    if inference.verdict == "same":
-        most = max(inference.high - 1, 1 - inference.low)
-        return gettext("within %(most)s %%") % {"most": percent(most)}
-    if 1 / TIMES < inference.low <= 1 <= inference.high < TIMES:
-        percents = {"less": percent(1 - inference.low), "more": percent(inference.high - 1)}
-        return gettext("between %(less)s %% less and %(more)s %% more") % percents
-    return _sized(inference, inference.low, inference.high)
+    return interval_words.size(inference, gettext)
 
 
 def printed_size(ratios: Sequence[float], direction: Direction) -> str:
@@ -243,44 +231,6 @@ def missing(inference: Inference) -> str:
         return gettext("no reasonable number of rounds would decide")
     words = {"rounds": MORE, "size": percent(inference.more_shows)}
     return gettext("%(rounds)d more rounds can show %(size)s %%") % words
-
-
-def _sized(inference: Inference, low: float, high: float) -> str:
-    """The words for a proven change: faster and slower for throughput, else more and less."""
-    if high >= TIMES or low < A_PART or low <= 1 / TIMES < 1 < high:
-        ends = (_times(low), _times(high))
-        if ends[0] == ends[1]:
-            return gettext("%(size)s times") % {"size": ends[0]}
-        return gettext("%(low)s to %(high)s times") % {"low": ends[0], "high": ends[1]}
-    is_more = low > 1
-    ratio_ends = (low - 1, high - 1) if is_more else (1 - high, 1 - low)
-    ends = (percent(ratio_ends[0]), percent(ratio_ends[1]))
-    size = ends[0]
-    if ends[0] != ends[1]:
-        size = gettext("%(low)s to %(high)s") % {"low": ends[0], "high": ends[1]}
-    if inference.verdict == "faster" and is_more:
-        return gettext("%(size)s %% faster") % {"size": size}
-    if inference.verdict == "slower" and not is_more:
-        return gettext("%(size)s %% slower") % {"size": size}
-    if is_more:
-        return gettext("%(size)s %% more") % {"size": size}
-    return gettext("%(size)s %% less") % {"size": size}
-
-
-def percent(share: float) -> str:
-    """Two digits are enough for the end of an interval; what is not nothing does not become it."""
-    number = 100 * share
-    if number >= 9.95:
-        return f"{number:.0f}"
-    return f"{number:.1f}" if number >= 0.05 or number == 0 else f"{number:.1g}"
-
-
-def _times(ratio: float) -> str:
-    """Three digits, and no exponent from a millionth to a million: 0.169, 12,300, 1/68,000."""
-    if 1e-6 < ratio < 0.001:
-        return fraction(ratio)
-    rounded = float(f"{ratio:.3g}")
-    return f"{rounded:,.0f}" if 1000 <= rounded < 1e6 else f"{rounded:.3g}"
 
 
 def sentence(codes: Iterable[str]) -> str:
