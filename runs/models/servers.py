@@ -272,6 +272,12 @@ class Server(models.Model):
         """As Django's, which asks for the words of all states to find those of one."""
         return str(ServerState(self.state).label)
 
+    @staticmethod
+    def not_maintained(path: str = "") -> models.Q:
+        """The opposite of `is_maintained`, of rows; `path` leads to their server: "server__"."""
+        began, ended = f"{path}maintenance_since", f"{path}maintenance_until__lt"
+        return models.Q(**{began: None}) | models.Q(**{ended: Now()})
+
     @property
     def is_maintained(self) -> bool:
         """No run starts on it."""

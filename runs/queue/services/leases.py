@@ -391,7 +391,6 @@ def _is_usable() -> Q:
     It needs no clean-up, is not in maintenance, and builds nothing, which would disturb what is
     measured. Nor do other registrations of its machine need a clean-up or build anything.
     """
-    is_over = Q(server__maintenance_since=None) | Q(server__maintenance_until__lt=Now())
     builds = Build.objects.filter(state=Build.State.BUILDING)
     own_builds = builds.filter(server=OuterRef("server"))
     builds_of_twins = builds.filter(server__machine=OuterRef("server__machine"))
@@ -401,7 +400,12 @@ def _is_usable() -> Q:
     is_quiet = Q(server__machine=None) | ~(
         Q(Exists(builds_of_twins)) | Q(Exists(leftovers_of_twins))
     )
-    return Q(server__needs_sweep=False) & is_over & ~Q(Exists(own_builds)) & is_quiet
+    return (
+        Q(server__needs_sweep=False)
+        & Server.not_maintained("server__")
+        & ~Q(Exists(own_builds))
+        & is_quiet
+    )
 
 
 def _next_run(lease: Lease) -> tuple[Run, list[Lease]] | None:

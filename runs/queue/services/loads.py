@@ -37,10 +37,7 @@ def due() -> QuerySet[Server]:
     is_time = Q(load_at=None) | Q(load_at__lt=Now() - PAUSE) | awaited
     ready = Server.objects.filter(is_time, state=Server.State.READY, checked_at__isnull=False)
     busy_servers = Server.objects.filter(lease__run__isnull=False, pk=OuterRef("pk"))
-    is_maintained = Q(maintenance_since__isnull=False) & (
-        Q(maintenance_until=None) | Q(maintenance_until__gte=Now())
-    )
-    idle = ready.exclude(base_dir="").exclude(Exists(busy_servers)).exclude(is_maintained)
+    idle = ready.exclude(base_dir="").exclude(Exists(busy_servers)).filter(Server.not_maintained())
     lost = Run.objects.filter(state=Run.State.LOST, server=OuterRef("pk"))
     return idle.exclude(Exists(lost))
 

@@ -118,9 +118,10 @@ def _awaiting_installations() -> QuerySet[Server]:
     """Idle servers that are ready, and due for a check for new installations."""
     awaiting = Schedule.objects.filter(enabled=True, kind=Schedule.Kind.INSTALLATION)
     # Whoever maintains a machine may be installing something just now.
-    is_over = Q(maintenance_since=None) | Q(maintenance_until__lt=Now())
     long_ago = Now() - PAUSE_WHEN_READY
-    ready = Server.objects.filter(is_over, state=Server.State.READY, checked_at__lt=long_ago)
+    ready = Server.objects.filter(
+        Server.not_maintained(), state=Server.State.READY, checked_at__lt=long_ago
+    )
     # A query of its own, because an UPDATE cannot use a join here.
     busy = ready.filter(lease__run__isnull=False).values("pk")
     measured = schedule_servers.measured_by(awaiting)

@@ -62,7 +62,8 @@ class Fitness:
     @property
     def programs(self) -> str:
         """Which programs used them, by name."""
-        return _programs(self.server)
+        programs = self.server.load_programs
+        return ", ".join(f"{name} {100 * share:.0f} %" for name, share in programs)
 
     @property
     def allowed_percent(self) -> float:
@@ -124,10 +125,6 @@ def _is_load_known(server: Server) -> bool:
     at = server.load_at
     is_recent = at is not None and at > timezone.now() - LOOK_HOLDS
     return is_recent and server.load_share is not None
-
-
-def _programs(server: Server) -> str:
-    return ", ".join(f"{name} {100 * share:.0f} %" for name, share in server.load_programs)
 
 
 def _certificates(
