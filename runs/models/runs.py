@@ -155,7 +155,8 @@ class Run(models.Model):
     ACTIVE = (State.CLAIMED, State.PREPARING, State.MEASURING, State.COLLECTING)
     UNSUCCESSFUL = (State.FAILED, State.ERRORED, State.CANCELLED)
     # A withdrawn run had finished; no result uses it any more.
-    ENDED = (State.FINISHED, State.WITHDRAWN, *UNSUCCESSFUL)
+    WITH_RESULT = (State.FINISHED, State.WITHDRAWN)
+    ENDED = (*WITH_RESULT, *UNSUCCESSFUL)
     # An imported run has a plan as well, but no server that could execute it.
     RETRIABLE = Q(state__in=UNSUCCESSFUL, plan__isnull=False, server__isnull=False)
     # It counts, and its certificate says that it cannot be relied on.

@@ -43,4 +43,4 @@ class RunFilters(Filters):
         """Those of one judgement; unknown are all results that nobody could judge."""
         if value != "unknown":
             return rows.filter(validity=value)
-        return rows.filter(validity="", state__in=(Run.State.FINISHED, Run.State.WITHDRAWN))
+        return rows.filter(validity="", state__in=Run.WITH_RESULT)

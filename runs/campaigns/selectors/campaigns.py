@@ -266,7 +266,7 @@ def progress(campaign: Campaign) -> Progress:
 
 def finished(counts: Mapping[str, int]) -> Progress:
     """How many of these runs, by state, have finished; not those that ended otherwise."""
-    done = sum(counts.get(state, 0) for state in (Run.State.FINISHED, Run.State.WITHDRAWN))
+    done = sum(counts.get(state, 0) for state in Run.WITH_RESULT)
     return Progress(done, sum(counts.values()), None)
 
 

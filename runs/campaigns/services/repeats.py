@@ -179,8 +179,7 @@ def _latest_runs(campaign: Campaign) -> dict[int, Run]:
     """
     runs = campaign.runs.exclude(state=Run.State.CANCELLED).order_by("repeat")
     latest = {run.cell_id: run for run in runs}
-    has_result = (Run.State.FINISHED, Run.State.WITHDRAWN)
-    return {cell: run for cell, run in latest.items() if run.state in has_result}
+    return {cell: run for cell, run in latest.items() if run.state in Run.WITH_RESULT}
 
 
 def _queue(campaign: Campaign, latest: Mapping[int, Run], rounds: int, reason: str) -> list[Run]:

@@ -20,7 +20,7 @@ def expected_on(server: Server, metric: str, *, repeats: int, rounds: int) -> Ex
     measured = Run.objects.filter(
         server=server,
         origin=Origin.EXECUTED,
-        state__in=(Run.State.FINISHED, Run.State.WITHDRAWN),
+        state__in=Run.WITH_RESULT,
         hardware=server.hardware_id,
         campaign__slice_seconds=None,
         campaign__treatment={},

@@ -28,6 +28,11 @@ class Identity:
     product_uuid: str = ""
     fences: tuple[int, ...] = ()
 
+    @property
+    def is_known(self) -> bool:
+        """Whether it says of itself which machine it is."""
+        return bool(self.boot_id or self.machine_id)
+
 
 @dataclass(frozen=True)
 class Seen:

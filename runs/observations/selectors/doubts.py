@@ -25,7 +25,7 @@ class Doubt:
 
 def of_campaign(campaign: Campaign) -> list[Doubt]:
     """In the order of the conditions, in the reader's language."""
-    ended = campaign.runs.filter(state__in=(Run.State.FINISHED, Run.State.WITHDRAWN))
+    ended = campaign.runs.filter(state__in=Run.WITH_RESULT)
     doubted = ended.filter(validity__in=Run.DOUBTED).select_related("cell").order_by("pk")
     words = designs.words(campaign)
     alike = by_key(((run.cell.ordinal, run.cell_id, run.validity), run) for run in doubted)
@@ -50,7 +50,7 @@ def notes(campaign: Campaign) -> Iterator[str]:
     doubted = of_campaign(campaign)
     if not doubted:
         return
-    ended = campaign.runs.filter(state__in=(Run.State.FINISHED, Run.State.WITHDRAWN)).count()
+    ended = campaign.runs.filter(state__in=Run.WITH_RESULT).count()
     text = _("%(count)d of %(total)d runs are doubtful or invalid; invalid runs do not count.")
     yield text % {"count": sum(len(doubt.runs) for doubt in doubted), "total": ended}
     for doubt in doubted:

@@ -17,7 +17,6 @@ from runs.shared import queries
 
 CHUNK = 200
 CONTENTS = (Seal.Kind.SEALED, Seal.Kind.AMENDED, Seal.Kind.JUDGED)
-COUNTED = (Run.State.FINISHED, Run.State.WITHDRAWN)
 Ends = Mapping[str, Sequence[Mapping[str, Any]]]
 
 
@@ -219,7 +218,7 @@ def _run(
     if content_now is None:
         yield "run_missing", f"Run {run} was sealed and is gone."
         return
-    if states[run] not in COUNTED:
+    if states[run] not in Run.WITH_RESULT:
         yield "run_changed", f"Run {run} had finished, and is now: {states[run]}."
     try:
         sealed = json.loads(entry.content)
@@ -231,7 +230,7 @@ def _run(
 
 def _state(project: Project, run: int, state: str, kind: str) -> Iterator[Finding]:
     """Whether a run is in use or withdrawn, as its last entry says."""
-    if state in COUNTED and (state == Run.State.WITHDRAWN) != (kind == Seal.Kind.WITHDRAWN):
+    if state in Run.WITH_RESULT and (state == Run.State.WITHDRAWN) != (kind == Seal.Kind.WITHDRAWN):
         message = f"Run {run} is {state}, and the chain says: {kind}."
         yield Finding(project.slug, run, "state_differs", message)
 
@@ -240,7 +239,7 @@ def _never_sealed(published: Collection[str], forged: Collection[int]) -> Iterat
     """Runs in use that are in no chain, do not wait for it, and are in no data file."""
     sealed = Seal.objects.filter(run=OuterRef("pk"), kind=Seal.Kind.SEALED)
     waiting = SealRequest.objects.filter(run=OuterRef("pk")).exclude(pk__in=forged)
-    runs = Run.objects.filter(~Exists(sealed), ~Exists(waiting), state__in=COUNTED)
+    runs = Run.objects.filter(~Exists(sealed), ~Exists(waiting), state__in=Run.WITH_RESULT)
     unknown = runs.exclude(campaign__slug__in=published).order_by("pk")
     for run, project in unknown.values_list("pk", "campaign__project__slug").iterator(CHUNK):
         message = f"Run {run} was never sealed: it was not stored by BenchLab, or its row was."

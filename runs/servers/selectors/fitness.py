@@ -131,8 +131,7 @@ def _certificates(
     server_ids: Collection[int], to: projects.Reader
 ) -> Mapping[int, tuple[Certificate, ...]]:
     """The newest of each server, the oldest first. One query."""
-    with_result = (Run.State.FINISHED, Run.State.WITHDRAWN)
-    ended = Run.objects.filter(state__in=with_result, origin=Origin.EXECUTED).order_by("-pk")
+    ended = Run.objects.filter(state__in=Run.WITH_RESULT, origin=Origin.EXECUTED).order_by("-pk")
     # Of each server by the index of its runs: a window would read them all.
     of_each = [ended.filter(server=server_id) for server_id in server_ids]
     newest = projects.newest_of_each(of_each, "pk", "server", "validity", to=to, number=NEWEST)

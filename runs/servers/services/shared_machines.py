@@ -28,7 +28,7 @@ LOCK = 0x6D61_6368
 
 def is_news(server: Server, identity: Identity) -> bool:
     """Whether another machine or another kernel answers than when it was last asked."""
-    if not identity.boot_id and not identity.machine_id:
+    if not identity.is_known:
         return False
     return not server.identity or Seen.from_json(server.identity).identity != identity
 
@@ -36,7 +36,7 @@ def is_news(server: Server, identity: Identity) -> bool:
 @transaction.atomic
 def keep(*, server_id: int, identity: Identity) -> None:
     """Store which machine answers, and with which servers it measures in turn from now on."""
-    if not identity.boot_id and not identity.machine_id:
+    if not identity.is_known:
         return
     _lock()
     server, now = Server.objects.select_for_update().get(pk=server_id), timezone.now()
