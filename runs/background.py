@@ -13,17 +13,17 @@ from django.conf import settings
 from django.db import connection
 
 from runs import celery_messages
-from runs.bisections.services import bisections
 from runs.campaigns.services import kept_verdicts
 from runs.histories.services import changes, deliveries, mails
 from runs.histories.services import missing_uploads as watchdog
-from runs.observations.services import observations
 from runs.operations.services import copies, partitions, signs, waiting
 from runs.queue.services import artifacts, certificates, supervision
 from runs.queue.services.supervision import held_here
 from runs.seals.services import seals
 from runs.servers.services import builds
+from runs.shared import duties
 from runs.shared.copies import is_held as is_a_held_copy
+from runs.shared.duties import Duty
 
 logger = logging.getLogger(__name__)
 
@@ -105,36 +105,20 @@ def supervise() -> None:
     signs.show(kind=signs.CONTROL)
 
 
-# What a copy of the results database does not do: it would be done twice, or by the wrong one.
-OUTWARD: frozenset[Callable[[], object]] = frozenset(
-    (
-        bisections.go_on,
-        builds.wake,
-        deliveries.wake,
-        mails.wake,
-        watchdog.look,
-        observations.keep,
-    )
-)
-# What waits, and what is looked at in every fourth turn.
-DUTIES: tuple[Callable[[], object], ...] = (
-    kept_verdicts.look,
-    bisections.go_on,
-    builds.wake,
-    changes.wake,
-    deliveries.wake,
-    mails.wake,
-    seals.wake,
-)
-RARE: tuple[Callable[[], object], ...] = (
-    watchdog.look,
-    observations.keep,
-    deliveries.forget,
-    seals.request_missing,
-    certificates.judge_some,
-    changes.judge_some,
-    artifacts.send_waiting,
-    partitions.look_after,
+DUTIES = (
+    Duty(kept_verdicts.look),
+    Duty(builds.wake, is_outward=True),
+    Duty(changes.wake),
+    Duty(deliveries.wake, is_outward=True),
+    Duty(mails.wake, is_outward=True),
+    Duty(seals.wake),
+    Duty(watchdog.look, is_outward=True, is_rare=True),
+    Duty(deliveries.forget, is_rare=True),
+    Duty(seals.request_missing, is_rare=True),
+    Duty(certificates.judge_some, is_rare=True),
+    Duty(changes.judge_some, is_rare=True),
+    Duty(artifacts.send_waiting, is_rare=True),
+    Duty(partitions.look_after, is_rare=True),
 )
 RARELY = 4
 _turns = itertools.count()
@@ -145,15 +129,25 @@ def watch() -> None:
 
     A duty that fails is logged and holds up no other. Mostly one query where nothing waits.
     """
-    due = DUTIES if waiting.is_any() else ()
-    due += RARE if next(_turns) % RARELY == 0 else ()
+    due = _due()
     is_held = bool(due) and is_a_held_copy()
     for duty in due:
-        if is_held and duty in OUTWARD:
+        if is_held and duty.is_outward:
             continue
         try:
-            duty()
+            duty.act()
         except Exception:
-            name = getattr(duty, "__qualname__", duty)
-            logger.exception("%s failed; it is tried again in %s s", name, settings.WATCH_SECONDS)
+            logger.exception(
+                "%s failed; it is tried again in %s s", duty.name, settings.WATCH_SECONDS
+            )
             connection.close()
+
+
+def _due() -> list[Duty]:
+    is_any_waiting = waiting.is_any()
+    is_turn_of_rare = next(_turns) % RARELY == 0
+    return [
+        duty
+        for duty in (*DUTIES, *duties.ADDED)
+        if (is_turn_of_rare if duty.is_rare else is_any_waiting)
+    ]

@@ -1,19 +1,18 @@
 """Addresses of all subjects: pages, and the REST API below /api/v1/."""
 
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.urls import URLPattern, URLResolver, include, path, re_path
 from drf_spectacular.views import SpectacularSwaggerSplitView
 
+from runs import on_top
+from runs.access import addresses
 from runs.access import urls as access
 from runs.archive import urls as archive
-from runs.bisections import urls as bisections
 from runs.campaigns import urls as campaigns
 from runs.compare import urls as compare
 from runs.configurations import urls as configurations
-from runs.documents import urls as documents
-from runs.exchange import urls as exchange
 from runs.histories import urls as histories
-from runs.home import urls as home
-from runs.observations import urls as observations
 from runs.operations import urls as operations
 from runs.queue import urls as queue
 from runs.schedules import urls as schedules
@@ -22,34 +21,36 @@ from runs.shared.api.doors import Nowhere
 from runs.shared.api.schema_view import SchemaView
 from runs.topics import urls as topics
 from runs.uploads import urls as uploads
-from runs.why import urls as why
 from runs.workloads import urls as workloads
 
-# Each has `pages` and `api`. Uploads come first: programs ask most often, and an address is looked
-# for from above.
+# Each has `pages` and `api`; those on top are named in `runs/on_top.py`. Uploads come first:
+# programs ask most often, and an address is looked for from above.
 SUBJECTS = [
     uploads,
     access,
     archive,
-    bisections,
     campaigns,
     compare,
     configurations,
-    documents,
-    exchange,
     histories,
-    home,
-    observations,
     operations,
     queue,
     schedules,
     servers,
     topics,
-    why,
     workloads,
+    *on_top.urls(),
 ]
 
 pages: list[URLPattern] = [pattern for subject in SUBJECTS for pattern in subject.pages]
+if "home" not in on_top.SUBJECTS:
+
+    @addresses.page("home")
+    def home(request: HttpRequest) -> HttpResponse:
+        """In place of the first page, where that was taken out: the campaigns."""
+        return redirect("campaign-list")
+
+    pages.append(path("", home, name="home"))
 api: list[URLPattern | URLResolver] = [
     path("v1/", include([pattern for subject in SUBJECTS for pattern in subject.api])),
     path("v1/schema/", SchemaView.as_view(), name="schema"),

@@ -16,12 +16,12 @@ from runs.access.api.authentication import asker, person, reader, require_own
 from runs.access.selectors import permissions, projects
 from runs.access.selectors.permission_table import Right
 from runs.analysis.inference import DEFAULT_EFFECT
+from runs.bisections.comments import settled
 from runs.bisections.selectors import bisections as found_by
 from runs.bisections.services import bisection_questions, bisections
 from runs.bisections.services.bisection_questions import MOST_BUILDS, Question, Wish
 from runs.campaigns.api.drafts import DesignSerializer, LevelField, fault_of
 from runs.campaigns.services.campaign_limits import MOST_REPEATS
-from runs.compare.api.markdown import settled
 from runs.compare.selectors.address.state import CONDITIONS
 from runs.compare.selectors.judge.exit_codes import exit_code
 from runs.models import Bisection, Build, Campaign, Server, Token

@@ -19,6 +19,7 @@ from runs.campaigns.services.campaign_limits import MOST_REPEATS
 from runs.compare.selectors.address.state import CONDITIONS
 from runs.compare.selectors.describe.verdict_words import HEADLINES, sized
 from runs.models import Bisection, Server
+from runs.queue.views.queue import Button, pressed
 from runs.scenarios import registry
 from runs.shared import pages
 from runs.shared.errors import Refused, ServiceError
@@ -173,3 +174,12 @@ def _start(request: HttpRequest, question: Question) -> Bisection:
     if not is_new:
         messages.info(request, _("The same question is being measured already."))
     return bisection
+
+
+CANCEL = Button(Right.QUEUE, bisections.cancel, _("It is cancelled; finished runs stay."))
+
+
+@addresses.action("bisection-cancel", CANCEL.right)
+def bisection_cancel(request: HttpRequest, bisection_id: int) -> HttpResponse:
+    """The button that cancels what has not ended."""
+    return pressed(request, CANCEL, Bisection, bisection_id=bisection_id)

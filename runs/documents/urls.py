@@ -1,7 +1,8 @@
 """Addresses of documents."""
 
-from django.urls import URLPattern
+from django.urls import path
 
+from runs.documents.api import ReportDoor
 from runs.documents.views import (
     campaign_csv,
     campaign_json,
@@ -18,4 +19,10 @@ pages = [
     page("campaigns/<slug:slug>/export.json", campaign_json),
     page("runs/<int:run_id>/script/", run_script),
 ]
-api: list[URLPattern] = []
+api = [
+    path(
+        "campaigns/<slug:slug>/report/",
+        ReportDoor.as_view({"get": "report"}, detail=True),
+        name="campaign-report",
+    ),
+]

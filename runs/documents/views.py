@@ -21,8 +21,8 @@ from django.utils.translation import gettext as _
 from runs.access import addresses
 from runs.access.selectors import projects
 from runs.campaigns.selectors import campaigns, cells_export
+from runs.campaigns.selectors.report_parts import recorded_commands as recorded
 from runs.cells.selectors import factor_names as designs
-from runs.documents.selectors import recorded_commands as recorded
 from runs.documents.selectors import reports
 from runs.models import Campaign, Run
 from runs.models.campaigns import Origin

@@ -9,7 +9,6 @@ from runs.shared.urls import page
 
 # Where the pages of what a button is about begin.
 ROWS = {
-    "bisection": "bisections/<int:bisection_id>",
     "campaign": "campaigns/<slug:slug>",
     "run": "runs/<int:run_id>",
     "server": "servers/<slug:slug>",

@@ -12,7 +12,7 @@ from django.utils.translation import override
 from runs.charts import looks, svg
 from runs.reports.report import Block, Picture, Report
 
-TEMPLATE = "documents/report.html"
+TEMPLATE = "reports/report.html"
 STYLES = ("css/tokens.css", "css/report.css")
 
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from django.contrib.auth.models import AnonymousUser, User
-from django.urls import NoReverseMatch, reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from runs.access.selectors import permissions
+from runs.shared.urls import path_if_there
 
 Actor: TypeAlias = User | AnonymousUser
 
@@ -112,8 +112,6 @@ def _links(places: Sequence[Place], word: str, user: Actor) -> Iterator[Link]:
     for place in places:
         if place.needs_right and not permissions.is_offered(user, place.address):
             continue
-        try:
-            url = reverse(place.address)
-        except NoReverseMatch:
-            continue
-        yield Link(place.title, url, word in place.words)
+        url = path_if_there(place.address)
+        if url:
+            yield Link(place.title, url, word in place.words)

@@ -135,7 +135,7 @@ def test_a_column_of_a_table_is_written_once():
 
 
 # A report is one file that opens offline; it is no page of the site.
-PAGES = [template for template in TEMPLATES if template.parent.name != "documents"]
+PAGES = [template for template in TEMPLATES if template.parent.name != "reports"]
 
 
 @pytest.mark.django_db
@@ -338,7 +338,7 @@ def test_a_finding_says_what_its_campaign_says(client, ready_server):
 
 TEMPLATES_FOLDER = Path(__file__).parents[2] / "templates"
 # A report is a self-contained file, which a browser opens without BenchLab.
-STANDALONE = {"documents/report.html"}
+STANDALONE = {"reports/report.html"}
 INLINE = re.compile(
     r"<style\b|<script(?![^>]*\bsrc=)|\son\w+\s*=\s*[\"']|javascript:", re.IGNORECASE
 )

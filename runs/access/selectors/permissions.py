@@ -89,13 +89,18 @@ def right_to_act(address: str) -> Right:
 
 
 def may_act(actor: Actor, address: str, project: int | None = None) -> bool:
-    """Whether somebody may do what an address is for, in a project or with none."""
-    return may(actor, right_to_act(address), project)
+    """Whether somebody may do what an address is for, in a project or with none.
+
+    Nobody may where the subject that has the address was taken out.
+    """
+    return address in addresses.loaded() and may(actor, right_to_act(address), project)
 
 
 def is_offered(user: User | AnonymousUser, address: str) -> bool:
     """Whether a page leads somebody there: who may go, and who has to log in first."""
-    return not user.is_authenticated or may_act(user, address)
+    if not user.is_authenticated:
+        return address in addresses.loaded()
+    return may_act(user, address)
 
 
 class NotThereError(LookupError):

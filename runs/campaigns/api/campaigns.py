@@ -155,7 +155,6 @@ class RoundsSerializer(serializers.Serializer[Any]):
         "campaign-pause": addresses.acting(post=Right.QUEUE),
         "campaign-plan": addresses.reading(),
         "campaign-priority": addresses.acting(post=Right.PRIORITISE),
-        "campaign-report": addresses.reading(),
         "campaign-reproduction": addresses.reading(),
         "campaign-resume": addresses.acting(post=Right.QUEUE),
         "campaign-retry": addresses.acting(post=Right.QUEUE),

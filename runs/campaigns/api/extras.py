@@ -1,9 +1,7 @@
-"""What belongs to a campaign besides its results: its report, and people's annotations."""
+"""What belongs to a campaign besides its results: its design, and people's annotations."""
 
 from typing import Any
 
-from django.http import HttpResponse
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
@@ -24,20 +22,10 @@ from runs.archive.selectors.reproduction import (
 from runs.campaigns.selectors import annotations as annotation_selectors
 from runs.campaigns.selectors.plans_by_hand import plan_by_hand
 from runs.campaigns.services import annotations
-from runs.documents.selectors import reports
 from runs.models import Annotation, Campaign, Server
-from runs.reports import formats
 from runs.shared.api import doors
-from runs.shared.api.rendering import known_format
 from runs.shared.errors import ServiceError
 from runs.shared.formats import spoken
-
-LANGUAGES = ("en", "ja")
-# One file that opens offline, or a zip with the figures as SVG.
-REPORTS = [
-    known_format(report_format.media_type.partition(";")[0], name)
-    for name, report_format in formats.FORMATS.items()
-]
 
 
 class AnnotationSerializer(serializers.Serializer[Annotation]):
@@ -93,33 +81,6 @@ class ReproductionSerializer(serializers.Serializer[Reproduction]):
 
 class CampaignExtras(GenericViewSet[Campaign]):
     """Actions of a campaign's door."""
-
-    @extend_schema(
-        parameters=[
-            OpenApiParameter("format", str, enum=list(formats.FORMATS), default="html"),
-            OpenApiParameter("lang", str, enum=list(LANGUAGES), default="en"),
-        ],
-        responses={
-            (200, "text/html"): OpenApiTypes.BINARY,
-            (200, "application/zip"): OpenApiTypes.BINARY,
-        },
-    )
-    @action(detail=True, renderer_classes=REPORTS)
-    def report(self, request: Request, slug: str) -> HttpResponse:
-        """The report: HTML that opens offline, or Markdown or reStructuredText with its figures."""
-        campaign = self.get_object()
-        report = reports.of_campaign(
-            campaign,
-            language=self._language(request),
-            address=request.build_absolute_uri(f"/campaigns/{slug}/"),
-            today=timezone.localdate(),
-        )
-        report_format = formats.FORMATS[str(request.accepted_renderer.format)]
-        response = HttpResponse(report_format.write(report), content_type=report_format.media_type)
-        response["Content-Disposition"] = (
-            f'attachment; filename="{report.name}.{report_format.ending}"'
-        )
-        return response
 
     @extend_schema(
         parameters=[
@@ -190,9 +151,9 @@ class CampaignExtras(GenericViewSet[Campaign]):
     def known_parameters(self) -> list[str]:
         """With those of the actions here."""
         known_names: list[str] = super().known_parameters()  # type: ignore[misc]
-        servers = ["server", "quick", "generators", "cluster_servers"]
-        parameters_of_action = {"report": ["lang"], "reproduction": servers}
-        return [*known_names, *parameters_of_action.get(self.action, ())]
+        if self.action == "reproduction":
+            return [*known_names, "server", "quick", "generators", "cluster_servers"]
+        return known_names
 
     def _servers(self, parameter: str) -> list[Server]:
         """The servers whose slugs a parameter has, in this order. At least one."""
@@ -208,14 +169,6 @@ class CampaignExtras(GenericViewSet[Campaign]):
             message = _("There is no server %(slug)s.") % {"slug": ", ".join(missing)}
             raise ValidationError({parameter: [message]}, "does_not_exist")
         return [server_of[slug] for slug in slugs]
-
-    def _language(self, request: Request) -> str:
-        language = request.query_params.get("lang", "en")
-        if language not in LANGUAGES:
-            message = _("There is no language %(lang)s; known are %(known)s.")
-            placeholders = {"lang": language, "known": ", ".join(LANGUAGES)}
-            raise ValidationError({"lang": [message % placeholders]}, "invalid_choice")
-        return language
 
     def _cell(self, campaign: Campaign, levels: dict[str, Any] | None) -> Any:
         if not levels:

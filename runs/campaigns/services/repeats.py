@@ -12,7 +12,8 @@ sees their figures; a person may let one count, with a reason.
 
 import logging
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from django.db import transaction
 from django.db.models import Max, QuerySet
@@ -23,23 +24,37 @@ from runs.analysis import slices
 from runs.analysis.inference import SIGNIFICANCE
 from runs.analysis.noise import half_width, needs_more
 from runs.analysis.summary import Summary
-from runs.bisections.selectors import bisections
 from runs.campaigns.services import random_order
 from runs.campaigns.services.campaign_limits import MOST_REPEATS, NARROWEST, WIDEST
 from runs.campaigns.services.drafts import Draft
 from runs.cells.selectors import metrics, run_slices
 from runs.cells.services import summaries
-from runs.models import Bisection, Campaign, Run, RunEvent
+from runs.models import Campaign, Run, RunEvent
 from runs.models.campaigns import Origin
 from runs.queue.selectors import certificate_words
 from runs.queue.services import plans
 from runs.scenarios import registry
 from runs.seals.services import seals
 from runs.shared.errors import Problem, ServiceError
-from runs.why.selectors import ablations
+from runs.shared.hooks import Hook
 from runs.wording import gettext_noop
 
 logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Continuation:
+    """Whether a campaign that is a part of something needs more runs: why; empty if it does not.
+
+    `takes_all_rounds`: all up to its most repeats at once, and not one.
+    """
+
+    reason: str
+    takes_all_rounds: bool = False
+
+
+# Of campaigns that a subject above has queued for itself; None: it is none of theirs.
+CONTINUATIONS: Hook[Callable[[Campaign], Continuation | None]] = Hook()
 
 
 def problems(draft: Draft) -> Iterator[Problem]:
@@ -71,44 +86,31 @@ def add_round(*, campaign: Campaign) -> int:
     rounds_made = max((run.repeat for run in latest.values()), default=0)
     if not 0 < rounds_made < (campaign.most_repeats or 0):
         return 0
-    reason = _why(campaign, latest, half_width)
+    continuation = _continuation(campaign, latest, half_width)
+    if not continuation.reason:
+        return 0
+    all_rounds = (campaign.most_repeats or 0) - rounds_made
+    rounds = all_rounds if continuation.takes_all_rounds else 1
     try:
         with transaction.atomic():
-            return (
-                len(_queue(campaign, latest, _rounds(campaign, rounds_made), reason))
-                if reason
-                else 0
-            )
+            return len(_queue(campaign, latest, rounds, continuation.reason))
     except ServiceError as error:
         # The runs that there are stay; the campaign ends as it would without the wish for more.
         logger.warning("campaign %s gets no further round: %s", campaign.slug, error.message)
         return 0
 
 
-def _rounds(campaign: Campaign, rounds_made: int) -> int:
-    """One; an ablation has two looks only, and gets all rounds up to the second."""
-    is_ablation = ablations.of_campaign(campaign.pk) is not None
-    return (campaign.most_repeats or 0) - rounds_made if is_ablation else 1
+def _continuation(campaign: Campaign, latest: Mapping[int, Run], half_width: float) -> Continuation:
+    """Whose campaign it is says whether it goes on; others do while they scatter too much."""
+    for continuation_of in CONTINUATIONS:
+        continuation = continuation_of(campaign)
+        if continuation is not None:
+            return continuation
+    return Continuation(_why(campaign, latest, half_width))
 
 
 def _why(campaign: Campaign, latest: Mapping[int, Run], half_width: float) -> str:
-    """Why another round is needed; empty if it is not.
-
-    An ablation needs some if its first look did not decide. The step of a bisection that goes on
-    needs one while its verdict is undecided, unless a run has failed, which ends the bisection;
-    other campaigns while a cell scatters more than they allow.
-    """
-    step = bisections.step_of(campaign.pk)
-    if step is not None:
-        is_going_on = step.step.bisection.state == Bisection.State.RUNNING
-        is_complete = not campaign.runs.filter(state__in=Run.UNSUCCESSFUL).exists()
-        is_needed = is_going_on and is_complete and step.is_open
-        return _("Added: the verdict is undecided.") if is_needed else ""
-    ablation = ablations.of_campaign(campaign.pk)
-    if ablation is not None:
-        return (
-            _("Added: the first six rounds did not decide.") if ablations.is_open(ablation) else ""
-        )
+    """Why another round is needed: a cell scatters more than asked; empty if it is not."""
     metric = registry.get(campaign.scenario.slug).headline(campaign.reproduces)
     if campaign.slice_seconds:
         return _why_in_turn(latest, metric, half_width)

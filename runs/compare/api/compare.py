@@ -14,9 +14,8 @@ from runs.access.api.authentication import reader
 from runs.access.selectors import projects
 from runs.access.selectors.projects import Reader
 from runs.analysis.inference import DEFAULT_EFFECT
-from runs.bisections.selectors import bisections
 from runs.compare.api import schema as compare_schema
-from runs.compare.api.markdown import markdown, settled
+from runs.compare.api.markdown import AFTERWORDS, markdown
 from runs.compare.selectors import answers
 from runs.compare.selectors.address import head_and_base as sides
 from runs.compare.selectors.address.head_and_base import BadSide, NoBaseline, Side
@@ -70,14 +69,11 @@ class CompareDoor(QueryDoor):
                 request.build_absolute_uri,
                 _earlier_answers(side_verdict, criteria, request),
             )
-            settling = bisections.settling(
-                side_verdict,
-                metrics=list(criteria.metrics),
-                ignore=criteria.ignore,
-                to=reader(request),
-            )
-            if settling is not None:
-                text += f"\n---\n\n{settled(settling, request.build_absolute_uri)}"
+            for afterword in AFTERWORDS:
+                more = afterword(
+                    side_verdict, criteria, reader(request), request.build_absolute_uri
+                )
+                text += f"\n---\n\n{more}" if more else ""
             return HttpResponse(text, content_type="text/markdown; charset=utf-8")
         # Absolute addresses are those of the host that was asked.
         key = (*map(_named, (base, head)), criteria, request.build_absolute_uri("/"))

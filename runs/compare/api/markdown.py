@@ -8,29 +8,28 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
-from runs.bisections.selectors import bisections
-from runs.bisections.selectors.bisections import Measured
+from runs.access.selectors.projects import Reader
 from runs.cells.selectors.series_cells import level_text
 from runs.compare.selectors import answers
 from runs.compare.selectors.address.head_and_base import Side
 from runs.compare.selectors.answers import AnswerRow, ComparisonAnswer, Figure
 from runs.compare.selectors.describe.in_turn import in_turn, once_more
-from runs.compare.selectors.describe.verdict_words import sized
 from runs.compare.selectors.judge import gate
-from runs.compare.selectors.judge.gate import SideVerdict
+from runs.compare.selectors.judge.gate import Criteria, SideVerdict
 from runs.compare.selectors.judge.gate_answers import EarlierAnswer
-from runs.models import Bisection, BisectionStep, Build
 from runs.reports.markdown import defused
 from runs.reports.tables import Table, as_markdown, shown
+from runs.shared.hooks import Hook
 
 SIGNS = {"slower": "🔴", "faster": "🟢", "same": "⚪", "different": "🔵"}
 UNDECIDED = "🟡"
 BARS = "▁▂▃▄▅▆▇█"
 # GitHub takes comments of 65,536 characters.
 MOST_ROWS = 200
-MOST_LOG = 4000
 
 Address = Callable[[str], str]
+# What subjects above add to the comment on two sides, for this reader; empty: nothing.
+AFTERWORDS: Hook[Callable[[SideVerdict, Criteria, Reader, Address], str]] = Hook()
 
 
 def markdown(
@@ -45,23 +44,23 @@ def markdown(
     rows = answer.by_verdict
     paragraphs = [
         f"### {_sign(answer.verdict)} {answer.headline}",
-        *(f"**{_plain(sentence)}**" for sentence in answer.sentences),
-        *(_plain(note) for note in answer.notes),
+        *(f"**{plain(sentence)}**" for sentence in answer.sentences),
+        *(plain(note) for note in answer.notes),
         *_once_more(side_verdict, answer),
         *_in_one_job(side_verdict, answer),
         _sides(side_verdict, address),
-        *(_plain(earlier_answer.text) for earlier_answer in answer.earlier),
+        *(plain(earlier_answer.text) for earlier_answer in answer.earlier),
     ]
     paragraphs += [
         _("On average over all rows, %(metric)s: **%(size)s**")
-        % {"metric": _plain(whole.metric.name), "size": whole.result.sized}
+        % {"metric": plain(whole.metric.name), "size": whole.result.sized}
         for whole in answer.wholes
         if any(row.is_asked for row in rows if row.metric == whole.metric)
     ]
     if rows:
         common = answers.common_levels(rows)
         if common:
-            levels = _plain(answers.condition_of(common))
+            levels = plain(answers.condition_of(common))
             paragraphs.append(_("In all rows: %(levels)s") % {"levels": levels})
         table = _table(rows[:MOST_ROWS], common, address)
         paragraphs.append(as_markdown(table, cell=_within_cell).rstrip())
@@ -76,74 +75,10 @@ def markdown(
     return "\n\n".join(paragraphs) + "\n"
 
 
-def settled(bisection: Bisection, address: Address) -> str:
-    """What a bisection says: base against head as measured in turn, and the commit it found."""
-    steps = bisections.measured(bisection)
-    builds_text = _made(bisection)
-    if not steps:
-        sentence = _plain(bisections.message_of(bisection)) or _(
-            "The builds of both commits are ready."
-        )
-        return builds_text or f"{sentence}\n"
-    first_step, last_step = steps[0], steps[-1]
-    link = f"[{_plain(last_step.step.campaign.slug)}]({_page(last_step.step, address)})"
-    words = {"server": _plain(bisection.server.name), "campaign": link}
-    if not bisection.verdict:
-        if bisection.state == Bisection.State.RUNNING:
-            return _("Being measured in turn on %(server)s: %(campaign)s.") % words + "\n"
-        return _("Not settled on %(server)s: %(campaign)s.") % words + "\n"
-    paragraphs = [
-        markdown(first_step.ends, address).rstrip(),
-        _("Measured in turn on %(server)s: %(campaign)s.") % words,
-    ]
-    if bisection.state == Bisection.State.RUNNING:
-        paragraphs.append(_("Bisecting to find the commit that made it slower."))
-    elif bisection.verdict == "slower":
-        paragraphs.append(_culprit(bisection, last_step))
-    if bisection.message:
-        paragraphs.append(_plain(bisections.message_of(bisection)))
-    if builds_text:
-        paragraphs.append(builds_text.rstrip())
-    return "\n\n".join(paragraphs) + "\n"
-
-
-def _made(bisection: Bisection) -> str:
-    """What is being built, and what could not be built, with the end of what that printed."""
-    if not (bisection.is_building or bisection.state == Bisection.State.FAILED):
-        return ""
-    lines = []
-    for commit, build in bisections.made_for(bisection).items():
-        words = {"commit": f"`{commit[:12]}`", "server": _plain(bisection.server.name)}
-        if build.state in Build.OPEN:
-            lines.append(_("%(commit)s is being built on %(server)s.") % words)
-        elif build.state == Build.State.FAILED:
-            words |= {"code": f"`{build.code}`", "why": _plain(_(build.message))}
-            lines.append(
-                _("%(commit)s could not be built on %(server)s (%(code)s): %(why)s") % words
-            )
-            if build.log:
-                lines.append(_fenced(build.log[-MOST_LOG:]))
-    return "\n\n".join(lines) + "\n" if lines else ""
-
-
-def _fenced(text: str) -> str:
+def fenced(text: str) -> str:
     """Somebody's output as a block of code that it cannot end by itself."""
     inner = text.replace("```", "` ` `")
     return f"```text\n{inner}\n```"
-
-
-def _culprit(bisection: Bisection, last_step: Measured) -> str:
-    low, high = (bisection.builds[position] for position in (bisection.low, bisection.high))
-    words = {"low": f"`{bisections.name_of(low)}`", "high": f"`{bisections.name_of(high)}`"}
-    if not bisection.is_found:
-        return _("The loss lies between %(low)s and %(high)s.") % words
-    worst = last_step.worst
-    words["size"] = sized(worst.comparison) if worst else ""
-    return _("**%(high)s made it slower**: %(size)s than %(low)s.") % words
-
-
-def _page(step: BisectionStep, address: Address) -> str:
-    return _in_link(address(reverse("campaign-detail", args=[step.campaign.slug])))
 
 
 def _once_more(side_verdict: SideVerdict, answer: ComparisonAnswer) -> list[str]:
@@ -152,7 +87,7 @@ def _once_more(side_verdict: SideVerdict, answer: ComparisonAnswer) -> list[str]
     if not codes & {"suspicious", "all_alike"}:
         return []
     base = side_verdict.base.revision.ref if side_verdict.base.revision else ""
-    return [_fenced(once_more(side_verdict.head.campaign, base))]
+    return [fenced(once_more(side_verdict.head.campaign, base))]
 
 
 def _in_one_job(side_verdict: SideVerdict, answer: ComparisonAnswer) -> list[str]:
@@ -166,14 +101,14 @@ def _in_one_job(side_verdict: SideVerdict, answer: ComparisonAnswer) -> list[str
     base = side_verdict.base.revision.ref if side_verdict.base.revision else ""
     command = in_turn(side_verdict.head.campaign, base)
     text = _("Nothing in the commit explains it? Measure both sides in one job, in turn:")
-    return [text, _fenced(command)]
+    return [text, fenced(command)]
 
 
 def _sides(side_verdict: SideVerdict, address: Address) -> str:
     sides = {"base": _link(side_verdict.base, address), "head": _link(side_verdict.head, address)}
     text = _("Base: %(base)s – head: %(head)s") % sides
     job = gate.job_of(side_verdict)
-    return f"{text} – [{_('CI job')}]({_in_link(job)})" if job else text
+    return f"{text} – [{_('CI job')}]({in_link(job)})" if job else text
 
 
 def _trails(side_verdict: SideVerdict, address: Address) -> list[str]:
@@ -184,9 +119,9 @@ def _trails(side_verdict: SideVerdict, address: Address) -> list[str]:
         row = trail.row
         query = [("metric", row.metric.name)]
         query += [("level", f"{name}={level_text(level)}") for name, level in row.levels.items()]
-        link = f"[{_('history')}]({_in_link(address(f'{page}?{urlencode(query)}'))})"
+        link = f"[{_('history')}]({in_link(address(f'{page}?{urlencode(query)}'))})"
         levels = answers.condition_of(row.levels)
-        name = _plain(f"{row.metric.name}, {levels}" if levels else row.metric.name)
+        name = plain(f"{row.metric.name}, {levels}" if levels else row.metric.name)
         lines.append(f"- {name}: {sparkline(trail.values, side_verdict.effect / 100)} {link}")
     return lines
 
@@ -250,14 +185,15 @@ def _link(side: Side, address: Address) -> str:
     page = address(reverse("campaign-detail", args=[side.campaign.slug]))
     if side.revision is not None and side.revision.url:
         page = side.revision.url
-    return f"[{_plain(side.label)}]({_in_link(page)})"
+    return f"[{plain(side.label)}]({in_link(page)})"
 
 
-def _in_link(address: str) -> str:
+def in_link(address: str) -> str:
+    """An address within a link of Markdown, which it cannot end."""
     return address.replace(")", "%29").replace(" ", "%20")
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """A name of a branch is somebody's text: it must not become Markdown of its own."""
     words = defused(" ".join(text.split()))
     return "".join(

@@ -6,7 +6,6 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.templatetags.static import static
-from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from runs.analysis.scalability import Fit
@@ -26,6 +25,7 @@ from runs.models.campaigns import Origin
 from runs.queue.selectors import certificate_words
 from runs.queue.selectors.runs import closed_loop
 from runs.shared.formats import estimate, in_language, quantity, repeats
+from runs.shared.urls import path_if_there
 
 # Beyond, the table is a file's business.
 MOST_ROWS = 100
@@ -206,9 +206,10 @@ def _ratio_line(row: AnswerRow, url: str) -> dict[str, Any]:
 def _why(row: AnswerRow) -> str:
     """The address that explains a proven difference of runs executed here."""
     origins = {row.head.campaign.origin, row.base.campaign.origin}
-    if not row.is_proven or origins != {Origin.EXECUTED}:
+    why = path_if_there("compare-why")
+    if not why or not row.is_proven or origins != {Origin.EXECUTED}:
         return ""
-    return f"{reverse('compare-why')}?a={row.base.cell}&b={row.head.cell}"
+    return f"{why}?a={row.base.cell}&b={row.head.cell}"
 
 
 def _closed_loop(page: ComparedPage) -> str:

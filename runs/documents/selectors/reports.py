@@ -10,14 +10,14 @@ from django.utils.translation import override
 from runs.archive.selectors import archive, conclusions
 from runs.archive.selectors.chart import Ratios, charts, draw, ratio_title, ratios_of
 from runs.campaigns.selectors import annotations
+from runs.campaigns.selectors.report_parts import conditions as report_conditions
+from runs.campaigns.selectors.report_parts import recorded_commands as recorded
+from runs.campaigns.selectors.report_parts import results as report_results
+from runs.campaigns.selectors.report_parts.explanations import explanations
 from runs.cells.selectors import factor_names as designs
 from runs.cells.selectors import provenance
 from runs.cells.selectors.level_names import citation, factors
-from runs.documents.selectors import conditions as report_conditions
-from runs.documents.selectors import recorded_commands as recorded
-from runs.documents.selectors import results as report_results
-from runs.documents.selectors.explanations import explanations
-from runs.models import Annotation, Campaign, PrintedFigure, PublishedTable, Run
+from runs.models import Annotation, Campaign, PrintedFigure, PublishedTable
 from runs.reports.recorded_runs import RecordedRun
 from runs.reports.report import (
     Block,
@@ -222,7 +222,10 @@ def _executed(campaign: Campaign) -> list[tuple[str, Sequence[Block]]]:
                 *report_conditions.settings(campaign),
             ],
         ),
-        (_("Method"), [report_conditions.kept(campaign), Paragraph(order(campaign))]),
+        (
+            _("Method"),
+            [report_conditions.kept(campaign), Paragraph(report_conditions.order(campaign))],
+        ),
         (_("Results"), report_results.results(campaign)),
         (_("Verdicts"), report_results.verdicts(campaign)),
         (_("Why"), explanations(campaign)),
@@ -246,16 +249,6 @@ def _purpose(campaign: Campaign) -> list[Block]:
     question = in_language(campaign, "question") if campaign.question else ""
     scenario = _("Scenario"), _(campaign.scenario.title)
     return [*([Paragraph(question)] if question else []), Facts((scenario,))]
-
-
-def order(campaign: Campaign) -> str:
-    """In which order the runs were executed, and what of the repeats is told."""
-    text = _("Of the repeats the median is taken.")
-    if campaign.seed:
-        text += " " + _("The runs were executed in a random order; its seed is %(seed)s.") % {
-            "seed": campaign.seed
-        }
-    return text
 
 
 def _remarks(campaign: Campaign) -> list[tuple[str, Sequence[Block]]]:
@@ -288,17 +281,6 @@ def _appendix(campaign: Campaign, address: str) -> list[Block]:
         if runs:
             listings.append(_script(campaign, runs, address, name))
     return listings
-
-
-def first_run(campaign: Campaign, address: str) -> list[Listing]:
-    """What its first finished run executed; nothing where none did."""
-    finished_runs = campaign.runs.filter(state=Run.State.FINISHED, plan__isnull=False)
-    run = finished_runs.select_related("cell", "cluster").order_by("started_at", "position").first()
-    runs = recorded.of_run(run) if run else []
-    if not runs:
-        return []
-    script = shell_script(campaign.slug, campaign.title, runs, address=address)
-    return [Listing(_("The first run as a shell script"), script)]
 
 
 def _script(campaign: Campaign, runs: Sequence[RecordedRun], address: str, server: str) -> Listing:

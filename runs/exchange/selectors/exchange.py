@@ -1,10 +1,9 @@
 """Everything in a project, row by row and in an order that does not depend on keys.
 
-The names of the fields here are those of the lines in an export: `docs/export-format.md`.
 Everything is read by server-side cursors, so the memory taken does not grow with the project.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -36,138 +35,36 @@ from runs.models import (
     Topology,
 )
 from runs.models.campaigns import Origin
+from runs.seals.selectors.export_fields import (
+    ANNOTATION,
+    ARTIFACT,
+    CAMPAIGN,
+    CELL,
+    CHANGE,
+    COMMAND,
+    CONFIGURATION,
+    CONFIGURATION_REVISION,
+    ENVIRONMENT,
+    EVENT,
+    HARDWARE,
+    IMPORTED,
+    MEASUREMENT,
+    METRIC,
+    REVISION,
+    RUN,
+    SCENARIO,
+    SEAL,
+    SERIES,
+    SETTINGS,
+    TOPOLOGY,
+    Row,
+    named,
+)
 
-Row = dict[str, Any]
 CHUNK = 500
 # So many campaigns are read by the same statements: those of a small one alone would take longer
 # than its rows.
 TOGETHER = 20
-# Servers are not exported: the name of a run's server becomes this label elsewhere.
-ELSEWHERE = "benchlab:server"
-# Addresses and users of servers, and the key that the run had.
-SECRET_IN_PLAN = frozenset({"host", "port", "username", "run_id"})
-
-SCENARIO = ("slug", "title", "description")
-METRIC = ("name", "unit", "direction", "title", "title_ja")
-HARDWARE = (
-    "fingerprint",
-    "slug",
-    "name",
-    "cpu_model",
-    "sockets",
-    "cores",
-    "threads",
-    "memory_bytes",
-    "virtualization",
-    "facts",
-)
-ENVIRONMENT = ("fingerprint", "slug", "os_name", "kernel", "architecture", "facts")
-SETTINGS = ("content_hash", "settings")
-CONTENT = ("written_for", "settings", "initdb_options", "content_hash")
-CONFIGURATION = ("slug", "name", "description", "origin", *CONTENT)
-CONFIGURATION_REVISION = ("number", *CONTENT, "created_at")
-TOPOLOGY = ("slug", "name", "kind")
-REVISION = ("sha", "ref", "url", "committed_at", "parents", "created_at")
-CAMPAIGN = (
-    "slug",
-    "title",
-    "title_ja",
-    "question",
-    "question_ja",
-    "origin",
-    "state",
-    "factors",
-    "parameters",
-    "treatment",
-    "repeats",
-    "seed",
-    "wanted_half_width",
-    "most_repeats",
-    "slice_seconds",
-    "priority",
-    "most_attempts",
-    "year",
-    "expected_every",
-    "tracked_ref",
-    "created_at",
-    "reproduces",
-    "changes",
-    "looks",
-)
-CELL = ("ordinal", "levels", "key", "series_key", "version", "version_num")
-RUN = (
-    "repeat",
-    "position",
-    "origin",
-    "state",
-    "code",
-    "message",
-    "remedy",
-    "attempt",
-    "plan",
-    "server_version",
-    "tool_name",
-    "tool_version",
-    "quality",
-    "external_id",
-    "round",
-    "labels",
-    "wording",
-    "queued_at",
-    "started_at",
-    "finished_at",
-    "validity",
-)
-# Where an imported run came from.
-IMPORTED = ("instance", "key", "is_verified", "at")
-MEASUREMENT = ("value", "n", "statistic")
-SERIES = ("name", "unit", "start", "interval", "values")
-ARTIFACT = ("name", "media_type", "size", "sha256", "created_at")
-EVENT = ("at", "from_state", "to_state", "code", "message", "wording", "attempt")
-COMMAND = (
-    "attempt",
-    "ordinal",
-    "step",
-    "argv",
-    "stdin",
-    "exit_status",
-    "started_at",
-    "finished_at",
-    "stdout",
-    "stderr",
-    "truncated",
-)
-ANNOTATION = ("kind", "text", "created_at")
-CHANGE = (
-    "kind",
-    "ratio",
-    "before",
-    "after",
-    "p_value",
-    "found_at",
-    "decision",
-    "note",
-    "decided_at",
-)
-SEAL = ("number", "kind", "run", "at", "reason", "content", "hash", "key", "signature")
-# What identifies a thing elsewhere, besides its own fields.
-LINKS: Mapping[str, Mapping[str, str]] = {
-    "campaign": {
-        "scenario": "scenario__slug",
-        "topology": "topology__slug",
-        "configuration": "configuration__slug",
-        "configuration_revision": "configuration_revision__number",
-    },
-    "cell": {"revision": "revision__sha"},
-    "run": {
-        "server": "server__slug",
-        "hardware": "hardware__fingerprint",
-        "environment": "environment__fingerprint",
-        "settings": "settings__content_hash",
-    },
-    "measurement": {"metric": "metric__name"},
-    "change": {"metric": "metric__name"},
-}
 
 
 def campaigns(project: Project) -> QuerySet[Campaign]:
@@ -351,9 +248,3 @@ def _campaign(campaign: Campaign) -> Row:
         )
     )
     return row
-
-
-def named(kind: str) -> dict[str, F]:
-    """What a row of this kind refers to, by its name elsewhere."""
-    # A field and its link share their name: the link has another one until it is written.
-    return {f"link_{name}": F(path) for name, path in LINKS.get(kind, {}).items()}

@@ -9,11 +9,12 @@ from typing import IO, Any
 from django.db import connection, transaction
 
 from runs.exchange.selectors import exchange
-from runs.exchange.selectors.exchange import Row
 from runs.exchange.services.reading import IMPORTED, PART_BYTES
 from runs.export_reader import END, FILE, FORMAT, FORMAT_VERSION
 from runs.models import Campaign, Instance, Project
 from runs.queue.services import artifacts
+from runs.seals.selectors import export_fields
+from runs.seals.selectors.export_fields import Row
 
 
 def lines(project: Project) -> Iterator[bytes]:
@@ -77,14 +78,14 @@ def _resolved_campaign(row: Row) -> Row:
 def _told_run(row: Row) -> Row:
     resolved = _resolved(row)
     labels = dict(resolved["labels"])
-    elsewhere = labels.pop(exchange.ELSEWHERE, None)
+    elsewhere = labels.pop(export_fields.ELSEWHERE, None)
     resolved["labels"] = labels
     resolved["server"] = resolved["server"] or elsewhere
     if resolved["plan"] is not None:
         resolved["plan"] = {
             name: value
             for name, value in resolved["plan"].items()
-            if name not in exchange.SECRET_IN_PLAN
+            if name not in export_fields.SECRET_IN_PLAN
         }
     for name in ("measurements", "changes"):
         resolved[name] = [_resolved(nested_row) for nested_row in resolved[name]]

@@ -10,10 +10,10 @@ from typing import IO
 from django.conf import settings
 from django.utils.translation import gettext as _
 
-from runs.exchange.selectors.exchange import Row
 from runs.exchange.services.reading import refused
 from runs.models import Artifact, Project
 from runs.queue.services import artifacts
+from runs.seals.selectors.export_fields import Row
 
 
 class Files:

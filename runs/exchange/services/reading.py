@@ -7,12 +7,12 @@ from typing import Any, Literal
 from django.utils.translation import gettext as _
 
 from runs import export_reader
-from runs.exchange.selectors.exchange import Row
 from runs.exchange.services import values
 from runs.export_reader import NESTED
 from runs.models import Annotation, Campaign, Change, Configuration, Metric, Run, Seal, Topology
 from runs.models.campaigns import Origin
 from runs.models.measurements import Statistic
+from runs.seals.selectors.export_fields import Row
 from runs.shared.errors import Fault, Refused
 from runs.shared.reading import Proof, Reader
 

@@ -14,8 +14,6 @@ from django.utils.translation import gettext as _
 from runs.access.selectors import projects
 from runs.cells.selectors import metrics
 from runs.configurations.services import configurations
-from runs.exchange.selectors import exchange
-from runs.exchange.selectors.exchange import Row
 from runs.exchange.services.reading import IMPORTED, refused
 from runs.fingerprints import fingerprint
 from runs.models import (
@@ -31,6 +29,8 @@ from runs.models import (
     Topology,
 )
 from runs.queue.services import results
+from runs.seals.selectors import export_fields
+from runs.seals.selectors.export_fields import Row
 from runs.shared import slugs
 
 
@@ -44,8 +44,8 @@ class Known:
         self.makers: Mapping[str, Callable[[Row], tuple[Any, Model]]] = {
             "scenario": _scenario,
             "metric": self._metric,
-            "hardware": partial(_profile, HardwareProfile, exchange.HARDWARE),
-            "environment": partial(_profile, Environment, exchange.ENVIRONMENT),
+            "hardware": partial(_profile, HardwareProfile, export_fields.HARDWARE),
+            "environment": partial(_profile, Environment, export_fields.ENVIRONMENT),
             "settings": _settings,
             "configuration": self._configuration,
             "topology": _topology,
@@ -73,7 +73,9 @@ class Known:
 
     def _revision(self, row: Row) -> tuple[str, Revision]:
         revision, created = Revision.objects.get_or_create(
-            project=self.project, sha=row["sha"], defaults=_fields(row, exchange.REVISION, "sha")
+            project=self.project,
+            sha=row["sha"],
+            defaults=_fields(row, export_fields.REVISION, "sha"),
         )
         if created:
             Revision.objects.filter(pk=revision.pk).update(created_at=row["created_at"])
@@ -86,7 +88,7 @@ class Known:
         for revision_row in row["revisions"] if created else ():
             configuration_revision = ConfigurationRevision.objects.create(
                 configuration=configuration,
-                **_fields(revision_row, exchange.CONFIGURATION_REVISION),
+                **_fields(revision_row, export_fields.CONFIGURATION_REVISION),
             )
             ConfigurationRevision.objects.filter(pk=configuration_revision.pk).update(
                 created_at=revision_row["created_at"]
@@ -114,12 +116,12 @@ class Known:
             )
             if configuration := own_configurations.first():
                 return configuration, False
-        fields = _fields(row, exchange.CONFIGURATION, "slug")
+        fields = _fields(row, export_fields.CONFIGURATION, "slug")
         return Configuration.objects.create(slug=slug, project=self.project, **fields), True
 
     def _metric(self, row: Row) -> tuple[str, Metric]:
         known_metric = metrics.known([row["name"]], in_project=self.project.pk).last()
-        fields = _fields(row, exchange.METRIC)
+        fields = _fields(row, export_fields.METRIC)
         metric = known_metric or Metric.objects.create(project=self.project, **fields)
         for name in ("unit", "direction"):
             if getattr(metric, name) != row[name]:
@@ -135,7 +137,7 @@ class _Contradiction(Exception):
 
 
 def _scenario(row: Row) -> tuple[str, Scenario]:
-    defaults = _fields(row, exchange.SCENARIO, "slug")
+    defaults = _fields(row, export_fields.SCENARIO, "slug")
     return row["slug"], Scenario.objects.get_or_create(slug=row["slug"], defaults=defaults)[0]
 
 

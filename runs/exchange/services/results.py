@@ -12,8 +12,6 @@ from django.utils.translation import gettext as _
 
 from runs.access.services import audit
 from runs.cells.services import summaries
-from runs.exchange.selectors import exchange
-from runs.exchange.selectors.exchange import Row
 from runs.exchange.services import reading
 from runs.exchange.services.files import Files
 from runs.exchange.services.reading import refused
@@ -21,6 +19,8 @@ from runs.exchange.services.references import Known
 from runs.export_reader import FILE
 from runs.models import Annotation, Campaign, CampaignConfiguration, Cell, Import, Project, Run
 from runs.models.campaigns import Origin
+from runs.seals.selectors import export_fields
+from runs.seals.selectors.export_fields import Row
 from runs.seals.services import seals
 from runs.shared import queries, slugs
 from runs.shared import reading as foreign
@@ -190,7 +190,7 @@ class Results:
 
     def _campaign(self, number: int, row: Row) -> None:
         self.store()
-        fields: dict[str, Any] = {name: row[name] for name in exchange.CAMPAIGN}
+        fields: dict[str, Any] = {name: row[name] for name in export_fields.CAMPAIGN}
         fields |= self._linked(number, row)
         every = fields["expected_every"]
         fields["expected_every"] = None if every is None else timedelta(seconds=every)
@@ -267,7 +267,7 @@ class Results:
                 "id": self.cell,
                 "campaign_id": campaign.pk,
                 "revision_id": self.known.key(number, "revision", row["revision"]),
-                **{name: row[name] for name in exchange.CELL},
+                **{name: row[name] for name in export_fields.CELL},
             },
         )
 
@@ -287,7 +287,7 @@ class Results:
         self.runs += 1
         labels = dict(row["labels"])
         if row["server"] is not None:
-            labels[exchange.ELSEWHERE] = row["server"]
+            labels[export_fields.ELSEWHERE] = row["server"]
         self.waiting.add(
             "runs_run",
             {
@@ -297,7 +297,7 @@ class Results:
                 "hardware_id": self.known.key(number, "hardware", row["hardware"]),
                 "environment_id": self.known.key(number, "environment", row["environment"]),
                 "settings_id": self.known.key(number, "settings", row["settings"]),
-                **{name: row[name] for name in exchange.RUN},
+                **{name: row[name] for name in export_fields.RUN},
                 "labels": labels,
                 "origin": self.provenance.origin(number, row["origin"]),
                 "imported_id": self.provenance.stored.pk,
@@ -319,7 +319,7 @@ class Results:
     def _add_outputs(self, number: int, row: Row) -> None:
         for results in row["measurements"]:
             metric = self.known.key(number, "metric", results["metric"])
-            fields = {name: results[name] for name in exchange.MEASUREMENT}
+            fields = {name: results[name] for name in export_fields.MEASUREMENT}
             self.waiting.add(
                 "runs_measurement", {"run_id": self.run, "metric_id": metric, **fields}
             )
@@ -332,7 +332,7 @@ class Results:
             self._add_change(number, results)
 
     def _add_change(self, number: int, row: Row) -> None:
-        fields = {name: row[name] for name in exchange.CHANGE}
+        fields = {name: row[name] for name in export_fields.CHANGE}
         fields |= {
             "run_id": self.run,
             "cell_id": self.cell,

@@ -1,11 +1,12 @@
 """Changes in histories: found after each upload, decided by people, and judged again.
 
 Certificates of runs are another service's (`queue.services.certificates`), and comparisons are not
-stored. What is left: changes of histories, and the verdicts of bisections. People's decisions stay.
+stored. What is left: changes of histories, and verdicts that subjects above keep. What people have
+decided stays.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -15,11 +16,9 @@ from django.utils import timezone
 
 from runs import celery_messages
 from runs.access.services import audit
-from runs.analysis import inference, monitoring
+from runs.analysis import monitoring
 from runs.analysis.change_points import WINDOW, ChangePoint
 from runs.analysis.monitoring import Alarm
-from runs.bisections.selectors import bisections
-from runs.bisections.services import bisections as answers
 from runs.cells.selectors import history_points, revisions
 from runs.cells.selectors.history_points import HistoryPoint
 from runs.cells.services import summaries
@@ -28,10 +27,11 @@ from runs.histories.selectors import causes, histories, machines, suites, watche
 from runs.histories.selectors.suites import SuiteJobs
 from runs.histories.selectors.watched_histories import Watched
 from runs.histories.services import webhooks
-from runs.models import Bisection, Campaign, Cell, Change, Metric, StaleCell
+from runs.models import Campaign, Cell, Change, Metric, StaleCell
 from runs.models.campaigns import Origin
 from runs.shared import queries
 from runs.shared.database import Statement
+from runs.shared.hooks import Hook
 
 # The first half of the advisory lock's key; the second is the campaign's.
 LOCK = 0x6C6162
@@ -275,8 +275,10 @@ def _tell(keys: Collection[int]) -> None:
         webhooks.changed(cause=cause, campaign=cause.first.cell.campaign)
 
 
-# Of one turn of control: each change takes some ms, each bisection ten queries.
+# Of one turn of control: each change takes some ms.
 MOST = 100
+# Of verdicts that other subjects keep: judges some that older rules judged, and returns how many.
+REJUDGING: Hook[Callable[[], int]] = Hook()
 Decision = Change.Decision
 
 
@@ -285,7 +287,7 @@ def judge_some() -> int:
 
     Where nothing is left it reads the start of two indexes, whatever the tables hold.
     """
-    return _changes_again() + _bisections()
+    return _changes_again() + sum(judge() for judge in REJUDGING)
 
 
 def judge_all() -> int:
@@ -337,20 +339,3 @@ def _judge(history: Watched, recomputed: set[int]) -> None:
             open_ones.update(decision=Decision.REFUTED, settled_at=timezone.now(), reason=reason)
         else:
             move(key=key, step=step, points=history.points)
-
-
-@transaction.atomic
-def _bisections() -> int:
-    rows = Bisection.objects.filter(state=Bisection.State.FINISHED, rules__lt=inference.RULES)
-    outdated = list(rows.select_for_update(skip_locked=True).order_by("rules", "pk")[:MOST])
-    for bisection in outdated:
-        for step in bisection.steps.filter(middle=None):
-            answers.store(step)
-        steps = bisections.measured(bisection)
-        bisection.verdict = steps[0].ends.overall if steps else ""
-        last_step = steps[-1] if steps else None
-        is_pair = last_step is not None and last_step.step.middle is None and bisection.is_narrow
-        bisection.is_found = bool(is_pair and last_step and last_step.ends.overall == "slower")
-        bisection.rules = inference.RULES
-        bisection.save(update_fields=["verdict", "is_found", "rules"])
-    return len(outdated)

@@ -1,7 +1,6 @@
 """The first page: what runs now, the newest findings, the line through versions."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from django.contrib.auth.models import User
 from django.db.models import OuterRef, Subquery
@@ -25,19 +24,15 @@ from runs.compare.selectors.judge.ratios import ratios_of_executed
 from runs.histories.views import changes
 from runs.models import BisectionStep, Campaign, Server
 from runs.models.campaigns import Origin
-from runs.observations.selectors import editions
-from runs.observations.services import observations
 from runs.operations.selectors.readiness import silences
 from runs.queue.selectors import runs as run_selectors
 from runs.servers.selectors import fitness, servers
-from runs.shared import caching, pages
+from runs.shared import caching, first_page, pages
 
 NEWEST = 6
 NEWEST_FINDINGS = 3
 # Whoever works here sees these before all else.
 AT_WORK = ("running", "waiting", "silences", "hindrances")
-# Twelve versions, reading and updating, take some 25 minutes.
-SECONDS_OF_ALL = 6
 
 
 @addresses.page("home")
@@ -68,7 +63,7 @@ def home(request: HttpRequest) -> HttpResponse:
         "new_changes": changes.newest(request.user),
         "decisions": changes.DECISIONS,
         **_finished_things(request.user),
-        **_way_on(request.user),
+        "cards": first_page.cards(request),
     }
     return render(request, "home/index.html", context)
 
@@ -78,24 +73,6 @@ def _fitnesses(to: projects.Reader) -> list[fitness.Fitness]:
     if not isinstance(to, User):
         return []
     return fitness.of_servers(servers.measuring(limit=NEWEST), to=to)
-
-
-def _way_on(to: projects.Reader) -> dict[str, Any]:
-    """From the first start's piece of the line to all of it, while nothing else is observed."""
-    observations_found = list(editions.listed(to=to)[:2]) if isinstance(to, User) else []
-    if len(observations_found) != 1 or not observations_found[0].versions:
-        return {}
-    plan = observations.proposed(observations_found[0].server, seconds=SECONDS_OF_ALL)
-    majors = observations.majors_of(plan)
-    has_more = len(majors) > len(observations_found[0].versions)
-    return {
-        "first_observation": observations_found[0],
-        "majors": majors,
-        "run_seconds": SECONDS_OF_ALL,
-        "seconds": sum(estimate.seconds for estimate in observations.estimates(plan))
-        if has_more
-        else 0,
-    }
 
 
 def _finished_things(to: projects.Reader) -> dict[str, str]:

@@ -1,7 +1,6 @@
 """Prepares a BenchLab that `script/server` starts: tables, a user, this machine, a campaign.
 
-`BENCHLAB_FIRST_RUN_SECONDS` is the length of the first campaign's runs; with 0 none is queued.
-`BENCHLAB_FIRST_REPEATS` is how often it measures each version with each number of clients.
+What it measures first is of the subjects that join (`runs/operations/services/first_start.py`).
 """
 
 import secrets
@@ -15,29 +14,17 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.urls import reverse
 
-from benchlab.environment import Environment
-from runs.archive.selectors import version_line
 from runs.archive.services import publications
-from runs.campaigns.services.campaign_limits import LEAST_SLICES
 from runs.configurations.services import configurations
 from runs.models import Campaign, Server
-from runs.observations.services import observations
-from runs.observations.services.observations import Design, Plan
 from runs.operations.services import static_files
+from runs.operations.services.first_start import FIRST_CAMPAIGNS
 from runs.published.errors import PublishedFileError
 from runs.servers.services import servers
 from runs.shared.errors import ServiceError
 from runs.workloads.services import scenarios
 
 FIRST_SERVER = "this-machine"
-# A piece of the line through versions, which the first page has after two minutes.
-FIRST_VERSIONS = ("16", "18")
-FIRST_CLIENTS = (1, 4)
-FIRST_REPEATS = 3
-FIRST_SCALE = 2
-FIRST_RUN_SECONDS = 6
-# In turn: a newcomer's machine is seldom quiet.
-FIRST_SLICE_SECONDS = 1
 
 
 class Command(BaseCommand):
@@ -123,26 +110,15 @@ class Command(BaseCommand):
         )
 
     def _queue_first_campaign(self, server: Server) -> None:
-        seconds = Environment().int("BENCHLAB_FIRST_RUN_SECONDS", default=FIRST_RUN_SECONDS)
-        if seconds == 0:
-            return
-        design = Design(
-            version_line.READ,
-            {"clients": FIRST_CLIENTS},
-            {"scale": FIRST_SCALE, "duration": seconds},
-            Environment().int("BENCHLAB_FIRST_REPEATS", default=FIRST_REPEATS),
-            slice_seconds=FIRST_SLICE_SECONDS if seconds >= LEAST_SLICES else None,
-        )
-        plan = Plan("First observation", server, [design], FIRST_VERSIONS)
-        try:
-            observation = observations.create(plan=plan)
-            # It ends after some minutes, whatever else the machine does.
-            observations.begin(observation=observation, remeasures=0)
-        except ServiceError as problem:
-            # The site is of use without it; the page says the same when one queues by hand.
-            self.stderr.write(f"No first campaign: {problem.message} {problem.remedy}")
-            return
-        self.stdout.write("Queued the first campaign: PostgreSQL 16 and 18, fixed-point read")
+        for queue in FIRST_CAMPAIGNS:
+            try:
+                queued = queue(server)
+            except ServiceError as problem:
+                # The site is of use without it; the page says the same when one queues by hand.
+                self.stderr.write(f"No first campaign: {problem.message} {problem.remedy}")
+                continue
+            if queued:
+                self.stdout.write(f"Queued the first campaign: {queued}")
 
 
 def _target() -> dict[str, Any]:

@@ -2,9 +2,9 @@
 
 from django.utils.translation import gettext as _
 
+from runs.campaigns.selectors.report_parts.results import forest_of
 from runs.charts.figure import Figure
 from runs.charts.forest import Branch
-from runs.documents.selectors.results import forest_of
 from runs.models import Edition
 from runs.observations.selectors import editions
 

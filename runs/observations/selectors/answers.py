@@ -1,16 +1,15 @@
 """What an edition says: made once, and printed by its page, the API and its report."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
 
-from runs.models import Ablation, Campaign, Edition
+from runs.campaigns.selectors import explanations
+from runs.campaigns.selectors.explanations import AblationAnswer, Explanation
+from runs.models import Campaign, Edition
 from runs.observations.selectors import editions
 from runs.observations.selectors.editions import Again, Part
-from runs.why.selectors import ablations
-from runs.why.selectors import answers as why_answers
-from runs.why.selectors.answers import AblationAnswer
 
 
 @dataclass(frozen=True)
@@ -90,33 +89,32 @@ def of_read(edition: Edition, parts: list[Part], again: list[Again]) -> EditionA
 
 def of_part(part: Part) -> PartAnswer:
     """The answer of one scenario."""
-    tried = ablations.about(part.campaign.pk)
-    causes = tuple(cause for ablation in tried for cause in _causes(ablation))
-    explained = {(ablation.base_id, ablation.head_id) for ablation in tried}
+    asked_about = explanations.of_campaign(part.campaign)
+    pairs = {(explanation.base.pk, explanation.head.pk) for explanation in asked_about}
     return PartAnswer(
         scenario=str(_(part.campaign.scenario.title)),
         total=part.total,
         decided=tuple(part.decided),
         others=tuple(part.others),
         remarks=tuple(part.remarks),
-        causes=causes,
-        open_questions=tuple(_open(part, explained)) if part.campaign.state not in LIVE else (),
+        causes=tuple(_causes(asked_about)),
+        open_questions=tuple(_open(part, pairs)) if part.campaign.state not in LIVE else (),
     )
 
 
 LIVE = Campaign.LIVE
 
 
-def _causes(ablation: Ablation) -> Iterator[Cause]:
-    answer = why_answers.of_ablation(ablation, ablations.answers(ablation))
-    if answer.sentences:
-        step = f"{ablation.base.version} → {ablation.head.version}"
-        yield Cause(step, answer)
+def _causes(asked_about: Iterable[Explanation]) -> Iterator[Cause]:
+    for explanation in asked_about:
+        if explanation.answer.sentences:
+            step = f"{explanation.base.version} → {explanation.head.version}"
+            yield Cause(step, explanation.answer)
 
 
-def _open(part: Part, explained: set[tuple[int, int]]) -> Iterator[str]:
-    """The proven steps that no ablation was asked about."""
+def _open(part: Part, asked_about: set[tuple[int, int]]) -> Iterator[str]:
+    """The proven steps of which nobody asked why."""
     for pair in part.line.pairs:
         cells = (pair.base.cell, pair.head.cell)
-        if pair.comparison.is_proven and cells not in explained:
+        if pair.comparison.is_proven and cells not in asked_about:
             yield _("Why %(b)s differs from %(a)s") % dict(zip("ab", pair.ends, strict=True))

@@ -11,10 +11,10 @@ from datetime import date
 from django.utils.translation import gettext as _
 from django.utils.translation import override, pgettext
 
+from runs.campaigns.selectors.report_parts import conditions, recorded_commands, results
+from runs.campaigns.selectors.report_parts.explanations import explanations
 from runs.charts.figure import Figure
 from runs.compare.selectors.judge.ratio_pairs import STEPS
-from runs.documents.selectors import conditions, reports, results
-from runs.documents.selectors.explanations import explanations
 from runs.models import Campaign, Edition, Run
 from runs.observations.selectors import anchors, answers, doubts, editions
 from runs.observations.selectors.answers import EditionAnswer
@@ -142,7 +142,7 @@ def _procedure(edition: Edition, edition_parts: Sequence[Part]) -> list[Block]:
                 f"{_scenario(part_of_edition)}. {_(part_of_edition.campaign.scenario.description)}"
             ),
             conditions.kept(part_of_edition.campaign),
-            Paragraph(reports.order(part_of_edition.campaign)),
+            Paragraph(conditions.order(part_of_edition.campaign)),
             *_calls(part_of_edition.campaign),
             *([Bullets(tuple(part_of_edition.remarks))] if part_of_edition.remarks else []),
         ]
@@ -282,7 +282,7 @@ def _commands(edition_parts: Sequence[Part], address: str) -> list[Block]:
     return [
         replace(listing, caption=f"{_scenario(part_of_edition)}: {listing.caption}")
         for part_of_edition in edition_parts
-        for listing in reports.first_run(part_of_edition.campaign, address)
+        for listing in recorded_commands.first_run(part_of_edition.campaign, address)
     ]
 
 

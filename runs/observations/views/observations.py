@@ -36,6 +36,7 @@ from runs.shared import pages
 from runs.shared.errors import ServiceError
 from runs.shared.formats import language
 from runs.shared.pages import file, or_404
+from runs.shared.urls import path_if_there
 
 MOST_SERVERS = 20
 
@@ -259,13 +260,14 @@ def _figure(part_of_edition: Part) -> Figure | None:
 
 
 def _shown(part_of_edition: Part) -> dict[str, Any]:
+    why = path_if_there("compare-why")
     asks = [
         (
             _("Why %(b)s differs from %(a)s") % dict(zip("ab", pair.ends, strict=True)),
-            f"{reverse('compare-why')}?a={pair.base.cell}&b={pair.head.cell}",
+            f"{why}?a={pair.base.cell}&b={pair.head.cell}",
         )
         for pair in part_of_edition.line.pairs
-        if pair.comparison.is_proven
+        if pair.comparison.is_proven and why
     ]
     return {
         "part": part_of_edition,

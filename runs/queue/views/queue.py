@@ -7,6 +7,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
+from django.db.models import Model
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
@@ -15,9 +16,8 @@ from django.utils.translation import gettext_lazy as _
 from runs.access import addresses
 from runs.access.selectors.permission_table import Right
 from runs.access.selectors.projects import visible
-from runs.bisections.services import bisections
 from runs.campaigns.services import campaigns, repeats
-from runs.models import Bisection, Campaign, Run, Server
+from runs.models import Campaign, Run, Server
 from runs.queue.services import attempts, transitions, withdrawals
 from runs.servers.services import maintenance, shared_machines
 from runs.shared import pages
@@ -63,11 +63,6 @@ class Button:
 
 
 BUTTONS = {
-    "bisection-cancel": Button(
-        Right.QUEUE,
-        bisections.cancel,
-        _("It is cancelled; finished runs stay."),
-    ),
     "campaign-pause": Button(
         Right.QUEUE,
         campaigns.pause,
@@ -152,7 +147,7 @@ BUTTONS = {
         _("It takes turns with other registrations of its machine."),
     ),
 }
-KINDS = {"bisection": Bisection, "campaign": Campaign, "run": Run, "server": Server}
+KINDS: dict[str, type[Model]] = {"campaign": Campaign, "run": Run, "server": Server}
 
 
 for name, button in BUTTONS.items():
@@ -162,9 +157,16 @@ for name, button in BUTTONS.items():
 def press(request: HttpRequest, **objects_by_name: Any) -> HttpResponse:
     """Press the button that the address names, and show the object's page again."""
     address = str(request.resolver_match and request.resolver_match.view_name)
-    button, word = BUTTONS[address], address.partition("-")[0]
+    return pressed(request, BUTTONS[address], KINDS[address.partition("-")[0]], **objects_by_name)
+
+
+def pressed(
+    request: HttpRequest, button: Button, kind: type[Model], **objects_by_name: Any
+) -> HttpResponse:
+    """Do what a button does with the object of this kind that the address names."""
+    word = str(kind._meta.model_name)
     (name, value), *_others = objects_by_name.items()
-    rows: Any = visible(KINDS[word]._default_manager.all(), to=request.user)
+    rows: Any = visible(kind._default_manager.all(), to=request.user)
     row = get_object_or_404(rows, **{"slug" if name == "slug" else "pk": value})
     form = button.form(request.POST)
     if form.is_valid():

@@ -6,7 +6,6 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from runs.exchange.selectors import exchange
 from runs.export_reader import ARTIFACT, CAMPAIGN, CELL, REVISION, SEALED_CELL, SEALED_FORM
 from runs.export_reader import RUN as SEALED_RUN
 from runs.models import (
@@ -21,6 +20,7 @@ from runs.models import (
     Series,
     SettingsSnapshot,
 )
+from runs.seals.selectors import export_fields
 from runs.seals.selectors.seals import canonical, digest_of
 
 Row = dict[str, Any]
@@ -28,8 +28,8 @@ Content = dict[str, Any]
 
 # Fields of the export's lines; those left out may change, or differ elsewhere.
 RUN = SEALED_RUN
-HARDWARE = tuple(name for name in exchange.HARDWARE if name not in {"slug", "name"})
-ENVIRONMENT = tuple(name for name in exchange.ENVIRONMENT if name != "slug")
+HARDWARE = tuple(name for name in export_fields.HARDWARE if name not in {"slug", "name"})
+ENVIRONMENT = tuple(name for name in export_fields.ENVIRONMENT if name != "slug")
 OF_CELL = (
     *CELL,
     *(name for name in SEALED_CELL if name not in CELL),
@@ -72,15 +72,15 @@ def contents_of(
     shared = shared or Shared()
     rows = Run.objects.filter(pk__in=run_ids).order_by()
     keys = ("pk", "plan", "campaign_id", "cell_id", "hardware_id", "environment_id", "settings_id")
-    server = exchange.named("run")["link_server"]
-    more = ("validity", "imported_id", *(f"imported__{name}" for name in exchange.IMPORTED))
+    server = export_fields.named("run")["link_server"]
+    more = ("validity", "imported_id", *(f"imported__{name}" for name in export_fields.IMPORTED))
     runs = {row["pk"]: row for row in rows.values(*keys, *RUN, *more, server_slug=server)}
     campaigns = _linked(Campaign, CAMPAIGN, {row["campaign_id"] for row in runs.values()})
     cells = _linked(Cell, OF_CELL, {row["cell_id"] for row in runs.values()})
     figures, metrics = _figures(run_ids)
     digests_of = {
-        "commands": _digests(Command, exchange.COMMAND, ("attempt", "ordinal"), run_ids),
-        "series": _digests(Series, exchange.SERIES, ("name",), run_ids),
+        "commands": _digests(Command, export_fields.COMMAND, ("attempt", "ordinal"), run_ids),
+        "series": _digests(Series, export_fields.SERIES, ("name",), run_ids),
         "artifacts": _digests(Artifact, ARTIFACT, ("name",), run_ids),
     }
     contents: dict[int, Content] = {}
@@ -97,7 +97,7 @@ def contents_of(
             "plan": digest_of(_plan(row)) if row["plan"] is not None else "",
             "hardware": shared.digest(HardwareProfile, row["hardware_id"], HARDWARE),
             "environment": shared.digest(Environment, row["environment_id"], ENVIRONMENT),
-            "settings": shared.digest(SettingsSnapshot, row["settings_id"], exchange.SETTINGS),
+            "settings": shared.digest(SettingsSnapshot, row["settings_id"], export_fields.SETTINGS),
             **{name: digests.get(key, "") for name, digests in digests_of.items()},
         }
         contents[key] = {name: value for name, value in content.items() if value}
@@ -115,7 +115,7 @@ def _in_parts(row: Row, described: Row) -> Content:
     """As form 2 has it: the cell with the campaign that it is of, its commit, and more."""
     cell = described["cell"]
     revision = {name: _plain(cell[f"revision__{name}"]) for name in REVISION}
-    imported = {name: _plain(row[f"imported__{name}"]) for name in exchange.IMPORTED}
+    imported = {name: _plain(row[f"imported__{name}"]) for name in export_fields.IMPORTED}
     return {
         "form": SEALED_FORM,
         "campaign": digest_of(described["campaign"]),
@@ -139,7 +139,7 @@ def _plain(value: Any) -> Any:
 
 def _linked(model: Any, names: Sequence[str], keys: Collection[int]) -> dict[int, Row]:
     """These fields of the rows with these keys, as an export has them: links by their names."""
-    links = exchange.named(model._meta.model_name)
+    links = export_fields.named(model._meta.model_name)
     wanted_links = {
         link: path for link, path in links.items() if link.removeprefix("link_") in names
     }
@@ -154,14 +154,14 @@ def _linked(model: Any, names: Sequence[str], keys: Collection[int]) -> dict[int
 def _own_fields(row: Row) -> Row:
     """The run's own fields, as an export has them."""
     labels = dict(row["labels"])
-    elsewhere = labels.pop(exchange.ELSEWHERE, None)
+    elsewhere = labels.pop(export_fields.ELSEWHERE, None)
     values = {name: row[name] for name in RUN}
     return {**values, "labels": labels, "server": row["server_slug"] or elsewhere}
 
 
 def _plan(row: Row) -> Row:
     plan: Row = row["plan"]
-    return {name: value for name, value in plan.items() if name not in exchange.SECRET_IN_PLAN}
+    return {name: value for name, value in plan.items() if name not in export_fields.SECRET_IN_PLAN}
 
 
 def _figures(run_ids: Collection[int]) -> tuple[dict[int, Row], dict[int, Row]]:

@@ -10,36 +10,11 @@ from django.utils.translation import gettext as _
 
 from runs.analysis.why.proof import LEAST_EFFECT, LOOKS, Proof, Share
 from runs.analysis.why.suspects import Suspect
+from runs.campaigns.selectors.explanations import AblationAnswer, TriedRow
 from runs.models import Ablation
 from runs.why.selectors import ablation_words, words
 from runs.why.selectors.ablations import Answers
 from runs.why.selectors.explanation import Explanation
-
-
-@dataclass(frozen=True)
-class TriedRow:
-    """A suspect that an ablation puts back, and what that says of time and of processor time."""
-
-    name: str
-    a: str
-    b: str
-    time: str
-    cpu: str
-    is_proven: bool
-
-
-@dataclass(frozen=True)
-class AblationAnswer:
-    """What an ablation says, in the language of its reader.
-
-    `sentences` has those of time, then those of processor time, each with its title. `notes` are
-    the figures that they rest on, and what is missing.
-    """
-
-    sentences: tuple[str, ...] = ()
-    rows: tuple[TriedRow, ...] = ()
-    notes: tuple[str, ...] = ()
-    is_explained: bool = False
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ from django.utils.translation import override
 from runs.access.services import audit, projects
 from runs.analysis.inference import RULES
 from runs.archive.selectors import version_line
+from runs.bisections.comments import settled
 from runs.bisections.selectors import bisections as found_by
 from runs.bisections.services import bisection_questions, bisections
 from runs.bisections.services.bisection_questions import Wish
 from runs.campaigns.services import campaigns, repeats
-from runs.compare.api.markdown import settled
 from runs.execution.machine.treatment import Treatment
 from runs.histories.services import changes
 from runs.models import (

@@ -12,7 +12,7 @@ from django.db import connection
 from django.db.models import Max
 from docutils.core import publish_doctree
 
-from runs.documents.selectors import results
+from runs.campaigns.selectors.report_parts import results
 from runs.models import Annotation, Campaign, Command, Metric, Project, Run
 from runs.reports.report import Picture
 from tests import factories

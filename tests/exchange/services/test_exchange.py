@@ -18,7 +18,7 @@ from django.test import override_settings
 from runs import export_reader
 from runs.access.services import projects
 from runs.exchange import services
-from runs.exchange.selectors import exchange as exports
+from runs.exchange.selectors import exchange
 from runs.exchange.services.reading import IMPORTED
 from runs.execution.reporter import ArtifactData
 from runs.export_reader import FORMAT_VERSION
@@ -49,6 +49,7 @@ from runs.models import (
 )
 from runs.models.runs import Artifact
 from runs.queue.services import artifacts, attempts
+from runs.seals.selectors import export_fields as exports
 from runs.seals.selectors.seals import canonical
 from runs.servers.services import servers
 from runs.shared.errors import Refused, ServiceError
@@ -574,7 +575,7 @@ def test_campaigns_that_are_read_together_keep_what_is_theirs(project, monkeypat
         Annotation.objects.create(campaign=made, text=slug)
         Annotation.objects.create(campaign=made, cell=cell, text=f"A cell of {slug}")
     together = exported(project)
-    monkeypatch.setattr(exports, "TOGETHER", 1)
+    monkeypatch.setattr(exchange, "TOGETHER", 1)
     apart = exported(project)
 
     assert together == apart

@@ -9,7 +9,9 @@ from runs.models import Campaign, Instance, Lease, Run, Server
 from runs.operations.selectors import health_checks, readiness
 from runs.operations.services import backups, copies
 from runs.queue.services import leases, sweeping, transitions
+from runs.shared import duties
 from runs.shared.copies import hold, is_held
+from runs.shared.duties import Duty
 from runs.shared.errors import ServiceError
 from tests import factories
 
@@ -149,14 +151,9 @@ INWARD = {
 }
 
 
-def named(duty):
-    return f"{duty.__module__.rpartition('.')[2]}.{duty.__qualname__}"
-
-
 def test_each_duty_of_control_is_known_to_go_outside_or_not():
-    duties = {*background.DUTIES, *background.RARE}
-    assert {named(duty) for duty in duties - background.OUTWARD} == INWARD
-    assert duties >= background.OUTWARD
+    every = (*background.DUTIES, *duties.ADDED)
+    assert {duty.name for duty in every if not duty.is_outward} == INWARD
 
 
 def test_control_leaves_out_what_goes_outside(monkeypatch):
@@ -165,10 +162,9 @@ def test_control_leaves_out_what_goes_outside(monkeypatch):
     def duty(name):
         return lambda: done.append(name)
 
-    outward = duty("outward")
-    monkeypatch.setattr(background, "DUTIES", (outward, duty("inward")))
-    monkeypatch.setattr(background, "RARE", ())
-    monkeypatch.setattr(background, "OUTWARD", frozenset({outward}))
+    outward = Duty(duty("outward"), is_outward=True)
+    monkeypatch.setattr(background, "DUTIES", (outward, Duty(duty("inward"))))
+    monkeypatch.setattr(duties, "ADDED", [])
     monkeypatch.setattr(background.waiting, "is_any", lambda: True)
     hold(Instance.Hold.MOVED)
     background.watch()

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from runs.documents.selectors import recorded_commands as recorded
+from runs.campaigns.selectors.report_parts import recorded_commands as recorded
 from runs.models import Command, Run
 from runs.queue.selectors import runs
 from runs.reports.load_machines import RecordedGenerator

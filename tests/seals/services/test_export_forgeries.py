@@ -12,11 +12,11 @@ from django.core.management import call_command
 from runs import export_reader
 from runs.access.services import projects
 from runs.exchange import services
-from runs.exchange.selectors import exchange as exported
 from runs.execution.reporter import ArtifactData
 from runs.export_reader import FIELDS, INNER, NESTED, Reader, Unreadable
 from runs.models import Import, Metric, Revision, Run
 from runs.queue.services import withdrawals
+from runs.seals.selectors import export_fields as exported
 from runs.seals.selectors.sealed_content import contents_of
 from runs.seals.selectors.seals import canonical
 from runs.seals.services import seals

@@ -2,10 +2,14 @@
 
 from collections.abc import Iterable, Sequence
 
+from django.utils.translation import gettext as _
+
 from runs.grouping import by_key
 from runs.models import Campaign, Command, Run
 from runs.reports.load_machines import RecordedGenerator
 from runs.reports.recorded_runs import RecordedCommand, RecordedRun
+from runs.reports.report import Listing
+from runs.reports.shell_script import shell_script
 from runs.tools.pgbench.versions import release_text
 
 MARK_PREPARED = "mark-prepared"
@@ -134,3 +138,14 @@ def _title(run: Run) -> str:
     )
     title = ", ".join(f"{name} {level}" for name, level in levels if name != "bindir")
     return f"Run {run.pk}: {title}, repeat {run.repeat}"
+
+
+def first_run(campaign: Campaign, address: str) -> list[Listing]:
+    """What its first finished run executed; nothing where none did."""
+    finished_runs = campaign.runs.filter(state=Run.State.FINISHED, plan__isnull=False)
+    run = finished_runs.select_related("cell", "cluster").order_by("started_at", "position").first()
+    runs = of_run(run) if run else []
+    if not runs:
+        return []
+    script = shell_script(campaign.slug, campaign.title, runs, address=address)
+    return [Listing(_("The first run as a shell script"), script)]

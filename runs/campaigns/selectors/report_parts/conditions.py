@@ -98,3 +98,13 @@ def kept(campaign: Campaign) -> Facts:
     if campaign.topology:
         rows.append((_("Topology"), str(campaign.topology.get_kind_display())))
     return Facts(tuple(rows))
+
+
+def order(campaign: Campaign) -> str:
+    """In which order the runs were executed, and what of the repeats is told."""
+    text = _("Of the repeats the median is taken.")
+    if campaign.seed:
+        text += " " + _("The runs were executed in a random order; its seed is %(seed)s.") % {
+            "seed": campaign.seed
+        }
+    return text

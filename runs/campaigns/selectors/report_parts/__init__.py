@@ -1,0 +1,1 @@
+"""What reports have of a campaign: conditions, results, why, commands."""
