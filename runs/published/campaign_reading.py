@@ -127,8 +127,8 @@ def _finding(value: Any, slug: str) -> Finding:
     fields = Fields(value, "a finding", campaign=slug)
     text = {"en": fields.text("en"), "ja": fields.text("ja")}
     finding = fields.entry(Finding, text=as_text(text, "a finding", campaign=slug))
-    has_place = bool(finding.section or finding.quote)
-    if (finding.by == "benchlab") == has_place or bool(finding.section) != bool(finding.quote):
+    is_ours = finding.by == "benchlab"
+    if is_ours == bool(finding.section) or (finding.quote and not finding.section):
         raise fields.fault(
             f"(“{finding.text.en}”) needs the “section” and the “quote” in which the publication "
             "says it, or “by: benchlab” and neither where BenchLab computes it"

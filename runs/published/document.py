@@ -88,7 +88,8 @@ class SourceEntry:
     """The publication itself. `year` is the year observed.
 
     `url` is the address of the original; empty if it is not known. `traces` lead towards it.
-    `transcribed` is the day of our transcription and `data_version` counts its editions.
+    `transcribed` is the day of our transcription and `data_version` counts its editions. `quotes`
+    says whether conclusions print the publication's own words, or its section alone.
     """
 
     slug: str
@@ -99,6 +100,7 @@ class SourceEntry:
     url: Address = Address("")
     traces: tuple[Trace, ...] = ()
     language: str = "ja"
+    quotes: bool = True
     licence: str = ""
     licence_url: str = ""
     summary: Text = Text()

@@ -17,7 +17,7 @@ FOOTNOTE = re.compile(r"\(\*\d*\)|\[\d+\]|\*\d*")
 # "7/4 =1.75", "13/9 ≃1.44": the value comes after the sign.
 EQUALS = "=≃≒≈"
 NUMBER = re.compile(
-    r"(?:(?P<sign>[▲△−-])\s*+|(?<!\s)\s++)?"
+    r"(?:(?P<sign>[▲△−+-])\s*+|(?<!\s)\s++)?"
     r"(?P<digits>\d{1,3}(?:,\d{3})+|\d+)(?P<fraction>\.\d+)?(?:[eE](?P<exponent>[+-]?\d+))?"
 )
 
@@ -61,7 +61,8 @@ def read(text: str, units: Mapping[str, float] | None = None) -> Number:
     value = Decimal(match["digits"].replace(",", "") + fraction).scaleb(power)
     half_unit = Decimal(5).scaleb(power - len(fraction.lstrip(".")) - 1)
     return Number(
-        value=float(-value if match["sign"] else value) * scale, half_unit=float(half_unit) * scale
+        value=float(value if match["sign"] in (None, "+") else -value) * scale,
+        half_unit=float(half_unit) * scale,
     )
 
 

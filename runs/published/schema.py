@@ -62,6 +62,7 @@ def check(document: Document, known_names: Known) -> None:
             _check_setting(key, configuration.version, name)
     tables = {campaign.table for campaign in document.campaigns}
     _check_corrections(document)
+    _check_quotes(document)
     for campaign in document.campaigns:
         figures_read = figures.figures(campaign)
         _check_names(campaign, figures_read, known_names)
@@ -70,6 +71,21 @@ def check(document: Document, known_names: Known) -> None:
         _check_references(campaign, tables)
         for figure in figures_read:
             _check_unit(campaign, figure, known_names)
+
+
+def _check_quotes(document: Document) -> None:
+    """Each conclusion of the publication has its own words, or none has (`quotes: false`)."""
+    for campaign in document.campaigns:
+        for finding in campaign.findings:
+            if finding.section and bool(finding.quote) != document.source.quotes:
+                remedy = (
+                    "needs the “quote” in which the publication says it; where its words must not "
+                    "be printed, the source says “quotes: false”"
+                    if document.source.quotes
+                    else "has a “quote”, and the source says “quotes: false”; leave it out"
+                )
+                message = f"the conclusion “{finding.text.en}” {remedy}."
+                raise _fault(campaign, message, words=finding.text.en)
 
 
 def _check_corrections(document: Document) -> None:

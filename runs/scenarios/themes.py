@@ -37,9 +37,22 @@ THEMES = {
     "storage-bandwidth": _(
         "What a storage device writes on its own, by the interval between two fsyncs."
     ),
+    "sysbench": _("How many queries of many small loads a version answers, reading and writing."),
+    "asynchronous-io": _("What io_method and io_workers bring to reading and writing."),
+    "vector-search": _("Searching vectors: recall, throughput and index builds."),
+    "backup-compression": _("Time and size of backups by method and level of compression."),
+    "managed-services": _("What managed services commit under one load, by size and service."),
 }
 # Of themes without a scenario of that title.
-_TITLES = {"partitioning": _("Partitioning"), "profile": _("Profile")}
+_TITLES = {
+    "partitioning": _("Partitioning"),
+    "profile": _("Profile"),
+    "sysbench": _("Small loads of sysbench"),
+    "asynchronous-io": _("Asynchronous I/O"),
+    "vector-search": _("Vector search"),
+    "backup-compression": _("Compression of backups"),
+    "managed-services": _("Managed services"),
+}
 
 
 def title_of(theme: str) -> str:

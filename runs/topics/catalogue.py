@@ -166,5 +166,57 @@ TOPICS = (
         ("profile",),
         ("wg1-2017-semaphore-stacks", "wg1-2017-strace-counts"),
     ),
+    Topic(
+        "upgrades",
+        _("From 13 to 18"),
+        _("What does an upgrade from 13 to 17 or 18 bring?"),
+        _(
+            "Cached, with 40 clients, 17.7 reads 0.92 to 1.05 times as much as 13.23 and writes "
+            "1.02 to 1.83 times; from disk writes reach 0.74 to 1.11 times"
+        ),
+        ("sysbench",),
+        ("smalldatum-2025-11-write", "smalldatum-2025-11-read", "smalldatum-2025-12-write"),
+    ),
+    Topic(
+        "asynchronous-io",
+        _("Asynchronous I/O"),
+        _("What does the asynchronous I/O of 18 bring?"),
+        _(
+            "Of a table on disk io_uring scans 1.60 times as fast as sync, worker with 32 "
+            "io_workers 1.26 times; point queries and most writes lose"
+        ),
+        ("asynchronous-io",),
+        ("smalldatum-2025-12-io-read", "smalldatum-2025-12-io-write"),
+    ),
+    Topic(
+        "vectors",
+        _("Vectors"),
+        _("How fast does PostgreSQL search vectors, and how long does an index take?"),
+        _(
+            "pgvector 0.7.0 builds an HNSW index in 250 s on ARM and 388 s on Intel, where 0.5.0 "
+            "took 7479 s; it answers 253 queries per second, IVFFlat 8"
+        ),
+        ("vector-search",),
+        ("katz-2024-dbpedia-r7gd", "katz-2024-dbpedia-r7i"),
+    ),
+    Topic(
+        "backups",
+        _("Compression of backups"),
+        _("How should a backup be compressed?"),
+        _(
+            "lz4 at level 1 is the fastest for pg_basebackup in 7 of 7 data sets; for pg_dump the "
+            "levels 1 to 5 of zstd are best by time and size together"
+        ),
+        ("backup-compression",),
+        ("moppel-2024-basebackup-fastest", "moppel-2024-pgdump-rank"),
+    ),
+    Topic(
+        "managed-services",
+        _("Managed services"),
+        _("What do managed services commit?"),
+        _("With 16 vCPUs local NVMe commits 28344 TPS and network storage of 16K IOPS 7288 TPS"),
+        ("managed-services",),
+        ("postgresbench-2026-services",),
+    ),
 )
 BY_SLUG = {topic.slug: topic for topic in TOPICS}

@@ -52,9 +52,22 @@ def sources() -> Path | None:
     return folder if folder.is_dir() else None
 
 
+def elsewhere(path: Path = FOLDER / "regions.yaml") -> dict[str, str]:
+    """The sources without a document of text, each with how its figures were compared."""
+    reasons: dict[str, str] = yaml.safe_load(path.read_text())["elsewhere"]
+    return reasons
+
+
+def is_here(regions: Regions) -> bool:
+    """Whether the folder of the documents has this one."""
+    folder = sources()
+    return folder is not None and (folder / regions.document).is_file()
+
+
 def regions(path: Path = FOLDER / "regions.yaml") -> dict[str, Regions]:
     """The regions of every document, by the slug of the source."""
     content = yaml.safe_load(path.read_text())
+    content.pop("elsewhere", None)
     return {
         slug: Regions(
             document=each["document"],

@@ -10,9 +10,14 @@ pytestmark = pytest.mark.skipif(
     checker.sources() is None, reason="the documents are not here: BENCHLAB_SOURCES names them"
 )
 
-REGIONS = checker.regions()
-TABLES = checker.tables()
-CAMPAIGNS = [(path.stem, each) for path in reading.files() for each in reading.read(path).campaigns]
+REGIONS = {slug: regions for slug, regions in checker.regions().items() if checker.is_here(regions)}
+TABLES = [(slug, campaign) for slug, campaign in checker.tables() if slug in REGIONS]
+CAMPAIGNS = [
+    (path.stem, campaign)
+    for path in reading.files()
+    if path.stem in REGIONS
+    for campaign in reading.read(path).campaigns
+]
 
 
 def text_of(slug):

@@ -19,9 +19,11 @@ class Conclusion:
 
     @property
     def sentence(self) -> str:
-        """The text with its section and the publication's own words behind it."""
+        """The text with its section, and the publication's own words where they may be printed."""
         if not self.section:
             return self.text
+        if not self.quote:
+            return _("%(text)s (section %(section)s)") % vars(self)
         return _("%(text)s (section %(section)s: “%(quote)s”)") % vars(self)
 
 

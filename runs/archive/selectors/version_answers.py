@@ -31,6 +31,7 @@ from runs.models import Campaign
 from runs.models.campaigns import Origin
 from runs.queue.selectors import certificate_words
 from runs.shared import formats
+from runs.shared.formats import in_language
 
 LOADS = {READ: gettext_lazy("reading"), UPDATE: gettext_lazy("updating")}
 State = Literal["decided", "printed", "undecided", "words", "unknown"]
@@ -81,7 +82,10 @@ class Evidence:
         """Who measured it, where, and at how many clients."""
         campaign = self.campaign
         if campaign.origin == Origin.PUBLISHED:
-            who = _("printed %(year)s") % {"year": campaign.year} if campaign.year else _("printed")
+            printed = (
+                _("printed %(year)s") % {"year": campaign.year} if campaign.year else _("printed")
+            )
+            who = f"{printed} · {in_language(campaign, 'title')}"
         else:
             who = _("measured here")
         clients = ""

@@ -157,4 +157,6 @@ def test_what_nobody_knows_of_a_print_is_said_to_be_unknown(server, asked):
 
 def test_every_scenario_of_a_place_is_found(server):
     found = [campaign for campaign in places() if scenario_of(campaign)]
-    assert (len(found), len(places())) == (72, 73)
+    why_not = [campaign for campaign in places() if campaign.published.reproduce.get("why_not")]
+    assert len(places()) == len(found) + len(why_not)
+    assert len(found) > 80

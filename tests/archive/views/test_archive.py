@@ -311,7 +311,8 @@ def test_a_published_design_is_dropped_when_another_scenario_is_chosen(
     assert "Reproduces a published result" not in page
 
 
-def test_the_line_through_versions_has_published_steps_and_their_gaps(client, whole_archive):
+def test_the_line_through_versions_has_published_steps_and_their_gaps(client):
+    load("wg1-2013", "wg1-2017", "wg1-2021")
     page = text_of(client.get("/versions/"))
 
     assert "9.2 → 9.3" in page
@@ -329,7 +330,8 @@ def test_the_line_can_be_read_at_a_chosen_number_of_clients(client, whole_archiv
     assert "0.861" in page
 
 
-def test_executed_versions_stand_beside_the_published(client, whole_archive, finished_campaign):
+def test_executed_versions_stand_beside_the_published(client, finished_campaign):
+    load("wg1-2013", "wg1-2017", "wg1-2021")
     page = text_of(client.get("/versions/"))
 
     answer = page[page.index('id="answer"') :]
