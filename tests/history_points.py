@@ -6,7 +6,13 @@ from random import Random
 
 from runs.access.services import projects
 from runs.uploads import services
-from runs.uploads.services import GivenMeasurement, GivenProfile, GivenRevision, GivenRun
+from runs.uploads.services import (
+    GivenMeasurement,
+    GivenMergeBase,
+    GivenProfile,
+    GivenRevision,
+    GivenRun,
+)
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 UNITS = {"tps": ("tps", "higher"), "latency": ("ms", "lower"), "size": ("MB", "neutral")}
@@ -17,10 +23,15 @@ def sha(number):
     return f"{number:012x}"
 
 
-def commit(number, ref="main", parents=()):
+def commit(number, ref="main", parents=(), **fields):
     """The so-manieth commit, one a day; `parents` are sha."""
     made = START + timedelta(days=number)
-    return GivenRevision(sha(number), ref=ref, committed_at=made, parents=tuple(parents))
+    return GivenRevision(sha(number), ref=ref, committed_at=made, parents=tuple(parents), **fields)
+
+
+def left_at(number):
+    """The so-manieth commit as where another one left a branch."""
+    return GivenMergeBase(sha(number), START + timedelta(days=number))
 
 
 def given(metric, value):

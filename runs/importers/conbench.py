@@ -60,6 +60,8 @@ def _take(run: str, machine: str, results: list[dict[str, Any]], imported: row.I
         branch="main" if is_default else branch,
         url=words(commit.get("url")) or "",
         committed_at=row.moment(commit.get("timestamp")),
+        subject=row.subject_of(commit.get("message")),
+        author=row.author_of(commit.get("author_name")),
         parents=tuple(filter(None, [row.sha_of(commit.get("parent_sha"))])),
         labels={"run_reason": words(first_result.get("run_reason")) or "?"},
         hardware={"name": machine},

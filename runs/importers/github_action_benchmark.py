@@ -59,6 +59,8 @@ def _take(suite: str, entry: dict[str, Any], imported: row.Imported) -> None:
         branch="main",  # a file has the results of one branch
         url=words(commit.get("url")) or "",
         committed_at=row.moment(commit.get("timestamp")),
+        subject=row.subject_of(commit.get("message")),
+        author=row.author_of(part(commit, "author").get("name")),
         tool_name=tool[:40],
         failure="" if values else "The entry has no figure.",
     )

@@ -15,6 +15,8 @@ from runs.tools.output import number, part, slug
 from runs.wording import Marked, Wording, put, wording_of
 from runs.wording import gettext_noop as _
 
+# As far as a commit's are kept.
+LONGEST_SUBJECT, LONGEST_AUTHOR = 200, 100
 _SHA = re.compile(r"[0-9a-fA-F]{7,64}")
 _HIGHER = re.compile(r"(?i)(?:^|\b)(?:tps|iops|i/s|b/s|fps|\w{0,10}/(?:s|sec|second|min))$")
 _TIMES = re.compile(r"(?i)^(?:ns|us|µs|ms|s|secs?|seconds?|minutes?|ns/\w{1,10})$")
@@ -41,6 +43,8 @@ class ImportedRun:
     url: str = ""
     committed_at: datetime | None = None
     parents: tuple[str, ...] = ()
+    subject: str = ""
+    author: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, str] = field(default_factory=dict)
     hardware: Mapping[str, Any] = field(default_factory=dict)
@@ -139,6 +143,23 @@ def sha_of(value: Any) -> str:
     """A commit as 7 to 64 hexadecimal digits; empty for anything else."""
     text = str(value or "").strip()
     return text.lower() if _SHA.fullmatch(text) else ""
+
+
+def subject_of(message: Any) -> str:
+    """The first line of a commit's message, shortened; empty for anything else than a text."""
+    first_line = message.strip().partition("\n")[0] if isinstance(message, str) else ""
+    return _shortened(first_line, LONGEST_SUBJECT)
+
+
+def author_of(name: Any) -> str:
+    """A person's name, shortened; an address of mail is none."""
+    text = name if isinstance(name, str) and "@" not in name else ""
+    return _shortened(text, LONGEST_AUTHOR)
+
+
+def _shortened(text: str, most: int) -> str:
+    line = " ".join(text.replace("\0", "").split())
+    return line if len(line) <= most else f"{line[: most - 1]}\N{HORIZONTAL ELLIPSIS}"
 
 
 def campaign_of(*words: str) -> str:

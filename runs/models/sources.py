@@ -3,6 +3,7 @@
 from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchVectorField
 from django.db import models
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from runs.models.constraints import is_one_of
@@ -28,7 +29,12 @@ class Upload(models.Model):
 
 
 class Revision(models.Model):
-    """A commit, as the uploader names it. `parents` is a list of sha."""
+    """A commit, as the uploader names it. `parents` is a list of sha.
+
+    `subject` is the first line of its message, `author` a name without an address. `merge_base` is
+    where it left the branch that it is compared with, also where the commits between the two are
+    not known here, and `merge_base_at` when that one was committed.
+    """
 
     project = models.ForeignKey("Project", models.CASCADE, related_name="revisions", db_index=False)
     sha = models.CharField(max_length=64)
@@ -36,6 +42,10 @@ class Revision(models.Model):
     url = models.URLField(max_length=500, blank=True)
     committed_at = models.DateTimeField(_("committed"), null=True)
     parents = models.JSONField(default=list)
+    subject = models.CharField(max_length=200, blank=True, db_default="")
+    author = models.CharField(max_length=100, blank=True, db_default="")
+    merge_base = models.CharField(max_length=64, blank=True, db_default="")
+    merge_base_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -57,6 +67,16 @@ class Revision(models.Model):
 
     def __str__(self) -> str:
         return self.sha[:12]
+
+    @property
+    def described(self) -> str:
+        """Its subject and author: "“Drop the index”, Jane Doe"; empty where neither is known."""
+        if not self.subject:
+            return self.author
+        words = {"subject": self.subject, "author": self.author}
+        if not self.author:
+            return gettext("“%(subject)s”") % words
+        return gettext("“%(subject)s”, %(author)s") % words
 
 
 class RevisionRef(models.Model):

@@ -183,6 +183,8 @@ class RevisionSerializer(serializers.Serializer[Revision]):
     url = serializers.CharField()
     committed_at = serializers.DateTimeField(allow_null=True)
     parents = serializers.ListField(child=serializers.CharField())
+    subject = serializers.CharField()
+    author = serializers.CharField()
 
     def get_refs(self, revision: Revision) -> list[str]:
         """Every branch or tag that an upload named."""

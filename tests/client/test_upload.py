@@ -622,16 +622,36 @@ def test_without_ci_the_commit_is_that_of_the_working_tree(upload, tmp_path):
         argv = ["git", "-c", "user.name=t", "-c", "user.email=t@example.org", *argv]
         return subprocess.check_output(argv, cwd=tmp_path, text=True).strip()
 
-    git("init", "-q", "-b", "topic")
+    git("init", "-q", "-b", "main")
+    git("commit", "-q", "--allow-empty", "-m", "first")
+    git("checkout", "-q", "-b", "topic")
     for number in range(2):
-        git("commit", "-q", "--allow-empty", "-m", str(number))
+        git("commit", "-q", "--allow-empty", "-m", f"{number} {'x' * 300}\n\nmore")
 
     done = upload("--campaign", "nightly", "--dry-run", str(GOOD))
+    compared = upload("--campaign", "nightly", "--compare", "main", "--dry-run", str(GOOD))
+    asked = upload("--campaign", "nightly", "--dry-run", str(GOOD), CHANGE_TARGET="main")
+    alone = upload("--campaign", "nightly", "--no-author", "--dry-run", str(GOOD))
+    git("checkout", "-q", "main")
+    on_main = upload("--campaign", "nightly", "--compare", "main", "--dry-run", str(GOOD))
+    git("checkout", "-q", "topic")
 
     revision = json.loads(done.out)["revision"]
     assert (revision["sha"], revision["ref"]) == (git("rev-parse", "HEAD"), "topic")
     assert revision["parents"] == [git("rev-parse", "HEAD~1")]
     assert revision["committed_at"] == git("show", "-s", "--format=%cI")
+    assert revision["author"] == "t"
+    assert revision["subject"].startswith("1 xxx")
+    assert (len(revision["subject"]), revision["subject"][-1]) == (200, "…")
+    assert "merge_base" not in revision
+    assert "author" not in json.loads(alone.out)["revision"]
+    base = {
+        "sha": git("rev-parse", "main"),
+        "committed_at": git("show", "-s", "--format=%cI", "main"),
+    }
+    assert json.loads(compared.out)["revision"]["merge_base"] == base
+    assert json.loads(asked.out)["revision"]["merge_base"] == base
+    assert "merge_base" not in json.loads(on_main.out)["revision"]
 
 
 def test_outside_of_git_there_is_no_revision(upload):

@@ -142,7 +142,8 @@ def line_before(
 
     They are those of the branch, of all branches where none is named, without those that it has
     left behind; if a run is given, those of which that one or an earlier one was stored. Where the
-    line of parents ends at a commit of which none is known, those before it are told by their time.
+    line of parents ends at a commit of which none is known, those before it are told by their time:
+    before the merge base, where that is known.
     Four queries at most.
     """
     on_branch = measured(campaign).exclude(pk=head.pk)
@@ -152,6 +153,7 @@ def line_before(
         stored = Run.objects.filter(campaign=campaign, cell__revision=OuterRef("pk"))
         on_branch = on_branch.filter(Exists(stored.filter(pk__lte=arrived)))
     parents = _parents(head)
+    parents[head.sha] = _of_head(head)
     lineage = _ancestors(head, parents)
     measured_there = (
         {revision.sha: revision for revision in on_branch.filter(sha__in=lineage)}
@@ -162,15 +164,19 @@ def line_before(
     if len(known) == number:
         return Line(tuple(known))
     oldest = known[-1] if known else head
-    rest = _before(on_branch, campaign, oldest, ref, number + len(known))
+    until = head.merge_base_at if not known else None
+    rest = _before(on_branch, campaign, oldest, ref, number + len(known), until=until)
     ends = [sha for sha in lineage if not parents.get(sha)]
+    if head.merge_base:
+        ends = [head.merge_base]  # nothing that follows it on a branch is an ancestor
     known_keys = {revision.pk for revision in known}
     further = [
         revision
         for revision in rest
         if revision.pk not in known_keys and not _is_after(revision, ends, parents)
     ]
-    return Line((*known, *further)[:number], is_by_time=not known and bool(further))
+    is_by_time = not known and bool(further) and until is None
+    return Line((*known, *further)[:number], is_by_time=is_by_time)
 
 
 def _is_after(revision: Revision, ends: Sequence[str], parents: Mapping[str, list[str]]) -> bool:
@@ -179,10 +185,20 @@ def _is_after(revision: Revision, ends: Sequence[str], parents: Mapping[str, lis
 
 
 def _before(
-    rows: QuerySet[Revision], campaign: Campaign, revision: Revision, ref: str, number: int
+    rows: QuerySet[Revision],
+    campaign: Campaign,
+    revision: Revision,
+    ref: str,
+    number: int,
+    *,
+    until: datetime | None = None,
 ) -> list[Revision]:
-    """Those of a branch by their time, without those that it has left behind."""
-    revisions_found = _newest(rows, campaign, number + MOST_LEFT, until=moment_of(revision))
+    """Those of a branch by their time, without those that it has left behind.
+
+    They are not newer than the revision, or than `until`, where that is known.
+    """
+    moment = until or moment_of(revision)
+    revisions_found = _newest(rows, campaign, number + MOST_LEFT, until=moment)
     is_on_branch = revision.ref == ref or not ref
     line = [*reversed(revisions_found), *([revision] if is_on_branch else [])]
     left_shas = left_behind(
@@ -214,15 +230,28 @@ def arrived(campaign: Campaign, revisions: Iterable[Revision]) -> int:
 
 
 def _parents(head: Revision) -> dict[str, list[str]]:
-    """The parents of the project's newest commits. One query: what is older is no baseline."""
+    """What the project's newest commits are based on. One query: what is older is no baseline."""
     newest_ones = Revision.objects.filter(project=head.project_id).order_by("-pk")
-    return dict(newest_ones.values_list("sha", "parents")[:MOST_ANCESTORS])
+    rows = newest_ones.values_list("sha", "parents", "merge_base")[:MOST_ANCESTORS]
+    return {sha: _with(merge_base, parents) for sha, parents, merge_base in rows}
+
+
+def _of_head(head: Revision) -> list[str]:
+    return _with(head.merge_base, head.parents)
+
+
+def _with(merge_base: str, parents: Sequence[str]) -> list[str]:
+    """The commits that one is based on: the merge base stands for those between that are unknown.
+
+    A commit that its parents lead to as well only gets a further way there.
+    """
+    return [*parents, *([merge_base] if merge_base and merge_base not in parents else [])]
 
 
 def _ancestors(head: Revision, parents: Mapping[str, list[str]]) -> list[str]:
     """The known ancestors of a commit: each before its own, and the nearest first."""
     ancestors_found: dict[str, None] = {}
-    generation = list(head.parents)
+    generation = list(parents.get(head.sha, head.parents))
     while generation and len(ancestors_found) < MOST_ANCESTORS:
         fresh = [sha for sha in generation if sha not in ancestors_found and sha != head.sha]
         ancestors_found.update(dict.fromkeys(fresh))

@@ -25,8 +25,6 @@ SIZE = "How large the difference is, as an interval in words."
 class SideRevisionSerializer(ChangeRevisionSerializer):
     """The revision of a side."""
 
-    committed_at = serializers.DateTimeField(allow_null=True)
-
 
 class SideSerializer(Shape):
     """One side as it was named, and what it is."""

@@ -34,6 +34,7 @@ TIMES = frozenset(
         "started_at",
         "finished_at",
         "committed_at",
+        "merge_base_at",
         "found_at",
         "decided_at",
     }

@@ -31,7 +31,18 @@ CONTENT = ("written_for", "settings", "initdb_options", "content_hash")
 CONFIGURATION = ("slug", "name", "description", "origin", *CONTENT)
 CONFIGURATION_REVISION = ("number", *CONTENT, "created_at")
 TOPOLOGY = ("slug", "name", "kind")
-REVISION = ("sha", "ref", "url", "committed_at", "parents", "created_at")
+REVISION = (
+    "sha",
+    "ref",
+    "url",
+    "committed_at",
+    "parents",
+    "subject",
+    "author",
+    "merge_base",
+    "merge_base_at",
+    "created_at",
+)
 CAMPAIGN = (
     "slug",
     "title",

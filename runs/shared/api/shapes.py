@@ -63,8 +63,11 @@ JudgedSerializer = shape(
 
 
 class ChangeRevisionSerializer(serializers.Serializer[Any]):
-    """The first revision after the change."""
+    """The first revision after the change. Subject and author are empty where unknown."""
 
     sha = serializers.CharField()
     ref = serializers.CharField()
     url = serializers.CharField()
+    committed_at = serializers.DateTimeField(allow_null=True)
+    subject = serializers.CharField()
+    author = serializers.CharField()

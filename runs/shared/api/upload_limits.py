@@ -11,6 +11,8 @@ MOST_SERIES = 100
 MOST_POINTS = 200_000
 MOST_FILES = 200
 MOST_PARENTS = 100
+LONGEST_SUBJECT = 200
+LONGEST_AUTHOR = 100
 # As far as the database counts; a job may use the time in seconds.
 MOST_ROUND = 2**31 - 1
 MOST_FAULTS = 1000

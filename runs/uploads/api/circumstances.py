@@ -14,13 +14,16 @@ from runs.cells.selectors import versions
 from runs.postgresql_settings import catalogue, secrets
 from runs.shared.api import upload_limits as limits
 from runs.uploads.api.fields import Object, Reader, below
-from runs.uploads.services import GivenProfile, GivenRevision
+from runs.uploads.services import GivenMergeBase, GivenProfile, GivenRevision
 
 # From so many settings on it is all that a server has; every version has more.
 WHOLE_LISTING = 150
 SETTING = re.compile(r"[A-Za-z_][\w$]*(\.[A-Za-z_][\w$]*)*")
 POSTGRESQL = frozenset({"version", "settings"})
-REVISION = frozenset({"sha", "ref", "url", "committed_at", "parents"})
+REVISION = frozenset(
+    {"sha", "ref", "url", "committed_at", "parents", "subject", "author", "merge_base"}
+)
+MERGE_BASE = frozenset({"sha", "committed_at"})
 TOOL = frozenset({"name", "version"})
 SHA = re.compile(r"[0-9a-fA-F]{7,64}")
 REF_PREFIX = re.compile(r"\A(?:refs/(?:heads|tags|remotes/[^/]{1,100})/|refs/|origin/)")
@@ -139,7 +142,30 @@ def revision(run: Reader) -> GivenRevision | None:
         url=url,
         committed_at=revision.time("committed_at"),
         parents=_parents(revision, sha.lower()),
+        subject=_line(revision.text("subject", most=limits.LONGEST_SUBJECT)),
+        author=_line(revision.text("author", most=limits.LONGEST_AUTHOR)),
+        merge_base=_merge_base(revision, sha.lower()),
     )
+
+
+def _line(text: str) -> str:
+    """A text as one line: a message, or a name, may be of several."""
+    return " ".join(text.split())
+
+
+def _merge_base(revision: Reader, sha: str) -> GivenMergeBase | None:
+    """Where the commit left the branch that it is compared with; None for the commit itself."""
+    merge_base = revision.mapping("merge_base")
+    if merge_base is None:
+        return None
+    merge_base.refuse_unknown(MERGE_BASE)
+    base_sha = merge_base.text("sha", most=64, required=True)
+    if base_sha and not SHA.fullmatch(base_sha):
+        merge_base.fault("sha", "not_a_sha", _("Not 7 to 64 hexadecimal digits."))
+    committed_at = merge_base.time("committed_at")
+    if not base_sha.strip("0") or base_sha.lower() == sha:
+        return None
+    return GivenMergeBase(base_sha.lower(), committed_at)
 
 
 def _branch(ref: str) -> str:

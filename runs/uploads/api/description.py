@@ -87,6 +87,13 @@ class UploadedWorkloadSerializer(Shape):
     max_tries = serializers.IntegerField(required=False)
 
 
+class UploadedMergeBaseSerializer(Shape):
+    """Where a commit left the branch that it is compared with."""
+
+    sha = serializers.CharField(max_length=64)
+    committed_at = serializers.DateTimeField(required=False)
+
+
 class UploadedRevisionSerializer(Shape):
     """The commit that was measured."""
 
@@ -95,6 +102,16 @@ class UploadedRevisionSerializer(Shape):
     url = serializers.URLField(required=False)
     committed_at = serializers.DateTimeField(required=False)
     parents = serializers.ListField(child=serializers.CharField(), required=False)
+    subject = serializers.CharField(
+        required=False, max_length=200, help_text="The first line of its message."
+    )
+    author = serializers.CharField(
+        required=False, max_length=100, help_text="A name, without an address."
+    )
+    merge_base = UploadedMergeBaseSerializer(
+        required=False,
+        help_text="Needed where commits between it and this one are not measured.",
+    )
 
 
 class UploadedRunSerializer(Shape):

@@ -5,6 +5,7 @@ from runs.uploads.services.known import StoredRun
 from runs.uploads.services.store import store
 from runs.uploads.services.uploaded_run import (
     GivenMeasurement,
+    GivenMergeBase,
     GivenProfile,
     GivenRevision,
     GivenRun,

@@ -14,6 +14,7 @@ from runs.uploads.services import metrics
 from runs.uploads.services.known import (
     Known,
     KnownCampaign,
+    KnownRevision,
     KnownServer,
     Place,
 )
@@ -288,17 +289,30 @@ def _revision_updates(known: Known) -> Iterator[RevisionUpdate]:
         stored = known.revisions[sha]
         if stored.is_new:
             continue
-        columns: dict[str, Any] = {}
-        if revision.ref and not stored.ref:
-            columns["ref"] = revision.ref
-        if revision.url and not stored.has_url:
-            columns["url"] = revision.url
-        if revision.committed_at and not stored.has_date:
-            columns["committed_at"] = revision.committed_at
-        if revision.parents and not stored.has_parents:
-            columns["parents"] = list(revision.parents)
+        columns = _missing_columns(revision, stored)
         if columns:
             yield RevisionUpdate(stored.pk, columns)
+
+
+def _missing_columns(revision: GivenRevision, stored: KnownRevision) -> dict[str, Any]:
+    """What is said of a commit that was not known of it."""
+    columns: dict[str, Any] = {}
+    if revision.ref and not stored.ref:
+        columns["ref"] = revision.ref
+    if revision.url and not stored.has_url:
+        columns["url"] = revision.url
+    if revision.committed_at and not stored.has_date:
+        columns["committed_at"] = revision.committed_at
+    if revision.parents and not stored.has_parents:
+        columns["parents"] = list(revision.parents)
+    if revision.subject and not stored.has_subject:
+        columns["subject"] = revision.subject
+    if revision.author and not stored.has_author:
+        columns["author"] = revision.author
+    if revision.merge_base and not stored.has_merge_base:
+        columns["merge_base"] = revision.merge_base.sha
+        columns["merge_base_at"] = revision.merge_base.committed_at
+    return columns
 
 
 def _further_refs(known: Known) -> list[FurtherRef]:

@@ -146,5 +146,11 @@ def _revision(run: ImportedRun) -> GivenRevision | None:
     if not run.sha:
         return None
     return GivenRevision(
-        run.sha, ref=run.branch, url=run.url, committed_at=run.committed_at, parents=run.parents
+        run.sha,
+        ref=run.branch,
+        url=run.url,
+        committed_at=run.committed_at,
+        parents=run.parents,
+        subject=run.subject,
+        author=run.author,
     )

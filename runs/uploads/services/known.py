@@ -60,6 +60,9 @@ class KnownRevision(NamedTuple):
     has_url: bool
     has_date: bool
     has_parents: bool
+    has_subject: bool
+    has_author: bool
+    has_merge_base: bool
 
 
 class KnownServer(NamedTuple):

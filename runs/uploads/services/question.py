@@ -252,7 +252,10 @@ def _revisions(shas: Iterable[str], project: Project) -> Statement:
         f"SELECT wanted.sha, coalesce(known.id, {NEW_REVISION_ID}) AS pk, known.id IS NULL"  # noqa: S608 -- our names
         f" AS is_new, known.id IS NULL AND ({shorter} OR {longer}) AS has_spellings,"
         " coalesce(ref, '') AS ref, coalesce(url <> '', false) AS has_url,"
-        " committed_at IS NOT NULL AS has_date, coalesce(parents <> '[]', false) AS has_parents"
+        " committed_at IS NOT NULL AS has_date, coalesce(parents <> '[]', false) AS has_parents,"
+        " coalesce(subject <> '', false) AS has_subject,"
+        " coalesce(author <> '', false) AS has_author,"
+        " coalesce(merge_base <> '', false) AS has_merge_base"
         " FROM unnest(%s::bigint[], %s::text[]) AS wanted (project, sha)"
         " LEFT JOIN LATERAL (SELECT * FROM runs_revision"
         " WHERE (project_id, sha) >= (wanted.project, wanted.sha)"

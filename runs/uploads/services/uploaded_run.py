@@ -38,14 +38,25 @@ class GivenMeasurement(NamedTuple):
 
 
 @dataclass(frozen=True)
+class GivenMergeBase:
+    """Where a commit left the branch that it is compared with."""
+
+    sha: str
+    committed_at: datetime | None = None
+
+
+@dataclass(frozen=True)
 class GivenRevision:
-    """The commit that was measured."""
+    """The commit that was measured. `author` is a name without an address."""
 
     sha: str
     ref: str = ""
     url: str = ""
     committed_at: datetime | None = None
     parents: tuple[str, ...] = ()
+    subject: str = ""
+    author: str = ""
+    merge_base: GivenMergeBase | None = None
 
 
 @dataclass(frozen=True)

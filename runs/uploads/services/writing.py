@@ -27,7 +27,13 @@ from runs.queue.services import artifacts
 from runs.shared.database import Statement, array, array_of_words, copy, perform_named
 from runs.shared.errors import Fault, Refused
 from runs.uploads.services import factors, notices
-from runs.uploads.services.decision import Decision, NewCampaign, NewCell, NewRun
+from runs.uploads.services.decision import (
+    Decision,
+    NewCampaign,
+    NewCell,
+    NewRevision,
+    NewRun,
+)
 from runs.uploads.services.known import StoredRun
 from runs.uploads.services.metrics import NewMetric
 from runs.uploads.services.uploaded_run import GivenProfile
@@ -40,11 +46,13 @@ STATES = {
 }
 # Rows travel as one JSON document, so that a statement is the same for one and for thousands.
 NEW_REVISIONS = """
-INSERT INTO runs_revision (id, project_id, sha, ref, url, committed_at, parents, created_at)
-SELECT id, project_id, sha, ref, url, committed_at, parents, now()
+INSERT INTO runs_revision (id, project_id, sha, ref, url, committed_at, parents, subject, author,
+       merge_base, merge_base_at, created_at)
+SELECT id, project_id, sha, ref, url, committed_at, parents, subject, author, merge_base,
+       merge_base_at, now()
   FROM json_to_recordset(%s) AS new (
        id bigint, project_id bigint, sha text, ref text, url text, committed_at timestamptz,
-       parents jsonb)
+       parents jsonb, subject text, author text, merge_base text, merge_base_at timestamptz)
 """
 NEW_CELLS = """
 INSERT INTO runs_cell (id, campaign_id, key, series_key, levels, workload, revision_id, version,
@@ -309,19 +317,25 @@ def _create_metrics(metrics: Sequence[NewMetric], decision: Decision) -> dict[st
 
 
 def _new_revisions(decision: Decision) -> Statement:
-    rows = [
-        {
-            "id": new.id,
-            "project_id": decision.known.project.pk,
-            "sha": new.revision.sha,
-            "ref": new.revision.ref,
-            "url": new.revision.url,
-            "committed_at": _text_of(new.revision.committed_at),
-            "parents": new.revision.parents,
-        }
-        for new in decision.revisions
-    ]
+    rows = [_revision_row(new, decision.known.project.pk) for new in decision.revisions]
     return Statement(NEW_REVISIONS, (json.dumps(rows),))
+
+
+def _revision_row(new: NewRevision, project_id: int) -> dict[str, Any]:
+    revision, merge_base = new.revision, new.revision.merge_base
+    return {
+        "id": new.id,
+        "project_id": project_id,
+        "sha": revision.sha,
+        "ref": revision.ref,
+        "url": revision.url,
+        "committed_at": _text_of(revision.committed_at),
+        "parents": revision.parents,
+        "subject": revision.subject,
+        "author": revision.author,
+        "merge_base": merge_base.sha if merge_base else "",
+        "merge_base_at": _text_of(merge_base.committed_at) if merge_base else None,
+    }
 
 
 def _text_of(time: datetime | None) -> str | None:

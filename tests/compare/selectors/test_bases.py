@@ -7,14 +7,14 @@ import pytest
 from runs.cells.selectors import revisions
 from runs.models import Campaign, Revision
 from tests.each import examples
-from tests.history_points import commit, noisy, repeats, sha, store
+from tests.history_points import commit, left_at, noisy, repeats, sha, store
 
 pytestmark = pytest.mark.django_db
 
 
-def measured(number, ref="main", *, parents=(), level=1000.0):
+def measured(number, ref="main", *, parents=(), level=1000.0, **fields):
     """A commit with three runs of a job of its own."""
-    made = commit(number, ref, [sha(parent) for parent in parents])
+    made = commit(number, ref, [sha(parent) for parent in parents], **fields)
     values = noisy(level, noise=0.003, random=Random(number))
     store(repeats(made, tps=values, job=f"job {number}"))
 
@@ -129,6 +129,34 @@ def test_without_parents_the_time_tells_and_the_answer_says_so(ask):
     assert "found by its time" in note
 
 
+@pytest.mark.parametrize("is_measured", [True, False])
+@pytest.mark.parametrize("has_parents", [True, False])
+def test_a_branch_whose_own_commits_are_not_measured_is_judged_by_its_merge_base(
+    ask, has_parents, is_measured
+):
+    """Its parents lead nowhere, and neither do those of main, which is measured now and then."""
+    for number in range(1, 13):
+        if number != 5 or is_measured:
+            parents = [number - 1] if has_parents and number > 1 else []
+            measured(number, parents=parents, level=800.0 if number >= 9 else 1000.0)
+    measured(20, "topic", parents=[19], merge_base=left_at(5))
+
+    numbers, is_by_time = line(20)
+
+    assert numbers == [5, 4, 3, 2, 1][0 if is_measured else 1 :]
+    assert not is_by_time
+    assert ask(20)["exit_code"] == 0
+
+
+def test_what_follows_a_merge_base_is_no_base_though_nobody_knows_its_date(ask):
+    main(range(5, 13), change=9)
+    Revision.objects.filter(sha=sha(5)).update(ref="other")
+    left = left_at(5)
+    measured(20, "topic", parents=[19], merge_base=type(left)(left.sha))
+
+    assert line(20) == ([], False)
+
+
 def test_before_the_last_known_parent_the_time_tells(ask):
     for number in range(1, 6):
         measured(number)
@@ -197,6 +225,28 @@ def test_every_base_of_a_random_graph_is_an_ancestor(seed):
         assert set(numbers) <= ancestors_of(head, parents), (seed, head)
         assert set(numbers) == on_main, (seed, head)
         assert not is_by_time
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_of_branches_that_are_measured_now_and_then_the_base_is_an_ancestor(seed):
+    """What is not measured is not known; branches say where they left main."""
+    parents, refs = graph(seed)
+    random = Random(seed)
+    shas = {1}
+    measured(1)
+    for number in range(2, 16):
+        if random.random() < 0.4:
+            continue
+        shas.add(number)
+        on_main = [one for one in ancestors_of(number, parents) if refs[one] == "main"]
+        fields = {} if refs[number] == "main" else {"merge_base": left_at(max(on_main))}
+        measured(number, refs[number], parents=parents[number], **fields)
+    for head in random.sample(sorted(shas - {1}), min(examples(5), len(shas) - 1)):
+        numbers, is_by_time = line(head, number=20)
+        on_main = {one for one in ancestors_of(head, parents) & shas if refs[one] == "main"}
+        assert set(numbers) <= on_main, (seed, head)
+        assert numbers[0] == max(on_main), (seed, head)
+        assert not (is_by_time and refs[head] != "main")
 
 
 def test_badge_gate_and_page_have_one_base(client, ask):

@@ -36,7 +36,7 @@ NOT_SEALED = {
     "configuration_revision": set(FIELDS["configuration_revision"]),
     "campaign_configuration": set(FIELDS["campaign_configuration"]),
     "topology": set(FIELDS["topology"]),
-    "revision": {"url", "parents"},
+    "revision": {"url", "parents", "subject", "author", "merge_base", "merge_base_at"},
     "campaign": set(FIELDS["campaign"]) - set(export_reader.CAMPAIGN),
     "annotation": set(FIELDS["annotation"]),
     "cell": {"ordinal"},

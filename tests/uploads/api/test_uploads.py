@@ -197,12 +197,16 @@ def test_the_databases_summary_is_that_of_python(stored, values):
 
 
 def test_a_revision_has_a_cell_of_its_own_in_one_history(stored):
-    one = stored(run(revision={"sha": "4F1C09D2A7BE", "ref": "main"}))
+    merge_base = {"sha": "4f1c09d2a7be"}
+    told = {"ref": "main", "subject": "Add x", "author": "J", "merge_base": merge_base}
+    one = stored(run(revision={"sha": "4F1C09D2A7BE", **told}))
     other = stored(run(revision={"sha": "b" * 40, "parents": ["4f1c09d2a7be"]}))
 
     assert one.cell.key == '{"clients": 8}@4f1c09d2a7be'
     assert one.cell.series_key == other.cell.series_key == '{"clients": 8}'
     assert (one.cell.revision.ref, other.cell.revision.parents) == ("main", ["4f1c09d2a7be"])
+    assert (one.cell.revision.subject, one.cell.revision.author) == ("Add x", "J")
+    assert one.cell.revision.merge_base == "", "a commit is not its own"
 
 
 def test_what_was_not_known_of_a_revision_is_added(stored):
@@ -214,11 +218,17 @@ def test_what_was_not_known_of_a_revision_is_added(stored):
                 "ref": "other",
                 "url": "https://example.org/abcdef0",
                 "committed_at": "2026-01-30T00:00:00+09:00",
+                "subject": " Drop the\nindex ",
+                "author": "Jane Doe",
+                "merge_base": {"sha": "BEEFBEE", "committed_at": "2026-01-29T00:00:00Z"},
             }
         )
     )
+    stored(run(revision={"sha": "abcdef0", "subject": "Other", "author": "Other"}))
 
     made = Revision.objects.get()
+    assert (made.subject, made.author) == ("Drop the index", "Jane Doe")
+    assert (made.merge_base, made.merge_base_at.day) == ("beefbee", 29)
     assert (made.ref, made.url) == ("main", "https://example.org/abcdef0")
     assert made.committed_at == datetime(2026, 1, 29, 15, tzinfo=UTC)
 
