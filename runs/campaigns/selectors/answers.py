@@ -22,10 +22,12 @@ from runs.compare.selectors.judge.exit_codes import exit_code
 from runs.compare.selectors.judge.ratios import RatioRow, Tables, ratios_of_executed
 from runs.histories.selectors import answers as history_answers
 from runs.histories.selectors import causes, histories
-from runs.models import Campaign, Cell, Change, PublishedTable, Run
+from runs.models import Campaign, Cell, PublishedTable, Run
 from runs.models.campaigns import Origin
 from runs.shared import caching, formats
 
+# The newest changes of each upload's campaign of which the worst is its answer.
+MOST_CHANGES = 50
 # A campaign of more cells is judged for its own page only: a list would read all of each.
 MOST_CELLS = 200
 
@@ -83,9 +85,10 @@ def of_campaign(campaign: Campaign) -> CampaignAnswer:
     """
     if campaign.origin == Origin.PUBLISHED:
         return _of_published([campaign]).get(campaign.pk, _without(campaign))
-    if campaign.origin == Origin.UPLOADED and _has_history(campaign):
-        found = history_answers.of_histories(histories.histories(campaign))
-        return _of_history(campaign, found)
+    if campaign.origin == Origin.UPLOADED:
+        answers_of_uploads = _of_uploaded([campaign])
+        if campaign.pk in answers_of_uploads:
+            return answers_of_uploads[campaign.pk]
     cache_versions = caching.versions([campaign.pk])
     kept = caching.answer(
         ("answer", campaign.pk), cache_versions.results, lambda: _judged(campaign).to_json()
@@ -207,20 +210,19 @@ def _of_uploaded(campaigns: Sequence[Campaign]) -> dict[int, CampaignAnswer]:
     """
     if not campaigns:
         return {}
-    standing = histories.all_changes().filter(campaign__in=[campaign.pk for campaign in campaigns])
-    changes = list(standing.exclude(decision__in=Change.GONE)[: causes.MOST_CHANGES])
+    changes = histories.newest_standing(campaigns, MOST_CHANGES)
     of = {campaign.pk: campaign for campaign in campaigns}
     answers: dict[int, CampaignAnswer] = {}
-    for cause in sorted(causes.of(changes), key=history_answers.interest_of_cause):
+    for cause in causes.by_interest(causes.of(changes, by_decision=False)):
         key = cause.first.campaign_id
         if key in answers:
             continue
         answers[key] = CampaignAnswer(
             question_of(of[key]),
-            (cause.sentence,),
+            (cause.sentence, *cause.further_lines),
             cause.size,
-            min(change.ratio for change in cause.changes),
-            max(change.ratio for change in cause.changes),
+            cause.low,
+            cause.high,
             history_answers.family(),
             cast(Verdict, cause.first.verdict),
         )
@@ -234,22 +236,6 @@ def _of_uploaded(campaigns: Sequence[Campaign]) -> dict[int, CampaignAnswer]:
             question_of(of[key]), (text,), text, family=history_answers.family(), verdict="same"
         )
     return answers
-
-
-def _has_history(campaign: Campaign) -> bool:
-    return campaign.cells.filter(revision__isnull=False).exists()
-
-
-def _of_history(campaign: Campaign, found: history_answers.HistoryAnswer) -> CampaignAnswer:
-    return CampaignAnswer(
-        question_of(campaign),
-        (found.sentence, *found.others),
-        found.short,
-        found.low,
-        found.high,
-        found.family,
-        cast(Verdict, found.rows[0].verdict if found.rows else "too_few_runs"),
-    )
 
 
 @dataclass(frozen=True)

@@ -257,11 +257,11 @@ def campaign_detail(request: HttpRequest, slug: str) -> HttpResponse:
     if campaign.origin == Origin.UPLOADED:
         # Its data have dates of their own, and never that of the upload.
         context["dates"] = answers.dates_of([campaign]).get(campaign.pk)
-        causes_found = causes.page(histories.standing(campaign), number=MOST_CAUSES)
-        slower = (cause.of("slower") for cause in causes_found.causes)
-        context["regressions"] = [
-            slower_cause for slower_cause in slower if slower_cause is not None
-        ]
+        context["answer"] = answers.of_list([campaign]).get(campaign.pk)
+        changes = histories.newest_standing([campaign], answers.MOST_CHANGES)
+        every_cause = causes.by_interest(causes.of(changes, by_decision=False))
+        losses = [cause for cause in every_cause if cause.first.verdict == "slower"]
+        context["regressions"] = losses[:MOST_CAUSES]
     return render(request, "campaigns/detail.html", context)
 
 

@@ -44,7 +44,7 @@ from runs.compare.selectors.judge.gate import Criteria, SideVerdict, VerdictRow
 from runs.compare.selectors.judge.gate_answers import EarlierAnswer
 from runs.compare.selectors.load.stored_cells import CellRuns
 from runs.grouping import by_key
-from runs.models import Campaign, Metric
+from runs.models import Campaign, Metric, Revision
 from runs.queue.selectors import certificate_words
 from runs.shared import formats
 
@@ -521,9 +521,18 @@ def _began(side_verdict: SideVerdict) -> list[str]:
         is_worse = (row.began.ratio < 1) == (row.metric.direction == "higher")
         share = abs(1 - row.began.ratio)
         if is_worse and 100 * share > side_verdict.effect:
-            values = {"size": percent(share), "commit": row.began.sha[:12]}
+            values = {"size": percent(share), "commit": _commit_at(row.began.sha, side_verdict)}
             sentences.append(_("The loss of %(size)s %% began at %(commit)s, not here.") % values)
     return sentences
+
+
+def _commit_at(sha: str, side_verdict: SideVerdict) -> str:
+    """A commit as a sentence names it: "4f1c09d2a7be (“Drop the index”, Jane Doe)". One query."""
+    head = side_verdict.head.revision
+    project = head.project_id if head else side_verdict.head.campaign.project_id
+    commit = Revision.objects.filter(project=project, sha=sha).first()
+    described = commit.described if commit else ""
+    return f"{sha[:12]} ({described})" if described else sha[:12]
 
 
 def of_newest(

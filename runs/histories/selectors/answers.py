@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import date
 
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
 from runs.cells.selectors.factor_names import constant
 from runs.cells.selectors.level_texts import level
@@ -15,9 +14,6 @@ from runs.histories.selectors.causes import Cause
 from runs.histories.selectors.histories import Histories, History
 from runs.models import Change
 from runs.shared import formats
-
-# What got slower comes first, then what is better, other, and the same.
-ORDER = ("slower", "faster", "different", "same")
 
 
 @dataclass(frozen=True)
@@ -49,7 +45,8 @@ class HistoryAnswer:
     """Where the level of a metric changed, in the language of its reader.
 
     `rows` are all series: worse ones first, then better ones, others, and those that are the same.
-    `causes` are the commits, or days, at which changes begin that stand, in the same order.
+    `causes` are the commits, or days, at which changes begin that stand, in the same order: those
+    that a later change has overtaken come last.
     """
 
     question: str
@@ -71,12 +68,7 @@ class HistoryAnswer:
             return self.cause.sentence
         if not self.rows:
             return _("No history yet")
-        text = ngettext(
-            "No change of level in %(total)d condition",
-            "No change of level in %(total)d conditions",
-            len(self.rows),
-        )
-        return text % {"total": len(self.rows)}
+        return _("No change of level")
 
     @property
     def others(self) -> tuple[str, ...]:
@@ -87,25 +79,17 @@ class HistoryAnswer:
     @property
     def short(self) -> str:
         """How much changed, in a few words."""
-        return self.cause.size if self.cause else _("no change of level")
+        return self.cause.size if self.cause else self.sentence
 
     @property
     def low(self) -> float | None:
         """The least ratio of the sentence's changes, after by before."""
-        return (
-            min((change.ratio for change in self.cause.changes), default=None)
-            if self.cause
-            else None
-        )
+        return self.cause.low if self.cause else None
 
     @property
     def high(self) -> float | None:
         """The greatest of them."""
-        return (
-            max((change.ratio for change in self.cause.changes), default=None)
-            if self.cause
-            else None
-        )
+        return self.cause.high if self.cause else None
 
     @property
     def family(self) -> str:
@@ -147,7 +131,7 @@ def of_histories(found: Histories) -> HistoryAnswer:
     return HistoryAnswer(
         question=_question(found),
         rows=tuple(sorted(rows, key=_interest)),
-        causes=tuple(sorted(causes.of(standing), key=interest_of_cause)),
+        causes=tuple(causes.by_interest(causes.of(standing, by_decision=False))),
         points=len({point.sha or point.at for point in points}),
         first=min((point.at for point in points), default=None),
         last=max((point.at for point in points), default=None),
@@ -175,14 +159,5 @@ def _newest(history: History) -> Change | None:
     return next((change for change in newest_first if change.decision not in Change.GONE), None)
 
 
-def _place(verdict: str) -> int:
-    return ORDER.index(verdict) if verdict in ORDER else len(ORDER)
-
-
 def _interest(row: HistoryRow) -> tuple[int, float]:
-    return _place(row.verdict), -causes.size_of(row.change) if row.change else 0.0
-
-
-def interest_of_cause(cause: Cause) -> tuple[int, int]:
-    """The order of causes: for the worse before for the better, then the newest."""
-    return min(_place(change.verdict) for change in cause.changes), -cause.first.pk
+    return causes.place_of(row.verdict), -causes.size_of(row.change) if row.change else 0.0

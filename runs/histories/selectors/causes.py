@@ -31,13 +31,16 @@ UNKNOWN = _lazy(
     "Most series moved together, and nothing known of the machine changed: the machine, or this "
     "commit. Measure its parent again here: %(command)s"
 )
+# What got slower comes first, then what is better, other, and the same.
+ORDER = ("slower", "faster", "different", "same")
 DAY = TruncDate("run__started_at", tzinfo=UTC)
 
 
 @dataclass(frozen=True)
 class Cause:
-    """Changes of one campaign at one commit or day with one decision, the largest first.
+    """Changes of one campaign at one commit or day; in lists, with one decision.
 
+    Those for the worse come first, and the largest of them.
     `measured` counts the conditions that were measured there, by metric.
     """
 
@@ -46,7 +49,7 @@ class Cause:
 
     @property
     def first(self) -> Change:
-        """The largest change, which stands for all."""
+        """The largest change for the worse, else the largest, which stands for all."""
         return self.changes[0]
 
     @property
@@ -79,20 +82,39 @@ class Cause:
         return _("Since %(since)s (%(date)s): %(line)s") % words
 
     @property
-    def further_lines(self) -> list[str]:
-        """What the sentence leaves out: other metrics and verdicts, and the machine."""
-        return self.lines[1:]
+    def commit(self) -> str:
+        """What the commit says of itself: "“Drop the index”, Jane Doe"; empty where unknown."""
+        return self.first.cell.revision.described if self.first.cell.revision else ""
 
     @property
-    def size(self) -> str:
-        """By how much, from the least to the greatest, of the changes like the largest."""
+    def further_lines(self) -> list[str]:
+        """What the sentence leaves out: the commit, other metrics and verdicts, the machine."""
+        return [*([self.commit] if self.commit else []), *self.lines[1:]]
+
+    @property
+    def told(self) -> list[Change]:
+        """The changes that the sentence is about: of the metric and verdict of the first."""
         verdict, metric = self.first.verdict, self.first.metric_id
-        alike = [
+        return [
             change
             for change in self.changes
             if change.verdict == verdict and change.metric_id == metric
         ]
-        return _sized(alike)
+
+    @property
+    def size(self) -> str:
+        """By how much, from the least to the greatest, of those that the sentence is about."""
+        return _sized(self.told)
+
+    @property
+    def low(self) -> float:
+        """The least ratio of those that the sentence is about, after by before."""
+        return min(change.ratio for change in self.told)
+
+    @property
+    def high(self) -> float:
+        """The greatest of them."""
+        return max(change.ratio for change in self.told)
 
     def of(self, word: str) -> "Cause | None":
         """Those of one kind or verdict; None without any."""
@@ -200,13 +222,17 @@ class Page:
     older: int | None = None
 
 
-def of(changes: Iterable[Change]) -> list[Cause]:
-    """The causes of changes that have what `histories.all_changes` reads. One query, or none."""
-    groups = by_key((_key(change), change) for change in changes)
+def of(changes: Iterable[Change], *, by_decision: bool = True) -> list[Cause]:
+    """The causes of changes that have what `histories.all_changes` reads. One query, or none.
+
+    What was decided alike of a commit is a cause, all of it where that does not part them.
+    """
+    key = _key if by_decision else _place
+    groups = by_key((key(change), change) for change in changes)
     counted = _measured(list(groups.values()))
     return [
         Cause(
-            tuple(sorted(changes, key=size_of, reverse=True)),
+            tuple(sorted(changes, key=_interest)),
             counted.get((changes[0].campaign_id, changes[0].cell.revision_id), {}),
         )
         for changes in groups.values()
@@ -310,14 +336,50 @@ def _measured(groups: Collection[Sequence[Change]]) -> dict[tuple[int, int | Non
 
 
 def _key(change: Change) -> Hashable:
+    return _place(change), change.decision
+
+
+def _place(change: Change) -> Hashable:
     revision = change.cell.revision_id
     place_of_change = _day(change) if revision is None else revision
-    return change.campaign_id, revision is None, place_of_change, change.decision
+    return change.campaign_id, revision is None, place_of_change
 
 
 def _day(change: Change) -> date | None:
     started_at = change.run.started_at
     return started_at.astimezone(UTC).date() if started_at else None
+
+
+def place_of(verdict: str) -> int:
+    """The place of a verdict in every list: what is worse comes first."""
+    return ORDER.index(verdict) if verdict in ORDER else len(ORDER)
+
+
+def _interest(change: Change) -> tuple[int, float]:
+    return place_of(change.verdict), -size_of(change)
+
+
+def of_now(changes: Iterable[Change]) -> set[int]:
+    """The keys of the changes after which their series has not changed again."""
+    newest_of: dict[Hashable, int] = {}
+    for change in changes:
+        series = (change.campaign_id, change.cell.series_key, change.metric_id)
+        newest_of[series] = max(change.pk, newest_of.get(series, 0))
+    return set(newest_of.values())
+
+
+def by_interest(causes_found: Iterable[Cause]) -> list[Cause]:
+    """What holds now comes before what a later change has overtaken, worse before better, then the
+    newest.
+    """
+    listed = list(causes_found)
+    present = of_now(change for cause in listed for change in cause.changes)
+
+    def interest(cause: Cause) -> tuple[int, int]:
+        places = [place_of(change.verdict) for change in cause.changes if change.pk in present]
+        return min(places, default=len(ORDER) + 1), -cause.first.pk
+
+    return sorted(listed, key=interest)
 
 
 def size_of(change: Change) -> float:

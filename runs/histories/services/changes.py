@@ -7,6 +7,7 @@ decided stays.
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -81,6 +82,7 @@ def _find(campaign_id: int, waiting: Sequence[tuple[int, int]]) -> list[Change]:
     if campaign is None or not lock(campaign_id=campaign_id):
         return []
     changes_found: list[Change] = []
+    foretold: set[int] = set()
     if campaign.origin == Origin.UPLOADED:
         suite = suites.of_jobs(campaign)
         stale = {cell for _pk, cell in waiting}
@@ -89,13 +91,29 @@ def _find(campaign_id: int, waiting: Sequence[tuple[int, int]]) -> list[Change]:
             stale | (_beside(campaign, stale) if suite.parts else set())
         ).items():
             for history in watched_histories.watched(campaign, key, cells, suite):
-                changes_found += _news(history)
+                new_changes = _news(history)
+                changes_found += new_changes.changes
+                foretold |= new_changes.foretold
                 watched |= {known_step.id for known_step in history.known}
         _refute_left(campaign)
         _mark_machines(suite, watched | {change.pk for change in changes_found})
     StaleCell.objects.filter(pk__in=[pk for pk, _cell in waiting]).delete()
-    _tell([change.pk for change in changes_found])
+    foretold = _reported_by_alarms(foretold)
+    _tell([change.pk for change in changes_found if change.pk not in foretold])
+    _tell(foretold, without_alarms=True)
     return changes_found
+
+
+def _reported_by_alarms(foretold: Collection[int]) -> set[int]:
+    """The steps among these that an alarm has reported already: one loss is one report.
+
+    That it was the machine is news.
+    """
+    if not foretold:
+        return set()
+    steps = Change.objects.filter(pk__in=foretold, kind=Change.Kind.STEP)
+    steps.update(mailed_at=timezone.now())
+    return set(steps.values_list("pk", flat=True))
 
 
 @transaction.atomic
@@ -147,7 +165,15 @@ def _by_series(cells: Collection[int]) -> Mapping[str, list[int]]:
     return by_key(cells_with_series.values_list("series_key", "pk"))
 
 
-def _news(history: Watched) -> list[Change]:
+@dataclass(frozen=True)
+class _NewChanges:
+    """What is new in a history; `foretold` are the steps of which an open alarm has told."""
+
+    changes: list[Change]
+    foretold: set[int]
+
+
+def _news(history: Watched) -> _NewChanges:
     """Store what is new in one history of one metric, and update what is known."""
     news = monitoring.news(
         history.history,
@@ -175,7 +201,16 @@ def _news(history: Watched) -> list[Change]:
     ]
     if news.alarm is not None:
         points_and_changes.append((news.alarm.position, _raised(news.alarm, history.metric)))
-    return _stored([(history.points[position], change) for position, change in points_and_changes])
+    stored_changes = _stored(
+        [(history.points[position], change) for position, change in points_and_changes]
+    )
+    alarms = [known for known in history.known if known.kind == "alarm" and not known.settled]
+    foretold = {
+        change.pk
+        for step, change in zip(news.steps, stored_changes, strict=False)
+        if any(step.is_same(alarm.position, alarm.ratio) for alarm in alarms)
+    }
+    return _NewChanges(stored_changes, foretold)
 
 
 def move(*, key: int, step: ChangePoint, points: Sequence[HistoryPoint]) -> None:
@@ -270,9 +305,12 @@ def _mark_machines(suite: SuiteJobs, keys: Collection[int]) -> None:
             Change.objects.filter(pk__in=change_keys).update(kind=kind, facts=facts)
 
 
-def _tell(keys: Collection[int]) -> None:
+def _tell(keys: Collection[int], *, without_alarms: bool = False) -> None:
+    """Report changes; `without_alarms` to those alone who do not hear of alarms."""
     for cause in causes.of(histories.all_changes().filter(pk__in=keys)) if keys else ():
-        webhooks.changed(cause=cause, campaign=cause.first.cell.campaign)
+        webhooks.changed(
+            cause=cause, campaign=cause.first.cell.campaign, without_alarms=without_alarms
+        )
 
 
 # Of one turn of control: each change takes some ms.

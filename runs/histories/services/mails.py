@@ -21,8 +21,6 @@ from django.utils.translation import ngettext
 
 from runs import celery_messages
 from runs.cells.selectors.level_texts import level
-from runs.cells.selectors.metrics import metric_label
-from runs.compare.selectors.describe.verdict_words import VERDICTS
 from runs.histories.selectors import causes
 from runs.histories.selectors.causes import Cause
 from runs.histories.services import webhooks
@@ -177,34 +175,20 @@ def _subject(cause_list: Sequence[Cause]) -> str:
 
 
 def _item(cause: Cause) -> str:
+    """The sentence that lists and the history have, with what it leaves out."""
     campaign = cause.first.cell.campaign
-    words = {"campaign": campaign.slug, "since": cause.since}
     if cause.first.decision == Change.Decision.REFUTED:
+        words = {"campaign": campaign.slug, "since": cause.since}
         words["reason"] = cause.first.get_reason_display()
         lines = [_("%(campaign)s, since %(since)s: refuted, %(reason)s.") % words, *cause.lines]
-    elif len(cause.changes) == 1 and not cause.is_machine:
-        lines = [_line(cause.first, cause.since)]
     else:
-        lines = [_("%(campaign)s, since %(since)s:") % words, *cause.lines]
+        lines = [f"{campaign.slug}: {cause.sentence}", *cause.further_lines]
+    if len(cause.changes) == 1 and (condition := _condition(cause.first)):
+        lines.append(condition)
+    if any(change.kind == Change.Kind.ALARM for change in cause.changes):
+        lines.append(_("An alarm: two jobs agree on it."))
     return "\n".join([*lines, webhooks.address(webhooks.history_path(campaign, cause.first))])
 
 
-def _line(change: Change, since: str) -> str:
-    cell = change.cell
-    words = {
-        "campaign": cell.campaign.slug,
-        "metric": metric_label(change.metric),
-        "levels": ", ".join(level(value, name) for name, value in cell.levels.items()),
-        "effect": f"{(change.ratio - 1) * 100:+.1f} %",
-        "verdict": VERDICTS[change.verdict],
-        "since": since,
-    }
-    if change.kind == Change.Kind.ALARM:
-        sentence = _(
-            "%(campaign)s: %(metric)s (%(levels)s) of %(since)s is off by %(effect)s in two jobs."
-        )
-    else:
-        sentence = _(
-            "%(campaign)s: %(metric)s (%(levels)s) is %(verdict)s from %(since)s on: %(effect)s."
-        )
-    return sentence % words
+def _condition(change: Change) -> str:
+    return ", ".join(level(value, name) for name, value in change.cell.levels.items())

@@ -19,7 +19,7 @@ from runs import celery_messages
 from runs.access.services import audit, encryption, projects
 from runs.histories.selectors.causes import Cause
 from runs.histories.services.public_addresses import is_public
-from runs.models import Campaign, Change, Project, Webhook, WebhookDelivery
+from runs.models import Campaign, Change, Project, Revision, Webhook, WebhookDelivery
 from runs.shared.errors import ServiceError
 
 EVENTS = (
@@ -132,16 +132,17 @@ def ping(*, webhook: Webhook) -> WebhookDelivery:
     return _queued([webhook], PING, {"project": webhook.project.slug})[0]
 
 
-def queue(*, event: str, project_id: int | None, content: dict[str, Any]) -> None:
+def queue(*, event: str, project_id: int | None, content: dict[str, Any], unless: str = "") -> None:
     """Queue a report for each webhook that wants it. Call it in the event's transaction.
 
-    What belongs to no project goes to the default one.
+    Those that want the event `unless` as well have had that one. What belongs to no project goes to
+    the default one.
     """
     project = Project.objects.filter(pk=project_id).first() if project_id else projects.default()
     wanting = [
         webhook
         for webhook in Webhook.objects.filter(project=project, is_active=True).order_by("pk")
-        if event in webhook.events
+        if event in webhook.events and unless not in webhook.events
     ]
     if wanting and project:
         _queued(wanting, event, {"project": project.slug, **content})
@@ -206,8 +207,11 @@ def _is_private(host: str) -> bool:
         return False
 
 
-def changed(*, cause: Cause, campaign: Campaign) -> None:
-    """`change.found`, `alarm.raised` or `change.refuted`; members of the project get mails too."""
+def changed(*, cause: Cause, campaign: Campaign, without_alarms: bool = False) -> None:
+    """`change.found`, `alarm.raised` or `change.refuted`; members of the project get mails too.
+
+    `without_alarms` leaves out who has had an alarm of it.
+    """
     is_refuted = cause.first.decision == Change.Decision.REFUTED
     for kind, event_kind in OF_KIND.items():
         event = "change.refuted" if is_refuted else event_kind
@@ -218,6 +222,7 @@ def changed(*, cause: Cause, campaign: Campaign) -> None:
                 event,
                 campaign,
                 {"lines": cause_of_kind.lines, "change": changes[0], "changes": changes},
+                unless="alarm.raised" if without_alarms else "",
             )
     celery_messages.send_mails()
 
@@ -231,10 +236,16 @@ def _change(change: Change, campaign: Campaign) -> dict[str, Any]:
         "metric": change.metric.name,
         "unit": change.metric.unit,
         "levels": change.cell.levels,
-        "revision": commit and {name: getattr(commit, name) for name in ("sha", "ref", "url")},
+        "revision": commit and _commit(commit),
         "run": change.run_id,
         "url": address(history_path(campaign, change)),
     }
+
+
+def _commit(commit: Revision) -> dict[str, Any]:
+    names = ("sha", "ref", "url", "subject", "author")
+    committed_at = commit.committed_at.isoformat() if commit.committed_at else None
+    return {**{name: getattr(commit, name) for name in names}, "committed_at": committed_at}
 
 
 def missing(*, campaign: Campaign, since: datetime | None) -> None:
@@ -265,11 +276,16 @@ def history_path(campaign: Campaign, change: Change) -> str:
     return f"{path}?metric={change.metric.name}#change-{change.pk}"
 
 
-def _tell(event: str, campaign: Campaign, content: dict[str, Any]) -> None:
+def _tell(event: str, campaign: Campaign, content: dict[str, Any], *, unless: str = "") -> None:
     about = {
         "slug": campaign.slug,
         "title": campaign.title,
         "state": campaign.state,
         "url": address(campaign_path(campaign)),
     }
-    queue(event=event, project_id=campaign.project_id, content={"campaign": about, **content})
+    queue(
+        event=event,
+        project_id=campaign.project_id,
+        content={"campaign": about, **content},
+        unless=unless,
+    )

@@ -1,6 +1,6 @@
 """Changes: found on write, reported once, decided on; and missing uploads."""
 
-import re
+import json
 from datetime import timedelta
 
 import pytest
@@ -17,7 +17,7 @@ from runs.histories.selectors import watched_histories
 from runs.histories.selectors.suites import SuiteJobs
 from runs.histories.services import changes, mails, webhooks
 from runs.histories.services import missing_uploads as watchdog
-from runs.models import Campaign, Change, Metric, Run, StaleCell, WebhookDelivery
+from runs.models import Campaign, Change, Metric, Run, StaleCell, Webhook, WebhookDelivery
 from runs.queue.services import withdrawals
 from tests.at_once import at_once
 from tests.history_points import START, commit, history, noisy, repeats, sha, store
@@ -266,7 +266,8 @@ def test_changes_are_listed_with_filters(get, stepped):
     (row,) = get("changes/", campaign="nightly", decision="open", kind="step")["results"]
 
     assert (row["id"], row["campaign"], row["metric"]) == (stepped.pk, "nightly", "tps")
-    assert row["revision"] == {"sha": sha(40), "ref": "main", "url": ""}
+    revision = {"sha": sha(40), "ref": "main", "url": "", "subject": "", "author": ""}
+    assert row["revision"] == {**revision, "committed_at": "2026-02-10T00:00:00Z"}
     assert get("changes/", decision="confirmed")["results"] == []
     assert get(f"changes/{stepped.pk}/")["verdict"] == "slower"
 
@@ -394,6 +395,26 @@ def test_a_step_confirms_the_alarm_that_it_began_with():
     alarm.refresh_from_db()
     assert alarm.decision == "confirmed"
     assert [each.kind for each in told] == ["step"]
+
+
+def test_one_loss_is_one_report_though_an_alarm_and_a_step_tell_it(hook, mailing):
+    only_steps = webhooks.create(
+        project=projects.default(), url="https://example.org/x", events=["change.found"]
+    ).webhook
+    alarmed()
+    mails.send()
+
+    for number in range(31, 44):
+        store(repeats(commit(number), tps=noisy(700)))
+        find()
+        mails.send()
+
+    told = {
+        webhook.pk: list(webhook.deliveries.values_list("event", flat=True))
+        for webhook in Webhook.objects.all()
+    }
+    assert told == {hook.pk: ["alarm.raised"], only_steps.pk: ["change.found"]}
+    assert len(mail.outbox) == 1
 
 
 def test_a_persons_decision_about_an_alarm_stays():
@@ -552,6 +573,36 @@ def test_a_step_is_told_to_the_webhooks_once(hook):
     assert sha(40) in delivery.payload
 
 
+def test_every_door_has_date_subject_and_author_of_a_change(client, get, mailing, hook):
+    """What a commit says is a stranger's text: it makes no markup and no Markdown."""
+    told = {"subject": "Drop the <b>index</b> of #12 @eve", "author": "Jane_Doe"}
+    store(history([1000] * 40 + [800] * 20))
+    store(repeats(commit(40, **told), tps=[800.0]))
+    find()
+    mails.send()
+
+    escaped = "“Drop the &lt;b&gt;index&lt;/b&gt; of #12 @eve”, Jane_Doe"
+    for address in ("/changes/", "/campaigns/nightly/history/", "/campaigns/nightly/", "/"):
+        page = client.get(address).content.decode()
+        assert "2026-02-10" in page, address
+        assert escaped in page, address
+    (row,) = get("changes/")["results"]
+    answer = get("history/", campaign="nightly")["answer"]
+    payload = json.loads(WebhookDelivery.objects.get().payload)["change"]["revision"]
+    for revision in (row["revision"], payload):
+        assert (revision["subject"], revision["author"]) == (told["subject"], told["author"])
+        assert revision["committed_at"].startswith("2026-02-10")
+    assert "2026-02-10" in answer["sentence"]
+    assert "“Drop the <b>index</b> of #12 @eve”, Jane_Doe" in mail.outbox[-1].body
+
+    sides = f"campaign=nightly&base=history:main&head=revision:{sha(46)}"
+    comment = client.get(f"/api/v1/compare/?{sides}&format=md").content.decode()
+    (began,) = [line for line in comment.splitlines() if "not here" in line]
+    assert r"Jane\_Doe" in began
+    assert "<b>" not in began
+    assert "@eve" not in began
+
+
 def test_an_alarm_is_told_to_the_webhooks(hook):
     alarmed()
 
@@ -581,7 +632,7 @@ def test_followers_hear_that_a_step_was_refuted_and_that_it_is_shown_again(maili
     stepped.refresh_from_db()
     assert (stepped.decision, stepped.reason) == ("open", "")
     assert mails.send() == 1
-    assert "is slower from" in mail.outbox[-1].body
+    assert f"nightly: Since {stepped.cell.revision} (2026-02-10): tps: " in mail.outbox[-1].body
     events = WebhookDelivery.objects.order_by("pk").values_list("event", flat=True)
     assert list(events) == ["change.found", "change.refuted", "change.found"]
 
@@ -610,7 +661,8 @@ def test_an_alarm_is_mailed_as_one(mailing):
     alarmed()
     mails.send()
 
-    assert re.search(r"is off by -29\.\d % in two jobs", mail.outbox[0].body)
+    assert f"nightly: Since {sha(30)} (2026-01-31): tps: 30 % slower\n" in mail.outbox[0].body
+    assert "Clients 8\nAn alarm: two jobs agree on it." in mail.outbox[0].body
 
 
 @pytest.mark.parametrize(("hours", "sent"), [(23, 1), (25, 0)])
