@@ -70,7 +70,7 @@ def _finished(figure: Figure, tracks: Sequence[Track], axes: Axes) -> list[Track
     """The tracks that are drawn, those without a version in the colour of their place."""
     drawn = [track for track in tracks if track.points]
     for trace, track in zip(figure["data"], drawn, strict=True):
-        if not track.major:
+        if not track.colour:
             trace["meta"] = {**trace.get("meta", {}), "slot": track.place % SLOTS}
             if "line" in trace:
                 trace["line"]["dash"] = palette.dash(track.place // SLOTS)
@@ -80,7 +80,7 @@ def _finished(figure: Figure, tracks: Sequence[Track], axes: Axes) -> list[Track
 
 
 def _curve(track: Track, curve: Curve) -> dict[str, Any]:
-    colour = {"color": palette.style(track.major).colour} if track.major else {}
+    colour = {"color": track.colour} if track.colour else {}
     return scatter(
         curve.label,
         (x for x, _y in curve.points),
@@ -89,7 +89,7 @@ def _curve(track: Track, curve: Curve) -> dict[str, Any]:
         line={**colour, "width": 1.5, "dash": "dot"},
         showlegend=False,
         hovertemplate="<b>%{fullData.name}</b><br>%{x:.4~g}: %{y:,.6~g}<extra></extra>",
-        **({} if track.major else {"meta": {"slot": track.place % SLOTS}}),
+        **({} if track.colour else {"meta": {"slot": track.place % SLOTS}}),
     )
 
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -100,12 +100,23 @@ class Point:
 
 @dataclass(frozen=True)
 class Line:
-    """A series in ascending order of x, in its version's colour where it has a `major`."""
+    """A series in ascending order of x, in its version's colour where it has a `major`.
+
+    One that `is_quiet` stands behind others: thin and grey, without whiskers and runs.
+    """
 
     label: str
     major: str
     points: tuple[Point, ...]
     version: str = ""
+    is_quiet: bool = False
+
+    @property
+    def colour(self) -> str:
+        """A CSS colour; empty for that of its place among the lines."""
+        if self.is_quiet:
+            return palette.OTHER.colour
+        return palette.style(self.major).colour if self.major else ""
 
 
 @dataclass(frozen=True)
@@ -159,7 +170,7 @@ def scaling(lines: Sequence[Line], axes: Axes) -> Figure:
             annotations=_end_labels(drawn, log_x=log_x, log_y=axes.log_y),
             margin={"l": 64, "r": _room_for_labels(drawn), "t": 24, "b": 56},
             # Labels at the lines identify them; the legend is for switching some of many off.
-            showlegend=len(drawn) > 4,
+            showlegend=len(drawn) > 4 and not any(line.is_quiet for line in drawn),
             legend={"orientation": "h", "y": -0.25},
         ),
     }
@@ -190,17 +201,20 @@ def _dashed(lines: Sequence[Line]) -> list[tuple[Line, str]]:
 
 def _trace(line: Line, dash: str, axes: Axes) -> dict[str, Any]:
     style = palette.style(line.major) if line.major else None
-    colour = {"color": style.colour} if style else {}
+    colour = {"color": line.colour} if line.colour else {}
+    points = line.points
+    if line.is_quiet:
+        points = tuple(replace(point, runs=()) for point in points)
     head = f"<b>%{{fullData.name}}</b><br>{axes.x_title}: %{{x}}"
     return scatter(
         line.label,
-        (point.x for point in line.points),
-        (point.value for point in line.points),
+        (point.x for point in points),
+        (point.value for point in points),
         mode="lines+markers",
-        line={**colour, "width": 2, "dash": dash},
-        marker={**colour, "symbol": _symbols(line, style), "size": 9},
-        error_y=ranges(line.points, width=5) | colour,
-        **hover(line.points, axes.words, head),
+        line={**colour, "width": 1 if line.is_quiet else 2, "dash": dash},
+        marker={**colour, "symbol": _symbols(line, style), "size": 5 if line.is_quiet else 9},
+        **({} if line.is_quiet else {"error_y": ranges(points, width=5) | colour}),
+        **hover(points, axes.words, head),
     )
 
 
@@ -278,7 +292,7 @@ def _end_labels(lines: Sequence[Line], *, log_x: bool, log_y: bool) -> list[dict
             "xanchor": "left",
             "xshift": 10,
             "yshift": shift,
-            **({"font": {"color": palette.style(line.major).colour}} if line.major else {}),
+            **({"font": {"color": line.colour}} if line.colour else {}),
         }
         for line, shift in zip(lines, moved, strict=True)
     ]

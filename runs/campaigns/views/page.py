@@ -22,11 +22,13 @@ from runs.campaigns.selectors.waiting import Hindrance
 from runs.campaigns.services import kept_verdicts, repeats
 from runs.campaigns.services.kept_verdicts import Verdicts
 from runs.campaigns.views import annotations, parts, verdicts
+from runs.campaigns.views.index_chart import Index
 from runs.campaigns.views.verdicts import Found, again, written
 from runs.cells.selectors.factor_names import constants, factor_title
 from runs.cells.selectors.metrics import metric_title
 from runs.cells.selectors.series_cells import SERVER
 from runs.charts.bars import bars, of_single_points
+from runs.charts.figure import Figure, line_at
 from runs.charts.scaling import Axes, scaling
 from runs.configurations.selectors import configurations
 from runs.models import Campaign, Run
@@ -36,7 +38,7 @@ from runs.operations.selectors.readiness import silences
 from runs.servers.selectors import builds
 from runs.shared import caching
 from runs.shared.caching import NEVER, Versions
-from runs.shared.chart_words import cell_words
+from runs.shared.chart_words import cell_words, hover_words
 from runs.shared.pages import run_addresses
 from runs.templatetags.access import may_here
 from runs.workloads.selectors import workloads
@@ -225,6 +227,7 @@ def _figure_of(results: Found) -> dict[str, Any]:
         "metrics": results.metrics,
         "by": results.subject,
         "figure": _figure(results),
+        "is_index": results.has_index,
         "is_of_model": bool(results.values),
     }
 
@@ -334,6 +337,15 @@ def _drawn(results: Found) -> dict[int, float]:
     return medians | {cell: value.value for cell, value in results.values.items()}
 
 
+def _index_figure(found: Index, x_title: str) -> Figure:
+    words = hover_words(_("ratio"), _("interval (95 %)"))
+    title = _("Ratio to %(base)s") % {"base": found.base}
+    axes = Axes(x_title, title, relative=True, from_zero=False, words=words)
+    figure = scaling(found.lines, axes)
+    figure["layout"]["shapes"] = [line_at("y", 1)]
+    return figure
+
+
 def _figure(results: Found) -> dict[str, Any] | None:
     campaign, metric, grid = results.campaign, results.metric, results.grid
     if metric is None:
@@ -347,6 +359,10 @@ def _figure(results: Found) -> dict[str, Any] | None:
     if factor is None or not any(line.points for line in lines):
         return as_printed(campaign, metric, factor or "version", results.values)
     x_title = factor_title(campaign, factor)
+    index = results.index(list(rows), factor)
+    if index is not None:
+        figure = _index_figure(index, x_title)
+        return annotations.on_lines(figure, campaign, index.values, factor)
     axes = Axes(
         x_title,
         metric_title(metric),

@@ -23,6 +23,7 @@ from runs.campaigns.services import kept_verdicts
 from runs.campaigns.services.kept_verdicts import Verdicts
 from runs.campaigns.views import parts, ratios
 from runs.campaigns.views.heat import MOST_CONDITIONS, heat_table
+from runs.campaigns.views.index_chart import MOST_IN_COLOUR, Index, index
 from runs.cells.selectors import factor_names as designs
 from runs.cells.selectors import metrics
 from runs.cells.selectors.factor_names import Words
@@ -55,6 +56,8 @@ class Found:
     ) -> None:
         self._campaign, self.given, self._versions = campaign, query, versions
         self._is_wide = is_wide
+        # Whether the chart has ratios to the oldest version: known when it is made.
+        self.has_index = False
 
     @cached_property
     def campaign(self) -> Campaign:
@@ -135,6 +138,15 @@ class Found:
     def ratios(self) -> list[RatioRow]:
         """The table that is shown."""
         return self.tables.by(self.subject)
+
+    def index(self, rows: Sequence[grids.Row], factor: str) -> Index | None:
+        """The chart of many versions; None for few, and where judging them takes seconds."""
+        is_asked = self.metric is not None and not self._is_wide
+        if is_asked and len(rows) > MOST_IN_COLOUR and STEPS in self.tables.subjects:
+            found = index(rows, factor, self.tables.by(VERSION), self.tables.by(STEPS))
+            self.has_index = found is not None
+            return found
+        return None
 
 
 def again(campaign: Campaign, versions: Versions) -> Campaign:

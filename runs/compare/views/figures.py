@@ -29,6 +29,8 @@ from runs.shared.formats import named
 # Nobody reads a plot with more rows; the table next to it has them all.
 MOST_BRANCHES = 40
 FITTED_POINTS = 60
+# Of more versions two are in colour, and the others grey.
+MOST_IN_COLOUR = 6
 
 
 def lines(page: ComparedPage, answer: ComparisonAnswer, words: Wording) -> list[tuple[str, Figure]]:
@@ -43,6 +45,7 @@ def lines(page: ComparedPage, answer: ComparisonAnswer, words: Wording) -> list[
     curves = (
         {series_fit.series.key: series_fit for series_fit in page.fits} if ratios is None else {}
     )
+    asked = _asked(page) if coloured and len(places) > MOST_IN_COLOUR else frozenset(places)
     facets = [
         [
             Track(
@@ -53,13 +56,25 @@ def lines(page: ComparedPage, answer: ComparisonAnswer, words: Wording) -> list[
                 curve=_curve(series, short[str(series.key)], curves[series.key].fit)
                 if series.key in curves
                 else None,
+                is_quiet=series.key not in asked,
             )
-            for series in series
+            # Grey lines are behind those in colour.
+            for series in sorted(series, key=lambda one: one.key in asked)
         ]
         for value, series in page.facets
     ]
     figures = drawing.comparison(facets, _axes(page, words))
     return [(value, figure) for (value, _series), figure in zip(page.facets, figures, strict=True)]
+
+
+def _asked(page: ComparedPage) -> frozenset[Any]:
+    """Of many versions the two in colour: the baseline, and the one that is told of first."""
+    told = page.steps[-1].head_label if page.steps else page.labels[-1]
+    return frozenset(
+        series.key
+        for series, label in zip(page.loaded.series, page.labels, strict=True)
+        if series is page.base or label == told
+    )
 
 
 def _label_in_facet(label: str, facet: str) -> str:
