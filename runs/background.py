@@ -16,6 +16,7 @@ from runs import celery_messages
 from runs.campaigns.services import kept_verdicts
 from runs.histories.services import changes, deliveries, mails
 from runs.histories.services import missing_uploads as watchdog
+from runs.loads.services import loads
 from runs.operations.services import copies, partitions, signs, waiting
 from runs.queue.services import artifacts, certificates, supervision
 from runs.queue.services.supervision import held_here
@@ -119,6 +120,7 @@ DUTIES = (
     Duty(changes.judge_some, is_rare=True),
     Duty(artifacts.send_waiting, is_rare=True),
     Duty(partitions.look_after, is_rare=True),
+    Duty(loads.remove_expired, is_rare=True),
 )
 RARELY = 4
 _turns = itertools.count()

@@ -13,6 +13,7 @@ from runs.campaigns import urls as campaigns
 from runs.compare import urls as compare
 from runs.configurations import urls as configurations
 from runs.histories import urls as histories
+from runs.loads import urls as loads
 from runs.operations import urls as operations
 from runs.queue import urls as queue
 from runs.schedules import urls as schedules
@@ -33,6 +34,7 @@ SUBJECTS = [
     compare,
     configurations,
     histories,
+    loads,
     operations,
     queue,
     schedules,

@@ -10,6 +10,8 @@ from django.utils import timezone
 
 from runs.analysis.summary import summarise
 from runs.campaigns.services.drafts import Draft
+from runs.loads.services import loads
+from runs.loads.services.loads import Brought
 from runs.models import (
     Campaign,
     Cell,
@@ -19,6 +21,7 @@ from runs.models import (
     Environment,
     HardwareProfile,
     Installation,
+    Load,
     Measurement,
     Metric,
     Run,
@@ -140,6 +143,15 @@ def workload(slug="own", **fields):
     made = Workload.objects.create(slug=slug, **({"name": slug} | fields))
     script = {"name": "a", "text": "SELECT 1;", "weight": 1}
     WorkloadVersion.objects.create(workload=made, number=1, scripts=[script])
+    return made
+
+
+def load(slug, project):
+    """A load of a project, of one statement of pgbench's tables."""
+    brought = Brought(statements="SELECT count(*) FROM pgbench_accounts;")
+    made = loads.create(name=slug, brought=brought, project=project, by=None)
+    Load.objects.filter(pk=made.pk).update(slug=slug)
+    made.refresh_from_db()
     return made
 
 

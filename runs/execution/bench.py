@@ -8,7 +8,7 @@ unless another one is given. `cluster` is the run's own; others, if there are an
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NoReturn
 
 from runs.execution.clusters.postgres import DATABASE, Cluster
@@ -32,6 +32,7 @@ from runs.execution.steps.step_limits import (
 )
 from runs.execution.steps.steps import NO_SPACE, StepResult, disk_full, peek
 from runs.execution.turns import Turns
+from runs.statements.content import LoadContent
 from runs.tools.metrics import Metric
 from runs.wording import gettext_noop as _
 from runs.wording import put, wording_of
@@ -71,6 +72,8 @@ class Bench:
         self.members = members_of(plan, self.nodes)
         self.reporter = reporter
         self.findings = Findings()
+        # Somebody's own load, which is in no plan (`runs.statements.content`).
+        self.load: LoadContent | None = None
         self.running_step: str | None = None
         # Steps that were started and not yet reported, by name.
         self.in_hand: dict[str, InHand] = {}
@@ -201,11 +204,13 @@ class Bench:
         floor_bytes: int | None = None,
         on: Node | None = None,
         serving: Cluster | None = None,
+        is_private: bool = False,
     ) -> StepResult:
         """Execute a durable step; names are unique within a run, on all machines.
 
         A command that starts or stops a server names its cluster (`serving`), whose folder must be
-        ours (BaseDir.check); it may take as long as pg_ctl waits.
+        ours (BaseDir.check); it may take as long as pg_ctl waits. Of one that `is_private` the
+        record has neither input nor output.
 
         Raises TargetProblem `step_failed` for an exit status other than 0 unless `check` is off,
         `step_timeout` for one that runs longer than `limit_s`, and `disk_almost_full` when less
@@ -226,7 +231,8 @@ class Bench:
         work = node.perform(name, argv, stdin=stdin, condition=condition, through=through)
         result = await guarded(work, guard.watch())
         self.running_step = None
-        await self.reporter.command(node.address, result)
+        record = replace(result, stdin="", stdout="", stderr="") if is_private else result
+        await self.reporter.command(node.address, record)
         del self.in_hand[name]
         if check and result.exit_status != 0:
             raise failed(result, node.base.path)
@@ -329,6 +335,7 @@ class Bench:
         stdin: str = "",
         limit_s: float | None = None,
         on: Node | None = None,
+        is_private: bool = False,
     ) -> StepResult:
         """Execute a step that is the load, or a part of it, and note who used the processors.
 
@@ -341,7 +348,15 @@ class Bench:
         machines = self._loaded_machines(node)
         before = await usage.read_all(machines)
         self._first_readings = self._first_readings or (machines, before)
-        result = await self.step(name, argv, stdin=stdin, check=False, limit_s=limit_s, on=node)
+        result = await self.step(
+            name,
+            argv,
+            stdin=stdin,
+            check=False,
+            limit_s=limit_s,
+            on=node,
+            is_private=is_private,
+        )
         after = await usage.read_all(machines)
         if self.database.name in before.keys() & after.keys():
             span = (before[self.database.name].seconds, after[self.database.name].seconds)

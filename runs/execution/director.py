@@ -38,6 +38,7 @@ from runs.execution.procedure import Arranging, Procedure
 from runs.execution.reporter import Reporter
 from runs.execution.steps.step_limits import guarded
 from runs.execution.turns import Turns
+from runs.statements.content import LoadContent
 from runs.wording import gettext_noop as _
 
 
@@ -87,6 +88,7 @@ class Director:
         disk_bytes: int,
         taken_over: bool,
         turns: Turns | None = None,
+        load: LoadContent | None = None,
     ) -> None:
         self.plan = plan
         self.procedure = procedure
@@ -96,6 +98,7 @@ class Director:
         cluster = cluster_of(plan, nodes[0])
         self.bench = Bench(plan, nodes, cluster, reporter, disk_bytes)
         self.bench.turns = turns
+        self.bench.load = load
         self.preparing = Preparing(
             self.bench, procedure, disk_bytes=disk_bytes, taken_over=taken_over
         )

@@ -38,6 +38,8 @@ def stateless(read: Read, answer: Any, refusals: tuple[type[Exception], ...] = (
 KINDS = {
     "export": "runs.reading.kinds.exports",
     "import": "runs.reading.kinds.peers",
+    "load": "runs.reading.kinds.loads",
+    "load data": "runs.reading.kinds.load_data",
     "plan": "runs.reading.kinds.plans",
     "scripts": "runs.reading.kinds.scripts",
     "settings": "runs.reading.kinds.settings",

@@ -19,6 +19,7 @@ from runs.scenarios import (
     pgbench_load,
     replication,
     scale_out,
+    statements,
     storage_bandwidth,
     storage_placement,
 )
@@ -49,16 +50,23 @@ _SCENARIOS = {
         duet.SCENARIO,
     )
 }
+# A page of their own queues these, and no form of a campaign.
+_APART = {scenario.slug: scenario for scenario in (statements.SCENARIO,)}
 
 
 def every() -> tuple[Scenario, ...]:
-    """All scenarios, in the order in which they are offered."""
+    """All scenarios that a campaign can choose, in the order in which they are offered."""
     return tuple(_SCENARIOS.values())
+
+
+def runnable() -> tuple[Scenario, ...]:
+    """These, and those that a page of their own queues."""
+    return (*every(), *_APART.values())
 
 
 def knows(slug: str) -> bool:
     """Whether there is a scenario of that slug."""
-    return slug in _SCENARIOS
+    return slug in _SCENARIOS or slug in _APART
 
 
 def get(slug: str, levels: Mapping[str, Iterable[Level]] | None = None) -> Scenario:
@@ -66,7 +74,8 @@ def get(slug: str, levels: Mapping[str, Iterable[Level]] | None = None) -> Scena
 
     Raises KeyError for one that BenchLab cannot run.
     """
-    return common_factors.widened(_SCENARIOS[slug], levels or {})
+    scenario = _APART.get(slug) or _SCENARIOS[slug]
+    return common_factors.widened(scenario, levels or {})
 
 
 def of_cell(slug: str, levels: Mapping[str, Level]) -> Scenario:
@@ -76,6 +85,7 @@ def of_cell(slug: str, levels: Mapping[str, Level]) -> Scenario:
 
 def metrics() -> dict[str, Metric]:
     """Every metric of every scenario and of the monitors, by name."""
-    scenario_metrics = {metric.name: metric for scenario in every() for metric in scenario.metrics}
+    measured = [metric for scenario in runnable() for metric in scenario.metrics]
+    scenario_metrics = {metric.name: metric for metric in measured}
     further_metrics = (*MONITORED, known_metrics.BEHIND)
     return scenario_metrics | {metric.name: metric for metric in further_metrics}

@@ -16,6 +16,8 @@ from runs.reading.kinds.exports import Batch, Proof
 from runs.reading.refusals import NotUnderstood, Refusal, TooMuch
 from runs.shared import database
 from runs.shared.errors import ServiceError
+from runs.statements.data_script import DataScript
+from runs.statements.load import Load
 from runs.tools import registry
 from runs.tools.adapter import Files, Reading
 from runs.tools.pgbench.scripts import Fault, GivenScript
@@ -52,6 +54,17 @@ class Reader:
         """What EXPLAIN has printed."""
         with _limited("left"):
             return cast(Plan, self._reading.read("plan", {"text": text}, size=len(text)))
+
+    def load(self, text: str, *, prefix: str, weights: str, masks: bool) -> Load:
+        """The statements of a log, of counters or of SQL: see `runs.statements.load.read`."""
+        request = {"text": text, "prefix": prefix, "weights": weights, "masks": masks}
+        with _limited("statements"):
+            return cast(Load, self._reading.read("load", request, size=len(text) + len(weights)))
+
+    def load_data(self, text: str) -> DataScript:
+        """The SQL that makes a load's data, ready for psql."""
+        with _limited("data"):
+            return cast(DataScript, self._reading.read("load data", {"text": text}, size=len(text)))
 
     def settings(self, text: str) -> ConfFile:
         """What a postgresql.conf sets."""

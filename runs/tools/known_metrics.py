@@ -64,6 +64,11 @@ SLICE_LATENCY = _other("slice_latency", "ms", "lower", _("Average latency, by sl
 SLICE_AT = _other("slice_at", "s", "neutral", _("When each slice began"))
 SLICE_FOREIGN = _other("slice_foreign", "%", "neutral", _("Processors taken by others, by slice"))
 
+# A load of somebody's own (`runs.scenarios.statements`)
+LOAD_CALL = _metric("load_call", _("Time of a call, over the load"), "ms", "lower")
+LOAD_STATEMENTS = _metric("load_statements", _("Statements timed"), "queries", "neutral")
+LOAD_FAILED = _metric("load_failed", _("Statements that failed"), "queries", "lower")
+
 # pgbench
 SKIPPED = _metric("skipped_transactions", _("Transactions skipped"), "transactions", "lower")
 LATE = _metric("late_transactions", _("Transactions above the limit"), "transactions", "lower")

@@ -68,6 +68,7 @@ def test_every_address_is_described(schema):
         "/api/v1/hardware/",
         "/api/v1/hardware/{id}/",
         "/api/v1/history/",
+        "/api/v1/loads/{slug}/answers/{campaign}/",
         "/api/v1/measurements/",
         "/api/v1/measurements/{id}/",
         "/api/v1/observations/",

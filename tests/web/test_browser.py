@@ -352,6 +352,7 @@ FORMS = (
     "/configurations/new/",
     "/configurations/diff/",
     "/workloads/new/",
+    "/loads/new/?sample=1",
     "/plans/",
     "/tokens/",
     "/webhooks/",

@@ -259,7 +259,7 @@ def everything(ready_server, known, monkeypatch, settings, client, django_user_m
 # (`campaign-preflight`), and what accepts its own kind of text only (a host key, a date).
 WITHOUT_TEXT = re.compile(
     r"annotation-delete|.*-(cancel|pause|resume|retry|rounds|priority|restore|remove|revoke|ping|role"
-    r"|switch|delete|inspect|preflight|release|confirm|accept|take-back|await|separate|join)"
+    r"|switch|delete|inspect|preflight|release|confirm|accept|take-back|await|separate|join|measure)"
     r"|campaign-watch|logout|take-over"
     r"|configuration-check|compare-why|server-replace-host-key|set_language"
 )
@@ -305,6 +305,7 @@ def pages(campaign):
         "/configurations/",
         "/configurations/diff/",
         "/workloads/new/",
+        "/loads/new/",
         "/servers/keys/",
         "/servers/new/",
         f"/servers/{server.slug}/",

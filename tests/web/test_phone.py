@@ -30,6 +30,7 @@ LISTS = (
     "/hardware/",
     "/topologies/",
     "/workloads/",
+    "/loads/",
     "/schedules/",
     "/changes/",
     "/webhooks/",
@@ -61,6 +62,7 @@ def rows(finished_campaign, ready_server):
     script = GivenScript("a", "SELECT 1;")
     content = WorkloadContent(scripts=(script,))
     workloads.create(name="Orders of a shop", description="One row each.", content=content)
+    factories.load("orders", project)
     told = {"kind": "step", "ratio": 0.9, "before": 1000, "after": 900}
     Change.objects.create(cell=run.cell, run=run, metric=factories.metric(), **told)
     Schedule.objects.create(

@@ -14,7 +14,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Model
 
-from runs.models import SSHKey, Webhook
+from runs.models import Load, SSHKey, Webhook
 
 # From django-allauth: the secret of an authenticator app, and the seed of recovery codes.
 FACTOR = ("secret", "seed")
@@ -22,6 +22,7 @@ FACTOR = ("secret", "seed")
 _SECRETS: tuple[tuple[type[Model], str, str], ...] = (
     (SSHKey, "private_key_encrypted", "SSH key {0.name}"),
     (Webhook, "encrypted_secret", "webhook {0.pk}"),
+    (Load, "key_encrypted", "load {0.slug}"),
     (Authenticator, "data", "second factor {0.pk}"),
 )
 
@@ -62,7 +63,7 @@ def rotate(*, also: str = "") -> tuple[int, list[str]]:
 
 
 def unreadable() -> list[str]:
-    """Names of what no key can decrypt: SSH keys, webhooks, second factors."""
+    """Names of what no key can decrypt: SSH keys, webhooks, loads, second factors."""
     return [
         name.format(row)
         for model, column, name in _SECRETS

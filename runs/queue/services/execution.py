@@ -33,7 +33,15 @@ from runs.execution.steps.fence import LeaseLost
 from runs.execution.turns import Turns
 from runs.execution.watch import Order, clean_up_watched, execute_watched
 from runs.models import Run, Server
-from runs.queue.services import attempts, leases, plans, reporting, sweeping, transitions
+from runs.queue.services import (
+    attempts,
+    leases,
+    load_contents,
+    plans,
+    reporting,
+    sweeping,
+    transitions,
+)
 from runs.queue.services import results as findings
 from runs.queue.services.leases import Claim
 from runs.queue.services.supervision import held_here
@@ -298,6 +306,7 @@ def _director(run: Run, claim: Claim, turns: Turns | None = None) -> Director:
         disk_bytes=scenario.procedure.sizes({**plan.parameters, **plan.levels}).disk_bytes,
         taken_over=claim.taken_over,
         turns=turns if plan.slice_s else None,
+        load=load_contents.of_plan(plan),
     )
 
 

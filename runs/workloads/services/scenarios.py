@@ -49,7 +49,7 @@ def _scenarios() -> list[Scenario]:
             description=scenario.description,
             runnable=True,
         )
-        for scenario in registry.every()
+        for scenario in registry.runnable()
     ]
     slugs = {scenario.slug for scenario in runnable}
     themes = [

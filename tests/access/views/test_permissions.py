@@ -89,6 +89,7 @@ def names(of):
             name=f"of-{of.slug}", description="", content=Content(), project=of.project
         ),
         "workload": factories.workload(f"of-{of.slug}", project=of.project),
+        "load": factories.load(f"of-{of.slug}", of.project),
         "measurement": run.measurements.first() or SimpleNamespace(pk=0),
     }
     return {
@@ -97,6 +98,7 @@ def names(of):
         "campaign": {"slug": of.slug},
         "configuration": {"slug": f"of-{of.slug}"},
         "workload": {"slug": f"of-{of.slug}"},
+        "load": {"slug": f"of-{of.slug}", "campaign": of.slug},
         "artifact": {"run_id": run.pk, "name": "stdout"},
         "observation": {"slug": f"of-{of.slug}"},
         "server": {"slug": run.server.slug},

@@ -181,6 +181,8 @@ PAGES = (
     "/workloads/new/",
     "/workloads/own-0/",
     "/workloads/own-0/edit/",
+    "/loads/",
+    "/loads/new/",
     "/configurations/",
     "/configurations/new/",
     "/configurations/names/?prefix=work",
@@ -283,6 +285,8 @@ FURTHER = (
     "/topologies/?before=1",
     "/workloads/?after=1",
     "/workloads/?before=1",
+    "/loads/?after=1",
+    "/loads/?before=1",
     "/plans/?left={run}/plan-0.json&right={run}/plan-0.json",
     "/runs/{run}/profile/?against={run}&q=main&zoom=0",
     "/runs/{run}/series/?from=0&to=10",
@@ -447,11 +451,16 @@ FORMS = {"campaign-new", "campaign-estimate"}
 _ACCOUNTS = ("account_", "mfa_", "usersessions_", "socialaccount_", "openid_connect_")
 _ACCOUNT = "of django-allauth, or as its pages: reads one account"
 _READS_NOTHING = "reads no table of ours"
+_OF_LOAD = "opens one load, and the files of one of its campaigns"
 EXCEPTIONS: Mapping[str, str] = {
     "api:docs": _READS_NOTHING,
     "upload-client": _READS_NOTHING,
     "comment-client": _READS_NOTHING,
     "styleguide": _READS_NOTHING,
+    "load-detail": _OF_LOAD,
+    "load-answer": _OF_LOAD,
+    "load-report": _OF_LOAD,
+    "api:load-answer": _OF_LOAD,
     "login": _ACCOUNT,
     "logout": _ACCOUNT,
     "invitation": "reads one invitation by the hash of a secret that nobody has stored",
@@ -519,6 +528,7 @@ def _missing_filters(asked: Mapping[str, Set[str]]) -> Iterator[str]:
     for path, operations in schema["paths"].items():
         given = operations.get("get", {}).get("parameters", ())
         names = {each["name"] for each in given if each["in"] == "query"} - SAME
-        if names:
-            found = asked.get(resolve(re.sub(r"\{.*?\}", "1", path)).view_name, set())
+        name = resolve(re.sub(r"\{.*?\}", "1", path)).view_name
+        if names and name not in EXCEPTIONS:
+            found = asked.get(name, set())
             yield from (f"{path}?{each}" for each in names - found)

@@ -84,6 +84,8 @@ def test_every_kind_is_read_in_a_process():
     requests = {
         "export": {"lines": {"base64": b64encode(first_line).decode()}, "is_last": False},
         "import": {"peer": "phoronix", "name": "x", "content": composite("")},
+        "load": {"text": "SELECT 1;", "prefix": "", "weights": "", "masks": False},
+        "load data": {"text": "CREATE TABLE t (a integer);"},
         "plan": {"text": text},
         "settings": {"text": "work_mem = 4MB"},
         "scripts": {"scripts": [], "variables": {}, "allows_shell": False},

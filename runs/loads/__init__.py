@@ -1,0 +1,1 @@
+"""Loads that people bring: read, kept encrypted, executed on versions, and answered."""

@@ -1,0 +1,409 @@
+"""What versions mean for a load: the one value that the page, the API and the Markdown print."""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Literal
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from runs.analysis import statements
+from runs.analysis.statements import Judged, Whole
+from runs.shared import formats
+from runs.statements.found import Found, FoundUnit
+from runs.statements.load import LeftOut, Unit
+from runs.statements.plan_shape import PlanDifference, PlanShape, difference
+
+Word = Literal["slower", "faster", "same", "undecided", "not_judged"]
+ORDER: tuple[Word, ...] = ("slower", "faster", "undecided", "not_judged", "same")
+WORDS = {
+    "slower": gettext_lazy("slower"),
+    "faster": gettext_lazy("faster"),
+    "same": gettext_lazy("the same"),
+    "undecided": gettext_lazy("undecided"),
+    "not_judged": gettext_lazy("not judged"),
+}
+# Why a statement of the load is not run (`runs.statements.load.Reason`).
+REASONS = {
+    "copy": gettext_lazy("COPY needs its rows, which no log has"),
+    "ddl": gettext_lazy("it changes tables, indexes or rights"),
+    "temporary": gettext_lazy("it makes a temporary object"),
+    "utility": gettext_lazy("it is maintenance or a command, not a query"),
+    "session": gettext_lazy("it only sets or shows the session"),
+    "cursor": gettext_lazy("it uses a cursor"),
+    "prepared": gettext_lazy("it prepares or executes by name, without the text"),
+    "no_values": gettext_lazy("it has parameters without values"),
+    "cut_value": gettext_lazy("a value is cut (log_parameter_max_length)"),
+    "not_sql": gettext_lazy("it is cut, or no SQL"),
+    "control": gettext_lazy("it only controls a transaction"),
+}
+# Of an SQLSTATE the class that says most to a reader.
+_CODES = {
+    "57014": gettext_lazy("takes longer than the statement timeout"),
+    "42501": gettext_lazy("needs rights that an ordinary role does not have"),
+    "42P01": gettext_lazy("names a table that is not in the data"),
+    "42703": gettext_lazy("names a column that is not in the data"),
+    "42883": gettext_lazy("calls a function that is not in the data"),
+    "42704": gettext_lazy("names a type or an object that is not in the data"),
+    "42601": gettext_lazy("is no SQL for this version"),
+    "42725": gettext_lazy("has parameters whose types the log does not say"),
+    "23505": gettext_lazy("inserts a row that is there already"),
+    "53400": gettext_lazy("needs more temporary space than it may"),
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """A statement or transaction: its times by version in milliseconds, and the answer.
+
+    `share` is its part of the whole load's time on the base, at its calls.
+    """
+
+    unit: Unit
+    base_ms: float | None
+    head_ms: float | None
+    share: float | None
+    judged: Judged | None
+    why_not: str
+    plan: PlanDifference
+    base_shapes: tuple[PlanShape, ...] = ()
+    head_shapes: tuple[PlanShape, ...] = ()
+
+    @property
+    def word(self) -> Word:
+        """The code of the answer."""
+        return self.judged.word if self.judged else "not_judged"
+
+    @property
+    def verdict(self) -> str:
+        """The answer in a word."""
+        return str(WORDS[self.word])
+
+    @property
+    def tone(self) -> str:
+        """The name of its colour."""
+        return formats.tone("unknown" if self.word == "not_judged" else self.word)
+
+    @property
+    def short_text(self) -> str:
+        """Its beginning."""
+        return formats.capped(self.unit.text, 160)
+
+    @property
+    def interval(self) -> str:
+        """The factor of time, head by base, and its interval."""
+        if self.judged is None:
+            return ""
+        return _("%(ratio)s (%(low)s to %(high)s)") % {
+            "ratio": formats.factor(self.judged.ratio),
+            "low": formats.factor(self.judged.low),
+            "high": formats.factor(self.judged.high),
+        }
+
+    @property
+    def base_tree(self) -> str:
+        """The plan on the base, a node a line."""
+        return _tree(self.base_shapes)
+
+    @property
+    def head_tree(self) -> str:
+        """The plan on the head."""
+        return _tree(self.head_shapes)
+
+    @property
+    def plan_sentences(self) -> list[str]:
+        """What differs in the plan, in words; that it does not where it does not."""
+        return list(_plan_sentences(self.plan)) or (
+            [_("The plan is the same.")] if self.judged else []
+        )
+
+
+def _tree(shapes: Sequence[PlanShape]) -> str:
+    """In the words of EXPLAIN, which are not translated."""
+    lines = []
+    for shape in shapes:
+        for node in shape.nodes:
+            estimated = "" if node.estimated is None else f" estimated={node.estimated:.0f}"
+            rows = "" if node.rows is None else f" rows={node.rows:.0f}"
+            time = "" if node.milliseconds is None else f" time={node.milliseconds:.3f} ms"
+            lines.append(f"{'  ' * node.depth}{node.title} ({estimated}{rows}{time} )")
+        lines.append(f"buffers: hit={shape.blocks_hit} read={shape.blocks_read}")
+    return "\n".join(lines)
+
+
+def _plan_sentences(plan: PlanDifference) -> Iterator[str]:
+    if plan.becomes_parallel:
+        yield _("It becomes parallel.")
+    if plan.becomes_serial:
+        yield _("It is not parallel any more.")
+    if plan.gains_jit:
+        yield _("It is compiled (JIT).")
+    if plan.loses_jit:
+        yield _("It is not compiled (JIT) any more.")
+    if plan.gains_spill:
+        yield _("A sort or hash now uses the disk.")
+    if plan.loses_spill:
+        yield _("A sort or hash does not use the disk any more.")
+    if plan.only_base or plan.only_head:
+        yield _("Instead of %(base)s it has %(head)s.") % {
+            "base": _listed(plan.only_base),
+            "head": _listed(plan.only_head),
+        }
+    for title, before, after in plan.estimates[:3]:
+        yield _("%(node)s: %(before)s rows estimated before, now %(after)s.") % {
+            "node": title,
+            "before": formats.quantity(before),
+            "after": formats.quantity(after),
+        }
+
+
+def _listed(titles: Sequence[str]) -> str:
+    most = 4
+    if not titles:
+        return _("nothing")
+    text = ", ".join(titles[:most])
+    return _("%(text)s and more") % {"text": text} if len(titles) > most else text
+
+
+@dataclass(frozen=True)
+class LoadAnswer:
+    """A load on `head` against `base`. `versions` are all that were measured."""
+
+    name: str
+    base: str
+    head: str
+    versions: tuple[str, ...]
+    rounds: int
+    rows: tuple[Row, ...]
+    whole: Whole | None
+    left_out: tuple[LeftOut, ...]
+
+    def count(self, word: Word) -> int:
+        """How many statements have this answer."""
+        return sum(row.word == word for row in self.rows)
+
+    @property
+    def counts(self) -> list[tuple[Word, str, int]]:
+        """How many have each answer, in the order in which they are listed."""
+        return [(word, str(WORDS[word]), self.count(word)) for word in ORDER]
+
+    @property
+    def judged(self) -> int:
+        """How many statements have an answer."""
+        return sum(row.judged is not None for row in self.rows)
+
+    @property
+    def sentence(self) -> str:
+        """The title."""
+        if not self.judged:
+            return _("From %(base)s to %(head)s: no statement can be judged yet.") % self._ends
+        text = ngettext(
+            "From %(base)s to %(head)s, %(same)d of %(number)d statement the same, %(faster)d "
+            "faster, %(slower)d slower",
+            "From %(base)s to %(head)s, %(same)d of %(number)d statements the same, %(faster)d "
+            "faster, %(slower)d slower",
+            len(self.rows),
+        ) % {
+            **self._ends,
+            "same": self.count("same"),
+            "number": len(self.rows),
+            "faster": self.count("faster"),
+            "slower": self.count("slower"),
+        }
+        if undecided := self.count("undecided"):
+            text = _("%(text)s, %(number)d undecided") % {"text": text, "number": undecided}
+        return _("%(text)s; %(whole)s.") % {"text": text, "whole": self.whole_part}
+
+    @property
+    def whole_part(self) -> str:
+        """What the sentence says of the load as a whole."""
+        if self.whole is None:
+            return _("of the load as a whole nothing is known")
+        values = {"percent": formats.percent(abs(self.whole.ratio - 1))}
+        if self.whole.word == "same":
+            return _("the load as a whole takes the same time")
+        if self.whole.word == "undecided":
+            return _("whether the load as a whole is faster is not decided")
+        if self.whole.word == "faster":
+            return _("the load as a whole takes %(percent)s less time") % values
+        return _("the load as a whole takes %(percent)s more time") % values
+
+    @property
+    def family(self) -> str:
+        """For what the intervals hold."""
+        return _(
+            "Of the statements that are called slower or faster, at most %(rate)s are expected to "
+            "be neither (Benjamini and Hochberg); their intervals hold at that rate, those of the "
+            "others are of 95 %%. The same: within %(margin)s. %(rounds)d rounds."
+        ) % {
+            "rate": formats.percent(statements.RATE),
+            "margin": formats.percent(statements.MARGIN),
+            "rounds": self.rounds,
+        }
+
+    @property
+    def _ends(self) -> dict[str, str]:
+        return {"base": self.base, "head": self.head}
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What one run found, and in which round."""
+
+    version: str
+    round: int
+    found: Found
+
+
+def answer(
+    name: str,
+    units: Sequence[Unit],
+    left_out: Sequence[LeftOut],
+    measured: Sequence[Measured],
+    *,
+    base: str = "",
+    head: str = "",
+) -> LoadAnswer | None:
+    """The answer of a campaign, from the oldest version to the newest unless others are named.
+
+    None while there are no two versions that were measured in one round.
+    """
+    by_version: dict[str, dict[int, dict[int, FoundUnit]]] = {}
+    for one in measured:
+        found_units = {unit.number: unit for unit in one.found.units}
+        by_version.setdefault(one.version, {})[one.round] = found_units
+    versions = sorted(by_version, key=_place)
+    if len(versions) < 2:
+        return None
+    base = base if base in by_version else versions[0]
+    head = head if head in by_version else versions[-1]
+    pairs = _Pairs(by_version[base], by_version[head])
+    judged = statements.judge(pairs.ratios(units))
+    return LoadAnswer(
+        name=name,
+        base=base,
+        head=head,
+        versions=tuple(versions),
+        rounds=len(pairs.rounds),
+        rows=tuple(_ordered(_rows(units, pairs, judged))),
+        whole=statements.whole(pairs.whole_ratios(units)),
+        left_out=tuple(left_out),
+    )
+
+
+def _place(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split(".") if part.isdigit())
+
+
+class _Pairs:
+    """What both versions have of each round."""
+
+    def __init__(
+        self,
+        base: Mapping[int, Mapping[int, FoundUnit]],
+        head: Mapping[int, Mapping[int, FoundUnit]],
+    ) -> None:
+        self.base = base
+        self.head = head
+        self.rounds = sorted(base.keys() & head.keys())
+
+    def ratios(self, units: Iterable[Unit]) -> dict[int, list[float]]:
+        """By statement, the log of head by base of each round."""
+        return {unit.number: self._ratios_of(unit.number) for unit in units}
+
+    def _ratios_of(self, number: int) -> list[float]:
+        ratios = []
+        for one_round in self.rounds:
+            before = self.time(self.base, one_round, number)
+            after = self.time(self.head, one_round, number)
+            if before and after:
+                ratios.append(math.log(after / before))
+        return ratios
+
+    @staticmethod
+    def time(
+        side: Mapping[int, Mapping[int, FoundUnit]], one_round: int, number: int
+    ) -> float | None:
+        """The milliseconds of a statement in a round; None if it failed."""
+        found = side[one_round].get(number)
+        return found.milliseconds if found else None
+
+    def mean(self, side: Mapping[int, Mapping[int, FoundUnit]], number: int) -> float | None:
+        """Over the rounds, None if it failed in all."""
+        times = [self.time(side, one_round, number) for one_round in self.rounds]
+        known = [time for time in times if time is not None]
+        return fmean(known) if known else None
+
+    def whole_ratios(self, units: Sequence[Unit]) -> list[float]:
+        """The logs of the whole load's time, at its calls, of what runs on both in each round."""
+        ratios = []
+        for one_round in self.rounds:
+            before = after = 0.0
+            for unit in units:
+                old = self.time(self.base, one_round, unit.number)
+                new = self.time(self.head, one_round, unit.number)
+                if old is not None and new is not None:
+                    before += unit.calls * old
+                    after += unit.calls * new
+            if before and after:
+                ratios.append(math.log(after / before))
+        return ratios
+
+    def code(self, number: int) -> str:
+        """The SQLSTATE of a statement that failed, on the base first."""
+        sides = [self.base, self.head]
+        found = [side[one_round].get(number) for side in sides for one_round in self.rounds]
+        return next((unit.code for unit in found if unit and unit.milliseconds is None), "")
+
+    def shapes(
+        self, side: Mapping[int, Mapping[int, FoundUnit]], number: int
+    ) -> tuple[PlanShape, ...]:
+        """The plan of the last round."""
+        found = side[self.rounds[-1]].get(number) if self.rounds else None
+        return found.shapes if found else ()
+
+
+def _rows(units: Sequence[Unit], pairs: _Pairs, judged: Mapping[int, Judged]) -> Iterator[Row]:
+    weights = {
+        unit.number: unit.calls * (pairs.mean(pairs.base, unit.number) or 0.0) for unit in units
+    }
+    total = sum(weights.values())
+    for unit in units:
+        number = unit.number
+        base_shapes = pairs.shapes(pairs.base, number)
+        head_shapes = pairs.shapes(pairs.head, number)
+        yield Row(
+            unit=unit,
+            base_ms=pairs.mean(pairs.base, number),
+            head_ms=pairs.mean(pairs.head, number),
+            share=weights[number] / total if total else None,
+            judged=judged.get(number),
+            why_not="" if number in judged else _why_not(pairs, number),
+            plan=difference(base_shapes, head_shapes),
+            base_shapes=base_shapes,
+            head_shapes=head_shapes,
+        )
+
+
+def _why_not(pairs: _Pairs, number: int) -> str:
+    code = pairs.code(number)
+    if not code:
+        return _("It was measured in fewer than %(number)d rounds.") % {
+            "number": statements.LEAST_ROUNDS
+        }
+    if code in _CODES:
+        return _("It %(why)s (%(code)s).") % {"why": _CODES[code], "code": code}
+    return _("It failed with SQLSTATE %(code)s.") % {"code": code}
+
+
+def _ordered(rows: Iterable[Row]) -> list[Row]:
+    """The slower first, of these what costs the load most."""
+
+    def cost(row: Row) -> float:
+        if row.judged is None:
+            return -row.unit.calls
+        return -abs(math.log(row.judged.ratio)) * (row.share or 0.0)
+
+    return sorted(rows, key=lambda row: (ORDER.index(row.word), cost(row)))

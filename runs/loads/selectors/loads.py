@@ -1,0 +1,29 @@
+"""Loads and their campaigns: members of a load's project see it, and nobody else."""
+
+from django.contrib.auth.models import AnonymousUser
+from django.db.models import QuerySet
+
+from runs.access.selectors import projects
+from runs.access.selectors.projects import Reader
+from runs.models import Campaign, Load, Token
+from runs.scenarios import statements
+
+
+def listed(*, to: Reader) -> QuerySet[Load]:
+    """The loads that the reader may see, the newest first; of a public project its members' too."""
+    rows = Load.objects.kept().select_related("project").order_by("-pk")
+    if isinstance(to, Token):
+        return rows.filter(project=to.project_id)
+    if isinstance(to, AnonymousUser):
+        return rows.none()
+    if to.is_superuser:
+        return rows
+    return rows.filter(project__in=projects.memberships(to))
+
+
+def campaigns_of(load: Load) -> QuerySet[Campaign]:
+    """The campaigns that measured a load, the newest first."""
+    measured = {statements.FACTOR: [load.slug]}
+    return Campaign.objects.filter(
+        scenario__slug=statements.SCENARIO.slug, factors__contains=measured
+    ).order_by("-pk")

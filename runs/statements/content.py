@@ -1,0 +1,86 @@
+"""What a run of a load is given: its statements, its data, and the key of what it keeps.
+
+None of it is in the run's plan, which readers of the campaign see: a worker reads it when the run
+begins, and the run keeps what it found encrypted with the load's own key.
+"""
+
+import base64
+import json
+import zlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, Self
+
+from cryptography.fernet import Fernet
+
+from runs.statements.load import Unit
+
+# The file of a run in which it keeps what it found, encrypted.
+ARTIFACT = "statements.enc"
+MEDIA_TYPE = "application/octet-stream"
+
+DataKind = Literal["pgbench", "sql", "file"]
+
+
+@dataclass(frozen=True)
+class LoadData:
+    """The data of a load: pgbench's tables at a scale, SQL for psql, or a dump on the server."""
+
+    kind: DataKind
+    scale: int = 1
+    script: str = ""
+    path: str = ""
+    extensions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class LoadContent:
+    """A load as a run has it; `key` is that of its files."""
+
+    slug: str
+    key: str
+    units: tuple[Unit, ...]
+    data: LoadData
+
+    @classmethod
+    def of(cls, slug: str, key: str, encrypted: bytes) -> Self:
+        """As it was stored. Raises InvalidToken."""
+        stored = opened(key, encrypted)
+        return cls(slug, key, units_of(stored), data_of(stored["data"]))
+
+
+def units_of(stored: Mapping[str, Any]) -> tuple[Unit, ...]:
+    """The units of a load that is stored."""
+    return tuple(_unit_of(unit) for unit in stored["units"])
+
+
+def _unit_of(stored: Mapping[str, Any]) -> Unit:
+    samples = tuple(tuple(sample) for sample in stored["samples"])
+    return Unit(**{**stored, "samples": samples})
+
+
+def data_of(stored: Mapping[str, Any]) -> LoadData:
+    """The data of a load that is stored."""
+    return LoadData(**{**stored, "extensions": tuple(stored["extensions"])})
+
+
+def new_key() -> str:
+    """A key of a new load's own: without it nothing that its runs have kept can be read."""
+    return Fernet.generate_key().decode()
+
+
+def sealed(key: str, value: Mapping[str, Any]) -> bytes:
+    """A value as it is stored: JSON, packed, encrypted."""
+    packed = zlib.compress(json.dumps(value, default=_plain).encode(), 6)
+    return base64.urlsafe_b64decode(Fernet(key).encrypt(packed))
+
+
+def opened(key: str, encrypted: bytes) -> dict[str, Any]:
+    """What `sealed` was given. Raises InvalidToken for another key."""
+    packed = Fernet(key).decrypt(base64.urlsafe_b64encode(encrypted))
+    value: dict[str, Any] = json.loads(zlib.decompress(packed))
+    return value
+
+
+def _plain(value: Any) -> Any:
+    return asdict(value)

@@ -1,0 +1,251 @@
+"""Pages of loads: bring one, see what was read, measure it, read the answer; for members only."""
+
+import random
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.files.uploadedfile import SimpleUploadedFile
+
+from runs.access.services import projects
+from runs.execution.reporter import ArtifactData
+from runs.loads.services import loads, results
+from runs.loads.services.loads import Brought
+from runs.models import Campaign, Load, Membership, Project, Run
+from runs.statements import content
+from runs.statements.found import Found, FoundUnit
+from runs.statements.plan_shape import PlanShape, ShapeNode
+from runs.workloads.services import scenarios
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+
+SECRET = "nobody-else-reads-this"
+STATEMENTS = f"""
+SELECT count(*) FROM orders WHERE note = '{SECRET}';
+SELECT count(*) FROM items;
+UPDATE orders SET note = NULL WHERE id = 5;
+COPY orders FROM stdin;
+"""
+DATA = "CREATE TABLE orders (id integer, note text); CREATE TABLE items (id integer);"
+
+
+@pytest.fixture
+def project(db):
+    return Project.objects.create(slug="shop", name="Shop", is_public=True)
+
+
+@pytest.fixture
+def member(client, project):
+    user = User.objects.create_user("operator", password="x")
+    Membership.objects.create(user=user, project=project, role=Membership.Role.OPERATOR)
+    client.force_login(user)
+    return user
+
+
+def sent(**changed):
+    return {
+        "name": "Shop at noon",
+        "project": "shop",
+        "days": "30",
+        "statements": STATEMENTS,
+        "data_kind": "sql",
+        "sql": DATA,
+        "scale": "1",
+        **changed,
+    }
+
+
+@pytest.fixture
+def load(project, member):
+    brought = Brought(statements=STATEMENTS, data_kind="sql", sql=DATA)
+    return loads.create(name="Shop at noon", brought=brought, project=project, by=member)
+
+
+def body(response):
+    assert response.status_code == 200, response
+    return response.content.decode()
+
+
+def test_what_was_read_is_shown_before_anything_is_kept(client, member):
+    page = body(client.post("/loads/new/", sent(check="1")))
+    assert "select count ( * ) from orders where note = ?" in page
+    assert "COPY needs its rows" in page
+    assert "writes; it is rolled back" in page
+    assert Load.objects.count() == 0
+
+
+def test_a_load_that_is_kept_is_encrypted_and_can_be_removed(client, member, project):
+    log = SimpleUploadedFile("postgresql.log", STATEMENTS.encode())
+    answer = client.post(
+        "/loads/new/", sent(store="1", statements="", statements_file=log), follow=True
+    )
+    assert "select count ( * ) from items" in body(answer)
+    kept = Load.objects.get()
+    assert SECRET.encode() not in bytes(kept.content) + bytes(kept.key_encrypted)
+    assert results.opened(kept).units[0].samples[0][0].startswith("SELECT count(*)")
+    assert client.post(f"/loads/{kept.slug}/delete/").status_code == 302
+    assert not Load.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"statements": ""}, "Write or choose statements."),
+        ({"statements": "SELECT 'open"}, "a quote is opened and not closed"),
+        ({"statements": "COPY t FROM stdin;"}, "None of its statements can be run"),
+        ({"sql": "\\! touch /tmp/never"}, "is a command of psql"),
+        ({"data_kind": "file", "path": "dump"}, "absolute path"),
+        ({"data_kind": "file", "path": "/srv/../etc/passwd"}, "absolute path"),
+        ({"statements_file": SimpleUploadedFile("a.gz", b"\x1f\x8b123")}, "compressed"),
+    ],
+)
+def test_what_cannot_be_a_load_is_refused_with_the_reason(client, member, changed, said):
+    assert said in body(client.post("/loads/new/", sent(store="1", **changed)))
+    assert not Load.objects.exists()
+
+
+def test_the_sample_can_be_read_as_it_is(client, member):
+    page = body(client.get("/loads/new/?sample=1"))
+    assert "pgbench_accounts" in page
+    from runs.loads import sample
+
+    preview = loads.read(Brought(statements=sample.STATEMENTS))
+    assert len(preview.load.units) == 9
+    assert preview.load.left_out == ()
+
+
+def test_members_alone_see_a_load_even_of_a_public_project(client, load, django_user_model):
+    address = f"/loads/{load.slug}/"
+    assert "Shop at noon" in body(client.get(address))
+    assert "Shop at noon" in body(client.get("/loads/"))
+    outsider = django_user_model.objects.create_user("outsider", password="x")
+    for login in (client.logout, lambda: client.force_login(outsider)):
+        login()
+        assert client.get(address).status_code == 404
+        assert "Shop at noon" not in body(client.get("/loads/"))
+        assert client.get(f"/api/v1/loads/{load.slug}/answers/x/").status_code in {401, 404}
+
+
+@pytest.fixture
+def server(db):
+    scenarios.sync()
+    lab = factories.server("lab", base_dir="/srv/benchlab")
+    for version in ("13.22", "18.0"):
+        number = factories.version_num(version)
+        factories.installation(lab, version, has_psql=True, pgbench_version_num=number)
+    return lab
+
+
+@pytest.fixture
+def measured(client, load, server):
+    """A campaign of it, as the page queues it."""
+    installations = [str(row.pk) for row in server.installations.all()]
+    answer = client.post(
+        f"/loads/{load.slug}/measure/",
+        {
+            "server": "lab",
+            "installations": installations,
+            "rounds": "5",
+            "seconds": "3",
+            "statement_timeout": "5",
+            "disk_mb": "10",
+        },
+    )
+    assert answer.status_code == 302, body(answer)
+    return Campaign.objects.get()
+
+
+def test_a_campaign_is_queued_with_a_run_for_each_version_and_round(measured, load, project):
+    assert measured.project == project
+    assert measured.factors["load"] == [load.slug]
+    assert measured.runs.count() == 2 * 5
+    # What is private is in no plan.
+    assert SECRET not in repr(list(measured.runs.values()))
+    assert "select" not in repr(list(measured.runs.values())).lower()
+
+
+def shape(*titles):
+    nodes = tuple(
+        ShapeNode(depth, title, "orders", "", 10.0, 10.0, 1.0) for depth, title in enumerate(titles)
+    )
+    return (PlanShape(nodes),)
+
+
+def find(load, run, times):
+    """Let a run end with these times, by number of the statement."""
+    version = run.cell.version
+    units = [
+        FoundUnit(number, milliseconds, 9, "00000" if milliseconds else "42P01", (), plan)
+        for number, (milliseconds, plan) in times.items()
+    ]
+    sealed = content.sealed(results.key_of(load), Found(version, tuple(units)).to_json())
+    factories.artifact(run, ArtifactData(content.ARTIFACT, sealed, content.MEDIA_TYPE))
+    Run.objects.filter(pk=run.pk).update(state=Run.State.FINISHED)
+
+
+@pytest.fixture
+def answered(measured, load):
+    """The first statement is slower on 18, without its index; the third failed."""
+    noise = random.Random(7)
+    for run in measured.runs.select_related("cell"):
+        is_new = run.cell.version == "18.0"
+        scan = shape("Seq Scan") if is_new else shape("Index Scan")
+        times = {
+            1: ((20.0 if is_new else 10.0) * noise.uniform(0.98, 1.02), scan),
+            2: (5.0 * noise.uniform(0.98, 1.02), shape("Seq Scan")),
+            3: (None if is_new else 1.0, ()),
+        }
+        find(load, run, times)
+    return measured
+
+
+def test_the_answer_says_what_is_slower_and_what_differs_in_its_plan(client, load, answered):
+    page = body(client.get(f"/loads/{load.slug}/answers/{answered.slug}/"))
+    assert "From 13.22 to 18.0, 1 of 3 statements the same, 0 faster, 1 slower" in page
+    assert "Instead of Index Scan on orders it has Seq Scan on orders." in page
+    assert "names a table that is not in the data (42P01)" in page
+    assert "at most 5" in page  # the false discovery rate
+    assert "COPY needs its rows" in page
+    turned = body(client.get(f"/loads/{load.slug}/answers/{answered.slug}/?base=18.0&head=13.22"))
+    assert "1 faster, 0 slower" in turned
+
+
+def test_all_doors_print_the_same_answer(client, load, answered):
+    address = f"loads/{load.slug}/answers/{answered.slug}/"
+    told = results.answer(load, answered)
+    report = body(client.get(f"/{address}report.md"))
+    found = client.get(f"/api/v1/{address}").json()
+    assert told.sentence in report
+    assert found["sentence"] == told.sentence
+    assert [row["verdict"] for row in found["statements"]] == [row.word for row in told.rows]
+    assert found["whole"]["verdict"] == "slower"
+    assert found["statements"][0]["ratio"] == pytest.approx(2, rel=0.05)
+    assert told.rows[0].plan_sentences[0] in report
+
+
+def test_without_its_key_nothing_of_the_answer_can_be_read(client, load, answered):
+    other = loads.create(
+        name="Other", brought=Brought(statements="SELECT 1"), project=load.project, by=None
+    )
+    assert results.answer(other, answered) is None
+    loads.remove(load=load)
+    assert client.get(f"/loads/{load.slug}/answers/{answered.slug}/").status_code == 404
+
+
+def test_a_load_whose_time_is_over_is_seen_by_nobody_and_removed(client, load):
+    Load.objects.update(expires_at="2020-01-01T00:00:00Z")
+    assert client.get(f"/loads/{load.slug}/").status_code == 404
+    assert loads.remove_expired() == 1
+    assert not Load.objects.exists()
+
+
+def test_a_load_goes_with_its_project(load, project):
+    project.delete()
+    assert not Load.objects.exists()
+
+
+def test_the_usual_project_of_who_has_none_is_the_default_one(client, db):
+    admin = User.objects.create_superuser("admin", password="x")
+    client.force_login(admin)
+    client.post("/loads/new/", sent(store="1", project=""))
+    assert Load.objects.get().project == projects.default()

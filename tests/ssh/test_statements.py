@@ -1,0 +1,125 @@
+"""A load of somebody's own on a real target: its data, its statements, and what is kept of them."""
+
+from dataclasses import replace
+
+import pytest
+
+from runs.execution.errors import TargetProblem
+from runs.statements import content, data_script, load
+from runs.statements.content import LoadContent, LoadData
+from runs.statements.found import Found
+from tests.ssh.arranging import NOTHING, nothing_is_left
+from tests.ssh.directing import execute
+
+pytestmark = pytest.mark.openssh
+
+SECRET = "a value that nobody else may see"
+DUMP = f"""
+\\restrict abc
+SET statement_timeout = 0;
+SET client_encoding = 'UTF8';
+SELECT pg_catalog.set_config('search_path', '', false);
+CREATE TABLE public.orders (id integer PRIMARY KEY, note text, "Amount" numeric);
+ALTER TABLE public.orders OWNER TO somebody;
+COPY public.orders (id, note, "Amount") FROM stdin;
+1\t{SECRET}\t3.5
+2\t\\\\! touch /tmp/never\t\\N
+\\.
+
+CREATE FUNCTION public.twice(n integer) RETURNS integer LANGUAGE sql AS $$ SELECT 2 * n $$;
+INSERT INTO public.orders SELECT n, 'row ' || n, n FROM generate_series(3, 5000) AS n;
+\\unrestrict abc
+"""
+STATEMENTS = f"""
+SELECT count(*) FROM orders WHERE note = '{SECRET}';
+UPDATE orders SET note = 'changed' WHERE id = 1;
+BEGIN; INSERT INTO orders VALUES (9999, 'x', 1);
+SELECT twice(21) FROM orders WHERE id = 9999; COMMIT;
+SELECT 1 / (id - 1) FROM orders;
+SELECT pg_read_file('/etc/passwd');
+SELECT count(*) FROM orders WHERE note = 'changed';
+SELECT pg_sleep(60);
+"""
+
+
+@pytest.fixture
+def of_load(plan):
+    """A plan of the scenario, and what a worker reads for it."""
+
+    def make(text: str, data: LoadData) -> tuple:
+        read = load.read(text)
+        given = LoadContent("orders-1", content.new_key(), read.units, data)
+        parameters = {"duration": 1, "passes": 3, "statement_timeout": 1, "disk_mb": 10}
+        levels = {"version": "16.14", "load": "orders-1"}
+        changed = replace(
+            plan, scenario="statements", levels=levels, parameters=parameters, cluster_key=""
+        )
+        return changed, given
+
+    return make
+
+
+def executed(direct, plan, given):
+    director = direct(plan)
+    director.bench.load = given
+    return execute(director), director
+
+
+def test_statements_are_timed_and_only_the_key_of_the_load_opens_what_was_found(
+    direct, of_load, base_dir
+):
+    data = LoadData("sql", script=data_script.read(DUMP).script)
+    plan, given = of_load(STATEMENTS, data)
+    findings, director = executed(direct, plan, given)
+
+    files = {artifact.name: artifact.content for artifact in findings.artifacts}
+    found = Found.from_json(content.opened(given.key, files[content.ARTIFACT]))
+    units = {unit.text: unit for unit in given.units}
+    by_text = {text: found.units[unit.number - 1] for text, unit in units.items()}
+    codes = [by_text[text].code for text in sorted(units, key=lambda text: units[text].line)]
+    # Division by zero, no right to read files, the timeout. The transaction was rolled back.
+    assert codes == ["00000", "00000", "00000", "22012", "42501", "57014"]
+    counted = by_text["select count ( * ) from orders where note = ?"]
+    assert counted.milliseconds > 0
+    assert counted.executions >= 3 * 2  # two samples
+    assert [node.title for node in counted.shapes[0].nodes] == ["Aggregate", "Seq Scan on orders"]
+    assert "QUERY PLAN" not in counted.plans[0]
+    # What was changed is as it was: nobody finds the new value.
+    assert counted.shapes[0].nodes[1].rows in {0.0, 1.0}
+    transaction = next(unit for unit in given.units if unit.is_transaction)
+    assert len(found.units[transaction.number - 1].shapes) == 2
+    assert findings.measurements["load_statements"] == 3
+    assert findings.measurements["load_failed"] == 3
+    assert findings.measurements["load_call"] > 0
+
+    told = repr(director.reporter.__dict__)
+    kept = b"".join(file for name, file in files.items() if name != content.ARTIFACT)
+    for secret in (SECRET, "orders WHERE", "6f7264657273"):
+        assert secret not in told
+        assert secret.encode() not in kept
+        assert secret.encode() not in files[content.ARTIFACT]
+    assert nothing_is_left(base_dir) == NOTHING
+
+
+def test_data_that_cannot_be_loaded_end_the_run_with_the_reason(direct, of_load, base_dir):
+    script = data_script.read("CREATE TABLE t (a integer); INSERT INTO t VALUES ('x');").script
+    plan, given = of_load("SELECT 1", LoadData("sql", script=script))
+    with pytest.raises(TargetProblem) as raised:
+        executed(direct, plan, given)
+    assert raised.value.code == "data_not_loaded"
+    assert nothing_is_left(base_dir) == NOTHING
+
+
+def test_a_load_that_was_removed_ends_the_run(direct, of_load, base_dir):
+    plan, _given = of_load("SELECT 1", LoadData("pgbench", scale=1))
+    with pytest.raises(TargetProblem) as raised:
+        executed(direct, plan, None)
+    assert raised.value.code == "load_missing"
+    assert nothing_is_left(base_dir) == NOTHING
+
+
+def test_the_tables_of_pgbench_can_be_the_data(direct, of_load):
+    text = "SELECT abalance FROM pgbench_accounts WHERE aid = 7;"
+    plan, given = of_load(text, LoadData("pgbench", scale=1))
+    findings, _director = executed(direct, plan, given)
+    assert findings.measurements["load_statements"] == 1
