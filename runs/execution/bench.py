@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, NoReturn
 
 from runs.execution.clusters.postgres import DATABASE, Cluster
-from runs.execution.errors import CommandTimeout, TargetProblem
+from runs.execution.errors import CommandTimeout, ServerFault, TargetProblem
 from runs.execution.machine import usage
 from runs.execution.machine.clock_skew import Skew
 from runs.execution.nodes import Member, Node, members_of
@@ -235,7 +235,10 @@ class Bench:
         await self.reporter.command(node.address, record)
         del self.in_hand[name]
         if check and result.exit_status != 0:
-            raise failed(result, node.base.path)
+            problem = failed(result, node.base.path)
+            if isinstance(problem, ServerFault):
+                problem.server_id = node.server_id
+            raise problem
         return result
 
     def _named(self, step: InHand) -> InHand:
@@ -453,15 +456,7 @@ def failed(result: StepResult, base_dir: str) -> TargetProblem:
     if NO_SPACE in output:
         return disk_full(base_dir, output)
     if result.exit_status in NOT_A_PROGRAM:
-        return TargetProblem(
-            _("Step %(name)s: %(program)s is missing or cannot be executed."),
-            code="missing_program",
-            remedy=_(
-                "Inspect the server again on its page: the installation may have been removed."
-            ),
-            name=result.name,
-            program=result.argv[0],
-        )
+        return missing_program(result.argv[0], output)
     lines = "\n".join(output.strip().splitlines()[-LAST_LINES:])
     return TargetProblem(
         _("Step %(name)s ended with exit status %(exit_status)s:\n%(lines)s"),
@@ -471,3 +466,25 @@ def failed(result: StepResult, base_dir: str) -> TargetProblem:
         exit_status=result.exit_status,
         lines=lines,
     )
+
+
+def missing_program(program: str, output: str) -> TargetProblem:
+    """A program that is not there, may not be executed, or lacks a library.
+
+    One of an installation is a fault of its server: all runs with it would fail, one after the
+    other, and it may be back soon, as after an update of packages.
+    """
+    is_of_installation = program.startswith("/")
+    fault = (ServerFault if is_of_installation else TargetProblem)(
+        _("%(program)s is missing, lacks a library or may not be executed:\n%(said)s"),
+        code="missing_program",
+        remedy=_(
+            "Install it again, with its libraries and the right to execute it. Runs go on once a "
+            "check finds that it starts; those that need it fail if it stays away for an hour."
+        ),
+        program=program,
+        said="\n".join(output.strip().splitlines()[-LAST_LINES:]),
+    )
+    if isinstance(fault, ServerFault):
+        fault.program = program
+    return fault

@@ -29,12 +29,14 @@ class ServerFault(TargetProblem):
     """No run can be executed on the server until somebody has mended it.
 
     Then `needed_bytes` are free there, the base directory's file system is the one mounted at
-    `mount` (empty: any), and sudo allows the action `privilege` (empty: none).
+    `mount` (empty: any), sudo allows the action `privilege` (empty: none), and the program at the
+    path `program` starts (empty: none).
     """
 
     needed_bytes = 0
     mount = ""
     privilege = ""
+    program = ""
 
 
 class HostUnreachable(TargetProblem):

@@ -1,5 +1,7 @@
 """Servers: registered machines reached over SSH."""
 
+from datetime import datetime, timedelta
+
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
 from django.db.models.functions import Now, Upper
@@ -228,7 +230,8 @@ class Server(models.Model):
     # The problem as text and values (`runs.wording`), where it is made of them.
     wording = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
     # What a check must find before runs go on, as long as the `run` that found the fault waits:
-    # `free_bytes`, and `mount` of the base directory's file system.
+    # `free_bytes`, `mount` of the base directory's file system, a `privilege`, a `program` that
+    # starts. `since` is when it was first found away, `gone` are programs that nobody awaits.
     needs = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
     hardware = models.ForeignKey("HardwareProfile", models.PROTECT, null=True)
     environment = models.ForeignKey("Environment", models.PROTECT, null=True)
@@ -289,6 +292,16 @@ class Server(models.Model):
         """A clean-up left something that may still run there; the next one comes later."""
         after = self.sweep_after
         return self.needs_sweep and after is not None and after > timezone.now()
+
+    @property
+    def away_since(self) -> datetime | None:
+        """When it was first found that it cannot be used; None while it can, or of old."""
+        since = self.needs.get("since")
+        return datetime.fromisoformat(since) if since else None
+
+    def is_away_for(self, span: timedelta) -> bool:
+        """Whether it has been out of use for so long."""
+        return self.away_since is not None and timezone.now() - self.away_since >= span
 
     @property
     def is_only_a_hop(self) -> bool:

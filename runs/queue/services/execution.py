@@ -183,7 +183,10 @@ def _conclude(run: Run, claim: Claim, turns: Turns) -> None:
         event = _event_of(problem) | {"remedy": ""}
         attempts.start_again(run_id=run.pk, token=claim.token, **event)
     except ServerFault as fault:
-        _wait_for_server(run, claim, fault, director)
+        if _is_gone_for_good(claim, fault):
+            _end(run, claim, director, Run.State.FAILED, fault)
+        else:
+            _wait_for_server(run, claim, fault, director)
     except TargetProblem as problem:
         if isinstance(problem, CommandTimeout) or director.cleaning.left_out:
             transitions.sweep_later(run)
@@ -242,6 +245,12 @@ def _end(run: Run, claim: Claim, director: Director, state: str, why: TargetProb
                 _enter(state, run, claim, **_event_of(why))
 
     reporting.retrying(say)
+
+
+def _is_gone_for_good(claim: Claim, fault: ServerFault) -> bool:
+    """Whether checks have waited in vain for the program that the run has missed."""
+    at_fault = Server.objects.filter(pk=fault.server_id or claim.server_id).first()
+    return at_fault is not None and servers.is_gone(at_fault, fault.program)
 
 
 def _wait_for_server(run: Run, claim: Claim, fault: ServerFault, director: Director) -> None:

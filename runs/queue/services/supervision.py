@@ -15,8 +15,19 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Q, QuerySet
-from django.db.models.functions import Now
+from django.db.models import (
+    Case,
+    DateTimeField,
+    DurationField,
+    ExpressionWrapper,
+    F,
+    Q,
+    QuerySet,
+    Value,
+    When,
+)
+from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Cast, Coalesce, Greatest, Least, Now
 
 from runs import celery_messages
 from runs.execution.errors import HostKeyChanged, LoginRefused
@@ -32,10 +43,11 @@ from runs.servers.services import server_checks, servers
 from runs.shared import database
 from runs.shared.errors import ServiceError
 
-# Between two checks of a server that is away; and of one that only a schedule waits for.
+# Between two checks of a server that is away: they grow with the time for which it has been. And of
+# one that only a schedule waits for.
 PAUSE = timedelta(seconds=30)
+LONGEST_PAUSE = timedelta(minutes=5)
 PAUSE_WITHOUT_WORK = timedelta(minutes=5)
-PAUSE_AFTER_REFUSAL = timedelta(minutes=5)
 # Between two checks of a server on which a schedule expects new installations.
 PAUSE_WHEN_READY = timedelta(minutes=15)
 
@@ -104,14 +116,21 @@ def _away() -> QuerySet[Server]:
 
 
 def _away_for(pause: timedelta) -> QuerySet[Server]:
-    """Those that were checked at least this long ago.
+    """Those that were checked at least this long ago, and longer if they have long been away.
 
-    One that refuses the key is asked less often: it may bar whoever asks in vain. So is one with
-    another host key, which seldom becomes the confirmed one again.
+    One that is away for 20 minutes is asked after another 2. One that refuses the key is asked
+    ever less often from the start (after 30 s, 2 and 7 minutes), since it may bar whoever asks in
+    vain. So is one with another host key, which seldom becomes the confirmed one again.
     """
-    seldom = (LoginRefused.code, HostKeyChanged.code)
-    refusing = Q(problem_code__in=seldom, checked_at__gte=Now() - PAUSE_AFTER_REFUSAL)
-    return _away().filter(checked_at__lt=Now() - pause).exclude(refusing)
+    seldom = Q(problem_code__in=(LoginRefused.code, HostKeyChanged.code))
+    since = Cast(KeyTextTransform("since", "needs"), DateTimeField())
+    away = ExpressionWrapper(F("checked_at") - since, output_field=DurationField())
+    share = Case(When(seldom, then=Value(3.0)), default=Value(0.1))
+    # Of old nobody knows since when.
+    grown = Coalesce(ExpressionWrapper(away * share, DurationField()), Value(pause))
+    next_pause = Greatest(Value(pause), Least(grown, Value(LONGEST_PAUSE)))
+    next_check = ExpressionWrapper(F("checked_at") + next_pause, DateTimeField())
+    return _away().alias(next_check=next_check).filter(next_check__lt=Now())
 
 
 def _awaiting_installations() -> QuerySet[Server]:

@@ -3,6 +3,7 @@
 import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from datetime import timedelta
 from typing import Any
 
 from django.db import transaction
@@ -12,6 +13,7 @@ from django.utils.translation import gettext as _
 
 from runs import celery_messages
 from runs.access.services import audit
+from runs.execution.bench import NOT_A_PROGRAM, missing_program
 from runs.execution.errors import (
     CommandTimeout,
     ConnectionLost,
@@ -25,6 +27,7 @@ from runs.execution.errors import (
 from runs.execution.machine import privileged
 from runs.execution.machine.target_facts import Facts, discover
 from runs.execution.ssh import hosts
+from runs.execution.ssh.hosts import Host
 from runs.execution.steps.base_dir import LONGEST_BASE_DIR, BaseDir, is_plain_path
 from runs.execution.steps.steps import disk_too_small
 from runs.models import (
@@ -167,13 +170,14 @@ def inspect(*, server: Server) -> Server:
     """
     if not server.host_key:
         raise not_confirmed()
-    login_way, facts_and_space = readable_way(server), None
+    login_way, facts_and_space, gone = readable_way(server), None, list[str]()
     try:
         if server.is_only_a_hop:
             logins.ask(_greet(login_way), server)
         else:
             base = BaseDir(server.base_dir, logins.instance_name())
-            facts_and_space = logins.ask(_look(server, login_way, base, _needs(server)), server)
+            look = _look(server, login_way, base, _needs(server))
+            facts_and_space, gone = logins.ask(look, server)
     except TargetProblem as problem:
         return record_problem(server=server, problem=problem)
     if facts_and_space is None:
@@ -181,7 +185,7 @@ def inspect(*, server: Server) -> Server:
     facts, _free_bytes = facts_and_space
     if owner := shared_machines.has_its_folder(server, facts.identity):
         return record_problem(server=server, problem=_folder_is_shared(server, owner))
-    _keep(server, facts_and_space)
+    _keep(server, facts_and_space, gone)
     shared_machines.keep(server_id=server.pk, identity=facts.identity)
     return Server.objects.get(pk=server.pk)
 
@@ -233,6 +237,7 @@ def record_problem(*, server: Server, problem: TargetProblem) -> Server:
         state = Server.State.REFUSED
     _unedited(server).update(
         state=state,
+        needs={"since": timezone.now().isoformat(), **server.needs},
         problem_code=problem.code,
         problem=problem.message,
         wording=problem.wording,
@@ -246,10 +251,20 @@ def record_problem(*, server: Server, problem: TargetProblem) -> Server:
 
 def hold(*, server: Server, fault: ServerFault, run: Run) -> None:
     """No run starts on the server until a check finds the fault mended that this run has met."""
-    needs = {"run": run.pk, "free_bytes": fault.needed_bytes, "mount": fault.mount}
-    needs |= {"privilege": fault.privilege} if fault.privilege else {}
-    Server.objects.filter(pk=server.pk).update(needs=needs)
+    server.needs = {
+        "run": run.pk,
+        "free_bytes": fault.needed_bytes,
+        "mount": fault.mount,
+        "privilege": fault.privilege,
+        "program": fault.program,
+        "gone": server.needs.get("gone", []),
+    }
     record_problem(server=server, problem=fault)
+
+
+def is_gone(server: Server, program: str) -> bool:
+    """Whether checks have found for an hour that a program does not start there."""
+    return bool(program) and program in server.needs.get("gone", ())
 
 
 def described(server: Server) -> dict[str, Any]:
@@ -338,7 +353,8 @@ def _store(server: Server) -> Server:
 
 async def _look(
     server: Server, login_way: logins.Way, base: BaseDir, needs: Mapping[str, Any]
-) -> tuple[Facts, int]:
+) -> tuple[tuple[Facts, int], list[str]]:
+    """Facts and free bytes, and the programs that were away for too long."""
     async with await logins.connect_along(login_way) as host:
         free = await base.claim(host, needs.get("mount", ""))
         needed = needs.get("free_bytes", 0)
@@ -349,7 +365,29 @@ async def _look(
         for privilege in {needs.get("privilege", "")} & set(server.privileges):
             if await privileged.refused(host, [privilege]):
                 raise privileged.failed(privilege, SUDO_REFUSES)
-        return await discover(host, server.bindirs, base_dir=server.base_dir), free
+        gone = await _gone(host, server, needs.get("program", ""))
+        return (await discover(host, server.bindirs, base_dir=server.base_dir), free), gone
+
+
+# An update of packages takes minutes. Whatever stays away for longer was removed.
+PROGRAM_IS_AWAITED = timedelta(hours=1)
+
+
+async def _gone(host: Host, server: Server, awaited: str) -> list[str]:
+    """The programs that have been away for too long and still do not start.
+
+    Raises ServerFault `missing_program` while the one that a run has missed is still awaited.
+    """
+    gone = []
+    for program in {awaited, *server.needs.get("gone", ())} - {""}:
+        answer = await host.run([program, "--version"])
+        if answer.exit_status not in NOT_A_PROGRAM:
+            continue
+        if program == awaited and not server.is_away_for(PROGRAM_IS_AWAITED):
+            output = (answer.stdout + answer.stderr).decode(errors="replace")
+            raise missing_program(program, output)
+        gone.append(program)
+    return sorted(gone)
 
 
 def _needs(server: Server) -> Mapping[str, Any]:
@@ -370,7 +408,9 @@ def _unedited(server: Server) -> QuerySet[Server]:
 
 
 @transaction.atomic
-def _keep(looked_at: Server, facts_and_space: tuple[Facts, int] | None) -> Server:
+def _keep(
+    looked_at: Server, facts_and_space: tuple[Facts, int] | None, gone: Sequence[str] = ()
+) -> Server:
     """The server is ready; `facts_and_space` are facts and free bytes, None of a hop."""
     server = _unedited(looked_at).select_for_update().first()
     if server is None:
@@ -381,7 +421,8 @@ def _keep(looked_at: Server, facts_and_space: tuple[Facts, int] | None) -> Serve
         _keep_facts(server, facts)
     server.state = Server.State.READY
     server.problem_code = server.problem = server.problem_remedy = ""
-    server.wording, server.needs = {}, {}
+    server.wording = {}
+    server.needs = {"gone": list(gone)} if gone else {}
     server.offered_host_key = ""
     server.checked_at = timezone.now()
     server.save()

@@ -26,7 +26,8 @@ from runs.operations.services import signs as shown
 from runs.operations.services import waiting
 from runs.queue.services import attempts, execution, leases, supervision, transitions
 from runs.servers.services import maintenance, ssh_keys
-from runs.shared import signs
+from runs.shared import duties, signs
+from runs.shared.duties import Duty
 from runs.shared.errors import ServiceError
 from runs.workloads.services import scenarios
 from tests import factories
@@ -144,7 +145,9 @@ def test_a_duty_of_control_that_fails_holds_up_no_other(monkeypatch, caplog):
     def fails():
         raise ValueError("one duty")
 
-    monkeypatch.setattr(background, "RARE", (fails, lambda: done.append("the next")))
+    rare = [Duty(act, is_rare=True) for act in (fails, lambda: done.append("the next"))]
+    monkeypatch.setattr(background, "DUTIES", rare)
+    monkeypatch.setattr(duties, "ADDED", [])
     monkeypatch.setattr(background, "_turns", itertools.count())
     monkeypatch.setattr(waiting, "is_any", bool)
     monkeypatch.setattr(background, "connection", SimpleNamespace(close=lambda: None))
