@@ -5,6 +5,7 @@ import re
 import pytest
 
 from runs.campaigns.selectors import answers
+from runs.campaigns.services import repeats
 from runs.histories.services import changes
 from runs.models import Campaign
 from tests import factories
@@ -32,6 +33,23 @@ def test_page_api_and_list_say_the_same_of_a_campaign(client, lab):
     assert answer["low"] < 1.3 < answer["high"]
     assert answer["exit_code"] == 0
     assert answer["short"] in answer["sentence"]
+
+
+def test_a_condition_whose_runs_are_all_invalid_is_counted(client, lab, settings):
+    """Page, API, list and report name all conditions that were asked."""
+    lost = lab.cells.filter(version="18.4").first()
+    for run in lost.runs.all():
+        repeats.leave_out_invalid(run)
+    number = lab.cells.filter(version="18.4").count()
+
+    sentence = client.get("/api/v1/campaigns/lab/").json()["answer"]["sentence"]
+
+    assert f"in 1 of {number} conditions." in sentence
+    for address in ("/campaigns/lab/", "/campaigns/", "/campaigns/lab/report/?format=html"):
+        assert sentence in text_of(client, address), address
+    # What the rule left out says so in the reader's language.
+    page = client.get(f"/runs/{lost.runs.first().pk}/", headers={"Accept-Language": "ja"})
+    assert "Invalid: it is in no median" not in page.content.decode()
 
 
 def test_a_comparison_has_the_words_of_its_page(client, lab):

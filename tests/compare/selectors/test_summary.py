@@ -92,6 +92,43 @@ CASES = [
 ]
 
 
+LOST = row("not_comparable", reasons=("not_measured",))
+
+
+@pytest.mark.parametrize(
+    ("rows", "asked", "text"),
+    [
+        (
+            FASTER[:2],
+            3,
+            (
+                "18 is 8.0 to 14 % faster than 16 in 2 of 3 conditions. "
+                "No valid runs of both sides in 1 of 3 conditions."
+            ),
+        ),
+        (
+            [*FASTER[:2], LOST],
+            0,
+            (
+                "18 is 8.0 to 14 % faster than 16 in 2 of 3 conditions. "
+                "No valid runs of both sides in 1 of 3 conditions."
+            ),
+        ),
+        (
+            [row("same", 0.99, 1.02)],
+            2,
+            (
+                "18 and 16 are the same in 1 of 2 conditions, within 2.0 %. "
+                "No valid runs of both sides in 1 of 2 conditions."
+            ),
+        ),
+        ([LOST], 0, "18 cannot be compared with 16: a side was not measured."),
+    ],
+)
+def test_conditions_without_a_valid_run_are_counted_too(rows, asked, text):
+    assert summary("18", "16", rows, asked=asked) == text
+
+
 @pytest.mark.parametrize(("rows", "together", "told"), CASES)
 def test_a_sentence_says_who_by_how_much_where_and_how_surely(rows, together, told):
     assert summary("18", "16", rows, together=together) == told

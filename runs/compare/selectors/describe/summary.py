@@ -41,23 +41,40 @@ def summary(
     *,
     together: Inference | None = None,
     direction: Direction = "higher",
+    asked: int = 0,
 ) -> str:
     """What `inferences`, one for each condition, say of `head` against `base`; empty without any.
 
     `together` is the overall effect of all rows. `direction` says which values of the metric are
-    better, for figures that are only printed.
+    better, for figures that are only printed. `asked` is the number of conditions where that is
+    greater: in the others a side has no valid run.
     """
     if not inferences:
         return ""
     names = {"head": head, "base": base}
     if all(lacks_print(inference) for inference in inferences):
         return _as_printed(inferences, names, direction)
+    measured = [row for row in inferences if "not_measured" not in row.reasons] or inferences
+    number = max(asked, len(inferences))
+    text = _of_measured(measured, number, names, together)
+    if len(measured) == number:
+        return text
+    missing = _("No valid runs of both sides in %(missing)d of %(number)d conditions.")
+    return f"{text} {missing % {'missing': number - len(measured), 'number': number}}"
+
+
+def _of_measured(
+    inferences: Sequence[Inference],
+    number: int,
+    names: dict[str, str],
+    together: Inference | None,
+) -> str:
     rows = by_key((str(inference.verdict), inference) for inference in inferences)
     proven = [verdict for verdict in PROVEN if verdict in rows]
     if not proven:
-        return _between_jobs(rows) or _without_difference(rows, len(inferences), names, together)
+        return _between_jobs(rows) or _without_difference(rows, number, names, together)
     (first_size, first_where), *other_parts = [
-        _part(rows[verdict], len(inferences), together) for verdict in proven
+        _part(rows[verdict], number, together) for verdict in proven
     ]
     sized = [_sized_at(size, where_text) for size, where_text in other_parts]
     sized += [_counted(verdict, rows) for verdict in OTHERS if verdict in rows]
@@ -86,7 +103,7 @@ def by_pair(rows: Sequence[RatioRow], words: Words) -> dict[tuple[str, str], lis
 def of_pair(head: str, base: str, rows: Sequence[RatioRow]) -> str:
     """The sentence of the rows of one (head, base), with what else than these differs."""
     inferences = [row.comparison for row in rows]
-    sentence = summary(head, base, inferences, together=rows[0].together)
+    sentence = summary(head, base, inferences, together=rows[0].together, asked=rows[0].asked)
     return " ".join(filter(None, (sentence, of_builds(head, base, inferences))))
 
 
@@ -133,10 +150,16 @@ def of_comparison(page: ComparedPage) -> list[str]:
     together = {average.head_label: average.comparison for average in page.averages}
     rows = by_key((row.head_label, row.comparison) for row in page.rows)
     base = page.label(page.base) if page.base else ""
+    levels_of = {page.label(series): len(series.cells) for series in page.loaded.series}
     direction = cast(Direction, page.loaded.metric.direction)
     sentences = {
         (head, base): summary(
-            head, base, inferences, together=together.get(head), direction=direction
+            head,
+            base,
+            inferences,
+            together=together.get(head),
+            direction=direction,
+            asked=levels_of.get(base, 0),
         )
         for head, inferences in rows.items()
     }
@@ -148,7 +171,13 @@ def of_comparison(page: ComparedPage) -> list[str]:
     sentence_of_newest = {newest: sentences[newest]} if newest in sentences else {}
     of_steps = {
         names: sentences.get(names)
-        or summary(*names, step.found, together=step.together, direction=direction)
+        or summary(
+            *names,
+            step.found,
+            together=step.together,
+            direction=direction,
+            asked=levels_of.get(step.base_label, 0),
+        )
         for step in steps
         if (names := (step.head_label, step.base_label))
     }
@@ -237,19 +266,14 @@ def _without_difference(
 ) -> str:
     values = names | {"number": number}
     if set(rows) == {"same"}:
-        text = _("%(head)s and %(base)s are the same, %(size)s.")
-        if number == 2:
-            text = _("%(head)s and %(base)s are the same in both conditions, %(size)s.")
-        elif number > 2:
-            text = _("%(head)s and %(base)s are the same in all %(number)d conditions, %(size)s.")
-        return text % (values | {"size": size_of_all(rows["same"])})
+        return _same(rows["same"], number, names)
     unusable = [
         inference
         for inferences_of_verdict in rows.values()
         for inference in inferences_of_verdict
         if _is_unusable(inference)
     ]
-    if len(unusable) == number:
+    if len(unusable) == sum(map(len, rows.values())):
         return _cannot_be_compared(unusable, names)
     if set(rows) == {"too_few_runs"}:
         return _("%(head)s and %(base)s have too few runs for a verdict.") % values
@@ -270,6 +294,21 @@ def _without_difference(
         "Undecided whether %(head)s differs from %(base)s: %(parts)s of %(number)d conditions."
     )
     return text % (values | {"parts": ", ".join(counted_texts)})
+
+
+def _same(inferences: Sequence[Inference], number: int, names: dict[str, str]) -> str:
+    values = {"number": number, "count": len(inferences), "size": size_of_all(inferences)}
+    if len(inferences) < number:
+        text = _(
+            "%(head)s and %(base)s are the same in %(count)d of %(number)d conditions, %(size)s."
+        )
+    elif number == 1:
+        text = _("%(head)s and %(base)s are the same, %(size)s.")
+    elif number == 2:
+        text = _("%(head)s and %(base)s are the same in both conditions, %(size)s.")
+    else:
+        text = _("%(head)s and %(base)s are the same in all %(number)d conditions, %(size)s.")
+    return text % (names | values)
 
 
 def _is_unusable(inference: Inference) -> bool:

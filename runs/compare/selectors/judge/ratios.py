@@ -1,7 +1,8 @@
 """The ratio tables of a campaign, of the pairs that `ratio_pairs` chooses."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -30,6 +31,7 @@ class RatioRow:
     """Two levels of the factor `subject` under the same other levels, head against base.
 
     `together` is their overall effect, that of all rows of the same two; None for a single row.
+    `asked` is under how many conditions the campaign has these two, also without a valid run.
     """
 
     subject: str
@@ -43,6 +45,7 @@ class RatioRow:
     # The keys of both cells.
     cells: tuple[int, int] = (0, 0)
     is_executed: bool = False
+    asked: int = 0
 
     @property
     def is_explained(self) -> bool:
@@ -90,7 +93,14 @@ class Tables:
         """Heads against baselines about `subject`, else the first question, judged as a table."""
         if subject not in self._found:
             pairs, judge = self.pairs(subject), self._given or self._judge(subject)
-            self._found[subject] = _rows(pairs, self._name, self._summaries, judge)
+            rows = _rows(pairs, self._name, self._summaries, judge)
+            asked = Counter(
+                (pair.subject, *pair.labels) for pair in ratio_pairs(self._cells, subject=subject)
+            )
+            self._found[subject] = [
+                replace(row, asked=asked[row.subject, row.base_label, row.head_label])
+                for row in rows
+            ]
         return self._found[subject]
 
     def pairs(self, subject: str = "") -> list[RatioPair]:
