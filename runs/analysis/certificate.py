@@ -36,7 +36,9 @@ LONG_WITH_CHECKPOINTS_S = 1800.0
 _NOTED: Mapping[str, tuple[Weight, bool]] = {
     "generator_saturated": ("doubt", False),
     "load_stalled": ("doubt", True),
+    "generator_stalled": ("doubt", True),
     "checkpoint_during_run": ("doubt", True),
+    "autovacuum_during_run": ("remark", False),
     "clocks_differ": ("doubt", False),
     "second_threads": ("remark", False),
     "profiled": ("doubt", False),

@@ -8,7 +8,6 @@ checkpoint happens during the measurement.
 from runs.execution.bench import Bench
 from runs.scenarios import pgbench_design as design
 from runs.scenarios import pgbench_procedure as pgbench
-from runs.scenarios.checkpoints_during_load import without_checkpoints
 from runs.scenarios.definition import ByHand, ClusterOptions, Place, Quick, Scenario, Values
 from runs.scenarios.metrics import PGBENCH
 from runs.wording import gettext_noop as _
@@ -29,9 +28,8 @@ class FixedPointUpdate(pgbench.PrewarmedTables):
     written = design.WAL_BYTES
 
     async def measure(self, bench: Bench) -> None:
-        """`pgbench -n -P 1 -r`, threads = clients / 2, and the checkpoints before and after."""
-        async with without_checkpoints(bench):
-            await pgbench.measure(bench, SCRIPT)
+        """`pgbench -n -P 1 -r`, threads = clients / 2."""
+        await pgbench.measure(bench, SCRIPT)
 
 
 def cluster(version_num: int, _levels: Values) -> ClusterOptions:

@@ -17,7 +17,6 @@ from runs.execution.errors import TargetProblem
 from runs.scenarios import fixed_point_read, fixed_point_update
 from runs.scenarios import pgbench_design as design
 from runs.scenarios import pgbench_procedure as pgbench
-from runs.scenarios.checkpoints_during_load import without_checkpoints
 from runs.scenarios.definition import (
     ChoiceFactor,
     ClusterOptions,
@@ -54,8 +53,7 @@ class OperatingSystems(pgbench.PrewarmedTables):
         if method != AS_CONFIGURED:
             check_method(bench.findings.settings, method)
             await self._test_fsync(bench, method)
-        async with without_checkpoints(bench):
-            await pgbench.measure(bench, fixed_point_update.SCRIPT)
+        await pgbench.measure(bench, fixed_point_update.SCRIPT)
 
     async def _test_fsync(self, bench: Bench, method: str) -> None:
         seconds = bench.parameters["fsync_seconds"]

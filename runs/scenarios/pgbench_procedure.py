@@ -387,6 +387,7 @@ def _read(bench: Bench, loads: Sequence[Load], steps: Sequence[StepResult]) -> l
             bench.note(problem.code, "%(problem)s", problem=problem)
         for line in result.unknown_lines:
             bench.note("unknown_line", "%(line)s", line=line)
+        stalls.note_holes(bench, result.progress)
     findings = bench.findings
     findings.tool_name = "pgbench"
     findings.tool_version = results[0].tool_version or versions.release_text(loads[0].version_num)

@@ -1,8 +1,12 @@
-"""Stalls: seconds in which a load ends no transaction, and which make its result doubtful."""
+"""Stalls: seconds in which a load ends no transaction, or its generator prints nothing.
+
+Both make the result doubtful.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from statistics import median_low
 
 from runs.execution.bench import Bench
 from runs.tools.pgbench import ProgressPoint
@@ -12,6 +16,8 @@ from runs.wording import gettext_noop as _
 SHORTEST_SECONDS = 2.0
 # If transactions are rare, a second without one means nothing: this many should have come.
 MISSED_TRANSACTIONS = 20
+# A line of a busy generator comes late by less than half an interval.
+MOST_INTERVALS = 2.5
 
 
 @dataclass(frozen=True)
@@ -43,6 +49,34 @@ def longest(points: Sequence[ProgressPoint]) -> Stall | None:
     if stall is None or stall.seconds < SHORTEST_SECONDS:
         return None
     return stall if stall.seconds * usual >= MISSED_TRANSACTIONS else None
+
+
+def longest_hole(points: Sequence[ProgressPoint]) -> Stall | None:
+    """The longest time between two lines of one generator; None if all came in their turn.
+
+    A generator that is stopped, as with its machine, ends no transaction, and prints no line that
+    says so. Two intervals may pass where a line is late.
+    """
+    gaps = [(later.seconds - before.seconds, before) for before, later in pairwise(points)]
+    if not gaps:
+        return None
+    interval = median_low(gap for gap, _before in gaps)
+    gap, before = max(gaps, key=lambda gap_and_point: gap_and_point[0])
+    return Stall(before.seconds, gap) if gap > MOST_INTERVALS * interval else None
+
+
+def note_holes(bench: Bench, points: Sequence[ProgressPoint]) -> None:
+    """Make the result doubtful if the generator stood still."""
+    if hole := longest_hole(points):
+        bench.note(
+            "generator_stalled",
+            _(
+                "The load generator printed nothing for %(seconds)s s, from second %(begun)s on: "
+                "it stood still, or its machine did."
+            ),
+            seconds=f"{hole.seconds:.0f}",
+            begun=f"{hole.begun:.0f}",
+        )
 
 
 def note_stalls(bench: Bench, points: Sequence[ProgressPoint]) -> None:

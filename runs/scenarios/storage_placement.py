@@ -21,7 +21,6 @@ from runs.execution.nodes import PLACED, folder_of
 from runs.execution.steps.base_dir import BaseDir
 from runs.scenarios import pgbench_design as design
 from runs.scenarios import pgbench_procedure as pgbench
-from runs.scenarios.checkpoints_during_load import without_checkpoints
 from runs.scenarios.definition import (
     ChoiceFactor,
     ClusterOptions,
@@ -128,8 +127,7 @@ class StoragePlacement(pgbench.PrewarmedTables):
             script = INDEX_ONLY
         else:
             script = BUILT_IN["tpcb-like" if load == "update" else "select-only"]
-        async with without_checkpoints(bench):
-            await pgbench.measure(bench, script)
+        await pgbench.measure(bench, script)
         if load == "index-only":
             await self._check_scan(bench)
 

@@ -17,6 +17,7 @@ from runs.execution.director import Director
 from runs.execution.errors import TargetProblem, TargetRestarted
 from runs.execution.steps import steps
 from runs.execution.watch import Order
+from runs.scenarios import registry
 from tests.ssh.directing import (
     execute,
     left_running,
@@ -214,6 +215,72 @@ def test_a_server_that_stood_still_is_told_of(direct, plan, base_dir):
     found = watched(director, orders())
     assert "load_stalled" in {note.code for note in found.notes}
     assert found.measurements["tps"] > 0
+
+
+@pytest.mark.openssh
+@prepared
+def test_a_generator_that_stood_still_is_told_of(direct, plan, base_dir):
+    director = direct(replace(plan, parameters={"scale": 1, "duration": 8}))
+
+    def signal(name: str) -> None:
+        subprocess.run(["pkill", f"-{name}", "-f", f"/pgbench .*{base_dir}"], check=True)
+
+    def orders():
+        frozen = 0.0
+        is_over = False
+        for order in when_measuring(director, "cancel"):
+            if order == "cancel" and not frozen:
+                signal("STOP")
+                frozen = time.monotonic()
+            elif frozen and not is_over and time.monotonic() - frozen > 4:
+                signal("CONT")
+                is_over = True
+            yield "go_on"
+
+    found = watched(director, orders())
+    notes = {note.code: note for note in found.notes}
+    assert "generator_stalled" in notes
+    assert float(notes["generator_stalled"].wording["values"]["seconds"]) >= 4
+
+
+# What the server does by itself is found whatever the scenario is.
+
+
+@pytest.mark.openssh
+def test_a_checkpoint_in_a_load_of_any_scenario_is_told_of(direct, plan):
+    levels = {
+        "version": "16.14",
+        "script": "tpcb-like",
+        "scale": 1,
+        "clients": 2,
+        "query_mode": "simple",
+        "connection": "kept",
+    }
+    parameters = {each.name: each.default for each in registry.get("pgbench").parameters}
+    own = replace(
+        plan,
+        scenario="pgbench",
+        levels=levels,
+        parameters=parameters | {"duration": 4},
+        settings=plan.settings | {"max_wal_size": "16GB"},
+        cluster_key="",
+    )
+    told = {}
+    for is_planted in (True, False):
+        director = direct(own, attempt=2 - is_planted)
+
+        def orders(director=director, is_planted=is_planted):
+            is_done = not is_planted
+            for order in when_measuring(director, "cancel"):
+                if order == "cancel" and not is_done:
+                    psql = [*director.bench.cluster.psql(), "-c", "CHECKPOINT"]
+                    subprocess.run(psql, check=True, stdin=subprocess.DEVNULL)
+                    is_done = True
+                yield "go_on"
+
+        told[is_planted] = {note.code for note in watched(director, orders()).notes}
+    assert "checkpoint_during_run" in told[True]
+    assert not {"checkpoint_during_run", "generator_stalled"} & told[False]
 
 
 # What was killed and is not reaped yet: a postmaster, a step, in a container without an init.

@@ -19,7 +19,7 @@ from runs.scenarios.foreign_tables import plan_problem, script
 from runs.scenarios.long_run_stability import judge
 from runs.scenarios.metrics import PGBENCH
 from runs.scenarios.pgbench_procedure import client_shares
-from runs.scenarios.stalls import Stall, longest
+from runs.scenarios.stalls import Stall, longest, longest_hole
 from runs.tools import pgbench
 from runs.tools.pgbench import ProgressPoint
 from tests.unit.benches import bench_of, codes
@@ -167,6 +167,31 @@ def points(*tps):
 )
 def test_the_longest_time_without_a_transaction(tps, stall):
     assert longest(points(*tps)) == stall
+
+
+@pytest.mark.parametrize(
+    ("seconds", "hole"),
+    [
+        ((), None),
+        ((1.0,), None),
+        ((1.0, 2.0, 3.0, 4.0), None),
+        # Late by a little, and the line after it in its turn.
+        ((1.0, 2.4, 3.0, 4.0), None),
+        ((1.0, 2.0, 3.0, 8.2, 9.0), Stall(3.0, 5.2)),
+        ((1.0, 6.2), None),
+        ((1.0, 2.0, 7.0), Stall(2.0, 5.0)),
+        ((5.0, 10.0, 15.0, 29.0), Stall(15.0, 14.0)),
+        # Connections that took their time.
+        ((4.0, 5.0, 6.0), None),
+    ],
+)
+def test_the_longest_time_without_a_line(seconds, hole):
+    lines = [
+        ProgressPoint(seconds=second, tps=100.0, latency_ms=None, stddev_ms=None)
+        for second in seconds
+    ]
+    found = longest_hole(lines)
+    assert found == (hole and Stall(hole.begun, pytest.approx(hole.seconds)))
 
 
 def step(name, seconds, cpu_seconds):

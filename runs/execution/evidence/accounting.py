@@ -16,6 +16,7 @@ from typing import Any
 
 from runs.execution.bench import Bench
 from runs.execution.clusters.postgres import json_rows
+from runs.execution.evidence import during_load
 from runs.execution.evidence.objects import objects, objects_sql
 from runs.execution.steps.background import Background
 from runs.execution.steps.steps import RECORD
@@ -124,13 +125,15 @@ class Accounting:
         """Keep all, with the counters that `after_sql` printed."""
         after = counted(printed)
         bench = self._bench
+        changes = {} if self._before is None else moved(self._before, after)
+        during_load.note(bench, changes, _bytes_of(self._known.get("relations", {})))
         document = {
             "form": FORM,
             **self._known,
             "spans": self._bench.load_uptimes,
             "usage": self._bench.findings.usage,
             "processes": processes(await self._sampled()),
-            "counters": {} if self._before is None else moved(self._before, after),
+            "counters": changes,
             "views": sorted(after),
             "plans": bench.plans,
             "plans_missing": bench.plans_missing,
@@ -152,6 +155,15 @@ class Accounting:
         text = f"run {self._bench.plan.run_id}: no run queue: %s"
         result = await self._bench.recorded(self._sampling, partial(logger.info, text))
         return result.stdout if result else ""
+
+
+def _bytes_of(relations: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
+    """How large each table is that `facts_sql` has found."""
+    return {
+        name: float(relation["bytes"])
+        for name, relation in relations.items()
+        if relation["kind"] in {"r", "m"}
+    }
 
 
 FLUSHED = "SELECT pg_sleep(0.6)"

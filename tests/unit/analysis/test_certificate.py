@@ -49,6 +49,7 @@ def test_a_statement_of_less_than_a_second_that_ran_once_is_unknown_at_best():
         ({"notes": ["generator_saturated"]}, "generator_saturated"),
         ({"notes": ["checkpoint_during_run"]}, "checkpoint_during_run"),
         ({"notes": ["load_stalled"]}, "load_stalled"),
+        ({"notes": ["generator_stalled"]}, "generator_stalled"),
         ({"notes": ["clocks_differ"]}, "clocks_differ"),
         ({"assertions": True}, "assertions"),
         ({"optimisation": "-O0"}, "not_optimised"),
