@@ -6,6 +6,7 @@ error here: a discrepancy must never disappear silently.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from runs.postgresql_settings import catalogue
@@ -22,6 +23,8 @@ CHART_KINDS = ("lines", "bars", "stacked")
 RATIO_KEYS = {"factor", "base"}
 REPRODUCE_KEYS = frozenset({"scenario", "parameters", "levels", "versions", "shown_by", "why_not"})
 Figures = Sequence[Figure]
+# Of the words that name a table's place.
+LONGEST_PLACE = 40
 # Text around a number that is not a unit.
 AROUND = " ()[]約"
 
@@ -57,20 +60,57 @@ def known(documents: Iterable[Document]) -> Known:
 
 def check(document: Document, known_names: Known) -> None:
     """Raises PublishedFileError for the first fault; it names campaign, words and remedy."""
+    for fault in faults(document, known_names):
+        raise fault
+
+
+def faults(document: Document, known_names: Known) -> list[PublishedFileError]:
+    """Of the whole file, and of each campaign, the first fault."""
+    tables = {campaign.table for campaign in document.campaigns}
+    parts = [
+        partial(_check_settings, document),
+        partial(_check_corrections, document),
+        partial(_check_quotes, document),
+        *(
+            partial(_check_campaign, campaign, tables, known_names)
+            for campaign in document.campaigns
+        ),
+    ]
+    faults_found = []
+    for check_part in parts:
+        try:
+            check_part()
+        except PublishedFileError as fault:
+            faults_found.append(fault)
+    return faults_found
+
+
+def _check_settings(document: Document) -> None:
     for key, configuration in document.configurations.items():
         for name in configuration.settings:
             _check_setting(key, configuration.version, name)
-    tables = {campaign.table for campaign in document.campaigns}
-    _check_corrections(document)
-    _check_quotes(document)
-    for campaign in document.campaigns:
-        figures_read = figures.figures(campaign)
-        _check_names(campaign, figures_read, known_names)
-        for check_part in (_check_derived, _check_chart, _check_texts):
-            check_part(campaign, figures_read)
-        _check_references(campaign, tables)
-        for figure in figures_read:
-            _check_unit(campaign, figure, known_names)
+
+
+def _check_campaign(campaign: CampaignEntry, tables: set[str], known_names: Known) -> None:
+    _check_lengths(campaign)
+    figures_read = figures.figures(campaign)
+    _check_names(campaign, figures_read, known_names)
+    for check_part in (_check_derived, _check_chart, _check_texts):
+        check_part(campaign, figures_read)
+    _check_references(campaign, tables)
+    for figure in figures_read:
+        _check_unit(campaign, figure, known_names)
+
+
+def _check_lengths(campaign: CampaignEntry) -> None:
+    for name in ("table", "section", "page", "figure"):
+        text = getattr(campaign, name)
+        if len(text) > LONGEST_PLACE:
+            message = (
+                f"“{name}” has {len(text)} characters, and {LONGEST_PLACE} can be stored: shorten "
+                "it, or leave it out."
+            )
+            raise _fault(campaign, message, words=text)
 
 
 def _check_quotes(document: Document) -> None:

@@ -5,7 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from runs.published import derived_figures, figures, printing_errors, reading, schema, search_words
+from runs.published import (
+    advice,
+    derived_figures,
+    figures,
+    printing_errors,
+    reading,
+    schema,
+    search_words,
+)
 from runs.published.campaign_reading import read_campaign
 from runs.published.errors import PublishedFileError
 from runs.published.fields import parse, typed
@@ -357,6 +365,22 @@ PLANTED = [
 ]
 
 
+# Nothing but what a file must have.
+BARE = """source: {slug: bare-2020, title: {en: Bare thing, ja: 裸}, year: 2020}
+campaigns:
+  - slug: bare
+    title: {en: Bare table, ja: 裸の表}
+    scenario: profile
+    table: "1"
+    topology: {kind: single, name: {en: One machine, ja: 1台}}
+    columns:
+      - {factor: clients, label: {en: Clients, ja: クライアント}}
+      - {label: TPS, metric: tps}
+    rows: |
+      1 | 10
+"""
+
+
 def refusal(path):
     try:
         document = reading.read(path)
@@ -384,6 +408,35 @@ def test_each_planted_mistake_is_refused_with_file_line_and_remedy(tmp_path):
             missed.append((line, new, message))
 
     assert missed == []
+
+
+def test_all_campaigns_say_their_fault_at_once(tmp_path):
+    path = tmp_path / SAMPLE.name
+    text = SAMPLE.read_text().replace("scenario: profile", "scenario: prophecy")
+    path.write_text(text.replace("metric: tps, x: clients", "metric: tpz, x: clients"))
+    document = reading.read(path)
+
+    told = [str(fault) for fault in schema.faults(document, schema.known([document]))]
+
+    assert len(told) == 2
+    assert "tpz" in told[0]
+    assert "prophecy" in told[1]
+
+
+def test_what_a_reader_would_miss_is_said_and_each_remedy_names_a_field(tmp_path):
+    path = tmp_path / "bare-2020.yaml"
+    path.write_text(BARE)
+    told = [str(advised) for advised in advice.advice(reading.read(path))]
+
+    assert len(told) == 12
+    assert all(": " in text for text in told)
+    (first, *_others) = reading.read(SAMPLE).campaigns
+    of_first = [
+        advised.text
+        for advised in advice.advice(reading.read(SAMPLE))
+        if advised.campaign == first.slug
+    ]
+    assert of_first == ["no way to repeat it: give “reproduce” with a scenario, or with “why_not”"]
 
 
 def test_the_line_is_that_of_the_words(tmp_path):

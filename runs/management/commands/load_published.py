@@ -1,6 +1,7 @@
 """Makes the archive say what its data files say."""
 
 from argparse import ArgumentParser
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ from django.core.management.base import CommandError
 from runs.access.services import audit
 from runs.archive.services import publications
 from runs.management import command
-from runs.published import derived_figures, reading, schema
+from runs.published import advice, derived_figures, reading, schema
 from runs.published.derived_figures import CheckedTable
 from runs.published.document import Document
 from runs.published.errors import PublishedFileError
@@ -30,11 +31,21 @@ class Command(command.Command):
             action="store_true",
             help="Read and check the files without a database, and report contradictions.",
         )
+        parser.add_argument(
+            "files",
+            nargs="*",
+            type=Path,
+            help="With --check: only these, with what each lacks. They may be in any folder.",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             if options["check"]:
-                self._check()
+                self._check(options["files"])
+            elif options["files"]:
+                raise CommandError(
+                    "Files are named with --check only: what is loaded is the whole archive."
+                )
             else:
                 self._load(again=options["again"])
         except PublishedFileError as error:
@@ -49,24 +60,57 @@ class Command(command.Command):
             if slugs:
                 self.stdout.write(f"{word}: {', '.join(slugs)}")
 
-    def _check(self) -> None:
-        documents = {path: reading.read(path) for path in publications.files()}
+    def _check(self, files: Sequence[Path]) -> None:
+        """Every fault of all files at once, then what contradicts itself, then what is missing."""
+        missing_files = [str(path) for path in files if not path.is_file()]
+        if missing_files:
+            raise CommandError(f"There is no file {', '.join(missing_files)}.")
+        others = [
+            path
+            for path in publications.files()
+            if path.stem not in {named.stem for named in files}
+        ]
+        documents = {path: reading.read(path) for path in (*others, *files)}
         known_names = schema.known(documents.values())
-        for path, document in documents.items():
-            for table in _checked(path, document, known_names):
-                entry = table.campaign
-                self.stdout.write(f"{path.stem} {entry.table}: {len(table.figures)} figures")
-                for fault in table.faults:
-                    self.stdout.write(
-                        f"  {fault.kind}: {fault.printed} → {fault.recomputed or '–'}: "
-                        f"{fault.explanation.en}"
-                    )
+        faults = 0
+        for path in files or others:
+            faults += self._check_file(path, documents[path], known_names, is_named=bool(files))
+        if faults:
+            raise CommandError(
+                f"{faults} to mend, nothing is stored; docs/adding-a-source.md has each field."
+            )
 
+    def _check_file(
+        self, path: Path, document: Document, known_names: Known, *, is_named: bool
+    ) -> int:
+        faults = schema.faults(document, known_names)
+        tables: tuple[CheckedTable, ...] = ()
+        if not faults:
+            try:
+                tables = derived_figures.check(document.campaigns)
+            except PublishedFileError as error:
+                faults = [error]
+        for fault in faults:
+            fault.locate(path)
+            self.stderr.write(str(fault))
+        for table in tables:
+            self.stdout.write(f"{path.stem} {table.campaign.table}: {len(table.figures)} figures")
+            for contradiction in table.faults:
+                self.stdout.write(
+                    f"  {contradiction.kind}: {contradiction.printed} → "
+                    f"{contradiction.recomputed or '–'}: {contradiction.explanation.en}"
+                )
+        if is_named and not faults:
+            self._sum_up(path, document, tables)
+        return len(faults)
 
-def _checked(path: Path, document: Document, known_names: Known) -> tuple[CheckedTable, ...]:
-    try:
-        schema.check(document, known_names)
-        return derived_figures.check(document.campaigns)
-    except PublishedFileError as error:
-        error.locate(path)
-        raise
+    def _sum_up(self, path: Path, document: Document, tables: Sequence[CheckedTable]) -> None:
+        figures = [figure for table in tables for figure in table.figures]
+        computed = sum(figure.recomputed is not None for figure in figures)
+        contradictions = sum(len(table.faults) for table in tables)
+        self.stdout.write(
+            f"{path.name} can be loaded: {len(tables)} tables, {len(figures)} figures, {computed} "
+            f"of them computed again, {contradictions} contradictions."
+        )
+        for advised in advice.advice(document):
+            self.stdout.write(f"  missing: {advised}")

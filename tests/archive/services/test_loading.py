@@ -4,6 +4,8 @@ import shutil
 from pathlib import Path
 
 import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
@@ -27,7 +29,7 @@ from runs.models import (
     Source,
     Topology,
 )
-from runs.published import reading
+from runs.published import reading, schema
 from runs.published.errors import PublishedFileError
 from tests import factories
 
@@ -274,7 +276,7 @@ def test_all_themes_are_scenarios(file):
         ("year: 2020", "year: then", "needs a whole number in “year”"),
         ("    section: 1.2", "    table: 1.2", "“table” is given twice"),
         ("slug: harbour-repeats", "slug: taken", "is the slug of another campaign"),
-        ("section: 1.2", "section: " + 50 * "1", "cannot be stored: value too long"),
+        ("section: 1.2", "section: " + 50 * "1", "“section” has 50 characters"),
         ("  cpu_idle: {unit", "  tps: {unit", "the metric tps has the unit"),
         ("campaigns:", "campaigns: [", "is no YAML"),
     ],
@@ -300,3 +302,25 @@ def test_every_file_of_the_archive_loads():
     assert PrintedFigure.objects.filter(measured_run=None).count() == 0
     assert PrintedFigure.objects.count() == Measurement.objects.count() > 700
     assert Discrepancy.objects.exclude(kind="text").count() >= 8
+
+
+def test_a_contributor_checks_one_file_in_any_folder(file, capsys):
+    call_command("load_published", "--check", str(file))
+    told = capsys.readouterr().out
+    assert "harbour-2020.yaml can be loaded: " in told
+    assert "contradictions" in told
+
+    change(file, "scenario: profile", "scenario: prophecy")
+    change(file, "metric: tps, x: clients", "metric: tpz, x: clients")
+    with pytest.raises(CommandError, match="2 to mend"):
+        call_command("load_published", "--check", str(file))
+    told = capsys.readouterr().err
+    assert "names the scenario prophecy" in told
+    assert "names the metric tpz" in told
+    with pytest.raises(CommandError, match="There is no file"):
+        call_command("load_published", "--check", str(file.with_name("none.yaml")))
+
+
+def test_a_place_is_no_longer_than_its_column():
+    for name in ("number", "section", "page", "figure"):
+        assert PublishedTable._meta.get_field(name).max_length == schema.LONGEST_PLACE
