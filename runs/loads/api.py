@@ -67,6 +67,7 @@ class LoadAnswerSerializer(serializers.Serializer[LoadAnswer]):
     rounds = serializers.IntegerField()
     sentence = serializers.CharField()
     family = serializers.CharField()
+    caution = serializers.CharField(help_text="Of runs that are invalid, if any are.")
     whole = LoadWholeSerializer(allow_null=True)
     statements = LoadRowSerializer(source="rows", many=True)
     left_out = LoadLeftOutSerializer(many=True)

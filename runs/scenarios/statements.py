@@ -23,6 +23,7 @@ from runs.execution.steps.steps import StepResult
 from runs.query_plans import Plan
 from runs.query_plans.node import PlanUnreadableError
 from runs.query_plans.reading import read
+from runs.scenarios.datasets import sending
 from runs.scenarios.definition import (
     ChoiceFactor,
     ClusterOptions,
@@ -50,7 +51,9 @@ PASS_GRACE_SECONDS = 600.0
 # Up to so many passes, while there is time: the first `passes` are made in any case.
 MOST_PASSES = 200
 # A statement that is shorter is executed more often in each pass.
-SHORT_MS, MOST_TIMES = 5.0, 10
+SHORT_MS, MOST_TIMES = 5.0, 5
+# Of the script that a pass becomes: `_head`, and around the statements of each.
+LINES_OF_HEAD, LINES_AROUND = 4, 6
 BYTES_PER_SCALE = 16 * 1024 * 1024
 
 _MARK = re.compile(r"^#(\d+)\.(\d+)$")
@@ -89,14 +92,16 @@ class Statements:
     async def warm(self, bench: Bench) -> None:
         """Execute each statement once, as the measured passes do."""
         load = _load_of(bench)
-        await _pass(bench, load, "warm", _once(load), is_load=False)
+        await _send_statements(bench, load)
+        await _pass(bench, "warm", _once(load), is_load=False)
 
     async def measure(self, bench: Bench) -> None:
         """Passes in random order while there is time, then the plans."""
         load = _load_of(bench)
+        await _send_statements(bench, load)
         calls = await _passes(bench, load)
         units = [_found(unit, calls) for unit in load.units]
-        plans = await _plans(bench, load, units)
+        plans = await _plans(bench, units)
         found = Found(
             version=str(bench.levels["version"]),
             units=tuple(
@@ -180,9 +185,10 @@ async def _load_pgbench(bench: Bench, load: LoadContent) -> None:
 
 
 async def _load_sql(bench: Bench, load: LoadContent) -> None:
-    result = await bench.step(
-        "load", _client(bench), stdin=load.data.script, check=False, is_private=True
-    )
+    path = f"{bench.directory}/load.sql"
+    await sending.send_text(bench, load.data.script, path)
+    result = await bench.step("load", _client(bench, path), check=False, is_private=True)
+    await bench.run("rm", "-f", path)
     if result.exit_status != 0:
         raise _not_loaded(bench, result)
 
@@ -261,14 +267,61 @@ def _connection(bench: Bench) -> tuple[str, ...]:
     return "-h", cluster.socket_dir, "-p", str(cluster.port), "-U", ROLE
 
 
-def _client(bench: Bench) -> tuple[str, ...]:
-    """psql as the ordinary role, in memory that has a limit."""
+def _client(bench: Bench, path: str) -> tuple[str, ...]:
+    """psql with a file, as the ordinary role, in memory that has a limit."""
     psql = [ROLE if word == SUPERUSER else word for word in bench.cluster.psql()]
-    user = psql.index("-U") + 1
-    database = psql.index("-d") + 1
-    psql[user], psql[database] = ROLE, DATABASE
+    user, database, file = (psql.index(option) + 1 for option in ("-U", "-d", "-f"))
+    psql[user], psql[database], psql[file] = ROLE, DATABASE, path
     limited = f'ulimit -v {CLIENT_KILOBYTES} 2>/dev/null; exec "$@"'
     return "sh", "-c", limited, "limited", "env", "LC_ALL=C", "PGCLIENTENCODING=UTF8", *psql
+
+
+# The names of what is executed, a line each, become the script of psql: the statements lie there
+# in a file by name, since the input of a step must be small.
+_EXPAND = r"""
+{ cat "$4"; awk -F '\t' -v q="'" -v before="$3" -v mode="$5" '
+NR == FNR { text[$1] = $2; next }
+{
+    count = split(text[$1], parts, " ")
+    print "BEGIN;"
+    if (mode == "time") { print "\\echo #" $1; print "\\timing on" }
+    for (place = 1; place <= count; place++) {
+        if (mode != "time") { split($1, name, "."); print "\\echo #" name[1] "." place - 1 }
+        print "SELECT pg_catalog.convert_from(pg_catalog.decode(" q before parts[place] q \
+            ", " q "hex" q "), " q "UTF8" q ") \\gexec"
+    }
+    if (mode == "time") print "\\timing off"
+    print "\\echo #end :ERROR"
+    print "ROLLBACK;"
+}' "$1" -; } >"$2" || exit
+shift 5
+exec "$@"
+"""
+_TIMED, _EXPLAINED = "time", "explain"
+EXPLAIN = "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "
+
+
+async def _send_statements(bench: Bench, load: LoadContent) -> None:
+    lines = [
+        f"{unit.number}.{sample}\t{' '.join(text.encode().hex() for text in texts)}"
+        for unit in load.units
+        for sample, texts in enumerate(unit.samples)
+    ]
+    await sending.send_text(bench, "\n".join([*lines, ""]), f"{bench.directory}/statements")
+    limit_s = bench.parameters["statement_timeout"]
+    for mode, lines in ((_TIMED, _head(limit_s)), (_EXPLAINED, _head(2 * limit_s))):
+        quiet = ["\\o /dev/null"] if mode == _TIMED else []
+        head = "\n".join([*lines, *quiet, ""])
+        await sending.send_text(bench, head, f"{bench.directory}/head-{mode}")
+
+
+def _expanded(bench: Bench, mode: str) -> tuple[str, ...]:
+    """psql with what the names on standard input stand for."""
+    folder = bench.directory
+    script = f"{folder}/statements.sql"
+    before = EXPLAIN.encode().hex() if mode == _EXPLAINED else ""
+    words = (f"{folder}/statements", script, before, f"{folder}/head-{mode}", mode)
+    return "sh", "-c", _EXPAND, "expand", *words, *_client(bench, script)
 
 
 @dataclass(frozen=True)
@@ -296,7 +349,7 @@ async def _passes(bench: Bench, load: LoadContent) -> list[_Call]:
     for number in range(1, MOST_PASSES + 1):
         planned = [one for one in _once(load) for _time in range(times.get(one.unit.number, 1))]
         random.Random(f"{bench.plan.run_id}/{number}").shuffle(planned)  # noqa: S311 -- repeatable
-        result, pass_calls = await _pass(bench, load, f"pass-{number:03}", planned, is_load=True)
+        result, pass_calls = await _pass(bench, f"pass-{number:03}", planned, is_load=True)
         calls += pass_calls
         spent += result.finished - result.started
         if number == 1:
@@ -319,26 +372,26 @@ def _times(load: LoadContent, calls: Sequence[_Call]) -> dict[int, int]:
 
 
 async def _pass(
-    bench: Bench, load: LoadContent, name: str, planned: Sequence[_Planned], *, is_load: bool
+    bench: Bench, name: str, planned: Sequence[_Planned], *, is_load: bool
 ) -> tuple[StepResult, list[_Call]]:
     limit_s = bench.parameters["statement_timeout"]
-    lines = [*_head(limit_s), "\\o /dev/null"]
+    names: list[str] = []
     begins: list[int] = []
+    line = LINES_OF_HEAD
     for one in planned:
-        begins.append(len(lines) + 1)
-        lines += ["BEGIN;", f"\\echo #{one.unit.number}.{one.sample}", "\\timing on"]
-        lines += [data_script.executed(text) for text in one.statements]
-        lines += ["\\timing off", "\\echo #end :ERROR", "ROLLBACK;"]
+        begins.append(line + 1)
+        line += LINES_AROUND + len(one.statements)
+        names.append(f"{one.unit.number}.{one.sample}")
     longest = PASS_GRACE_SECONDS + limit_s * max(1, len(planned)) / 4
-    argv, script = _client(bench), "\n".join([*lines, ""])
+    argv, stdin = _expanded(bench, _TIMED), "\n".join([*names, ""])
     if is_load:
-        result = await bench.load_step(name, argv, stdin=script, limit_s=longest, is_private=True)
+        result = await bench.load_step(name, argv, stdin=stdin, limit_s=longest, is_private=True)
         node = bench.database.name
         begun, _ended = bench.load_spans.get(node, (result.started, result.finished))
         bench.load_spans[node] = (begun, result.finished)
     else:
         result = await bench.step(
-            name, argv, stdin=script, limit_s=longest, check=False, is_private=True
+            name, argv, stdin=stdin, limit_s=longest, check=False, is_private=True
         )
     codes = _codes(result.stderr.splitlines(), begins)
     calls = list(_calls(result.stdout.splitlines(), codes))
@@ -420,22 +473,15 @@ def _found(unit: Unit, calls: Sequence[_Call]) -> _Unit:
     return _Unit(unit.number, fmean(medians), len(own), _FINE)
 
 
-async def _plans(
-    bench: Bench, load: LoadContent, units: Sequence[_Unit]
-) -> dict[int, tuple[str, ...]]:
+async def _plans(bench: Bench, units: Sequence[_Unit]) -> dict[int, tuple[str, ...]]:
     """EXPLAIN of each statement of the first sample of each unit that did not fail."""
-    fine = {unit.number for unit in units if unit.code == _FINE}
-    lines = [*_head(bench.parameters["statement_timeout"] * 2)]
-    for unit in load.units:
-        if unit.number not in fine:
-            continue
-        lines += ["BEGIN;"]
-        for place, text in enumerate(unit.samples[0]):
-            lines += [f"\\echo #{unit.number}.{place}"]
-            lines += [data_script.executed(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {text}")]
-        lines += ["\\echo #end :ERROR", "ROLLBACK;"]
-    script = "\n".join([*lines, ""])
-    result = await bench.step("plans", _client(bench), stdin=script, check=False, is_private=True)
+    names = [f"{unit.number}.0" for unit in units if unit.code == _FINE]
+    if not names:
+        return {}
+    stdin = "\n".join([*names, ""])
+    result = await bench.step(
+        "plans", _expanded(bench, _EXPLAINED), stdin=stdin, check=False, is_private=True
+    )
     return _read_plans(result.stdout.splitlines())
 
 

@@ -45,7 +45,10 @@ def from_json(text: str) -> Iterator[Counter]:
     stripped = text.strip()
     documents = [stripped] if stripped.startswith("[") else stripped.splitlines()
     for document in documents:
-        rows = foreign_json.loads(document) if document.strip() else []
+        try:
+            rows = foreign_json.loads(document)
+        except ValueError:
+            continue
         for row in rows if isinstance(rows, list) else [rows]:
             if isinstance(row, dict):
                 yield from _counter(row)

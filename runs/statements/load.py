@@ -95,9 +95,9 @@ _REASONS: Mapping[str, Reason] = {
 class NoStatements(ValueError):
     """A text in which nothing was found that can be run or named."""
 
-    def __init__(self) -> None:
+    def __init__(self, text: str = _("No statement was found.")) -> None:
         self.code = "no_statements"
-        self.wording = wording_of(_("No statement was found."), {})
+        self.wording = wording_of(text, {})
         self.remedy = wording_of(
             _(
                 "Give a log with log_min_duration_statement = 0 (csvlog, jsonlog or stderr), "
@@ -105,7 +105,7 @@ class NoStatements(ValueError):
             ),
             {},
         )
-        super().__init__("no statement")
+        super().__init__(text)
 
 
 @dataclass(frozen=True)
@@ -199,7 +199,7 @@ class _Group:
 def detect(text: str) -> Format:
     """What kind of text it is; SQL if it is none of the others."""
     head = text.lstrip()[:20_000]
-    if head.startswith(("{", "[")):
+    if _is_json(head):
         first_line = head.partition("\n")[0]
         return "jsonlog" if '"error_severity"' in first_line else "pg_stat_statements"
     lines = head.splitlines()
@@ -213,6 +213,11 @@ def detect(text: str) -> Format:
     if any(True for _event in logs.stderr_events(head, "")):
         return "stderr"
     return "sql"
+
+
+def _is_json(head: str) -> bool:
+    """Whether it begins as an object, or a list of objects."""
+    return re.match(r"\s*(?:\[\s*)?\{", head) is not None
 
 
 def _is_csvlog(head: str) -> bool:
@@ -235,6 +240,8 @@ def read(text: str, *, prefix: str = "", weights: str = "", masks: bool = False)
     of the same server: they say how often each statement is called. `masks` has constants that
     look like secrets masked.
     """
+    if "\0" in text or "\0" in weights:
+        raise NoStatements(_("It has NUL bytes: it is no text."))
     form = detect(text)
     collected = _Collected(masks=masks)
     if form == "pg_stat_statements":
@@ -258,7 +265,7 @@ def read(text: str, *, prefix: str = "", weights: str = "", masks: bool = False)
 
 def _counters(text: str) -> Iterable[Counter]:
     stripped = text.lstrip()
-    if stripped.startswith(("{", "[")):
+    if _is_json(stripped[:1000]):
         return counters.from_json(text)
     first_line = stripped.partition("\n")[0]
     names = first_line.replace("\t", ",").replace('"', "").split(",")
@@ -353,8 +360,8 @@ class _Collected:
 
     def _statement(self, text: str, line: int) -> Statement | None:
         """The one statement of a text; one that is none is left out, and named."""
-        if len(text) > LONGEST_STATEMENT:
-            self._leave_out(text[:LONGEST_SHOWN], line, "not_sql")
+        if len(text) > LONGEST_STATEMENT or not _is_text(text):
+            self._leave_out(_without_values(text), line, "not_sql")
             return None
         try:
             statement = one(text)
@@ -438,9 +445,19 @@ def _single(text: str) -> Statement:
     return statement
 
 
+def _is_text(text: str) -> bool:
+    """Whether it can be sent: a log of JSON may have halves of characters."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _without_values(text: str) -> str:
     """The beginning of a text that is no SQL, up to its first quote."""
-    return re.split("['$]", text, maxsplit=1)[0][:200].strip()
+    begin = re.split("['$]", text[:1000], maxsplit=1)[0][:200].strip()
+    return begin.encode(errors="replace").decode()
 
 
 def _locks(statement: Statement) -> bool:

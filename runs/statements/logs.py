@@ -13,7 +13,10 @@ from runs import foreign_json
 from runs.statements import log_words
 
 # Columns of csvlog: the session, the severity, the message and its detail.
-_SESSION, _SEVERITY, _MESSAGE, _DETAIL = 5, 11, 13, 14
+_SESSION = 5
+_SEVERITY = 11
+_MESSAGE = 13
+_DETAIL = 14
 LEAST_CSV_COLUMNS = 23
 LONGEST_FIELD = 10_000_000
 _STAMP = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d")
@@ -224,28 +227,46 @@ def _executions(events: Iterable[_Event]) -> Iterator[Execution]:
     """What was executed; a duration in a line of its own belongs to the session's last statement.
 
     With log_statement a statement comes when it begins, and its duration, if logged, when it ends.
+    auto_explain logs a statement before its duration is: the same statement is not counted twice.
     """
     waiting: dict[str, Execution] = {}
+    planned: dict[str, Execution] = {}
     for event in events:
+        session = event.session
         duration = _DURATION.match(event.message)
         if duration is None:
-            if begun := _of_kind(event, event.message, None):
-                if event.session in waiting:
-                    yield waiting[event.session]
-                waiting[event.session] = begun
+            begun = _of_kind(event, event.message, None)
+            if begun is not None:
+                yield from _taken(session, waiting, planned)
+                waiting[session] = begun
             continue
         milliseconds = float(duration["ms"].replace(",", "."))
         rest = duration["rest"]
-        before = waiting.pop(event.session, None)
         if not rest.strip():
-            if before is not None:
+            planned.pop(session, None)
+            if before := waiting.pop(session, None):
                 yield _timed(before, milliseconds)
             continue
-        if before is not None:
-            yield before
-        if ended := _of_kind(event, rest, milliseconds):
-            yield ended
+        ended = _of_kind(event, rest, milliseconds)
+        if ended is None:
+            continue
+        if _PLAN.match(rest):
+            yield from _taken(session, {}, planned)
+            planned[session] = ended
+            continue
+        if session in planned and planned[session].text.strip(" ;\n") == ended.text.strip(" ;\n"):
+            del planned[session]
+        yield from _taken(session, waiting, planned)
+        yield ended
     yield from waiting.values()
+    yield from planned.values()
+
+
+def _taken(session: str, *places: dict[str, Execution]) -> Iterator[Execution]:
+    """What a session has executed before, where it waits."""
+    for place in places:
+        if session in place:
+            yield place.pop(session)
 
 
 def _timed(execution: Execution, milliseconds: float) -> Execution:

@@ -179,6 +179,8 @@ class LoadAnswer:
     rows: tuple[Row, ...]
     whole: Whole | None
     left_out: tuple[LeftOut, ...]
+    runs: int = 0
+    invalid_runs: int = 0
 
     def count(self, word: Word) -> int:
         """How many statements have this answer."""
@@ -244,6 +246,25 @@ class LoadAnswer:
         }
 
     @property
+    def caution(self) -> str:
+        """What certificates say of the runs; empty where they say nothing.
+
+        Each round has every version in a random order, so what others take of the machine widens
+        the intervals, and favours no version.
+        """
+        if not self.invalid_runs:
+            return ""
+        return ngettext(
+            "%(invalid)d of %(runs)d run is invalid by its certificate, as when others use the "
+            "machine. It counts: versions have a random order in each round, so intervals are "
+            "wider, and favour none.",
+            "%(invalid)d of %(runs)d runs are invalid by their certificates, as when others use "
+            "the machine. They count: versions have a random order in each round, so intervals "
+            "are wider, and favour none.",
+            self.runs,
+        ) % {"invalid": self.invalid_runs, "runs": self.runs}
+
+    @property
     def _ends(self) -> dict[str, str]:
         return {"base": self.base, "head": self.head}
 
@@ -255,6 +276,7 @@ class Measured:
     version: str
     round: int
     found: Found
+    is_invalid: bool = False
 
 
 def answer(
@@ -290,6 +312,8 @@ def answer(
         rows=tuple(_ordered(_rows(units, pairs, judged))),
         whole=statements.whole(pairs.whole_ratios(units)),
         left_out=tuple(left_out),
+        runs=len(measured),
+        invalid_runs=sum(one.is_invalid for one in measured),
     )
 
 

@@ -9,6 +9,8 @@ from runs.shared import formats
 def markdown(answer: LoadAnswer) -> str:
     """The sentence, what differs first, what could not be judged, and what was left out."""
     lines = [f"# {_cell(answer.name)}", "", f"**{answer.sentence}**", "", answer.family, ""]
+    if answer.caution:
+        lines += [answer.caution, ""]
     lines += [
         "| {} | {} | {} | {} | {} |".format(
             _("Statement"), answer.base, answer.head, _("Time, head by base"), _("Answer")

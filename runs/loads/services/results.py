@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from cryptography.fernet import InvalidToken
+from django.db.models import Q
 
 from runs.access.services import encryption
 from runs.loads.selectors import answers
@@ -45,9 +46,10 @@ def answer(load: Load, campaign: Campaign, *, base: str = "", head: str = "") ->
 
 
 def _measured(key: str, campaign: Campaign) -> list[Measured]:
-    files = Artifact.objects.filter(
-        run__campaign=campaign, run__state=Run.State.FINISHED, name=content.ARTIFACT
-    ).exclude(run__validity=Run.Validity.INVALID)
+    # An invalid run is withdrawn by itself; it counts here, and the answer says so (`caution`).
+    counts = Q(run__state=Run.State.FINISHED)
+    counts |= Q(run__state=Run.State.WITHDRAWN, run__validity=Run.Validity.INVALID)
+    files = Artifact.objects.filter(counts, run__campaign=campaign, name=content.ARTIFACT)
     measured = []
     for file in files.select_related("run__cell"):
         try:
@@ -55,6 +57,7 @@ def _measured(key: str, campaign: Campaign) -> list[Measured]:
                 found = Found.from_json(content.opened(key, opened_file.read()))
         except (InvalidToken, FileNotFoundError):
             continue
-        version = file.run.cell.version
-        measured.append(Measured(version, file.run.repeat, found))
+        run = file.run
+        is_invalid = run.validity == Run.Validity.INVALID
+        measured.append(Measured(run.cell.version, run.repeat, found, is_invalid=is_invalid))
     return measured

@@ -5,10 +5,12 @@ in pieces, each of which can be sent again, and removed after they are in the da
 """
 
 import asyncio
+import io
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import BinaryIO
 
 import runs
 from runs.execution.bench import Bench
@@ -68,22 +70,31 @@ def copy_placed(bench: Bench, table: str) -> str:
 
 async def send(bench: Bench, local: Path, path: str) -> None:
     """Send a file to the database's machine."""
-    offset = 0
     with local.open("rb") as file:
-        while (piece := await asyncio.to_thread(file.read, PIECE_BYTES)) or not offset:
-            words = ["sh", "-c", _APPEND, "append", path, str(offset)]
-            reply = await bench.database.run(words, stdin=piece, timeout_s=600)
-            if reply.exit_status != 0:
-                raise TargetProblem(
-                    _("%(path)s cannot be written: %(stderr)s"),
-                    code="data_not_sent",
-                    remedy=_("Free space on the server, or choose a smaller scale."),
-                    path=path,
-                    stderr=reply.stderr.decode(errors="replace").strip(),
-                )
-            if not piece:  # of an empty file
-                return
-            offset += len(piece)
+        await _send(bench, file, path)
+
+
+async def send_text(bench: Bench, text: str, path: str) -> None:
+    """Send a text as a file to the database's machine: a step's input must be small."""
+    await _send(bench, io.BytesIO(text.encode()), path)
+
+
+async def _send(bench: Bench, file: BinaryIO, path: str) -> None:
+    offset = 0
+    while (piece := await asyncio.to_thread(file.read, PIECE_BYTES)) or not offset:
+        words = ["sh", "-c", _APPEND, "append", path, str(offset)]
+        reply = await bench.database.run(words, stdin=piece, timeout_s=600)
+        if reply.exit_status != 0:
+            raise TargetProblem(
+                _("%(path)s cannot be written: %(stderr)s"),
+                code="data_not_sent",
+                remedy=_("Free space on the server, or choose a smaller scale."),
+                path=path,
+                stderr=reply.stderr.decode(errors="replace").strip(),
+            )
+        if not piece:  # of an empty file
+            return
+        offset += len(piece)
 
 
 def module(name: str, *arguments: str) -> tuple[str, ...]:

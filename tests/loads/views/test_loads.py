@@ -223,6 +223,19 @@ def test_all_doors_print_the_same_answer(client, load, answered):
     assert told.rows[0].plan_sentences[0] in report
 
 
+def test_invalid_runs_count_and_the_answer_says_how_many(client, load, answered):
+    assert results.answer(load, answered).caution == ""
+    run = answered.runs.first()
+    Run.objects.filter(pk=run.pk).update(state=Run.State.WITHDRAWN, validity=Run.Validity.INVALID)
+    told = results.answer(load, answered)
+    assert told.rounds == 5
+    assert told.caution.startswith("1 of 10 runs are invalid")
+    assert told.caution in body(client.get(f"/loads/{load.slug}/answers/{answered.slug}/"))
+    # What somebody has withdrawn is left out.
+    Run.objects.filter(pk=run.pk).update(validity=Run.Validity.VALID)
+    assert results.answer(load, answered).rounds == 4
+
+
 def test_without_its_key_nothing_of_the_answer_can_be_read(client, load, answered):
     other = loads.create(
         name="Other", brought=Brought(statements="SELECT 1"), project=load.project, by=None
