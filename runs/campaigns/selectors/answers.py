@@ -12,12 +12,17 @@ from typing import Any, cast
 from django.db.models import Exists, OuterRef, Subquery
 from django.utils.translation import gettext as _
 
-from runs.analysis.inference import Inference, Verdict, overall
+from runs.analysis.inference import PROVEN, Inference, Verdict, overall
 from runs.archive.selectors import answers as printed_answers
 from runs.archive.selectors import conclusions
 from runs.cells.selectors import factor_names, metrics
 from runs.compare.selectors.describe import summary
-from runs.compare.selectors.describe.verdict_words import size, verdict_word
+from runs.compare.selectors.describe.verdict_words import (
+    size,
+    size_of_all,
+    verdict_word,
+    worded,
+)
 from runs.compare.selectors.judge.exit_codes import exit_code
 from runs.compare.selectors.judge.ratios import RatioRow, Tables, ratios_of_executed
 from runs.histories.selectors import answers as history_answers
@@ -136,6 +141,9 @@ def _of_rows(campaign: Campaign, rows: Sequence[RatioRow]) -> CampaignAnswer:
     sentences = tuple(summary.of_pair(*names, of_pair) for names, of_pair in pairs.items())
     first_rows = next(iter(pairs.values()))
     whole: Inference = first_rows[0].together or first_rows[0].comparison
+    verdict = overall(row.comparison.verdict for row in first_rows)
+    if verdict in PROVEN and whole.verdict != verdict:
+        return _of_some(campaign, sentences, first_rows, verdict)
     return CampaignAnswer(
         question_of(campaign),
         sentences,
@@ -145,7 +153,26 @@ def _of_rows(campaign: Campaign, rows: Sequence[RatioRow]) -> CampaignAnswer:
         _("The overall effect of all conditions, 95 %; rows have intervals that hold together.")
         if first_rows[0].together
         else _("The ratio of the one condition, 95 %."),
-        overall(row.comparison.verdict for row in first_rows),
+        verdict,
+    )
+
+
+def _of_some(
+    campaign: Campaign, sentences: tuple[str, ...], rows: Sequence[RatioRow], verdict: Verdict
+) -> CampaignAnswer:
+    """Of conditions that differ in their verdicts: no ratio bounds what the sentence says."""
+    behind = [row.comparison for row in rows if row.comparison.verdict == verdict]
+    values = {
+        "size": worded(behind[0], size_of_all(behind)),
+        "number": len(behind),
+        "total": max(rows[0].asked, len(rows)),
+    }
+    return CampaignAnswer(
+        question_of(campaign),
+        sentences,
+        _("%(size)s, %(number)d of %(total)d") % values,
+        family=_("Each condition has its interval; all hold together in 95 of 100 tables."),
+        verdict=verdict,
     )
 
 
