@@ -10,8 +10,10 @@ from urllib.parse import urljoin, urlsplit
 # None where it is not there.
 Link = Callable[[str], str | None]
 
-# Elements that ask the server, with all that is in them.
+# Elements that ask the server: they go with all that is in them.
 ASKING = frozenset({"form", "dialog"})
+# Links that are nothing without what they lead to: others leave their words.
+BARE = ("button", "nav__link", "places__link")
 # Elements that are nothing without their file.
 LOADING = {"link": "href", "script": "src", "img": "src", "iframe": "src"}
 VOID = frozenset({"area", "base", "br", "col", "hr", "img", "input", "link", "meta", "wbr"})
@@ -33,7 +35,9 @@ class StaticPage(HTMLParser):
         self._link = link
         self._end = end
         self._parts: list[str] = []
-        self._asking = 0
+        # The element that is left out, and how many of its kind are open within.
+        self._left_out = ""
+        self._depth = 0
         self._inside: list[str] = []
         self._title: list[str] = []
         self._words: list[str] = []
@@ -66,16 +70,17 @@ class StaticPage(HTMLParser):
         if tag in self._inside:
             while self._inside.pop() != tag:
                 pass
-        if tag in ASKING:
-            self._asking -= 1
-        elif not self._asking:
+        if self._left_out:
+            self._depth -= tag == self._left_out
+            self._left_out = self._left_out if self._depth else ""
+        else:
             if tag == "main":
                 self._parts.append(self._end)
             self._parts.append(f"</{tag}>")
 
     def handle_data(self, data: str) -> None:
         """Text, scripts and styles."""
-        if self._asking:
+        if self._left_out:
             return
         self._parts.append(data)
         if "main" in self._inside and not {"script", "style", "svg"} & set(self._inside):
@@ -96,14 +101,16 @@ class StaticPage(HTMLParser):
         self._parts.append(f"<!{decl}>")
 
     def _write(self, tag: str, attrs: list[tuple[str, str | None]], *, is_closed: bool) -> None:
-        if tag in ASKING:
-            self._asking += not is_closed
-            return
         if not is_closed and tag not in VOID:
             self._inside.append(tag)
-        if self._asking:
+        if self._left_out:
+            self._depth += tag == self._left_out and not is_closed
             return
         kept = [(name, value) for name, value in map(self._attribute, attrs) if name]
+        if tag in ASKING or (tag == "a" and _is_bare(dict(attrs), dict(kept))):
+            self._left_out = "" if is_closed else tag
+            self._depth = 1
+            return
         loads = LOADING.get(tag)
         if loads and dict(attrs).get(loads) and loads not in dict(kept):
             if tag not in VOID and not is_closed:
@@ -129,6 +136,12 @@ class StaticPage(HTMLParser):
         self.addresses.append(absolute)
         place = self._link(absolute)
         return (name, place) if place is not None else ("", None)
+
+
+def _is_bare(before: dict[str, str | None], after: dict[str, str | None]) -> bool:
+    """Whether it was a button or a place of the menu, and leads nowhere now."""
+    classes = (before.get("class") or "").split()
+    return "href" in before and "href" not in after and any(name in BARE for name in classes)
 
 
 def _plain(parts: list[str]) -> str:

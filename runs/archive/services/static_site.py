@@ -163,6 +163,8 @@ class _Links:
         fragment = f"#{parts.fragment}" if parts.fragment else ""
         if parts.path.startswith(f"/{settings.STATIC_URL.strip('/')}/"):
             place = _asset(self.site, parts.path)
+        elif parts.path == "/":
+            place = f"{self.language}/{SEARCH}"
         elif FILE.fullmatch(parts.path) and not parts.query:
             place = _file(self.site, self.language, parts.path)
         else:

@@ -27,7 +27,7 @@ from runs.topics.catalogue import TOPICS, Topic
 # The newest campaigns measured here that a page tells of.
 MOST_MEASURED = 6
 # More rows make no picture that can be read; those that the sentence rests on come first.
-MOST_ROWS, MOST_RATIOS = 24, 16
+MOST_ROWS, MOST_RATIOS = 24, 40
 MOST_DISCREPANCIES = 6
 
 
@@ -323,7 +323,7 @@ def _rows_of_table(table: PublishedTable) -> list[Row]:
             if (value := values[column])
         ]
         if points:
-            label = f"{prefix} · {head}" if len(ratios.heads) > 1 else prefix
+            label = f"{head} · {prefix}" if len(ratios.heads) > 1 else prefix
             rows.append(Row(label, tuple(points[:MOST_RATIOS]), _address(campaign), True))
     return rows
 

@@ -161,6 +161,11 @@ def test_a_folder_of_somebody_else_stays_and_one_of_ours_is_replaced(
             '<a href="https://a.example/?x=1&amp;y">x</a>',
         ),
         ('<p>a<form action="/f/"><input><b>x</b></form>b</p>', "<p>ab</p>"),
+        ('<li><a class="button" href="/new/"><i>+</i>New</a></li>', "<li></li>"),
+        (
+            '<li><a class="button" href="/known/">x</a></li>',
+            '<li><a class="button" href="K">x</a></li>',
+        ),
         ('<p hx-get="/live/" data-url="/live/">x &amp; y</p>', "<p>x &amp; y</p>"),
         ('<script src="/unknown/"></script>', "<script></script>"),
         ('<link rel="next" href="?page=2">', ""),
