@@ -4,6 +4,10 @@ Each statement has one log ratio a round (both versions measured it in that roun
 judged by a moderated t-test (Smyth 2004, "Linear Models and Empirical Bayes Methods"): with few
 rounds a statement's own variance is not known well, so it is drawn to that of all statements.
 
+What slows a whole run, such as another program, slows all of its statements: of MANY statements
+the median of a round is taken from each, unless it is proven that the versions differ in it
+(`typical`).
+
 Statements are called different by Benjamini and Hochberg (1995): of those that are called, no more
 than RATE are expected to be none. Their intervals hold at that rate, too (Benjamini and Yekutieli
 2005, "False Discovery Rate-Adjusted Multiple Confidence Intervals"). A statement that is not called
@@ -22,6 +26,8 @@ RATE = 0.05
 # A smaller change is none: two builds of one release differ by as much.
 MARGIN = 0.10
 LEAST_ROUNDS = 3
+# Of so many the median is hardly moved by those that differ.
+MANY = 20
 
 Word = Literal["faster", "slower", "same", "undecided"]
 
@@ -38,6 +44,35 @@ class Judged:
 
 
 @dataclass(frozen=True)
+class Typical:
+    """The typical statement: its log ratio in each round, and the ratio with its 95 % interval."""
+
+    rounds: tuple[float, ...]
+    ratio: float
+    low: float
+    high: float
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether the versions differ in it."""
+        return self.low > 1 or self.high < 1
+
+
+def typical(ratios: Mapping[int, Sequence[float]]) -> Typical | None:
+    """The median of the statements of each round; None for fewer than MANY, or too few rounds."""
+    number = max((len(values) for values in ratios.values()), default=0)
+    whole_rows = [values for values in ratios.values() if len(values) == number]
+    if number < LEAST_ROUNDS or len(whole_rows) < MANY:
+        return None
+    medians = np.median(np.array(whole_rows), axis=0)
+    mean = float(np.mean(medians))
+    error = float(np.std(medians, ddof=1)) / math.sqrt(number)
+    width = float(stats.t.isf(RATE / 2, number - 1)) * error
+    rounds = tuple(float(value) for value in medians)
+    return Typical(rounds, math.exp(mean), math.exp(mean - width), math.exp(mean + width))
+
+
+@dataclass(frozen=True)
 class _Row:
     key: int
     mean: float
@@ -50,11 +85,15 @@ def judge(ratios: Mapping[int, Sequence[float]]) -> dict[int, Judged]:
 
     A statement of fewer than LEAST_ROUNDS has none.
     """
-    rows = [
-        _Row(key, float(np.mean(values)), float(np.var(values, ddof=1)), len(values))
-        for key, values in ratios.items()
-        if len(values) >= LEAST_ROUNDS
-    ]
+    common = typical(ratios)
+    rows = []
+    for key, values in ratios.items():
+        if len(values) < LEAST_ROUNDS:
+            continue
+        logs = np.array(values)
+        if common is not None and not common.is_proven and len(values) == len(common.rounds):
+            logs = logs - np.array(common.rounds)
+        rows.append(_Row(key, float(np.mean(logs)), float(np.var(logs, ddof=1)), len(values)))
     if not rows:
         return {}
     prior = _prior(rows)

@@ -57,6 +57,28 @@ def test_intervals_of_called_statements_hold_their_effects():
     assert held / total > 0.94
 
 
+def test_what_slows_whole_runs_hides_no_statement_and_calls_none():
+    random = np.random.default_rng(4)
+    effects = [math.log(1.5)] * 5
+    wrong, found = 0, 0
+    for _load in range(100):
+        judged = statements.judge(loads(random, effects=effects, drift=0.3))
+        wrong += len(called(judged) - set(range(5)))
+        found += len(called(judged) & set(range(5)))
+    assert found > 450
+    # In five of a hundred loads the typical statement is proven to differ, though it does not.
+    assert wrong / 100 < 5
+
+
+def test_a_version_that_slows_everything_is_called_for_everything():
+    random = np.random.default_rng(5)
+    values = loads(random, effects=[math.log(1.5)] * STATEMENTS)
+    assert statements.typical(values).is_proven
+    judged = statements.judge(values)
+    assert [row.word for row in judged.values()].count("slower") > 90
+    assert statements.typical({1: [0.1] * 6}) is None
+
+
 def test_too_few_rounds_judge_nothing():
     assert statements.judge({1: [0.1, 0.2]}) == {}
     assert statements.whole([0.1, 0.2]) is None

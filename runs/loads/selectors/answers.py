@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from runs.analysis import statements
-from runs.analysis.statements import Judged, Whole
+from runs.analysis.statements import Judged, Typical, Whole
 from runs.shared import formats
 from runs.statements.found import Found, FoundUnit
 from runs.statements.load import LeftOut, Unit
@@ -125,10 +125,12 @@ def _tree(shapes: Sequence[PlanShape]) -> str:
     lines = []
     for shape in shapes:
         for node in shape.nodes:
-            estimated = "" if node.estimated is None else f" estimated={node.estimated:.0f}"
-            rows = "" if node.rows is None else f" rows={node.rows:.0f}"
-            time = "" if node.milliseconds is None else f" time={node.milliseconds:.3f} ms"
-            lines.append(f"{'  ' * node.depth}{node.title} ({estimated}{rows}{time} )")
+            figures = [
+                "" if node.estimated is None else f"estimated={node.estimated:.0f}",
+                "" if node.rows is None else f"rows={node.rows:.0f}",
+                "" if node.milliseconds is None else f"time={node.milliseconds:.3f} ms",
+            ]
+            lines.append(f"{'  ' * node.depth}{node.title} ({' '.join(filter(None, figures))})")
         lines.append(f"buffers: hit={shape.blocks_hit} read={shape.blocks_read}")
     return "\n".join(lines)
 
@@ -181,6 +183,7 @@ class LoadAnswer:
     left_out: tuple[LeftOut, ...]
     runs: int = 0
     invalid_runs: int = 0
+    typical: Typical | None = None
 
     def count(self, word: Word) -> int:
         """How many statements have this answer."""
@@ -235,6 +238,31 @@ class LoadAnswer:
     @property
     def family(self) -> str:
         """For what the intervals hold."""
+        return " ".join(filter(None, (self._rule, self._typical_part)))
+
+    @property
+    def _typical_part(self) -> str:
+        if self.typical is None:
+            return ""
+        values = {
+            "ratio": formats.factor(self.typical.ratio),
+            "low": formats.factor(self.typical.low),
+            "high": formats.factor(self.typical.high),
+        }
+        if self.typical.is_proven:
+            return _(
+                "The typical statement takes %(ratio)s times as long (%(low)s to %(high)s)."
+            ) % (values)
+        return (
+            _(
+                "Statements are compared with the typical one, whose own change is not proven: "
+                "%(ratio)s times as long (%(low)s to %(high)s)."
+            )
+            % values
+        )
+
+    @property
+    def _rule(self) -> str:
         return _(
             "Of the statements that are called slower or faster, at most %(rate)s are expected to "
             "be neither (Benjamini and Hochberg); their intervals hold at that rate, those of the "
@@ -302,7 +330,8 @@ def answer(
     base = base if base in by_version else versions[0]
     head = head if head in by_version else versions[-1]
     pairs = _Pairs(by_version[base], by_version[head])
-    judged = statements.judge(pairs.ratios(units))
+    ratios = pairs.ratios(units)
+    judged = statements.judge(ratios)
     return LoadAnswer(
         name=name,
         base=base,
@@ -314,6 +343,7 @@ def answer(
         left_out=tuple(left_out),
         runs=len(measured),
         invalid_runs=sum(one.is_invalid for one in measured),
+        typical=statements.typical(ratios),
     )
 
 
