@@ -24,7 +24,9 @@ WEIGHTS: tuple[Weight, ...] = get_args(Weight)
 
 # Shares of all processors of a machine.
 FOREIGN_DOUBTFUL, FOREIGN_INVALID = 0.10, 0.80
-STOLEN_DOUBTFUL = 0.02
+STOLEN_DOUBTFUL = THROTTLED_DOUBTFUL = 0.02
+# Pages a second to swap and from there.
+SWAPPED_DOUBTFUL = 256
 DRIFT_DOUBTFUL = 0.10
 SHORT_DOUBTFUL_S, SHORT_S = 5.0, 30.0
 # In slices a side's seconds in all repeats count, and its turns.
@@ -51,7 +53,10 @@ ALONE = "short_statement"
 
 @dataclass(frozen=True)
 class Usage:
-    """Who used the processors of a machine under load, in seconds of processor time."""
+    """Who used the processors of a machine under load, in seconds of processor time.
+
+    `throttled` are seconds for which a quota stopped processes, `swapped` are pages.
+    """
 
     machine: str
     processors: int
@@ -62,6 +67,8 @@ class Usage:
     kernel: float
     generator: float
     servers_in_kernel: float = 0.0
+    throttled: float = 0.0
+    swapped: float = 0.0
 
     @property
     def capacity(self) -> float:
@@ -157,11 +164,23 @@ def _processors(evidence: Evidence) -> Iterator[Finding]:
             yield _taken("foreign_load", _in_turn(weight, evidence), usage, foreign)
         if stolen > STOLEN_DOUBTFUL:
             yield _taken("steal", _in_turn("doubt", evidence), usage, stolen)
+        yield from _held_back(evidence, usage)
     if not evidence.usage:
         yield Finding("usage_unknown", "remark")
         yield from _queue(evidence)
     if evidence.shares_machine:
         yield Finding("generator_on_same_machine", "remark")
+
+
+def _held_back(evidence: Evidence, usage: Usage) -> Iterator[Finding]:
+    """What the machine's own limits took: a quota, and memory that was too small."""
+    throttled = usage.throttled / usage.capacity
+    if throttled > THROTTLED_DOUBTFUL:
+        share = {"machine": usage.machine, "share": round(100 * throttled, 1)}
+        yield Finding("throttled", _in_turn("doubt", evidence), share)  # type: ignore[arg-type]
+    if usage.swapped > SWAPPED_DOUBTFUL * usage.seconds:
+        pages = {"machine": usage.machine, "pages": round(usage.swapped)}
+        yield Finding("swapping", "doubt", pages, is_curable=True)  # type: ignore[arg-type]
 
 
 def _in_turn(weight: Weight, evidence: Evidence) -> Weight:

@@ -1,5 +1,6 @@
 """Runs that fail: what is told of them, what they leave, and where they were not the cause."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from benchlab.embedded.account import Account
+from runs.analysis.certificate import Evidence, Usage, certify
 from runs.execution import failure_causes
 from runs.execution.clusters.postgres import Cluster
 from runs.execution.director import Director
@@ -241,6 +243,57 @@ def test_a_generator_that_stood_still_is_told_of(direct, plan, base_dir):
     notes = {note.code: note for note in found.notes}
     assert "generator_stalled" in notes
     assert float(notes["generator_stalled"].wording["values"]["seconds"]) >= 4
+
+
+@pytest.fixture
+def quota():
+    """A control group whose processes get a twentieth of a processor; moves processes there."""
+    root = Path("/sys/fs/cgroup/cpu")
+    group, limit = root / f"benchlab-{os.getpid()}", ("cpu.cfs_quota_us", "5000")
+    if not root.is_dir():
+        group = Path("/sys/fs/cgroup") / group.name
+        limit = ("cpu.max", "5000 100000")
+    try:
+        group.mkdir()
+        (group / limit[0]).write_text(limit[1])
+    except OSError as error:
+        pytest.skip(f"no control group can be made: {error}")
+
+    def move(pids):
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                (group / "cgroup.procs").write_text(str(pid))
+
+    yield move
+    for pid in (group / "cgroup.procs").read_text().split():
+        with contextlib.suppress(OSError):
+            (group.parent / "cgroup.procs").write_text(pid)
+    group.rmdir()
+
+
+@pytest.mark.openssh
+@pytest.mark.full_load
+@prepared
+def test_a_quota_of_the_servers_processor_time_is_told_of(direct, plan, base_dir, quota):
+    director = direct(replace(plan, parameters={"scale": 1, "duration": 5}))
+
+    def orders():
+        is_done = False
+        for order in when_measuring(director, "cancel"):
+            if order == "cancel" and not is_done:
+                [pid_file] = base_dir.glob("clusters/*/data/postmaster.pid")
+                postmaster = pid_file.read_text().split()[0]
+                children = subprocess.run(
+                    ["pgrep", "-P", postmaster], check=True, capture_output=True, text=True
+                )
+                quota([postmaster, *children.stdout.split()])
+                is_done = True
+            yield "go_on"
+
+    (used,) = watched(director, orders()).usage.values()
+    assert used["throttled"] > 0.1 * used["seconds"]
+    certificate = certify(Evidence(usage=[Usage(machine="database", **used)], duration_s=60.0))
+    assert "throttled" in {finding.code for finding in certificate.findings}
 
 
 # What the server does by itself is found whatever the scenario is.

@@ -223,6 +223,8 @@ def test_the_steps_of_a_load_add_up():
             "kernel": 0.0,
             "generator": 1.0,
             "servers_in_kernel": 0.0,
+            "throttled": 0.0,
+            "swapped": 0.0,
         }
     }
 

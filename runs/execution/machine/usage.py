@@ -34,7 +34,9 @@ class Usage:
 
     `busy` is the machine's own time, without waiting; `stolen` what its host gave to others.
     `kernel` are the threads with which the kernel writes and receives on behalf of everybody;
-    `servers_in_kernel` is the part of `servers` that its processes spent in the kernel.
+    `servers_in_kernel` is the part of `servers` that its processes spent in the kernel. For
+    `throttled` seconds a quota of a control group stopped processes of the servers or of the login;
+    `swapped` are pages, to swap and from there.
     """
 
     processors: int
@@ -45,6 +47,8 @@ class Usage:
     kernel: float
     generator: float = 0.0
     servers_in_kernel: float = 0.0
+    throttled: float = 0.0
+    swapped: float = 0.0
 
     @property
     def foreign_share(self) -> float:
@@ -87,6 +91,8 @@ def parse(report: str) -> Usage:
         servers=int(fields["servers"][0]) / ticks,
         servers_in_kernel=int(fields["servers"][1]) / ticks,
         kernel=int(fields["kernel"][0]) / ticks,
+        throttled=int(fields["throttled"][0]) / 1e6,
+        swapped=int(fields["swapped"][0]),
     )
 
 

@@ -1,6 +1,7 @@
 # Print what has taken the processors until now, in ticks: of the machine, of its kernel's own
 # threads, and of the PostgreSQL servers whose data folders are given, with all their processes (in
-# all, and in the kernel), and of the running steps whose folders are given.
+# all, and in the kernel), and of the running steps whose folders are given; what was swapped, and
+# for how long a quota has stopped processes.
 # usage: sh -c "$(cat step_record.sh)$this" usage FOLDER...
 export LC_ALL=C
 servers= steps=
@@ -19,6 +20,40 @@ while read -r name user nice system idle iowait irq softirq steal rest; do
     esac
 done </proc/stat
 echo "processors $processors"
+# Pages that were written to swap, and read from there.
+swapped=0
+while read -r name number rest; do
+    case $name in pswpin | pswpout) swapped=$((swapped + number)) ;; esac
+done </proc/vmstat
+echo "swapped $swapped"
+# For how long quotas have stopped processes in the control groups of the servers and of this login,
+# and in those around them, in microseconds: each group once.
+throttled=0 groups=" "
+add_throttled() { # FILE NAME NUMBER_IN_A_MICROSECOND
+    case $groups in *" $1 "*) return ;; esac
+    groups="$groups$1 "
+    while read -r key number; do
+        [ "$key" != "$2" ] || throttled=$((throttled + number / $3))
+    done <"$1"
+}
+for pid in self $servers; do
+    while IFS=: read -r number controllers path; do
+        path=${path%/}
+        while :; do
+            case ,$controllers, in
+            ,,) for file in "/sys/fs/cgroup$path/cpu.stat" "/sys/fs/cgroup/unified$path/cpu.stat"; do
+                [ ! -r "$file" ] || add_throttled "$file" throttled_usec 1
+            done ;;
+            *,cpu,*) for file in "/sys/fs/cgroup/cpu$path/cpu.stat"; do
+                [ ! -r "$file" ] || add_throttled "$file" throttled_time 1000
+            done ;;
+            esac
+            [ -n "$path" ] || break
+            path=${path%/*}
+        done
+    done <"/proc/$pid/cgroup"
+done 2>/dev/null
+echo "throttled $throttled"
 # What has ended counts with its parent, once that has waited for it. A process may end meanwhile.
 awk -v servers="$servers" -v steps="$steps" '
     function count() {

@@ -81,6 +81,11 @@ CERTIFICATE_SENTENCES = {
         " load generator."
     ),
     "steal": _("%(machine)s: its host gave %(share)s %% of the processors to other machines."),
+    "throttled": _(
+        "%(machine)s: a quota of its control group kept %(share)s %% of the processors from the "
+        "run. Raise cpu.max there, or measure elsewhere."
+    ),
+    "swapping": _("%(machine)s: %(pages)s pages went to swap or came from there during the load."),
     "usage_unknown": _("What used the processors during the load was not recorded."),
     "generator_on_same_machine": _(
         "The load generator ran on the database's machine and could use its processors."

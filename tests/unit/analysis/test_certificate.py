@@ -44,6 +44,8 @@ def test_a_statement_of_less_than_a_second_that_ran_once_is_unknown_at_best():
         ({"usage": [usage(busy=115.0)]}, "foreign_load"),
         ({"usage": [QUIET, usage(machine="load1", servers=0.0)]}, "foreign_load"),
         ({"usage": [usage(stolen=3.0)]}, "steal"),
+        ({"usage": [usage(throttled=3.0)]}, "throttled"),
+        ({"usage": [usage(swapped=20_000.0)]}, "swapping"),
         ({"rates": [(x + 1.0, 1000.0 - 4 * x + x % 3) for x in range(60)]}, "drift"),
         ({"duration_s": 3.0}, "too_short"),
         ({"notes": ["generator_saturated"]}, "generator_saturated"),
