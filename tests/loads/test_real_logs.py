@@ -1,5 +1,6 @@
 """Logs that a real server has written, in four formats and languages, against its own counters."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -61,6 +62,7 @@ class Written:
 
     logs: dict[str, str]
     counted: dict[str, int]
+    counters: dict[str, str]
 
 
 def run(*argv, text=""):
@@ -93,8 +95,15 @@ def written(request, tmp_path_factory):
         pgbench = [BIN / "pgbench", "-n", "-M", "prepared", "-t", str(TIMES), "-D", "zero=0"]
         run(*pgbench, *at, "-f", folder / "script.sql", "postgres")
         run(*psql, text=STATEMENTS)
-        query = "SELECT row_to_json(s) FROM (SELECT query, calls FROM pg_stat_statements) AS s"
-        counters = run(*psql, "-c", query).decode()
+        plain = [BIN / "psql", "-X", "-q", *at, "postgres"]
+        rows = "SELECT * FROM pg_stat_statements WHERE query NOT LIKE '%pg_stat_statements%'"
+        counters = {
+            "lines": run(*psql, "-c", f"SELECT row_to_json(s) FROM ({rows}) AS s").decode(),
+            "list": run(*psql, "-c", f"SELECT json_agg(s) FROM ({rows}) AS s").decode(),
+            "csv": run(*plain, "--csv", "-c", rows).decode(),
+            "table": run(*plain, "-c", rows).decode(),
+            "blocks": run(*plain, "-x", "-c", rows).decode(),
+        }
     finally:
         run(*as_nobody, BIN / "pg_ctl", "-D", data, "-m", "fast", "stop")
     logs = {
@@ -102,17 +111,16 @@ def written(request, tmp_path_factory):
         for name, suffix in (("stderr", "log"), ("csvlog", "csv"), ("jsonlog", "json"))
     }
     shutil.rmtree(folder)
-    return Written(logs, _counted(counters))
+    return Written(logs, _counted(counters["lines"]), counters)
 
 
 def _counted(counters):
-    """Calls by our fingerprint of the server's own text; what is about the counters is left out."""
+    """Calls by our fingerprint of the server's own text."""
     counted = {}
-    rows = load._counters(counters)
-    for row in rows:
-        if "pg_stat_statements" not in row.text:
-            key = fingerprint(one(row.text))
-            counted[key] = counted.get(key, 0) + row.calls
+    for line in counters.splitlines():
+        row = json.loads(line)
+        key = fingerprint(one(row["query"]))
+        counted[key] = counted.get(key, 0) + row["calls"]
     return counted
 
 
@@ -129,3 +137,13 @@ def test_a_log_has_the_calls_that_the_server_has_counted(written, name):
         assert "$" not in sample
         assert sample.endswith("kind >= '0'")
     assert {row.reason for row in read.left_out} <= {"ddl", "copy"}
+
+
+@pytest.mark.parametrize("form", ["lines", "list", "csv", "table", "blocks"])
+def test_counters_are_read_in_each_form_that_psql_prints(written, form):
+    read = load.read(written.counters[form])
+    assert read.format == "pg_stat_statements"
+    calls = {}
+    for row in (*read.units, *read.left_out):
+        calls[row.text] = calls.get(row.text, 0) + row.calls
+    assert calls == written.counted
