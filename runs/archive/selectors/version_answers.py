@@ -242,11 +242,26 @@ class VersionAnswer:
         return self.whole.best is not None
 
     @property
+    def _several_printed(self) -> tuple[Evidence, ...]:
+        """Where print is all there is, and several tables print it: none of them is the answer."""
+        printed = tuple(evidence for evidence in self.whole.evidence if evidence.state == "printed")
+        is_all = self.whole.state == "printed" and len(printed) > 1
+        return printed if is_all else ()
+
+    @property
     def sentence(self) -> str:
         """The title: the figure, or that there is none and what is known in between."""
+        names = {"base": self.base, "head": self.head}
+        if self._several_printed:
+            ratios = [evidence.found.ratio or 1 for evidence in self._several_printed]
+            text = _(
+                "By %(number)d printed tables, PostgreSQL %(head)s against %(base)s: %(size)s; no "
+                "spread is printed, so it is not tested."
+            )
+            size_of_all = printed_size(ratios, "higher")
+            return text % (names | {"number": len(ratios), "size": size_of_all})
         if self.whole.best is not None:
             return self.whole.best.sentence
-        names = {"base": self.base, "head": self.head}
         if len(self.steps) == 1 and self.whole.state == "unknown":
             return _("Nobody has measured PostgreSQL %(head)s against %(base)s.") % names
         if len(self.steps) > 1 and all(step.state == "unknown" for step in self.steps):
@@ -267,7 +282,7 @@ class VersionAnswer:
         """What else is to say: other machines and publications, and the steps in between."""
         others = tuple(
             _("%(where)s: %(sentence)s") % {"where": evidence.basis, "sentence": evidence.sentence}
-            for evidence in self.whole.evidence[1:]
+            for evidence in self.whole.evidence[0 if self._several_printed else 1 :]
         )
         if self.is_known or len(self.steps) == 1:
             return others

@@ -72,7 +72,10 @@ def test_what_publications_say_otherwise_stands_beside_with_its_table(whole_arch
 
     assert found.is_known
     assert len(found.whole.evidence) == 3
-    told = " ".join((found.sentence, *found.details))
+    assert found.sentence.startswith("By 3 printed tables, PostgreSQL 17 against 13: ")
+    assert "8.2" in found.sentence
+    assert "1.8" in found.sentence
+    told = " ".join(found.details)
     for size in ("0.5 % slower", "1.8 % faster", "8.2 % slower"):
         assert f"PostgreSQL 17 is {size} than PostgreSQL 13" in told
     assert len({evidence.basis for evidence in found.whole.evidence}) == 3
