@@ -64,8 +64,11 @@ def test_the_first_five_comments_have_no_hole_and_name_the_loss(upload, reach, c
         sha = committed(subject)
         for _repeat in range(3):
             done = upload(
-                *("--campaign", "nightly", "--scenario", "tpcb-like", "--tool", "pgbench"),
-                *("--job", sha, "-"),
+                "--campaign=nightly",
+                "--scenario=tpcb-like",
+                "--tool=pgbench",
+                f"--job={sha}",
+                "-",
                 stdin=measured(level, generator),
                 **reach,
             )
