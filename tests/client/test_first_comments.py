@@ -13,6 +13,7 @@ from tests.compare.selectors.test_empty_cases import HOLE
 from tests.unit.tools.pgbench.samples import sample
 
 pytestmark = pytest.mark.django_db(transaction=True)
+RUN = ("--campaign", "nightly", "--scenario", "tpcb-like", "--tool", "pgbench")
 SUBJECTS = ("Import", "Add an index", "Tidy up", "Drop the index", "Explain why")
 LEVELS = (1000.0, 1004.0, 998.0, 780.0, 782.0)
 
@@ -63,6 +64,7 @@ def test_the_first_five_comments_have_no_hole_and_name_the_loss(upload, reach, c
     for subject, level in zip(SUBJECTS, LEVELS, strict=True):
         sha = committed(subject)
         for _repeat in range(3):
+<<<<<<< HEAD
             done = upload(
                 "--campaign=nightly",
                 "--scenario=tpcb-like",
@@ -72,6 +74,9 @@ def test_the_first_five_comments_have_no_hole_and_name_the_loss(upload, reach, c
                 stdin=measured(level, generator),
                 **reach,
             )
+=======
+            done = upload(*RUN, "--job", sha, "-", stdin=measured(level, generator), **reach)
+>>>>>>> 42f364f7 (Write the arguments of the first comments' test themselves)
             assert done.status == 0, done
         told = upload("--campaign", "nightly", "--compare", "main", **reach)
         statuses.append(told.status)
