@@ -64,19 +64,7 @@ def test_the_first_five_comments_have_no_hole_and_name_the_loss(upload, reach, c
     for subject, level in zip(SUBJECTS, LEVELS, strict=True):
         sha = committed(subject)
         for _repeat in range(3):
-<<<<<<< HEAD
-            done = upload(
-                "--campaign=nightly",
-                "--scenario=tpcb-like",
-                "--tool=pgbench",
-                f"--job={sha}",
-                "-",
-                stdin=measured(level, generator),
-                **reach,
-            )
-=======
             done = upload(*RUN, "--job", sha, "-", stdin=measured(level, generator), **reach)
->>>>>>> 42f364f7 (Write the arguments of the first comments' test themselves)
             assert done.status == 0, done
         told = upload("--campaign", "nightly", "--compare", "main", **reach)
         statuses.append(told.status)
