@@ -5,7 +5,8 @@ of its own. One run works at a time: it prepares its cluster, or measures one sl
 until all others have come as far. In each round the order is drawn anew. What disturbs the machine
 for longer than a slice then disturbs all runs alike.
 
-A run that ends early (failed, cancelled, let go) leaves, and the others go on without it.
+A run that ends early (failed, cancelled) leaves, and the others go on without it. One that is left
+to another worker may still be measuring: then nobody's turn comes, and that worker goes on.
 """
 
 import asyncio
@@ -39,6 +40,7 @@ class Turns:
         self._lock = threading.Lock()
         self._present = set(runs)
         self._waiting: dict[int, tuple[Point, Future[None]]] = {}
+        self._is_over = False
 
     @property
     def size(self) -> int:
@@ -79,9 +81,14 @@ class Turns:
             granted = self._next()
         _grant(granted)
 
+    def stop(self) -> None:
+        """Let no turn come any more; each run that waits is let go by itself."""
+        with self._lock:
+            self._is_over = True
+
     def _next(self) -> list[Future[None]]:
         """Whose turn it is when all present runs wait: one of them, or all at the end."""
-        if not self._waiting or self._waiting.keys() < self._present:
+        if self._is_over or not self._waiting or self._waiting.keys() < self._present:
             return []
         first = min(point for point, _turn in self._waiting.values())
         here = [run for run, (point, _turn) in self._waiting.items() if point == first]

@@ -217,7 +217,7 @@ def detect(text: str) -> Format:
 
 def _is_json(head: str) -> bool:
     """Whether it begins as an object, or a list of objects."""
-    return re.match(r"\s*(?:\[\s*)?\{", head) is not None
+    return head.lstrip().removeprefix("[").lstrip().startswith("{")
 
 
 def _is_csvlog(head: str) -> bool:

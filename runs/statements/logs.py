@@ -70,8 +70,8 @@ _PARAMETERS = re.compile(
 _VALUE = re.compile(r"\$(\d+) = (?:NULL|'([^']*(?:''[^']*)*)')(?:, |\s*$)")
 _CUT = "..."
 # auto_explain. Its words are not translated, but for "duration" and "plan".
-_QUERY_TEXT = re.compile(r'\s*(?:"Query Text"|Query Text|<Query-Text>):?\s*', re.IGNORECASE)
-_QUERY_VALUES = re.compile(r'\s*"?Query Parameters"?: ', re.IGNORECASE)
+_QUERY_TEXT = re.compile(r'(?:"Query Text"|Query Text|<Query-Text>):?\s*', re.IGNORECASE)
+_QUERY_VALUES = re.compile(r'"?Query Parameters"?: ', re.IGNORECASE)
 _NODE = re.compile(r"\(cost=\d|\(actual |^\s*Plan:|^\s*\"Plan\":")
 _PLAN = re.compile(r"[^:\n]{1,20}:\s*\n")
 
@@ -125,11 +125,11 @@ _DETAILS = _any_of(log_words.DETAIL)
 _OTHERS = "|".join(
     sorted((word.replace(" ", r"\ ") for word in log_words.OTHER), key=len, reverse=True)
 )
-# The severity, two spaces, the message: what comes before it is the prefix.
-_LINE = re.compile(
-    rf"(?P<prefix>.{{0,400}}?)(?:(?P<log>{_SEVERITIES})|(?P<detail>{_DETAILS})"
-    rf"|(?P<other>{_OTHERS}))\s?:\s\s(?P<message>.*)"
+# The severity and two spaces: what comes before it is the prefix, and after it the message.
+_SEVERITY_OF_LINE = re.compile(
+    rf"(?:(?P<log>{_SEVERITIES})|(?P<detail>{_DETAILS})|(?P<other>{_OTHERS}))\s?:\s\s"
 )
+LONGEST_PREFIX = 400
 _PID = re.compile(r"\[(\d+)(?:-\d+)?\]|\b([0-9a-f]{8}\.[0-9a-f]+)\b|pid[=:]\s?(\d+)|\((\d+)\)")
 _NUMBER = re.compile(r"(?<![\d.:-])\d{2,8}(?![\d.:-])")
 # What a session's escapes of log_line_prefix look like in the log; any other is passed over.
@@ -157,18 +157,19 @@ def stderr_events(text: str, prefix: str) -> Iterator[_Event]:
     is_detail = False
     for number, raw_line in enumerate(text.split("\n"), start=1):
         line = raw_line.rstrip("\r")
-        match = None if line.startswith("\t") else _LINE.match(line)
+        is_new = not line.startswith("\t")
+        match = _SEVERITY_OF_LINE.search(line, 0, LONGEST_PREFIX) if is_new else None
         if match is None:
             if current is not None:
                 _continue(current, line.removeprefix("\t"), is_detail=is_detail)
         elif match["log"]:
             if current is not None:
                 yield current
-            current = _Event(number, session_of(match["prefix"]), match["message"])
+            current = _Event(number, session_of(line[: match.start()]), line[match.end() :])
             is_detail = False
         elif match["detail"] and current is not None:
             is_detail = True
-            current.detail = match["message"]
+            current.detail = line[match.end() :]
         else:
             if current is not None:
                 yield current
@@ -317,13 +318,13 @@ def _of_plan(event: _Event, rest: str, milliseconds: float) -> Execution | None:
     is_cut = False
     for line in body.split("\n"):
         if not lines:
-            match = _QUERY_TEXT.match(line)
+            match = _QUERY_TEXT.match(line.lstrip())
             if match is None:
                 return None
-            lines.append(line[match.end() :])
+            lines.append(line.lstrip()[match.end() :])
             continue
-        if match := _QUERY_VALUES.match(line):
-            values, is_cut = _values(f"parameters: {line[match.end() :]}")
+        if match := _QUERY_VALUES.match(line.lstrip()):
+            values, is_cut = _values(f"parameters: {line.lstrip()[match.end() :]}")
             break
         if _NODE.search(line):
             break

@@ -205,6 +205,11 @@ async def _watched(director: Director, claim: Claim, is_stored: bool) -> None:
     execute_or_clean = clean_up_watched if is_stored else execute_watched
     try:
         await execute_or_clean(director, pulse, interval_s=settings.HEARTBEAT_SECONDS)
+    except Detached:
+        # What it measures goes on there. Another slice would overlap with it.
+        if director.bench.turns is not None:
+            director.bench.turns.stop()
+        raise
     finally:
         if director.bench.turns is not None:
             # It has ended on its machine: the others go on without it.

@@ -145,6 +145,7 @@ INWARD = {
     "changes.wake",
     "deliveries.forget",
     "kept_verdicts.look",
+    "loads.remove_expired",
     "partitions.look_after",
     "seals.request_missing",
     "seals.wake",

@@ -110,3 +110,24 @@ def test_points_are_in_the_order_of_a_run():
 
     assert points == sorted(points)
     assert turns.slice_of(10) > turns.slice_of(9)
+
+
+def test_no_turn_comes_while_a_run_that_is_left_to_another_worker_may_be_measuring():
+    taking_turns = Turns(RUNS, "seed")
+    first, *others = taking_turns.order(1)
+
+    async def act():
+        waiting = [
+            asyncio.create_task(taking_turns.reached(run, slice_of(1))) for run in (first, *others)
+        ]
+        await waiting[0]
+        taking_turns.stop()
+        taking_turns.leave(first)
+        for _tick in range(20):
+            await asyncio.sleep(0.001)
+        assert [task.done() for task in waiting[1:]] == [False, False]
+        for task in waiting[1:]:
+            task.cancel()
+        await asyncio.gather(*waiting[1:], return_exceptions=True)
+
+    asyncio.run(act())

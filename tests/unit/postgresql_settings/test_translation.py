@@ -458,8 +458,9 @@ BUILT_IN = [
 def translated(configuration: Any, server: Server) -> Fitted:
     """What a configuration becomes for a server."""
     version = configuration.get("version")
-    # No build for Linux accepts that word, or prints it.
-    settings = {k: v for k, v in configuration["settings"].items() if v != "windows"}
+    # No build for Linux accepts "windows", and none "zstd" that was made without its library.
+    unknown = {"windows", "zstd"}
+    settings = {k: v for k, v in configuration["settings"].items() if v not in unknown}
     return fit(settings, server.major, written_for=major(version) if version else "")
 
 

@@ -239,8 +239,8 @@ def test_scripts_take_time_by_the_size():
 def test_an_export_takes_time_by_the_size():
     first_line = b'{"instance":"","project":{},"type":"benchlab-export","version":2}\n'
     lines = [
-        b'{"committed_at":null,"created_at":null,"parents":[],"ref":"","sha":"%040x","type":'
-        b'"revision","url":""}\n' % number
+        b'{"author":"","committed_at":null,"created_at":null,"merge_base":"","merge_base_at":null,'
+        b'"parents":[],"ref":"","sha":"%040x","subject":"","type":"revision","url":""}\n' % number
         for number in range(80_000)
     ]
 
