@@ -54,18 +54,18 @@ def _any_of(words: Iterable[str]) -> str:
 
 
 _DURATION = re.compile(
-    rf"(?:{_any_of(log_words.DURATION)})\s*:?\s*(?P<ms>\d+[.,]\d+)\s*[^\s,\d]+,?\s*(?P<rest>.*)",
+    rf"(?:{_any_of(log_words.DURATION)})\s*+:?\s*+(?P<ms>\d++[.,]\d++)\s*+[^\s,\d]++,?\s*+(?P<rest>.*)",
     re.DOTALL | re.IGNORECASE,
 )
 _STATEMENT = re.compile(
-    rf"(?:{_any_of(log_words.STATEMENT)})\s*:\s?(?P<sql>.*)", re.DOTALL | re.IGNORECASE
+    rf"(?:{_any_of(log_words.STATEMENT)})\s*+:\s?(?P<sql>.*)", re.DOTALL | re.IGNORECASE
 )
 _FETCH = re.compile(rf"(?:{_any_of(log_words.FETCH)})", re.IGNORECASE)
 _EXECUTE = re.compile(
-    rf"(?:{_any_of(log_words.EXECUTE)})\s*[^\s:]*\s*:\s?(?P<sql>.*)", re.DOTALL | re.IGNORECASE
+    rf"(?:{_any_of(log_words.EXECUTE)})\s*+[^\s:]*+\s*+:\s?(?P<sql>.*)", re.DOTALL | re.IGNORECASE
 )
 _PARAMETERS = re.compile(
-    rf"(?:{_any_of(log_words.PARAMETERS)})\s*:\s*(?P<values>.*)", re.DOTALL | re.IGNORECASE
+    rf"(?:{_any_of(log_words.PARAMETERS)})\s*+:\s*+(?P<values>.*)", re.DOTALL | re.IGNORECASE
 )
 _VALUE = re.compile(r"\$(\d+) = (?:NULL|'([^']*(?:''[^']*)*)')(?:, |\s*$)")
 _CUT = "..."

@@ -322,7 +322,7 @@ def _quoted(value: str | None) -> str:
 
 _MASKED = "'masked'"
 _LOOKS_SECRET = re.compile(
-    r"'(?:[^@'\s]{1,64}@[^@'\s]{1,255}\.[^@'\s]{2,}"  # an e-mail address
+    r"'(?:[^@'\s]{1,64}+@[^@'\s.]{1,63}+(?:\.[^@'\s.]{1,63}+){1,8}+"  # an e-mail address
     r"|[0-9][0-9 -]{11,22}[0-9]"  # the number of a card or an account
     r"|(?=[^'\s]*[0-9])(?=[^'\s]*[A-Za-z])[A-Za-z0-9+/=_.-]{24,})'"  # a token or a key
 )
