@@ -69,6 +69,7 @@ SUBJECTS = (
     "exchange",
     "histories",
     "home",
+    "loads",
     "observations",
     "operations",
     "queue",
@@ -76,10 +77,11 @@ SUBJECTS = (
     "seals",
     "servers",
     "shared",
+    "topics",
     "uploads",
     "why",
 )
-FIRST = (*WAITING, *SUBJECTS, "web", "api", "domain", "unit")
+FIRST = (*WAITING, "domain", *SUBJECTS, "web", "api", "unit")
 # The shortest of the files that wait end for the same reason: below ten seconds each.
 LAST = {
     "embedded/test_processes.py",
