@@ -40,6 +40,7 @@ def styleguide(request: HttpRequest) -> HttpResponse:
         "surfaces": SURFACES,
         "chart_colours": range(1, 9),
         "rows": [("PostgreSQL 16", "12,345"), ("PostgreSQL 18", "987.6")],
+        "versions": ("16", "18"),
         "filters": TopologyFilters({"kind": "?"}, Topology.objects.none()),
         "page": Page([], "before=20", "after=11"),
         "form": SampleForm(initial={"several": ["18"]}, auto_id="sample_%s"),
