@@ -5,7 +5,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import replace
 
-from runs.tools import monitors, registry, tools_without_adapter, units
+from runs.tools import monitors, packed_files, registry, tools_without_adapter, units
 from runs.tools.adapter import Adapter, Files, Reading, Reason, UnreadableOutput
 from runs.tools.output import text_of
 from runs.tools.wrappings import alternatives, unwrapped
@@ -14,14 +14,6 @@ from runs.wording import gettext_noop as _
 # Texts for people; others are logs, which programs wrote into files.
 _PRINTED = ("stdout", "raw", "stderr")
 _PAGE = re.compile(r"(?i)<(?:\?xml[^>]{0,200}>\n{0,2}<)?(?:!doctype html|html|head|body)\b")
-# How packed files begin; in JSON, the bytes that are no text have been replaced.
-_PACKED = (
-    ("gzip", b"\x1f\x8b", "\x1f\ufffd"),
-    ("zstd", b"\x28\xb5\x2f\xfd", "(\ufffd/\ufffd"),
-    ("bzip2", b"BZh", "BZh9"),
-    ("xz", b"\xfd7zXZ", "\ufffd7zXZ"),
-    ("ZIP", b"PK\x03\x04", "PK\x03\x04"),
-)
 # An equals sign as mails write it: "=20" may be a figure, and "=" the end of any line.
 _OF_MAIL = re.compile(r"=3D")
 _LINES = 10_000  # of any length; beyond these, so many characters a line as no tool falls below
@@ -173,14 +165,14 @@ def _alternatives(files: Files) -> Iterator[tuple[Files, tuple[Reason, ...]]]:
 def _refuse_packed(files: Files) -> None:
     for name in _PRINTED:
         content = files.get(name, "")
-        for form, mark, text in _PACKED:
-            if content.startswith(mark) if isinstance(content, bytes) else content.startswith(text):
-                raise UnreadableOutput(
-                    "compressed",
-                    _("The output is compressed (%(form)s), and not text."),
-                    _("Unpack it, and send the text as UTF-8."),
-                    form=form,
-                )
+        form = packed_files.form_of(content)
+        if form:
+            raise UnreadableOutput(
+                "compressed",
+                _("The output is compressed (%(form)s), and not text."),
+                _("Unpack it, and send the text as UTF-8."),
+                form=form,
+            )
 
 
 def _refuse_mail(files: Files) -> None:

@@ -12,6 +12,7 @@ from runs.loads.services import loads
 from runs.loads.services.loads import Asked, Brought
 from runs.models import Installation, Server
 from runs.shared import pages
+from runs.tools import packed_files
 
 CODE = {"class": "code", "spellcheck": "false", "autocomplete": "off", "wrap": "off"}
 # What is written into a form; a file may be larger.
@@ -34,9 +35,7 @@ class TextFile(forms.FileField):
             message = _("The file is larger than %(most)d MB.")
             raise forms.ValidationError(message, params={"most": self.most // 1_000_000})
         content: bytes = uploaded.read()
-        if content.startswith(
-            (b"\x1f\x8b", b"PK\x03\x04", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")
-        ):
+        if packed_files.form_of(content):
             raise forms.ValidationError(_("The file is compressed: unpack it first."))
         try:
             return content.decode("utf-8-sig")
