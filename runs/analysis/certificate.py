@@ -176,11 +176,11 @@ def _held_back(evidence: Evidence, usage: Usage) -> Iterator[Finding]:
     """What the machine's own limits took: a quota, and memory that was too small."""
     throttled = usage.throttled / usage.capacity
     if throttled > THROTTLED_DOUBTFUL:
-        share = {"machine": usage.machine, "share": round(100 * throttled, 1)}
-        yield Finding("throttled", _in_turn("doubt", evidence), share)  # type: ignore[arg-type]
+        weight = _in_turn("doubt", evidence)
+        yield _taken("throttled", weight, usage, throttled, is_curable=False)
     if usage.swapped > SWAPPED_DOUBTFUL * usage.seconds:
-        pages = {"machine": usage.machine, "pages": round(usage.swapped)}
-        yield Finding("swapping", "doubt", pages, is_curable=True)  # type: ignore[arg-type]
+        pages: dict[str, float | str] = {"machine": usage.machine, "pages": round(usage.swapped)}
+        yield Finding("swapping", "doubt", pages, is_curable=True)
 
 
 def _in_turn(weight: Weight, evidence: Evidence) -> Weight:
@@ -190,9 +190,11 @@ def _in_turn(weight: Weight, evidence: Evidence) -> Weight:
     return "doubt" if weight == "invalid" else "remark"
 
 
-def _taken(code: str, weight: Weight, usage: Usage, share: float) -> Finding:
-    figures = {"machine": usage.machine, "share": round(100 * share, 1)}
-    return Finding(code, weight, figures, is_curable=True)  # type: ignore[arg-type]
+def _taken(
+    code: str, weight: Weight, usage: Usage, share: float, *, is_curable: bool = True
+) -> Finding:
+    figures: dict[str, float | str] = {"machine": usage.machine, "share": round(100 * share, 1)}
+    return Finding(code, weight, figures, is_curable=is_curable)
 
 
 def _queue(evidence: Evidence) -> Iterator[Finding]:
