@@ -183,10 +183,11 @@ def _conclude(run: Run, claim: Claim, turns: Turns) -> None:
         event = _event_of(problem) | {"remedy": ""}
         attempts.start_again(run_id=run.pk, token=claim.token, **event)
     except ServerFault as fault:
-        if _is_gone_for_good(claim, fault):
+        at_fault = Server.objects.filter(pk=fault.server_id or claim.server_id).first()
+        if at_fault is not None and servers.is_gone(at_fault, fault.program):
             _end(run, claim, director, Run.State.FAILED, fault)
         else:
-            _wait_for_server(run, claim, fault, director)
+            _wait_for_server(run, claim, fault, director, at_fault)
     except TargetProblem as problem:
         if isinstance(problem, CommandTimeout) or director.cleaning.left_out:
             transitions.sweep_later(run)
@@ -252,20 +253,15 @@ def _end(run: Run, claim: Claim, director: Director, state: str, why: TargetProb
     reporting.retrying(say)
 
 
-def _is_gone_for_good(claim: Claim, fault: ServerFault) -> bool:
-    """Whether checks have waited in vain for the program that the run has missed."""
-    at_fault = Server.objects.filter(pk=fault.server_id or claim.server_id).first()
-    return at_fault is not None and servers.is_gone(at_fault, fault.program)
-
-
-def _wait_for_server(run: Run, claim: Claim, fault: ServerFault, director: Director) -> None:
+def _wait_for_server(
+    run: Run, claim: Claim, fault: ServerFault, director: Director, at_fault: Server | None
+) -> None:
     """Hold the server before the run is given up, so that no other run of it meets the fault.
 
     The run is begun again when a check finds the server mended, as often as others are.
     """
-    server_id = fault.server_id or claim.server_id
-    at_fault = Server.objects.filter(pk=server_id).first()
-    is_full = fault.code in DISK_CODES and server_id == claim.server_id
+    is_own = (fault.server_id or claim.server_id) == claim.server_id
+    is_full = fault.code in DISK_CODES and is_own
     if is_full:
         fault.needed_bytes = max(fault.needed_bytes, director.preparing.needed_bytes)
     # Clusters that are kept for a next campaign take the room: the clean-up removes them.
