@@ -192,6 +192,20 @@ def test_what_fails_after_a_restart_is_told_as_a_restart(direct, plan, base_dir,
 # A server that stalls under the load: the run finishes, and reports it.
 
 
+def frozen_for_a_while(director, signal):
+    """Go on; within the load something is stopped for four seconds."""
+    frozen = 0.0
+    is_over = False
+    for order in when_measuring(director, "cancel"):
+        if order == "cancel" and not frozen:
+            signal("STOP")
+            frozen = time.monotonic()
+        elif frozen and not is_over and time.monotonic() - frozen > 4:
+            signal("CONT")
+            is_over = True
+        yield "go_on"
+
+
 @pytest.mark.openssh
 @prepared
 def test_a_server_that_stood_still_is_told_of(direct, plan, base_dir):
@@ -202,19 +216,7 @@ def test_a_server_that_stood_still_is_told_of(direct, plan, base_dir):
         postmaster = pid_file.read_text().split()[0]
         subprocess.run(["pkill", f"-{name}", "-P", postmaster], check=True)
 
-    def orders():
-        frozen = 0.0
-        is_over = False
-        for order in when_measuring(director, "cancel"):
-            if order == "cancel" and not frozen:
-                signal("STOP")
-                frozen = time.monotonic()
-            elif frozen and not is_over and time.monotonic() - frozen > 4:
-                signal("CONT")
-                is_over = True
-            yield "go_on"
-
-    found = watched(director, orders())
+    found = watched(director, frozen_for_a_while(director, signal))
     assert "load_stalled" in {note.code for note in found.notes}
     assert found.measurements["tps"] > 0
 
@@ -227,19 +229,7 @@ def test_a_generator_that_stood_still_is_told_of(direct, plan, base_dir):
     def signal(name: str) -> None:
         subprocess.run(["pkill", f"-{name}", "-f", f"/pgbench .*{base_dir}"], check=True)
 
-    def orders():
-        frozen = 0.0
-        is_over = False
-        for order in when_measuring(director, "cancel"):
-            if order == "cancel" and not frozen:
-                signal("STOP")
-                frozen = time.monotonic()
-            elif frozen and not is_over and time.monotonic() - frozen > 4:
-                signal("CONT")
-                is_over = True
-            yield "go_on"
-
-    found = watched(director, orders())
+    found = watched(director, frozen_for_a_while(director, signal))
     notes = {note.code: note for note in found.notes}
     assert "generator_stalled" in notes
     assert float(notes["generator_stalled"].wording["values"]["seconds"]) >= 4
