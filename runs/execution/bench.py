@@ -474,17 +474,25 @@ def missing_program(program: str, output: str) -> TargetProblem:
     One of an installation is a fault of its server: all runs with it would fail, one after the
     other, and it may be back soon, as after an update of packages.
     """
-    is_of_installation = program.startswith("/")
-    fault = (ServerFault if is_of_installation else TargetProblem)(
-        _("%(program)s is missing, lacks a library or may not be executed:\n%(said)s"),
+    text = _("%(program)s is missing, lacks a library or may not be executed:\n%(said)s")
+    said = "\n".join(output.strip().splitlines()[-LAST_LINES:])
+    if not program.startswith("/"):
+        return TargetProblem(
+            text,
+            code="missing_program",
+            remedy=_("Install it on the server, and queue the run again."),
+            program=program,
+            said=said,
+        )
+    fault = ServerFault(
+        text,
         code="missing_program",
         remedy=_(
             "Install it again, with its libraries and the right to execute it. Runs go on once a "
             "check finds that it starts; those that need it fail if it stays away for an hour."
         ),
         program=program,
-        said="\n".join(output.strip().splitlines()[-LAST_LINES:]),
+        said=said,
     )
-    if isinstance(fault, ServerFault):
-        fault.program = program
+    fault.program = program
     return fault
