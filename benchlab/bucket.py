@@ -23,7 +23,9 @@ MEMORY_BYTES = 4 * 2**20
 _NAME = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 _PREFIX = re.compile(r"\A(?:[A-Za-z0-9_-][A-Za-z0-9_.-]*/)*")
 _REGION = re.compile(r"[a-z0-9-]+")
-REFUSED = frozenset({"AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "403"})
+REFUSED = frozenset(
+    {"AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "403"}
+)
 
 ABSENT = frozenset({"NoSuchKey", "404"})
 TOO_SHORT = frozenset({"InvalidRange", "416"})
@@ -64,7 +66,9 @@ def address(text: str) -> Address:
     """
     url = urlsplit(text)
     prefix = f"{url.path.strip('/')}/".lstrip("/")
-    options = dict(parse_qsl(url.query, keep_blank_values=True, strict_parsing=bool(url.query)))
+    options = dict(
+        parse_qsl(url.query, keep_blank_values=True, strict_parsing=bool(url.query))
+    )
     endpoint, region = options.pop("endpoint", ""), options.pop("region", "")
     endpoint_url = urlsplit(endpoint)
     if (
@@ -218,7 +222,9 @@ def _translated_errors() -> Iterator[None]:
         if problem.get("Code") in ABSENT:
             raise FileNotFoundError(described()) from error
         if problem.get("Code") in TOO_SHORT:
-            raise ContentChanged(f"{described()}: an object is shorter than it was") from error
+            raise ContentChanged(
+                f"{described()}: an object is shorter than it was"
+            ) from error
         raise StoreError(_reason(problem)) from error
     except (BotoCoreError, Boto3Error) as error:
         raise StoreError(f"{described()}: {str(error).splitlines()[0]}") from error

@@ -13,7 +13,9 @@ class JSONSerializer:
 
     def dumps(self, value: Any) -> bytes | int:
         """A whole number stays one, so that Redis can add to it."""
-        return value if type(value) is int else json.dumps(value, allow_nan=False).encode()
+        return (
+            value if type(value) is int else json.dumps(value, allow_nan=False).encode()
+        )
 
     def loads(self, stored: bytes) -> Any:
         """The value. Raises ValueError where it is no JSON."""

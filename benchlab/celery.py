@@ -66,13 +66,17 @@ class Transport(transport.Transport):
         self.cycle._binding_expiry_tref.cancel()  # type: ignore[union-attr]  # not in the stubs
 
 
-TRANSPORT_ALIASES.update(dict.fromkeys(("redis", "rediss"), "benchlab.celery:Transport"))
+TRANSPORT_ALIASES.update(
+    dict.fromkeys(("redis", "rediss"), "benchlab.celery:Transport")
+)
 
 
 class Application(Celery):
     """Celery, with an end to the waiting of web requests, and workers for a silent Redis."""
 
-    def connection_for_write(self, url: str | None = None, **options: Any) -> Connection:
+    def connection_for_write(
+        self, url: str | None = None, **options: Any
+    ) -> Connection:
         """The connection of everything that sends. It raises within 2 s, or sends."""
         patience = PATIENCE_OF_SENDERS | (options.pop("transport_options", None) or {})
         return super().connection_for_write(url, transport_options=patience, **options)

@@ -16,10 +16,15 @@ from benchlab.bucket import Address, address
 
 T = TypeVar("T")
 
-YES, NO = frozenset({"1", "true", "yes", "on", "y", "ok"}), frozenset({"0", "false", "no", "off"})
+YES, NO = (
+    frozenset({"1", "true", "yes", "on", "y", "ok"}),
+    frozenset({"0", "false", "no", "off"}),
+)
 DATABASES = frozenset({"postgres", "postgresql", "pgsql"})
 REDIS = frozenset({"redis", "rediss", "unix"})
-MAIL = re.compile(r"(smtp|smtps|smtp\+tls|smtp\+ssl|consolemail|filemail|memorymail|dummymail)://")
+MAIL = re.compile(
+    r"(smtp|smtps|smtp\+tls|smtp\+ssl|consolemail|filemail|memorymail|dummymail)://"
+)
 
 SLUG = re.compile(r"[a-z0-9][a-z0-9-]*")
 # What may be removed when it is old; `runs.operations.services.retention` removes it.
@@ -72,7 +77,9 @@ class Environment(environ.Env):  # type: ignore[misc]
 
     def db(self, name: str, default: str) -> dict[str, Any]:
         """The results database, as Django's settings have it; empty for none."""
-        url = self._read(name, default, _database, "postgresql://user:password@host:5432/database")
+        url = self._read(
+            name, default, _database, "postgresql://user:password@host:5432/database"
+        )
         database: dict[str, Any] = self.db_url_config(url) if url else {}
         return database
 
@@ -86,7 +93,9 @@ class Environment(environ.Env):  # type: ignore[misc]
 
     def slugs(self, name: str) -> tuple[str, ...]:
         """Short names between commas; none by default."""
-        return self._read(name, (), _slugs, "short names between commas, as in tokyo,berlin")
+        return self._read(
+            name, (), _slugs, "short names between commas, as in tokyo,berlin"
+        )
 
     def days(self, name: str) -> Days:
         """For kinds of RETAINED how many days they are kept; none by default."""
@@ -96,17 +105,23 @@ class Environment(environ.Env):  # type: ignore[misc]
     def bucket(self, name: str) -> Address | None:
         """The S3-compatible store of files; None for the folder."""
         expected = (
-            "s3://bucket/prefix, with ?endpoint=https://host&region=name where it is not Amazon's"
+            "s3://bucket/prefix, with ?endpoint=https://host&region=name "
+            "where it is not Amazon's"
         )
         return self._read(name, None, address, expected)
 
     def time_zone(self, name: str, default: str) -> str:
         """A name of the IANA database."""
         return self._read(
-            name, default, lambda text: ZoneInfo(text).key, "a time zone such as Asia/Tokyo"
+            name,
+            default,
+            lambda text: ZoneInfo(text).key,
+            "a time zone such as Asia/Tokyo",
         )
 
-    def _read(self, name: str, default: T, parse: Callable[[str], T], expected: str) -> T:
+    def _read(
+        self, name: str, default: T, parse: Callable[[str], T], expected: str
+    ) -> T:
         self.names.add(name)
         text = str(self.ENVIRON.get(name, "")).strip()
         if not text:
@@ -115,7 +130,9 @@ class Environment(environ.Env):  # type: ignore[misc]
             return parse(text)
         except (ValueError, OSError, ZoneInfoNotFoundError):
             held = "holds a URL that" if "://" in text else f"is {text!r}, which"
-            raise SystemExit(f"BenchLab: {name} {held} is not {expected}. Correct it.") from None
+            raise SystemExit(
+                f"BenchLab: {name} {held} is not {expected}. Correct it."
+            ) from None
 
 
 def _above_zero(text: str) -> float:
@@ -160,7 +177,9 @@ def _mail(text: str) -> str:
 
 
 def _slugs(text: str) -> tuple[str, ...]:
-    slugs = tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
+    slugs = tuple(
+        dict.fromkeys(word.strip() for word in text.split(",") if word.strip())
+    )
     if not all(SLUG.fullmatch(slug) for slug in slugs):
         raise ValueError
     return slugs
@@ -170,7 +189,12 @@ def _days(text: str) -> Days:
     days_by_kind: Days = {}
     for entry in filter(None, map(str.strip, text.split(","))):
         kind, is_named, days = (field.strip() for field in entry.partition("="))
-        if kind not in RETAINED or kind in days_by_kind or not is_named or not days.isdecimal():
+        if (
+            kind not in RETAINED
+            or kind in days_by_kind
+            or not is_named
+            or not days.isdecimal()
+        ):
             raise ValueError
         days_by_kind[kind] = int(days)
     return days_by_kind

@@ -18,7 +18,9 @@ SCRIPT = REPOSITORY / "script/extra"
 
 def missing(extra: str) -> list[str]:
     """The packages of an extra that this Python does not have, by name."""
-    names = re.findall(r"^([a-z0-9-]+)==", (FOLDER / f"{extra}.txt").read_text(), re.MULTILINE)
+    names = re.findall(
+        r"^([a-z0-9-]+)==", (FOLDER / f"{extra}.txt").read_text(), re.MULTILINE
+    )
     present_names = {
         distribution.name.lower().replace("_", "-")
         for distribution in importlib.metadata.distributions()

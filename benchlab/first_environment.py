@@ -48,7 +48,8 @@ def _environment(var: Path, folder: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
     given_password = os.environ.get("POSTGRES_PASSWORD", "").strip()
     password = kept_secret(
-        folder / "postgresql-password", lambda: given_password or secrets.token_urlsafe(24)
+        folder / "postgresql-password",
+        lambda: given_password or secrets.token_urlsafe(24),
     )
     redis = _redis(folder)
     if (var / "environment").exists():
@@ -61,7 +62,9 @@ def _environment(var: Path, folder: Path) -> None:
         "REDIS_URL": redis,
     }
     # What somebody has set stays in force when it is not set any more.
-    lines = [f"{name}={os.environ.get(name) or value}\n" for name, value in defaults.items()]
+    lines = [
+        f"{name}={os.environ.get(name) or value}\n" for name, value in defaults.items()
+    ]
     write_private(var / "environment", "".join(lines))
 
 
@@ -81,7 +84,9 @@ def _protect_redis(environment: Path, address: str) -> None:
     before = f"REDIS_URL={REDIS_OF_BEFORE}\n"
     if before in lines:
         after = f"REDIS_URL={address}\n"
-        write_private(environment, "".join(after if line == before else line for line in lines))
+        write_private(
+            environment, "".join(after if line == before else line for line in lines)
+        )
 
 
 def _certificate(folder: Path) -> None:

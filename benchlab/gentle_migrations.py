@@ -37,9 +37,12 @@ LONGEST_PAUSE_SECONDS = 15.0
 GIVE_UP_SECONDS = 600.0
 
 # Their waits keep nobody else from reading and writing, and they can be in no transaction.
-_CONCURRENT = re.compile(r"\A\s*(CREATE|DROP|REINDEX)\b[^;]*?\bCONCURRENTLY\b", re.IGNORECASE)
+_CONCURRENT = re.compile(
+    r"\A\s*(CREATE|DROP|REINDEX)\b[^;]*?\bCONCURRENTLY\b", re.IGNORECASE
+)
 _NEW_INDEX = re.compile(
-    r'\A\s*CREATE (?:UNIQUE )?INDEX CONCURRENTLY (?:IF NOT EXISTS )?"?(\w+)"? ON', re.IGNORECASE
+    r'\A\s*CREATE (?:UNIQUE )?INDEX CONCURRENTLY (?:IF NOT EXISTS )?"?(\w+)"? ON',
+    re.IGNORECASE,
 )
 _IS_VALID = """
 SELECT i.indisvalid FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
@@ -66,7 +69,9 @@ class LockWaits:
     for each try.
     """
 
-    def __init__(self, connection: BaseDatabaseWrapper, tell: Callable[[str], None]) -> None:
+    def __init__(
+        self, connection: BaseDatabaseWrapper, tell: Callable[[str], None]
+    ) -> None:
         self._connection = connection
         self._tell = tell
         self._migration: Migration | None = None
@@ -86,7 +91,9 @@ class LockWaits:
         migration = self._migration
         return migration is None or migration.atomic or isinstance(migration, InSteps)
 
-    def execute(self, proceed: Any, sql: Any, params: Any, many: bool, context: Any) -> Any:
+    def execute(
+        self, proceed: Any, sql: Any, params: Any, many: bool, context: Any
+    ) -> Any:
         """Wrap the statements of a connection (`execute_wrapper`)."""
 
         def plain() -> Any:
@@ -222,11 +229,15 @@ class InSteps(Migration):
             if number <= done:
                 continue
             if _commits_itself(operation):
-                operation.database_forwards(self.app_label, schema_editor, before, project_state)
+                operation.database_forwards(
+                    self.app_label, schema_editor, before, project_state
+                )
                 _keep_step(database, self.name, number)
                 continue
             with transaction.atomic(using=database.alias):
-                operation.database_forwards(self.app_label, schema_editor, before, project_state)
+                operation.database_forwards(
+                    self.app_label, schema_editor, before, project_state
+                )
                 while schema_editor.deferred_sql:
                     schema_editor.execute(schema_editor.deferred_sql.pop(0), None)
                 _keep_step(database, self.name, number)
@@ -293,7 +304,8 @@ def _commits_itself(operation: Operation) -> bool:
     if isinstance(operation, RunPython):
         return operation.atomic is False
     return isinstance(
-        operation, AddIndexConcurrently | RemoveIndexConcurrently | ValidateConstraint | AddCheck
+        operation,
+        AddIndexConcurrently | RemoveIndexConcurrently | ValidateConstraint | AddCheck,
     )
 
 

@@ -104,7 +104,9 @@ class Worker(ThreadWorker):  # type: ignore[misc]
 
     def handle(self, conn: Any) -> Any:
         """Handle a request on a connection; runs in a thread."""
-        conn.__class__ = Connection  # the worker makes its connections where nobody can choose
+        conn.__class__ = (
+            Connection  # the worker makes its connections where nobody can choose
+        )
         return super().handle(conn)
 
 

@@ -47,7 +47,9 @@ class JSONFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """The object; what JSON has no form for is written as text."""
         line: dict[str, Any] = {
-            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(
+                timespec="milliseconds"
+            ),
             "level": record.levelname,
             "logger": record.name,
             "message": record.getMessage(),
@@ -85,7 +87,9 @@ def number_requests(
 
     def answer(request: HttpRequest) -> HttpResponseBase:
         given_id = request.headers.get("X-Request-ID", "")
-        token = REQUEST_ID.set(given_id if GIVEN_ID.fullmatch(given_id) else uuid.uuid4().hex)
+        token = REQUEST_ID.set(
+            given_id if GIVEN_ID.fullmatch(given_id) else uuid.uuid4().hex
+        )
         began = time.monotonic()
         try:
             response = get_response(request)

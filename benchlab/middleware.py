@@ -83,8 +83,9 @@ def keep_private(get_response: Answer) -> Answer:
 
     def answer(request: HttpRequest) -> HttpResponseBase:
         response = get_response(request)
-        is_known = settings.SESSION_COOKIE_NAME in request.COOKIES or "Authorization" in (
-            request.headers
+        is_known = (
+            settings.SESSION_COOKIE_NAME in request.COOKIES
+            or "Authorization" in (request.headers)
         )
         if is_known:
             response.headers.setdefault("Cache-Control", "private, no-store")
@@ -116,11 +117,15 @@ def refuse_nul(get_response: PlainAnswer) -> PlainAnswer:
     """Middleware: refuses NUL, which PostgreSQL cannot store and would answer with an error."""
 
     def answer(request: HttpRequest) -> HttpResponse:
-        if "\0" not in request.path and "%00" not in request.META.get("QUERY_STRING", ""):
+        if "\0" not in request.path and "%00" not in request.META.get(
+            "QUERY_STRING", ""
+        ):
             return get_response(request)
         message = _("The address has a character that cannot be stored (NUL).")
         if not request.path.startswith("/api/"):
-            return HttpResponseBadRequest(message, content_type="text/plain; charset=utf-8")
+            return HttpResponseBadRequest(
+                message, content_type="text/plain; charset=utf-8"
+            )
         body = problem(400, "not_storable", message)
         return JsonResponse(body, status=400, content_type=MEDIA_TYPE)
 
@@ -129,7 +134,12 @@ def refuse_nul(get_response: PlainAnswer) -> PlainAnswer:
 
 LEAST_BYTES = 1024
 # What is text; images and artifacts are packed already, or not worth it.
-PACKED = ("text/", "application/json", "application/problem+json", "application/x-ndjson")
+PACKED = (
+    "text/",
+    "application/json",
+    "application/problem+json",
+    "application/x-ndjson",
+)
 
 
 class Compress(GZipMiddleware):
@@ -143,7 +153,10 @@ class Compress(GZipMiddleware):
     ) -> HttpResponseBase:
         """The answer, packed if it is text, long enough, and the client takes it."""
         kind = response.headers.get("Content-Type", "")
-        is_short = not response.streaming and len(getattr(response, "content", b"")) < LEAST_BYTES
+        is_short = (
+            not response.streaming
+            and len(getattr(response, "content", b"")) < LEAST_BYTES
+        )
         if is_short or not kind.startswith(PACKED):
             return response
         return super().process_response(request, response)

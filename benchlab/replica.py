@@ -43,7 +43,9 @@ class _Reads:
         if self.has_written or connection.in_atomic_block:
             return DEFAULT_DB_ALIAS
         if self._alias is None:
-            self._alias = ALIAS if _standby.is_usable(self._position) else DEFAULT_DB_ALIAS
+            self._alias = (
+                ALIAS if _standby.is_usable(self._position) else DEFAULT_DB_ALIAS
+            )
         return self._alias
 
 

@@ -73,7 +73,9 @@ class Requests:
         self._application = application
         self._at_work: dict[int, Work] = {}
 
-    def __call__(self, environment: Environment, start_response: Any) -> Iterable[bytes]:
+    def __call__(
+        self, environment: Environment, start_response: Any
+    ) -> Iterable[bytes]:
         """Answer a request (WSGI)."""
         work = Work(
             environment["REQUEST_METHOD"],
@@ -106,7 +108,11 @@ class Requests:
 
 def _is_export(environment: Environment) -> bool:
     path, query = environment.get("PATH_INFO", ""), environment.get("QUERY_STRING", "")
-    return "/export/" in path or path.endswith("/import/") or "format=csv" in query.split("&")
+    return (
+        "/export/" in path
+        or path.endswith("/import/")
+        or "format=csv" in query.split("&")
+    )
 
 
 def described(work: Work) -> str:
@@ -123,7 +129,9 @@ def described(work: Work) -> str:
 class _Answer:
     """An answer's parts, each of which the application works for when it is asked for."""
 
-    def __init__(self, parts: Iterable[bytes], work: Work, end: Callable[[], object]) -> None:
+    def __init__(
+        self, parts: Iterable[bytes], work: Work, end: Callable[[], object]
+    ) -> None:
         self._parts, self._iterator = parts, iter(parts)
         self._work, self._end = work, end
 

@@ -18,7 +18,9 @@ from benchlab.database.patience import PatientConnection
 from benchlab.environment import Environment
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-VERSION: str = tomllib.loads((BASE_DIR / "pyproject.toml").read_text())["project"]["version"]
+VERSION: str = tomllib.loads((BASE_DIR / "pyproject.toml").read_text())["project"][
+    "version"
+]
 env = Environment()
 _OF_PROCESS = frozenset(os.environ)
 
@@ -131,7 +133,9 @@ _PATIENCE = {"connect_timeout": 5, "keepalives_idle": 10, "tcp_user_timeout": 15
 # that cannot connect gives up soon and tries with the next request: else it would wait ever longer,
 # up to five minutes, also when the database is there again.
 _SIZE = {"min_size": 1, "max_size": DATABASE_POOL, "timeout": 8, "reconnect_timeout": 3}
-_POOL = {"pool": {**_SIZE, "connection_class": PatientConnection}} if DATABASE_POOL else {}
+_POOL = (
+    {"pool": {**_SIZE, "connection_class": PatientConnection}} if DATABASE_POOL else {}
+)
 
 
 def _plans(options: str) -> dict[str, Any]:
@@ -154,7 +158,12 @@ def _database(url: dict[str, Any]) -> dict[str, Any]:
         "CONN_MAX_AGE": 0 if _POOL else env.int("DATABASE_CONN_MAX_AGE", default=60),
         "CONN_HEALTH_CHECKS": not _POOL,  # the engine looks at those of a pool
         "DISABLE_SERVER_SIDE_CURSORS": PGBOUNCER,
-        "OPTIONS": {**_PATIENCE, **options, **_plans(options.get("options", "")), **_POOL},
+        "OPTIONS": {
+            **_PATIENCE,
+            **options,
+            **_plans(options.get("options", "")),
+            **_POOL,
+        },
     }
 
 
@@ -197,7 +206,9 @@ CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 
 # A worker shows a sign of life this often; after the second time a run counts as lost.
 HEARTBEAT_SECONDS = env.float("BENCHLAB_HEARTBEAT_SECONDS", default=2.0)
-HEARTBEAT_TIMEOUT_SECONDS = env.float("BENCHLAB_HEARTBEAT_TIMEOUT_SECONDS", default=20.0)
+HEARTBEAT_TIMEOUT_SECONDS = env.float(
+    "BENCHLAB_HEARTBEAT_TIMEOUT_SECONDS", default=20.0
+)
 SUPERVISE_SECONDS = env.float("BENCHLAB_SUPERVISE_SECONDS", default=5.0)
 # How often reports that wait, histories that wait and uploads that stay away are looked for.
 WATCH_SECONDS = env.float("BENCHLAB_WATCH_SECONDS", default=15.0)
@@ -285,7 +296,9 @@ STATICFILES_DIRS = [
 ]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
-    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
+    "staticfiles": {
+        "BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"
+    },
 }
 # Maps of sources are as large as all the rest, and are read by nobody but its developers.
 WHITENOISE_SKIP_COMPRESS_EXTENSIONS = (*Compressor.SKIP_COMPRESS_EXTENSIONS, "map")
@@ -398,7 +411,10 @@ LOGGING = {
     "disable_existing_loggers": False,
     "filters": {"context": {"()": "benchlab.logs.Context"}},
     "formatters": {
-        "line": {"format": "{asctime} {levelname} {name}: {of_run}{message}", "style": "{"},
+        "line": {
+            "format": "{asctime} {levelname} {name}: {of_run}{message}",
+            "style": "{",
+        },
         "json": {"()": "benchlab.logs.JSONFormatter"},
     },
     "handlers": {
@@ -408,7 +424,10 @@ LOGGING = {
             "filters": ["context"],
         }
     },
-    "root": {"handlers": ["console"], "level": env.one_of("LOG_LEVEL", LEVELS, default="INFO")},
+    "root": {
+        "handlers": ["console"],
+        "level": env.one_of("LOG_LEVEL", LEVELS, default="INFO"),
+    },
     # asyncssh logs each channel at INFO; one line a command is too much for a 48-hour run.
     "loggers": {
         "asyncssh": {"level": "WARNING"},
@@ -418,5 +437,7 @@ LOGGING = {
 
 # The variables that are set, and whether the process' environment has them: `doctor` says it.
 SETTINGS_SET = {
-    name: name in _OF_PROCESS for name in sorted(env.names) if os.environ.get(name, "").strip()
+    name: name in _OF_PROCESS
+    for name in sorted(env.names)
+    if os.environ.get(name, "").strip()
 }

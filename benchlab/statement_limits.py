@@ -113,10 +113,16 @@ class LimitStatements:
         """The response of the view, or of `process_exception`."""
         limit = seconds(request)
         # A transaction that was open before the request ends after it: one setting holds in it.
-        outer = {connection.alias for connection in connections.all() if connection.in_atomic_block}
+        outer = {
+            connection.alias
+            for connection in connections.all()
+            if connection.in_atomic_block
+        }
         held: set[str] = set()
 
-        def execute(proceed: Any, sql: Any, params: Any, many: bool, context: Any) -> Any:
+        def execute(
+            proceed: Any, sql: Any, params: Any, many: bool, context: Any
+        ) -> Any:
             connection = context["connection"]
             if str(sql).startswith("ROLLBACK"):
                 # A transaction that has failed takes nothing else; the setting may be taken back.
@@ -134,7 +140,9 @@ class LimitStatements:
                 set_limit = partial(_set, limit * 1000, connection)
                 wrapped.enter_context(connection.before_transactions(set_limit))
             response = self._get_response(request)
-        if isinstance(response, StreamingHttpResponse) and not isinstance(response, FileResponse):
+        if isinstance(response, StreamingHttpResponse) and not isinstance(
+            response, FileResponse
+        ):
             # Read when this request has left all middleware.
             response.streaming_content = _unhurried(
                 cast(Iterator[bytes], response.streaming_content)
@@ -165,6 +173,8 @@ def _set(milliseconds: int, connection: BaseDatabaseWrapper) -> None:
     is_local = connection.in_atomic_block
     # Not counted as a query of the page's own. What a transaction sets may be rolled back.
     with connection.wrap_database_errors:
-        raw.execute(f"SET {'LOCAL ' if is_local else ''}statement_timeout = {milliseconds}")
+        raw.execute(
+            f"SET {'LOCAL ' if is_local else ''}statement_timeout = {milliseconds}"
+        )
     if not is_local:
         raw.benchlab_limit = milliseconds

@@ -2,7 +2,9 @@
 
 from allauth.account import views as account_views
 from allauth.socialaccount.providers import registry
-from allauth.socialaccount.providers.openid_connect.provider import OpenIDConnectProvider
+from allauth.socialaccount.providers.openid_connect.provider import (
+    OpenIDConnectProvider,
+)
 from django.http import HttpRequest, JsonResponse
 from django.urls import include, path, re_path
 from django.views.decorators.http import require_safe

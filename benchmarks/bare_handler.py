@@ -114,7 +114,10 @@ def _store(run: dict[str, Any]) -> int:
     levels = json.dumps({"version": version, **run["levels"]}, sort_keys=True)
     tool = run["tool"]
     figures = (
-        [DATABASE.metrics[measurement["metric"]] for measurement in run["measurements"]],
+        [
+            DATABASE.metrics[measurement["metric"]]
+            for measurement in run["measurements"]
+        ],
         [float(measurement["value"]) for measurement in run["measurements"]],
     )
     run_values = (
@@ -141,24 +144,36 @@ def _store_batch(runs: Sequence[dict[str, Any]]) -> int:
     connection = DATABASE.connection
     with connection.transaction():
         shas = sorted({run["revision"]["sha"] for run in runs})
-        revisions: dict[str, int] = dict(connection.execute(FLOOR_REVISIONS, (shas,)).fetchall())
+        revisions: dict[str, int] = dict(
+            connection.execute(FLOOR_REVISIONS, (shas,)).fetchall()
+        )
         places = [
-            (revisions[run["revision"]["sha"]], json.dumps(run["levels"], sort_keys=True))
+            (
+                revisions[run["revision"]["sha"]],
+                json.dumps(run["levels"], sort_keys=True),
+            )
             for run in runs
         ]
         columns = [list(column) for column in zip(*sorted(set(places)), strict=True)]
         cells = {
             (revision, key): cell
-            for revision, key, cell in connection.execute(FLOOR_CELLS, columns).fetchall()
+            for revision, key, cell in connection.execute(
+                FLOOR_CELLS, columns
+            ).fetchall()
         }
         run_columns = (
             [cells[place] for place in places],
             [run["started_at"] for run in runs],
             [json.dumps({name: run[name] for name in DOCUMENT}) for run in runs],
         )
-        run_ids = [run_id for (run_id,) in connection.execute(FLOOR_RUNS, run_columns).fetchall()]
+        run_ids = [
+            run_id
+            for (run_id,) in connection.execute(FLOOR_RUNS, run_columns).fetchall()
+        ]
         with connection.cursor().copy("COPY floor.measurement FROM STDIN") as copy:
             for run_id, run in zip(run_ids, runs, strict=True):
                 for figure in run["measurements"]:
-                    copy.write_row((run_id, figure["metric"], figure["value"], figure["unit"]))
+                    copy.write_row(
+                        (run_id, figure["metric"], figure["value"], figure["unit"])
+                    )
     return len(run_ids)

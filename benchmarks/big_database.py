@@ -23,7 +23,18 @@ from runs.models import (
 from runs.models.campaigns import Origin
 from tests import factories
 
-VERSIONS = ("9.6.24", "10.23", "11.22", "12.22", "13.22", "14.20", "15.15", "16.11", "17.7", "18.1")
+VERSIONS = (
+    "9.6.24",
+    "10.23",
+    "11.22",
+    "12.22",
+    "13.22",
+    "14.20",
+    "15.15",
+    "16.11",
+    "17.7",
+    "18.1",
+)
 OLDER = ("9.4.26", "9.5.25")
 CLIENTS = (1, 2, 4, 8, 16, 32, 64, 96, 128, 192, 256, 320, 384, 448, 512)
 MEASUREMENTS = 10  # of each run
@@ -115,13 +126,17 @@ def build(runs: int) -> None:
     The connection must be a superuser's: references are right by construction and not checked.
     """
     project = projects.default()
-    executed = _executed(project, campaigns=max(1, runs // 2000), scales=max(1, runs // 5000))
+    executed = _executed(
+        project, campaigns=max(1, runs // 2000), scales=max(1, runs // 5000)
+    )
     of_one = len(OF_UPLOAD) * REVISIONS * REPEATS_OF_UPLOAD
     private = int(runs * PRIVATE_PART) // of_one
     _uploaded(project, range(max(1, (runs - executed) // of_one - private)))
     owners = _private_projects(private)
     for number in range(private):
-        _uploaded(owners[number % len(owners)], range(number, number + 1), name="private")
+        _uploaded(
+            owners[number % len(owners)], range(number, number + 1), name="private"
+        )
     with connection.cursor() as cursor:
         cursor.execute("SET session_replication_role = replica")
         cursor.execute("SELECT setseed(0.5)")
@@ -146,7 +161,9 @@ def judge_wide() -> None:
 def size() -> tuple[int, int]:
     """How many runs and measurements there are."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT (SELECT count(*) FROM runs_run), count(*) FROM runs_measurement")
+        cursor.execute(
+            "SELECT (SELECT count(*) FROM runs_run), count(*) FROM runs_measurement"
+        )
         found = cursor.fetchone()
     return found[0], found[1]
 
@@ -154,12 +171,17 @@ def size() -> tuple[int, int]:
 def _executed(project: Project, *, campaigns: int, scales: int) -> int:
     """Campaigns over versions, a wide one of 2,000 cells, one of 150 for each of so many scales,
     and one of 12 x 15 cells; their runs."""
-    themes = [Scenario.objects.get(slug=f"fixed-point-{load}") for load in ("read", "update")]
+    themes = [
+        Scenario.objects.get(slug=f"fixed-point-{load}") for load in ("read", "update")
+    ]
     shapes: list[tuple[str, Sequence[str], Sequence[int], Sequence[int]]] = [
-        (f"lab-{number:04}", VERSIONS[:8], CLIENTS[:10], (100,)) for number in range(campaigns)
+        (f"lab-{number:04}", VERSIONS[:8], CLIENTS[:10], (100,))
+        for number in range(campaigns)
     ]
     shapes.append(("wide", VERSIONS, CLIENTS[:10], tuple(range(100, 2100, 100))))
-    shapes.append(("huge", VERSIONS, CLIENTS, tuple(range(100, 100 * (scales + 1), 100))))
+    shapes.append(
+        ("huge", VERSIONS, CLIENTS, tuple(range(100, 100 * (scales + 1), 100)))
+    )
     shapes.append(("versus", OLDER + VERSIONS, CLIENTS, (100,)))
     Campaign.objects.bulk_create(
         Campaign(
@@ -169,7 +191,11 @@ def _executed(project: Project, *, campaigns: int, scales: int) -> int:
             origin=Origin.EXECUTED,
             repeats=3,
             scenario=themes[place % 2],
-            factors={"version": list(versions), "clients": list(clients), "scale": list(scales)},
+            factors={
+                "version": list(versions),
+                "clients": list(clients),
+                "scale": list(scales),
+            },
             **COMMON,
         )
         for place, (slug, versions, clients, scales) in enumerate(shapes)
@@ -191,7 +217,9 @@ def _private_projects(campaigns: int) -> list[Project]:
 
 
 def _uploaded(project: Project, numbers: range, *, name: str = "ci") -> None:
-    scenario, _created = Scenario.objects.get_or_create(slug="ci", defaults={"title": "CI"})
+    scenario, _created = Scenario.objects.get_or_create(
+        slug="ci", defaults={"title": "CI"}
+    )
     Campaign.objects.bulk_create(
         Campaign(
             slug=f"{name}-{number:04}",
@@ -227,4 +255,6 @@ def _summarise() -> None:
         )
         cells = [row[0] for row in cursor.fetchall()]
         for first in range(0, len(cells), CELLS_AT_ONCE):
-            cursor.execute(SUMMARISE, [cells[first : first + CELLS_AT_ONCE], "finished"])
+            cursor.execute(
+                SUMMARISE, [cells[first : first + CELLS_AT_ONCE], "finished"]
+            )

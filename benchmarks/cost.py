@@ -26,7 +26,10 @@ def main() -> None:
     options = _options()
     # It would keep connections to the database that was used first.
     os.environ["BENCHLAB_DATABASE_POOL"] = "0"
-    with tempfile.TemporaryDirectory(prefix="bl-") as folder, services.instance(Path(folder)):
+    with (
+        tempfile.TemporaryDirectory(prefix="bl-") as folder,
+        services.instance(Path(folder)),
+    ):
         services.migrate()
         from tests.domain.cost import axes, database  # noqa: PLC0415 -- needs Django set up
 
@@ -100,10 +103,16 @@ def _execute(*statements: str) -> None:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--pairs", type=int, default=60, help="campaigns of the database")
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0] if __doc__ else ""
+    )
+    parser.add_argument(
+        "--pairs", type=int, default=60, help="campaigns of the database"
+    )
     parser.add_argument("--axes", nargs="+", default=(), help="only these")
-    parser.add_argument("--readers", nargs="+", default=(), help="anonymous, member, administrator")
+    parser.add_argument(
+        "--readers", nargs="+", default=(), help="anonymous, member, administrator"
+    )
     return parser.parse_args()
 
 

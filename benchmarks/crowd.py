@@ -117,13 +117,17 @@ def _watched(options: argparse.Namespace, times: Path, worker: int) -> int:
     while time.time() < first + options.seconds:
         answer = client.get("/readyz")
         answers.append(answer.status_code)
-        failed.update(name for name, how in answer.json()["checks"].items() if how == "failed")
+        failed.update(
+            name for name, how in answer.json()["checks"].items() if how == "failed"
+        )
         least = min(least, active.count())
         most = max(most, _connections(worker, port))
         time.sleep(1)
     began = [float(line) for line in times.read_text().split()]
     gaps = [
-        later - one - settings.SUPERVISE_SECONDS for one, later in pairwise(began) if later >= first
+        later - one - settings.SUPERVISE_SECONDS
+        for one, later in pairwise(began)
+        if later >= first
     ]
     late = max(gaps, default=PATIENCE_SECONDS)
     good = answers.count(200)
@@ -162,8 +166,23 @@ def _celery(times: Path | None) -> None:
     execution._conclude = wait
     queue, threads = ("control", 8) if times else ("runs", 500)
     name = f"crowd-{queue}@%h"
-    argv = ["worker", "--queues", queue, "--pool", "threads", "--concurrency", str(threads)]
-    argv += ["--without-gossip", "--without-mingle", "--hostname", name, "--loglevel", "warning"]
+    argv = [
+        "worker",
+        "--queues",
+        queue,
+        "--pool",
+        "threads",
+        "--concurrency",
+        str(threads),
+    ]
+    argv += [
+        "--without-gossip",
+        "--without-mingle",
+        "--hostname",
+        name,
+        "--loglevel",
+        "warning",
+    ]
     app.worker_main(argv)
 
 
@@ -185,7 +204,9 @@ def _silent_port() -> Iterator[int]:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0] if __doc__ else ""
+    )
     parser.add_argument("--held", type=int, default=500)
     parser.add_argument("--silent", type=int, default=100)
     parser.add_argument("--seconds", type=int, default=60, help="to watch supervision")

@@ -48,7 +48,9 @@ class CutLine:
             self.broken += 1
             _reset(writer)
 
-    async def _forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _forward(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         if self._is_cut:
             self.broken += 1
             _reset(writer)

@@ -68,7 +68,9 @@ class Trials:
 
     def of(self, name: str, faults: Sequence[Fault]) -> Row:
         """Inject faults into one campaign, one after the other; what misses into further ones."""
-        impossible = {each.name: why for each in faults if (why := each.missing(self.broken))}
+        impossible = {
+            each.name: why for each in faults if (why := each.missing(self.broken))
+        }
         row = Row(name, impossible=impossible)
         left = [each for each in faults if each.name not in impossible]
         # A fault that fails a run ends it soon, and one of the cluster's the next one as well.
@@ -77,7 +79,9 @@ class Trials:
         for _time in range(MOST_CAMPAIGNS):
             if left:
                 left, runs = self._try(row, left, runs), FEW_RUNS
-        row.wrong += [f"{each.name} did not hit in {MOST_CAMPAIGNS} campaigns" for each in left]
+        row.wrong += [
+            f"{each.name} did not hit in {MOST_CAMPAIGNS} campaigns" for each in left
+        ]
         return row
 
     def _try(self, row: Row, faults: Sequence[Fault], runs: int) -> list[Fault]:
@@ -123,7 +127,9 @@ class Trials:
             time.sleep(SECONDS_BETWEEN_LOOKS)
 
 
-def _note(row: Row, seen: Any, wrong: list[str], seconds: float, *, is_try: bool) -> None:
+def _note(
+    row: Row, seen: Any, wrong: list[str], seconds: float, *, is_try: bool
+) -> None:
     """Count a campaign."""
     if is_try:
         row.tries += 1
@@ -137,11 +143,15 @@ def _note(row: Row, seen: Any, wrong: list[str], seconds: float, *, is_try: bool
 
 def _misloaded(counted: processes.Loads, seen: Any) -> list[str]:
     """Loads that were put on twice, or for no attempt."""
-    wrong = [f"the load of {name} was put on more than once" for name in counted.doubled]
+    wrong = [
+        f"the load of {name} was put on more than once" for name in counted.doubled
+    ]
     if counted.number > seen.attempts:
         wrong.append(f"{counted.number} loads for {seen.attempts} attempts")
     if counted.number < seen.states["finished"]:
-        wrong.append(f"{counted.number} loads for {seen.states['finished']} finished runs")
+        wrong.append(
+            f"{counted.number} loads for {seen.states['finished']} finished runs"
+        )
     return wrong
 
 
@@ -152,9 +162,15 @@ def table(rows: Sequence[Row]) -> str:
         "|---|--:|--:|---|---|",
     ]
     for row in rows:
-        states = ", ".join(f"{number} {state}" for state, number in sorted(row.states.items()))
-        codes = ", ".join(f"`{code}` {number}" for code, number in sorted(row.codes.items()))
-        lines.append(f"| {row.name} | {row.tries} | {row.survived} | {states} | {codes} |")
+        states = ", ".join(
+            f"{number} {state}" for state, number in sorted(row.states.items())
+        )
+        codes = ", ".join(
+            f"`{code}` {number}" for code, number in sorted(row.codes.items())
+        )
+        lines.append(
+            f"| {row.name} | {row.tries} | {row.survived} | {states} | {codes} |"
+        )
         lines += [f"| {name} | | | {why} | |" for name, why in row.impossible.items()]
     return "\n".join(lines)
 
@@ -164,7 +180,9 @@ def main() -> None:
     options = _options()
     number, clusters = (options.machines, 3) if options.storm else (1, 1)
     with with_targets(options.folder, number, clusters=clusters) as (instance, targets):
-        machines = [Broken(instance, target, server_id) for target, server_id in targets]
+        machines = [
+            Broken(instance, target, server_id) for target, server_id in targets
+        ]
         broken = machines[0]
         if options.storm:
             from benchmarks.storm import Storm  # noqa: PLC0415 - needs Django set up
@@ -175,9 +193,13 @@ def main() -> None:
             print(storm.table(), *storm.wrong, sep="\n")
             raise SystemExit(bool(storm.wrong))
         trials = Trials(broken, options.seed)
-        chosen = [fault for fault in FAULTS if not options.only or fault.name in options.only]
+        chosen = [
+            fault for fault in FAULTS if not options.only or fault.name in options.only
+        ]
         rows = [
-            trials.of(name, [each for each in chosen if each.is_invisible == is_invisible])
+            trials.of(
+                name, [each for each in chosen if each.is_invisible == is_invisible]
+            )
             for name, is_invisible in (("no run fails", True), ("runs may fail", False))
         ]
     if options.json:
@@ -187,14 +209,20 @@ def main() -> None:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--only", nargs="*", help=", ".join(fault.name for fault in FAULTS))
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0] if __doc__ else ""
+    )
+    parser.add_argument(
+        "--only", nargs="*", help=", ".join(fault.name for fault in FAULTS)
+    )
     parser.add_argument("--storm", type=int, default=0, help="as many, several at once")
     parser.add_argument("--minutes", type=float, default=20, help="of a storm, at most")
     parser.add_argument("--machines", type=int, default=3, help="of a storm")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", type=Path, help="a file for the rows")
-    parser.add_argument("--folder", type=Path, help="where instance and target live, until the end")
+    parser.add_argument(
+        "--folder", type=Path, help="where instance and target live, until the end"
+    )
     return parser.parse_args()
 
 

@@ -48,8 +48,14 @@ class Told:
             is_back = each.id in news.reopened
             is_refuted = (each.refuted or each.id in gone) and not is_back
             step = moved.get(each.id)
-            place, ratio = (step.position, step.ratio) if step else (each.position, each.ratio)
-            settled = is_refuted or (each.settled and not is_back) or each.id in news.confirmed
+            place, ratio = (
+                (step.position, step.ratio) if step else (each.position, each.ratio)
+            )
+            settled = (
+                is_refuted
+                or (each.settled and not is_back)
+                or each.id in news.confirmed
+            )
             kept.append(Known(each.id, each.kind, place, ratio, settled, is_refuted))
         found = [("step", each.position, each.ratio) for each in news.steps]
         if news.alarm is not None:
@@ -77,7 +83,9 @@ def arrived(values: Sequence[Sequence[float]], start: int = 20) -> Told:
 
 def suite(hosts: Floats, random: Random, loss: tuple[int, int] | None = None) -> Floats:
     """Logs of series x commits x runs on these hosts; one series loses 10 % from a commit on."""
-    logs: Floats = random.normal(0, 0.01, (SERIES, COMMITS, RUNS)) + hosts[None, :, None]
+    logs: Floats = (
+        random.normal(0, 0.01, (SERIES, COMMITS, RUNS)) + hosts[None, :, None]
+    )
     if loss is not None:
         logs[loss[0], loss[1] :] += math.log(0.9)
     return logs
@@ -96,7 +104,9 @@ def told_of_suite(logs: Floats) -> tuple[set[int], set[int], list[int]]:
         for number, own in enumerate(told):
             values = np.exp(logs[number, :at] - part[:, None]).tolist()
             own.add(monitoring.news(values, own.known, moves=moves), at)
-    steps = [(number, each) for number, own in enumerate(told) for each in own.standing()]
+    steps = [
+        (number, each) for number, own in enumerate(told) for each in own.standing()
+    ]
     blamed = {each.position for _number, each in steps if each.position not in machine}
     found = [
         told[number].when[each.id] - LOST
@@ -131,7 +141,9 @@ def of_suites(random: Random, repetitions: int) -> Iterator[str]:
             blamed.append(len(quiet[0]))
             machine.append(len(quiet[1]))
             later += told_of_suite(suite(own, random, (7, LOST)))[2]
-        delay = f"{len(later)} of {repetitions}, {statistics.median(later or [math.nan]):g}"
+        delay = (
+            f"{len(later)} of {repetitions}, {statistics.median(later or [math.nan]):g}"
+        )
         means = f"{statistics.fmean(blamed):.2f} ({max(blamed)}) | {statistics.fmean(machine):.1f}"
         yield f"| {name} | {means} | {delay} |"
     yield ""
@@ -145,7 +157,9 @@ def recorded(folder: Path) -> dict[str, list[float]]:
     found = {}
     for path in sorted(folder.glob("*.csv")):
         with path.open(newline="") as file:
-            values = [float(row["value"]) for row in csv.DictReader(file) if row["value"]]
+            values = [
+                float(row["value"]) for row in csv.DictReader(file) if row["value"]
+            ]
         found[path.stem] = values
     return found
 
@@ -153,7 +167,9 @@ def recorded(folder: Path) -> dict[str, list[float]]:
 def without_regimes(values: Sequence[float], width: int) -> Floats:
     """The noise of a series: its running median taken out."""
     logs, half = np.log(np.array(values)), width // 2
-    medians = [np.median(logs[max(0, at - half) : at + half + 1]) for at in range(len(logs))]
+    medians = [
+        np.median(logs[max(0, at - half) : at + half + 1]) for at in range(len(logs))
+    ]
     noise: Floats = logs - np.array(medians)
     return noise
 
@@ -180,7 +196,9 @@ def of_recorded(series: Sequence[Sequence[float]], width: int) -> str:
             later = [
                 found.when[each.id] - BEGIN
                 for each in found.known
-                if each.kind == "step" and each.ratio < 1 and abs(each.position - BEGIN) <= NEAR
+                if each.kind == "step"
+                and each.ratio < 1
+                and abs(each.position - BEGIN) <= NEAR
             ]
             own.extend([min(later)] if later and min(later) > 0 else [])
     cells = [
@@ -211,15 +229,23 @@ def of_folder(folder: Path) -> Iterator[str]:
     yield ""
     yield "| series | median of | stretches | steps told in 281 points | -5 % found | -10 % found |"
     yield "|---|---|---|---|---|---|"
-    for kind, names in itertools.groupby(known, key=lambda name: name.partition("-")[0]):
+    for kind, names in itertools.groupby(
+        known, key=lambda name: name.partition("-")[0]
+    ):
         group = [known[name] for name in names]
         scatter = statistics.median(
-            100 * estimate(noise).sd for values in group for noise in _noises(values, MEDIANS[0])
+            100 * estimate(noise).sd
+            for values in group
+            for noise in _noises(values, MEDIANS[0])
         )
         for width in MEDIANS:
             yield f"| {kind} (s {scatter:.1f} %) | {of_recorded(group, width)} |"
     yield ""
-    raised = [told for values in known.values() for told in [arrived([[each] for each in values])]]
+    raised = [
+        told
+        for values in known.values()
+        for told in [arrived([[each] for each in values])]
+    ]
     alarms = [each for told in raised for each in told.known if each.kind == "alarm"]
     stand = sum(not each.refuted for each in alarms)
     yield f"Alarms in the series as they are: {len(alarms)}, of which {stand} stand at the end."

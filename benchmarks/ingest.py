@@ -86,7 +86,9 @@ def main() -> None:
                 _compare_batches(benchlab, bare, options)
 
 
-def _compare_singles(benchlab: Server, bare: Server, options: argparse.Namespace) -> None:
+def _compare_singles(
+    benchlab: Server, bare: Server, options: argparse.Namespace
+) -> None:
     servers = {NEW: benchlab, KNOWN: benchlab, BARE: bare}
     for clients in CLIENTS:
         costs: dict[str, list[Cost]] = defaultdict(list)
@@ -101,7 +103,9 @@ def _compare_singles(benchlab: Server, bare: Server, options: argparse.Namespace
         _print(costs)
 
 
-def _compare_batches(benchlab: Server, bare: Server, options: argparse.Namespace) -> None:
+def _compare_batches(
+    benchlab: Server, bare: Server, options: argparse.Namespace
+) -> None:
     servers = {"batch": benchlab, BARE: bare}
     costs: dict[str, list[Cost]] = defaultdict(list)
     for round_number in range(options.rounds + 1):
@@ -151,7 +155,10 @@ def _send(
 def _post(server: Server, path: str, bodies: Sequence[bytes]) -> None:
     """Upload over one connection. Ends the benchmark when one is refused."""
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=120)
-    headers = {"Authorization": f"Bearer {server.token}", "Content-Type": "application/json"}
+    headers = {
+        "Authorization": f"Bearer {server.token}",
+        "Content-Type": "application/json",
+    }
     for body in bodies:
         connection.request("POST", f"/api/v1/{path}", body, headers)
         answer = connection.getresponse()
@@ -166,7 +173,9 @@ _jobs = itertools.count(1)
 
 
 def _singles(number: int, *, is_known: bool) -> list[bytes]:
-    shas = [f"{2:08x}{0 if is_known else next(_commits):032x}" for _number in range(number)]
+    shas = [
+        f"{2:08x}{0 if is_known else next(_commits):032x}" for _number in range(number)
+    ]
     return [_body({**_run(next(_jobs)), "revision": {"sha": sha}}) for sha in shas]
 
 
@@ -202,7 +211,9 @@ def _body(document: object) -> bytes:
 
 def _bare_handler(logs: Path) -> AbstractContextManager[tuple[int, int]]:
     with psycopg.connect(os.environ["DATABASE_URL"]) as connection:
-        campaign = connection.execute("SELECT id FROM runs_campaign WHERE slug = 'bare'").fetchone()
+        campaign = connection.execute(
+            "SELECT id FROM runs_campaign WHERE slug = 'bare'"
+        ).fetchone()
     assert campaign
     os.environ["BARE_CAMPAIGN"] = str(campaign[0])
     options = ["--worker-class", "gthread", "--threads", "8", "--no-control-socket"]
@@ -213,11 +224,15 @@ def _token() -> str:
     """One that may upload."""
     command = [sys.executable, str(REPOSITORY / "manage.py"), "create_token", "ingest"]
     command += ["--scopes", "upload"]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+    return subprocess.run(
+        command, check=True, capture_output=True, text=True
+    ).stdout.strip()
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0] if __doc__ else ""
+    )
     parser.add_argument("--singles", type=int, default=200)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--batches", type=int, default=3)

@@ -47,7 +47,9 @@ class Broken:
         if left := target.leftovers():
             found.append(f"left on {target.base}: {left}")
         if not target.canary.is_as_it_was():
-            found.append(f"the canary or the files of others at {target.base} have changed")
+            found.append(
+                f"the canary or the files of others at {target.base} have changed"
+            )
         return found
 
 
@@ -140,7 +142,9 @@ def lose_redis(broken: Broken, _chance: random.Random) -> bool:
 
 def restart_database(broken: Broken, chance: random.Random) -> bool:
     """Shut the results database down fast, or crash it."""
-    return broken.instance.kill("postgresql", chance.choice((signal.SIGINT, signal.SIGKILL)))
+    return broken.instance.kill(
+        "postgresql", chance.choice((signal.SIGINT, signal.SIGKILL))
+    )
 
 
 def freeze_sshd(broken: Broken, _chance: random.Random) -> bool:
@@ -154,7 +158,9 @@ def fill_disk(broken: Broken, chance: random.Random) -> bool:
     if _await(lambda: list(folders.glob("*"))):
         time.sleep(chance.uniform(0, SECONDS_OF_WRITING))
     is_in_progress = _await(lambda: list(folders.glob("*")))
-    return _fill(broken.target.disk, chance.choice((0, 60)) * 1_000_000) and is_in_progress
+    return (
+        _fill(broken.target.disk, chance.choice((0, 60)) * 1_000_000) and is_in_progress
+    )
 
 
 def _fill(disk: Path, left: int) -> bool:
@@ -233,7 +239,9 @@ def _with_sshd(broken: Broken, *, shell: str, startups: str) -> bool:
     was_used = sshd.process is not None and bool(descendants(sshd.process.pid))
     configuration = sshd.folder / "sshd_config"
     text = configuration.read_text()
-    configuration.write_text(re.sub(r"(?m)^MaxStartups .*$", f"MaxStartups {startups}", text))
+    configuration.write_text(
+        re.sub(r"(?m)^MaxStartups .*$", f"MaxStartups {startups}", text)
+    )
     sshd.shell = shell
     sshd.drop_connections()
     sshd.stop(connections=False)
@@ -243,7 +251,11 @@ def _with_sshd(broken: Broken, *, shell: str, startups: str) -> bool:
 
 def _needs_shells(broken: Broken) -> str:
     is_there = any(Path(each).exists() for each in SHELLS)
-    return "" if broken.target.account.switch and is_there else "another login shell needs root"
+    return (
+        ""
+        if broken.target.account.switch and is_there
+        else "another login shell needs root"
+    )
 
 
 def _strike(victim: Callable[[], object], chance: random.Random) -> None:
@@ -266,11 +278,19 @@ def _await(victim: Callable[[], object]) -> bool:
 
 
 def _needs_disk(broken: Broken) -> str:
-    return "" if broken.target.has_own_disk else "no small disk can be mounted: that needs root"
+    return (
+        ""
+        if broken.target.has_own_disk
+        else "no small disk can be mounted: that needs root"
+    )
 
 
 def _needs_faketime(broken: Broken) -> str:
-    return "" if broken.target.faketime else "libfaketime is missing: apt install libfaketime"
+    return (
+        ""
+        if broken.target.faketime
+        else "libfaketime is missing: apt install libfaketime"
+    )
 
 
 FAULTS = (

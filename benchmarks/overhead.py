@@ -49,7 +49,9 @@ class Timed:
     @property
     def added(self) -> float:
         """Seconds in which none of its own steps was at work."""
-        return self.seconds - covered([self.steps[name] for name in OWN_STEPS & self.steps.keys()])
+        return self.seconds - covered(
+            [self.steps[name] for name in OWN_STEPS & self.steps.keys()]
+        )
 
 
 def covered(intervals: Sequence[Interval]) -> float:
@@ -64,7 +66,9 @@ def covered(intervals: Sequence[Interval]) -> float:
 
 def main() -> None:
     """Execute and print."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0] if __doc__ else ""
+    )
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--duration", type=int, default=2, help="seconds")
     options = parser.parse_args()
@@ -72,8 +76,12 @@ def main() -> None:
         runs = _executed(server_id, options)
     print(f"load: {os.getloadavg()}")
     for number, run in enumerate(runs, 1):
-        print(f"run {number}: {run.seconds:.2f} s, of them {run.added:.2f} s beyond its own steps")
-    gaps = [(after.claimed - run.finished).total_seconds() for run, after in pairwise(runs)]
+        print(
+            f"run {number}: {run.seconds:.2f} s, of them {run.added:.2f} s beyond its own steps"
+        )
+    gaps = [
+        (after.claimed - run.finished).total_seconds() for run, after in pairwise(runs)
+    ]
     print(f"added to a run: {_told([run.added for run in runs])}")
     print(f"from an end to the next claim: {_told(gaps)}")
 

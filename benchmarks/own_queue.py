@@ -10,7 +10,15 @@ from typing import Any, TypeVar
 from django.db import InterfaceError, OperationalError, connection
 
 from runs.campaigns.services import campaigns, drafts
-from runs.models import Campaign, Command, Lease, Measurement, PreparedCluster, Run, Server
+from runs.models import (
+    Campaign,
+    Command,
+    Lease,
+    Measurement,
+    PreparedCluster,
+    Run,
+    Server,
+)
 from runs.queue.selectors.runs import machines_of
 from runs.scenarios import registry
 from runs.servers.services import host_keys, servers
@@ -37,13 +45,17 @@ def register(name: str, **fields: Any) -> int:
     """Register a server whose host key is known, and inspect it; its id."""
     server = servers.register(name=name, address="127.0.0.1", **fields)
     fingerprint = servers.fingerprint(server.offered_host_key)
-    server = servers.inspect(server=host_keys.confirm(server=server, fingerprint=fingerprint))
+    server = servers.inspect(
+        server=host_keys.confirm(server=server, fingerprint=fingerprint)
+    )
     if server.state != Server.State.READY:
         raise SystemExit(f"the target is not ready: {server.problem}")
     return server.pk
 
 
-def queue(title: str, server_id: int, *, repeats: int, duration: int = 2, rate: int = 0) -> int:
+def queue(
+    title: str, server_id: int, *, repeats: int, duration: int = 2, rate: int = 0
+) -> int:
     """Queue short runs of one client; the campaign's id.
 
     With a rate (transactions a second) the load leaves the processors to others.
@@ -56,7 +68,9 @@ def queue(title: str, server_id: int, *, repeats: int, duration: int = 2, rate: 
         levels = {**defaults, **levels, "script": ("select-only",), "scale": (1,)}
     else:
         parameters |= {"scale": 1}
-    return asked(lambda: _create(title, scenario, server_id, levels, parameters, repeats)).pk
+    return asked(
+        lambda: _create(title, scenario, server_id, levels, parameters, repeats)
+    ).pk
 
 
 def _create(
@@ -78,7 +92,8 @@ def _create(
         server=server,
         installations=[each for each in present if each.major == "18"][:1],
         levels=levels,
-        parameters={each.name: each.default for each in definition.parameters} | parameters,
+        parameters={each.name: each.default for each in definition.parameters}
+        | parameters,
         repeats=repeats,
         **further,
     )
@@ -134,7 +149,9 @@ def _wrong(run: Run) -> list[str]:
     """
     is_finished = run.state == Run.State.FINISHED
     results = Measurement.objects.filter(run=run, metric__name="tps").count()
-    commands = Command.objects.filter(run=run, step__startswith="pgbench", attempt=run.attempt)
+    commands = Command.objects.filter(
+        run=run, step__startswith="pgbench", attempt=run.attempt
+    )
     found = []
     if results != int(is_finished):
         found.append(f"run {run.pk} ({run.state}) has {results} results")
@@ -151,14 +168,18 @@ def times(
     Runs that began more than once are left out.
     """
     found = []
-    for run in Run.objects.filter(campaign_id=campaign_id, state=Run.State.FINISHED, attempt=1):
+    for run in Run.objects.filter(
+        campaign_id=campaign_id, state=Run.State.FINISHED, attempt=1
+    ):
         claimed = run.events.filter(code="claimed").values_list("at", flat=True)
         finished_at = run.events.get(to_state=Run.State.FINISHED).at
         steps = Command.objects.filter(run=run, finished_at__isnull=False)
         if len(claimed) == 1:
             spans = {
                 step: (begin, end)
-                for step, begin, end in steps.values_list("step", "started_at", "finished_at")
+                for step, begin, end in steps.values_list(
+                    "step", "started_at", "finished_at"
+                )
                 if begin and end
             }
             found.append((claimed[0], finished_at, spans))
@@ -168,7 +189,11 @@ def times(
 # What storms measure: (scenario, levels, whether further clusters or the load are on another one).
 TOGETHER: Sequence[tuple[str, dict[str, Any], str]] = (
     ("fixed-point-read", {"clients": (1,)}, ""),
-    ("fixed-point-read", {"clients": (2,), "arrangement": ("sync", "async")}, "cluster_servers"),
+    (
+        "fixed-point-read",
+        {"clients": (2,), "arrangement": ("sync", "async")},
+        "cluster_servers",
+    ),
     ("fixed-point-update", {"clients": (1,)}, ""),
     ("fixed-point-read", {"clients": (1,)}, "generators"),
     ("fixed-point-update", {"clients": (1,), "arrangement": ("quorum",)}, ""),
@@ -184,10 +209,16 @@ def queue_together(servers: Sequence[int], number: int) -> None:
         both = Server.objects.select_related("hardware").filter(pk__in=(first, other))
         # One that is not ready waits until it is mended.
         if {each.state for each in both} == {Server.State.READY}:
-            others = {further: [each for each in both if each.pk == other]} if further else {}
+            others = (
+                {further: [each for each in both if each.pk == other]}
+                if further
+                else {}
+            )
             parameters = {"scale": 1, "duration": 3}
             title = f"Storm {number}"
-            _create(title, scenario, first, levels, parameters, 4, remeasures=0, **others)
+            _create(
+                title, scenario, first, levels, parameters, 4, remeasures=0, **others
+            )
 
     asked(create)
 

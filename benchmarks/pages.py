@@ -59,16 +59,26 @@ PAGES = (
     ),
     Page("run", "/runs/{run}/", LIST),
     Page("versions, reading", "/versions/", COMPARISON, PAGE_BYTES),
-    Page("versions, updating, 8 clients", "/versions/?theme=fixed-point-update&clients=8", 50.0),
+    Page(
+        "versions, updating, 8 clients",
+        "/versions/?theme=fixed-point-update&clients=8",
+        50.0,
+    ),
     Page("compare, empty", "/compare/", COMPARISON),
     Page("compare, a word", "/compare/?q=lab", COMPARISON),
     Page("compare, a version", "/compare/?q=16.11", COMPARISON),
     Page("compare, an operating system", "/compare/?q=Debian", COMPARISON),
     Page("compare, filters", "/compare/?q=&in_version=16&in_os=Debian", COMPARISON),
     Page("compare, 12 x 15 cells", TWELVE, COMPARISON, PAGE_BYTES),
-    Page("compare, 2 x 15 cells", f"{TWELVE}~version=16.11&s=versus~version=18.1", COMPARISON),
     Page(
-        "API: compare", "/api/v1/compare/?base=campaign:lab-0000&head=campaign:lab-0002", COMPARISON
+        "compare, 2 x 15 cells",
+        f"{TWELVE}~version=16.11&s=versus~version=18.1",
+        COMPARISON,
+    ),
+    Page(
+        "API: compare",
+        "/api/v1/compare/?base=campaign:lab-0000&head=campaign:lab-0002",
+        COMPARISON,
     ),
     Page("archive", "/archive/", LIST),
     Page("servers", "/servers/", LIST),
@@ -83,7 +93,11 @@ PAGES = (
     Page("API: measurements", "/api/v1/measurements/", LIST),
     Page("API: measurements, tps", "/api/v1/measurements/?metric=tps", LIST),
     Page("changes", "/changes/", LIST),
-    Page("API: measurements, filtered", "/api/v1/measurements/?campaign=wide&metric=tps", LIST),
+    Page(
+        "API: measurements, filtered",
+        "/api/v1/measurements/?campaign=wide&metric=tps",
+        LIST,
+    ),
     Page("export.csv, 6,000 runs", "/campaigns/wide/export.csv"),
     Page("export.json, 6,000 runs", "/campaigns/wide/export.json"),
 )
@@ -137,7 +151,9 @@ def _cost(page: Page, rounds: int, reader: str) -> Cost:
 
     def ask() -> int:
         response = client.get(path, headers=headers)
-        if response.status_code != 200 and not (page.is_poll and response.status_code == 204):
+        if response.status_code != 200 and not (
+            page.is_poll and response.status_code == 204
+        ):
             raise SystemExit(f"{path}: {response.status_code}")
         if response.streaming:
             return sum(map(len, response.streaming_content))
@@ -184,7 +200,10 @@ def _newest_executed() -> int:
 
 def _line(page: Page, cost: Cost) -> str:
     cpu = cost.application + cost.postgresql
-    limits = {f"{page.cpu} ms": (cpu, page.cpu), f"{page.bytes} bytes": (cost.bytes, page.bytes)}
+    limits = {
+        f"{page.cpu} ms": (cpu, page.cpu),
+        f"{page.bytes} bytes": (cost.bytes, page.bytes),
+    }
     budgets = {text: found <= most for text, (found, most) in limits.items() if most}
     verdict = ""
     if budgets:
@@ -207,14 +226,18 @@ def _fill(runs: int) -> None:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0] if __doc__ else ""
+    )
     parser.add_argument("--runs", type=int, default=200_000)
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--only", default="", help="pages whose name has this")
     parser.add_argument(
         "--reader", choices=(ANONYMOUS, "member", "administrator"), default=ANONYMOUS
     )
-    parser.add_argument("--folder", type=Path, help="keep the database here, and use it again")
+    parser.add_argument(
+        "--folder", type=Path, help="keep the database here, and use it again"
+    )
     return parser.parse_args()
 
 

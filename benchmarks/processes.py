@@ -33,7 +33,9 @@ class Process:
 def concerning(path: str, *, program: str = "") -> list[Process]:
     """Processes with a path in their arguments, or below it; those of one program, if named."""
     looked_for = os.fsencode(path)
-    found = [each for each in _all(looked_for, os.fsencode(program)) if each.concerns(path)]
+    found = [
+        each for each in _all(looked_for, os.fsencode(program)) if each.concerns(path)
+    ]
     return [each for each in found if not program or each.program == program]
 
 

@@ -65,7 +65,10 @@ def _measure(
     taken: dict[str, list[float]] = defaultdict(list)
 
     def read(number: int, until: float) -> None:
-        chosen, connection = random.Random(number), http.client.HTTPConnection("127.0.0.1", port)
+        chosen, connection = (
+            random.Random(number),
+            http.client.HTTPConnection("127.0.0.1", port),
+        )
         headers = {"Cookie": cookies[number % len(cookies)], "Accept-Encoding": "gzip"}
         while time.monotonic() < until:
             name, path = chosen.choice(listed)
@@ -90,7 +93,9 @@ def _measure(
     every = [each for of_page in taken.values() for each in of_page]
     print("| page | requests | p50, ms | p95, ms |\n|---|--:|--:|--:|")
     for name, found in [*sorted(taken.items()), ("all", every)]:
-        print(f"| {name} | {len(found)} | {statistics.median(found):.0f} | {_p95(found):.0f} |")
+        print(
+            f"| {name} | {len(found)} | {statistics.median(found):.0f} | {_p95(found):.0f} |"
+        )
     rate, each = len(every) / options.seconds, 1000 * cpu / len(every)
     print(f"{rate:.1f} requests a second, {each:.1f} ms of the application's CPU each")
     return int(_p95(every) > MOST_MS)
@@ -101,12 +106,18 @@ def _p95(found: list[float]) -> float:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--folder", type=Path, help="keep the database here, and use it again")
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0] if __doc__ else ""
+    )
+    parser.add_argument(
+        "--folder", type=Path, help="keep the database here, and use it again"
+    )
     parser.add_argument("--runs", type=int, default=1_000_000)
     parser.add_argument("--readers", type=int, default=20)
     parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--pause", type=float, default=0, help="seconds that a page is read")
+    parser.add_argument(
+        "--pause", type=float, default=0, help="seconds that a page is read"
+    )
     return parser.parse_args()
 
 

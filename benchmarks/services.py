@@ -26,8 +26,15 @@ TICK = os.sysconf("SC_CLK_TCK")
 def migrate() -> None:
     """Make the tables and static files, and load what every BenchLab has."""
     manage = [sys.executable, str(REPOSITORY / "manage.py")]
-    for command in ("migrate", "sync_scenarios", "load_published", "collectstatic --noinput"):
-        subprocess.run([*manage, *command.split()], check=True, stdout=subprocess.DEVNULL)
+    for command in (
+        "migrate",
+        "sync_scenarios",
+        "load_published",
+        "collectstatic --noinput",
+    ):
+        subprocess.run(
+            [*manage, *command.split()], check=True, stdout=subprocess.DEVNULL
+        )
 
 
 @contextmanager
@@ -39,8 +46,12 @@ def instance(kept: Path | None) -> Iterator[EmbeddedPostgreSQL]:
     folder.chmod(0o711)
     account = service_account()
     binaries = postgresql_binaries(folder, account)
-    postgresql = EmbeddedPostgreSQL(binaries.postgresql18, folder / "pg", account=account)
-    redis = EmbeddedRedis(redis_server(folder, account), folder / "redis", account=account)
+    postgresql = EmbeddedPostgreSQL(
+        binaries.postgresql18, folder / "pg", account=account
+    )
+    redis = EmbeddedRedis(
+        redis_server(folder, account), folder / "redis", account=account
+    )
     try:
         postgresql.start()
         redis.start()
@@ -83,7 +94,15 @@ def gunicorn(
     options: Sequence[str] = ("--config", "python:benchlab.gunicorn"),
 ) -> Iterator[tuple[int, int]]:
     """The port and the process of gunicorn; without more, as BenchLab is started."""
-    argv = [sys.executable, "-m", "gunicorn", application, "--bind", "127.0.0.1:0", *options]
+    argv = [
+        sys.executable,
+        "-m",
+        "gunicorn",
+        application,
+        "--bind",
+        "127.0.0.1:0",
+        *options,
+    ]
     log = folder / f"gunicorn-{application.partition(':')[0]}.log"
     with (
         log.open("wb") as err,
@@ -92,7 +111,9 @@ def gunicorn(
         try:
             while "Listening at" not in log.read_text():
                 time.sleep(0.1)
-            line = next(line for line in log.read_text().splitlines() if "Listening at" in line)
+            line = next(
+                line for line in log.read_text().splitlines() if "Listening at" in line
+            )
             time.sleep(2)  # the workers load the application
             yield int(line.rpartition(":")[2].split()[0]), process.pid
         finally:
@@ -102,7 +123,8 @@ def gunicorn(
 def cpu(pids: list[int]) -> list[float]:
     """Seconds of CPU of each process with all that descends from it, living and ended."""
     return [
-        sum(map(_of_one, (pid, *(each.pid for each in descendants(pid))))) / TICK for pid in pids
+        sum(map(_of_one, (pid, *(each.pid for each in descendants(pid))))) / TICK
+        for pid in pids
     ]
 
 

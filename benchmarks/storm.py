@@ -83,7 +83,9 @@ class Storm:
         until = time.monotonic() + seconds
         pause = HANDS * seconds / number
         hands = [
-            threading.Thread(target=self._hand, args=(random.Random(f"{self.seed}/{hand}"), pause))
+            threading.Thread(
+                target=self._hand, args=(random.Random(f"{self.seed}/{hand}"), pause)
+            )
             for hand in range(HANDS)
         ]
         with ExitStack() as stack:
@@ -102,7 +104,9 @@ class Storm:
             for hand in hands:
                 hand.join()
             self._settle()
-        self.wrong += [f"{name} was loaded twice" for each in counted for name in each.doubled]
+        self.wrong += [
+            f"{name} was loaded twice" for each in counted for name in each.doubled
+        ]
         self.wrong += self._harm()
 
     def _hand(self, chance: random.Random, pause: float) -> None:
@@ -133,7 +137,10 @@ class Storm:
             fault.mend(broken)
             lock.release()
         self.missed[fault.name] += not hit
-        print(f"    {fault.name} {'hit' if hit else 'missed'} ({len(self.hits)})", flush=True)
+        print(
+            f"    {fault.name} {'hit' if hit else 'missed'} ({len(self.hits)})",
+            flush=True,
+        )
 
     def _settle(self) -> None:
         """Wait until every run has ended, and every server is clean."""
@@ -158,14 +165,17 @@ class Storm:
         felt = [
             each
             for each in self.hits
-            if each.server_id in {None, *machines} and began - FELT < each.at < ended + FELT
+            if each.server_id in {None, *machines}
+            and began - FELT < each.at < ended + FELT
         ]
         codes = frozenset[str]().union(*(each.fault.codes for each in felt))
         if any(each.server_id for each in felt):
             codes |= TO_OTHERS
         told = f"run {run.pk} failed by {run.code}"
         if run.code not in codes:
-            return [f"{told}, after {[each.fault.name for each in felt]}: {run.message[:300]}"]
+            return [
+                f"{told}, after {[each.fault.name for each in felt]}: {run.message[:300]}"
+            ]
         address = f"{self.machines[0].instance.url}/runs/{run.pk}/"
         with urllib.request.urlopen(address, timeout=30) as page:
             is_told = run.code in page.read().decode()
@@ -178,6 +188,12 @@ class Storm:
         names = [each.name for each in OF_STORMS if each.name in hits | self.missed]
         lines += [f"| {name} | {hits[name]} | {self.missed[name]} |" for name in names]
         seen = own_queue.outcome()
-        told = ", ".join(f"{count} {state}" for state, count in sorted(seen.states.items()))
-        said = ", ".join(f"`{code}` {count}" for code, count in sorted(seen.codes.items()))
-        return "\n".join([*lines, "", f"{len(self.hits)} faults; runs: {told}; failed: {said}"])
+        told = ", ".join(
+            f"{count} {state}" for state, count in sorted(seen.states.items())
+        )
+        said = ", ".join(
+            f"`{code}` {count}" for code, count in sorted(seen.codes.items())
+        )
+        return "\n".join(
+            [*lines, "", f"{len(self.hits)} faults; runs: {told}; failed: {said}"]
+        )

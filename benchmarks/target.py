@@ -33,9 +33,13 @@ class Canary:
             account.own(each)
         for number in range(20):
             file = self._files / f"{number}"
-            file.write_bytes(hashlib.sha256(bytes([number])).digest() * (FOREIGN_BYTES // 32))
+            file.write_bytes(
+                hashlib.sha256(bytes([number])).digest() * (FOREIGN_BYTES // 32)
+            )
             account.own(file)
-        self._cluster = EmbeddedPostgreSQL(bindir, folder / "postgresql", account=account)
+        self._cluster = EmbeddedPostgreSQL(
+            bindir, folder / "postgresql", account=account
+        )
         self._cluster.start()
         self._ask(FILL)
         self._first = self.look()
@@ -43,7 +47,9 @@ class Canary:
     def look(self) -> tuple[str, dict[str, str]]:
         """What it answers, with the time since when it runs, and its files' sums."""
         files = sorted(self._files.iterdir())
-        sums = {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+        sums = {
+            file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in files
+        }
         try:
             return str(self._ask(LOOK)), sums
         except psycopg.Error as error:
@@ -80,7 +86,13 @@ class Target:
     """
 
     def __init__(
-        self, folder: Path, account: Account, bindir: Path, *, clusters: int, is_victim: bool
+        self,
+        folder: Path,
+        account: Account,
+        bindir: Path,
+        *,
+        clusters: int,
+        is_victim: bool,
     ) -> None:
         self.account = account
         self.disk = folder / "disk"
@@ -123,7 +135,9 @@ class Target:
                 number = shared.name.rpartition("_")[2]
                 if not Path("/proc", number).exists():
                     shared.unlink(missing_ok=True)
-                    shared.with_name(f"sem.faketime_sem_{number}").unlink(missing_ok=True)
+                    shared.with_name(f"sem.faketime_sem_{number}").unlink(
+                        missing_ok=True
+                    )
 
     def set_clock(self, seconds: int) -> None:
         """Let every process of later and present sessions see another time than it is."""

@@ -29,8 +29,13 @@ from runs.analysis.inference.job_scatter import BASELINE, JobRow, begins_of, jud
 
 RECORDED = Path(__file__).parent / "data" / "pgbench_repeats.csv"
 DOCS = Path(__file__).parents[1] / "docs" / "statistics.md"
-RATES = Path(__file__).parents[1] / "runs" / "analysis" / "inference" / "error_rates.json"
-BEGIN, END = "<!-- begin: benchmarks.verdicts -->\n", "<!-- end: benchmarks.verdicts -->"
+RATES = (
+    Path(__file__).parents[1] / "runs" / "analysis" / "inference" / "error_rates.json"
+)
+BEGIN, END = (
+    "<!-- begin: benchmarks.verdicts -->\n",
+    "<!-- end: benchmarks.verdicts -->",
+)
 ROWS, ROUNDS = (1, 8, 20, 165), (3, 5, 10)
 SD = 0.02
 # Recorded runs are drawn in stretches of this many consecutive ones.
@@ -54,17 +59,24 @@ Source = Callable[[Random, int], Floats]
 # Any wrong word in tables of up to 20 rows of which nothing lasting changes, by the jobs of the
 # base: the mean of public projects, each judged by the constants of the others (statistics.md).
 OF_PUBLIC_HISTORIES = [
-    {"rows": 1, "n": jobs, "rate": rate} for jobs, rate in ((1, 0.035), (2, 0.044), (3, 0.049))
+    {"rows": 1, "n": jobs, "rate": rate}
+    for jobs, rate in ((1, 0.035), (2, 0.044), (3, 0.049))
 ]
 
 
 def main() -> None:
     """Simulate and print."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0] if __doc__ else ""
+    )
     parser.add_argument("--repetitions", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--write", action="store_true", help="the rates, for pages and docs")
-    parser.add_argument("--histories", type=Path, help="only the tables of this folder of series")
+    parser.add_argument(
+        "--write", action="store_true", help="the rates, for pages and docs"
+    )
+    parser.add_argument(
+        "--histories", type=Path, help="only the tables of this folder of series"
+    )
     options = parser.parse_args()
     rates: Rates = {"few_jobs": OF_PUBLIC_HISTORIES}
     random = np.random.default_rng(options.seed)
@@ -75,7 +87,9 @@ def main() -> None:
         RATES.write_text(json.dumps(rates, indent=1, sort_keys=True) + "\n")
         text = "\n".join([BEGIN, *greatest(rates), END])
         docs = DOCS.read_text()
-        DOCS.write_text(re.sub(f"{BEGIN}.*{END}", lambda _: text, docs, flags=re.DOTALL))
+        DOCS.write_text(
+            re.sub(f"{BEGIN}.*{END}", lambda _: text, docs, flags=re.DOTALL)
+        )
 
 
 def greatest(rates: Rates) -> Iterator[str]:
@@ -83,7 +97,10 @@ def greatest(rates: Rates) -> Iterator[str]:
     yield f"| any wrong word, at most | {' | '.join(f'{rows} rows' for rows in ROWS)} |"
     yield "|---" * (len(ROWS) + 1) + "|"
     for name, listed in sorted(rates.items()):
-        found = {(each["n"], each.get("points"), each["rows"]): each["rate"] for each in listed}
+        found = {
+            (each["n"], each.get("points"), each["rows"]): each["rate"]
+            for each in listed
+        }
         for n, points in dict.fromkeys(place[:2] for place in found):
             cells = (found.get((n, points, rows)) for rows in ROWS)
             told = " | ".join("" if rate is None else f"{rate:.1%}" for rate in cells)
@@ -144,7 +161,9 @@ def _of_tables(random: Random, repetitions: int, kept: Rates) -> Iterator[str]:
 def _keep(rates: Rates, table: str, rate: float, **at: int) -> None:
     """The greatest rate of each place of a table."""
     rows = rates.setdefault(table, [])
-    same = next((row for row in rows if all(row[name] == at[name] for name in at)), None)
+    same = next(
+        (row for row in rows if all(row[name] == at[name] for name in at)), None
+    )
     if same is None:
         rows.append({**at, "rate": round(rate, 4)})
     else:
@@ -160,7 +179,13 @@ def _of_jobs(random: Random, repetitions: int, kept: Rates) -> Iterator[str]:
     yield "|---" * 9 + "|"
     for rows, n, count in itertools.product((1, 8), (3, 5), (5, 30)):
         rates = []
-        for of_job, ar in ((0.0, 0.0), (0.01, 0.0), (0.02, 0.0), (0.05, 0.0), (0.02, 0.5)):
+        for of_job, ar in (
+            (0.0, 0.0),
+            (0.01, 0.0),
+            (0.02, 0.0),
+            (0.05, 0.0),
+            (0.02, 0.5),
+        ):
             both = [
                 after_jobs(random, rows, n, count, of_job, repetitions, of=of, ar=ar)
                 for of in (1, BASELINE)
@@ -179,7 +204,9 @@ def _of_pairs(random: Random, repetitions: int, kept: Rates) -> Iterator[str]:
     yield "| rows | rounds | any wrong word | -5 % of a row found |"
     yield "|---|---|---|---|"
     for rows, rounds in itertools.product((1, 8), (3, 5, 10)):
-        wrong, found = (in_turns(random, rows, rounds, loss, repetitions) for loss in (0.0, 0.05))
+        wrong, found = (
+            in_turns(random, rows, rounds, loss, repetitions) for loss in (0.0, 0.05)
+        )
         _keep(kept, "turns", wrong, rows=rows, n=rounds)
         yield f"| {rows} | {rounds} | {wrong:.1%} | {found:.1%} |"
     yield ""
@@ -205,7 +232,11 @@ def _of_power(random: Random, repetitions: int) -> Iterator[str]:
     yield ""
     yield "| truth | rows | n | found | with known noise |"
     yield "|---|---|---|---|---|"
-    gains = [(gain, rows, n) for gain, n in ((1.1, 3), (1.05, 5), (0.95, 5)) for rows in (1, 8, 20)]
+    gains = [
+        (gain, rows, n)
+        for gain, n in ((1.1, 3), (1.05, 5), (0.95, 5))
+        for rows in (1, 8, 20)
+    ]
     for gain, rows, n in gains:
         found = [
             power(random, rows, n, math.log(gain), repetitions, noise=noise)
@@ -240,18 +271,27 @@ def cells(logs: Floats) -> list[Cell]:
     ]
 
 
-def measured(random: Random, source: Source, count: int, n: int, drift: float = 0.0) -> Floats:
+def measured(
+    random: Random, source: Source, count: int, n: int, drift: float = 0.0
+) -> Floats:
     """`count` cells in `n` rounds, each in an order of its own."""
     in_time = source(random, count * n)
     logs = np.zeros((count, n))
     for number in range(n):
-        logs[random.permutation(count), number] = in_time[number * count : (number + 1) * count]
+        logs[random.permutation(count), number] = in_time[
+            number * count : (number + 1) * count
+        ]
         logs[:, number] += drift * number
     return logs
 
 
 def table(
-    random: Random, source: Source, rows: int, n: int, effect: float = 0.0, drift: float = 0.0
+    random: Random,
+    source: Source,
+    rows: int,
+    n: int,
+    effect: float = 0.0,
+    drift: float = 0.0,
 ) -> Floats:
     """Logs of a table whose first row has an effect."""
     logs = measured(random, source, 2 * rows, n, drift)
@@ -264,13 +304,17 @@ def judged(
 ) -> list[Inference]:
     """The answers of rows of two cells each, as two versions under many numbers of clients."""
     pairs = [Pair(cell, cell + 1) for cell in range(0, len(logs), 2)]
-    return judge(Model(cells(logs), noise), pairs, direction="higher", significance=significance)
+    return judge(
+        Model(cells(logs), noise), pairs, direction="higher", significance=significance
+    )
 
 
 # What is counted
 
 
-def any_false(random: Random, source: Source, rows: int, n: int, repetitions: int) -> float:
+def any_false(
+    random: Random, source: Source, rows: int, n: int, repetitions: int
+) -> float:
     """The share of tables without any difference in which a row reports one."""
     found = (judged(table(random, source, rows, n)) for _ in range(repetitions))
     return sum(map(is_false, found)) / repetitions
@@ -297,10 +341,14 @@ def after_jobs(
         jobs: Floats = random.normal(0, 1, count + 1)
         for place in range(1, count + 1):
             jobs[place] = ar * jobs[place - 1] + math.sqrt(1 - ar**2) * jobs[place]
-        logs = of_job * jobs[:, None, None] + random.normal(0, SD / 2, (count + 1, rows, n))
+        logs = of_job * jobs[:, None, None] + random.normal(
+            0, SD / 2, (count + 1, rows, n)
+        )
         logs[-1, 0] += loss
         words = _words_after_jobs(logs, of)
-        slower += words[0] == "slower" if loss else bool({"slower", "faster"} & set(words))
+        slower += (
+            words[0] == "slower" if loss else bool({"slower", "faster"} & set(words))
+        )
     return slower / repetitions
 
 
@@ -322,11 +370,15 @@ def _words_after_jobs(logs: Floats, of: int) -> list[str]:
     return [answers[row].inference.verdict for row in rows]
 
 
-def in_turns(random: Random, rows: int, rounds: int, loss: float, repetitions: int) -> float:
+def in_turns(
+    random: Random, rows: int, rounds: int, loss: float, repetitions: int
+) -> float:
     """The share of pairs measured in turn with a wrong word; with a loss those that find it."""
     hits = 0
     for _ in range(repetitions):
-        host = random.normal(0, 0.2, (1, rounds)) + random.normal(0, 0.01, (2 * rows, rounds))
+        host = random.normal(0, 0.2, (1, rounds)) + random.normal(
+            0, 0.01, (2 * rows, rounds)
+        )
         logs = host + random.normal(0, 0.01, (2 * rows, rounds))
         logs[rows] += math.log1p(-loss)
         asked = [Pair(row, rows + row) for row in range(rows)]
@@ -336,14 +388,20 @@ def in_turns(random: Random, rows: int, rounds: int, loss: float, repetitions: i
 
 
 def unlike(
-    random: Random, rows: int, base: tuple[int, float], head: tuple[int, float], repetitions: int
+    random: Random,
+    rows: int,
+    base: tuple[int, float],
+    head: tuple[int, float],
+    repetitions: int,
 ) -> float:
     """The share of tables with a wrong word whose sides have other n or another scatter."""
     wrong = 0
     for _ in range(repetitions):
         sides = [cells(random.normal(0, sd, (rows, n))) for n, sd in (base, head)]
         asked = [Pair(row, rows + row) for row in range(rows)]
-        wrong += is_false(judge(Model([*sides[0], *sides[1]]), asked, direction="higher"))
+        wrong += is_false(
+            judge(Model([*sides[0], *sides[1]]), asked, direction="higher")
+        )
     return wrong / repetitions
 
 
@@ -414,7 +472,9 @@ def quiet(random: Random, count: int) -> Floats:
 
 def spiky(random: Random, count: int) -> Floats:
     """One run in thirty loses 5 % and more, by 20 % on average."""
-    lost = np.where(random.random(count) < 1 / 30, 0.05 + random.exponential(0.15, count), 0.0)
+    lost = np.where(
+        random.random(count) < 1 / 30, 0.05 + random.exponential(0.15, count), 0.0
+    )
     found: Floats = normal(random, count) - lost
     return found
 

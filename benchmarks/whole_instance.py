@@ -82,8 +82,12 @@ class WholeInstance:
             )
         until = time.monotonic() + START_SECONDS
         while "BenchLab is ready" not in self._log.read_text():
-            if time.monotonic() > until or (self._process and self._process.poll() is not None):
-                raise SystemExit(f"the instance does not start:\n{self._log.read_text()}")
+            if time.monotonic() > until or (
+                self._process and self._process.poll() is not None
+            ):
+                raise SystemExit(
+                    f"the instance does not start:\n{self._log.read_text()}"
+                )
             time.sleep(0.2)
 
     def stop(self) -> None:
@@ -140,11 +144,15 @@ def with_targets(
         from runs.servers.services import servers  # noqa: PLC0415
 
         account = service_account()
-        bindir = postgresql_binaries((instance.var / "services").resolve(), account).postgresql18
+        bindir = postgresql_binaries(
+            (instance.var / "services").resolve(), account
+        ).postgresql18
         for place in range(number):
             own = folder / f"m{place}"
             own.mkdir(mode=0o755)
-            target = Target(own, account, bindir, clusters=clusters, is_victim=is_victim)
+            target = Target(
+                own, account, bindir, clusters=clusters, is_victim=is_victim
+            )
             target.start(servers.public_key())
             stack.callback(target.stop)
             server_id = own_queue.register(

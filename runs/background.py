@@ -53,7 +53,9 @@ class Repeating(threading.Thread):
             try:
                 self._act()
             except Exception:
-                logger.exception("%s failed; it is tried again in %s s", self.name, self._seconds)
+                logger.exception(
+                    "%s failed; it is tried again in %s s", self.name, self._seconds
+                )
                 connection.close()
             self._ended.wait(self._seconds)
         connection.close()
@@ -72,8 +74,12 @@ class Background:
         self._threads: list[Repeating] = []
         if any(celery_messages.is_for_runs(queue) for queue in queues):
             self._threads += [
-                Repeating("life", signs.SECONDS_BETWEEN, lambda: signs.show(kind=signs.WORKER)),
-                Repeating("pulse", settings.HEARTBEAT_SECONDS, held_here.beat, held_here.some),
+                Repeating(
+                    "life", signs.SECONDS_BETWEEN, lambda: signs.show(kind=signs.WORKER)
+                ),
+                Repeating(
+                    "pulse", settings.HEARTBEAT_SECONDS, held_here.beat, held_here.some
+                ),
             ]
         if settings.CELERY_TASK_DEFAULT_QUEUE in queues:
             self._threads += [
@@ -140,7 +146,9 @@ def watch() -> None:
             duty.act()
         except Exception:
             logger.exception(
-                "%s failed; it is tried again in %s s", duty.name, settings.WATCH_SECONDS
+                "%s failed; it is tried again in %s s",
+                duty.name,
+                settings.WATCH_SECONDS,
             )
             connection.close()
 

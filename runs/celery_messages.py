@@ -141,7 +141,9 @@ def _send(task: str, *arguments: int | str, queue: str | None = None) -> None:
     if began < _silent["until"]:
         return
     try:
-        app.send_task(task, args=arguments, queue=queue, retry=False, expires=EXPIRES_SECONDS)
+        app.send_task(
+            task, args=arguments, queue=queue, retry=False, expires=EXPIRES_SECONDS
+        )
     except OperationalError:
         # Redis is away, or does not answer. The queue is safe in PostgreSQL; the supervisor wakes
         # workers later.

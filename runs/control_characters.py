@@ -7,7 +7,9 @@ the reading direction of the rest of a page.
 import re
 
 # C0 without tab and newline, DEL, C1, and what changes the direction or the order of text.
-_ACTING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+_ACTING = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
+)
 _REPLACED = {"\0": "\N{SYMBOL FOR NULL}"}
 
 

@@ -90,7 +90,9 @@ def _documents(text: str) -> Iterator[str]:
             failures, position = failures + 1, begin.end()
     yield from _within(documents)
     messages = _LOGFMT.findall(text)
-    documents = messages if len(messages) > _SHARE * text.count("\n") else _YAML.findall(text)
+    documents = (
+        messages if len(messages) > _SHARE * text.count("\n") else _YAML.findall(text)
+    )
     if len(documents) >= _FEWEST_LINES:
         yield "".join(f"{_unquoted(message)}\n" for message in documents)
 
@@ -100,7 +102,9 @@ def _within(value: Any) -> Iterator[str]:
     if all(map(_is_timed, items)):  # Loki's, which is asked for the newest first
         items = sorted(items, key=lambda pair: (len(pair[0]), pair[0]))
     lines = [message for message in map(_message, items) if message is not None]
-    if isinstance(value, list) and len(lines) >= max(_FEWEST_LINES, _SHARE * len(items)):
+    if isinstance(value, list) and len(lines) >= max(
+        _FEWEST_LINES, _SHARE * len(items)
+    ):
         yield "\n".join(line.removesuffix("\n") for line in lines) + "\n"
         return
     for item_of in items:
@@ -119,7 +123,9 @@ def _is_timed(value: Any) -> bool:
 def _message(value: Any) -> str | None:
     if isinstance(value, dict):
         value = next((value[key] for key in _MESSAGES if key in value), None)
-    elif isinstance(value, list) and (len(value) == 1 or _is_timed(value)):  # of one column
+    elif isinstance(value, list) and (
+        len(value) == 1 or _is_timed(value)
+    ):  # of one column
         value = value[-1]
     return value if isinstance(value, str) else None
 
@@ -129,7 +135,9 @@ def _literals(text: str) -> Iterator[str]:
     if text.count("\\n") < _FEWEST_LINES and text.count("', '") < _FEWEST_LINES:
         return
     literals = [match[0][1:-1] for match in _LITERAL.finditer(text)]
-    printed_literals = [literal for literal in literals if literal.count("\\n") >= _FEWEST_LINES]
+    printed_literals = [
+        literal for literal in literals if literal.count("\\n") >= _FEWEST_LINES
+    ]
     yield from (_unescaped(literal) for literal in printed_literals)
     if not printed_literals and len(literals) >= _FEWEST_LINES:  # a list of Python
         yield "".join(f"{_unescaped(literal)}\n" for literal in literals)
@@ -145,9 +153,15 @@ def without_quotes(text: str) -> str:
     inside = text[begin.end() : end]
     is_plain = begin[1] == "'"
     escaped = inside.partition("\n")[0].replace("'\\''" if is_plain else '\\"', "")
-    if inside.count("\n") < _FEWEST_LINES or begin[1] in escaped:  # closed on its first line
+    if (
+        inside.count("\n") < _FEWEST_LINES or begin[1] in escaped
+    ):  # closed on its first line
         return text
-    inside = inside.replace("'\\''", "'") if is_plain else _ESCAPED_IN_SHELL.sub(r"\1", inside)
+    inside = (
+        inside.replace("'\\''", "'")
+        if is_plain
+        else _ESCAPED_IN_SHELL.sub(r"\1", inside)
+    )
     return inside + text[end + 1 :]
 
 
@@ -164,13 +178,18 @@ def in_cdata(text: str) -> str:
     """What XML, as of JUnit, has as it was printed; the text where that is nothing."""
     sections = text.split("<![CDATA[")[1:]
     return (
-        "\n".join(section.partition("]]>")[0] for section in sections if "]]>" in section) or text
+        "\n".join(
+            section.partition("]]>")[0] for section in sections if "]]>" in section
+        )
+        or text
     )
 
 
 def without_marks(text: str) -> str:
     """The text of HTML, of its preformatted parts if it has such."""
-    end = max(text.rfind("</pre>"), text.rfind("</PRE>"))  # what is not closed is not looked for
+    end = max(
+        text.rfind("</pre>"), text.rfind("</PRE>")
+    )  # what is not closed is not looked for
     if preformatted := _PRE.findall(text, 0, end + 6):
         text = "\n".join(preformatted)
     bare = _TAG.sub("", _BREAK.sub("\n", text))
@@ -186,7 +205,11 @@ def _frames(lines: list[str]) -> Iterator[tuple[str, str]]:
     characters = sum(map(len, lines)) + 1
     for prefix in prefixes[: max(2, min(_MOST_FRAMES, _WORK // characters))]:
         inner = [_after(prefix, line) for line in lines]
-        begin = next(prefix_match[0] for line in looked_at if (prefix_match := prefix.match(line)))
+        begin = next(
+            prefix_match[0]
+            for line in looked_at
+            if (prefix_match := prefix.match(line))
+        )
         yield "\n".join(inner), begin
         if end := _common_end(inner):
             yield "\n".join(_bare(line, begin, end) for line in inner), begin
@@ -197,7 +220,9 @@ def _frames(lines: list[str]) -> Iterator[tuple[str, str]]:
 def _after(prefix: re.Pattern[str], line: str) -> str:
     if prefix_match := prefix.match(line):
         return _cell(line[prefix_match.end() :])
-    return "" if prefix.match(f"{line} ") else line  # blanks at the end may have been lost
+    return (
+        "" if prefix.match(f"{line} ") else line
+    )  # blanks at the end may have been lost
 
 
 def _cell(text: str) -> str:
@@ -218,7 +243,9 @@ def _prefixes(lines: list[str]) -> list[re.Pattern[str]]:
     counted_shapes: list[tuple[int, str]] = []
     bare = 0
     for token_count in range(_MOST_TOKENS):
-        bare += sum(len(row) == token_count for row in rows)  # lines of the prefix alone
+        bare += sum(
+            len(row) == token_count for row in rows
+        )  # lines of the prefix alone
         rows = [row for row in rows if len(row) > token_count]
         counts = Counter(_kind(row[token_count]) for row in rows)
         kind, count = counts.most_common(1)[0] if counts else ("", 0)
@@ -234,7 +261,9 @@ def _prefixes(lines: list[str]) -> list[re.Pattern[str]]:
         elif not kind.isalnum():
             counted_shapes.append((count, "".join(shape) + re.escape(kind)))
         shape.append({" ": " {1,80}+", "0": "[0-9]{1,40}+"}.get(kind, re.escape(kind)))
-    likeliest = sorted(enumerate(counted_shapes), key=lambda counted: (-counted[1][0], -counted[0]))
+    likeliest = sorted(
+        enumerate(counted_shapes), key=lambda counted: (-counted[1][0], -counted[0])
+    )
     return [re.compile(pattern) for _place, (_count, pattern) in likeliest]
 
 

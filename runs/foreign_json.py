@@ -58,7 +58,8 @@ def _in_json(word_match: re.Match[str]) -> str:
         return '"{}"'.format(word_match[1].replace("\\'", "'").replace('"', '\\"'))
     is_name = (
         word[0].isalpha()
-        and word_match.string[word_match.end() : word_match.end() + 2].strip()[:1] == ":"
+        and word_match.string[word_match.end() : word_match.end() + 2].strip()[:1]
+        == ":"
     )
     if is_name:
         return f'"{word}"'

@@ -67,7 +67,9 @@ def find_changes(campaign_id: int) -> None:
 @shared_task(name=celery_messages.JUDGE_CAMPAIGN)
 def judge_campaign(campaign_id: int, page_query: str) -> None:
     """Make what the page of a wide campaign says of verdicts."""
-    kept_verdicts.keep(campaign_id, page_query, partial(in_child, _judged, campaign_id, page_query))
+    kept_verdicts.keep(
+        campaign_id, page_query, partial(in_child, _judged, campaign_id, page_query)
+    )
 
 
 def _judged(campaign_id: int, page_query: str) -> Any:
@@ -108,7 +110,9 @@ def seal() -> None:
 def serve_sites(instance: Any, **_kwargs: Any) -> None:
     """A worker of runs takes from the queues of its sites too."""
     queues = instance.app.amqp.queues
-    if settings.SITES and any(celery_messages.is_for_runs(queue) for queue in queues.consume_from):
+    if settings.SITES and any(
+        celery_messages.is_for_runs(queue) for queue in queues.consume_from
+    ):
         for queue in celery_messages.queues_of(settings.SITES):
             queues.select_add(queue)
 

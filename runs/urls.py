@@ -57,7 +57,9 @@ api: list[URLPattern | URLResolver] = [
     path("v1/", include([pattern for subject in SUBJECTS for pattern in subject.api])),
     path("v1/schema/", SchemaView.as_view(), name="schema"),
     # The page's script is served as a file of its own: no inline script anywhere on the site.
-    path("docs/", SpectacularSwaggerSplitView.as_view(url_name="api:schema"), name="docs"),
+    path(
+        "docs/", SpectacularSwaggerSplitView.as_view(url_name="api:schema"), name="docs"
+    ),
     # Only with a slash at the end, so that an address without one is still led to that with one.
     re_path(r"^v1/(?:.*/)?$", Nowhere.as_view(), name="nowhere"),
 ]

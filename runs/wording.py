@@ -49,7 +49,9 @@ def joined(wordings: Sequence[Wording], further_text: str) -> Wording:
     if len(wordings) == 1:
         return wordings[0]
     values = {
-        str(index): wording_of(further_text, {"sentence": wording}) if index else wording
+        str(index): wording_of(further_text, {"sentence": wording})
+        if index
+        else wording
         for index, wording in enumerate(wordings)
     }
     return {"text": "".join(f"%({name})s" for name in values), "values": values}
@@ -68,14 +70,16 @@ def is_wording(value: Any, depth: int = DEEPEST) -> bool:
     places = [placeholder for placeholder in _PLACE.findall(text) if placeholder]
     is_complete = len(set(places)) == len(places) and values.keys() >= set(places)
     return (not values or (is_complete and "%" not in _PLACE.sub("", text))) and all(
-        isinstance(member, str) or is_wording(member, depth - 1) for member in values.values()
+        isinstance(member, str) or is_wording(member, depth - 1)
+        for member in values.values()
     )
 
 
 def put(wording: Wording, translate: Callable[[str], str] = in_english) -> str:
     """A wording as a sentence; what it quotes stays as it is."""
     values = {
-        name: _put_value(member, translate) for name, member in wording.get("values", {}).items()
+        name: _put_value(member, translate)
+        for name, member in wording.get("values", {}).items()
     }
     text = wording["text"]
     text = translate(text) if text else ""

@@ -54,7 +54,9 @@ def pytest_cmdline_main(config: pytest.Config) -> Any:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--collect-late", action="store_true", help="collect a file where it is run")
+    parser.addoption(
+        "--collect-late", action="store_true", help="collect a file where it is run"
+    )
 
 
 def is_waiting(files: str) -> bool:
@@ -79,7 +81,9 @@ class Scheduling(LoadFileScheduling):
 
     def _assign_work_unit(self, node: Any) -> None:
         wanted = self._number_waiting() < MOST_WAITING and self._waiting_is_behind()
-        if found := next((each for each in self.workqueue if is_waiting(each) == wanted), None):
+        if found := next(
+            (each for each in self.workqueue if is_waiting(each) == wanted), None
+        ):
             self.workqueue.move_to_end(found, last=False)
         super()._assign_work_unit(node)
 
@@ -93,7 +97,10 @@ class Scheduling(LoadFileScheduling):
     def _number_waiting(self) -> int:
         """Processes that run a file which waits, or have one as their next."""
         return sum(
-            any(is_waiting(files) and not all(done.values()) for files, done in assigned.items())
+            any(
+                is_waiting(files) and not all(done.values())
+                for files, done in assigned.items()
+            )
             for assigned in self.assigned_work.values()
         )
 
@@ -105,7 +112,9 @@ class Scheduling(LoadFileScheduling):
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling | None:
+def pytest_xdist_make_scheduler(
+    config: pytest.Config, log: Any
+) -> LoadFileScheduling | None:
     """What `--dist loadfile` of script/test does."""
     return Scheduling(config, log) if config.getoption("dist") == "loadfile" else None
 
@@ -114,7 +123,11 @@ def is_needed(event: str, report: dict[str, Any]) -> bool:
     """Whether the process that prints needs this message: not that all is well before and after."""
     if event in {"logstart", "logfinish"}:
         return False
-    return event != "testreport" or report["when"] == "call" or report["outcome"] != "passed"
+    return (
+        event != "testreport"
+        or report["when"] == "call"
+        or report["outcome"] != "passed"
+    )
 
 
 def send_only_needed(interactor: Any) -> None:
@@ -183,12 +196,18 @@ class File(pytest.Item):
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_make_collect_report(collector: pytest.Collector) -> pytest.CollectReport | None:
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> pytest.CollectReport | None:
     """In a process of pytest-xdist: a module is one item until that is run."""
     is_late = collector.config.getoption("collect_late") and hasattr(
         collector.config, "workerinput"
     )
-    if not is_late or not isinstance(collector, pytest.Module) or IS_COLLECTED in collector.stash:
+    if (
+        not is_late
+        or not isinstance(collector, pytest.Module)
+        or IS_COLLECTED in collector.stash
+    ):
         return None
     file = File.from_parent(collector, name="file")
     # Its tests have limits of their own.
@@ -199,7 +218,9 @@ def pytest_make_collect_report(collector: pytest.Collector) -> pytest.CollectRep
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+def pytest_runtest_protocol(
+    item: pytest.Item, nextitem: pytest.Item | None
+) -> bool | None:
     """Run the tests of a file instead of the file."""
     if not isinstance(item, File) or (module := item.module()) is None:
         return None

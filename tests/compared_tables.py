@@ -27,7 +27,10 @@ class ComparedTable:
     @property
     def series(self):
         """The query of the page: the baseline first."""
-        sides = (f"s={self.campaign}~{self.level}%3D{side}" for side in (self.base, self.head))
+        sides = (
+            f"s={self.campaign}~{self.level}%3D{side}"
+            for side in (self.base, self.head)
+        )
         return "&".join(sides).replace("%3D", "=")
 
     @property
@@ -36,7 +39,8 @@ class ComparedTable:
         if self.kind == "uploaded":
             return f"campaign={self.campaign}&base=revision:{self.base}&head=revision:{self.head}"
         base, head = (
-            f"campaign:{self.campaign}~{self.level}%3D{side}" for side in (self.base, self.head)
+            f"campaign:{self.campaign}~{self.level}%3D{side}"
+            for side in (self.base, self.head)
         )
         return f"base={base}&head={head}"
 
@@ -64,14 +68,20 @@ def executed(generator, slug, **fields):
     for run in campaign.runs.select_related("cell").order_by("pk"):
         count = run.cell.levels["clients"]
         gain = gains[count] if run.cell.version == head else 1.0
-        figures[run] = {"tps": 1000 * count * gain * generator.lognormvariate(0, scatter)}
+        figures[run] = {
+            "tps": 1000 * count * gain * generator.lognormvariate(0, scatter)
+        }
     factories.finish_many(figures)
     heads = campaign.runs.filter(cell__version=head)
     if generator.random() < 0.3:
-        heads.filter(repeat=1).update(validity=generator.choice(("doubtful", "invalid")))
+        heads.filter(repeat=1).update(
+            validity=generator.choice(("doubtful", "invalid"))
+        )
     if generator.random() < 0.2:
         heads.update(hardware=factories.hardware(f"{slug}, another machine"))
-        campaign.runs.exclude(cell__version=head).update(hardware=factories.hardware(slug))
+        campaign.runs.exclude(cell__version=head).update(
+            hardware=factories.hardware(slug)
+        )
     return ComparedTable(slug, base, head, "version", "executed")
 
 
@@ -82,9 +92,13 @@ def published(generator, slug):
     summaries = CellSummary.objects.filter(cell__campaign__slug=slug)
     printed = generator.choice(("nothing", "repeats", "range"))
     if printed == "nothing":
-        summaries.update(n=None, log_variance=None, minimum=F("median"), maximum=F("median"))
+        summaries.update(
+            n=None, log_variance=None, minimum=F("median"), maximum=F("median")
+        )
     elif printed == "repeats":
-        summaries.update(n=3, log_variance=None, minimum=F("median"), maximum=F("median"))
+        summaries.update(
+            n=3, log_variance=None, minimum=F("median"), maximum=F("median")
+        )
     return ComparedTable(slug, table.base, table.head, "version", "published")
 
 
@@ -93,16 +107,26 @@ def uploaded(generator, slug):
     clients = generator.sample((1, 2, 4, 8, 16), generator.randint(1, 4))
     scatter, count = generator.choice(SCATTERS), generator.choice((1, 2, 3, 5, 8))
     jobs = generator.choice((("one", "one"), ("one", "other")))
-    lost = generator.choice(clients) if len(clients) > 1 and generator.random() < 0.3 else None
+    lost = (
+        generator.choice(clients)
+        if len(clients) > 1 and generator.random() < 0.3
+        else None
+    )
     runs = []
     for number, job in enumerate(jobs):
         for condition in clients:
             if condition == lost and number == generator.randint(0, 1):
                 continue
             level = 1000 * condition * (generator.choice(GAINS) if number else 1.0)
-            values = [level * generator.lognormvariate(0, scatter) for _repeat in range(count)]
+            values = [
+                level * generator.lognormvariate(0, scatter) for _repeat in range(count)
+            ]
             runs += repeats(
-                commit(number), campaign=slug, levels={"clients": condition}, job=job, tps=values
+                commit(number),
+                campaign=slug,
+                levels={"clients": condition},
+                job=job,
+                tps=values,
             )
     store(runs)
     return ComparedTable(slug, sha(0), sha(1), "revision", "uploaded")

@@ -66,7 +66,9 @@ def import_all() -> None:
             importlib.import_module(name)
     for name in IMPORTED:
         package = importlib.import_module(name)
-        for module in pkgutil.walk_packages(package.__path__, f"{name}.", onerror=print):
+        for module in pkgutil.walk_packages(
+            package.__path__, f"{name}.", onerror=print
+        ):
             with contextlib.suppress(Exception):
                 if not module.name.endswith("__main__"):
                     importlib.import_module(module.name)

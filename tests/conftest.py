@@ -129,7 +129,9 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+def pytest_runtest_makereport() -> Generator[
+    None, pytest.TestReport, pytest.TestReport
+]:
     """Fail in CI what is skipped because something is missing, which a laptop may lack."""
     report = yield
     is_missing = report.skipped and "is missing" in str(report.longrepr)
@@ -156,7 +158,9 @@ def archive_read_once() -> None:
 
     parse = reading.read
     parsed = functools.cache(parse)
-    reading.read = lambda path: (parsed if path.parent == reading.FOLDER else parse)(path)
+    reading.read = lambda path: (parsed if path.parent == reading.FOLDER else parse)(
+        path
+    )
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -173,7 +177,9 @@ def plain_static_files(tmp_path_factory):
     settings.INSTALLED_APPS = [*settings.INSTALLED_APPS, "django.contrib.staticfiles"]
     settings.STORAGES = {
         **settings.STORAGES,
-        "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+        "staticfiles": {
+            "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
+        },
     }
 
 
@@ -198,7 +204,9 @@ def no_language_left() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def stored_throughout(django_db_setup, django_db_blocker) -> Iterator[Callable[[Any], Any]]:
+def stored_throughout(
+    django_db_setup, django_db_blocker
+) -> Iterator[Callable[[Any], Any]]:
     """`stored_throughout(make)` stores once what the tests of a module share; what `make` gives.
 
     Each test rolls back only what it adds; all is rolled back after the module's last test.
@@ -242,7 +250,12 @@ expect.set_options(timeout=30_000)
 @pytest.fixture(scope="session")
 def chromium_binary() -> str:
     """The system's Chromium."""
-    for name in ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"):
+    for name in (
+        "chromium-headless-shell",
+        "chromium",
+        "chromium-browser",
+        "google-chrome",
+    ):
         if found := shutil.which(name):
             return found
     pytest.skip("Chromium is missing: apt install chromium")

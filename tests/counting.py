@@ -23,7 +23,9 @@ class _Sum:
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
 
-    def pytest_assertion_pass(self, item: pytest.Item, lineno: int, orig: str, expl: str) -> None:
+    def pytest_assertion_pass(
+        self, item: pytest.Item, lineno: int, orig: str, expl: str
+    ) -> None:
         self.config.stash[FACTS] += 1
 
     def pytest_sessionfinish(self) -> None:
@@ -35,5 +37,7 @@ class _Sum:
     def pytest_testnodedown(self, node: Any, error: object) -> None:
         self.config.stash[FACTS] += getattr(node, "workeroutput", {}).get("facts", 0)
 
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+    def pytest_terminal_summary(
+        self, terminalreporter: pytest.TerminalReporter
+    ) -> None:
         terminalreporter.write_line(f"asserted facts: {self.config.stash[FACTS]:,}")

@@ -36,7 +36,9 @@ def check_each(samples: Iterable[T], check: Callable[[T], None]) -> None:
     if not number:
         pytest.fail("There is no sample.")
     if failures:
-        pytest.fail(f"{len(failures)} of {number} fail:\n" + "\n".join(failures), pytrace=False)
+        pytest.fail(
+            f"{len(failures)} of {number} fail:\n" + "\n".join(failures), pytrace=False
+        )
 
 
 def over(samples: Iterable[T]) -> Callable[[Callable[[T], None]], Callable[[], None]]:

@@ -38,14 +38,20 @@ from runs.queue.services import artifacts, leases, results
 NUMBERS = count(1)
 
 # A real ed25519 public key; nobody has kept its private half.
-HOST_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIDuATmcdEPUMDzB5lQRyDR4cNhyOOPzyBtaCbKYYlbJU"
+HOST_KEY = (
+    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIDuATmcdEPUMDzB5lQRyDR4cNhyOOPzyBtaCbKYYlbJU"
+)
 
 
 def version_num(version):
     """160014 of "16.14", 90624 of "9.6.24"."""
     numbers = [int(part) for part in version.split(".")]
     if numbers[0] < 10:
-        return numbers[0] * 10000 + numbers[1] * 100 + (numbers[2] if len(numbers) > 2 else 0)
+        return (
+            numbers[0] * 10000
+            + numbers[1] * 100
+            + (numbers[2] if len(numbers) > 2 else 0)
+        )
     return numbers[0] * 10000 + (numbers[1] if len(numbers) > 1 else 0)
 
 
@@ -62,7 +68,9 @@ def metric(name="tps", direction="higher", unit="", title=""):
 def own_metric(project, name="qps_of_everyone", direction="higher", unit="qps"):
     """A metric of a project; the same one for the same name."""
     fields = {"direction": direction, "unit": unit, "title": name}
-    made, _created = Metric.objects.get_or_create(project=project, name=name, defaults=fields)
+    made, _created = Metric.objects.get_or_create(
+        project=project, name=name, defaults=fields
+    )
     return made
 
 
@@ -97,7 +105,8 @@ def environment(os_name="Debian 13"):
 def ssh_key(name="default"):
     """A key whose private half is not one; the same for the same name."""
     made, _created = SSHKey.objects.get_or_create(
-        name=name, defaults={"public_key": "ssh-ed25519 AAAA", "private_key_encrypted": b"x"}
+        name=name,
+        defaults={"public_key": "ssh-ed25519 AAAA", "private_key_encrypted": b"x"},
     )
     return made
 
@@ -174,7 +183,9 @@ def campaign(slug="", *, factors=None, repeats=3, on=None, **fields):
     ]
     Cell.objects.bulk_create(cells)
     Run.objects.bulk_create(
-        each for place, of in enumerate(cells) for each in _runs(of, place * repeats, repeats, on)
+        each
+        for place, of in enumerate(cells)
+        for each in _runs(of, place * repeats, repeats, on)
     )
     return made
 
@@ -222,7 +233,10 @@ def run(of=None, *, repeat=1, **fields):
         campaign=of.campaign,
         cell=of,
         repeat=repeat,
-        **({"position": of.campaign.runs.count() + 1, "origin": of.campaign.origin} | fields),
+        **(
+            {"position": of.campaign.runs.count() + 1, "origin": of.campaign.origin}
+            | fields
+        ),
     )
 
 
@@ -293,14 +307,23 @@ def finish_many(values_of, *, seconds=10, **values):
 
 def story(which):
     """Everything else that a run leaves: event, command, series and settings."""
-    RunEvent.objects.create(run=which, from_state="queued", to_state="claimed", code="claimed")
+    RunEvent.objects.create(
+        run=which, from_state="queued", to_state="claimed", code="claimed"
+    )
     Command.objects.create(
-        run=which, attempt=1, ordinal=1, step="measure", host="192.0.2.1", argv=["pgbench", "-n"]
+        run=which,
+        attempt=1,
+        ordinal=1,
+        step="measure",
+        host="192.0.2.1",
+        argv=["pgbench", "-n"],
     )
     Series.objects.create(
         run=which, name="tps", unit="tps", start=1, interval=1, values=[1.0, None]
     )
-    which.settings = results.snapshot(settings={"work_mem": {"setting": "4096", "unit": "kB"}})
+    which.settings = results.snapshot(
+        settings={"work_mem": {"setting": "4096", "unit": "kB"}}
+    )
     which.save()
     return which
 

@@ -54,7 +54,9 @@ def empty(tables: Iterable[str]) -> str:
     )
 
 
-def _flush(_self: DatabaseOperations, _style: Any, tables: Iterable[str], **_how: Any) -> list[str]:
+def _flush(
+    _self: DatabaseOperations, _style: Any, tables: Iterable[str], **_how: Any
+) -> list[str]:
     return [empty(tables)]
 
 
@@ -65,7 +67,9 @@ def _drop(self: DatabaseCreation, name: str, _verbosity: int) -> None:
     """
     self.connection.close_pool()
     with self._nodb_cursor() as cursor:
-        cursor.execute(f"DROP DATABASE {self.connection.ops.quote_name(name)} WITH (FORCE)")
+        cursor.execute(
+            f"DROP DATABASE {self.connection.ops.quote_name(name)} WITH (FORCE)"
+        )
 
 
 def install() -> None:

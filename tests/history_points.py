@@ -15,7 +15,11 @@ from runs.uploads.services import (
 )
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
-UNITS = {"tps": ("tps", "higher"), "latency": ("ms", "lower"), "size": ("MB", "neutral")}
+UNITS = {
+    "tps": ("tps", "higher"),
+    "latency": ("ms", "lower"),
+    "size": ("MB", "neutral"),
+}
 
 
 def sha(number):
@@ -26,7 +30,9 @@ def sha(number):
 def commit(number, ref="main", parents=(), **fields):
     """The so-manieth commit, one a day; `parents` are sha."""
     made = START + timedelta(days=number)
-    return GivenRevision(sha(number), ref=ref, committed_at=made, parents=tuple(parents), **fields)
+    return GivenRevision(
+        sha(number), ref=ref, committed_at=made, parents=tuple(parents), **fields
+    )
 
 
 def left_at(number):
@@ -40,7 +46,14 @@ def given(metric, value):
 
 
 def repeats(
-    revision=None, *, campaign="nightly", at=START, levels=None, hardware="", job="one", **values
+    revision=None,
+    *,
+    campaign="nightly",
+    at=START,
+    levels=None,
+    hardware="",
+    job="one",
+    **values,
 ):
     """A run for each value: repeats(commit(1), tps=[990, 1000, 1010]); all in one job."""
     number = max(len(found) for found in values.values())
@@ -68,7 +81,9 @@ def repeats(
 
 def store(*runs, project=None):
     """Store runs; lists of them are taken apart."""
-    flat = [run for each in runs for run in (each if isinstance(each, list) else [each])]
+    flat = [
+        run for each in runs for run in (each if isinstance(each, list) else [each])
+    ]
     return services.store(runs=flat, project=project or projects.default())
 
 
@@ -78,7 +93,9 @@ def noisy(level, *, runs=3, noise=0.01, random=None):
     return [level * math.exp(random.gauss(0, noise)) for _ in range(runs)]
 
 
-def history(levels, *, runs=3, noise=0.01, seed=1, first=0, ref="main", of=None, **fields):
+def history(
+    levels, *, runs=3, noise=0.01, seed=1, first=0, ref="main", of=None, **fields
+):
     """Runs of one commit a level: history([1000] * 40 + [900] * 20), of a condition."""
     random = Random(seed)
     made = []

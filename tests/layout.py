@@ -41,7 +41,9 @@ def _gives_tuples(source: ast.expr | None) -> bool:
 
 def _widest(target: ast.expr) -> int:
     """How many names or tuples stand side by side in it at most."""
-    tuples = [node for node in ast.walk(target) if isinstance(node, ast.Tuple | ast.List)]
+    tuples = [
+        node for node in ast.walk(target) if isinstance(node, ast.Tuple | ast.List)
+    ]
     return max((len(node.elts) for node in tuples), default=1)
 
 
@@ -53,7 +55,9 @@ def _unpacked(target: ast.expr) -> int:
 
 
 def _holds(node: ast.AST, kinds: type[ast.AST] | tuple[type[ast.AST], ...]) -> int:
-    return sum(isinstance(inner, kinds) for inner in ast.walk(node) if inner is not node)
+    return sum(
+        isinstance(inner, kinds) for inner in ast.walk(node) if inner is not node
+    )
 
 
 def complaints(tree: ast.AST, *, has_records: bool = True) -> Iterator[tuple[int, str]]:
@@ -62,10 +66,15 @@ def complaints(tree: ast.AST, *, has_records: bool = True) -> Iterator[tuple[int
     A test's cases stand as tuples right above the loop that unpacks them.
     """
     for node in ast.walk(tree):
-        if isinstance(node, ast.Starred) and isinstance(node.value, ast.Tuple | ast.List):
+        if isinstance(node, ast.Starred) and isinstance(
+            node.value, ast.Tuple | ast.List
+        ):
             yield node.lineno, "a star before a literal: write its elements themselves"
         if isinstance(node, ast.IfExp) and _holds(node, ast.IfExp):
-            yield node.lineno, "a conditional expression in another: write if, or return early"
+            yield (
+                node.lineno,
+                "a conditional expression in another: write if, or return early",
+            )
         if isinstance(node, COMPREHENSIONS) and _holds(node, COMPREHENSIONS) > 1:
             yield (
                 node.lineno,
@@ -92,7 +101,10 @@ def main(paths: list[str]) -> int:
     failed = 0
     for path in paths:
         tree = ast.parse(Path(path).read_text(encoding="utf-8"))
-        is_test = Path(path).resolve().relative_to(root).parts[0] in {"tests", "benchmarks"}
+        is_test = Path(path).resolve().relative_to(root).parts[0] in {
+            "tests",
+            "benchmarks",
+        }
         for line, complaint in complaints(tree, has_records=not is_test):
             print(f"{path}:{line}: {complaint}", file=sys.stderr)
             failed += 1

@@ -28,7 +28,11 @@ from tests.api.upload_bodies import run  # noqa: E402
 
 def asked(client, path, expect=200, **words):
     answer = client.get(path, words, follow=True)
-    assert answer.status_code == expect, (path, answer.status_code, answer.content[-3000:])
+    assert answer.status_code == expect, (
+        path,
+        answer.status_code,
+        answer.content[-3000:],
+    )
     return answer.content.decode()
 
 
@@ -40,11 +44,15 @@ def places(client, user):
 
 
 def upload(client):
-    key = tokens.create(name="ci", scopes=["read", "upload"], project=projects.default()).text
+    key = tokens.create(
+        name="ci", scopes=["read", "upload"], project=projects.default()
+    ).text
     bearer = {"Authorization": f"Bearer {key}"}
     for number in range(2):
         body = run(external_id=f"ci-{number}")
-        answer = client.post("/api/v1/uploads/", body, "application/json", headers=bearer)
+        answer = client.post(
+            "/api/v1/uploads/", body, "application/json", headers=bearer
+        )
         assert answer.status_code == 201, answer.content
     return body["campaign"]
 
@@ -54,9 +62,13 @@ def measured():
     server = factories.server("lab")
     for version in ("16.14", "18.4"):
         number = factories.version_num(version)
-        factories.installation(server, version, has_psql=True, pgbench_version_num=number)
+        factories.installation(
+            server, version, has_psql=True, pgbench_version_num=number
+        )
     draft = factories.draft(server, repeats=3, wanted_half_width=0.02, most_repeats=5)
-    campaign = campaigns.queue(design=designs.resolve(draft), project=projects.default())
+    campaign = campaigns.queue(
+        design=designs.resolve(draft), project=projects.default()
+    )
     factories.finish_all(campaign, gain={"18.4": 1.1}, noise=0.2)
     campaign.refresh_from_db()
     assert repeats.add_round(campaign=campaign) > 0
@@ -91,7 +103,11 @@ def main():
 
 
 if __name__ == "__main__":
-    files = {"staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}}
+    files = {
+        "staticfiles": {
+            "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
+        }
+    }
     with override_settings(
         RATE_ANONYMOUS=0,
         RATE_TOKEN=0,

@@ -62,7 +62,9 @@ class QuickPostgreSQL(EmbeddedPostgreSQL):
         """Let its role switch off triggers and foreign keys where a test's rows are deleted."""
         is_there = super()._ensure_database()
         with self._connect() as connection:
-            connection.execute("GRANT SET ON PARAMETER session_replication_role TO benchlab")
+            connection.execute(
+                "GRANT SET ON PARAMETER session_replication_role TO benchlab"
+            )
         return is_there
 
 
@@ -78,7 +80,9 @@ def own_postgresql() -> Iterator[QuickPostgreSQL]:
             yield postgresql
 
 
-def migrated_postgresql(bindir: Path, folder: Path, account: Account) -> EmbeddedPostgreSQL:
+def migrated_postgresql(
+    bindir: Path, folder: Path, account: Account
+) -> EmbeddedPostgreSQL:
     """A running PostgreSQL in `folder`, with the database TEMPLATE, to which nobody connects.
 
     Its own database is migrated too, as that of an instance.
@@ -120,7 +124,9 @@ def _make(kept: Path, bindir: Path, folder: Path, account: Account) -> None:
     postgresql.start()
     try:
         _migrate(postgresql.url)
-        _create_database(postgresql.url, TEMPLATE, like=urlsplit(postgresql.url).path[1:])
+        _create_database(
+            postgresql.url, TEMPLATE, like=urlsplit(postgresql.url).path[1:]
+        )
     finally:
         postgresql.stop()
     for old in KEPT.iterdir():

@@ -168,7 +168,9 @@ class _Loader(importlib.machinery.SourceFileLoader):
     The first is no change: if the tests fail with that, they say nothing about the others.
     """
 
-    def __init__(self, fullname: str, path: str, numbers: Sequence[int], results: Path) -> None:
+    def __init__(
+        self, fullname: str, path: str, numbers: Sequence[int], results: Path
+    ) -> None:
         super().__init__(fullname, path)
         self.numbers, self.results = numbers, results
 
@@ -204,7 +206,9 @@ class _Finder(importlib.abc.MetaPathFinder):
         return importlib.machinery.ModuleSpec(fullname, loader, origin=str(self.path))
 
 
-def serve(path: Path, numbers: Sequence[int], results: Path, tests: Sequence[str]) -> None:
+def serve(
+    path: Path, numbers: Sequence[int], results: Path, tests: Sequence[str]
+) -> None:
     """Test these mutants one after the other; append each number and pytest's status to results."""
     sys.meta_path.insert(0, _Finder(path, numbers, results))
     status = pytest.main(["-x", "-q", "--timeout", str(SECONDS // 2), *tests])
@@ -249,9 +253,13 @@ def statuses(
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="script/mutants", description=__doc__)
-    parser.add_argument("module", type=Path, help="a file, such as runs/tools/pgbench/parser.py")
+    parser.add_argument(
+        "module", type=Path, help="a file, such as runs/tools/pgbench/parser.py"
+    )
     parser.add_argument("tests", nargs="+", help="what goes to pytest")
-    parser.add_argument("--least", type=int, default=90, help="percent that tests must kill")
+    parser.add_argument(
+        "--least", type=int, default=90, help="percent that tests must kill"
+    )
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--only", help="numbers of mutants, by commas")
     parser.add_argument("--serve", type=Path, help=argparse.SUPPRESS)
@@ -263,7 +271,11 @@ def main() -> int:
     options = _options()
     path = options.module.resolve()
     found = mutants(path.read_text())
-    chosen = list(map(int, options.only.split(","))) if options.only else list(range(len(found)))
+    chosen = (
+        list(map(int, options.only.split(",")))
+        if options.only
+        else list(range(len(found)))
+    )
     if options.serve:
         serve(path, chosen, options.serve, options.tests)
     importlib.import_module("tests.real_services")
@@ -275,7 +287,9 @@ def main() -> int:
     for number in survivors:
         print(f"{number}: {options.module} {found[number]}")
     killed = len(chosen) - len(survivors)
-    print(f"{options.module}: {killed} of {len(chosen)} killed, {100 * killed / len(chosen):.0f} %")
+    print(
+        f"{options.module}: {killed} of {len(chosen)} killed, {100 * killed / len(chosen):.0f} %"
+    )
     return 0 if 100 * killed >= options.least * len(chosen) else 1
 
 

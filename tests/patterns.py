@@ -40,7 +40,17 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = ("benchlab", "runs")
 SHEBANG = "#!/usr/bin/env python3\n"
 FUNCTIONS = frozenset(
-    ("compile", "findall", "finditer", "fullmatch", "match", "search", "split", "sub", "subn")
+    (
+        "compile",
+        "findall",
+        "finditer",
+        "fullmatch",
+        "match",
+        "search",
+        "split",
+        "sub",
+        "subn",
+    )
 )
 IMPORTS_RE = re.compile(r"^\s*(?:import|from)\b.*\bre\b", re.MULTILINE)
 # Where a call's flags are, if not by name.
@@ -114,11 +124,17 @@ def _program(path: Path) -> ModuleType:
 def compiled(module: ModuleType) -> Iterator[Found]:
     """Pattern objects of a module: its own, in its classes, and in what holds others."""
     seen: set[int] = set()
-    waiting = [(name, value) for name, value in vars(module).items() if not name.startswith("__")]
+    waiting = [
+        (name, value)
+        for name, value in vars(module).items()
+        if not name.startswith("__")
+    ]
     while waiting:
         name, value = waiting.pop()
         if isinstance(value, re.Pattern):
-            yield Found(value.pattern, value.flags & ~re.DEBUG, f"{module.__name__}.{name}")
+            yield Found(
+                value.pattern, value.flags & ~re.DEBUG, f"{module.__name__}.{name}"
+            )
         elif id(value) not in seen:
             seen.add(id(value))
             waiting += [(name, each) for each in _parts(module, value)]
@@ -162,7 +178,9 @@ def _regex_names(tree: ast.Module) -> dict[str, str]:
     names = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            names |= {each.asname or each.name: "" for each in node.names if each.name == "re"}
+            names |= {
+                each.asname or each.name: "" for each in node.names if each.name == "re"
+            }
         if isinstance(node, ast.ImportFrom) and node.module == "re":
             names |= {each.asname or each.name: each.name for each in node.names}
     return names
@@ -173,7 +191,11 @@ def _function(node: ast.Call, names: Mapping[str, str]) -> str:
     if isinstance(called, ast.Name) and names.get(called.id) in FUNCTIONS:
         return names[called.id]
     if isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name):
-        return called.attr if names.get(called.value.id) == "" and called.attr in FUNCTIONS else ""
+        return (
+            called.attr
+            if names.get(called.value.id) == "" and called.attr in FUNCTIONS
+            else ""
+        )
     return ""
 
 
@@ -194,7 +216,8 @@ def _variable(
     texts = [
         _value(module, each.value)
         for each in ast.walk(tree)
-        if isinstance(each, ast.Assign) and [ast.dump(node)] == [_loaded(at) for at in each.targets]
+        if isinstance(each, ast.Assign)
+        and [ast.dump(node)] == [_loaded(at) for at in each.targets]
     ]
     yield from (Found(text, 0, place) for text in texts)
     if not texts:
@@ -229,7 +252,9 @@ def of_addresses() -> list[Found]:
             waiting += each.url_patterns
         pattern = getattr(each.pattern, "regex", None)
         if pattern is not None:
-            found.setdefault(pattern.pattern, Found(pattern.pattern, 0, f"address {each.pattern}"))
+            found.setdefault(
+                pattern.pattern, Found(pattern.pattern, 0, f"address {each.pattern}")
+            )
     return list(found.values())
 
 
@@ -248,9 +273,13 @@ def _fields() -> Iterator[tuple[str, Any]]:
         yield from ((f"{form.__name__}.{name}", each) for name, each in _declared(form))
     for serializer in below(BaseSerializer):
         declared = getattr(serializer, "_declared_fields", {})
-        yield from ((f"{serializer.__name__}.{name}", each) for name, each in declared.items())
+        yield from (
+            (f"{serializer.__name__}.{name}", each) for name, each in declared.items()
+        )
     for model in apps.get_models():
-        yield from ((f"{model.__name__}.{each.name}", each) for each in model._meta.get_fields())
+        yield from (
+            (f"{model.__name__}.{each.name}", each) for each in model._meta.get_fields()
+        )
 
 
 def _declared(form: Any) -> Iterable[tuple[str, Any]]:
@@ -312,7 +341,10 @@ MOST_UNITS = 36
 
 def repeats(found: Found) -> bool:
     """Whether it can read on at all: without a repetition each attempt ends after its length."""
-    return any(op in _REPEATS for op, _value in _nodes(_parser.parse(found.pattern, found.flags)))
+    return any(
+        op in _REPEATS
+        for op, _value in _nodes(_parser.parse(found.pattern, found.flags))
+    )
 
 
 def _nodes(tree: Any) -> Iterator[tuple[str, Any]]:
@@ -340,7 +372,12 @@ def units(found: Found) -> list[str]:
     for prefix, body in _pumped(tree):
         made += [body, prefix + body, body + prefix]
     whole = _example(tree)
-    made += [whole, whole[:-1], whole + whole[:-1], *(whole + each for each in " \n\\'0a")]
+    made += [
+        whole,
+        whole[:-1],
+        whole + whole[:-1],
+        *(whole + each for each in " \n\\'0a"),
+    ]
     return [each for each in dict.fromkeys(made) if each][:MOST_UNITS]
 
 
@@ -439,7 +476,9 @@ def hostile(found: Found, common: Iterable[str] = UNITS) -> Iterator[str | bytes
         if not body:
             continue
         texts[before + long(body) + "\x00"] = None
-    texts |= dict.fromkeys(before + long(unit) for before in list(prefixes)[:3] for unit in own[:8])
+    texts |= dict.fromkeys(
+        before + long(unit) for before in list(prefixes)[:3] for unit in own[:8]
+    )
     for text in texts:
         yield text.encode("utf-8") if isinstance(found.pattern, bytes) else text
 
@@ -471,7 +510,9 @@ def cases() -> list[Case]:
     ]
     # All of these are made of the same few classes, from the beginning of the text.
     made += [
-        Case(each.place, each, _ways(each.compiled), ()) for each in of_addresses() if repeats(each)
+        Case(each.place, each, _ways(each.compiled), ())
+        for each in of_addresses()
+        if repeats(each)
     ]
     for name, validator in validators():
         pattern = Found(validator.regex.pattern, validator.regex.flags, name)
@@ -518,7 +559,12 @@ def measure(only: Iterable[Found] | None = None) -> list[Slowest]:
             words += [json.dumps([str(each.pattern) for each in only])]
         environment = os.environ | {"DJANGO_SETTINGS_MODULE": "benchlab.settings"}
         done = subprocess.run(
-            words, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=False
+            words,
+            cwd=ROOT,
+            env=environment,
+            stdout=subprocess.PIPE,
+            text=True,
+            check=False,
         )
         begun: list[Any] = []
         for line in done.stdout.splitlines():
@@ -559,7 +605,9 @@ def _limit() -> None:
 
 def _lift_limit() -> None:
     """What makes the next texts and starts the next case is not limited."""
-    resource.setrlimit(resource.RLIMIT_CPU, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    resource.setrlimit(
+        resource.RLIMIT_CPU, (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+    )
 
 
 # The processor seconds of `_known_work` where the limits were written down.

@@ -11,7 +11,13 @@ from tests.history_points import commit, repeats, store
 # Changes that a history of these scatters shows, and such as it does not.
 LEVELS = (0.5, 0.8, 0.9, 0.97, 1.0, 1.1, 1.6)
 SCATTERS = (0.002, 0.01, 0.03)
-SUBJECTS = ("", "Drop the index", "Vacuum <earlier> & *twice*", "初期化を直す", "Count [all] #7")
+SUBJECTS = (
+    "",
+    "Drop the index",
+    "Vacuum <earlier> & *twice*",
+    "初期化を直す",
+    "Count [all] #7",
+)
 MAJORS = ("13.22", "14.19", "15.14", "16.14", "17.6", "18.4")
 
 
@@ -41,7 +47,10 @@ def random_history(generator, number):
     }
     runs = []
     for position in range(commits):
-        told = {"subject": generator.choice(SUBJECTS), "author": generator.choice(("", "Jane"))}
+        told = {
+            "subject": generator.choice(SUBJECTS),
+            "author": generator.choice(("", "Jane")),
+        }
         revision = commit(position, **told)
         job = f"job-{number}-{position}"
         for condition in clients:
@@ -49,15 +58,21 @@ def random_history(generator, number):
             for (place, of_condition), factor in factor_of.items():
                 if of_condition == condition and position >= place:
                     level *= factor
-            values = [level * generator.lognormvariate(0, scatter) for _repeat in range(3)]
+            values = [
+                level * generator.lognormvariate(0, scatter) for _repeat in range(3)
+            ]
             levels = {"clients": condition}
-            runs += repeats(revision, campaign=slug, levels=levels, job=job, **{metric: values})
+            runs += repeats(
+                revision, campaign=slug, levels=levels, job=job, **{metric: values}
+            )
     store(runs)
     campaign = Campaign.objects.get(slug=slug)
     changes.find(campaign_id=campaign.pk)
     if generator.random() < 0.3:
         for change in Change.objects.filter(campaign=campaign)[:1]:
-            changes.decide(change=change, decision=generator.choice(("confirmed", "dismissed")))
+            changes.decide(
+                change=change, decision=generator.choice(("confirmed", "dismissed"))
+            )
     return RandomHistory(slug, metric)
 
 
@@ -86,5 +101,7 @@ def random_line(generator, number):
             for run in campaign.runs.select_related("cell").order_by("pk")
         }
         factories.finish_many(figures)
-    ends = sorted(generator.sample(majors, 2), key=lambda version: int(version.split(".")[0]))
+    ends = sorted(
+        generator.sample(majors, 2), key=lambda version: int(version.split(".")[0])
+    )
     return tuple(version.split(".")[0] for version in ends)

@@ -59,7 +59,9 @@ def _start_postgresql(account: Account) -> Path:
 def _start_redis(account: Account, binaries: Path) -> None:
     """Start this process's Redis, and give it a folder for its artifacts."""
     folder = _open_folder()
-    redis = EmbeddedRedis(redis_server(binaries, account), folder / "redis", account=account)
+    redis = EmbeddedRedis(
+        redis_server(binaries, account), folder / "redis", account=account
+    )
     atexit.register(redis.stop)
     redis.start()
     os.environ.update(REDIS_URL=redis.url, BENCHLAB_VAR=str(folder / "var"))

@@ -18,7 +18,9 @@ from pathlib import Path
 
 from tests.migrated import ROOT, create_database, own_postgresql
 
-HEADING = re.compile(r"^## (?P<version>\S+)(?: \((?P<date>\d{4}-\d\d-\d\d)\))?$", re.MULTILINE)
+HEADING = re.compile(
+    r"^## (?P<version>\S+)(?: \((?P<date>\d{4}-\d\d-\d\d)\))?$", re.MULTILINE
+)
 
 
 def problems_of_changelog(changelog: str, version: str, today: date) -> list[str]:
@@ -33,7 +35,9 @@ def problems_of_changelog(changelog: str, version: str, today: date) -> list[str
         return [f"The section {version} of CHANGELOG.md is dated in the future."]
     after = HEADING.search(changelog, newest.end())
     section = changelog[newest.end() : after.start() if after else None]
-    return [] if section.strip() else [f"The section {version} of CHANGELOG.md is empty."]
+    return (
+        [] if section.strip() else [f"The section {version} of CHANGELOG.md is empty."]
+    )
 
 
 def problems_of_version(version: str, last: str | None) -> list[str]:
@@ -51,14 +55,21 @@ def problems_of_migrations(base: str | None) -> list[str]:
     """Whether released migrations are as they were, and a database of `base` can be migrated."""
     if base is None:
         return _migrated_from(None)
-    changed = _git("diff", "--name-status", "--diff-filter=MD", base, "--", "runs/migrations/*.py")
-    rewritten = [f"A released migration was changed: {line}" for line in changed.splitlines()]
+    changed = _git(
+        "diff", "--name-status", "--diff-filter=MD", base, "--", "runs/migrations/*.py"
+    )
+    rewritten = [
+        f"A released migration was changed: {line}" for line in changed.splitlines()
+    ]
     return rewritten or _migrated_from(base)
 
 
 def _migrated_from(base: str | None) -> list[str]:
     """Migrate an empty database by the code of `base` and then by ours."""
-    with own_postgresql() as postgresql, tempfile.TemporaryDirectory(prefix="bl-") as folder:
+    with (
+        own_postgresql() as postgresql,
+        tempfile.TemporaryDirectory(prefix="bl-") as folder,
+    ):
         url = create_database(postgresql.url, "release")
         if base is not None:
             before = Path(folder) / "before"
@@ -73,7 +84,9 @@ def _migrated_from(base: str | None) -> list[str]:
 
 def _extract(ref: str, folder: Path) -> None:
     folder.mkdir()
-    archive = subprocess.run(["git", "archive", ref], cwd=ROOT, capture_output=True, check=True)
+    archive = subprocess.run(
+        ["git", "archive", ref], cwd=ROOT, capture_output=True, check=True
+    )
     subprocess.run(["tar", "-x"], cwd=folder, input=archive.stdout, check=True)
 
 
@@ -94,7 +107,11 @@ def _manage(folder: Path, url: str, *command: str) -> str:
         text=True,
         check=False,
     )
-    return "" if done.returncode == 0 else (done.stderr or done.stdout).strip().split("\n")[-1]
+    return (
+        ""
+        if done.returncode == 0
+        else (done.stderr or done.stdout).strip().split("\n")[-1]
+    )
 
 
 def build(folder: Path) -> Path:
@@ -106,7 +123,10 @@ def build(folder: Path) -> Path:
     _build(ROOT, folder)
     [wheel] = folder.glob("benchlab-*.whl")
     wheels = (wheel, build_pair(folder))
-    digests = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in wheels]
+    digests = [
+        f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n"
+        for path in wheels
+    ]
     (folder / "SHA256SUMS").write_text("".join(digests))
     return wheel
 
@@ -119,7 +139,14 @@ def build_pair(folder: Path) -> Path:
 
 
 def _build(project: Path, folder: Path) -> None:
-    command = ["uv", "build", "--wheel", "--no-build-isolation", "--python", sys.executable]
+    command = [
+        "uv",
+        "build",
+        "--wheel",
+        "--no-build-isolation",
+        "--python",
+        sys.executable,
+    ]
     programs = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     subprocess.run(
         [*command, "--out-dir", str(folder), str(project)],
@@ -131,14 +158,18 @@ def _build(project: Path, folder: Path) -> None:
 
 
 def _git(*words: str) -> str:
-    done = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["git", *words], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     return done.stdout.strip()
 
 
 def main() -> int:
     """Print the problems, or how to tag."""
     parser = argparse.ArgumentParser(prog="script/release", description=__doc__)
-    parser.add_argument("--from", dest="base", help="the last release, by default the last tag")
+    parser.add_argument(
+        "--from", dest="base", help="the last release, by default the last tag"
+    )
     parser.add_argument("--build", action="store_true", help="make the wheel, in dist/")
     options = parser.parse_args()
     if options.build:
@@ -157,7 +188,9 @@ def main() -> int:
     for problem in problems:
         print(f"script/release: {problem}", file=sys.stderr)
     if not problems:
-        print(f"Ready. After script/lint and script/test --all: git tag -a v{version} -m {version}")
+        print(
+            f"Ready. After script/lint and script/test --all: git tag -a v{version} -m {version}"
+        )
     return 1 if problems else 0
 
 

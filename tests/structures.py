@@ -47,7 +47,9 @@ def structures(content: bytes) -> Iterator[Structure]:
     try:
         document = json.loads(text[begin:])
     except ValueError:
-        yield from _of_elements(text) if text.lstrip().startswith("<?xml") else _of_lines(text)
+        yield from (
+            _of_elements(text) if text.lstrip().startswith("<?xml") else _of_lines(text)
+        )
         return
     for structure in _of_document(document):
         yield Structure(
@@ -84,11 +86,20 @@ def _replacements(value: Any) -> Iterator[tuple[str, Callable[[int], Any]]]:
     if isinstance(value, list) and value:
         first = value[0]
         yield "equal items", lambda count: [first] * count
-        yield "distinct items", lambda count: [_distinct(first, at) for at in range(count)]
-        yield "empty items", lambda count: [type(first)()] * count if first is not None else value
+        yield (
+            "distinct items",
+            lambda count: [_distinct(first, at) for at in range(count)],
+        )
+        yield (
+            "empty items",
+            lambda count: [type(first)()] * count if first is not None else value,
+        )
     elif isinstance(value, dict) and value:
         name, member = next(iter(value.items()))
-        yield "members", lambda count: value | {f"{name}{at}": member for at in range(count)}
+        yield (
+            "members",
+            lambda count: value | {f"{name}{at}": member for at in range(count)},
+        )
         yield "long names", lambda count: value | {name * count: member}
     elif isinstance(value, str):
         yield "length", lambda count: (value or "a ") * count
@@ -109,7 +120,11 @@ def _distinct(value: Any, number: int) -> Any:
         return {name: _distinct(member, number) for name, member in value.items()}
     if isinstance(value, list):
         return [_distinct(item, number) for item in value]
-    return f"{value}{number}" if isinstance(value, str) and not value[:1].isdigit() else value
+    return (
+        f"{value}{number}"
+        if isinstance(value, str) and not value[:1].isdigit()
+        else value
+    )
 
 
 def _walk(value: Any, path: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...], Any]]:
@@ -141,8 +156,12 @@ def _of_lines(text: str) -> Iterator[Structure]:
     for form, at in list(forms.items())[:MOST_FORMS]:
         line = lines[at]
 
-        def grown(count: int, at: int = at, *, line: str = line, is_distinct: bool) -> bytes:
-            further = [_other(line, number) if is_distinct else line for number in range(count)]
+        def grown(
+            count: int, at: int = at, *, line: str = line, is_distinct: bool
+        ) -> bytes:
+            further = [
+                _other(line, number) if is_distinct else line for number in range(count)
+            ]
             return "\n".join([*lines[: at + 1], *further, *lines[at + 1 :]]).encode()
 
         shown = form.strip()[:40] or "empty"
@@ -186,17 +205,25 @@ def _of_elements(text: str) -> Iterator[Structure]:
                     ),
                 )
     opened = f"<{root.tag}>"
-    yield Structure("depth", lambda count: (opened * count + f"</{root.tag}>" * count).encode())
+    yield Structure(
+        "depth", lambda count: (opened * count + f"</{root.tag}>" * count).encode()
+    )
 
 
-def _more_elements(text: str, form: tuple[str, str], place: int, kind: str, count: int) -> bytes:
+def _more_elements(
+    text: str, form: tuple[str, str], place: int, kind: str, count: int
+) -> bytes:
     root = ElementTree.fromstring(text)
     parent = next(
-        element for element in root.iter(form[0]) if any(child.tag == form[1] for child in element)
+        element
+        for element in root.iter(form[0])
+        if any(child.tag == form[1] for child in element)
     )
     original = next(child for child in parent if child.tag == form[1])
     for number in range(count):
-        element = ElementTree.Element(form[1]) if kind == "empty" else copy.deepcopy(original)
+        element = (
+            ElementTree.Element(form[1]) if kind == "empty" else copy.deepcopy(original)
+        )
         if kind == "distinct":
             for inner in element.iter():
                 if inner.text and not inner.text.strip()[:1].isdigit():
@@ -212,7 +239,9 @@ def databases(file: Path) -> Iterator[tuple[str, Callable[[Path, int], None]]]:
     for table in tables:
         for is_distinct in (False, True):
 
-            def add(path: Path, count: int, *, table: str = table, other: bool = is_distinct):
+            def add(
+                path: Path, count: int, *, table: str = table, other: bool = is_distinct
+            ):
                 with sqlite3.connect(path) as database:
                     row = database.execute(f"SELECT * FROM {table}").fetchone()
                     marks = ", ".join("?" for _column in row)

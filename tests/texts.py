@@ -66,7 +66,9 @@ def _in_code_and_templates() -> Iterator[tuple[str, Message]]:
             yield from _placed(path, of_template(path.read_text()))
 
 
-def _placed(path: Path, found: Iterator[tuple[int, Message]]) -> Iterator[tuple[str, Message]]:
+def _placed(
+    path: Path, found: Iterator[tuple[int, Message]]
+) -> Iterator[tuple[str, Message]]:
     return ((f"{path.relative_to(ROOT)}:{line}", message) for line, message in found)
 
 
@@ -79,7 +81,10 @@ def of_python(path: Path) -> Iterator[tuple[int, Message]]:
         texts = [each.value for each in node.args if isinstance(each, ast.Constant)]
         said = [each for each in texts if isinstance(each, str)]
         if name in KEYWORDS and said:
-            yield node.lineno, (said[0], said[1]) if name in WITH_CONTEXT else ("", said[0])
+            yield (
+                node.lineno,
+                (said[0], said[1]) if name in WITH_CONTEXT else ("", said[0]),
+            )
 
 
 def of_template(text: str) -> Iterator[tuple[int, Message]]:

@@ -28,8 +28,13 @@ WIDTHS = (390, 768, 1440)
 THEMES = ("light", "dark")
 LANGUAGES = ("en", "ja")
 SHOWN_CUT = 4
-OF_A_NAME, OF_A_KIND = 3, 2  # pages of one name, and of one name with the same parameters
-NO_PAGE = re.compile(r"/(api|static|logout|metrics|readyz|healthz)\b|\.(svg|csv|json|bib|py|sh)\b")
+OF_A_NAME, OF_A_KIND = (
+    3,
+    2,
+)  # pages of one name, and of one name with the same parameters
+NO_PAGE = re.compile(
+    r"/(api|static|logout|metrics|readyz|healthz)\b|\.(svg|csv|json|bib|py|sh)\b"
+)
 
 # Text that its own box, or one around it that does not scroll, hides in part.
 CUT = """() => {
@@ -114,7 +119,9 @@ class Walk:
         while queue:
             path = queue.popleft()
             name, kind = _name(path), _kind(path)
-            if path not in given and (names[name] >= OF_A_NAME or names[kind] >= OF_A_KIND):
+            if path not in given and (
+                names[name] >= OF_A_NAME or names[kind] >= OF_A_KIND
+            ):
                 continue
             page = self.look_at(name, path)
             if page is None:
@@ -138,7 +145,9 @@ class Walk:
                 answer = self.page.goto(self.base + path)
             except Error:  # a download
                 return None
-            if answer is None or "text/html" not in answer.headers.get("content-type", ""):
+            if answer is None or "text/html" not in answer.headers.get(
+                "content-type", ""
+            ):
                 return None
             if answer.status >= 400:
                 seen.findings.append(f"answers {answer.status}")
@@ -159,9 +168,13 @@ class Walk:
             if wide > width:
                 seen.findings.append(f"{look}: {wide} px wide")
             if cut := self.page.evaluate(CUT):
-                seen.findings.append(f"{look}: {len(cut)} cut: {' | '.join(cut[:SHOWN_CUT])}")
+                seen.findings.append(
+                    f"{look}: {len(cut)} cut: {' | '.join(cut[:SHOWN_CUT])}"
+                )
         if language == "en" and (width, theme) in ((390, "dark"), (1440, "light")):
-            seen.findings += [f"{look}: axe: {each}" for each in broken_rules(self.page)]
+            seen.findings += [
+                f"{look}: axe: {each}" for each in broken_rules(self.page)
+            ]
         picture = self.out / f"{len(self.seen):03}-{language}-{width}-{theme}.jpg"
         self.page.screenshot(path=picture, full_page=True, type="jpeg", quality=60)
         seen.pictures.append(picture)
@@ -173,7 +186,10 @@ class Walk:
             return
         for key, text in values.items():
             value = key.partition("=")[2]
-            if key.partition("=")[0] not in WORDED and seen.values.get(key) == value != text:
+            if (
+                key.partition("=")[0] not in WORDED
+                and seen.values.get(key) == value != text
+            ):
                 seen.findings.append(f"ja: the value {key} is called {text}")
         words = Counter(
             word
@@ -201,7 +217,9 @@ class Opened(Seen):
 
 
 def _row(page: Seen) -> str:
-    images = "".join(f"<a href={each.name}><img src={each.name}></a>" for each in page.pictures)
+    images = "".join(
+        f"<a href={each.name}><img src={each.name}></a>" for each in page.pictures
+    )
     said = "".join(f"<li>{html.escape(each)}" for each in page.findings)
     return f"<h2>{html.escape(page.path)}</h2><ul>{said}</ul>{images}"
 
@@ -239,7 +257,9 @@ def _unreached(seen: list[Seen]) -> list[str]:
 
     names = {each.name for each in seen}
     pages = (name for name, rules in ADDRESSES.items() if "GET" in rules)
-    return sorted(each for each in pages if each not in names and not each.startswith("api:"))
+    return sorted(
+        each for each in pages if each not in names and not each.startswith("api:")
+    )
 
 
 def main() -> int:

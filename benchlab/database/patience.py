@@ -15,7 +15,9 @@ class PatientConnection(psycopg.Connection[Any]):
 
     patience: float | None = None
 
-    def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
+    def wait(
+        self, gen: Any, interval: float = 0.1, timeout: float | None = None
+    ) -> Any:
         """As psycopg's. Raises OperationalError after `patience`."""
         if timeout is not None or self.patience is None:
             return super().wait(gen, interval, timeout)

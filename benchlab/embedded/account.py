@@ -73,11 +73,23 @@ class Account:
             extra_groups=[] if self.switch else None,
         )
 
-    def _through_sudo(self, argv: Sequence[str], env: Mapping[str, str], cwd: Path) -> list[str]:
+    def _through_sudo(
+        self, argv: Sequence[str], env: Mapping[str, str], cwd: Path
+    ) -> list[str]:
         """The command that sudo runs: environments of the other accounts have no secret in them."""
         variables = [f"{name}={value}" for name, value in env.items()]
         inside = ["/bin/sh", "-c", 'cd "$0" && exec "$@"', os.fspath(cwd), *argv]
-        return ["sudo", "-n", "-u", self.name, "--", "/usr/bin/env", "-i", *variables, *inside]
+        return [
+            "sudo",
+            "-n",
+            "-u",
+            self.name,
+            "--",
+            "/usr/bin/env",
+            "-i",
+            *variables,
+            *inside,
+        ]
 
     def send(self, process: Child, number: signal.Signals) -> None:
         """Send a signal to a process of this account that `spawn` has started.
@@ -106,7 +118,10 @@ class Account:
             return False
 
     def printed(
-        self, *argv: str | Path, env: Mapping[str, str] | None = None, cwd: Path = Path("/")
+        self,
+        *argv: str | Path,
+        env: Mapping[str, str] | None = None,
+        cwd: Path = Path("/"),
     ) -> tuple[int, str]:
         """The exit status of argv as this account, and what it prints. Raises OSError."""
         env = self.environment(Path("/")) if env is None else env
@@ -117,7 +132,10 @@ class Account:
         return process.returncode, text
 
     def succeeds(
-        self, *argv: str | Path, env: Mapping[str, str] | None = None, cwd: Path = Path("/")
+        self,
+        *argv: str | Path,
+        env: Mapping[str, str] | None = None,
+        cwd: Path = Path("/"),
     ) -> bool:
         """Whether this account can run argv to a good end; the kernel's answer, not a guess."""
         env = self.environment(Path("/")) if env is None else env
@@ -135,7 +153,9 @@ class Account:
         """
         if not self.switch:
             return question()
-        codecs.lookup("idna")  # loaded at need, from files that the child may not be able to read
+        codecs.lookup(
+            "idna"
+        )  # loaded at need, from files that the child may not be able to read
         reading, writing = os.pipe()
         child = os.fork()
         if child == 0:
@@ -186,7 +206,13 @@ class Account:
             for name in (*folders, *files):
                 status = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
                 if status.st_uid == former.st_uid:
-                    os.chown(name, self.uid, self.gid, dir_fd=descriptor, follow_symlinks=False)
+                    os.chown(
+                        name,
+                        self.uid,
+                        self.gid,
+                        dir_fd=descriptor,
+                        follow_symlinks=False,
+                    )
         self.own(folder)
 
     def environment(self, home: Path) -> dict[str, str]:
@@ -223,7 +249,9 @@ def unprivileged_account(environ: Mapping[str, str] = os.environ) -> Account | N
             f"there is no account {name!r}: set BENCHLAB_USER to an existing unprivileged account"
         ) from None
     if entry.pw_uid == 0:
-        raise StartError(f"BENCHLAB_USER={name} is root, and PostgreSQL does not run as root")
+        raise StartError(
+            f"BENCHLAB_USER={name} is root, and PostgreSQL does not run as root"
+        )
     return Account(entry.pw_name, entry.pw_uid, entry.pw_gid, switch=True)
 
 

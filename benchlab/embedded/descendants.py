@@ -47,15 +47,20 @@ def _from_proc() -> Iterator[Process]:
         if name.isdigit():
             with contextlib.suppress(OSError):
                 # the command's name may hold blanks and parentheses: count from its end
-                fields = Path(f"/proc/{name}/stat").read_text("latin-1").rpartition(")")[2].split()
+                fields = (
+                    Path(f"/proc/{name}/stat")
+                    .read_text("latin-1")
+                    .rpartition(")")[2]
+                    .split()
+                )
                 yield Process(int(name), int(fields[1]), fields[19], fields[0] in "ZX")
 
 
 def _from_ps() -> Iterator[Process]:
     command = ["ps", "-axo", "pid=,ppid=,stat=,lstart="]
-    for line in subprocess.run(command, capture_output=True, text=True, check=True).stdout.split(
-        "\n"
-    ):
+    for line in subprocess.run(
+        command, capture_output=True, text=True, check=True
+    ).stdout.split("\n"):
         if line.strip():
             pid, parent, state, started = line.split(None, 3)
             yield Process(int(pid), int(parent), started, state.startswith("Z"))

@@ -18,7 +18,12 @@ from cryptography.fernet import Fernet
 from benchlab.embedded.accounts import Accounts
 from benchlab.embedded.binaries import postgresql_binaries, redis_server
 from benchlab.embedded.descendants import Ending, become_subreaper, reap_adopted
-from benchlab.embedded.embedded_server import FIRST_OPEN_PORT, EmbeddedServer, is_free, listening
+from benchlab.embedded.embedded_server import (
+    FIRST_OPEN_PORT,
+    EmbeddedServer,
+    is_free,
+    listening,
+)
 from benchlab.embedded.errors import StartError, StopError
 from benchlab.embedded.options import Options
 from benchlab.embedded.places import Places, kept_secret, write_private
@@ -114,7 +119,9 @@ class Instance:
         self.environment = self._secrets() | self._addresses(postgresql, redis)
         self._restore()
         if not self.accounts.is_target_apart:
-            say("benchmarks on this machine run in your own account (see BENCHLAB_TARGET_USER)")
+            say(
+                "benchmarks on this machine run in your own account (see BENCHLAB_TARGET_USER)"
+            )
         self._serve(target)
         self.environment |= self._target_variables(target)
         self._write_environment()
@@ -144,7 +151,9 @@ class Instance:
                 binaries.postgresql18, services / "postgresql", **options["postgresql"]
             ),
             EmbeddedRedis(
-                redis_server(services, accounts.redis), services / "redis", **options["redis"]
+                redis_server(services, accounts.redis),
+                services / "redis",
+                **options["redis"],
             ),
             EmbeddedTarget(
                 services / "target",
@@ -157,20 +166,26 @@ class Instance:
 
     def _serve(self, server: EmbeddedServer) -> None:
         say(f"starting {server.name}")
-        self._services.append(server)  # before its start: an interrupted start is stopped as well
+        self._services.append(
+            server
+        )  # before its start: an interrupted start is stopped as well
         server.start()
         self.state.ports[server.name] = server.port
         self._note()
 
     def _secrets(self) -> dict[str, str]:
         return {
-            "SECRET_KEY": kept_secret(self.places.secret_key, lambda: secrets.token_urlsafe(48)),
+            "SECRET_KEY": kept_secret(
+                self.places.secret_key, lambda: secrets.token_urlsafe(48)
+            ),
             "BENCHLAB_ENCRYPTION_KEY": kept_secret(
                 self.places.encryption_key, lambda: Fernet.generate_key().decode()
             ),
         }
 
-    def _addresses(self, postgresql: EmbeddedPostgreSQL, redis: EmbeddedRedis) -> dict[str, str]:
+    def _addresses(
+        self, postgresql: EmbeddedPostgreSQL, redis: EmbeddedRedis
+    ) -> dict[str, str]:
         return {
             "DATABASE_URL": postgresql.url,
             "REDIS_URL": redis.url,
@@ -189,14 +204,18 @@ class Instance:
             "BENCHLAB_TARGET_HOST_KEY": target.host_key,
             "BENCHLAB_TARGET_BINDIRS": self._bindirs,
             # Then a benchmark reaches whatever the service does: the page of servers says so.
-            "BENCHLAB_SHARED_ACCOUNT": "01"[self.accounts.target.uid == self.accounts.web.uid],
+            "BENCHLAB_SHARED_ACCOUNT": "01"[
+                self.accounts.target.uid == self.accounts.web.uid
+            ],
         }
 
     def _write_environment(self) -> None:
         lines = (f"{name}={value}\n" for name, value in self.environment.items())
         write_private(self.places.environment, "".join(lines))
 
-    def _program(self, name: str, *arguments: str, pass_fds: Sequence[int] = ()) -> Program:
+    def _program(
+        self, name: str, *arguments: str, pass_fds: Sequence[int] = ()
+    ) -> Program:
         return Program(
             name=name,
             argv=[self.software.python, *arguments],
@@ -209,13 +228,24 @@ class Instance:
         )
 
     def _django_environment(self) -> dict[str, str]:
-        settings = {"DJANGO_SETTINGS_MODULE": "benchlab.settings", "PYTHONUNBUFFERED": "1"}
+        settings = {
+            "DJANGO_SETTINGS_MODULE": "benchlab.settings",
+            "PYTHONUNBUFFERED": "1",
+        }
         mine = {"HOME": str(self.places.work)} if self.accounts.web.switch else {}
-        return {**os.environ, **settings, **mine, **self.software.variables, **self.environment}
+        return {
+            **os.environ,
+            **settings,
+            **mine,
+            **self.software.variables,
+            **self.environment,
+        }
 
     def _manage(self, *arguments: str) -> None:
         say(f"manage.py {arguments[0]}")
-        program = self._program("manage", str(self.software.root / "manage.py"), *arguments)
+        program = self._program(
+            "manage", str(self.software.root / "manage.py"), *arguments
+        )
         program.name = f"manage.py {arguments[0]}"
         if wait_for_end(program, self._pause) != 0:
             line = reason(program.output())
@@ -249,7 +279,11 @@ class Instance:
         say("manage.py setup_instance")
         with tempfile.TemporaryFile() as errors:
             process = self.accounts.web.spawn(
-                [self.software.python, self.software.root / "manage.py", "setup_instance"],
+                [
+                    self.software.python,
+                    self.software.root / "manage.py",
+                    "setup_instance",
+                ],
                 env=self._django_environment(),
                 cwd=self.software.root,
                 stdout=None,
@@ -300,7 +334,10 @@ class Instance:
         )
 
     def _workers(self) -> list[Program]:
-        names = ["worker", *(f"worker-{number}" for number in range(2, self.options.workers + 1))]
+        names = [
+            "worker",
+            *(f"worker-{number}" for number in range(2, self.options.workers + 1)),
+        ]
         return [self._celery(name, queue="runs", threads=HELD_RUNS) for name in names]
 
     def _celery(self, name: str, *, queue: str, threads: int) -> Program:
@@ -399,7 +436,9 @@ def main() -> int:
             return 1
         except OSError as error:
             file_name = f" {error.filename}" if error.filename else ""
-            message = f"{error.strerror or error}:{file_name}" if file_name else str(error)
+            message = (
+                f"{error.strerror or error}:{file_name}" if file_name else str(error)
+            )
             remedy = "Correct that, or set BENCHLAB_VAR to another folder."
             print(f"BenchLab: {message}. {remedy}", file=sys.stderr, flush=True)
             return 1

@@ -57,7 +57,11 @@ class Options:
     @property
     def gunicorn_bind(self) -> str:
         """The address in gunicorn's words."""
-        return f"[{self.bind}]:{self.port}" if ":" in self.bind else f"{self.bind}:{self.port}"
+        return (
+            f"[{self.bind}]:{self.port}"
+            if ":" in self.bind
+            else f"{self.bind}:{self.port}"
+        )
 
 
 # Of the machine, for a second worker: where one hangs, the other takes its runs.
@@ -70,19 +74,25 @@ def _workers(text: str) -> int:
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
         return 2 if memory >= MEMORY_FOR_TWO else 1
     if not (text.isdecimal() and 1 <= int(text) <= MOST_WORKERS):
-        raise StartError(f"BENCHLAB_WORKERS is {text!r}: give a number from 1 to {MOST_WORKERS}")
+        raise StartError(
+            f"BENCHLAB_WORKERS is {text!r}: give a number from 1 to {MOST_WORKERS}"
+        )
     return int(text)
 
 
 def _port(text: str) -> int:
     if not text.isdigit() or not 0 < int(text) < 65536:
-        raise StartError(f"BENCHLAB_PORT={text} is not a port: choose a number from 1 to 65535")
+        raise StartError(
+            f"BENCHLAB_PORT={text} is not a port: choose a number from 1 to 65535"
+        )
     return int(text)
 
 
 def _file(text: str) -> Path | None:
     if text and not Path(text).is_file():
-        raise StartError(f"BENCHLAB_RESTORE={text} is no file: name a backup that can be read")
+        raise StartError(
+            f"BENCHLAB_RESTORE={text} is no file: name a backup that can be read"
+        )
     return Path(text).absolute() if text else None
 
 

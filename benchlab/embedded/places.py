@@ -43,7 +43,9 @@ class Places:
         if not self.var.exists():
             self.var.mkdir(parents=True)
             # others may pass through to services/ when they are another account, but not look
-            self.var.chmod(0o711 if any(account.is_another for account in accounts.each) else 0o700)
+            self.var.chmod(
+                0o711 if any(account.is_another for account in accounts.each) else 0o700
+            )
         if accounts.target.by_sudo:
             self._let_pass(accounts.target)
         for folder in (self.logs, self.target_keys):
@@ -108,7 +110,9 @@ class Places:
     def _folder_elsewhere(self) -> Path:
         digest = hashlib.sha256(os.fsencode(self.var.resolve())).hexdigest()[:12]
         folder = ELSEWHERE / f"benchlab-{digest}"
-        if folder.exists():  # var/ was deleted since: its secrets are gone, so start afresh
+        if (
+            folder.exists()
+        ):  # var/ was deleted since: its secrets are gone, so start afresh
             aside = folder.with_name(folder.name + ".old")
             number = 1
             while aside.exists():

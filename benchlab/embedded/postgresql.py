@@ -75,14 +75,18 @@ class EmbeddedPostgreSQL(EmbeddedServer):
     @property
     def version(self) -> str:
         """As the binary names it, for example 18.4."""
-        printed = subprocess.check_output([str(self.bindir / "postgres"), "--version"], text=True)
+        printed = subprocess.check_output(
+            [str(self.bindir / "postgres"), "--version"], text=True
+        )
         return printed.split()[2]
 
     def start(self) -> None:
         """Initialise at first, end what an unclean stop left, start, and wait until it serves."""
         super().start()
         if not self.account.ask(self._ensure_database):
-            raise StartError(f"the database {DATABASE} could not be made (see {self.log})")
+            raise StartError(
+                f"the database {DATABASE} could not be made (see {self.log})"
+            )
 
     def restart(self) -> None:
         """Start a dead postmaster at the port that its clients know. Does not wait."""
@@ -109,7 +113,11 @@ class EmbeddedPostgreSQL(EmbeddedServer):
         data_version = file.read_text().strip() if file.exists() else ""
         if data_version == self.version.partition(".")[0]:
             return
-        held = f"the data of PostgreSQL {data_version}" if data_version else "no data of PostgreSQL"
+        held = (
+            f"the data of PostgreSQL {data_version}"
+            if data_version
+            else "no data of PostgreSQL"
+        )
         raise StartError(
             f"{self.data} has {held}, and this is PostgreSQL {self.version}: let the BenchLab that"
             " made it make a backup (docs/deployment.md), or set BENCHLAB_VAR to another folder"
@@ -214,10 +222,18 @@ class EmbeddedPostgreSQL(EmbeddedServer):
     def _ensure_database(self) -> bool:
         role, password = sql.Identifier(ROLE), sql.Literal(self._password(ROLE))
         with self._connect() as connection:
-            if not connection.execute("SELECT FROM pg_roles WHERE rolname = %s", [ROLE]).rowcount:
-                connection.execute(sql.SQL("CREATE ROLE {} LOGIN CREATEDB").format(role))
-            connection.execute(sql.SQL("ALTER ROLE {} PASSWORD {}").format(role, password))
-            cursor = connection.execute("SELECT FROM pg_database WHERE datname = %s", [DATABASE])
+            if not connection.execute(
+                "SELECT FROM pg_roles WHERE rolname = %s", [ROLE]
+            ).rowcount:
+                connection.execute(
+                    sql.SQL("CREATE ROLE {} LOGIN CREATEDB").format(role)
+                )
+            connection.execute(
+                sql.SQL("ALTER ROLE {} PASSWORD {}").format(role, password)
+            )
+            cursor = connection.execute(
+                "SELECT FROM pg_database WHERE datname = %s", [DATABASE]
+            )
             if not cursor.rowcount:
                 create = sql.SQL("CREATE DATABASE {} OWNER {}")
                 connection.execute(create.format(sql.Identifier(DATABASE), role))

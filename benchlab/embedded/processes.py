@@ -159,12 +159,16 @@ class Program:
     def last_words(self) -> str:
         """The end of what it has logged since its start, and where the rest is."""
         words = self.output().splitlines()[-15:]
-        return "\n".join([*(f"  {line}" for line in words), f"  (all of it: {self.log})"])
+        return "\n".join(
+            [*(f"  {line}" for line in words), f"  (all of it: {self.log})"]
+        )
 
     def failed(self) -> StartError:
         """The error to raise when it ended instead of serving."""
         status = self.process.poll() if self.process is not None else None
-        return StartError(f"{self.name} did not start (exit {status}):\n{self.last_words()}")
+        return StartError(
+            f"{self.name} did not start (exit {status}):\n{self.last_words()}"
+        )
 
 
 def reason(output: str) -> str:
@@ -220,7 +224,9 @@ class Supervisor:
     LONGEST_WAIT = 10.0
     STEADY_AFTER = 60.0
 
-    def __init__(self, say: Callable[[str], None], clock: Callable[[], float] = time.monotonic):
+    def __init__(
+        self, say: Callable[[str], None], clock: Callable[[], float] = time.monotonic
+    ):
         self._say = say
         self._clock = clock
         self._deaths: dict[str, int] = {}
@@ -252,7 +258,9 @@ class Supervisor:
         deaths = self._deaths.get(service.name, 0)
         self._deaths[service.name] = deaths + 1
         delay = 0.0 if deaths == 0 else min(2.0 ** (deaths - 1), self.LONGEST_DELAY)
-        self._say(f"{service.name} ended {service.ending}; it starts again in {delay:.0f} s")
+        self._say(
+            f"{service.name} ended {service.ending}; it starts again in {delay:.0f} s"
+        )
         return now + delay
 
     def _restart(self, service: Service) -> None:
@@ -282,7 +290,10 @@ class Interrupts:
         self._before = {signals: signal.getsignal(signals) for signals in SIGNALS}
         for signals in SIGNALS:
             # nohup's wish is kept; an ignored SIGINT is only what a shell does to `server &`
-            if signals is not signal.SIGHUP or self._before[signals] is not signal.SIG_IGN:
+            if (
+                signals is not signal.SIGHUP
+                or self._before[signals] is not signal.SIG_IGN
+            ):
                 signal.signal(signals, self._note)
         self._before[signal.SIGCHLD] = signal.signal(signal.SIGCHLD, self._note)
         return self

@@ -66,7 +66,8 @@ class EmbeddedRedis(EmbeddedServer):
     def program(self) -> Program:
         """The server. It takes its settings from standard input: no password in argv."""
         without = "\n".join(
-            f'rename-command {script_command} ""' for script_command in self._script_commands()
+            f'rename-command {script_command} ""'
+            for script_command in self._script_commands()
         )
         settings = CONFIGURATION.format(
             port=self.port, password=self._password, data=self.data, without=without
@@ -75,7 +76,9 @@ class EmbeddedRedis(EmbeddedServer):
 
     def _script_commands(self) -> tuple[str, ...]:
         """Those that this version has: it does not start if told to rename others."""
-        version_match = _VERSION.search(self.account.printed(self.binary, "--version")[1])
+        version_match = _VERSION.search(
+            self.account.printed(self.binary, "--version")[1]
+        )
         return (
             SCRIPTS
             if version_match is None or int(version_match[1]) < 7
@@ -86,7 +89,9 @@ class EmbeddedRedis(EmbeddedServer):
         """Whether it answers with our password."""
         # the client's own retries would make a stop wait
         once = Retry(NoBackoff(), 0)
-        with redis.Redis.from_url(self.url, socket_connect_timeout=5, retry=once) as client:
+        with redis.Redis.from_url(
+            self.url, socket_connect_timeout=5, retry=once
+        ) as client:
             try:
                 return bool(client.ping())
             except redis.RedisError:

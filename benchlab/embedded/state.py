@@ -66,7 +66,11 @@ def locked(lock: Path, state: Path) -> Iterator[None]:
 
 def end_leftovers(state: State, pause: Pause) -> None:
     """End processes of an instance whose supervisor was killed before it could."""
-    pids_left = {pid for name, pid in state.pids.items() if _is_still(pid, state.started.get(name))}
+    pids_left = {
+        pid
+        for name, pid in state.pids.items()
+        if _is_still(pid, state.started.get(name))
+    }
     for pid in pids_left:
         _signal(pid, signal.SIGTERM)
     deadline = time.monotonic() + LEFTOVER_PATIENCE

@@ -61,7 +61,11 @@ class EmbeddedTarget(EmbeddedServer):
 
     def _private_host_key(self) -> str:
         def make() -> str:
-            return asyncssh.generate_private_key("ssh-ed25519").export_private_key().decode()
+            return (
+                asyncssh.generate_private_key("ssh-ed25519")
+                .export_private_key()
+                .decode()
+            )
 
         return kept_secret(self._host_key, make) + "\n"
 
@@ -81,14 +85,19 @@ class EmbeddedTarget(EmbeddedServer):
 
     def _let_it_make_its_folders(self) -> None:
         """The account makes them itself, and ends what a supervisor that was killed has left."""
-        account, folders = self.account, (self.home, self.base_dir, self._port_file.parent)
+        account, folders = (
+            self.account,
+            (self.home, self.base_dir, self._port_file.parent),
+        )
         account.succeeds("pkill", "-TERM", "-f", "--", str(self._port_file))
         account.succeeds("mkdir", "-p", "-m", "711", self._theirs)
         account.succeeds("mkdir", "-p", "-m", "700", *folders)
         for folder in (self._theirs, *folders):
             is_real = folder.is_dir() and not folder.is_symlink()
             if not is_real or folder.lstat().st_uid != account.uid:
-                raise StartError(f"{folder} is not a folder of {account.name}: remove it")
+                raise StartError(
+                    f"{folder} is not a folder of {account.name}: remove it"
+                )
         if not account.succeeds("test", "-r", self.authorized_keys):
             raise StartError(
                 f"{account.name} cannot read {self.authorized_keys}: set BENCHLAB_VAR to a folder"
@@ -100,7 +109,9 @@ class EmbeddedTarget(EmbeddedServer):
         # `nobody` had it until the accounts were apart.
         uids = {os.getuid(), self.account.uid, service_account({}).uid}
         if folder.is_symlink() or folder.lstat().st_uid not in uids:
-            raise StartError(f"{folder} belongs to somebody else: remove it, or set BENCHLAB_VAR")
+            raise StartError(
+                f"{folder} belongs to somebody else: remove it, or set BENCHLAB_VAR"
+            )
         self.account.take_over(folder)
 
     def program(self) -> Program:
@@ -147,7 +158,9 @@ def _place_of(folder: Path, account: Account) -> Path:
     """Where the account's own files are: in `folder`, or in a place where it may make them."""
     if not account.by_sudo:
         return folder
-    digest = hashlib.sha256(os.fsencode(folder) + account.name.encode()).hexdigest()[:12]
+    digest = hashlib.sha256(os.fsencode(folder) + account.name.encode()).hexdigest()[
+        :12
+    ]
     return Path("/var/tmp") / f"benchlab-{digest}"  # noqa: S108 (owner is checked)
 
 

@@ -35,7 +35,11 @@ def name_of(version: str, block_size: int) -> str:
 def configure(source: Path, prefix: Path, version: str, block_size: int) -> list[str]:
     """The command that prepares a build outside of the source's folder."""
     major = int(re.split(r"\D", version, maxsplit=1)[0])
-    options = [f"--prefix={prefix}", f"--with-blocksize={block_size}", "--without-readline"]
+    options = [
+        f"--prefix={prefix}",
+        f"--with-blocksize={block_size}",
+        "--without-readline",
+    ]
     if major >= ICU_BY_DEFAULT_SINCE:
         options.append("--without-icu")
     return [str(source / "configure"), *options]
@@ -76,11 +80,15 @@ def build(
         for size in block_sizes:
             version_folder = folder / name_of(version, size)
             if not (version_folder / "bin/postgres").exists():
-                say(f"building PostgreSQL {version} with blocks of {size} kB: some minutes")
+                say(
+                    f"building PostgreSQL {version} with blocks of {size} kB: some minutes"
+                )
                 _build(source, version, size, version_folder, work)
                 make_readable(folder, version_folder)
                 _try(version_folder, size, account)
-            say(f"PostgreSQL {version} with blocks of {size} kB is ready in {version_folder}")
+            say(
+                f"PostgreSQL {version} with blocks of {size} kB is ready in {version_folder}"
+            )
             bindirs.append(version_folder / "bin")
         return bindirs
     finally:
@@ -90,11 +98,15 @@ def build(
 def version_of(source: Path) -> str:
     """The version of an unpacked source. Raises LabError if it is none of PostgreSQL."""
     try:
-        version_match = _VERSION.search((source / "configure").read_text(errors="replace"))
+        version_match = _VERSION.search(
+            (source / "configure").read_text(errors="replace")
+        )
     except OSError:
         version_match = None
     if version_match is None or not (source / "src/backend").is_dir():
-        raise LabError(f"{source.name} is no source of PostgreSQL: it has no configure of one")
+        raise LabError(
+            f"{source.name} is no source of PostgreSQL: it has no configure of one"
+        )
     return version_match[1]
 
 
@@ -126,15 +138,26 @@ def _build(source: Path, version: str, size: int, target: Path, work: Path) -> N
     """Built in a folder of its own, installed next to its place, and moved there whole."""
     tree, draft = work / f"build-{size}", work / f"installed-{size}"
     tree.mkdir()
-    commands = [configure(source, target, version, size), *steps(os.cpu_count() or 1, draft)]
+    commands = [
+        configure(source, target, version, size),
+        *steps(os.cpu_count() or 1, draft),
+    ]
     for argv in commands:
         done = subprocess.run(
-            argv, cwd=tree, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+            argv,
+            cwd=tree,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            check=False,
         )
         if done.returncode != 0:
-            lines = done.stdout.decode(errors="replace").strip().splitlines()[-LAST_LINES:]
+            lines = (
+                done.stdout.decode(errors="replace").strip().splitlines()[-LAST_LINES:]
+            )
             output = "\n  ".join(lines)
-            raise LabError(f"{' '.join(argv[:4])} ended with {done.returncode}:\n  {output}")
+            raise LabError(
+                f"{' '.join(argv[:4])} ended with {done.returncode}:\n  {output}"
+            )
     shutil.rmtree(target, ignore_errors=True)
     (draft / target.relative_to("/")).rename(target)
     shutil.rmtree(tree)
@@ -142,11 +165,16 @@ def _build(source: Path, version: str, size: int, target: Path, work: Path) -> N
 
 def _try(installed_folder: Path, size: int, account: Account) -> None:
     """The server itself must say the block size, or it would be measured under a wrong name."""
-    file_settings = dict.fromkeys(("config_file", "hba_file", "ident_file"), "/dev/null")
+    file_settings = dict.fromkeys(
+        ("config_file", "hba_file", "ident_file"), "/dev/null"
+    )
     words = [
-        f"--{name}={value}" for name, value in {**file_settings, "data_directory": "/"}.items()
+        f"--{name}={value}"
+        for name, value in {**file_settings, "data_directory": "/"}.items()
     ]
-    _status, output = account.printed(installed_folder / "bin/postgres", *words, "-C", "block_size")
+    _status, output = account.printed(
+        installed_folder / "bin/postgres", *words, "-C", "block_size"
+    )
     if output.splitlines()[-1:] != [str(size * 1024)]:
         shutil.rmtree(installed_folder)
         raise LabError(

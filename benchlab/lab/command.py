@@ -38,16 +38,27 @@ def register(places: Places, account: Account, bindirs: Sequence[Path]) -> None:
     As the account of the service, which is not root.
     """
     software = software_for([account], places.services, is_in_use=True)
-    manage, environment = software.root / "manage.py", _environment(places, software, account)
+    manage, environment = (
+        software.root / "manage.py",
+        _environment(places, software, account),
+    )
     status, output = account.printed(
-        software.python, manage, "add_bindirs", SERVER, *bindirs, env=environment, cwd=software.root
+        software.python,
+        manage,
+        "add_bindirs",
+        SERVER,
+        *bindirs,
+        env=environment,
+        cwd=software.root,
     )
     if status != 0:
         last_lines = "\n".join(output.splitlines()[-5:])
         raise LabError(f"the running instance did not take the versions:\n{last_lines}")
 
 
-def _environment(places: Places, software: Software, account: Account) -> dict[str, str]:
+def _environment(
+    places: Places, software: Software, account: Account
+) -> dict[str, str]:
     """As the instance's own processes have it: the account cannot read the home of root."""
     lines = places.environment.read_text().splitlines()
     instance = dict(line.split("=", 1) for line in lines if "=" in line)
@@ -82,10 +93,17 @@ def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
         description="Makes PostgreSQL of many versions ready on this machine, and registers them "
         "as installations of a running BenchLab's server this-machine.",
     )
-    parser.add_argument("versions", nargs="*", help="9.6, 14, 18.0 ...; without any, all of them")
-    parser.add_argument("--list", action="store_true", help="only say which versions there are")
     parser.add_argument(
-        "--build", type=Path, metavar="SOURCE", help="build this source archive of PostgreSQL"
+        "versions", nargs="*", help="9.6, 14, 18.0 ...; without any, all of them"
+    )
+    parser.add_argument(
+        "--list", action="store_true", help="only say which versions there are"
+    )
+    parser.add_argument(
+        "--build",
+        type=Path,
+        metavar="SOURCE",
+        help="build this source archive of PostgreSQL",
     )
     parser.add_argument(
         "--block-sizes",
@@ -107,9 +125,8 @@ def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 def _show() -> None:
     for release in releases.every():
-        line = (
-            f"{release.major:5} {release.version:8} {release.bytes / 1e6:5.0f} MB  {release.remark}"
-        )
+        megabytes = f"{release.bytes / 1e6:5.0f} MB"
+        line = f"{release.major:5} {release.version:8} {megabytes}  {release.remark}"
         print(line.rstrip())
 
 
@@ -159,7 +176,9 @@ def _make_each(
                     continue
                 artifact = downloads.fetch(release, archives, base=base, say=say)
                 downloads.unpack(release, artifact, folder, account)
-                say(f"PostgreSQL {release.version} is ready in {folder / release.version}")
+                say(
+                    f"PostgreSQL {release.version} is ready in {folder / release.version}"
+                )
                 if release.remark:
                     say(f"PostgreSQL {release.version}: {release.remark}")
             if release.cflags:
@@ -172,7 +191,11 @@ def _make_each(
 
 
 def _register(
-    places: Places, accounts: Accounts, bindirs: Sequence[Path], *, is_wanted: bool | None
+    places: Places,
+    accounts: Accounts,
+    bindirs: Sequence[Path],
+    *,
+    is_wanted: bool | None,
 ) -> None:
     """As --register says; None: where an instance runs."""
     if is_wanted is False:

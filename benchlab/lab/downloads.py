@@ -24,7 +24,8 @@ def is_there(release: Release, folder: Path, account: Account) -> bool:
     """Whether the version is unpacked and its programs run as the servers' account."""
     bindir = folder / release.version / "bin"
     return all(
-        (bindir / program).exists() and release.version in _version(bindir / program, account)
+        (bindir / program).exists()
+        and release.version in _version(bindir / program, account)
         for program in PROGRAMS
     )
 
@@ -34,7 +35,10 @@ def unpack(release: Release, artifact: Path, folder: Path, account: Account) -> 
 
     Raises LabError when the archive cannot be read or its programs do not run here.
     """
-    unpacked_folder, draft = folder / release.version, folder / f".{release.version}.{os.getpid()}"
+    unpacked_folder, draft = (
+        folder / release.version,
+        folder / f".{release.version}.{os.getpid()}",
+    )
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir(parents=True)
     try:
@@ -114,7 +118,9 @@ def repository(environ: Mapping[str, str] = os.environ) -> str:
     """BENCHLAB_MAVEN, a mirror, else Maven Central. Raises LabError for an invalid address."""
     address = (environ.get("BENCHLAB_MAVEN") or REPOSITORY).rstrip("/")
     if not address.startswith(("https://", "http://", "file://")):
-        raise LabError(f"BENCHLAB_MAVEN={address} is not an address: it begins with https://")
+        raise LabError(
+            f"BENCHLAB_MAVEN={address} is not an address: it begins with https://"
+        )
     return address
 
 
@@ -155,8 +161,12 @@ def fetch(
         else:
             partial_file.rename(archive)
             return archive
-    is_away = isinstance(last_error, OSError) and not isinstance(last_error, urllib.error.HTTPError)
-    raise (RepositoryAway if is_away else LabError)(_explained(release, folder, base, last_error))
+    is_away = isinstance(last_error, OSError) and not isinstance(
+        last_error, urllib.error.HTTPError
+    )
+    raise (RepositoryAway if is_away else LabError)(
+        _explained(release, folder, base, last_error)
+    )
 
 
 def is_kept(release: Release, folder: Path) -> bool:
@@ -187,7 +197,9 @@ def _digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _explained(release: Release, folder: Path, base: str, error: Exception | None) -> str:
+def _explained(
+    release: Release, folder: Path, base: str, error: Exception | None
+) -> str:
     return (
         f"PostgreSQL {release.version} could not be downloaded: {error}\n"
         f"  from  {base}/{release.path}\n"

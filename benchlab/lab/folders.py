@@ -20,9 +20,13 @@ def versions_folder(places: Places, account: Account) -> Path:
 
 def downloads_folder(var: Path, environ: Mapping[str, str] = os.environ) -> Path:
     """BENCHLAB_LAB_DOWNLOADS, by default `var/lab-downloads`."""
-    return Path(environ.get("BENCHLAB_LAB_DOWNLOADS") or var / "lab-downloads").absolute()
+    return Path(
+        environ.get("BENCHLAB_LAB_DOWNLOADS") or var / "lab-downloads"
+    ).absolute()
 
 
 def bindirs(folder: Path) -> list[Path]:
     """The bin folders of the versions that are there, by name; half-unpacked ones have another."""
-    return sorted(bindir for bindir in folder.glob("[0-9]*/bin") if (bindir / "postgres").exists())
+    return sorted(
+        bindir for bindir in folder.glob("[0-9]*/bin") if (bindir / "postgres").exists()
+    )

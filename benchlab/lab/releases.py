@@ -44,7 +44,9 @@ def every(source: Path = LIST) -> tuple[Release, ...]:
     return tuple(Release(**row) for row in rows)
 
 
-def choose(names: Sequence[str], releases: Sequence[Release] | None = None) -> tuple[Release, ...]:
+def choose(
+    names: Sequence[str], releases: Sequence[Release] | None = None
+) -> tuple[Release, ...]:
     """The releases of these versions ("9.6", "18", "14.19"); all of them for no name.
 
     Raises LabError for a version that the lab cannot have.

@@ -61,7 +61,9 @@ def action(name: str, right: Right, *, of: str = "") -> Callable[[View], View]:
     return _registered(name, {"POST": right}, of)
 
 
-def _registered(name: str, rights: Mapping[str, Right], of: str) -> Callable[[View], View]:
+def _registered(
+    name: str, rights: Mapping[str, Right], of: str
+) -> Callable[[View], View]:
     def register(view: View) -> View:
         _add(name, Rules(rights, of, limits_methods=True))
         return view
@@ -99,7 +101,9 @@ def of_packages(names: Iterable[str], rights: Mapping[str, Right]) -> None:
 def _add(name: str, rules: Rules) -> None:
     known = ADDRESSES.setdefault(name, rules)
     if known != rules:
-        raise ImproperlyConfigured(f"The address {name} has two rules: {known} and {rules}.")
+        raise ImproperlyConfigured(
+            f"The address {name} has two rules: {known} and {rules}."
+        )
 
 
 def loaded() -> Mapping[str, Rules]:

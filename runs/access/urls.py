@@ -13,7 +13,8 @@ pages = [
     page("projects/<slug:slug>/people/<int:member_id>/role/", people.project_role),
     page("projects/<slug:slug>/people/<int:member_id>/remove/", people.project_remove),
     page(
-        "projects/<slug:slug>/invitations/<int:invitation_id>/take-back/", people.project_take_back
+        "projects/<slug:slug>/invitations/<int:invitation_id>/take-back/",
+        people.project_take_back,
     ),
     page("invitations/accept/", people.invitation_accept),
     page("invitations/<str:secret>/", people.invitation),

@@ -179,7 +179,10 @@ def _held_back(evidence: Evidence, usage: Usage) -> Iterator[Finding]:
         weight = _in_turn("doubt", evidence)
         yield _taken("throttled", weight, usage, throttled, is_curable=False)
     if usage.swapped > SWAPPED_DOUBTFUL * usage.seconds:
-        pages: dict[str, float | str] = {"machine": usage.machine, "pages": round(usage.swapped)}
+        pages: dict[str, float | str] = {
+            "machine": usage.machine,
+            "pages": round(usage.swapped),
+        }
         yield Finding("swapping", "doubt", pages, is_curable=True)
 
 
@@ -193,7 +196,10 @@ def _in_turn(weight: Weight, evidence: Evidence) -> Weight:
 def _taken(
     code: str, weight: Weight, usage: Usage, share: float, *, is_curable: bool = True
 ) -> Finding:
-    figures: dict[str, float | str] = {"machine": usage.machine, "share": round(100 * share, 1)}
+    figures: dict[str, float | str] = {
+        "machine": usage.machine,
+        "share": round(100 * share, 1),
+    }
     return Finding(code, weight, figures, is_curable=is_curable)
 
 
@@ -211,12 +217,17 @@ def _steadiness(evidence: Evidence) -> Iterator[Finding]:
     stability = drift.examine(times, [rate for _time, rate in evidence.rates])
     slow = stability.drift
     if slow is not None and slow.is_proven and abs(slow.change) >= DRIFT_DOUBTFUL:
-        yield Finding("drift", "doubt", {"change": round(100 * slow.change, 1)}, is_curable=True)
+        yield Finding(
+            "drift", "doubt", {"change": round(100 * slow.change, 1)}, is_curable=True
+        )
     if stability.warm_up_s > 0:
         yield Finding("warm_up", "remark", {"seconds": round(stability.warm_up_s, 1)})
     if stability.dips:
         deepest = max(stability.dips, key=lambda dip: dip.depth)
-        figures = {"number": len(stability.dips), "depth": round(100 * deepest.depth, 0)}
+        figures = {
+            "number": len(stability.dips),
+            "depth": round(100 * deepest.depth, 0),
+        }
         yield Finding("dips", "remark", figures)
 
 

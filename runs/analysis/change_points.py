@@ -60,7 +60,9 @@ class ChangePoint:
 
     def is_same(self, position: int, ratio: float) -> bool:
         """Whether it is the change known there: near, and in the same direction."""
-        return abs(self.position - position) <= SAME_PLACE and (self.ratio > 1) == (ratio > 1)
+        return abs(self.position - position) <= SAME_PLACE and (self.ratio > 1) == (
+            ratio > 1
+        )
 
 
 def find(
@@ -83,9 +85,9 @@ def find(
         return ()
     changes: tuple[ChangePoint, ...] = ()
     # What stands out of the history's noise.
-    while len(significant := _pruned(history, _refined(history, _candidates(history)))) > len(
-        changes
-    ):
+    while len(
+        significant := _pruned(history, _refined(history, _candidates(history)))
+    ) > len(changes):
         changes, history = significant, history.without(significant)
     return _with_others(history, changes, moves) if moves else changes
 
@@ -103,7 +105,9 @@ def unreported(
     return tuple(
         change
         for change in steps
-        if not any(change.is_same(*position_and_ratio) for position_and_ratio in reported)
+        if not any(
+            change.is_same(*position_and_ratio) for position_and_ratio in reported
+        )
     )
 
 
@@ -120,10 +124,16 @@ class _History:
     @classmethod
     def of(cls, points: Sequence[float | Sequence[float]]) -> _History:
         """Prepare the points. Raises ValueError as find() does."""
-        repeats = [list(point) if isinstance(point, Sequence) else [point] for point in points]
-        if not all(repeats) or not all(0 < value < math.inf for runs in repeats for value in runs):
+        repeats = [
+            list(point) if isinstance(point, Sequence) else [point] for point in points
+        ]
+        if not all(repeats) or not all(
+            0 < value < math.inf for runs in repeats for value in runs
+        ):
             raise ValueError("A point has a positive value, or several.")
-        logs = np.log(np.array([statistics.median(runs) for runs in repeats], dtype=float))
+        logs = np.log(
+            np.array([statistics.median(runs) for runs in repeats], dtype=float)
+        )
         shortest = MINIMUM_SEGMENT_OF_SINGLE_RUNS
         if repeats and statistics.median_low(map(len, repeats)) >= 3:
             shortest = MINIMUM_SEGMENT
@@ -177,7 +187,9 @@ def _seeded_intervals(total: int, shortest: int) -> Iterable[tuple[Places, int]]
         length = math.floor(shrunk)
 
 
-def _best_splits(history: _History, starts: Places, length: int) -> tuple[Places, Floats]:
+def _best_splits(
+    history: _History, starts: Places, length: int
+) -> tuple[Places, Floats]:
     """(place, t-statistic) of the best split of each interval."""
     left_counts = np.arange(history.shortest, length - history.shortest + 1)
     right = length - left_counts
@@ -211,7 +223,9 @@ def _pruned(history: _History, places: list[int]) -> tuple[ChangePoint, ...]:
     """
     remaining = places
     while (weakest := _weakest(_changes(history, remaining))) is not None:
-        remaining = _refined(history, [position for position in remaining if position != weakest])
+        remaining = _refined(
+            history, [position for position in remaining if position != weakest]
+        )
     placed = _placed_in_order(history, remaining)
     while (weakest := _weakest(placed, history.shortest)) is not None:
         remaining = [change.position for change in placed if change.position != weakest]
@@ -268,15 +282,22 @@ def _changes(history: _History, places: Sequence[int]) -> list[ChangePoint]:
     """The changes at these places, each with the figures of its own two sides."""
     bounds = [0, *places, len(history.logs)]
     return [
-        _change(history, *around) for around in zip(bounds, bounds[1:], bounds[2:], strict=False)
+        _change(history, *around)
+        for around in zip(bounds, bounds[1:], bounds[2:], strict=False)
     ]
 
 
 def _change(history: _History, start: int, position: int, end: int) -> ChangePoint:
     before = float(np.median(history.logs[start:position]))
     after = float(np.median(history.logs[position:end]))
-    difference = float(history.calm[position:end].mean() - history.calm[start:position].mean())
-    error = float(history.noise.errors(np.array([position - start]), np.array([end - position]))[0])
+    difference = float(
+        history.calm[position:end].mean() - history.calm[start:position].mean()
+    )
+    error = float(
+        history.noise.errors(np.array([position - start]), np.array([end - position]))[
+            0
+        ]
+    )
     p_value = min(1.0, len(history.logs) * history.noise.p_value(difference / error))
     return ChangePoint(
         position, math.exp(before), math.exp(after), math.exp(after - before), p_value
@@ -288,7 +309,9 @@ def _placed_in_order(history: _History, places: Sequence[int]) -> list[ChangePoi
     placed: list[ChangePoint] = []
     for position, end in zip(places, [*places, len(history.logs)][1:], strict=True):
         start = placed[-1].position if placed else 0
-        placed.append(_placed(history, _change(history, start, position, end), start, end))
+        placed.append(
+            _placed(history, _change(history, start, position, end), start, end)
+        )
     figures = _changes(history, [change.position for change in placed])
     return [
         replace(change, earliest=change_point.earliest, latest=change_point.latest)
@@ -296,7 +319,9 @@ def _placed_in_order(history: _History, places: Sequence[int]) -> list[ChangePoi
     ]
 
 
-def _placed(history: _History, change: ChangePoint, start: int, end: int) -> ChangePoint:
+def _placed(
+    history: _History, change: ChangePoint, start: int, end: int
+) -> ChangePoint:
     """The change at its likeliest place between its neighbours, with the interval of places.
 
     The place may be nearer to the end than the shortest segment (a step of single runs is found

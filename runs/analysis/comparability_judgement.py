@@ -7,7 +7,16 @@ from itertools import chain
 from typing import Any, Literal
 
 from runs.analysis import fact_readers
-from runs.analysis.comparability_rules import FACTS, KINDS, SETTINGS, Fact, Kind, Raw, Value, Weight
+from runs.analysis.comparability_rules import (
+    FACTS,
+    KINDS,
+    SETTINGS,
+    Fact,
+    Kind,
+    Raw,
+    Value,
+    Weight,
+)
 
 Difference = Literal[
     "hardware_differs",
@@ -32,7 +41,9 @@ _ORDER = {
     if fact.weight != "ignored"
 }
 # What the facts of a workload are read from: the levels that declare them have the same names.
-WORKLOAD = frozenset(name for fact in FACTS if fact.kind == "workload" for name in fact.declared_by)
+WORKLOAD = frozenset(
+    name for fact in FACTS if fact.kind == "workload" for name in fact.declared_by
+)
 _OF_KIND: dict[Kind, list[Fact]] = {
     kind: [fact for fact in FACTS if fact.kind == kind and fact.weight != "ignored"]
     for kind in KINDS
@@ -49,7 +60,9 @@ class Known:
 
     facts: Mapping[Fact, frozenset[Value]]
     defaults: frozenset[str]
-    _apart: dict["Known", tuple[tuple[Fact, "Differing"], ...]] = field(default_factory=dict)
+    _apart: dict["Known", tuple[tuple[Fact, "Differing"], ...]] = field(
+        default_factory=dict
+    )
 
     @cached_property
     def kinds(self) -> frozenset[Kind]:
@@ -105,7 +118,10 @@ class Judgement:
 
 
 def known(
-    rows: Mapping[Kind, Iterable[Raw]], *, settings: Iterable[Raw] = (), version: str = ""
+    rows: Mapping[Kind, Iterable[Raw]],
+    *,
+    settings: Iterable[Raw] = (),
+    version: str = "",
 ) -> Known:
     """Read all facts from the stored rows of each kind, and from snapshots of `pg_settings`."""
     values_of: dict[Fact, set[Value]] = {}
@@ -127,7 +143,9 @@ def known(
     )
 
 
-def judge(base: Conditions, head: Conditions, ignore: Collection[str] = ()) -> Judgement:
+def judge(
+    base: Conditions, head: Conditions, ignore: Collection[str] = ()
+) -> Judgement:
     """Separate differences that forbid a comparison from those that do not, and from unknowns.
 
     A fact that forbids does not count if the cells' levels declare the difference, or if `ignore`
@@ -154,7 +172,9 @@ def _differing(base: Conditions, head: Conditions) -> Iterator[Differing]:
     )
     for fact, differing in sorted(apart, key=lambda facts: _ORDER[facts[0]]):
         if any(
-            name in base.levels and name in head.levels and base.levels[name] != head.levels[name]
+            name in base.levels
+            and name in head.levels
+            and base.levels[name] != head.levels[name]
             for name in fact.declared_by
         ):
             yield replace(differing, is_declared=True)
@@ -167,7 +187,11 @@ def _differing(base: Conditions, head: Conditions) -> Iterator[Differing]:
 def _apart(base: Known, head: Known) -> Iterator[tuple[Fact, Differing]]:
     for fact, base_values in base.facts.items():
         head_values = head.facts.get(fact)
-        if head_values is None or fact not in _ORDER or _is_same(fact, base_values, head_values):
+        if (
+            head_values is None
+            or fact not in _ORDER
+            or _is_same(fact, base_values, head_values)
+        ):
             continue
         if fact.last_resort and _is_told_otherwise(fact, base, head):
             continue
@@ -198,7 +222,9 @@ def _is_same(fact: Fact, base: frozenset[Value], head: frozenset[Value]) -> bool
     )
 
 
-def _is_of_versions(fact: Fact, differing: Differing, base: Conditions, head: Conditions) -> bool:
+def _is_of_versions(
+    fact: Fact, differing: Differing, base: Conditions, head: Conditions
+) -> bool:
     """Whether two versions are compared, and it is a difference that only warns between them."""
     warns, of_both = fact.warns_between_versions, (base.levels, head.levels)
     versions = [levels.get("version") for levels in of_both]

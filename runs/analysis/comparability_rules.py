@@ -59,7 +59,11 @@ class Fact:
         """Equal, or numbers no farther apart than the tolerance."""
         if self.spoils and (base is True or head is True):
             return False
-        if self.tolerance and isinstance(base, int | float) and isinstance(head, int | float):
+        if (
+            self.tolerance
+            and isinstance(base, int | float)
+            and isinstance(head, int | float)
+        ):
             return abs(base - head) <= self.tolerance
         return base == head
 
@@ -69,17 +73,34 @@ _environment = partial(Fact, "environment", declared_by=("server", "os"))
 
 
 def _build(
-    name: str, weight: Weight, reader: Reader, path: tuple[str, ...] = (), **options: Any
+    name: str,
+    weight: Weight,
+    reader: Reader,
+    path: tuple[str, ...] = (),
+    **options: Any,
 ) -> Fact:
     return Fact(
-        "build", name, weight, reader, path, declared_by=("bindir", "build", name), **options
+        "build",
+        name,
+        weight,
+        reader,
+        path,
+        declared_by=("bindir", "build", name),
+        **options,
     )
 
 
 def _workload(
-    name: str, weight: Weight, reader: Reader, path: tuple[str, ...] = (), *, spoils: bool = False
+    name: str,
+    weight: Weight,
+    reader: Reader,
+    path: tuple[str, ...] = (),
+    *,
+    spoils: bool = False,
 ) -> Fact:
-    return Fact("workload", name, weight, reader, path, declared_by=(name, *path), spoils=spoils)
+    return Fact(
+        "workload", name, weight, reader, path, declared_by=(name, *path), spoils=spoils
+    )
 
 
 _MACHINE = (
@@ -110,7 +131,12 @@ _MACHINE = (
     _environment("io_scheduler", "warns", read.text, ("storage", "scheduler")),
     *(
         _environment(name, "warns", read.text, ("kernel_settings", f"vm.{name}"))
-        for name in ("swappiness", "dirty_ratio", "dirty_background_ratio", "nr_hugepages")
+        for name in (
+            "swappiness",
+            "dirty_ratio",
+            "dirty_background_ratio",
+            "nr_hugepages",
+        )
     ),
     _environment("clocksource", "warns", read.text, ("more", "clocksource")),
     _environment("cpu_limit", "forbids", read.text, ("more", "cpu_limit")),
@@ -171,7 +197,11 @@ _DURABILITY = (
     "data_sync_retry",
 )
 # Compiled in, and shown in pg_settings as well.
-_COMPILED = {"debug_assertions": "build", "block_size": "build", "wal_block_size": "build"}
+_COMPILED = {
+    "debug_assertions": "build",
+    "block_size": "build",
+    "wal_block_size": "build",
+}
 # Besides those whose defaults or newness are felt (`version_notes`).
 _FELT = (
     "archive_mode",
@@ -262,7 +292,9 @@ def _setting(name: str) -> Fact:
     )
 
 
-_ALL_FELT = {*_FELT, *version_notes.FELT_WHEN_NEW, *version_notes.FELT_DEFAULTS} - {*_DURABILITY}
+_ALL_FELT = {*_FELT, *version_notes.FELT_WHEN_NEW, *version_notes.FELT_DEFAULTS} - {
+    *_DURABILITY
+}
 SETTINGS: Mapping[str, Fact] = {
     name: _setting(name) for name in (*_DURABILITY, *_COMPILED, *sorted(_ALL_FELT))
 }

@@ -21,7 +21,11 @@ class Contrast:
     @property
     def is_apart(self) -> bool:
         """Whether the interval excludes 1."""
-        return self.low is not None and self.high is not None and not self.low <= 1 <= self.high
+        return (
+            self.low is not None
+            and self.high is not None
+            and not self.low <= 1 <= self.high
+        )
 
     @property
     def is_same(self) -> bool:

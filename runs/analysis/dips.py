@@ -59,7 +59,9 @@ def _baseline(points: Floats) -> Floats:
     size = min(BASELINE_BLOCK, math.ceil(len(points) / BASELINE_BLOCKS))
     full = len(points) // size * size
     medians = np.median(points[:full].reshape(-1, size), axis=1)
-    windows = np.lib.stride_tricks.sliding_window_view(medians, min(BASELINE_BLOCKS, len(medians)))
+    windows = np.lib.stride_tricks.sliding_window_view(
+        medians, min(BASELINE_BLOCKS, len(medians))
+    )
     smooth = np.median(windows, axis=1)
     before = (len(medians) - len(smooth)) // 2
     smooth = np.pad(smooth, (before, len(medians) - len(smooth) - before), mode="edge")

@@ -56,7 +56,9 @@ def examine(times_s: Sequence[float], values: Sequence[float]) -> Stability:
     172,800 points take about 20 ms. Raises ValueError if times and values differ in number.
     """
     if len(times_s) == len(values) < MINIMUM_POINTS:
-        return Stability(0.0, None, ())  # without numpy, which a worker of short runs never loads
+        return Stability(
+            0.0, None, ()
+        )  # without numpy, which a worker of short runs never loads
     times, points = np.asarray(times_s, dtype=float), np.asarray(values, dtype=float)
     if times.shape != points.shape:
         raise ValueError("There must be one time for each value.")
@@ -66,7 +68,9 @@ def examine(times_s: Sequence[float], values: Sequence[float]) -> Stability:
         return Stability(0.0, None, ())
     warm_up_s = _warm_up(times, points)
     is_warm = times >= times[0] + warm_up_s
-    return Stability(warm_up_s, _drift(times[is_warm], points[is_warm]), dips(times, points))
+    return Stability(
+        warm_up_s, _drift(times[is_warm], points[is_warm]), dips(times, points)
+    )
 
 
 def _warm_up(times: Floats, points: Floats) -> float:
@@ -119,7 +123,9 @@ def _mser(distances: Floats, half: int) -> int:
 def _blocks(times: Floats, points: Floats) -> tuple[Floats, Floats]:
     """(first times, medians) of blocks of equally many points, at most BLOCKS of them."""
     size = math.ceil(len(points) / BLOCKS)
-    full = len(points) // size * size  # the last few points that fill no block are left out
+    full = (
+        len(points) // size * size
+    )  # the last few points that fill no block are left out
     medians: Floats = np.median(points[:full].reshape(-1, size), axis=1)
     return times[:full:size], medians
 
@@ -133,7 +139,10 @@ def _drift(times: Floats, points: Floats) -> Drift | None:
     p_value = _mann_kendall(medians, medians - slope * (starts - starts[0]))
     change = slope * float(times[-1] - times[0]) / abs(middle)
     return Drift(
-        change, slope, p_value, is_proven=p_value < SIGNIFICANCE and abs(change) >= MINIMUM_CHANGE
+        change,
+        slope,
+        p_value,
+        is_proven=p_value < SIGNIFICANCE and abs(change) >= MINIMUM_CHANGE,
     )
 
 
@@ -159,10 +168,15 @@ def _mann_kendall(values: Floats, detrended: Floats) -> float:
     earlier, later = np.triu_indices(n, k=1)
     score = float(np.sign(values[later] - values[earlier]).sum())
     _, ties = np.unique(values, return_counts=True)
-    variance = float(n * (n - 1) * (2 * n + 5) - np.sum(ties * (ties - 1) * (2 * ties + 5))) / 18
+    variance = (
+        float(n * (n - 1) * (2 * n + 5) - np.sum(ties * (ties - 1) * (2 * ties + 5)))
+        / 18
+    )
     if variance <= 0:
         return 1.0
-    z = max(0.0, abs(score) - 1) / math.sqrt(variance * max(1.0, _variance_factor(detrended)))
+    z = max(0.0, abs(score) - 1) / math.sqrt(
+        variance * max(1.0, _variance_factor(detrended))
+    )
     return math.erfc(z / math.sqrt(2))
 
 

@@ -62,7 +62,11 @@ def tries(raw: Any) -> float | None:
 
 def words(raw: Any) -> str | None:
     """Words in any order."""
-    return ",".join(sorted(map(str, raw))) or None if isinstance(raw, list | tuple) else None
+    return (
+        ",".join(sorted(map(str, raw))) or None
+        if isinstance(raw, list | tuple)
+        else None
+    )
 
 
 def devices(raw: Any) -> str | None:
@@ -70,12 +74,18 @@ def devices(raw: Any) -> str | None:
     if not isinstance(raw, Sequence) or isinstance(raw, str) or not raw:
         return None
     devices_without_names = [
-        {key: value for key, value in device.items() if key != "name" and value not in (None, "")}
+        {
+            key: value
+            for key, value in device.items()
+            if key != "name" and value not in (None, "")
+        }
         if isinstance(device, Mapping)
         else device
         for device in raw
     ]
-    return "; ".join(sorted(json.dumps(device, sort_keys=True) for device in devices_without_names))
+    return "; ".join(
+        sorted(json.dumps(device, sort_keys=True) for device in devices_without_names)
+    )
 
 
 def nothing(_found: Any) -> None:
@@ -128,7 +138,10 @@ def _option(*names: str) -> Callable[[Any], bool | None]:
         options = str(raw or "")
         if not options.strip():
             return None
-        return any(re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", options) for name in names)
+        return any(
+            re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", options)
+            for name in names
+        )
 
     return read
 
@@ -182,4 +195,7 @@ def _catalogued(name: str, version: str) -> Setting | None:
     if major is not None:
         return catalogue.setting(name, major)
     settings_of_majors = [catalogue.setting(name, major) for major in catalogue.MAJORS]
-    return next((setting for setting in reversed(settings_of_majors) if setting is not None), None)
+    return next(
+        (setting for setting in reversed(settings_of_majors) if setting is not None),
+        None,
+    )

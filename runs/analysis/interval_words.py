@@ -27,7 +27,11 @@ def size(found: Inference, translate: Callable[[str], str] = in_english) -> str:
     if 1 / TIMES < found.low <= 1 <= found.high < TIMES:
         percents = {"less": percent(1 - found.low), "more": percent(found.high - 1)}
         return translate(_("between %(less)s %% less and %(more)s %% more")) % percents
-    if found.high >= TIMES or found.low < A_PART or found.low <= 1 / TIMES < 1 < found.high:
+    if (
+        found.high >= TIMES
+        or found.low < A_PART
+        or found.low <= 1 / TIMES < 1 < found.high
+    ):
         return _in_times(times(found.low), times(found.high), translate)
     return _in_percent(found, found.low, found.high, translate)
 
@@ -38,7 +42,9 @@ def _in_times(low: str, high: str, translate: Callable[[str], str]) -> str:
     return translate(_("%(low)s to %(high)s times")) % {"low": low, "high": high}
 
 
-def _in_percent(found: Inference, low: float, high: float, translate: Callable[[str], str]) -> str:
+def _in_percent(
+    found: Inference, low: float, high: float, translate: Callable[[str], str]
+) -> str:
     """The words for a proven change: faster and slower for throughput, else more and less."""
     is_more = low > 1
     ratio_ends = (low - 1, high - 1) if is_more else (1 - high, 1 - low)

@@ -24,21 +24,30 @@ def left_behind(commits: Iterable[Commit]) -> frozenset[Sha]:
     on the way from there to the newest one no parent is unknown that might lead to it.
     """
     branches = by_key((commit.ref, commit) for commit in commits)
-    parents_of = {commit.sha: commit.parents for commits in branches.values() for commit in commits}
+    parents_of = {
+        commit.sha: commit.parents
+        for commits in branches.values()
+        for commit in commits
+    }
     return frozenset(
         sha for commits in branches.values() for sha in _of_branch(commits, parents_of)
     )
 
 
-def _of_branch(commits: Sequence[Commit], parents_of: Mapping[Sha, Sequence[Sha]]) -> list[Sha]:
+def _of_branch(
+    commits: Sequence[Commit], parents_of: Mapping[Sha, Sequence[Sha]]
+) -> list[Sha]:
     parents = {parent for commit in commits for parent in commit.parents}
     # A clock may be wrong, but the newest commit is nobody's parent.
     newest = next(
-        (commit for commit in reversed(commits) if commit.sha not in parents), commits[-1]
+        (commit for commit in reversed(commits) if commit.sha not in parents),
+        commits[-1],
     )
     line = _ancestors(newest.sha, parents_of)
     unknown = {
-        sha for sha in line if not parents_of[sha] or not set(parents_of[sha]) <= parents_of.keys()
+        sha
+        for sha in line
+        if not parents_of[sha] or not set(parents_of[sha]) <= parents_of.keys()
     }
     shas = []
     for commit in commits:
@@ -53,7 +62,9 @@ def _ancestors(sha: Sha, parents_of: Mapping[Sha, Sequence[Sha]]) -> set[Sha]:
     """A commit and its known ancestors."""
     ancestors, waiting = {sha}, [sha]
     while waiting:
-        fresh = {parent for parent in parents_of[waiting.pop()] if parent in parents_of} - ancestors
+        fresh = {
+            parent for parent in parents_of[waiting.pop()] if parent in parents_of
+        } - ancestors
         ancestors |= fresh
         waiting += fresh
     return ancestors

@@ -60,9 +60,11 @@ def expected_range(history: Sequence[float | Sequence[float]]) -> ExpectedRange 
     """
     changes = change_points.find(history)
     level = history[changes[-1].position :] if changes else history
-    runs = [run for point in level for run in (point if isinstance(point, Sequence) else (point,))][
-        -RECENT:
-    ]
+    runs = [
+        run
+        for point in level
+        for run in (point if isinstance(point, Sequence) else (point,))
+    ][-RECENT:]
     if len(runs) < MINIMUM_RUNS:
         return None
     logs = np.log(np.array(runs, dtype=float))
@@ -72,7 +74,9 @@ def expected_range(history: Sequence[float | Sequence[float]]) -> ExpectedRange 
     predicted = quantile * spread(logs) * math.sqrt(1 + 1 / len(logs))
     farthest = float(np.abs(logs - median).max())
     bound = max(predicted, farthest, math.log1p(MINIMUM_EFFECT))
-    return ExpectedRange(math.exp(median), math.exp(median - bound), math.exp(median + bound))
+    return ExpectedRange(
+        math.exp(median), math.exp(median - bound), math.exp(median + bound)
+    )
 
 
 Values = Sequence[float]
@@ -133,7 +137,11 @@ def news(
     """
     change_points_found = change_points.find(history, moves=moves)
     steps = [change for change in known_changes if change.kind == "step"]
-    alarms = [change for change in known_changes if change.kind == "alarm" and not change.settled]
+    alarms = [
+        change
+        for change in known_changes
+        if change.kind == "alarm" and not change.settled
+    ]
     confirmed = [alarm for alarm in alarms if _match(change_points_found, alarm)]
     places = _matched(change_points_found, steps)
     # A refuted one is free for what is found near its place.
@@ -143,7 +151,9 @@ def news(
     lost = [
         change
         for change in fixed
-        if not change.settled and change.id not in places and _is_inside(history, change)
+        if not change.settled
+        and change.id not in places
+        and _is_inside(history, change)
     ]
     return News(
         steps=tuple(
@@ -151,7 +161,9 @@ def news(
             for change_point in change_points.unreported(change_points_found, decided)
             if change_point not in places.values()
         ),
-        alarm=_alarm(history, known_changes, change_points_found, jobs) if last_is_new else None,
+        alarm=_alarm(history, known_changes, change_points_found, jobs)
+        if last_is_new
+        else None,
         moved=tuple(
             (step.id, places[step.id])
             for step in steps
@@ -159,7 +171,9 @@ def news(
         ),
         confirmed=tuple(change.id for change in confirmed),
         refuted=tuple(
-            alarm.id for alarm in alarms if alarm not in confirmed and _is_refuted(history, alarm)
+            alarm.id
+            for alarm in alarms
+            if alarm not in confirmed and _is_refuted(history, alarm)
         )
         + tuple(change.id for change in lost),
         reopened=tuple(change.id for change in free if change.id in places),
@@ -175,7 +189,9 @@ class _Match(NamedTuple):
     change: int
 
 
-def _matched(changes: Sequence[ChangePoint], steps: Sequence[Known]) -> dict[int, ChangePoint]:
+def _matched(
+    changes: Sequence[ChangePoint], steps: Sequence[Known]
+) -> dict[int, ChangePoint]:
     """The change that each known step is, no change being two of them: the nearest pairs first.
 
     Steps that were refuted come last.
@@ -199,11 +215,18 @@ def _is_inside(history: Sequence[Values], step: Known) -> bool:
 
 
 def again(
-    history: Sequence[Values], known_changes: Iterable[Known], *, moves: Collection[int] = ()
+    history: Sequence[Values],
+    known_changes: Iterable[Known],
+    *,
+    moves: Collection[int] = (),
 ) -> dict[int, ChangePoint | None]:
     """What these rules say of steps that were reported before; None where they find none."""
     changes = change_points.find(history, moves=moves)
-    return {change.id: _match(changes, change) for change in known_changes if change.kind == "step"}
+    return {
+        change.id: _match(changes, change)
+        for change in known_changes
+        if change.kind == "step"
+    }
 
 
 def _match(changes: Iterable[ChangePoint], known_change: Known) -> ChangePoint | None:
@@ -230,7 +253,10 @@ def _alarm(
     last_position = len(history) - 1
     if any(last_position - step.position <= SAME_PLACE for step in changes):
         return None  # A change at the very end is a step already.
-    for position, two_jobs in ((last_position, jobs), (last_position - 1, history[-2:])):
+    for position, two_jobs in (
+        (last_position, jobs),
+        (last_position - 1, history[-2:]),
+    ):
         expected = expected_range(history[: max(position, 0)])
         if expected is None or not _agree(two_jobs, expected):
             continue

@@ -208,7 +208,10 @@ def estimate(
         return HistoryNoise(math.inf, 0.0, 1.0)
     if shortest is not None:
         calm = _level(calm, shortest, changes)
-    first_variance, second = spread(np.diff(calm)) ** 2, spread(calm[2:] - calm[:-2]) ** 2
+    first_variance, second = (
+        spread(np.diff(calm)) ** 2,
+        spread(calm[2:] - calm[:-2]) ** 2,
+    )
     if first_variance == 0:
         # A history of equal values, or nearly: whatever scatter there is must do.
         first_variance = second = float(np.var(np.diff(calm)))
@@ -246,7 +249,9 @@ def _running_median(logs: Floats, size: int) -> Floats:
     size = min(size, len(logs))
     windows = np.lib.stride_tricks.sliding_window_view(logs, size)
     medians: Floats = np.median(windows, axis=1)
-    return np.pad(medians, (size // 2, len(logs) - len(medians) - size // 2), mode="edge")
+    return np.pad(
+        medians, (size // 2, len(logs) - len(medians) - size // 2), mode="edge"
+    )
 
 
 def spread(values: Floats) -> float:

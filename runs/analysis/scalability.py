@@ -51,7 +51,9 @@ class Fit:
         return level * self.gamma / (1 + (level - 1) * (self.alpha + self.beta * level))
 
 
-def fitted(law: Law, levels: Sequence[float], throughputs: Sequence[float]) -> Fit | None:
+def fitted(
+    law: Law, levels: Sequence[float], throughputs: Sequence[float]
+) -> Fit | None:
     """Fit a law, 0 <= alpha <= 1 and beta >= 0; None for fewer than MINIMUM_LEVELS.
 
     Raises ValueError for a level below 1 or a throughput that is not positive.
@@ -108,7 +110,10 @@ def _intervals(law: Law, n: Floats, measured: Floats) -> dict[str, Interval]:
         intervals["beta"] = _within(ratio((0, 0, 1), (1, 0, 0)), 0.0, None)
         if coefficients[2] > wide * math.sqrt(max(float(covariance[2, 2]), 0.0)):
             low, high = ratio((1, -1, 0), (0, 0, 1))
-            intervals["peak_level"] = (math.sqrt(max(low, 1.0)), high and math.sqrt(max(high, 1.0)))
+            intervals["peak_level"] = (
+                math.sqrt(max(low, 1.0)),
+                high and math.sqrt(max(high, 1.0)),
+            )
     return intervals
 
 
@@ -180,4 +185,8 @@ def _least_squares(law: Law, n: Floats, measured: Floats) -> tuple[float, float,
         key=lambda result: result.cost,
     )
     gamma, _ = gamma_of(solution.x)
-    return gamma, float(solution.x[0]), float(solution.x[1]) * unit if law == "usl" else 0.0
+    return (
+        gamma,
+        float(solution.x[0]),
+        float(solution.x[1]) * unit if law == "usl" else 0.0,
+    )

@@ -79,7 +79,9 @@ def rounds_of(runs: Sequence[SlicedRun]) -> dict[Round, list[tuple[SlicedRun, in
             groups[-1].append(after)
         for ordinal, group in enumerate(groups):
             if len({run.cell for _moment, run, _place in group}) > 1:
-                rounds[*number, ordinal] = [(run, place) for _moment, run, place in group]
+                rounds[*number, ordinal] = [
+                    (run, place) for _moment, run, place in group
+                ]
     return rounds
 
 
@@ -97,7 +99,10 @@ def undisturbed(
             known = [share for share in run.foreign if share is not None]
             usual.setdefault(id(run), statistics.median(known) if known else 0.0)
         shares = ((_share(run, place), usual[id(run)]) for run, place in slices)
-        if all(share is None or abs(share - middle) <= DISTURBED for share, middle in shares):
+        if all(
+            share is None or abs(share - middle) <= DISTURBED
+            for share, middle in shares
+        ):
             calm[name] = slices
     return dict(rounds) if 2 * len(calm) < len(rounds) else calm
 
@@ -113,8 +118,12 @@ def cells_of(runs: Sequence[SlicedRun], metric: str) -> dict[int, SlicedCell]:
     logs: dict[tuple[int, Hashable], list[float]] = defaultdict(list)
     for position, (name, slices) in enumerate(rounds.items()):
         block: Round = (*name[:2], position // together) if together > 1 else name
-        values = [run.figures[metric][place] for run, place in slices if metric in run.figures]
-        if len(values) < len(slices) or any(value is None or value <= 0 for value in values):
+        values = [
+            run.figures[metric][place] for run, place in slices if metric in run.figures
+        ]
+        if len(values) < len(slices) or any(
+            value is None or value <= 0 for value in values
+        ):
             continue
         for (run, _place), value in zip(slices, values, strict=True):
             logs[run.cell, block].append(math.log(value or 0.0))
@@ -130,12 +139,17 @@ def half_width(cells: Mapping[int, SlicedCell], significance: float) -> float | 
     None for fewer than LEAST_ROUNDS, or a single cell.
     """
     values = {cell: of_cell.by_round for cell, of_cell in cells.items()}
-    rounds = set.intersection(*(set(of_cell) for of_cell in values.values())) if values else set()
+    rounds = (
+        set.intersection(*(set(of_cell) for of_cell in values.values()))
+        if values
+        else set()
+    )
     number = len(values)
     if number < 2 or len(rounds) < LEAST_ROUNDS:
         return None
     middles = {
-        name: statistics.fmean(of_cell[name] for of_cell in values.values()) for name in rounds
+        name: statistics.fmean(of_cell[name] for of_cell in values.values())
+        for name in rounds
     }
     variances = [
         statistics.variance([of_cell[name] - middles[name] for name in rounds])

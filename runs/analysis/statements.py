@@ -69,7 +69,9 @@ def typical(ratios: Mapping[int, Sequence[float]]) -> Typical | None:
     error = float(np.std(medians, ddof=1)) / math.sqrt(number)
     width = float(stats.t.isf(RATE / 2, number - 1)) * error
     rounds = tuple(float(value) for value in medians)
-    return Typical(rounds, math.exp(mean), math.exp(mean - width), math.exp(mean + width))
+    return Typical(
+        rounds, math.exp(mean), math.exp(mean - width), math.exp(mean + width)
+    )
 
 
 @dataclass(frozen=True)
@@ -91,9 +93,15 @@ def judge(ratios: Mapping[int, Sequence[float]]) -> dict[int, Judged]:
         if len(values) < LEAST_ROUNDS:
             continue
         logs = np.array(values)
-        if common is not None and not common.is_proven and len(values) == len(common.rounds):
+        if (
+            common is not None
+            and not common.is_proven
+            and len(values) == len(common.rounds)
+        ):
             logs = logs - np.array(common.rounds)
-        rows.append(_Row(key, float(np.mean(logs)), float(np.var(logs, ddof=1)), len(values)))
+        rows.append(
+            _Row(key, float(np.mean(logs)), float(np.var(logs, ddof=1)), len(values))
+        )
     if not rows:
         return {}
     prior = _prior(rows)
@@ -101,7 +109,8 @@ def judge(ratios: Mapping[int, Sequence[float]]) -> dict[int, Judged]:
     called = _called({key: test.p_value for key, test in tested.items()})
     level_of_called = RATE * len(called) / len(rows)
     return {
-        row.key: _judged(row, tested[row.key], row.key in called, level_of_called) for row in rows
+        row.key: _judged(row, tested[row.key], row.key in called, level_of_called)
+        for row in rows
     }
 
 
@@ -129,13 +138,16 @@ def _prior(rows: Sequence[_Row]) -> _Prior:
     logs = np.log([row.variance for row in known])
     shifted = logs - special.digamma(freedoms / 2) + np.log(freedoms / 2)
     mean = float(np.mean(shifted))
-    spread = float(np.var(shifted, ddof=1) - np.mean(special.polygamma(1, freedoms / 2)))
+    spread = float(
+        np.var(shifted, ddof=1) - np.mean(special.polygamma(1, freedoms / 2))
+    )
     if spread <= 0:
         # The statements scatter alike: all that is known of one is known of each.
         return _Prior(math.exp(mean), math.inf)
     freedom = 2 * _inverse_trigamma(spread)
     return _Prior(
-        math.exp(mean + special.digamma(freedom / 2) - math.log(freedom / 2)), float(freedom)
+        math.exp(mean + special.digamma(freedom / 2) - math.log(freedom / 2)),
+        float(freedom),
     )
 
 

@@ -73,10 +73,13 @@ def _apart(logs: Floats, conditions: Sequence[Hashable]) -> list[int]:
         if len(known_steps) < MINIMUM_SEGMENT or known_steps.std() == 0:
             continue
         same_condition = [
-            row_number for row_number in kept_rows if conditions[row_number] == conditions[row]
+            row_number
+            for row_number in kept_rows
+            if conditions[row_number] == conditions[row]
         ]
         if not any(
-            _correlation(series_steps, steps[same_row]) > INVERSE for same_row in same_condition
+            _correlation(series_steps, steps[same_row]) > INVERSE
+            for same_row in same_condition
         ):
             kept_rows.append(row)
     return kept_rows
@@ -99,7 +102,9 @@ def _polished(series_logs: Floats) -> Floats:
     for _sweep in range(SWEEPS):
         levels = np.nanmedian(series_logs - common, axis=1, keepdims=True)
         move_of_columns = np.zeros(series_logs.shape[1])
-        move_of_columns[enough] = np.nanmedian((series_logs - levels)[:, enough], axis=0)
+        move_of_columns[enough] = np.nanmedian(
+            (series_logs - levels)[:, enough], axis=0
+        )
         if np.abs(move_of_columns - common).max() < 1e-6:
             break
         common = move_of_columns
@@ -125,7 +130,8 @@ def _moves(series_logs: Floats, level: Floats, bounds: Sequence[int]) -> Iterato
         after = np.nanmedian(series_logs[is_known, middle:end], axis=1)
         if (
             is_known.any()
-            and ((after - before) / (level[middle] - level[begin]) >= 0.5).mean() >= MOST
+            and ((after - before) / (level[middle] - level[begin]) >= 0.5).mean()
+            >= MOST
         ):
             yield middle
 

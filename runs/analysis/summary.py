@@ -125,7 +125,11 @@ class Summary:
     def is_spread(self) -> bool:
         """Whether `flag` may find an outlier: by their range, it cannot in most cells."""
         ratio = SMALLEST_RATIO if (self.n or 0) >= ROBUST_FROM else FEW_RATIO
-        return (self.n or 0) >= 3 and self.minimum > 0 and self.maximum / self.minimum > ratio
+        return (
+            (self.n or 0) >= 3
+            and self.minimum > 0
+            and self.maximum / self.minimum > ratio
+        )
 
 
 def summarise(values: Sequence[float]) -> Summary:

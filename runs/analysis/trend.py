@@ -34,7 +34,9 @@ class Link:
         if not (self.ratio > 0 and math.isfinite(self.ratio)):
             raise ValueError(f"A ratio is positive, not {self.ratio}.")
         if self.base == self.head:
-            raise ValueError(f"A link joins two versions, not {self.base!r} with itself.")
+            raise ValueError(
+                f"A link joins two versions, not {self.base!r} with itself."
+            )
 
     def reversed(self) -> "Link":
         """The same knowledge in the other direction."""
@@ -55,7 +57,9 @@ class Step:
     def reversed(self) -> "Step":
         """The same step in the other direction."""
         links = tuple(link.reversed() for link in self.links)
-        return replace(self, base=self.head, head=self.base, ratio=1 / self.ratio, links=links)
+        return replace(
+            self, base=self.head, head=self.base, ratio=1 / self.ratio, links=links
+        )
 
 
 def combine(links: Sequence[Link]) -> Step:
@@ -85,7 +89,9 @@ def combine(links: Sequence[Link]) -> Step:
     weighted_variances = [
         (weight * error) ** 2 for weight, error in zip(weights, errors, strict=True)
     ]
-    error = math.sqrt(math.fsum(weighted_variances)) * max(1.0, _birge(logs, errors, mean))
+    error = math.sqrt(math.fsum(weighted_variances)) * max(
+        1.0, _birge(logs, errors, mean)
+    )
     return Step(
         first_link.base,
         first_link.head,
@@ -109,7 +115,9 @@ def _birge(logs: Sequence[float], errors: Sequence[float], mean: float) -> float
     """How far links disagree: 1 or less if their errors explain it."""
     if min(errors) == 0:
         return 0.0
-    squares = (((log - mean) / error) ** 2 for log, error in zip(logs, errors, strict=True))
+    squares = (
+        ((log - mean) / error) ** 2 for log, error in zip(logs, errors, strict=True)
+    )
     return math.sqrt(math.fsum(squares) / (len(logs) - 1))
 
 
@@ -190,7 +198,9 @@ def trend(links: Iterable[Link], *, versions: Sequence[str], base: str) -> Trend
             reached = _reach(start, steps, position_of)
             visited |= reached.keys()
             chains.append(_chain(start, reached, versions))
-    return Trend(tuple(chains), tuple(version for version in versions if version not in linked))
+    return Trend(
+        tuple(chains), tuple(version for version in versions if version not in linked)
+    )
 
 
 def _steps(links: Iterable[Link], position_of: Mapping[str, int]) -> list[Step]:
@@ -198,8 +208,12 @@ def _steps(links: Iterable[Link], position_of: Mapping[str, int]) -> list[Step]:
     pairs: dict[tuple[str, str], list[Link]] = {}
     for link in links:
         if link.base not in position_of or link.head not in position_of:
-            raise ValueError(f"The link {link.base!r} to {link.head!r} is outside of the versions.")
-        forward = link if position_of[link.base] < position_of[link.head] else link.reversed()
+            raise ValueError(
+                f"The link {link.base!r} to {link.head!r} is outside of the versions."
+            )
+        forward = (
+            link if position_of[link.base] < position_of[link.head] else link.reversed()
+        )
         pairs.setdefault((forward.base, forward.head), []).append(forward)
     return [combine(parallel) for parallel in pairs.values()]
 
@@ -234,7 +248,10 @@ def _reach(
             order += 1  # so that the heap never has to compare states
             position = position_of[step.head]
             cost = path.cost + (position - path.position) ** 2
-            heappush(waiting, _Path(cost, position, order, step.head, _after(path.state, step)))
+            heappush(
+                waiting,
+                _Path(cost, position, order, step.head, _after(path.state, step)),
+            )
     return reached
 
 
@@ -246,8 +263,12 @@ def _after(state: _Reached, step: Step) -> _Reached:
     return _Reached(state.log_index + math.log(step.ratio), variance_parts, step)
 
 
-def _chain(base: str, reached: Mapping[str, _Reached], versions: Sequence[str]) -> Chain:
-    points = (_point(version, reached[version]) for version in versions if version in reached)
+def _chain(
+    base: str, reached: Mapping[str, _Reached], versions: Sequence[str]
+) -> Chain:
+    points = (
+        _point(version, reached[version]) for version in versions if version in reached
+    )
     return Chain(base, tuple(points))
 
 
@@ -268,8 +289,14 @@ def margin(
     if total == 0:
         return 0.0
     # Shares of the total instead of squares of variances, which underflow for a quiet machine.
-    shares = math.fsum((variance / total) ** 2 / freedom for variance, freedom in variance_parts)
+    shares = math.fsum(
+        (variance / total) ** 2 / freedom for variance, freedom in variance_parts
+    )
 
     quantile = 1 - significance / 2
-    width = sp.special.ndtri(quantile) if shares == 0 else sp.special.stdtrit(1 / shares, quantile)
+    width = (
+        sp.special.ndtri(quantile)
+        if shares == 0
+        else sp.special.stdtrit(1 / shares, quantile)
+    )
     return float(width) * math.sqrt(total)

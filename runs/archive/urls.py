@@ -18,7 +18,10 @@ pages = [
         "archive/figures/<slug:slug>/<int:row>-<int:column>/citation.<slug:form>",
         archive.archive_figure_citation,
     ),
-    page("archive/tables/<slug:slug>/citation.<slug:form>", archive.archive_table_citation),
+    page(
+        "archive/tables/<slug:slug>/citation.<slug:form>",
+        archive.archive_table_citation,
+    ),
     page("archive/<slug:slug>/citation.<slug:form>", archive.archive_citation),
     page("archive/<slug:slug>/", archive.archive_source),
     path("versions/", versions.version_page, name="versions"),

@@ -52,7 +52,9 @@ class NewBisectionSerializer(DesignSerializer):
         default=DEFAULT_EFFECT, min_value=0.2, max_value=100, help_text="In percent."
     )
     ignore = serializers.ListField(
-        child=serializers.ChoiceField(choices=[(condition, condition) for condition in CONDITIONS]),
+        child=serializers.ChoiceField(
+            choices=[(condition, condition) for condition in CONDITIONS]
+        ),
         required=False,
         help_text="Conditions that may differ between base and head, as in compare/.",
     )
@@ -100,10 +102,14 @@ class NewBisectionSerializer(DesignSerializer):
         if "bindirs" in attrs and "commits" in attrs:
             message = _("Give %(one)s or %(several)s, not both.")
             words = {"one": "bindirs", "several": "commits"}
-            raise ValidationError({"commits": [ErrorDetail(message % words, "contradicts")]})
+            raise ValidationError(
+                {"commits": [ErrorDetail(message % words, "contradicts")]}
+            )
         if attrs["most_repeats"] <= attrs["repeats"]:
             message = _("The most repeats must be more than the least.")
-            raise ValidationError({"most_repeats": [ErrorDetail(message, "out_of_range")]})
+            raise ValidationError(
+                {"most_repeats": [ErrorDetail(message, "out_of_range")]}
+            )
         return attrs
 
     def wish(self) -> Wish:
@@ -121,7 +127,9 @@ class BisectedBuildSerializer(Shape):
 
     commit = serializers.CharField()
     bindir = serializers.CharField(allow_blank=True)
-    state = serializers.ChoiceField(choices=[(state, state) for state in ("", *Build.State.values)])
+    state = serializers.ChoiceField(
+        choices=[(state, state) for state in ("", *Build.State.values)]
+    )
     code = serializers.CharField(allow_blank=True)
     log = serializers.CharField(allow_blank=True)
 
@@ -155,7 +163,9 @@ class BisectionSerializer(serializers.Serializer[Bisection]):
     high = serializers.IntegerField()
     verdict = serializers.CharField()
     rules = serializers.IntegerField()
-    message = computed(serializers.CharField, found_by.message_of, "Why it ended as it did.")
+    message = computed(
+        serializers.CharField, found_by.message_of, "Why it ended as it did."
+    )
     culprit = serializers.SerializerMethodField()
     steps = serializers.SerializerMethodField()
     created_at = serializers.DateTimeField()
@@ -167,9 +177,15 @@ class BisectionSerializer(serializers.Serializer[Bisection]):
         rows = []
         for build_entry in bisection.builds:
             build = bisection.made.get(build_entry["commit"])  # type: ignore[attr-defined]  # by the door
-            progress = {name: getattr(build, name, "") for name in ("state", "code", "log")}
+            progress = {
+                name: getattr(build, name, "") for name in ("state", "code", "log")
+            }
             rows.append(
-                {"commit": build_entry["commit"], "bindir": build_entry["bindir"], **progress}
+                {
+                    "commit": build_entry["commit"],
+                    "bindir": build_entry["bindir"],
+                    **progress,
+                }
             )
         return rows
 
@@ -245,9 +261,13 @@ class BisectionDoor(ReadOnlyDoor[Bisection]):
         question = bisection_questions.question(body.wish(), reader=reader(request))
         _check(request, question)
         token = request.auth if isinstance(request.auth, Token) else None
-        started, is_new = bisections.start(question=question, by=person(request), token=token)
+        started, is_new = bisections.start(
+            question=question, by=person(request), token=token
+        )
         bisection = self.get_queryset().get(pk=started.pk)
-        return self.shown(bisection, status.HTTP_201_CREATED if is_new else status.HTTP_200_OK)
+        return self.shown(
+            bisection, status.HTTP_201_CREATED if is_new else status.HTTP_200_OK
+        )
 
     def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """One; asked with the right to queue, it counts as awaited (`wait_seconds`)."""
@@ -269,4 +289,7 @@ def _check(request: Request, question: Question) -> None:
     require_own(request, lambda token: projects.is_own(owner, token))
     problems = bisection_questions.problems(question)
     if problems:
-        raise Refused("contradicts", [fault_of(problem, question.scenario) for problem in problems])
+        raise Refused(
+            "contradicts",
+            [fault_of(problem, question.scenario) for problem in problems],
+        )

@@ -26,7 +26,9 @@ def settled(bisection: Bisection, address: Address) -> str:
     words = {"server": plain(bisection.server.name), "campaign": link}
     if not bisection.verdict:
         if bisection.state == Bisection.State.RUNNING:
-            return _("Being measured in turn on %(server)s: %(campaign)s.") % words + "\n"
+            return (
+                _("Being measured in turn on %(server)s: %(campaign)s.") % words + "\n"
+            )
         return _("Not settled on %(server)s: %(campaign)s.") % words + "\n"
     paragraphs = [
         markdown(first_step.ends, address).rstrip(),
@@ -55,7 +57,8 @@ def _made(bisection: Bisection) -> str:
         elif build.state == Build.State.FAILED:
             words |= {"code": f"`{build.code}`", "why": plain(_(build.message))}
             lines.append(
-                _("%(commit)s could not be built on %(server)s (%(code)s): %(why)s") % words
+                _("%(commit)s could not be built on %(server)s (%(code)s): %(why)s")
+                % words
             )
             if build.log:
                 lines.append(fenced(build.log[-MOST_LOG:]))
@@ -63,8 +66,13 @@ def _made(bisection: Bisection) -> str:
 
 
 def _culprit(bisection: Bisection, last_step: Measured) -> str:
-    low, high = (bisection.builds[position] for position in (bisection.low, bisection.high))
-    words = {"low": f"`{bisections.name_of(low)}`", "high": f"`{bisections.name_of(high)}`"}
+    low, high = (
+        bisection.builds[position] for position in (bisection.low, bisection.high)
+    )
+    words = {
+        "low": f"`{bisections.name_of(low)}`",
+        "high": f"`{bisections.name_of(high)}`",
+    }
     if not bisection.is_found:
         return _("The loss lies between %(low)s and %(high)s.") % words
     worst = last_step.worst

@@ -31,7 +31,9 @@ class BisectionForm(forms.Form):
     """A verdict, as compare/ names it, and how it is settled."""
 
     campaign = forms.CharField(max_length=120, required=False, widget=forms.HiddenInput)
-    base = forms.CharField(label=_("Base"), max_length=300, help_text=_("Such as commit:8de2d48."))
+    base = forms.CharField(
+        label=_("Base"), max_length=300, help_text=_("Such as commit:8de2d48.")
+    )
     head = forms.CharField(label=_("Head"), max_length=300)
     metric = forms.CharField(max_length=100, required=False, widget=forms.HiddenInput)
     effect = forms.FloatField(
@@ -64,10 +66,16 @@ class BisectionForm(forms.Form):
         ),
     )
     repeats = forms.IntegerField(
-        label=_("Repeats"), min_value=2, max_value=MOST_REPEATS - 1, initial=Wish.repeats
+        label=_("Repeats"),
+        min_value=2,
+        max_value=MOST_REPEATS - 1,
+        initial=Wish.repeats,
     )
     most_repeats = forms.IntegerField(
-        label=_("Most repeats"), min_value=3, max_value=MOST_REPEATS, initial=Wish.most_repeats
+        label=_("Most repeats"),
+        min_value=3,
+        max_value=MOST_REPEATS,
+        initial=Wish.most_repeats,
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -79,7 +87,8 @@ class BisectionForm(forms.Form):
         server.queryset = Server.objects.select_related("hardware").order_by("name")
         scenario = cast(forms.ChoiceField, self.fields["scenario"])
         scenario.choices = [("", "–")] + [
-            (scenario_there.slug, _(scenario_there.title)) for scenario_there in registry.every()
+            (scenario_there.slug, _(scenario_there.title))
+            for scenario_there in registry.every()
         ]
 
     def clean_levels(self) -> dict[str, list[int | str]]:
@@ -88,7 +97,9 @@ class BisectionForm(forms.Form):
         for word in self.cleaned_data["levels"].split():
             name, equals, levels = word.partition("=")
             if not (name and equals and levels):
-                message = _("“%(text)s” must be a factor and its level, as in clients=8.")
+                message = _(
+                    "“%(text)s” must be a factor and its level, as in clients=8."
+                )
                 raise forms.ValidationError(message % {"text": word})
             levels_by_factor[name] = [
                 int(level) if level.isdecimal() and len(level) < 10 else level
@@ -124,7 +135,9 @@ def bisection_new(request: HttpRequest) -> HttpResponse:
         names = ("campaign", "base", "head", "metric", "effect", "scenario", "server")
         initial: dict[str, Any] = {name: request.GET.get(name, "") for name in names}
         ignored = request.GET.get("ignore", "")
-        form = BisectionForm(initial=initial | {"ignore": ignored.split(",") if ignored else []})
+        form = BisectionForm(
+            initial=initial | {"ignore": ignored.split(",") if ignored else []}
+        )
     return render(request, "bisections/bisection_form.html", {"form": form})
 
 
@@ -176,7 +189,9 @@ def _start(request: HttpRequest, question: Question) -> Bisection:
     return bisection
 
 
-CANCEL = Button(Right.QUEUE, bisections.cancel, _("It is cancelled; finished runs stay."))
+CANCEL = Button(
+    Right.QUEUE, bisections.cancel, _("It is cancelled; finished runs stay.")
+)
 
 
 @addresses.action("bisection-cancel", CANCEL.right)

@@ -24,9 +24,13 @@ class MeasurementFilters(Filters):
 
     campaign = NamedFilter(Campaign, "run__campaign")
     run = django_filters.NumberFilter("run_id", label="Id of the run.")
-    metric = django_filters.CharFilter(method="of_metric", label="Name of the metric, such as tps.")
+    metric = django_filters.CharFilter(
+        method="of_metric", label="Name of the metric, such as tps."
+    )
     version = VersionFilter("run__")
-    origin = django_filters.ChoiceFilter(field_name="run__origin", choices=Origin.choices)
+    origin = django_filters.ChoiceFilter(
+        field_name="run__origin", choices=Origin.choices
+    )
     source = django_filters.CharFilter(
         method="of_source", label="Slug of the publication, such as wg1-2013."
     )
@@ -38,7 +42,9 @@ class MeasurementFilters(Filters):
     def of_metric(self, rows: QuerySet[Any], _name: str, value: str) -> QuerySet[Any]:
         """Those of a metric, by its key: an index of measurements begins with it."""
         keys = keys_of(self, Metric, value)
-        is_listed = metrics.are_many if self.data.get("campaign") else metrics.are_frequent
+        is_listed = (
+            metrics.are_many if self.data.get("campaign") else metrics.are_frequent
+        )
         if is_listed(keys):
             return metrics.among_others(rows, keys)
         return rows.filter(metric__in=keys)
@@ -52,6 +58,10 @@ class MeasurementFilters(Filters):
 class CampaignFilters(Filters):
     """Which campaigns; the page has a switch for their origin."""
 
-    origin = django_filters.ChoiceFilter(choices=Origin.choices, widget=forms.HiddenInput)
-    state = django_filters.ChoiceFilter(choices=Campaign.State.choices, label=_("State"))
+    origin = django_filters.ChoiceFilter(
+        choices=Origin.choices, widget=forms.HiddenInput
+    )
+    state = django_filters.ChoiceFilter(
+        choices=Campaign.State.choices, label=_("State")
+    )
     scenario = NamedFilter(Scenario, "scenario", label=_("Scenario"))

@@ -10,7 +10,8 @@ from django.utils.translation import gettext_lazy as _
 from runs.cells.selectors import versions
 
 IS_VERSION = RegexValidator(
-    r"^\d+(\.\d+){0,2}((devel|alpha|beta|rc)\d*)?$", _("Not a version, such as 16 or 16.14.")
+    r"^\d+(\.\d+){0,2}((devel|alpha|beta|rc)\d*)?$",
+    _("Not a version, such as 16 or 16.14."),
 )
 
 

@@ -100,7 +100,9 @@ def drawing(components: Sequence[Part]) -> Drawing:
         gap = (most - len(column)) * (HEIGHT + DOWN + EDGE + TITLE) // 2
         for row, component in enumerate(column):
             y = EDGE + TITLE + gap + row * (HEIGHT + DOWN + EDGE + TITLE)
-            placed[id(component)] = Placed(x, y, WIDTH, HEIGHT, component.name, component.role)
+            placed[id(component)] = Placed(
+                x, y, WIDTH, HEIGHT, component.name, component.role
+            )
     frames = _frames(components, placed)
     return Drawing(
         width=max((placed.x + placed.width for placed in frames), default=0) + EDGE,
@@ -128,7 +130,9 @@ def _frame(machine: str, boxes: Sequence[Placed]) -> Placed:
     return Placed(x, y, width, height, machine)
 
 
-def _arrows(columns: Sequence[Sequence[Part]], placed: dict[int, Placed]) -> list[Arrow]:
+def _arrows(
+    columns: Sequence[Sequence[Part]], placed: dict[int, Placed]
+) -> list[Arrow]:
     """From each part of a column to each of the next one: one of two columns has a single part."""
     arrows = []
     for left_column, right in pairwise(columns):

@@ -22,7 +22,10 @@ def bars(lines: Sequence[Line], axes: Axes, *, stacked: bool = False) -> Figure:
     """
     drawn = [line for line in lines if line.points]
     yaxis = axis(axes.y_title, **(LOG_AXIS if axes.log_y else {"rangemode": "tozero"}))
-    together: dict[str, Any] = {"barmode": "stack" if stacked else "group", "bargap": 0.25}
+    together: dict[str, Any] = {
+        "barmode": "stack" if stacked else "group",
+        "bargap": 0.25,
+    }
     if axes.log_y:
         together = {"scattermode": "group", "scattergap": 0.25}
     return {
@@ -50,7 +53,9 @@ def of_single_points(
     if len(points) < 2 or any(len(line.points) > 1 for line in lines):
         return [], ""
     has_own = len({point.x for _label, point in points}) == len(points)
-    bars = (replace(point, x=str(point.x) if has_own else label) for label, point in points)
+    bars = (
+        replace(point, x=str(point.x) if has_own else label) for label, point in points
+    )
     return [Line("", "", tuple(bars))], by_level if has_own else by_name
 
 
@@ -100,13 +105,19 @@ MOST_CHARACTERS = 48
 
 
 def ranking(
-    labels: Sequence[str], values_by_part: Mapping[str, Sequence[float]], *, x_title: str
+    labels: Sequence[str],
+    values_by_part: Mapping[str, Sequence[float]],
+    *,
+    x_title: str,
 ) -> Figure:
     """One bar per label, made of the parts; the labels are in the order of their size.
 
     Long labels are cut; the hover text has them whole. The numbers keep equal labels apart.
     """
-    names = [f"{rank}. {cut(label, MOST_CHARACTERS)}" for rank, label in enumerate(labels, start=1)]
+    names = [
+        f"{rank}. {cut(label, MOST_CHARACTERS)}"
+        for rank, label in enumerate(labels, start=1)
+    ]
     return {
         "data": [
             {

@@ -35,7 +35,10 @@ def comparison(facets: Sequence[Sequence[Track]], axes: Axes) -> list[Figure]:
     """One figure a facet, on the same axes; levels that are all numbers make lines, others bars."""
     points = [point for tracks in facets for track in tracks for point in track.points]
     levels = [point.x for point in points]
-    if all(isinstance(level, int | float) and not isinstance(level, bool) for level in levels):
+    if all(
+        isinstance(level, int | float) and not isinstance(level, bool)
+        for level in levels
+    ):
         log_x = axes.log_x or grow_by_factors(sorted(set(levels)))
         axes = replace(axes, log_x=log_x)
         drawn = [_lines(tracks, axes) for tracks in facets]
@@ -55,7 +58,9 @@ def _lines(tracks: Sequence[Track], axes: Axes) -> Figure:
 
 def _bars(tracks: Sequence[Track], axes: Axes) -> Figure:
     named_tracks = [
-        replace(track, points=tuple(replace(p, x=_named(p.x, track)) for p in track.points))
+        replace(
+            track, points=tuple(replace(p, x=_named(p.x, track)) for p in track.points)
+        )
         for track in tracks
     ]
     figure = bars(named_tracks, axes)

@@ -5,12 +5,38 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from runs.charts.figure import Figure, axis, cut, layout, line_at, rows_axis, scatter, whiskers
+from runs.charts.figure import (
+    Figure,
+    axis,
+    cut,
+    layout,
+    line_at,
+    rows_axis,
+    scatter,
+    whiskers,
+)
 
 ROW_HEIGHT = 26
 ROOM_FOR_AXES = 96
 # Round ratios that an axis may be marked with.
-MARKS = (0.001, 0.01, 0.1, 0.5, 0.8, 0.9, 0.95, 1.0, 1.05, 1.1, 1.25, 2.0, 5.0, 10.0, 100.0, 1000.0)
+MARKS = (
+    0.001,
+    0.01,
+    0.1,
+    0.5,
+    0.8,
+    0.9,
+    0.95,
+    1.0,
+    1.05,
+    1.1,
+    1.25,
+    2.0,
+    5.0,
+    10.0,
+    100.0,
+    1000.0,
+)
 NARROWEST = 1.1
 # Marks nearer than this part of the axis would overlap.
 NEAREST = 0.07
@@ -79,7 +105,9 @@ def evidence(rows: Sequence[Row], words: Words) -> Figure:
     }
 
 
-def _trace(places: Sequence[tuple[int, Row]], words: Words, *, is_printed: bool) -> dict[str, Any]:
+def _trace(
+    places: Sequence[tuple[int, Row]], words: Words, *, is_printed: bool
+) -> dict[str, Any]:
     points = [(place, row, ratio) for place, row in places for ratio in row.ratios]
     values = [ratio.value for _place, _row, ratio in points]
     trace = scatter(
@@ -88,7 +116,10 @@ def _trace(places: Sequence[tuple[int, Row]], words: Words, *, is_printed: bool)
         (place for place, _row, _ratio in points),
         text=[f"{row.label} · {ratio.label}" for _place, row, ratio in points],
         marker={"size": 9, "symbol": "diamond" if is_printed else "circle"},
-        meta={"slot": 7 if is_printed else 0, "urls": [row.url for _place, row, _ratio in points]},
+        meta={
+            "slot": 7 if is_printed else 0,
+            "urls": [row.url for _place, row, _ratio in points],
+        },
         customdata=[[_interval(ratio, words)] for _place, _row, ratio in points],
         hovertemplate=f"%{{text}}<br>{words.ratio}: %{{x:.3f}}%{{customdata[0]}}<extra></extra>",
     )

@@ -26,10 +26,22 @@ def layout(**members: Any) -> dict[str, Any]:
 
 
 def scatter(
-    name: str, x: Iterable[Any], y: Iterable[Any], *, mode: str = "markers", **members: Any
+    name: str,
+    x: Iterable[Any],
+    y: Iterable[Any],
+    *,
+    mode: str = "markers",
+    **members: Any,
 ) -> dict[str, Any]:
     """A trace of points, or of lines by its `mode`; `members` are further members."""
-    return {"type": "scatter", "mode": mode, "name": name, "x": list(x), "y": list(y), **members}
+    return {
+        "type": "scatter",
+        "mode": mode,
+        "name": name,
+        "x": list(x),
+        "y": list(y),
+        **members,
+    }
 
 
 LEGEND_ABOVE = {"orientation": "h", "y": 1.02, "yanchor": "bottom"}
@@ -69,7 +81,8 @@ def whiskers(
             for value, high in zip(values, highs, strict=True)
         ],
         "arrayminus": [
-            None if low is None else value - low for value, low in zip(values, lows, strict=True)
+            None if low is None else value - low
+            for value, low in zip(values, lows, strict=True)
         ],
         "thickness": thickness,
         "width": width,
@@ -128,7 +141,9 @@ def cut(text: str, most: int) -> str:
 
 def wrapped(text: str) -> str:
     """Short lines without markup, for hover text: Plotly takes some tags for its own."""
-    short = cut(text, MOST).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    short = (
+        cut(text, MOST).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    )
     lines = [
         line[start : start + LINE]
         for line in short.splitlines()

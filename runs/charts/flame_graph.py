@@ -172,7 +172,9 @@ def _boxes(drawing: _Drawing, before: Frame | None, zoom: Zoom) -> Iterator[_Box
             frame = box.frame.called[name]
             if frame.samples >= narrowest:
                 then = box.before.called.get(name) if box.before else None
-                waiting.append(_Box(frame, then, (*box.zoom, position), left_edge, box.row + 1))
+                waiting.append(
+                    _Box(frame, then, (*box.zoom, position), left_edge, box.row + 1)
+                )
             left_edge += frame.samples
 
 
@@ -204,7 +206,9 @@ def _drawn(box: _Box, drawing: _Drawing, height: int) -> str:
         sentence += f" ({changed.before:.2f} %, {changed.points:+.2f})"
     room = int((width - 6) / LETTER)
     label_text = name if len(name) <= room else f"{name[: max(room - 2, 0)]}.."
-    label = f'<text x="{x + 3:.1f}" y="{y + 12}" fill="#121820">{escape(label_text)}</text>'
+    label = (
+        f'<text x="{x + 3:.1f}" y="{y + 12}" fill="#121820">{escape(label_text)}</text>'
+    )
     begin, end = "<g>", "</g>"
     if drawing.link is not None:
         begin, end = f"<a href={quoteattr(drawing.link(box.zoom))}>", "</a>"
@@ -220,7 +224,11 @@ def _change(box: _Box, drawing: _Drawing) -> Change | None:
         return None
     before = box.before.samples if box.before else 0
     return change(
-        box.frame.name, before, drawing.before.samples, box.frame.samples, drawing.whole.samples
+        box.frame.name,
+        before,
+        drawing.before.samples,
+        box.frame.samples,
+        drawing.whole.samples,
     )
 
 

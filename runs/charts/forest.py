@@ -5,7 +5,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from runs.charts.figure import Figure, axis, layout, line_at, rows_axis, scatter, whiskers
+from runs.charts.figure import (
+    Figure,
+    axis,
+    layout,
+    line_at,
+    rows_axis,
+    scatter,
+    whiskers,
+)
 
 # Slots of the theme's colours and symbols: a verdict is never shown by colour alone.
 STYLES: Mapping[str, tuple[int, str]] = {
@@ -59,7 +67,9 @@ class Words:
     verdicts: Mapping[str, str] = field(default_factory=dict)
 
 
-def forest(branches: Sequence[Branch], *, minimum_effect: float, words: Words) -> Figure:
+def forest(
+    branches: Sequence[Branch], *, minimum_effect: float, words: Words
+) -> Figure:
     """The rows in their order from the top; a band shows effects below the minimum.
 
     The axis is logarithmic: twice as fast is as far from 1 as half as fast.
@@ -81,16 +91,25 @@ def forest(branches: Sequence[Branch], *, minimum_effect: float, words: Words) -
             legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0},
             margin={"l": 24, "r": 24, "t": 40, "b": 48},
             # What is different on a phone, where more ticks would overlap.
-            meta={"narrow": {"xaxis": {**_ticks(branches, to_each_side=1), "tickangle": 0}}},
+            meta={
+                "narrow": {
+                    "xaxis": {**_ticks(branches, to_each_side=1), "tickangle": 0}
+                }
+            },
         ),
     }
 
 
-def _trace(code: str, rows: Sequence[tuple[int, Branch]], words: Words) -> dict[str, Any]:
+def _trace(
+    code: str, rows: Sequence[tuple[int, Branch]], words: Words
+) -> dict[str, Any]:
     slot, symbol = STYLES[code]
     branches = [branch for _place, branch in rows]
     ratios = [branch.ratio for branch in branches]
-    lows, highs = [branch.low for branch in branches], [branch.high for branch in branches]
+    lows, highs = (
+        [branch.low for branch in branches],
+        [branch.high for branch in branches],
+    )
     return scatter(
         words.verdicts.get(code, code),
         ratios,
@@ -124,14 +143,21 @@ def _x_axis(branches: Sequence[Branch], words: Words) -> dict[str, Any]:
 
 
 def _reach(branches: Sequence[Branch]) -> tuple[float, float]:
-    ends = [end for branch in branches for end in (branch.ratio, branch.low, branch.high) if end]
+    ends = [
+        end
+        for branch in branches
+        for end in (branch.ratio, branch.low, branch.high)
+        if end
+    ]
     return min(1 / NARROWEST, *ends), max(NARROWEST, *ends)
 
 
 def _ticks(branches: Sequence[Branch], *, to_each_side: int) -> dict[str, Any]:
     """A few round ratios to each side of 1."""
     low, high = _reach(branches)
-    within = [step for step in STEPS if low <= step[0] or step[1] <= high][-to_each_side:]
+    within = [step for step in STEPS if low <= step[0] or step[1] <= high][
+        -to_each_side:
+    ]
     ticks = sorted(tick for tick in (*sum(within, ()), 1.0) if low <= tick <= high)
     return {"tickvals": ticks, "ticktext": [f"{tick:.3g}" for tick in ticks]}
 

@@ -59,7 +59,9 @@ class History:
     @property
     def steps(self) -> list[Mark]:
         """The changes of level, the oldest first."""
-        return sorted((mark for mark in self.marks if mark.is_step), key=lambda mark: mark.at)
+        return sorted(
+            (mark for mark in self.marks if mark.is_step), key=lambda mark: mark.at
+        )
 
     @property
     def reference(self) -> float:
@@ -167,7 +169,9 @@ class Plot:
     def y_of_share(self, share: float) -> float:
         """Of a share of the reference."""
         span = self.axes.high - self.axes.low
-        return self.bottom - (share - self.axes.low) / span * (self.bottom - self.size.top)
+        return self.bottom - (share - self.axes.low) / span * (
+            self.bottom - self.size.top
+        )
 
     def is_inside(self, value: float) -> bool:
         """Whether a value is on the axis."""
@@ -179,7 +183,9 @@ def picture(history: History, axes: Axes, size: Size, *, label: str) -> str:
     plot = Plot(history, axes, size)
     change = min((step.at for step in history.steps), default=None)
     before = [point for point in history.points if change is None or point.at < change]
-    after = [point for point in history.points if change is not None and point.at >= change]
+    after = [
+        point for point in history.points if change is not None and point.at >= change
+    ]
     data = {
         "left": f"{size.left:g}",
         "right": f"{plot.right:g}",
@@ -304,10 +310,12 @@ def _alarms(plot: Plot) -> Iterator[str]:
 
 def _beyond(plot: Plot) -> Iterator[str]:
     """An arrow at the edge for each point outside, the farthest with their values."""
-    outside = [point for point in plot.history.points if not plot.is_inside(point.median)]
-    farthest = sorted(outside, key=lambda point: -abs(point.median / plot.history.reference - 1))[
-        :MOST_VALUES
+    outside = [
+        point for point in plot.history.points if not plot.is_inside(point.median)
     ]
+    farthest = sorted(
+        outside, key=lambda point: -abs(point.median / plot.history.reference - 1)
+    )[:MOST_VALUES]
     for point in outside:
         x, is_above = plot.x(point.at), plot.y(point.median) < plot.size.top
         edge = plot.size.top if is_above else plot.bottom

@@ -5,7 +5,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 # The pages' colours of lines on a light ground (static/css/tokens.css).
-COLOURS = ("#0b63b0", "#c2500a", "#0b7a5f", "#a23a86", "#7a6200", "#4a4fb5", "#9c2f2f", "#4b5a68")
+COLOURS = (
+    "#0b63b0",
+    "#c2500a",
+    "#0b7a5f",
+    "#a23a86",
+    "#7a6200",
+    "#4a4fb5",
+    "#9c2f2f",
+    "#4b5a68",
+)
 
 
 @dataclass(frozen=True)
@@ -29,7 +38,9 @@ class Look:
 
     def colour_of(self, trace: Mapping[str, Any], index: int) -> str:
         """The trace's own colour, else that of its slot, or of its position among the traces."""
-        own_colour = trace.get("line", {}).get("color") or trace.get("marker", {}).get("color")
+        own_colour = trace.get("line", {}).get("color") or trace.get("marker", {}).get(
+            "color"
+        )
         if isinstance(own_colour, str):
             return own_colour
         slot = int((trace.get("meta") or {}).get("slot", index))

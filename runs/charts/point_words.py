@@ -46,7 +46,11 @@ def number(value: Any, form: str) -> str:
         return f"{value:{grouped}.{fixed}f}"
     if value and 1e-4 <= abs(value) < 1e15:
         whole_digits = len(str(int(abs(value))))
-        text = f"{value:{grouped}.{max(digits - whole_digits, 0)}f}" if abs(value) >= 1 else ""
+        text = (
+            f"{value:{grouped}.{max(digits - whole_digits, 0)}f}"
+            if abs(value) >= 1
+            else ""
+        )
         text = text or f"{value:.{digits}g}"
         return text.rstrip("0").rstrip(".") if "." in text else text
     return f"{value:.{digits}g}"
@@ -65,7 +69,11 @@ def _filled(template: str, trace: Mapping[str, Any], index: int) -> str:
     pieces = [begin]
     for field in fields:
         values = trace.get(field.name)
-        value = values[index] if isinstance(values, list | tuple) and len(values) > index else None
+        value = (
+            values[index]
+            if isinstance(values, list | tuple) and len(values) > index
+            else None
+        )
         if field.position is not None and isinstance(value, list | tuple):
             value = value[field.position]
         if field.name == "fullData.name":

@@ -73,7 +73,9 @@ class Logarithmic(Linear):
     def _powers(self) -> list[float]:
         first_power, last_power, digits = _decades(self.low, self.high)
         powers = [
-            digit * 10.0**power for power in range(first_power, last_power + 1) for digit in digits
+            digit * 10.0**power
+            for power in range(first_power, last_power + 1)
+            for digit in digits
         ]
         few = sum(self.low <= power <= self.high for power in powers) < 2
         return list(nice(self.low, self.high)) if few else powers
@@ -88,7 +90,11 @@ def _decades(low: float, high: float) -> tuple[int, int, tuple[int, ...]]:
 def named_below(low: float, high: float) -> float:
     """The tick at or below `low` of a logarithmic axis: it begins at a value that is named."""
     first_power, last_power, digits = _decades(low, high)
-    ticks = [digit * 10.0**power for power in range(first_power, last_power) for digit in digits]
+    ticks = [
+        digit * 10.0**power
+        for power in range(first_power, last_power)
+        for digit in digits
+    ]
     return max((tick for tick in ticks if tick <= low * (1 + 1e-9)), default=low)
 
 
@@ -98,7 +104,11 @@ def _ticks(
     """At the marks, else at the numbers, as far as they are on the axis."""
     marks = marks or [(value, number(value)) for value in numbers]
     placed = [(scale.place(value), text) for value, text in marks]
-    return [(share, text) for share, text in placed if share is not None and -1e-9 <= share <= 1]
+    return [
+        (share, text)
+        for share, text in placed
+        if share is not None and -1e-9 <= share <= 1
+    ]
 
 
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
@@ -154,12 +164,17 @@ class Time:
         yield from self._months(span / DAY / 30.4)
 
     def _months(self, span: float) -> Iterator[tuple[float, str]]:
-        step = next((months for months in MONTHS if span <= months * MOST_TICKS), MONTHS[-1])
+        step = next(
+            (months for months in MONTHS if span <= months * MOST_TICKS), MONTHS[-1]
+        )
         start, end = _date(self.low), _date(self.high)
         first_month = (start.year * 12 + start.month - 1) // step * step
         for month in range(first_month, end.year * 12 + end.month, step):
             moment = datetime(month // 12, month % 12 + 1, 1, tzinfo=UTC)
-            yield moment.timestamp(), f"{moment:%Y}" if step >= 12 else f"{moment:%Y-%m}"
+            yield (
+                moment.timestamp(),
+                f"{moment:%Y}" if step >= 12 else f"{moment:%Y-%m}",
+            )
 
 
 def _seconds(value: str) -> float:
@@ -187,7 +202,9 @@ class Categories:
         """The middle of the name's band; Plotly counts its shapes in bands from 0."""
         if isinstance(value, int | float):
             return (value + 0.5) * self.band
-        return (self.names.index(value) + 0.5) * self.band if value in self.names else None
+        return (
+            (self.names.index(value) + 0.5) * self.band if value in self.names else None
+        )
 
     def ticks(self) -> list[tuple[float, str]]:
         """Every name."""

@@ -24,10 +24,15 @@ def shifts(ends: Sequence[float], highest: float) -> list[float]:
     scale = PLOT_HEIGHT / highest if highest > 0 else 0.0
     wanted_heights = [end * scale for end in ends]
     placed = spread_names(wanted_heights, 0.0, float(PLOT_HEIGHT))
-    return [round(place - wanted, 1) for place, wanted in zip(placed, wanted_heights, strict=True)]
+    return [
+        round(place - wanted, 1)
+        for place, wanted in zip(placed, wanted_heights, strict=True)
+    ]
 
 
-def spread_names(heights: Sequence[float], lowest: float, highest: float) -> list[float]:
+def spread_names(
+    heights: Sequence[float], lowest: float, highest: float
+) -> list[float]:
     """Where names beside lines stand that end at these heights: as near as they have room.
 
     Neighbours are LINE_HEIGHT apart, less where so many have no room between the two bounds. Their
@@ -49,7 +54,10 @@ def spread_names(heights: Sequence[float], lowest: float, highest: float) -> lis
     groups: list[list[float]] = []
     for index in order:
         groups.append([heights[index]])
-        while len(groups) > 1 and stacked(groups[-1])[0] - stacked(groups[-2])[-1] < apart - 1e-9:
+        while (
+            len(groups) > 1
+            and stacked(groups[-1])[0] - stacked(groups[-2])[-1] < apart - 1e-9
+        ):
             groups[-2:] = [groups[-2] + groups[-1]]
     placed = [height for group in groups for height in stacked(group)]
     place_of = dict(zip(order, placed, strict=True))
@@ -212,7 +220,11 @@ def _trace(line: Line, dash: str, axes: Axes) -> dict[str, Any]:
         (point.value for point in points),
         mode="lines+markers",
         line={**colour, "width": 1 if line.is_quiet else 2, "dash": dash},
-        marker={**colour, "symbol": _symbols(line, style), "size": 5 if line.is_quiet else 9},
+        marker={
+            **colour,
+            "symbol": _symbols(line, style),
+            "size": 5 if line.is_quiet else 9,
+        },
         **({} if line.is_quiet else {"error_y": ranges(points, width=5) | colour}),
         **hover(points, axes.words, head),
     )
@@ -274,10 +286,14 @@ def _y_axis(axes: Axes) -> dict[str, Any]:
 def _have_room(levels: Sequence[float]) -> bool:
     """Whether labels at these positions of a linear axis do not overlap."""
     gaps = [after - before for before, after in pairwise(levels)]
-    return len(levels) == 1 or (bool(gaps) and min(gaps) >= TICK_ROOM * (levels[-1] - levels[0]))
+    return len(levels) == 1 or (
+        bool(gaps) and min(gaps) >= TICK_ROOM * (levels[-1] - levels[0])
+    )
 
 
-def _end_labels(lines: Sequence[Line], *, log_x: bool, log_y: bool) -> list[dict[str, Any]]:
+def _end_labels(
+    lines: Sequence[Line], *, log_x: bool, log_y: bool
+) -> list[dict[str, Any]]:
     """The line's label next to its last point; on a log axis, Plotly needs log10 positions."""
     highest = max((point.high for line in lines for point in line.points), default=0.0)
     ends = [line.points[-1] for line in lines]

@@ -81,10 +81,12 @@ def changes(before: Frame, after: Frame) -> list[Change]:
     return sorted(all_changes, key=lambda change: (-abs(change.points), change.name))
 
 
-def change(name: str, before: int, all_before: int, after: int, all_after: int) -> Change:
+def change(
+    name: str, before: int, all_before: int, after: int, all_after: int
+) -> Change:
     """The change of one share: `before` of `all_before` samples to `after` of `all_after`."""
     before_share, right = before / max(all_before, 1), after / max(all_after, 1)
-    variance = before_share * (1 - before_share) / max(all_before, 1) + right * (1 - right) / max(
-        all_after, 1
-    )
+    variance = before_share * (1 - before_share) / max(all_before, 1) + right * (
+        1 - right
+    ) / max(all_after, 1)
     return Change(name, 100 * before_share, 100 * right, 100 * math.sqrt(variance))

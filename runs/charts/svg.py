@@ -14,7 +14,15 @@ from xml.sax.saxutils import escape, quoteattr
 from runs.charts import svg_marks
 from runs.charts.figure import Figure, cut
 from runs.charts.looks import PAPER, Look
-from runs.charts.scale import Categories, Linear, Logarithmic, Scale, Time, named_below, widened
+from runs.charts.scale import (
+    Categories,
+    Linear,
+    Logarithmic,
+    Scale,
+    Time,
+    named_below,
+    widened,
+)
 from runs.charts.scaling import spread_names
 from runs.charts.svg_marks import MOST_STOPS, Box, Plane, reach
 from runs.grouping import by_key
@@ -49,7 +57,12 @@ def _scale(
     *,
     is_stacked: bool,
 ) -> Scale:
-    values = [value for trace in traces for value in trace.get(letter, ()) if value is not None]
+    values = [
+        value
+        for trace in traces
+        for value in trace.get(letter, ())
+        if value is not None
+    ]
     kind = described.get("type")
     if kind == "date":
         return Time.over(values)
@@ -60,7 +73,11 @@ def _scale(
         low, high = described["range"]
         # Plotly gives that of a logarithmic axis in powers of ten.
         is_log = kind == "log"
-        return Logarithmic(10.0**low, 10.0**high, marks) if is_log else Linear(low, high, marks)
+        return (
+            Logarithmic(10.0**low, 10.0**high, marks)
+            if is_log
+            else Linear(low, high, marks)
+        )
     reached = reach(letter, traces, is_stacked=is_stacked)
     if kind == "log":
         positive = [value for value in reached if value > 0] or [1.0]
@@ -132,7 +149,9 @@ class _Drawing:
     def plane(self, trace: Mapping[str, Any]) -> Plane:
         """Where and how the trace is drawn."""
         panel = self.panels[trace.get("yaxis", "y")]
-        return Plane(panel.box, self.x.scale, panel.axis.scale, self.look, self.has_stops)
+        return Plane(
+            panel.box, self.x.scale, panel.axis.scale, self.look, self.has_stops
+        )
 
 
 def render(figure: Figure, *, title: str = "", look: Look = PAPER) -> str:
@@ -152,7 +171,11 @@ def render(figure: Figure, *, title: str = "", look: Look = PAPER) -> str:
         "" if look.has_points else f"<title>{escape(title)}</title>",
         *_shapes(drawing, "rect"),
         *_x_ticks(drawing),
-        *(element for panel in drawing.panels.values() for element in _y_axis(drawing, panel)),
+        *(
+            element
+            for panel in drawing.panels.values()
+            for element in _y_axis(drawing, panel)
+        ),
         *_x_title(drawing),
         *_shapes(drawing, "line"),
         *_traces(drawing),
@@ -175,7 +198,9 @@ def _drawing(figure: Figure, look: Look) -> _Drawing:
     x = axis("x", traces, layout.get("xaxis", {}), is_stacked=is_stacked)
     traces_of = {"y": []} | by_key((trace.get("yaxis", "y"), trace) for trace in traces)
     axes = {
-        name: axis("y", own_traces, layout.get(f"yaxis{name[1:]}", {}), is_stacked=is_stacked)
+        name: axis(
+            "y", own_traces, layout.get(f"yaxis{name[1:]}", {}), is_stacked=is_stacked
+        )
         for name, own_traces in traces_of.items()
     }
     legend, top = _placed_legend(traces, layout, look)
@@ -184,7 +209,9 @@ def _drawing(figure: Figure, look: Look) -> _Drawing:
         name: _Panel(axis, _part(box, layout.get(f"yaxis{name[1:]}", {}).get("domain")))
         for name, axis in axes.items()
     }
-    return _Drawing(traces, layout, look, box.bottom + below, box, x, panels, notes, legend)
+    return _Drawing(
+        traces, layout, look, box.bottom + below, box, x, panels, notes, legend
+    )
 
 
 def _narrowed(layout: Mapping[str, Any]) -> dict[str, Any]:
@@ -204,16 +231,25 @@ def _box(
 ) -> tuple[Box, int]:
     """The place of the plot, and the room below it: labels, names and the legend have theirs."""
     notes = layout.get("annotations", ())
-    widths_beside = [_width(str(note["text"])) + 14 for note in notes if note.get("xshift")]
+    widths_beside = [
+        _width(str(note["text"])) + 14 for note in notes if note.get("xshift")
+    ]
     right = max(MARGIN, *widths_beside) if widths_beside else MARGIN
     most = max(
-        (_width(cut(text, MOST_OF_LABEL)) for axis in axes for _at, text in axis.scale.ticks()),
+        (
+            _width(cut(text, MOST_OF_LABEL))
+            for axis in axes
+            for _at, text in axis.scale.ticks()
+        ),
         default=20,
     )
     left_edge = most + 14 + (18 if any(axis.title for axis in axes) else 0)
     many = max(0, len(axes) - 1) * (90 if look.is_narrow else 110)
     height = layout.get("height", look.height + many)
-    left_edge, right = min(left_edge, look.width * 0.45), look.width - min(right, look.width / 3)
+    left_edge, right = (
+        min(left_edge, look.width * 0.45),
+        look.width - min(right, look.width / 3),
+    )
     lines = max((text.count("<br>") for _at, text in x.scale.ticks()), default=0)
     turned = 34 if _is_turned(x, right - left_edge) else 0
     below = 32 + 14 * lines + (22 if x.title else 0) + turned
@@ -273,7 +309,11 @@ def _x_ticks(drawing: _Drawing) -> list[str]:
         if not is_named and x - half < end + 4:
             continue
         end = x + half
-        turned = f' transform="rotate(-30 {x:.1f} {box.bottom + 16:.1f})"' if is_turned else ""
+        turned = (
+            f' transform="rotate(-30 {x:.1f} {box.bottom + 16:.1f})"'
+            if is_turned
+            else ""
+        )
         anchor = "end" if is_turned else "middle"
         # The words of a tick at the edge stay within the picture.
         x = x if is_turned else min(max(x, half), look.width - half)
@@ -297,7 +337,10 @@ def _y_axis(drawing: _Drawing, panel: _Panel) -> list[str]:
         )
     elements.append(_line(box.left, box.bottom, box.right, box.bottom, look.soft))
     if panel.axis.title:
-        middle, title = (box.top + box.bottom) / 2, _tail(panel.axis.title, box.bottom - box.top)
+        middle, title = (
+            (box.top + box.bottom) / 2,
+            _tail(panel.axis.title, box.bottom - box.top),
+        )
         elements.append(
             f'<text x="12" y="{middle:.1f}" text-anchor="middle" fill={quoteattr(look.ink)} '
             f'transform="rotate(-90 12 {middle:.1f})">{escape(title)}</text>'
@@ -344,7 +387,11 @@ def _shape_place(shape: Mapping[str, Any], along: Axis, value: Any) -> float | N
 
 
 def _traces(drawing: _Drawing) -> Iterator[str]:
-    bars = [(index, trace) for index, trace in enumerate(drawing.traces) if trace["type"] == "bar"]
+    bars = [
+        (index, trace)
+        for index, trace in enumerate(drawing.traces)
+        if trace["type"] == "bar"
+    ]
     if bars:
         mode = drawing.layout.get("barmode", "group")
         yield from svg_marks.bars(bars, drawing.plane(bars[0][1]), mode)
@@ -403,7 +450,10 @@ def _note(drawing: _Drawing, note: Mapping[str, Any]) -> str:
     turned = ""
     if note.get("textangle") == -90:
         anchor = "end" if note.get("yanchor") == "top" else "start"
-        left_edge, turned = left_edge - 4, f' transform="rotate(-90 {left_edge - 4:.1f} {top:.1f})"'
+        left_edge, turned = (
+            left_edge - 4,
+            f' transform="rotate(-90 {left_edge - 4:.1f} {top:.1f})"',
+        )
     if turned:
         shift = 0
     elif note.get("yanchor") == "bottom":
@@ -438,7 +488,9 @@ def _legend(drawing: _Drawing) -> list[str]:
     return elements
 
 
-def _line(x0: float, y0: float, x1: float, y1: float, colour: str, dash: str = "") -> str:
+def _line(
+    x0: float, y0: float, x1: float, y1: float, colour: str, dash: str = ""
+) -> str:
     dashed = f' stroke-dasharray="{dash}"' if dash else ""
     return (
         f'<line x1="{x0:.1f}" y1="{y0:.1f}" x2="{x1:.1f}" y2="{y1:.1f}" '
@@ -449,7 +501,11 @@ def _line(x0: float, y0: float, x1: float, y1: float, colour: str, dash: str = "
 def _tail(text: str, room: float) -> str:
     """As much of the end as has room: what tells the names of benchmarks apart, and the unit."""
     text_width = _width(text)
-    return text if text_width <= room else f"…{text[-int(len(text) * room / text_width) + 1 :]}"
+    return (
+        text
+        if text_width <= room
+        else f"…{text[-int(len(text) * room / text_width) + 1 :]}"
+    )
 
 
 def _width(text: str) -> float:

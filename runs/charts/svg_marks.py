@@ -151,7 +151,11 @@ class Plane:
         if x is None or y is None:
             return None
         across, up = self.x.place(x), self.y.place(y)
-        return None if across is None or up is None else (self.box.x(across), self.box.y(up))
+        return (
+            None
+            if across is None or up is None
+            else (self.box.x(across), self.box.y(up))
+        )
 
 
 @dataclass(frozen=True)
@@ -172,7 +176,9 @@ class Box:
         return self.bottom - share * (self.bottom - self.top)
 
 
-def reach(letter: str, traces: Sequence[Mapping[str, Any]], *, is_stacked: bool) -> list[float]:
+def reach(
+    letter: str, traces: Sequence[Mapping[str, Any]], *, is_stacked: bool
+) -> list[float]:
     """What must have room on that axis: values, stacks, and ends of whiskers that are not wild."""
     reached: list[float] = []
     others: list[float] = []
@@ -204,7 +210,9 @@ def scatter(trace: Mapping[str, Any], colour: str, plane: Plane) -> list[str]:
     """A line through its points, whiskers, markers, texts; a missing value is a gap."""
     mode = trace.get("mode", "lines")
     places = [plane.at(x, y) for x, y in zip(trace["x"], trace["y"], strict=False)]
-    elements = _runs(trace, [point[0] if point else None for point in places], colour, plane)
+    elements = _runs(
+        trace, [point[0] if point else None for point in places], colour, plane
+    )
     elements += _paths(trace, places, colour) if "lines" in mode else []
     elements += _whiskers(trace, places, colour, plane)
     if "markers" not in mode:
@@ -217,7 +225,9 @@ def scatter(trace: Mapping[str, Any], colour: str, plane: Plane) -> list[str]:
         if point:
             own_colour = colours[index] if isinstance(colours, list | tuple) else colour
             shape = symbol if isinstance(symbol, str) else symbol[index]
-            drawn = marker(shape, *point, own_colour, plane.look.ground, size, group_colour=colour)
+            drawn = marker(
+                shape, *point, own_colour, plane.look.ground, size, group_colour=colour
+            )
             marks.append(_with_words(trace, index, drawn, plane))
             if has_labels and (text := point_words.label(trace, index)):
                 if trace.get("textposition") == "middle right":
@@ -252,16 +262,22 @@ def _runs(
             if 0 <= share <= 1:
                 abreast = min(len(runs), RUNS_ABREAST)
                 x = middle + RUN_GAP * (index % RUNS_ABREAST - (abreast - 1) / 2)
-                dots.append(f'<circle cx="{x:.1f}" cy="{plane.box.y(share):.1f}" r="{RUN_SIZE}"/>')
+                dots.append(
+                    f'<circle cx="{x:.1f}" cy="{plane.box.y(share):.1f}" r="{RUN_SIZE}"/>'
+                )
             else:
-                arrows += beyond(middle, is_above=share > 1, value=run, colour=colour, plane=plane)
+                arrows += beyond(
+                    middle, is_above=share > 1, value=run, colour=colour, plane=plane
+                )
     if not dots:
         return arrows
     head = f'<g class="runs" fill={quoteattr(colour)} opacity="{RUN_OPACITY}">'
     return [head, *dots, "</g>", *arrows]
 
 
-def beyond(x: float, *, is_above: bool, value: float, colour: str, plane: Plane) -> list[str]:
+def beyond(
+    x: float, *, is_above: bool, value: float, colour: str, plane: Plane
+) -> list[str]:
     """An arrow at the upper or lower edge of the plot, with the value that lies outside."""
     edge = plane.box.top if is_above else plane.box.bottom
     towards = 1 if is_above else -1
@@ -294,7 +310,9 @@ def _with_words(trace: Mapping[str, Any], index: int, drawn: str, plane: Plane) 
     return f"<a href={quoteattr(url)}{stop}>{inside}</a>"
 
 
-def bars(traces: Sequence[tuple[int, Mapping[str, Any]]], plane: Plane, mode: str) -> list[str]:
+def bars(
+    traces: Sequence[tuple[int, Mapping[str, Any]]], plane: Plane, mode: str
+) -> list[str]:
     """Bars side by side or stacked, upright or lying, with their whiskers and values."""
     elements = []
     piled: dict[Any, float] = defaultdict(float)
@@ -302,7 +320,10 @@ def bars(traces: Sequence[tuple[int, Mapping[str, Any]]], plane: Plane, mode: st
         lies = trace.get("orientation") == "h"
         names, values = (trace["y"], trace["x"]) if lies else (trace["x"], trace["y"])
         along, up = (plane.y, plane.x) if lies else (plane.x, plane.y)
-        width, shift = (along.band if isinstance(along, Categories) else 0.08) * 0.75, 0.0
+        width, shift = (
+            (along.band if isinstance(along, Categories) else 0.08) * 0.75,
+            0.0,
+        )
         if mode == "group":
             width /= len(traces)
             shift = (order - (len(traces) - 1) / 2) * width
@@ -315,11 +336,15 @@ def bars(traces: Sequence[tuple[int, Mapping[str, Any]]], plane: Plane, mode: st
             ends = (up.place(base) or 0.0, up.place(base + value))
             if ends[1] is None:
                 continue
-            box = _bar_box(plane.box, middle + shift, width, (ends[0], ends[1]), lies=lies)
+            box = _bar_box(
+                plane.box, middle + shift, width, (ends[0], ends[1]), lies=lies
+            )
             drawn = _bar(box, plane.look.colour_of(trace, index), trace, position)
             elements.append(_with_words(trace, position, drawn, plane))
             if not lies:
-                elements += _value_and_whisker(trace, position, value, middle + shift, box, plane)
+                elements += _value_and_whisker(
+                    trace, position, value, middle + shift, box, plane
+                )
     return elements
 
 
@@ -421,13 +446,17 @@ def _whiskers(
             continue
         # As Plotly has it, one without a width has no bars at its ends.
         cap = 3 if trace[f"error_{letter}"].get("width", 3) else 0
-        for point, value, less, upper in zip(places, trace[letter], minus, plus, strict=False):
+        for point, value, less, upper in zip(
+            places, trace[letter], minus, plus, strict=False
+        ):
             if point is None or not (less or upper):
                 continue
             ends = (scale.place(value - less), scale.place(value + upper))
             path.append(_whisker(plane.box, letter, point[letter == "x"], ends, cap))
             if letter == "y":
-                arrows += _ends_beyond(point[0], ends, (value - less, value + upper), colour, plane)
+                arrows += _ends_beyond(
+                    point[0], ends, (value - less, value + upper), colour, plane
+                )
     return [*([_stroke("".join(path), colour)] if any(path) else []), *arrows]
 
 
@@ -448,9 +477,13 @@ def _ends_beyond(
     """Arrows for the ends of a whisker that lie outside the plot."""
     elements: list[str] = []
     if ends[0] is not None and ends[0] < -1e-9:
-        elements += beyond(x, is_above=False, value=values[0], colour=colour, plane=plane)
+        elements += beyond(
+            x, is_above=False, value=values[0], colour=colour, plane=plane
+        )
     if ends[1] is not None and ends[1] > 1 + 1e-9:
-        elements += beyond(x, is_above=True, value=values[1], colour=colour, plane=plane)
+        elements += beyond(
+            x, is_above=True, value=values[1], colour=colour, plane=plane
+        )
     return elements
 
 
@@ -458,7 +491,9 @@ def _errors(trace: Mapping[str, Any], letter: str) -> tuple[list[float], list[fl
     """How far the whiskers reach below and above each value; 0 if there is none."""
     error = trace.get(f"error_{letter}") or {}
     count = len(trace.get(letter, ()))
-    plus = [error_length or 0.0 for error_length in error.get("array", ())] or [0.0] * count
+    plus = [error_length or 0.0 for error_length in error.get("array", ())] or [
+        0.0
+    ] * count
     minus = [error_length or 0.0 for error_length in error.get("arrayminus", ())]
     if not minus:
         minus = [0.0] * count if error.get("symmetric") is False else plus
@@ -466,7 +501,11 @@ def _errors(trace: Mapping[str, Any], letter: str) -> tuple[list[float], list[fl
 
 
 def _whisker(
-    box: Box, letter: str, position: float, ends: tuple[float | None, float | None], cap: float = 3
+    box: Box,
+    letter: str,
+    position: float,
+    ends: tuple[float | None, float | None],
+    cap: float = 3,
 ) -> str:
     """Along that axis, `position` a place of the other one, with bars of `cap` at its ends."""
     if ends[0] is None or ends[1] is None:
@@ -477,13 +516,17 @@ def _whisker(
     if letter == "y":
         low, high = box.y(ends[0]), box.y(ends[1])
         line, bar = f"M{position:.1f} {low:.1f}V{high:.1f}", f"h{2 * cap}"
-        return f"{line}m-{cap} 0{bar}M{position - cap:.1f} {low:.1f}{bar}" if cap else line
+        return (
+            f"{line}m-{cap} 0{bar}M{position - cap:.1f} {low:.1f}{bar}" if cap else line
+        )
     low, high = box.x(ends[0]), box.x(ends[1])
     line, bar = f"M{low:.1f} {position:.1f}H{high:.1f}", f"v{2 * cap}"
     return f"{line}m0 -{cap}{bar}M{low:.1f} {position - cap:.1f}{bar}" if cap else line
 
 
-def rectangle(left_edge: float, top: float, width: float, height: float, fill: str) -> str:
+def rectangle(
+    left_edge: float, top: float, width: float, height: float, fill: str
+) -> str:
     """A filled rectangle."""
     return (
         f'<rect x="{left_edge:.1f}" y="{top:.1f}" width="{width:.1f}" height="{height:.1f}" '
@@ -492,7 +535,10 @@ def rectangle(left_edge: float, top: float, width: float, height: float, fill: s
 
 
 def _bar(
-    box: tuple[float, float, float, float], colour: str, trace: Mapping[str, Any], index: int
+    box: tuple[float, float, float, float],
+    colour: str,
+    trace: Mapping[str, Any],
+    index: int,
 ) -> str:
     shapes = trace.get("marker", {}).get("pattern", {}).get("shape") or ()
     if not (shapes and shapes[index]):

@@ -23,13 +23,17 @@ def thin(values: Sequence[float | None], maximum: int = MAXIMUM_POINTS) -> list[
     positions: list[int] = []
     for bucket in range(buckets):
         first_index = bucket * len(values) // buckets
-        positions += _extremes(values, first_index, (bucket + 1) * len(values) // buckets)
+        positions += _extremes(
+            values, first_index, (bucket + 1) * len(values) // buckets
+        )
     return positions
 
 
 def _extremes(values: Sequence[float | None], first_index: int, end: int) -> list[int]:
     known_values = [
-        (value, index) for index in range(first_index, end) if (value := values[index]) is not None
+        (value, index)
+        for index in range(first_index, end)
+        if (value := values[index]) is not None
     ]
     if not known_values:
         return [first_index]
@@ -64,13 +68,18 @@ def timeline(tracks: Sequence[Track], *, x_title: str, major: str = "") -> Figur
     axes: dict[str, Any] = {}
     for position, track in enumerate(tracks):
         domain = _domain(position, len(tracks))
-        axes[_axis("yaxis", position)] = axis(track.y_title, domain=domain, rangemode="tozero")
+        axes[_axis("yaxis", position)] = axis(
+            track.y_title, domain=domain, rangemode="tozero"
+        )
     return {
-        "data": [_trace(track, position, major) for position, track in enumerate(tracks)],
+        "data": [
+            _trace(track, position, major) for position, track in enumerate(tracks)
+        ],
         "layout": layout(
             xaxis=axis(x_title, anchor=_axis("y", max(len(tracks) - 1, 0))),
             annotations=[
-                _name(track, position, len(tracks)) for position, track in enumerate(tracks)
+                _name(track, position, len(tracks))
+                for position, track in enumerate(tracks)
             ],
             showlegend=False,
             hovermode="x unified",

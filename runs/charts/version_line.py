@@ -7,7 +7,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from runs.analysis.trend import Chain, Point
-from runs.charts.figure import LEGEND_ABOVE, Figure, axis, layout, line_at, scatter, whiskers
+from runs.charts.figure import (
+    LEGEND_ABOVE,
+    Figure,
+    axis,
+    layout,
+    line_at,
+    scatter,
+    whiskers,
+)
 
 # Beyond half and twice as fast the axis ends: a wide interval must not flatten the others.
 LEAST, MOST = 0.5, 2.0
@@ -76,7 +84,9 @@ def version_line(
     traces = [
         _trace(origin, chain, origin_number, words, is_first=number == 0)
         for origin_number, origin in enumerate(origins)
-        for number, chain in enumerate(chain for chain in origin.chains if len(chain.points) > 1)
+        for number, chain in enumerate(
+            chain for chain in origin.chains if len(chain.points) > 1
+        )
     ]
     traces += [
         _small(origin, origin_number, words)
@@ -101,7 +111,9 @@ def version_line(
             showlegend=len(origins) > 1,
             legend=LEGEND_ABOVE,
             margin={"l": 64, "r": 24, "t": 32 if len(origins) > 1 else 16, "b": 56},
-            meta={"narrow": {"xaxis": _narrow_x_axis(versions, narrow_x_title or x_title)}},
+            meta={
+                "narrow": {"xaxis": _narrow_x_axis(versions, narrow_x_title or x_title)}
+            },
         ),
     }
 
@@ -111,7 +123,8 @@ def _narrow_x_axis(versions: Iterable[str], x_title: str) -> dict[str, Any]:
     return {
         "title": {"text": x_title},
         "ticktext": [
-            f"<br>{version}" if index % 2 else version for index, version in enumerate(versions)
+            f"<br>{version}" if index % 2 else version
+            for index, version in enumerate(versions)
         ],
         "tickangle": 0,
     }
@@ -122,7 +135,9 @@ def _reach(origins: Sequence[Origin]) -> float:
 
     All indices have room, and of intervals those that are not many times as wide as the others.
     """
-    points = [point for origin in origins for chain in origin.chains for point in chain.points]
+    points = [
+        point for origin in origins for chain in origin.chains for point in chain.points
+    ]
     ends = [
         max(abs(math.log(end)) for end in (point.index, point.low, point.high) if end)
         for point in points
@@ -140,7 +155,11 @@ def _y_axis(y_title: str, origins: Sequence[Origin]) -> dict[str, Any]:
     room = 0.04 * math.log10(high / low)
     # Where the axis is long, the marks next to 1 would overlap.
     near = 0.0 if high / low <= LONG_AXIS else 1 - 0.95 + 1e-9
-    ticks = [tick for tick in TICKS if low <= tick <= high and (tick == 1 or abs(tick - 1) > near)]
+    ticks = [
+        tick
+        for tick in TICKS
+        if low <= tick <= high and (tick == 1 or abs(tick - 1) > near)
+    ]
     return axis(
         y_title,
         type="log",
@@ -159,7 +178,9 @@ def _trace(
     origin: Origin, chain: Chain, origin_number: int, words: Words, *, is_first: bool
 ) -> dict[str, Any]:
     points = chain.points
-    has_intervals = all(point.low is not None and point.high is not None for point in points)
+    has_intervals = all(
+        point.low is not None and point.high is not None for point in points
+    )
     drawn = [_clipped(point.index) for point in points]
     interval = f"<br>{words.interval}: %{{customdata[0]:.3f}} – %{{customdata[1]:.3f}}"
     trace = scatter(
@@ -170,12 +191,18 @@ def _trace(
         legendgroup=origin.label,
         showlegend=is_first,
         line={"width": 2, "dash": origin.dash},
-        marker={"size": 10, "symbol": [_symbol(point, chain, origin_number) for point in points]},
+        marker={
+            "size": 10,
+            "symbol": [_symbol(point, chain, origin_number) for point in points],
+        },
         meta={
             "slot": origin_number,
             "urls": [origin.urls.get(point.version, "") for point in points],
         },
-        text=["\N{WARNING SIGN}" if point.version in origin.doubtful else "" for point in points],
+        text=[
+            "\N{WARNING SIGN}" if point.version in origin.doubtful else ""
+            for point in points
+        ],
         textposition="middle right",
         customdata=[_known(point, chain, origin, words) for point in points],
         hovertemplate=(
@@ -195,7 +222,9 @@ def _trace(
 
 def _small(origin: Origin, origin_number: int, words: Words) -> dict[str, Any]:
     """The minor releases, each in the column of its version."""
-    index = {point.version: point.index for chain in origin.chains for point in chain.points}
+    index = {
+        point.version: point.index for chain in origin.chains for point in chain.points
+    }
     drawn = [
         (minor, minor.ratio * index[minor.version])
         for minor in origin.minors
@@ -219,7 +248,11 @@ def _small(origin: Origin, origin_number: int, words: Words) -> dict[str, Any]:
 
 def _known(point: Point, chain: Chain, origin: Origin, words: Words) -> list[Any]:
     """What the hover text says of a point: interval, base, index, doubts, and its record."""
-    doubt = f"<br>\N{WARNING SIGN} {words.doubtful}" if point.version in origin.doubtful else ""
+    doubt = (
+        f"<br>\N{WARNING SIGN} {words.doubtful}"
+        if point.version in origin.doubtful
+        else ""
+    )
     note = origin.notes.get(point.version, "")
     note_text = doubt + (f"<br>{note}" if note else "")
     return [point.low, point.high, chain.base, point.index, note_text]
@@ -231,6 +264,10 @@ def _symbol(point: Point, chain: Chain, origin_number: int) -> str:
         return "triangle-up"
     if point.index < LEAST:
         return "triangle-down"
-    is_open = point.low is not None and point.high is not None and point.low <= 1 <= point.high
+    is_open = (
+        point.low is not None
+        and point.high is not None
+        and point.low <= 1 <= point.high
+    )
     symbol = SYMBOLS[min(origin_number, len(SYMBOLS) - 1)]
     return f"{symbol}-open" if is_open and point.version != chain.base else symbol

@@ -30,14 +30,18 @@ from runs.shared.api.shapes import computed
 def known(version: str) -> None:
     """Raise ValidationError for what is no major version that can be asked."""
     if version not in OFFERED_MAJORS:
-        message = _("Unknown version; known are: %(known)s.") % {"known": ", ".join(OFFERED_MAJORS)}
+        message = _("Unknown version; known are: %(known)s.") % {
+            "known": ", ".join(OFFERED_MAJORS)
+        }
         raise serializers.ValidationError(message, "unknown_version")
 
 
 class StrictSettings(serializers.DictField):
     """Names of settings to their values; numbers and truth values are taken as they are written."""
 
-    child = serializers.CharField(max_length=2000, allow_blank=True, trim_whitespace=False)
+    child = serializers.CharField(
+        max_length=2000, allow_blank=True, trim_whitespace=False
+    )
 
     def to_internal_value(self, data: Any) -> dict[str, str]:
         """Texts by name. `true` and `false` become on and off."""
@@ -57,7 +61,9 @@ class StrictSettings(serializers.DictField):
 class ContentSerializer(serializers.Serializer[Any]):
     """Settings, initdb options, and the version in whose words they are."""
 
-    settings = StrictSettings(help_text="As in postgresql.conf: name to value, with units.")
+    settings = StrictSettings(
+        help_text="As in postgresql.conf: name to value, with units."
+    )
     initdb_options = serializers.ListField(
         child=serializers.CharField(max_length=200), required=False, max_length=50
     )
@@ -71,7 +77,9 @@ class ContentSerializer(serializers.Serializer[Any]):
         """What was given. Only of a valid body."""
         fields = self.validated_data
         return Content(
-            fields["settings"], fields.get("initdb_options", []), fields.get("written_for", "")
+            fields["settings"],
+            fields.get("initdb_options", []),
+            fields.get("written_for", ""),
         )
 
 
@@ -90,7 +98,9 @@ class NewConfigurationSerializer(ContentSerializer):
         help_text="Of a login, by its slug: left out, the default one or the first of one's own. "
         "A token makes it in its own.",
     )
-    description = serializers.CharField(max_length=2000, required=False, allow_blank=True)
+    description = serializers.CharField(
+        max_length=2000, required=False, allow_blank=True
+    )
 
 
 class CheckSerializer(ContentSerializer):
@@ -165,7 +175,9 @@ class ConfigurationSerializer(serializers.Serializer[Configuration]):
     name = serializers.CharField()
     description = serializers.CharField()
     origin = serializers.CharField(help_text="built_in, published or own.")
-    written_for = serializers.CharField(help_text="Empty: written for no particular version.")
+    written_for = serializers.CharField(
+        help_text="Empty: written for no particular version."
+    )
     settings = serializers.DictField(child=serializers.CharField())
     initdb_options = serializers.ListField(child=serializers.CharField())
     created_at = serializers.DateTimeField()
@@ -205,7 +217,9 @@ class ConfigurationDoor(ReadOnlyDoor[Configuration]):
             project=_project(request, body.validated_data.get("project", "")),
             by=person(request),
         )
-        return Response(ConfigurationSerializer(configuration).data, status=status.HTTP_201_CREATED)
+        return Response(
+            ConfigurationSerializer(configuration).data, status=status.HTTP_201_CREATED
+        )
 
     @extend_schema(request=CheckSerializer, responses={200: CheckedSerializer})
     @action(detail=False, methods=["post"], pagination_class=None, filterset_class=None)
@@ -229,5 +243,7 @@ def _project(request: Request, slug: str) -> Project:
     project = choices.filter(slug=slug).first()
     if project is None:
         message = _("You make configurations in no project %(slug)s.") % {"slug": slug}
-        raise serializers.ValidationError({"project": [ErrorDetail(message, "does_not_exist")]})
+        raise serializers.ValidationError(
+            {"project": [ErrorDetail(message, "does_not_exist")]}
+        )
     return project

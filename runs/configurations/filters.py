@@ -19,7 +19,9 @@ class ConfigurationFilters(Filters):
         words.of_configurations,
         "Words of its name, description or settings.",
     )
-    origin = django_filters.ChoiceFilter(choices=Configuration.Origin.choices, label=_("Origin"))
+    origin = django_filters.ChoiceFilter(
+        choices=Configuration.Origin.choices, label=_("Origin")
+    )
     setting = django_filters.CharFilter(
         "settings",
         lookup_expr="has_key",

@@ -15,7 +15,9 @@ pages = [
     page("configurations/diff/", settings_diff.settings_diff),
     page("configurations/<slug:slug>/", configurations.configuration_detail),
     page("configurations/<slug:slug>/edit/", configurations.configuration_edit),
-    page("configurations/<slug:slug>/postgresql.conf", configurations.configuration_file),
+    page(
+        "configurations/<slug:slug>/postgresql.conf", configurations.configuration_file
+    ),
 ]
 router = SimpleRouter(use_regex_path=False)
 router.register("configurations", ConfigurationDoor, basename="configuration")

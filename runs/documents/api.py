@@ -53,7 +53,9 @@ class ReportDoor(ReadOnlyDoor[Campaign]):
             today=timezone.localdate(),
         )
         report_format = formats.FORMATS[str(request.accepted_renderer.format)]
-        response = HttpResponse(report_format.write(report), content_type=report_format.media_type)
+        response = HttpResponse(
+            report_format.write(report), content_type=report_format.media_type
+        )
         response["Content-Disposition"] = (
             f'attachment; filename="{report.name}.{report_format.ending}"'
         )

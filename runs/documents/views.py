@@ -55,13 +55,17 @@ def campaign_report(request: HttpRequest, slug: str) -> HttpResponse:
     def make() -> str:
         # Read after the version: what is kept under it must not be older.
         campaign = _campaign(request, slug)
-        report = reports.of_campaign(campaign, language=into, address=address, today=today)
+        report = reports.of_campaign(
+            campaign, language=into, address=address, today=today
+        )
         return b64encode(report_format.write(report)).decode()
 
     question = ("report", key, wanted_format, into, address, str(today))
     content = caching.answer(question, caching.versions([key]).whole, make)
     return file(
-        b64decode(content), f"{slug}-{into}.{report_format.ending}", report_format.media_type
+        b64decode(content),
+        f"{slug}-{into}.{report_format.ending}",
+        report_format.media_type,
     )
 
 
@@ -100,7 +104,9 @@ def campaign_csv(request: HttpRequest, slug: str) -> HttpResponseBase:
     campaign = _campaign(request, slug)
     if campaign.origin == Origin.PUBLISHED:
         return redirect(f"{_printed_figures(campaign)}&format=csv")
-    return _streamed(cells_export.as_csv(campaign), f"{slug}.csv", "text/csv; charset=utf-8")
+    return _streamed(
+        cells_export.as_csv(campaign), f"{slug}.csv", "text/csv; charset=utf-8"
+    )
 
 
 @addresses.page("campaign-json")
@@ -123,17 +129,25 @@ def _campaign(request: HttpRequest, slug: str) -> Campaign:
     campaigns_found = campaigns.listed().select_related(
         "topology", "configuration", "published__source"
     )
-    return get_object_or_404(projects.visible(campaigns_found, to=request.user), slug=slug)
+    return get_object_or_404(
+        projects.visible(campaigns_found, to=request.user), slug=slug
+    )
 
 
-def _script(name: str, title: str, runs: list[RecordedRun], address: str) -> HttpResponse:
+def _script(
+    name: str, title: str, runs: list[RecordedRun], address: str
+) -> HttpResponse:
     with or_404(ValueError, _("Nothing has been executed here.")):
         text = shell_script(name, title, runs, address=address)
     return file(text.encode(), f"{name}.sh", "text/x-shellscript; charset=utf-8")
 
 
-def _streamed(texts: Iterable[str], name: str, media_type: str) -> StreamingHttpResponse:
-    return attached(StreamingHttpResponse(_blocks(texts), content_type=media_type), name)
+def _streamed(
+    texts: Iterable[str], name: str, media_type: str
+) -> StreamingHttpResponse:
+    return attached(
+        StreamingHttpResponse(_blocks(texts), content_type=media_type), name
+    )
 
 
 def _blocks(texts: Iterable[str]) -> Iterator[bytes]:

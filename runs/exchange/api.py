@@ -48,12 +48,18 @@ class ExportDoor(APIView):
 
     schema = Schema()
 
-    @extend_schema(operation_id="projects_export", responses={(200, MEDIA_TYPE): OpenApiTypes.STR})
+    @extend_schema(
+        operation_id="projects_export", responses={(200, MEDIA_TYPE): OpenApiTypes.STR}
+    )
     def get(self, request: Request, slug: str) -> StreamingHttpResponse:
         """Export a project as lines of JSON; docs/export-format.md describes the form."""
         project = get_object_or_404(projects.readable(reader(request)), slug=slug)
-        response = StreamingHttpResponse(services.lines(project), content_type=MEDIA_TYPE)
-        response["Content-Disposition"] = f'attachment; filename="{project.slug}.ndjson"'
+        response = StreamingHttpResponse(
+            services.lines(project), content_type=MEDIA_TYPE
+        )
+        response["Content-Disposition"] = (
+            f'attachment; filename="{project.slug}.ndjson"'
+        )
         return response
 
 
@@ -74,7 +80,9 @@ class ImportDoor(APIView):
     )
     def post(self, request: Request, slug: str) -> Response:
         """Store an export in a project: all of it, or nothing; what is there stays."""
-        own_project = Q(pk=request.auth.project_id) if isinstance(request.auth, Token) else Q()
+        own_project = (
+            Q(pk=request.auth.project_id) if isinstance(request.auth, Token) else Q()
+        )
         project = get_object_or_404(
             projects.readable(reader(request)).filter(own_project), slug=slug
         )

@@ -168,7 +168,9 @@ class Bench:
             for key, (begun, ended) in self.load_spans.items()
         ]
         here = self._ahead(node)
-        return min(begun for begun, _ in spans) + here, max(ended for _, ended in spans) + here
+        return min(begun for begun, _ in spans) + here, max(
+            ended for _, ended in spans
+        ) + here
 
     def begun_apart(self) -> float | None:
         """Seconds between the start of the load on the first and the last machine, at least.
@@ -178,9 +180,12 @@ class Bench:
         if len(self.load_spans) < 2 or not self.load_spans.keys() <= self.skews.keys():
             return None
         begins = [
-            begun - self._ahead(generator) for generator, (begun, _ended) in self.load_spans.items()
+            begun - self._ahead(generator)
+            for generator, (begun, _ended) in self.load_spans.items()
         ]
-        doubt = 2 * max(self.skews[generator].uncertainty_s for generator in self.load_spans)
+        doubt = 2 * max(
+            self.skews[generator].uncertainty_s for generator in self.load_spans
+        )
         return max(0.0, max(begins) - min(begins) - doubt)
 
     def _ahead(self, node: str) -> float:
@@ -228,10 +233,14 @@ class Bench:
             limit_s = MINUTES if serving else self.patience_s
         floor = self.floor_bytes if floor_bytes is None else floor_bytes
         guard = Guard(node, name, limit_s, floor, self.look_s)
-        work = node.perform(name, argv, stdin=stdin, condition=condition, through=through)
+        work = node.perform(
+            name, argv, stdin=stdin, condition=condition, through=through
+        )
         result = await guarded(work, guard.watch())
         self.running_step = None
-        record = replace(result, stdin="", stdout="", stderr="") if is_private else result
+        record = (
+            replace(result, stdin="", stdout="", stderr="") if is_private else result
+        )
         await self.reporter.command(node.address, record)
         del self.in_hand[name]
         if check and result.exit_status != 0:
@@ -254,9 +263,13 @@ class Bench:
         """
         return await (on or self.database).run(argv)
 
-    async def write(self, name: str, path: str, text: str, on: Node | None = None) -> None:
+    async def write(
+        self, name: str, path: str, text: str, on: Node | None = None
+    ) -> None:
         """Write a file, as a step."""
-        await self.step(name, ["sh", "-c", 'cat >"$1"', "write", path], stdin=text, on=on)
+        await self.step(
+            name, ["sh", "-c", 'cat >"$1"', "write", path], stdin=text, on=on
+        )
 
     def background(self, node: Node, name: str, argv: Sequence[str]) -> Background:
         """Start a step that goes on beside the load, until `ended`."""
@@ -287,12 +300,16 @@ class Bench:
     async def server_log(self, lines: int, member: Member | None = None) -> str:
         """The last lines of a server's log of this run; empty if it cannot be read."""
         log, node = (
-            (member.cluster.log, member.node) if member else (self.cluster.log, self.database)
+            (member.cluster.log, member.node)
+            if member
+            else (self.cluster.log, self.database)
         )
         try:
             tail = await self.run("tail", "-n", str(lines), log, on=node)
         except CommandTimeout:
-            logger.warning("the server's log of run %s cannot be read", self.plan.run_id)
+            logger.warning(
+                "the server's log of run %s cannot be read", self.plan.run_id
+            )
             return ""
         return tail.stdout.decode(errors="replace").rstrip()
 
@@ -304,8 +321,12 @@ class Bench:
         `at` is the name of the cluster; the default is the run's own.
         """
         member = None if at == MAIN else self.members[at]
-        cluster, node = (member.cluster, member.node) if member else (self.cluster, self.database)
-        result = await self.step(name, cluster.psql(database=database), stdin=statement, on=node)
+        cluster, node = (
+            (member.cluster, member.node) if member else (self.cluster, self.database)
+        )
+        result = await self.step(
+            name, cluster.psql(database=database), stdin=statement, on=node
+        )
         return result.stdout
 
     async def follow(
@@ -362,10 +383,15 @@ class Bench:
         )
         after = await usage.read_all(machines)
         if self.database.name in before.keys() & after.keys():
-            span = (before[self.database.name].seconds, after[self.database.name].seconds)
+            span = (
+                before[self.database.name].seconds,
+                after[self.database.name].seconds,
+            )
             self.load_uptimes.append(span)
         is_slice = bool(self.plan.slice_s)
-        usages = self._account.add(result, node.name, before, after, machines, is_slice=is_slice)
+        usages = self._account.add(
+            result, node.name, before, after, machines, is_slice=is_slice
+        )
         used_here = usages.get(self.database.name)
         self.foreign_share = used_here.foreign_share if used_here else None
         self.findings.usage = self._account.as_json()
@@ -441,13 +467,17 @@ class Bench:
                 continue
             wait *= 2  # a hanging look, as on a dead NFS mount, leaves a process there
             try:
-                new_bytes = await peek(host, node.steps_directory, name, "err", len(read_bytes))
+                new_bytes = await peek(
+                    host, node.steps_directory, name, "err", len(read_bytes)
+                )
                 if new_bytes:
                     read_bytes += new_bytes
                     await on_errors(read_bytes.decode(errors="replace"))
                 wait = LIVE_SECONDS
             except Exception:
-                logger.exception("progress of step %s of run %s not shown", name, self.plan.run_id)
+                logger.exception(
+                    "progress of step %s of run %s not shown", name, self.plan.run_id
+                )
 
 
 def failed(result: StepResult, base_dir: str) -> TargetProblem:
@@ -474,7 +504,9 @@ def missing_program(program: str, output: str) -> TargetProblem:
     One of an installation is a fault of its server: all runs with it would fail, one after the
     other, and it may be back soon, as after an update of packages.
     """
-    text = _("%(program)s is missing, lacks a library or may not be executed:\n%(said)s")
+    text = _(
+        "%(program)s is missing, lacks a library or may not be executed:\n%(said)s"
+    )
     said = "\n".join(output.strip().splitlines()[-LAST_LINES:])
     if not program.startswith("/"):
         return TargetProblem(

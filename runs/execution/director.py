@@ -54,7 +54,9 @@ def require_release(plan: RunPlan, settings: Mapping[str, Mapping[str, str]]) ->
     )
     is_other = int(settings["server_version_num"]["setting"]) != plan.version_num
     if any(character.isalpha() for character in expected_version):
-        is_other |= version_text(f"postgres (PostgreSQL) {actual_version}") != expected_version
+        is_other |= (
+            version_text(f"postgres (PostgreSQL) {actual_version}") != expected_version
+        )
     if not is_other:
         return
     raise TargetProblem(
@@ -94,7 +96,9 @@ class Director:
         self.procedure = procedure
         self.reporter = reporter
         self.taken_over = taken_over
-        nodes = nodes_of(plan, places, attempt=attempt, instance=instance, tell=reporter.event)
+        nodes = nodes_of(
+            plan, places, attempt=attempt, instance=instance, tell=reporter.event
+        )
         cluster = cluster_of(plan, nodes[0])
         self.bench = Bench(plan, nodes, cluster, reporter, disk_bytes)
         self.bench.turns = turns
@@ -161,7 +165,9 @@ class Director:
     async def _make_folders(self) -> None:
         for node in self.bench.nodes:
             needed = [node.steps_directory]
-            needed += [f"{node.directory}/s"] if node in self.bench.database_nodes else []
+            needed += (
+                [f"{node.directory}/s"] if node in self.bench.database_nodes else []
+            )
             await failure_causes.make_folders_noting_boot(node, needed)
 
     async def _warm_and_compare_clocks(self) -> None:
@@ -220,7 +226,9 @@ class Director:
             monitors.begin()
             account.begin()
             await self.bench.loaded(self._watched(self.procedure.measure(self.bench)))
-            printed, _none = await asyncio.gather(self._look_once_more(), account.end_sampling())
+            printed, _none = await asyncio.gather(
+                self._look_once_more(), account.end_sampling()
+            )
             await self.bench.fill_a_second()
             await profile.stop()
             await evidence.stop()
@@ -247,7 +255,9 @@ class Director:
         Returns what was read, counters included. Raises TargetProblem as `Arrangement.watch` does.
         """
         await self.arrangement.look_once()
-        sql = READ_SETTINGS + accounting.after_sql(self.plan.version_num, self.bench.cluster.log)
+        sql = READ_SETTINGS + accounting.after_sql(
+            self.plan.version_num, self.bench.cluster.log
+        )
         printed = await self.bench.sql("settings-after-load", sql)
         changed = differing(self.bench.findings.settings, read_settings(printed))
         changed += await self.arrangement.changed_settings()
@@ -268,7 +278,9 @@ class Director:
     def _check_checksums(self) -> None:
         """The server itself must confirm what initdb was asked for, or its figures mean nothing."""
         has_checksums = makes_checksums(self.plan.version_num, self.plan.initdb_options)
-        checksums = self.bench.findings.settings.get("data_checksums", {}).get("setting", "off")
+        checksums = self.bench.findings.settings.get("data_checksums", {}).get(
+            "setting", "off"
+        )
         if checksums != ("on" if has_checksums else "off"):
             raise TargetProblem(
                 _(
@@ -276,7 +288,9 @@ class Director:
                     "asked for."
                 ),
                 code="checksums_differ",
-                remedy=_("Inspect the server again: the installation may have been replaced."),
+                remedy=_(
+                    "Inspect the server again: the installation may have been replaced."
+                ),
                 said=checksums,
             )
 
@@ -301,7 +315,9 @@ class Director:
     async def _store_and_end(self) -> Ended | None:
         """Store the result, and end what still runs meanwhile; nothing is removed before both."""
         stored, ended = await asyncio.gather(
-            self.reporter.found(self.bench.findings), self.cleaning.end(), return_exceptions=True
+            self.reporter.found(self.bench.findings),
+            self.cleaning.end(),
+            return_exceptions=True,
         )
         if isinstance(stored, BaseException):
             raise stored
@@ -316,7 +332,9 @@ class Director:
         await self.bench.step("stop", cluster.stop(), floor_bytes=0, serving=cluster)
 
     def _told_where(self) -> str:
-        folders = ", ".join(f"{node.directory} on {node.address}" for node in self.bench.nodes)
+        folders = ", ".join(
+            f"{node.directory} on {node.address}" for node in self.bench.nodes
+        )
         return (
             f"The files of the run are kept for you to look at: {folders}. They are removed by "
             "`manage.py sweep`, and when the run is queued again."

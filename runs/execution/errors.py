@@ -17,7 +17,9 @@ class TargetProblem(Exception):
     # Which server is at fault, or cannot be reached, if a run has several.
     server_id: int | None = None
 
-    def __init__(self, text: str, *, code: str = "", remedy: str = "", **values: object) -> None:
+    def __init__(
+        self, text: str, *, code: str = "", remedy: str = "", **values: object
+    ) -> None:
         self.wording = wording_of(text, values)
         self.message = put(self.wording)
         super().__init__(self.message)

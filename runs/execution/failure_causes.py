@@ -77,7 +77,9 @@ OF_OUTPUT = frozenset(
 )
 
 
-async def explained(problem: TargetProblem, bench: Bench, *, taken_over: bool) -> TargetProblem:
+async def explained(
+    problem: TargetProblem, bench: Bench, *, taken_over: bool
+) -> TargetProblem:
     """The problem, or its underlying cause; `taken_over` from a worker that was lost.
 
     Call it before anything is stopped or removed.
@@ -92,7 +94,9 @@ async def explained(problem: TargetProblem, bench: Bench, *, taken_over: bool) -
     return problem
 
 
-async def _deeper(problem: TargetProblem, bench: Bench, *, taken_over: bool) -> TargetProblem:
+async def _deeper(
+    problem: TargetProblem, bench: Bench, *, taken_over: bool
+) -> TargetProblem:
     if addresses := await restarted(bench):
         return TargetRestarted(
             _("%(addresses)s has restarted meanwhile: %(problem)s"),
@@ -114,7 +118,11 @@ async def _deeper(problem: TargetProblem, bench: Bench, *, taken_over: bool) -> 
                 problem=problem,
                 cause=gone,
             )
-        return _out_of_reach(problem, bench) if _is_cut_off(problem, bench, log) else problem
+        return (
+            _out_of_reach(problem, bench)
+            if _is_cut_off(problem, bench, log)
+            else problem
+        )
     if taken_over:
         return TargetRestarted(
             _("The cluster is gone since the worker was: %(problem)s"), problem=problem
@@ -123,7 +131,9 @@ async def _deeper(problem: TargetProblem, bench: Bench, *, taken_over: bool) -> 
     return TargetProblem(
         _("%(problem)s\nPostgreSQL is not running any more. Its log ends:\n%(end)s"),
         code="postgres_stopped",
-        remedy=_("Read the server's log: out of memory, a crash, or somebody stopped it."),
+        remedy=_(
+            "Read the server's log: out of memory, a crash, or somebody stopped it."
+        ),
         problem=problem,
         end=end,
     )
@@ -143,7 +153,11 @@ async def _gone(bench: Bench) -> TargetProblem | None:
 def _is_cut_off(problem: TargetProblem, bench: Bench, log: str) -> bool:
     """Whether generators lost a server that logged no problem."""
     is_lost = any(phrase in problem.message for phrase in _LOST)
-    return bool(bench.plan.generators) and is_lost and not any(phrase in log for phrase in _ENDED)
+    return (
+        bool(bench.plan.generators)
+        and is_lost
+        and not any(phrase in log for phrase in _ENDED)
+    )
 
 
 def _out_of_reach(problem: TargetProblem, bench: Bench) -> TargetProblem:
@@ -161,9 +175,13 @@ def _out_of_reach(problem: TargetProblem, bench: Bench) -> TargetProblem:
     )
 
 
-async def _no_space(problem: TargetProblem, bench: Bench, log: str = "") -> TargetProblem | None:
+async def _no_space(
+    problem: TargetProblem, bench: Bench, log: str = ""
+) -> TargetProblem | None:
     """The full disk of one of the machines, which may have kept its server from logging it."""
-    lines = [line for line in f"{problem.message}\n{log}".splitlines() if NO_SPACE in line]
+    lines = [
+        line for line in f"{problem.message}\n{log}".splitlines() if NO_SPACE in line
+    ]
     if lines:
         return disk_full(bench.database.base.path, lines[-1])
     for node in bench.nodes:

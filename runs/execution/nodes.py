@@ -73,7 +73,9 @@ class Node:
         """A short, idempotent command, as `Host.run`; it leaves no record."""
         return await self.on_host(lambda host: host.run(argv, **more))
 
-    async def perform(self, name: str, argv: Sequence[str], **options: Any) -> StepResult:
+    async def perform(
+        self, name: str, argv: Sequence[str], **options: Any
+    ) -> StepResult:
         """Start a durable step there, or attach to it, as `steps.perform`."""
         step = partial(perform, directory=self.steps_directory, name=name, argv=argv)
         return await self.on_host(partial(step, fence=self.fence, **options))
@@ -84,7 +86,9 @@ class Node:
         Raises TargetProblem `other_file_system` if it lies on another than when it was queued, and
         LeaseLost if another worker has the server now.
         """
-        return await self.on_host(partial(self.base.claim, mount=self.mount, fence=self.fence))
+        return await self.on_host(
+            partial(self.base.claim, mount=self.mount, fence=self.fence)
+        )
 
     async def check(self) -> None:
         """Before anything is removed or ended: raise LeaseLost if another worker has it now."""
@@ -142,7 +146,9 @@ def _fence(base: BaseDir, place_of_node: Place) -> Fence | None:
     if place_of_node.token is None:
         return None
     directory = base.below("leases", str(place_of_node.server_id))
-    return Fence(directory, place_of_node.token, place_of_node.last_token, place_of_node.mark)
+    return Fence(
+        directory, place_of_node.token, place_of_node.last_token, place_of_node.mark
+    )
 
 
 # The form of names: they are used in names of steps, files and standbys, and in SQL.
@@ -187,8 +193,14 @@ def members_of(plan: RunPlan, nodes: Sequence[Node]) -> dict[str, Member]:
     by_name = {node.name: node for node in nodes}
     members: dict[str, Member] = {}
     for position, cluster_plan in enumerate(plan.clusters, start=1):
-        if not _NAME.fullmatch(cluster_plan.name) or cluster_plan.name in {*members, MAIN, PLACED}:
-            raise ValueError(f"{cluster_plan.name!r} is no name of a further cluster, or one twice")
+        if not _NAME.fullmatch(cluster_plan.name) or cluster_plan.name in {
+            *members,
+            MAIN,
+            PLACED,
+        }:
+            raise ValueError(
+                f"{cluster_plan.name!r} is no name of a further cluster, or one twice"
+            )
         if cluster_plan.machine not in by_name:
             raise ValueError(
                 f"cluster {cluster_plan.name}: there is no machine {cluster_plan.machine}"
@@ -198,7 +210,9 @@ def members_of(plan: RunPlan, nodes: Sequence[Node]) -> dict[str, Member]:
             bindir=cluster_plan.bindir,
             version_num=cluster_plan.version_num,
             client_bindir=cluster_plan.psql_bindir,
-            directory=node.base.below("clusters", folder_of(plan.run_id, cluster_plan.name)),
+            directory=node.base.below(
+                "clusters", folder_of(plan.run_id, cluster_plan.name)
+            ),
             socket_dir=f"{node.directory}/s",
             log=f"{node.directory}/server-{cluster_plan.name}.log",
             port=PORT + position,
@@ -216,6 +230,7 @@ def conninfo(host: str, port: int, **words: str) -> str:
     """A connection string for libpq to a cluster, by socket folder or address."""
     parameters = {"host": host, "port": str(port), "user": SUPERUSER, **words}
     quoted = {
-        word: value.replace("\\", "\\\\").replace("'", "\\'") for word, value in parameters.items()
+        word: value.replace("\\", "\\\\").replace("'", "\\'")
+        for word, value in parameters.items()
     }
     return " ".join(f"{word}='{value}'" for word, value in quoted.items())

@@ -64,7 +64,9 @@ class WorkloadContent:
     @classmethod
     def of(cls, stored: Mapping[str, Any]) -> Self:
         """As it was stored as JSON."""
-        scripts = tuple(GivenScript(**script_fields) for script_fields in stored["scripts"])
+        scripts = tuple(
+            GivenScript(**script_fields) for script_fields in stored["scripts"]
+        )
         return cls(**{**stored, "scripts": scripts})
 
 
@@ -196,7 +198,9 @@ class RunPlan:
         """
         plan_fields = fields(cls)
         needed = {field.name for field in plan_fields if field.default is MISSING}
-        wrong = (needed - data.keys()) | (data.keys() - {field.name for field in plan_fields})
+        wrong = (needed - data.keys()) | (
+            data.keys() - {field.name for field in plan_fields}
+        )
         if wrong:
             raise UnreadablePlan(", ".join(sorted(wrong)))
         try:
@@ -215,7 +219,9 @@ class RunPlan:
             ),
             "treatment": Treatment.of(data.get("treatment")),
             "workload": workload and WorkloadPlan.of(workload),
-            "machines": tuple(MachinePlan(**machine) for machine in data.get("machines", ())),
+            "machines": tuple(
+                MachinePlan(**machine) for machine in data.get("machines", ())
+            ),
             "clusters": tuple(
                 ClusterPlan.from_json(cluster) for cluster in data.get("clusters", ())
             ),

@@ -73,10 +73,16 @@ async def look(
     addresses: Sequence[str] = (),
 ) -> Target:
     """Ask a target everything in one command. Raises ConnectionLost, TargetProblem."""
-    sudo = [" ".join(words) for name in privileges for words in privileged.action(name).commands]
+    sudo = [
+        " ".join(words)
+        for name in privileges
+        for words in privileged.action(name).commands
+    ]
     argv = ["sh", "-c", _SCRIPT, "preflight", base.path, base.mark(base.path), *bindirs]
     before = time.time()
-    reply = await host.run([*argv, "--", *sudo, "--", *addresses], timeout_s=TIMEOUT_SECONDS)
+    reply = await host.run(
+        [*argv, "--", *sudo, "--", *addresses], timeout_s=TIMEOUT_SECONDS
+    )
     after = time.time()
     report = reply.stdout.decode(errors="replace")
     if "end\tyes" not in report:
@@ -140,7 +146,9 @@ def _two_words(text: str) -> tuple[str, str]:
 
 
 def _number(text: str) -> float | None:
-    return float(text) if re.fullmatch(r"\d{1,12}(?:\.\d{1,9})?", text, re.ASCII) else None
+    return (
+        float(text) if re.fullmatch(r"\d{1,12}(?:\.\d{1,9})?", text, re.ASCII) else None
+    )
 
 
 def _bytes(kilobytes: str) -> int | None:

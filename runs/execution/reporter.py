@@ -36,7 +36,11 @@ class Note:
     def stored(self) -> dict[str, Any]:
         """As runs keep it: with a wording only where that has values."""
         fields = {"code": self.code, "message": self.message, "level": self.level}
-        return {**fields, "wording": self.wording} if self.wording.get("values") else fields
+        return (
+            {**fields, "wording": self.wording}
+            if self.wording.get("values")
+            else fields
+        )
 
 
 @dataclass
@@ -77,7 +81,9 @@ class Reporter(Protocol):
     async def event(self, code: str, problem: TargetProblem) -> None:
         """Something noteworthy happened, and the run goes on."""
 
-    async def cluster(self, directory: str, *, prepared_now: bool, size: int = 0) -> None:
+    async def cluster(
+        self, directory: str, *, prepared_now: bool, size: int = 0
+    ) -> None:
         """The run uses the shared cluster in `directory`; whether it has just made it.
 
         Then `size` has its bytes on disk.

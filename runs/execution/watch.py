@@ -15,7 +15,9 @@ Pulse = Callable[[], Awaitable[Order]]
 logger = logging.getLogger(__name__)
 
 
-async def execute_watched(director: Director, pulse: Pulse, *, interval_s: float) -> None:
+async def execute_watched(
+    director: Director, pulse: Pulse, *, interval_s: float
+) -> None:
     """Execute the run; every `interval_s` seconds show a sign of life and take an order.
 
     Raises Cancelled after the run's processes have ended and the target is clean; Detached when
@@ -33,7 +35,9 @@ async def execute_watched(director: Director, pulse: Pulse, *, interval_s: float
     raise Detached
 
 
-async def clean_up_watched(director: Director, pulse: Pulse, *, interval_s: float) -> None:
+async def clean_up_watched(
+    director: Director, pulse: Pulse, *, interval_s: float
+) -> None:
     """Clean up the target while showing signs of life: it may take longer than a lease lasts."""
     work = asyncio.create_task(director.clean_up())
     order = await _watch(work, pulse, interval_s, heed=("detach",))
@@ -44,7 +48,11 @@ async def clean_up_watched(director: Director, pulse: Pulse, *, interval_s: floa
 
 
 async def _watch(
-    work: "asyncio.Task[None]", pulse: Pulse, interval_s: float, *, heed: tuple[Order, ...]
+    work: "asyncio.Task[None]",
+    pulse: Pulse,
+    interval_s: float,
+    *,
+    heed: tuple[Order, ...],
 ) -> Order:
     """Pulse until the work is done ("go_on") or there is an order to follow."""
     try:
@@ -63,5 +71,7 @@ async def _pulse(pulse: Pulse) -> Order:
     try:
         return await pulse()
     except Exception:
-        logger.exception("no sign of life could be given; the run is left to another worker")
+        logger.exception(
+            "no sign of life could be given; the run is left to another worker"
+        )
         return "detach"

@@ -17,4 +17,6 @@ class ChangeFilters(Filters):
     campaign = NamedFilter(Campaign, "campaign", label=_("Campaign"))
     metric = NamedFilter(Metric, "metric", "Name of the metric.", label=_("Metric"))
     kind = django_filters.ChoiceFilter(choices=Change.Kind.choices, label=_("Kind"))
-    decision = django_filters.ChoiceFilter(choices=Change.Decision.choices, label=_("Decision"))
+    decision = django_filters.ChoiceFilter(
+        choices=Change.Decision.choices, label=_("Decision")
+    )

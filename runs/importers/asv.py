@@ -25,7 +25,9 @@ def read(path: Path) -> row.Imported:
     catalogue = row.object_in(folder / "benchmarks.json")
     files = sorted(folder.glob("*/*.json"))
     if not catalogue or not files:
-        raise row.NotTheirs(_("There is no benchmarks.json with results of machines below it."))
+        raise row.NotTheirs(
+            _("There is no benchmarks.json with results of machines below it.")
+        )
     imported = row.Imported()
     for file in files:
         if file.name != "machine.json":
@@ -33,7 +35,9 @@ def read(path: Path) -> row.Imported:
     return imported
 
 
-def _take(file: Path, catalogue: dict[str, Any], folder: Path, imported: row.Imported) -> None:
+def _take(
+    file: Path, catalogue: dict[str, Any], folder: Path, imported: row.Imported
+) -> None:
     document = row.object_in(file)
     sha = row.sha_of(document.get("commit_hash"))
     moment = row.moment(document.get("date"), per_second=1000)
@@ -67,11 +71,16 @@ def _take(file: Path, catalogue: dict[str, Any], folder: Path, imported: row.Imp
 
 
 def _values(
-    document: dict[str, Any], catalogue: dict[str, Any], file: str, imported: row.Imported
+    document: dict[str, Any],
+    catalogue: dict[str, Any],
+    file: str,
+    imported: row.Imported,
 ) -> Iterator[MetricValue]:
     columns = document.get("result_columns")
     results_by_name = dict(
-        _results(part(document, "results"), columns if isinstance(columns, list) else [])
+        _results(
+            part(document, "results"), columns if isinstance(columns, list) else []
+        )
     )
     marked_names = marked(results_by_name)
     for name, (benchmark, value) in results_by_name.items():
@@ -85,20 +94,29 @@ def _values(
         )
         values = row.value_of(metric, value)
         if not values:
-            imported.leave_out(_("%(file)s: %(name)s has no number."), file=file, name=name)
+            imported.leave_out(
+                _("%(file)s: %(name)s has no number."), file=file, name=name
+            )
         yield from values
 
 
-def _results(results: dict[str, Any], columns: list[Any]) -> Iterator[tuple[str, tuple[str, Any]]]:
+def _results(
+    results: dict[str, Any], columns: list[Any]
+) -> Iterator[tuple[str, tuple[str, Any]]]:
     for benchmark, result_values in results.items():
         columns_of_result = (
             dict(zip(columns, result_values, strict=False))
             if isinstance(result_values, list)
             else result_values
         )
-        if not isinstance(columns_of_result, dict):  # to version 1 a benchmark without parameters
+        if not isinstance(
+            columns_of_result, dict
+        ):  # to version 1 a benchmark without parameters
             columns_of_result = {"result": columns_of_result}
-        values, params = columns_of_result.get("result"), columns_of_result.get("params") or []
+        values, params = (
+            columns_of_result.get("result"),
+            columns_of_result.get("params") or [],
+        )
         # Of as many as there are values: the product of long lists has no end.
         choices = params if isinstance(params, list) else []
         is_known = bool(choices) and all(isinstance(listed, list) for listed in choices)

@@ -8,7 +8,14 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from runs.importers.row import Imported, NotTheirs, campaign_of, moment, object_in, of_reading
+from runs.importers.row import (
+    Imported,
+    NotTheirs,
+    campaign_of,
+    moment,
+    object_in,
+    of_reading,
+)
 from runs.tools.adapter import Level, UnreadableOutput
 from runs.tools.benchbase.adapter import ADAPTER
 from runs.tools.output import documents_in, number, part, words
@@ -55,7 +62,10 @@ def _take(file: Path, imported: Imported) -> None:
         imported.leave_out(_("%(file)s: %(said)s"), file=file.name, said=why)
         return
     fields = of_reading(reading)
-    fields["levels"] = {**reading.levels, **dict(_asked_for(file.with_name(f"{stem}.config.xml")))}
+    fields["levels"] = {
+        **reading.levels,
+        **dict(_asked_for(file.with_name(f"{stem}.config.xml"))),
+    }
     kind = words(summary.get("Benchmark Type")) or "benchbase"
     imported.take(
         campaign=campaign_of("benchbase", kind),

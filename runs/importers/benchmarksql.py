@@ -60,9 +60,14 @@ def _take(folder: Path, imported: Imported) -> None:
     name_match = _TIME.search(folder.name)
     started_at = moment(
         info.get("sessionStart")
-        or (f"{name_match[1]} {':'.join(name_match.groups()[1:])}" if name_match else "")
+        or (
+            f"{name_match[1]} {':'.join(name_match.groups()[1:])}" if name_match else ""
+        )
     )
-    minutes, database = number(info.get("runMins")), info.get("db") or info.get("dbType") or "?"
+    minutes, database = (
+        number(info.get("runMins")),
+        info.get("db") or info.get("dbType") or "?",
+    )
     if started_at is None or not minutes:
         text = _("%(folder)s: no time of its start, or a run by transactions.")
         imported.leave_out(text, folder=folder.name)
@@ -72,7 +77,9 @@ def _take(folder: Path, imported: Imported) -> None:
         imported.leave_out(text, folder=folder.name, database=database)
         return
     is_summed = (data / "summary.csv").is_file()
-    kinds = _summed(data) if is_summed else _kinds(data / "result.csv", minutes * 60_000)
+    kinds = (
+        _summed(data) if is_summed else _kinds(data / "result.csv", minutes * 60_000)
+    )
     properties = _properties(folder / "run.properties")
     levels = {
         "clients": number(properties.get("terminals") or info.get("runTerminals")),
@@ -131,7 +138,11 @@ def _summed(data: Path) -> dict[str, _Kind]:
             percentiles={
                 percent: edge * 1000
                 for percent in _PERCENTILES
-                if (edge := _edge(edges.get(name, []), int(count * float(percent) / 100)))
+                if (
+                    edge := _edge(
+                        edges.get(name, []), int(count * float(percent) / 100)
+                    )
+                )
             },
         )
     return kinds
@@ -177,7 +188,9 @@ def _values(kinds: dict[str, _Kind], minutes: float) -> Iterator[MetricValue]:
     if _NEW_ORDER not in counted:
         return
     yield from known_metrics.TPMC.of(counted[_NEW_ORDER].count / minutes)
-    yield from known_metrics.TPM.of(sum(kind.count for kind in counted.values()) / minutes)
+    yield from known_metrics.TPM.of(
+        sum(kind.count for kind in counted.values()) / minutes
+    )
     yield from known_metrics.ERRORS.of(sum(kind.errors for kind in counted.values()))
     for name, kind in kinds.items():
         yield from known_metrics.TRANSACTIONS.part(name).of(kind.count)
@@ -185,10 +198,14 @@ def _values(kinds: dict[str, _Kind], minutes: float) -> Iterator[MetricValue]:
         yield from known_metrics.LATENCY_AVERAGE.part(name).of(kind.average or None)
         yield from known_metrics.LATENCY_MAXIMUM.part(name).of(kind.most)
         for percent, value in kind.percentiles.items():
-            yield from known_metrics.latency_percentile(percent).part(name).of(value or None)
+            yield from (
+                known_metrics.latency_percentile(percent).part(name).of(value or None)
+            )
 
 
 def _properties(file: Path) -> dict[str, str]:
     lines = file.read_text("utf-8", "replace").splitlines() if file.is_file() else []
-    pairs = (line.partition("=") for line in lines if "=" in line and line[0] not in "#!")
+    pairs = (
+        line.partition("=") for line in lines if "=" in line and line[0] not in "#!"
+    )
     return {name.strip(): value.strip() for name, _sign, value in pairs}

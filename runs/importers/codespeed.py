@@ -38,13 +38,19 @@ class _Point:
 def read(path: Path) -> row.Imported:
     """Read the answers. Raises row.NotTheirs."""
     timelines = [
-        timeline for document in row.documents(path) for timeline in rows(document, "timelines")
+        timeline
+        for document in row.documents(path)
+        for timeline in rows(document, "timelines")
     ]
     if not timelines:
-        raise row.NotTheirs(_("There are no timelines: save what /timeline/json/ answers."))
+        raise row.NotTheirs(
+            _("There are no timelines: save what /timeline/json/ answers.")
+        )
     imported = row.Imported()
     points: dict[tuple[str, str], _Point] = {}
-    marked_names = marked(words(timeline.get("benchmark")) or "" for timeline in timelines)
+    marked_names = marked(
+        words(timeline.get("benchmark")) or "" for timeline in timelines
+    )
     for timeline in timelines:
         for figure in _values(timeline, marked_names, imported):
             key = (figure.executable, figure.sha)
@@ -58,16 +64,25 @@ def _values(
     timeline: dict[str, Any], marked_names: frozenset[str], imported: row.Imported
 ) -> Iterator[_Figure]:
     name = words(timeline.get("benchmark")) or ""
-    direction: Direction = "lower" if "less" in str(timeline.get("lessisbetter")) else "higher"
+    direction: Direction = (
+        "lower" if "less" in str(timeline.get("lessisbetter")) else "higher"
+    )
     metric = row.named(
-        name, words(timeline.get("units")) or "", direction, is_marked=name in marked_names
+        name,
+        words(timeline.get("units")) or "",
+        direction,
+        is_marked=name in marked_names,
     )
     skipped: dict[str, int] = defaultdict(int)
     for branch, executables in part(timeline, "branches").items():
         for executable, points in part({"all": executables}, "all").items():
             for point in points if isinstance(points, list) else []:
                 # date, value, deviation or four of a box, then commit, tag and branch
-                cells = point if isinstance(point, list) and len(point) in (6, 9) else [None] * 6
+                cells = (
+                    point
+                    if isinstance(point, list) and len(point) in (6, 9)
+                    else [None] * 6
+                )
                 sha, moment = row.sha_of(cells[-3]), _date(cells[0])
                 values = row.value_of(metric, cells[1])
                 if not sha or moment is None or not values:

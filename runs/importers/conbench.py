@@ -18,14 +18,20 @@ from runs.wording import gettext_noop as _
 
 def read(path: Path) -> row.Imported:
     """Read the answers. Raises row.NotTheirs."""
-    results = [result for document in row.documents(path) for result in _results(document)]
+    results = [
+        result for document in row.documents(path) for result in _results(document)
+    ]
     if not results:
-        raise row.NotTheirs(_("There is no result with tags and stats, as the API answers them."))
+        raise row.NotTheirs(
+            _("There is no result with tags and stats, as the API answers them.")
+        )
     imported = row.Imported()
     runs: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
     for result in results:
         machine = words(part(result, "hardware").get("name")) or "?"
-        runs[words(result.get("run_id")) or str(result.get("id")), machine].append(result)
+        runs[words(result.get("run_id")) or str(result.get("id")), machine].append(
+            result
+        )
     for (run, machine), each_of in runs.items():
         _take(run, machine, each_of, imported)
     return imported
@@ -33,18 +39,27 @@ def read(path: Path) -> row.Imported:
 
 def _results(document: Any) -> list[dict[str, Any]]:
     data = document.get("data", [document]) if isinstance(document, dict) else document
-    return [element for element in data if isinstance(element, dict) and "tags" in element]
+    return [
+        element for element in data if isinstance(element, dict) and "tags" in element
+    ]
 
 
-def _take(run: str, machine: str, results: list[dict[str, Any]], imported: row.Imported) -> None:
+def _take(
+    run: str, machine: str, results: list[dict[str, Any]], imported: row.Imported
+) -> None:
     results.sort(key=lambda result: str(result.get("timestamp")))
     first_result = results[0]
-    moment, commit = row.moment(first_result.get("timestamp")), part(first_result, "commit")
+    moment, commit = (
+        row.moment(first_result.get("timestamp")),
+        part(first_result, "commit"),
+    )
     if moment is None:
         imported.leave_out(_("Run %(run)s: no time."), run=run)
         return
     values = list(_values(run, results, imported))
-    repository = (words(commit.get("repository")) or "conbench").rstrip("/").rpartition("/")[2]
+    repository = (
+        (words(commit.get("repository")) or "conbench").rstrip("/").rpartition("/")[2]
+    )
     sha = row.sha_of(commit.get("sha"))
     branch = (words(commit.get("branch")) or "").rpartition(":")[2]
     # Without a branch a commit of the default branch is its own fork point.
@@ -83,7 +98,9 @@ def _values(
         samples = [item for item in data if item is not None]
         if value is None and samples and len(samples) == len(data):
             value = sum(samples) / len(samples)
-        values = row.value_of(row.named(name, unit, is_marked=name in marked_names), value)
+        values = row.value_of(
+            row.named(name, unit, is_marked=name in marked_names), value
+        )
         if result.get("error") or not values or name in seen_names:
             text = _("Run %(run)s: %(name)s (an error, no number, or twice).")
             imported.leave_out(text, run=run, name=name)
@@ -94,6 +111,8 @@ def _values(
 
 def _name(tags: dict[str, Any]) -> str:
     further_tags = [
-        f"{key} {value}" for key, value in sorted(tags.items()) if key not in ("name", "id")
+        f"{key} {value}"
+        for key, value in sorted(tags.items())
+        if key not in ("name", "id")
     ]
     return " ".join([str(tags.get("name") or "?"), *further_tags])

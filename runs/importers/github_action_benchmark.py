@@ -24,7 +24,11 @@ def read(path: Path) -> row.Imported:
     text = path.read_text("utf-8-sig")
     begin = text.find("{")
     try:
-        document = foreign_json.loads(text[begin:].rstrip().rstrip(";")) if begin >= 0 else None
+        document = (
+            foreign_json.loads(text[begin:].rstrip().rstrip(";"))
+            if begin >= 0
+            else None
+        )
     except ValueError as error:
         raise row.NotTheirs(
             _("No JSON behind window.BENCHMARK_DATA: %(error)s"), error=error
@@ -43,9 +47,14 @@ def read(path: Path) -> row.Imported:
 
 def _take(suite: str, entry: dict[str, Any], imported: row.Imported) -> None:
     commit = part(entry, "commit")
-    sha, moment = row.sha_of(commit.get("id")), row.moment(entry.get("date"), per_second=1000)
+    sha, moment = (
+        row.sha_of(commit.get("id")),
+        row.moment(entry.get("date"), per_second=1000),
+    )
     if not sha or moment is None:
-        imported.leave_out(_("%(suite)s: an entry without a commit or a date."), suite=suite)
+        imported.leave_out(
+            _("%(suite)s: an entry without a commit or a date."), suite=suite
+        )
         return
     tool = words(entry.get("tool")) or "?"
     values = tuple(_values(entry, tool, f"{suite} {sha[:10]}", imported))
@@ -78,14 +87,19 @@ def _values(
         if tool == "benchmarkluau":
             direction = row.direction_of(unit)
         value = row.value_of(
-            row.named(name, unit, direction, is_marked=name in marked_names), bench.get("value")
+            row.named(name, unit, direction, is_marked=name in marked_names),
+            bench.get("value"),
         )
         if not value or not name or counts[name] > 1:
             text = _("%(place)s: %(name)s (no number, or twice).")
-            imported.leave_out(text, place=suite_name, name=name or _("a bench without a name"))
+            imported.leave_out(
+                text, place=suite_name, name=name or _("a bench without a name")
+            )
             continue
         yield from value
-        for further_value in further_values:  # of Go, to 1.15: "ns/op\t  32 B/op\t  1 allocs/op"
+        for (
+            further_value
+        ) in further_values:  # of Go, to 1.15: "ns/op\t  32 B/op\t  1 allocs/op"
             figure, _space, unit = further_value.strip().partition(" ")
             if (other_name := f"{name} - {unit}") not in counts:
                 yield from row.value_of(row.named(other_name, unit, direction), figure)

@@ -26,14 +26,22 @@ def read(path: Path) -> Imported:
     file = path / "hammer.DB" if path.is_dir() else path
     imported = Imported()
     try:
-        with closing(sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro", uri=True)) as database:
+        with closing(
+            sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro", uri=True)
+        ) as database:
             database.row_factory = sqlite3.Row
             if _rows(database, "SELECT 1 FROM sqlite_master WHERE type = 'view'"):
-                raise NotTheirs(_("The database has views, which HammerDB makes none of."))
-            for job in _rows(database, "SELECT jobid, timestamp FROM JOBMAIN ORDER BY 2, 1"):
+                raise NotTheirs(
+                    _("The database has views, which HammerDB makes none of.")
+                )
+            for job in _rows(
+                database, "SELECT jobid, timestamp FROM JOBMAIN ORDER BY 2, 1"
+            ):
                 _take(database, job, imported)
     except sqlite3.Error as error:
-        raise NotTheirs(_("No database of HammerDB's jobs: %(error)s"), error=error) from error
+        raise NotTheirs(
+            _("No database of HammerDB's jobs: %(error)s"), error=error
+        ) from error
     return imported
 
 
@@ -44,7 +52,9 @@ def _rows(database: sqlite3.Connection, sql: str, *values: Any) -> list[Row]:
 def _take(database: sqlite3.Connection, job: Row, imported: Imported) -> None:
     name, started_at = str(job["jobid"]), moment(job["timestamp"])
     printed = _rows(
-        database, "SELECT vu, output FROM JOBOUTPUT WHERE jobid = ? ORDER BY rowid", name
+        database,
+        "SELECT vu, output FROM JOBOUTPUT WHERE jobid = ? ORDER BY rowid",
+        name,
     )
     text = "".join(
         f"Vuser {row['vu']}:{line}\n"
@@ -88,7 +98,9 @@ def _profile(database: sqlite3.Connection, job: str) -> str:
             )
             profile_rows[row["procname"]] = _together(user_rows) if is_copy else row
     return (
-        json.dumps({k: {n: str(v) for n, v in row.items()} for k, row in profile_rows.items()})
+        json.dumps(
+            {k: {n: str(v) for n, v in row.items()} for k, row in profile_rows.items()}
+        )
         + "\n"
     )
 
@@ -98,13 +110,17 @@ def _together(users: list[Row]) -> Row:
     return {
         "calls": calls,
         "min_ms": min(row["min_ms"] for row in users),
-        "avg_ms": sum(row["avg_ms"] * row["calls"] for row in users) / calls if calls else 0.0,
+        "avg_ms": sum(row["avg_ms"] * row["calls"] for row in users) / calls
+        if calls
+        else 0.0,
         "max_ms": max(row["max_ms"] for row in users),
     }
 
 
 def _counter(database: sqlite3.Connection, job: str) -> tuple[SeriesData, ...]:
-    rows = _rows(database, "SELECT counter, timestamp FROM JOBTCOUNT WHERE jobid = ?", job)
+    rows = _rows(
+        database, "SELECT counter, timestamp FROM JOBTCOUNT WHERE jobid = ?", job
+    )
     points = [
         (moment_of_row.timestamp(), number(row["counter"]))
         for row in rows

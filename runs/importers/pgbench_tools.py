@@ -22,7 +22,14 @@ from runs.wording import gettext_noop as _
 Row = dict[str, Any]
 Tables = dict[str, list[Row]]
 ByTest = Mapping[str, Mapping[tuple[str, str], list[Row]]]
-TABLES = ("tests", "testset", "server", "test_settings", "test_bgwriter", "test_metrics_data")
+TABLES = (
+    "tests",
+    "testset",
+    "server",
+    "test_settings",
+    "test_bgwriter",
+    "test_metrics_data",
+)
 _FIGURES = (
     (known_metrics.TPS, "tps"),
     (known_metrics.TRANSACTIONS, "trans"),
@@ -31,7 +38,12 @@ _FIGURES = (
     (known_metrics.latency_percentile("90"), "percentile_90_latency"),
     (known_metrics.WAL_WRITTEN, "wal_written"),
 )
-_COUNTERS = ("checkpoints_timed", "checkpoints_req", "buffers_checkpoint", "buffers_clean")
+_COUNTERS = (
+    "checkpoints_timed",
+    "checkpoints_req",
+    "buffers_checkpoint",
+    "buffers_clean",
+)
 _LEVELS = {
     "clients": "clients",
     "workers": "threads",
@@ -79,7 +91,9 @@ class _Named:
     def info(self, test: Row) -> str:
         """What somebody wrote of the set of a test; to 2020 sets named no server."""
         number = str(test.get("set"))
-        testset = self.sets.get((number, test.get("server"))) or self.sets.get((number, None))
+        testset = self.sets.get((number, test.get("server"))) or self.sets.get(
+            (number, None)
+        )
         return str(testset.get("info") or "") if testset else ""
 
 
@@ -92,18 +106,23 @@ def of_tables(tables: Tables) -> Imported:
     """The runs of these tables, each a list of rows. Raises NotTheirs."""
     if not tables.get("tests"):
         raise NotTheirs(
-            _("There is no table tests with rows, or the dump is not plain (pg_dump -Fp).")
+            _(
+                "There is no table tests with rows, or the dump is not plain (pg_dump -Fp)."
+            )
         )
     found = Imported()
     further = {
-        name: by_key((_key(row), row) for row in tables.get(name, [])) for name in TABLES[3:]
+        name: by_key((_key(row), row) for row in tables.get(name, []))
+        for name in TABLES[3:]
     }
     names = _Named(
         sets={
             (str(row.get("set")), row.get("server")): row
             for row in reversed(tables.get("testset", []))
         },
-        servers={str(row.get("server")): row for row in reversed(tables.get("server", []))},
+        servers={
+            str(row.get("server")): row for row in reversed(tables.get("server", []))
+        },
     )
     for row in tables["tests"]:
         _take(row, names, further, found)
@@ -124,7 +143,8 @@ def _dumped(file: Path) -> Tables:
             elif line.startswith("COPY ") and line.rstrip().endswith("FROM stdin;"):
                 table, _sign, names = line.removeprefix("COPY ").partition(" (")
                 columns = [
-                    column.strip().strip('"') for column in names.partition(")")[0].split(",")
+                    column.strip().strip('"')
+                    for column in names.partition(")")[0].split(",")
                 ]
                 rows = tables.setdefault(table.rpartition(".")[2].strip('"'), [])
     return tables
@@ -144,7 +164,11 @@ def _key(row: Row) -> tuple[str, str]:
 
 
 def _take(row: Row, names: _Named, rows_of_test: ByTest, imported: Imported) -> None:
-    key, started_at, ended = _key(row), moment(row.get("start_time")), moment(row.get("end_time"))
+    key, started_at, ended = (
+        _key(row),
+        moment(row.get("start_time")),
+        moment(row.get("end_time")),
+    )
     test_name = " ".join(filter(None, ["test", *key]))
     if started_at is None or ended is None or not _number(row.get("trans")):
         text = _("%(test)s: it has not ended, or measured no transaction.")
@@ -168,7 +192,9 @@ def _take(row: Row, names: _Named, rows_of_test: ByTest, imported: Imported) -> 
         finished_at=ended,
         levels=dict(_levels(row)),
         measurements=tuple(_values(row, key, rows_of_test)),
-        series=tuple(_monitors(rows_of_test["test_metrics_data"].get(key, []), begin.timestamp())),
+        series=tuple(
+            _monitors(rows_of_test["test_metrics_data"].get(key, []), begin.timestamp())
+        ),
         labels=texts({"set": info, "server": key[0]}),
         settings={name: value for name, value in settings.items() if value},
         hardware=_hardware(names.servers.get(key[0], {}), key[0]),
@@ -190,8 +216,15 @@ def _version(row: Row, settings: dict[str, str]) -> str:
 
 
 def _hardware(row: Row, name: str) -> dict[str, Any]:
-    model, threads = str(row.get("server_cpu") or "")[:200], _number(row.get("server_num_proc"))
-    profile = {"name": model or name, "cpu_model": model, "threads": int(threads) if threads else 0}
+    model, threads = (
+        str(row.get("server_cpu") or "")[:200],
+        _number(row.get("server_num_proc")),
+    )
+    profile = {
+        "name": model or name,
+        "cpu_model": model,
+        "threads": int(threads) if threads else 0,
+    }
     return {key: value for key, value in profile.items() if value} if row else {}
 
 
@@ -204,20 +237,27 @@ def _levels(row: Row) -> Iterator[tuple[str, Level]]:
             yield level, int(value) if value.is_integer() else value
 
 
-def _values(row: Row, key: tuple[str, str], rows_of_test: ByTest) -> Iterator[MetricValue]:
+def _values(
+    row: Row, key: tuple[str, str], rows_of_test: ByTest
+) -> Iterator[MetricValue]:
     for metric, column in _FIGURES:
         yield from metric.of(_number(row.get(column)) or None)
     size = _number(row.get("dbsize"))
     yield from known_metrics.DATABASE_SIZE.of(size / 10**6 if size else None)
     for background_row in rows_of_test["test_bgwriter"].get(key, [])[:1]:
         for name in _COUNTERS:
-            yield from Metric(name, name, "", "neutral").of(_number(background_row.get(name)))
+            yield from Metric(name, name, "", "neutral").of(
+                _number(background_row.get(name))
+            )
 
 
 def _monitors(rows: list[Row], begin: float) -> Iterator[SeriesData]:
     """vmstat, iostat and memory, each column a series over the time of the run; ours first."""
     points = by_key(
-        (str(row.get("metric")), (collected_at.timestamp() - begin, _number(row.get("value"))))
+        (
+            str(row.get("metric")),
+            (collected_at.timestamp() - begin, _number(row.get("value"))),
+        )
         for row in rows
         if (collected_at := moment(row.get("collected")))
     )
@@ -227,7 +267,10 @@ def _monitors(rows: list[Row], begin: float) -> Iterator[SeriesData]:
     for name in ordered[:_MONITORS]:
         metric, factor = _measured(name)
         placed = sorted(points[name], key=lambda point: point[0])
-        values = [(seconds, None if value is None else value * factor) for seconds, value in placed]
+        values = [
+            (seconds, None if value is None else value * factor)
+            for seconds, value in placed
+        ]
         interval = metrics.interval_of([seconds for seconds, _value in placed])
         yield from metrics.regular(metric, values, interval=interval)
 

@@ -22,10 +22,14 @@ def _tables(address: str) -> Tables:
             connection.read_only = True
             cursor = connection.cursor(row_factory=dict_row)
             for table in TABLES:
-                there = cursor.execute("SELECT to_regclass(%s) AS name", (table,)).fetchone()
+                there = cursor.execute(
+                    "SELECT to_regclass(%s) AS name", (table,)
+                ).fetchone()
                 if there and there["name"]:
                     cursor.execute(
-                        psycopg.sql.SQL("SELECT * FROM {}").format(psycopg.sql.Identifier(table))
+                        psycopg.sql.SQL("SELECT * FROM {}").format(
+                            psycopg.sql.Identifier(table)
+                        )
                     )
                     found[table] = cursor.fetchall()
     except psycopg.Error as error:

@@ -62,15 +62,25 @@ def _text(element: Element, path: str) -> str:
 
 
 def _take(
-    figures: dict[str, tuple[MetricValue, ...]], system: Element, title: str, imported: row.Imported
+    figures: dict[str, tuple[MetricValue, ...]],
+    system: Element,
+    title: str,
+    imported: row.Imported,
 ) -> None:
     name = _text(system, "Identifier")
     moment = row.moment(_text(system, "TimeStamp"))
     if not name or moment is None:
-        imported.leave_out(_("A system (%(name)s) without a name or a time."), name=name or "?")
+        imported.leave_out(
+            _("A system (%(name)s) without a name or a time."), name=name or "?"
+        )
         return
     values = figures.get(name, ())
-    model = _text(system, "Hardware").partition(",")[0].removeprefix("Processor:").strip()[:200]
+    model = (
+        _text(system, "Hardware")
+        .partition(",")[0]
+        .removeprefix("Processor:")
+        .strip()[:200]
+    )
     imported.take(
         campaign=row.campaign_of("phoronix", title),
         scenario="phoronix",
@@ -78,7 +88,9 @@ def _take(
         started_at=moment,
         levels={"system": name[:80]},
         measurements=values,
-        labels=row.texts({"software": _text(system, "Software"), "notes": _text(system, "Notes")}),
+        labels=row.texts(
+            {"software": _text(system, "Software"), "notes": _text(system, "Notes")}
+        ),
         hardware=row.processor(model),
         tool_name="phoronix",
         tool_version=_text(system, "TestClientVersion")[:40],
@@ -89,19 +101,37 @@ def _take(
 def _entries(root: Element) -> Iterator[tuple[str, _Entry]]:
     """The figures of all results, each with the name of its system."""
     # What was not measured is there as well, and empty.
-    results = [result for result in root.findall("Result") if result.find("Data/Entry") is not None]
-    names = [f"{_text(each, 'Title')} {_text(each, 'Description')}".strip() for each in results]
+    results = [
+        result
+        for result in root.findall("Result")
+        if result.find("Data/Entry") is not None
+    ]
+    names = [
+        f"{_text(each, 'Title')} {_text(each, 'Description')}".strip()
+        for each in results
+    ]
     counts = Counter(names)
     alike = marked(names) | {name for name, count in counts.items() if count > 1}
     for place, (name, result) in enumerate(zip(names, results, strict=True)):
-        own = f"{name} {_text(result, 'Identifier')} {place}" if counts[name] > 1 else name
+        own = (
+            f"{name} {_text(result, 'Identifier')} {place}"
+            if counts[name] > 1
+            else name
+        )
         direction = _DIRECTIONS.get(_text(result, "Proportion"))
-        metric = row.named(own, _text(result, "Scale"), direction, is_marked=name in alike)
+        metric = row.named(
+            own, _text(result, "Scale"), direction, is_marked=name in alike
+        )
         for entry in result.findall("Data/Entry"):
-            yield _text(entry, "Identifier"), _Entry(name, metric, _text(entry, "Value"))
+            yield (
+                _text(entry, "Identifier"),
+                _Entry(name, metric, _text(entry, "Value")),
+            )
 
 
-def _values(entries: list[_Entry], system: str, imported: row.Imported) -> Iterator[MetricValue]:
+def _values(
+    entries: list[_Entry], system: str, imported: row.Imported
+) -> Iterator[MetricValue]:
     for entry in entries:
         values = row.value_of(entry.metric, entry.value)
         if not values:

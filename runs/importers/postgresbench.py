@@ -52,7 +52,9 @@ def read(path: Path) -> row.Imported:
         for document in row.documents(file):
             _take(document, file, _licence(file), imported)
     if not imported.runs:
-        raise row.NotTheirs(_("There is no result with postgres_version, benchmark and results."))
+        raise row.NotTheirs(
+            _("There is no result with postgres_version, benchmark and results.")
+        )
     if any("licence" not in run.labels for run in imported.runs):
         text = _("Results without a LICENSE next to them: ask before publishing them.")
         imported.leave_out(text)
@@ -68,7 +70,9 @@ def _take(document: Any, file: Path, licence: str, imported: row.Imported) -> No
         return
     levels = dict(_levels(document, benchmark))
     if strange := sorted(set(document) - _READ - levels.keys()):
-        text = _("%(file)s: nobody knows what %(field)s is, and whether runs differ by it.")
+        text = _(
+            "%(file)s: nobody knows what %(field)s is, and whether runs differ by it."
+        )
         imported.leave_out(text, file=file.name, field=", ".join(strange)[:200])
         return
     for position, result in enumerate(rows(document, "results"), start=1):
@@ -81,9 +85,13 @@ def _take(document: Any, file: Path, licence: str, imported: row.Imported) -> No
             text = _("%(file)s: run %(place)s has no date or no tps.")
             imported.leave_out(text, file=file.name, place=position)
             continue
-        name = " ".join(map(str, [*levels.values(), document.get("tuned"), document.get("date")]))
+        name = " ".join(
+            map(str, [*levels.values(), document.get("tuned"), document.get("date")])
+        )
         imported.take(
-            campaign=row.campaign_of("postgresbench", words(benchmark.get("workload")) or ""),
+            campaign=row.campaign_of(
+                "postgresbench", words(benchmark.get("workload")) or ""
+            ),
             scenario="postgresbench",
             external_id=f"{name} run {position}"[-200:],
             started_at=moment,
@@ -104,7 +112,10 @@ def _series(result: Mapping[str, Any]) -> Iterator[SeriesData]:
     interval = number(result.get("interval_seconds"))
     if not points or not interval or interval <= 0:
         return
-    for name, metric in (("tps", known_metrics.TPS), ("latency_avg_ms", known_metrics.LATENCY)):
+    for name, metric in (
+        ("tps", known_metrics.TPS),
+        ("latency_avg_ms", known_metrics.LATENCY),
+    ):
         values = tuple(number(point.get(name)) for point in points)
         if any(value is not None for value in values):
             yield SeriesData(metric.name, metric.unit, values, interval=float(interval))
@@ -143,15 +154,21 @@ def _further_levels(document: Mapping[str, Any]) -> Iterator[tuple[str, Level]]:
 
 
 def _labels(document: Mapping[str, Any], licence: str) -> dict[str, str]:
-    labels = row.texts(document, ("postgres_version", "cluster_size", "tuned", "comment"))
-    storage = row.texts(part(document, "instance"), ("type", "instance_storage", "primary_storage"))
+    labels = row.texts(
+        document, ("postgres_version", "cluster_size", "tuned", "comment")
+    )
+    storage = row.texts(
+        part(document, "instance"), ("type", "instance_storage", "primary_storage")
+    )
     seconds = row.texts(part(document, "benchmark"), ("duration",))
     return labels | storage | seconds | ({"licence": licence} if licence else {})
 
 
 def _hardware(document: Mapping[str, Any]) -> dict[str, Any]:
     instance = part(document, "instance")
-    name = " ".join(filter(None, (words(document.get("system")), words(instance.get("type")))))
+    name = " ".join(
+        filter(None, (words(document.get("system")), words(instance.get("type"))))
+    )
     threads, gigabytes = number(instance.get("vcpus")), number(instance.get("ram_gb"))
     profile = {
         "name": name,
@@ -166,6 +183,12 @@ def _licence(file: Path) -> str:
     for folder in file.resolve().parents[:3]:
         for name in ("LICENSE", "LICENSE.md", "LICENSE.txt"):
             if (folder / name).is_file():
-                lines = (folder / name).read_text("utf-8", "replace")[:_LONGEST].splitlines()
-                return ", ".join([line.strip() for line in lines if line.strip()][:2])[:200]
+                lines = (
+                    (folder / name)
+                    .read_text("utf-8", "replace")[:_LONGEST]
+                    .splitlines()
+                )
+                return ", ".join([line.strip() for line in lines if line.strip()][:2])[
+                    :200
+                ]
     return ""

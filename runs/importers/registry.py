@@ -30,5 +30,6 @@ _MODULES = (
     postgresbench,
 )
 IMPORTERS: dict[str, Callable[[Path], Imported]] = {
-    module.__name__.rpartition(".")[2].replace("_", "-"): module.read for module in _MODULES
+    module.__name__.rpartition(".")[2].replace("_", "-"): module.read
+    for module in _MODULES
 }

@@ -18,7 +18,9 @@ from runs.wording import gettext_noop as _
 # As far as a commit's are kept.
 LONGEST_SUBJECT, LONGEST_AUTHOR = 200, 100
 _SHA = re.compile(r"[0-9a-fA-F]{7,64}")
-_HIGHER = re.compile(r"(?i)(?:^|\b)(?:tps|iops|i/s|b/s|fps|\w{0,10}/(?:s|sec|second|min))$")
+_HIGHER = re.compile(
+    r"(?i)(?:^|\b)(?:tps|iops|i/s|b/s|fps|\w{0,10}/(?:s|sec|second|min))$"
+)
 _TIMES = re.compile(r"(?i)^(?:ns|us|µs|ms|s|secs?|seconds?|minutes?|ns/\w{1,10})$")
 
 
@@ -112,7 +114,9 @@ def named(
     """The metric of a benchmark that has a name of its own; an unknown direction is neutral."""
     unit_metric = Metric("x", "", unit[:40], direction or direction_of(unit))
     own_metric = unit_metric.part(name, is_marked=is_marked)
-    return replace(own_metric, name=own_metric.name.removesuffix("_x"), title=name[:150])
+    return replace(
+        own_metric, name=own_metric.name.removesuffix("_x"), title=name[:150]
+    )
 
 
 def direction_of(unit: str) -> Direction:
@@ -170,7 +174,11 @@ def campaign_of(*words: str) -> str:
 def texts(row: Mapping[str, Any], names: Iterable[str] = ()) -> dict[str, str]:
     """The short texts and numbers of a row, as labels."""
     columns = list(names) or list(row)
-    text_of = {name: str(row[name]).strip() for name in columns if row.get(name) not in (None, "")}
+    text_of = {
+        name: str(row[name]).strip()
+        for name in columns
+        if row.get(name) not in (None, "")
+    }
     return {name: text for name, text in text_of.items() if len(text) <= 500}
 
 
@@ -188,7 +196,9 @@ def of_reading(reading: Reading) -> dict[str, Any]:
         "server_version": reading.server_version or "",
         "failure": failure,
         "wording": wording,
-        "failure_code": reading.reasons[0].code if failure and reading.reasons else "failed",
+        "failure_code": reading.reasons[0].code
+        if failure and reading.reasons
+        else "failed",
         "notes": tuple(
             Note(reason.code, reason.message, "info", reason.wording).stored
             for reason in reading.notes

@@ -24,7 +24,15 @@ from runs.models.postgres import (
     SettingsSnapshot,
 )
 from runs.models.projects import AuditEntry, Invitation, Membership, Project, Token
-from runs.models.runs import Artifact, Command, Import, Instance, Run, RunCount, RunEvent
+from runs.models.runs import (
+    Artifact,
+    Command,
+    Import,
+    Instance,
+    Run,
+    RunCount,
+    RunEvent,
+)
 from runs.models.schedules import Schedule, ScheduleEvent
 from runs.models.seals import AuditLink, Seal, SealRequest
 from runs.models.server_checks import CheckedServer, ServerCheck

@@ -81,7 +81,9 @@ class Ablation(models.Model):
 
     class Meta:
         ordering = ["-pk"]
-        indexes = [models.Index(fields=["base", "head", "-id"], name="ablation_by_cells")]
+        indexes = [
+            models.Index(fields=["base", "head", "-id"], name="ablation_by_cells")
+        ]
 
     def __str__(self) -> str:
         return f"{self.base_id} … {self.head_id}"
@@ -115,7 +117,9 @@ class Bisection(models.Model):
 
     State = BisectionState
 
-    project = models.ForeignKey("Project", models.CASCADE, null=True, related_name="bisections")
+    project = models.ForeignKey(
+        "Project", models.CASCADE, null=True, related_name="bisections"
+    )
     campaign = models.ForeignKey("Campaign", models.CASCADE, related_name="bisections")
     server = models.ForeignKey("Server", models.CASCADE, related_name="bisections")
     state = models.CharField(max_length=10, choices=State, default=State.RUNNING)
@@ -153,7 +157,9 @@ class Bisection(models.Model):
         ]
         indexes = [
             models.Index(
-                fields=["id"], condition=models.Q(state="running"), name="bisection_running"
+                fields=["id"],
+                condition=models.Q(state="running"),
+                name="bisection_running",
             ),
             # For judging again what older rules judged: control asks for it at each turn.
             models.Index(
@@ -180,7 +186,9 @@ class BisectionStep(models.Model):
     """
 
     bisection = models.ForeignKey("Bisection", models.CASCADE, related_name="steps")
-    campaign = models.OneToOneField("Campaign", models.CASCADE, related_name="bisection_step")
+    campaign = models.OneToOneField(
+        "Campaign", models.CASCADE, related_name="bisection_step"
+    )
     low = models.PositiveIntegerField()
     middle = models.PositiveIntegerField(null=True)
     high = models.PositiveIntegerField()

@@ -43,7 +43,9 @@ class Workload(models.Model):
     """A name for versions of scripts of a project. A level `slug@3` is its third version."""
 
     slug = models.SlugField(max_length=80, unique=True)
-    project = models.ForeignKey("Project", models.CASCADE, null=True, related_name="workloads")
+    project = models.ForeignKey(
+        "Project", models.CASCADE, null=True, related_name="workloads"
+    )
     name = models.CharField(_("name"), max_length=200)
     description = models.TextField(_("description"), blank=True)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True)
@@ -70,7 +72,9 @@ class WorkloadVersion(models.Model):
     number = models.PositiveIntegerField()
     scripts = models.JSONField()
     variables = models.JSONField(default=dict)
-    init_options = models.CharField(_("options of pgbench -i"), max_length=200, blank=True)
+    init_options = models.CharField(
+        _("options of pgbench -i"), max_length=200, blank=True
+    )
     init_sql = models.TextField(_("SQL before the load"), blank=True)
     has_own_tables = models.BooleanField(_("own tables"), default=False)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True)
@@ -79,7 +83,9 @@ class WorkloadVersion(models.Model):
     class Meta:
         ordering = ["workload", "-number"]
         constraints = [
-            models.UniqueConstraint(fields=["workload", "number"], name="workload_version_once"),
+            models.UniqueConstraint(
+                fields=["workload", "number"], name="workload_version_once"
+            ),
         ]
 
     def __str__(self) -> str:
@@ -132,7 +138,9 @@ class Campaign(models.Model):
     # What it has otherwise than that publication, as runs.archive.selectors.reproduction computes
     # it once. Null: not computed.
     changes = models.JSONField(null=True)
-    project = models.ForeignKey("Project", models.PROTECT, null=True, related_name="campaigns")
+    project = models.ForeignKey(
+        "Project", models.PROTECT, null=True, related_name="campaigns"
+    )
     # Whether everybody may see it; kept by triggers (migration 0075).
     is_public = models.BooleanField(default=True, db_default=True, editable=False)
     origin = models.CharField(max_length=10, choices=Origin, default=Origin.EXECUTED)
@@ -142,7 +150,9 @@ class Campaign(models.Model):
     configuration = models.ForeignKey("Configuration", models.PROTECT, null=True)
     # The content of the configuration when the campaign was queued. Both are null if the
     # configuration is a factor: see CampaignConfiguration.
-    configuration_revision = models.ForeignKey("ConfigurationRevision", models.PROTECT, null=True)
+    configuration_revision = models.ForeignKey(
+        "ConfigurationRevision", models.PROTECT, null=True
+    )
     factors = models.JSONField(default=dict)
     parameters = models.JSONField(default=dict)
     # The chosen parts of a runs.execution.machine.treatment.Treatment; empty for most.
@@ -184,7 +194,9 @@ class Campaign(models.Model):
     # When a worker began to mail it; null when nobody does.
     mailing_since = models.DateTimeField(null=True)
     # The history has only the revisions of this branch; if empty, it has all.
-    tracked_ref = models.CharField(_("branch of the history"), max_length=200, blank=True)
+    tracked_ref = models.CharField(
+        _("branch of the history"), max_length=200, blank=True
+    )
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -203,7 +215,9 @@ class Campaign(models.Model):
             models.Index(fields=["origin", "-id"], name="campaign_by_origin"),
             # The newest that everybody may see, and those of a private project.
             models.Index(
-                fields=["-id"], condition=models.Q(is_public=True), name="campaign_public"
+                fields=["-id"],
+                condition=models.Q(is_public=True),
+                name="campaign_public",
             ),
             models.Index(
                 fields=["origin", "-id"],
@@ -216,7 +230,9 @@ class Campaign(models.Model):
                 name="campaign_private",
             ),
             # The newest of a theme for the line through versions.
-            models.Index(fields=["scenario", "origin", "-id"], name="campaign_by_theme"),
+            models.Index(
+                fields=["scenario", "origin", "-id"], name="campaign_by_theme"
+            ),
             # The few in progress.
             models.Index(
                 fields=["state", "-id"],
@@ -239,7 +255,11 @@ class Campaign(models.Model):
     @property
     def known_repeats(self) -> int | None:
         """How often each cell is measured; None if a publication does not print it."""
-        table = getattr(self, "published", None) if self.origin == Origin.PUBLISHED else None
+        table = (
+            getattr(self, "published", None)
+            if self.origin == Origin.PUBLISHED
+            else None
+        )
         return table.repeats if table else self.repeats
 
 
@@ -249,7 +269,9 @@ class CampaignConfiguration(models.Model):
     The first is the baseline. Cells name it by its slug, the level of their factor.
     """
 
-    campaign = models.ForeignKey("Campaign", models.CASCADE, related_name="configurations")
+    campaign = models.ForeignKey(
+        "Campaign", models.CASCADE, related_name="configurations"
+    )
     configuration = models.ForeignKey("Configuration", models.PROTECT, related_name="+")
     revision = models.ForeignKey("ConfigurationRevision", models.PROTECT)
     ordinal = models.PositiveSmallIntegerField()
@@ -275,11 +297,15 @@ class Cell(models.Model):
     """
 
     # The first column of indexes below; so are the other keys without an index of their own.
-    campaign = models.ForeignKey("Campaign", models.CASCADE, related_name="cells", db_index=False)
+    campaign = models.ForeignKey(
+        "Campaign", models.CASCADE, related_name="cells", db_index=False
+    )
     # From 1. Cells of uploads made at the same time may have the same one: order by the key, too.
     ordinal = models.PositiveIntegerField()
     levels = models.JSONField()
-    workload = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
+    workload = models.JSONField(
+        default=dict, db_default=models.Value({}, models.JSONField())
+    )
     key = models.CharField(max_length=1000)
     series_key = models.CharField(max_length=300, blank=True)
     revision = models.ForeignKey(
@@ -292,15 +318,22 @@ class Cell(models.Model):
     version_num = models.PositiveIntegerField(null=True)
     # The names in a level of users' own scripts.
     workload_version = models.ForeignKey(
-        "WorkloadVersion", models.PROTECT, null=True, related_name="cells", db_index=False
+        "WorkloadVersion",
+        models.PROTECT,
+        null=True,
+        related_name="cells",
+        db_index=False,
     )
 
     class Meta:
         ordering = ["campaign", "ordinal", "pk"]
-        constraints = [models.UniqueConstraint(fields=["campaign", "key"], name="cell_once")]
+        constraints = [
+            models.UniqueConstraint(fields=["campaign", "key"], name="cell_once")
+        ]
         indexes = [
             models.Index(
-                fields=["campaign", "series_key", "ordinal"], name="cell_by_series_ordinal"
+                fields=["campaign", "series_key", "ordinal"],
+                name="cell_by_series_ordinal",
             ),
             # The newest points of a history.
             models.Index(
@@ -342,7 +375,9 @@ class CellSummary(models.Model):
     not print how many repeats its value is based on.
     """
 
-    cell = models.ForeignKey("Cell", models.CASCADE, related_name="summaries", db_index=False)
+    cell = models.ForeignKey(
+        "Cell", models.CASCADE, related_name="summaries", db_index=False
+    )
     metric = models.ForeignKey("Metric", models.PROTECT)
     n = models.PositiveIntegerField(null=True)
     median = models.FloatField()
@@ -354,7 +389,9 @@ class CellSummary(models.Model):
 
     class Meta:
         ordering = ["cell", "metric"]
-        constraints = [models.UniqueConstraint(fields=["cell", "metric"], name="cell_summary_once")]
+        constraints = [
+            models.UniqueConstraint(fields=["cell", "metric"], name="cell_summary_once")
+        ]
 
     def __str__(self) -> str:
         return f"{self.median} ({self.n})"
@@ -374,7 +411,9 @@ class Annotation(models.Model):
     Kind = AnnotationKind
 
     campaign = models.ForeignKey("Campaign", models.CASCADE, related_name="annotations")
-    cell = models.ForeignKey("Cell", models.CASCADE, null=True, related_name="annotations")
+    cell = models.ForeignKey(
+        "Cell", models.CASCADE, null=True, related_name="annotations"
+    )
     kind = models.CharField(max_length=12, choices=Kind, default=Kind.NOTE)
     text = models.TextField(_("text"))
     author = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True)
@@ -382,7 +421,9 @@ class Annotation(models.Model):
 
     class Meta:
         ordering = ["campaign", "created_at", "pk"]
-        constraints = [is_one_of("kind", AnnotationKind, name="annotation_kind_is_known")]
+        constraints = [
+            is_one_of("kind", AnnotationKind, name="annotation_kind_is_known")
+        ]
 
     def __str__(self) -> str:
         return self.text[:60]

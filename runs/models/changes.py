@@ -17,10 +17,16 @@ class GateAnswer(models.Model):
     the finished runs of both sides ("811-813,820"), and `rules` is the version of the rules.
     """
 
-    campaign = models.ForeignKey("Campaign", models.CASCADE, related_name="gate_answers")
-    head = models.ForeignKey("Revision", models.CASCADE, related_name="+", db_index=False)
+    campaign = models.ForeignKey(
+        "Campaign", models.CASCADE, related_name="gate_answers"
+    )
+    head = models.ForeignKey(
+        "Revision", models.CASCADE, related_name="+", db_index=False
+    )
     base = models.CharField(max_length=300)
-    base_revision = models.ForeignKey("Revision", models.SET_NULL, null=True, related_name="+")
+    base_revision = models.ForeignKey(
+        "Revision", models.SET_NULL, null=True, related_name="+"
+    )
     asked = models.JSONField()
     fingerprint = models.CharField(max_length=64)
     overall = models.CharField(max_length=20)
@@ -102,7 +108,9 @@ class Change(models.Model):
     # The points between which the true place lies in 95 of 100 cases: commits, else days.
     earliest = models.CharField(max_length=64, blank=True, default="", db_default="")
     latest = models.CharField(max_length=64, blank=True, default="", db_default="")
-    facts = models.JSONField(default=list, db_default=models.Value([], models.JSONField()))
+    facts = models.JSONField(
+        default=list, db_default=models.Value([], models.JSONField())
+    )
     found_at = models.DateTimeField(auto_now_add=True)
     decision = models.CharField(max_length=10, choices=Decision, default=Decision.OPEN)
     note = models.TextField(blank=True)
@@ -110,7 +118,9 @@ class Change(models.Model):
     decided_at = models.DateTimeField(null=True)
     # When and why it was refuted; a step that is shown again has the time of that, and no reason.
     settled_at = models.DateTimeField(null=True)
-    reason = models.CharField(max_length=20, choices=Reason, blank=True, default="", db_default="")
+    reason = models.CharField(
+        max_length=20, choices=Reason, blank=True, default="", db_default=""
+    )
     # Null while a mail about it waits to be sent.
     mailed_at = models.DateTimeField(null=True)
     # When a worker began to mail it; null when nobody does.
@@ -121,11 +131,17 @@ class Change(models.Model):
         constraints = [
             is_one_of("kind", ChangeKind, name="change_kind_is_known"),
             is_one_of("decision", ChangeDecision, name="change_decision_is_known"),
-            is_one_of("reason", ChangeReason, name="change_reason_is_known", or_empty=True),
-            models.UniqueConstraint(fields=["run", "metric", "kind"], name="change_once"),
+            is_one_of(
+                "reason", ChangeReason, name="change_reason_is_known", or_empty=True
+            ),
+            models.UniqueConstraint(
+                fields=["run", "metric", "kind"], name="change_once"
+            ),
         ]
         indexes = [
-            models.Index(fields=["id"], condition=models.Q(mailed_at=None), name="change_to_mail"),
+            models.Index(
+                fields=["id"], condition=models.Q(mailed_at=None), name="change_to_mail"
+            ),
             # For judging again what older rules judged: control asks for it at each turn.
             models.Index(fields=["rules", "id"], name="change_by_rules"),
             models.Index(fields=["campaign", "-id"], name="change_by_campaign"),
@@ -137,7 +153,9 @@ class Change(models.Model):
                 name="change_by_decision",
             ),
             models.Index(
-                fields=["-id"], condition=models.Q(kind="alarm"), name="change_of_single_run"
+                fields=["-id"],
+                condition=models.Q(kind="alarm"),
+                name="change_of_single_run",
             ),
         ]
 
@@ -149,7 +167,9 @@ class Change(models.Model):
         """`faster` or `slower`, or `different` if the metric has no better direction."""
         if self.metric.direction == Metric.Direction.NEUTRAL:
             return "different"
-        is_better = (self.ratio > 1) == (self.metric.direction == Metric.Direction.HIGHER)
+        is_better = (self.ratio > 1) == (
+            self.metric.direction == Metric.Direction.HIGHER
+        )
         return "faster" if is_better else "slower"
 
 
@@ -214,7 +234,9 @@ class WebhookDelivery(models.Model):
     class Meta:
         ordering = ["-pk"]
         verbose_name_plural = "webhook deliveries"
-        constraints = [is_one_of("state", DeliveryState, name="delivery_state_is_known")]
+        constraints = [
+            is_one_of("state", DeliveryState, name="delivery_state_is_known")
+        ]
         indexes = [
             models.Index(
                 fields=["next_try_at"],

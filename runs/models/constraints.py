@@ -12,10 +12,14 @@ def is_one_of(
     return models.CheckConstraint(name=name, condition=Q(**{f"{field}__in": values}))
 
 
-def seen_by_readers(*fields: str, public: str, private: str) -> tuple[models.Index, models.Index]:
+def seen_by_readers(
+    *fields: str, public: str, private: str
+) -> tuple[models.Index, models.Index]:
     """The indexes of a list in this order: of what is public, and of a project's private rows."""
     is_private = Q(private_project__isnull=False)
     return (
         models.Index(fields=fields, condition=Q(is_public=True), name=public),
-        models.Index(fields=["private_project", *fields], condition=is_private, name=private),
+        models.Index(
+            fields=["private_project", *fields], condition=is_private, name=private
+        ),
     )

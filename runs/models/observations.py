@@ -26,7 +26,9 @@ class Observation(models.Model):
 
     slug = models.SlugField(max_length=120, unique=True)
     title = models.CharField(_("title"), max_length=150)
-    project = models.ForeignKey("Project", models.CASCADE, null=True, related_name="observations")
+    project = models.ForeignKey(
+        "Project", models.CASCADE, null=True, related_name="observations"
+    )
     server = models.ForeignKey("Server", models.CASCADE, related_name="observations")
     designs = models.JSONField()
     versions = models.JSONField(default=list)
@@ -56,7 +58,9 @@ class Edition(models.Model):
     what people write; they stay when figures change.
     """
 
-    observation = models.ForeignKey("Observation", models.CASCADE, related_name="editions")
+    observation = models.ForeignKey(
+        "Observation", models.CASCADE, related_name="editions"
+    )
     # Such as 2026.
     label = models.CharField(_("edition"), max_length=40)
     campaigns = models.ManyToManyField("Campaign", related_name="editions")  # type: ignore[var-annotated]
@@ -70,7 +74,9 @@ class Edition(models.Model):
     class Meta:
         ordering = ["observation", "pk"]
         constraints = [
-            models.UniqueConstraint(fields=["observation", "label"], name="edition_once"),
+            models.UniqueConstraint(
+                fields=["observation", "label"], name="edition_once"
+            ),
         ]
 
     def __str__(self) -> str:
@@ -84,7 +90,9 @@ class Edition(models.Model):
 
 def published_as(observation: str, label: str) -> str:
     """The slug of the publication of an edition, by the observation's slug and its label."""
-    slug = "".join(character if character.isalnum() else "-" for character in label.lower())
+    slug = "".join(
+        character if character.isalnum() else "-" for character in label.lower()
+    )
     return f"{observation}-{slug}"
 
 

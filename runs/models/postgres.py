@@ -36,7 +36,9 @@ class Installation(models.Model):
     class Meta:
         ordering = ["server", "version_num", "bindir"]
         constraints = [
-            models.UniqueConstraint(fields=["server", "bindir"], name="installation_once"),
+            models.UniqueConstraint(
+                fields=["server", "bindir"], name="installation_once"
+            ),
         ]
 
     def __str__(self) -> str:
@@ -75,7 +77,9 @@ class Configuration(models.Model):
     Origin = ConfigurationOrigin
 
     slug = models.SlugField(max_length=100, unique=True)
-    project = models.ForeignKey("Project", models.CASCADE, null=True, related_name="configurations")
+    project = models.ForeignKey(
+        "Project", models.CASCADE, null=True, related_name="configurations"
+    )
     name = models.CharField(_("name"), max_length=200)
     name_ja = models.CharField(max_length=200, blank=True, db_default="", default="")
     description = models.TextField(_("description"), blank=True)
@@ -90,7 +94,9 @@ class Configuration(models.Model):
     class Meta:
         ordering = ["name", "pk"]
         constraints = [
-            is_one_of("origin", ConfigurationOrigin, name="configuration_origin_is_known")
+            is_one_of(
+                "origin", ConfigurationOrigin, name="configuration_origin_is_known"
+            )
         ]
 
     def __str__(self) -> str:
@@ -100,7 +106,9 @@ class Configuration(models.Model):
 class ConfigurationRevision(models.Model):
     """The content of a configuration from `created_at` until the next revision."""
 
-    configuration = models.ForeignKey("Configuration", models.CASCADE, related_name="revisions")
+    configuration = models.ForeignKey(
+        "Configuration", models.CASCADE, related_name="revisions"
+    )
     number = models.PositiveIntegerField()
     written_for = models.CharField(max_length=8, blank=True)
     settings = models.JSONField(default=dict)

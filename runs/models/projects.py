@@ -17,7 +17,10 @@ class Project(models.Model):
     name = models.CharField(_("name"), max_length=200)
     is_public = models.BooleanField(_("public"), default=True)
     members = models.ManyToManyField(
-        settings.AUTH_USER_MODEL, through="Membership", related_name="projects", blank=True
+        settings.AUTH_USER_MODEL,
+        through="Membership",
+        related_name="projects",
+        blank=True,
     )
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -43,7 +46,10 @@ class Membership(models.Model):
 
     project = models.ForeignKey("Project", models.CASCADE, related_name="memberships")
     user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, models.CASCADE, related_name="memberships", db_index=False
+        settings.AUTH_USER_MODEL,
+        models.CASCADE,
+        related_name="memberships",
+        db_index=False,
     )
     role = models.CharField(_("role"), max_length=12, choices=Role, default=Role.VIEWER)
     created_at = models.DateTimeField(auto_now_add=True)
@@ -78,7 +84,9 @@ class Invitation(models.Model):
 
     class Meta:
         ordering = ["-created_at", "-pk"]
-        constraints = [is_one_of("role", MembershipRole, name="invitation_role_is_known")]
+        constraints = [
+            is_one_of("role", MembershipRole, name="invitation_role_is_known")
+        ]
 
     def __str__(self) -> str:
         return f"{self.project_id}: {self.role}"
@@ -168,5 +176,10 @@ class AuditEntry(models.Model):
     @property
     def marked(self) -> tuple[object, ...]:
         """What the mark is over."""
-        values = (self.at.astimezone(UTC).isoformat(), self.actor, self.by_way_of, self.action)
+        values = (
+            self.at.astimezone(UTC).isoformat(),
+            self.actor,
+            self.by_way_of,
+            self.action,
+        )
         return (*values, self.subject, self.project_id, self.before, self.after)

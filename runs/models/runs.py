@@ -36,7 +36,9 @@ class Instance(models.Model):
     # Since this update, services of an older release may have stored what has no mark; None: no
     # more. Authenticated by its own mark (`runs.access.selectors.macs`).
     unsealed_since = models.DateTimeField(null=True)
-    unsealed_mark = models.CharField(max_length=64, blank=True, default="", db_default="")
+    unsealed_mark = models.CharField(
+        max_length=64, blank=True, default="", db_default=""
+    )
     epoch = models.PositiveIntegerField(default=1, db_default=1)
     signature = models.CharField(max_length=64, blank=True, default="", db_default="")
     places = models.JSONField(default=list, db_default=[])
@@ -103,7 +105,9 @@ def _listed(
     if in_campaign:
         fields = ["campaign", field, "-id"]
         indexes.append(
-            models.Index(fields=fields, condition=condition, name=f"run_by_campaign_{name}")
+            models.Index(
+                fields=fields, condition=condition, name=f"run_by_campaign_{name}"
+            )
         )
     return indexes
 
@@ -165,14 +169,20 @@ class Run(models.Model):
     LEFT_OUT = Q(state=State.WITHDRAWN, code=Validity.INVALID)
 
     # Each is the first column of indexes below: another one would only make uploads slower.
-    campaign = models.ForeignKey("Campaign", models.CASCADE, related_name="runs", db_index=False)
+    campaign = models.ForeignKey(
+        "Campaign", models.CASCADE, related_name="runs", db_index=False
+    )
     # The constraint is on both, so that a cell is the campaign's (migration 0082).
     cell = models.ForeignKey(
         "Cell", models.CASCADE, related_name="runs", db_index=False, db_constraint=False
     )
     # Those of the cell, for lists by version; kept by triggers (migration 0018).
-    cell_version = models.CharField(max_length=40, blank=True, db_default="", editable=False)
-    cell_major = models.CharField(max_length=40, blank=True, db_default="", editable=False)
+    cell_version = models.CharField(
+        max_length=40, blank=True, db_default="", editable=False
+    )
+    cell_major = models.CharField(
+        max_length=40, blank=True, db_default="", editable=False
+    )
     # Whether everybody may see it; kept by triggers (migration 0065).
     is_public = models.BooleanField(default=True, db_default=True, editable=False)
     # Else the project whose members may; kept by triggers (migration 0075).
@@ -187,7 +197,9 @@ class Run(models.Model):
     message = models.TextField(blank=True)
     remedy = models.TextField(blank=True)
     # The message as text and values (`runs.wording`), where it is made of them.
-    wording = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
+    wording = models.JSONField(
+        default=dict, db_default=models.Value({}, models.JSONField())
+    )
     attempt = models.PositiveSmallIntegerField(default=1)
     cancel_requested_at = models.DateTimeField(null=True)
     plan = models.JSONField(null=True)
@@ -195,11 +207,17 @@ class Run(models.Model):
     server = models.ForeignKey(
         "Server", models.PROTECT, null=True, related_name="runs", db_index=False
     )
-    hardware = models.ForeignKey("HardwareProfile", models.PROTECT, null=True, db_index=False)
+    hardware = models.ForeignKey(
+        "HardwareProfile", models.PROTECT, null=True, db_index=False
+    )
     # Asked for with its campaign only; environments are never deleted.
-    environment = models.ForeignKey("Environment", models.PROTECT, null=True, db_index=False)
+    environment = models.ForeignKey(
+        "Environment", models.PROTECT, null=True, db_index=False
+    )
     settings = models.ForeignKey("SettingsSnapshot", models.PROTECT, null=True)
-    cluster = models.ForeignKey("PreparedCluster", models.SET_NULL, null=True, db_index=False)
+    cluster = models.ForeignKey(
+        "PreparedCluster", models.SET_NULL, null=True, db_index=False
+    )
     server_version = models.CharField(max_length=40, blank=True)
     tool_name = models.CharField(max_length=40, blank=True)
     tool_version = models.CharField(max_length=40, blank=True)
@@ -218,8 +236,12 @@ class Run(models.Model):
         db_constraint=False,
     )
     # How far it can be relied on; empty if not judged. See runs.analysis.certificate.
-    validity = models.CharField(max_length=10, choices=Validity, blank=True, db_default="")
-    certificate = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
+    validity = models.CharField(
+        max_length=10, choices=Validity, blank=True, db_default=""
+    )
+    certificate = models.JSONField(
+        default=dict, db_default=models.Value({}, models.JSONField())
+    )
     # The import that brought it; null for what was executed here or uploaded. Each constraint is
     # work for every upload, and imports are never deleted.
     imported = models.ForeignKey(
@@ -241,10 +263,14 @@ class Run(models.Model):
     class Meta:
         ordering = ["-id"]
         constraints = [
-            is_one_of("validity", RunValidity, name="run_validity_is_known", or_empty=True),
+            is_one_of(
+                "validity", RunValidity, name="run_validity_is_known", or_empty=True
+            ),
             is_one_of("state", RunState, name="run_state_is_known"),
             is_one_of("origin", Origin, name="run_origin_is_known"),
-            models.UniqueConstraint(fields=["cell", "repeat"], name="run_once_a_repeat"),
+            models.UniqueConstraint(
+                fields=["cell", "repeat"], name="run_once_a_repeat"
+            ),
             models.UniqueConstraint(
                 fields=["campaign", "external_id"],
                 condition=~Q(external_id=""),
@@ -276,22 +302,30 @@ class Run(models.Model):
             *_listed("state", ~Q(state="finished"), name="state"),
             *_listed("origin", ~Q(origin="uploaded"), name="origin"),
             *_listed("validity", ~Q(validity=""), name="validity", in_campaign=True),
-            *_listed("server", Q(server__isnull=False), name="server", in_campaign=True),
+            *_listed(
+                "server", Q(server__isnull=False), name="server", in_campaign=True
+            ),
             *_listed("hardware", Q(hardware__isnull=False), name="hardware"),
             models.Index(
                 fields=["again_of"],
                 condition=Q(again_of__isnull=False),
                 name="run_measured_again",
             ),
-            models.Index(fields=["led_by"], condition=Q(led_by__isnull=False), name="run_led"),
+            models.Index(
+                fields=["led_by"], condition=Q(led_by__isnull=False), name="run_led"
+            ),
             # Judged again when the rules change.
             models.Index(
                 fields=["id"],
                 condition=Q(origin="executed", state="finished"),
                 name="run_executed_here",
             ),
-            models.Index(fields=["campaign", "hardware"], name="run_by_campaign_hardware"),
-            models.Index(fields=["campaign", "environment"], name="run_by_campaign_environment"),
+            models.Index(
+                fields=["campaign", "hardware"], name="run_by_campaign_hardware"
+            ),
+            models.Index(
+                fields=["campaign", "environment"], name="run_by_campaign_environment"
+            ),
             models.Index(
                 fields=["cluster"],
                 condition=Q(cluster__isnull=False),
@@ -301,7 +335,10 @@ class Run(models.Model):
             # Lists begin with what their reader may see: what is public, and own projects.
             *seen_by_readers("-id", public="run_public", private="run_private"),
             *seen_by_readers(
-                "-finished_at", "-id", public="run_public_by_end", private="run_private_by_end"
+                "-finished_at",
+                "-id",
+                public="run_public_by_end",
+                private="run_private_by_end",
             ),
             models.Index(
                 fields=["server", "id"],
@@ -356,11 +393,15 @@ class RunCount(models.Model):
         ordering = ["campaign", "origin", "state"]
         indexes = [
             models.Index(fields=["campaign", "origin"], name="run_count_by_campaign"),
-            models.Index(fields=["campaign"], condition=Q(is_sum=False), name="run_count_to_add"),
+            models.Index(
+                fields=["campaign"], condition=Q(is_sum=False), name="run_count_to_add"
+            ),
         ]
         constraints = [
             is_one_of("state", RunState, name="run_count_state_is_known"),
-            is_one_of("origin", Origin, name="run_count_origin_is_known", or_empty=True),
+            is_one_of(
+                "origin", Origin, name="run_count_origin_is_known", or_empty=True
+            ),
         ]
 
     def __str__(self) -> str:
@@ -376,7 +417,9 @@ class RunEvent(models.Model):
     to_state = models.CharField(max_length=12, blank=True)
     code = models.CharField(max_length=60)
     message = models.TextField(blank=True)
-    wording = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
+    wording = models.JSONField(
+        default=dict, db_default=models.Value({}, models.JSONField())
+    )
     attempt = models.PositiveSmallIntegerField(default=1)
 
     class Meta:
@@ -390,8 +433,12 @@ class RunEvent(models.Model):
             ),
         ]
         constraints = [
-            is_one_of("from_state", RunState, name="event_from_state_is_known", or_empty=True),
-            is_one_of("to_state", RunState, name="event_to_state_is_known", or_empty=True),
+            is_one_of(
+                "from_state", RunState, name="event_from_state_is_known", or_empty=True
+            ),
+            is_one_of(
+                "to_state", RunState, name="event_to_state_is_known", or_empty=True
+            ),
         ]
 
     def __str__(self) -> str:
@@ -400,7 +447,9 @@ class RunEvent(models.Model):
 
 # The name of a stored content: SHA-256, in lower case.
 DIGEST = re.compile(r"[0-9a-f]{64}")
-MEDIA_TYPE = re.compile(r"\A[a-z0-9][a-z0-9.+-]*/[a-z0-9][a-z0-9.+-]*(; ?[a-z-]+=[a-zA-Z0-9._-]+)*")
+MEDIA_TYPE = re.compile(
+    r"\A[a-z0-9][a-z0-9.+-]*/[a-z0-9][a-z0-9.+-]*(; ?[a-z-]+=[a-zA-Z0-9._-]+)*"
+)
 # Not allowed in a name, which becomes the end of an address and part of a header.
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
@@ -432,7 +481,9 @@ class Artifact(models.Model):
             models.Index(fields=["sha256"], name="artifact_by_content"),
             # The few profiles, which are compared with others of the campaign.
             models.Index(
-                fields=["run"], condition=Q(name="perf-folded.txt"), name="artifact_profile"
+                fields=["run"],
+                condition=Q(name="perf-folded.txt"),
+                name="artifact_profile",
             ),
         ]
 
@@ -465,7 +516,9 @@ class Command(models.Model):
     class Meta:
         ordering = ["run", "attempt", "ordinal"]
         constraints = [
-            models.UniqueConstraint(fields=["run", "attempt", "step"], name="command_once"),
+            models.UniqueConstraint(
+                fields=["run", "attempt", "step"], name="command_once"
+            ),
         ]
 
     def __str__(self) -> str:

@@ -26,7 +26,9 @@ class Schedule(models.Model):
 
     title = models.CharField(_("title"), max_length=200)
     # Null is the default one. Its campaigns belong to it.
-    project = models.ForeignKey("Project", models.CASCADE, null=True, related_name="schedules")
+    project = models.ForeignKey(
+        "Project", models.CASCADE, null=True, related_name="schedules"
+    )
     server = models.ForeignKey("Server", models.CASCADE, related_name="schedules")
     kind = models.CharField(max_length=12, choices=Kind, default=Kind.TIMES)
     draft = models.JSONField()
@@ -62,7 +64,9 @@ class ScheduleEvent(models.Model):
     class Meta:
         ordering = ["schedule", "-pk"]
         # The newest of each schedule.
-        indexes = [models.Index(fields=["schedule", "-id"], name="schedule_event_by_schedule")]
+        indexes = [
+            models.Index(fields=["schedule", "-id"], name="schedule_event_by_schedule")
+        ]
 
     def __str__(self) -> str:
         return f"{self.schedule_id}: {self.code}"

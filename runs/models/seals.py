@@ -27,7 +27,9 @@ class Seal(models.Model):
 
     Kind = SealKind
 
-    project = models.ForeignKey("Project", models.PROTECT, related_name="+", db_index=False)
+    project = models.ForeignKey(
+        "Project", models.PROTECT, related_name="+", db_index=False
+    )
     number = models.PositiveBigIntegerField()
     kind = models.CharField(max_length=10, choices=SealKind)
     run = models.BigIntegerField(db_index=True)
@@ -42,7 +44,9 @@ class Seal(models.Model):
         ordering = ["project", "number"]
         constraints = [
             is_one_of("kind", SealKind, name="seal_kind_is_known"),
-            models.UniqueConstraint(fields=["project", "number"], name="seal_once_a_number"),
+            models.UniqueConstraint(
+                fields=["project", "number"], name="seal_once_a_number"
+            ),
         ]
 
     def __str__(self) -> str:

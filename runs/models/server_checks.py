@@ -43,7 +43,9 @@ class ServerCheck(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     kind = models.CharField(max_length=12, choices=Kind)
     state = models.CharField(max_length=10, choices=State, default=State.WAITING)
-    server = models.ForeignKey("Server", models.CASCADE, null=True, related_name="checks")
+    server = models.ForeignKey(
+        "Server", models.CASCADE, null=True, related_name="checks"
+    )
     given = models.JSONField(default=dict)
     # Of the person who asked: the answer is in their language.
     language = models.CharField(max_length=12, blank=True)
@@ -112,7 +114,9 @@ class CheckedServer(models.Model):
     """A server that an open check concerns. There is one row a server, so one check at a time."""
 
     server = models.OneToOneField("Server", models.CASCADE, primary_key=True)
-    server_check = models.ForeignKey(ServerCheck, models.CASCADE, related_name="machines")
+    server_check = models.ForeignKey(
+        ServerCheck, models.CASCADE, related_name="machines"
+    )
 
     def __str__(self) -> str:
         return f"{self.server_id}: {self.server_check_id}"

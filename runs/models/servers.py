@@ -85,7 +85,9 @@ class HardwareProfile(models.Model):
     threads = models.PositiveIntegerField(_("hardware threads"), null=True)
     memory_bytes = models.BigIntegerField(_("memory"), null=True)
     # "2 TB" as a publication prints it, whether it means 10^12 or 2^40.
-    memory_printed = models.CharField(max_length=20, blank=True, db_default="", default="")
+    memory_printed = models.CharField(
+        max_length=20, blank=True, db_default="", default=""
+    )
     virtualization = models.CharField(_("virtualisation"), max_length=60, blank=True)
     # As runs/execution/machine/machine_facts.py reads them of a target, or as an upload gives them.
     facts = models.JSONField(default=dict)
@@ -102,7 +104,9 @@ class HardwareProfile(models.Model):
             # The order of lists.
             models.Index(fields=["name", "id"], name="hardware_by_name"),
             # A filter, whose newest are few or most of all: in their order either way.
-            models.Index(Upper("virtualization"), "id", name="hardware_by_virtualization"),
+            models.Index(
+                Upper("virtualization"), "id", name="hardware_by_virtualization"
+            ),
         ]
 
     def __str__(self) -> str:
@@ -124,7 +128,9 @@ class Environment(models.Model):
         ordering = ["os_name", "pk"]
         constraints = [
             models.UniqueConstraint(
-                fields=["slug"], condition=~models.Q(slug=""), name="environment_slug_once"
+                fields=["slug"],
+                condition=~models.Q(slug=""),
+                name="environment_slug_once",
             ),
         ]
 
@@ -166,18 +172,24 @@ class Server(models.Model):
     name = models.CharField(_("name"), max_length=100)
     address = models.CharField(_("address"), max_length=255)
     port = models.PositiveIntegerField(
-        _("SSH port"), default=22, validators=[MinValueValidator(1), MaxValueValidator(65535)]
+        _("SSH port"),
+        default=22,
+        validators=[MinValueValidator(1), MaxValueValidator(65535)],
     )
     username = models.CharField(
         _("user"),
         max_length=64,
-        validators=[RegexValidator(r"^[A-Za-z_][A-Za-z0-9_.-]*\$?$", _("Not a user name."))],
+        validators=[
+            RegexValidator(r"^[A-Za-z_][A-Za-z0-9_.-]*\$?$", _("Not a user name."))
+        ],
     )
     base_dir = models.CharField(
         _("base directory"),
         max_length=255,
         validators=[
-            RegexValidator(r"^/[^\0\n]*[^/\0\n]$", _("Give an absolute path, not the root folder."))
+            RegexValidator(
+                r"^/[^\0\n]*[^/\0\n]$", _("Give an absolute path, not the root folder.")
+            )
         ],
         blank=True,
         help_text=_(
@@ -204,7 +216,9 @@ class Server(models.Model):
         blank=True,
         related_name="reached_through_it",
         verbose_name=_("reached through"),
-        help_text=_("Another registered server that the connection passes through (ProxyJump)."),
+        help_text=_(
+            "Another registered server that the connection passes through (ProxyJump)."
+        ),
     )
     site = models.CharField(
         _("site"),
@@ -212,7 +226,9 @@ class Server(models.Model):
         default="",
         blank=True,
         validators=[
-            RegexValidator(r"^[a-z0-9][a-z0-9-]*$", _("Use small letters, digits and hyphens."))
+            RegexValidator(
+                r"^[a-z0-9][a-z0-9-]*$", _("Use small letters, digits and hyphens.")
+            )
         ],
         help_text=_(
             "The name of the place whose workers reach it, as in BENCHLAB_SITES. Left empty, every "
@@ -228,16 +244,24 @@ class Server(models.Model):
     problem = models.TextField(blank=True)
     problem_remedy = models.TextField(blank=True)
     # The problem as text and values (`runs.wording`), where it is made of them.
-    wording = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
+    wording = models.JSONField(
+        default=dict, db_default=models.Value({}, models.JSONField())
+    )
     # What a check must find before runs go on, as long as the `run` that found the fault waits:
     # `free_bytes`, `mount` of the base directory's file system, a `privilege`, a `program` that
     # starts. `since` is when it was first found away, `gone` are programs that nobody awaits.
-    needs = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
+    needs = models.JSONField(
+        default=dict, db_default=models.Value({}, models.JSONField())
+    )
     hardware = models.ForeignKey("HardwareProfile", models.PROTECT, null=True)
     environment = models.ForeignKey("Environment", models.PROTECT, null=True)
     # Which machine answered when it was last asked (`runs.execution.machine.identity.Seen`).
-    identity = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
-    machine = models.ForeignKey("Machine", models.SET_NULL, null=True, related_name="servers")
+    identity = models.JSONField(
+        default=dict, db_default=models.Value({}, models.JSONField())
+    )
+    machine = models.ForeignKey(
+        "Machine", models.SET_NULL, null=True, related_name="servers"
+    )
     # A person says so: it measures while other registrations of its machine do.
     is_apart = models.BooleanField(default=False, db_default=False)
     # During maintenance no run starts on it; without an end, until a person says so.
@@ -248,7 +272,9 @@ class Server(models.Model):
     needs_sweep = models.BooleanField(default=False)
     # From this moment on a clean-up is due: in the future if the last one left something.
     sweep_after = models.DateTimeField(null=True)
-    free_bytes = models.BigIntegerField(_("free space in the base directory"), null=True)
+    free_bytes = models.BigIntegerField(
+        _("free space in the base directory"), null=True
+    )
     # Of its processors in use when no run had it, and by which programs ([name, share], ...); since
     # when each look has found little.
     load_share = models.FloatField(null=True)
@@ -285,7 +311,9 @@ class Server(models.Model):
     def is_maintained(self) -> bool:
         """No run starts on it."""
         until = self.maintenance_until
-        return self.maintenance_since is not None and (until is None or until > timezone.now())
+        return self.maintenance_since is not None and (
+            until is None or until > timezone.now()
+        )
 
     @property
     def was_swept_in_vain(self) -> bool:
@@ -402,7 +430,9 @@ class TopologyNode(models.Model):
         ordering = ["topology", "role", "ordinal"]
         constraints = [
             is_one_of("role", NodeRole, name="node_role_is_known"),
-            models.UniqueConstraint(fields=["topology", "role", "ordinal"], name="node_once"),
+            models.UniqueConstraint(
+                fields=["topology", "role", "ordinal"], name="node_once"
+            ),
         ]
 
     def __str__(self) -> str:

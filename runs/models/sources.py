@@ -13,7 +13,9 @@ from runs.models.measurements import OneToOneByKey, Statistic
 class Upload(models.Model):
     """A request with an `Idempotency-Key`: the same body gets the same answer again."""
 
-    project = models.ForeignKey("Project", models.CASCADE, related_name="uploads", db_index=False)
+    project = models.ForeignKey(
+        "Project", models.CASCADE, related_name="uploads", db_index=False
+    )
     key = models.CharField(max_length=200)
     body_hash = models.CharField(max_length=64)
     status = models.PositiveSmallIntegerField(default=201)
@@ -22,7 +24,9 @@ class Upload(models.Model):
 
     class Meta:
         ordering = ["-pk"]
-        constraints = [models.UniqueConstraint(fields=["project", "key"], name="upload_once_a_key")]
+        constraints = [
+            models.UniqueConstraint(fields=["project", "key"], name="upload_once_a_key")
+        ]
 
     def __str__(self) -> str:
         return self.key
@@ -36,7 +40,9 @@ class Revision(models.Model):
     not known here, and `merge_base_at` when that one was committed.
     """
 
-    project = models.ForeignKey("Project", models.CASCADE, related_name="revisions", db_index=False)
+    project = models.ForeignKey(
+        "Project", models.CASCADE, related_name="revisions", db_index=False
+    )
     sha = models.CharField(max_length=64)
     ref = models.CharField(_("branch or tag"), max_length=200, blank=True)
     url = models.URLField(max_length=500, blank=True)
@@ -50,7 +56,9 @@ class Revision(models.Model):
 
     class Meta:
         ordering = ["project", "-committed_at", "-pk"]
-        constraints = [models.UniqueConstraint(fields=["project", "sha"], name="revision_once")]
+        constraints = [
+            models.UniqueConstraint(fields=["project", "sha"], name="revision_once")
+        ]
         # The newest of a history, and the one before a commit.
         indexes = [
             models.Index(
@@ -82,14 +90,18 @@ class Revision(models.Model):
 class RevisionRef(models.Model):
     """A further branch or tag that a commit is on, besides the `ref` it was first uploaded with."""
 
-    revision = models.ForeignKey("Revision", models.CASCADE, related_name="further_refs")
+    revision = models.ForeignKey(
+        "Revision", models.CASCADE, related_name="further_refs"
+    )
     ref = models.CharField(_("branch or tag"), max_length=200)
     # Null for what was noted before this was kept.
     known_at = models.DateTimeField(auto_now_add=True, null=True)
 
     class Meta:
         ordering = ["revision", "ref"]
-        constraints = [models.UniqueConstraint(fields=["revision", "ref"], name="ref_once")]
+        constraints = [
+            models.UniqueConstraint(fields=["revision", "ref"], name="ref_once")
+        ]
 
     def __str__(self) -> str:
         return self.ref
@@ -108,7 +120,9 @@ class Source(models.Model):
     language = models.CharField(max_length=8, default="ja")
     url = models.URLField(blank=True)
     # Addresses that lead towards an original whose own is not known: [{"url", "note"}].
-    traces = models.JSONField(default=list, db_default=models.Value([], models.JSONField()))
+    traces = models.JSONField(
+        default=list, db_default=models.Value([], models.JSONField())
+    )
     licence = models.CharField(_("licence"), max_length=200, blank=True)
     licence_url = models.URLField(blank=True)
     summary = models.TextField(blank=True)
@@ -138,7 +152,9 @@ class PublishedTable(models.Model):
     and `statistic` empty where the publication does not print how often it measured.
     """
 
-    campaign = models.OneToOneField("Campaign", models.CASCADE, related_name="published")
+    campaign = models.OneToOneField(
+        "Campaign", models.CASCADE, related_name="published"
+    )
     source = models.ForeignKey("Source", models.CASCADE, related_name="tables")
     ordinal = models.PositiveSmallIntegerField()
     number = models.CharField(_("table"), max_length=40)
@@ -152,8 +168,12 @@ class PublishedTable(models.Model):
     method = models.JSONField(default=dict)
     # What readers of the first page ask ("yes_if" says which ratios mean yes), and the least and
     # greatest ratio that answer it.
-    asked = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
-    answer = models.JSONField(default=list, db_default=models.Value([], models.JSONField()))
+    asked = models.JSONField(
+        default=dict, db_default=models.Value({}, models.JSONField())
+    )
+    answer = models.JSONField(
+        default=list, db_default=models.Value([], models.JSONField())
+    )
     findings = models.JSONField(default=list)
     notes = models.JSONField(default=list)
     columns = models.JSONField(default=list)
@@ -168,8 +188,12 @@ class PublishedTable(models.Model):
     class Meta:
         ordering = ["source", "ordinal"]
         constraints = [
-            is_one_of("statistic", Statistic, name="table_statistic_is_known", or_empty=True),
-            models.UniqueConstraint(fields=["source", "number"], name="published_table_once"),
+            is_one_of(
+                "statistic", Statistic, name="table_statistic_is_known", or_empty=True
+            ),
+            models.UniqueConstraint(
+                fields=["source", "number"], name="published_table_once"
+            ),
         ]
         indexes = [GinIndex(fields=["search"], name="published_table_search")]
 
@@ -192,7 +216,9 @@ class PublishedNode(models.Model):
     class Meta:
         ordering = ["table", "ordinal"]
         constraints = [
-            models.UniqueConstraint(fields=["table", "ordinal"], name="published_node_once"),
+            models.UniqueConstraint(
+                fields=["table", "ordinal"], name="published_node_once"
+            ),
         ]
 
     def __str__(self) -> str:
@@ -229,10 +255,20 @@ class PrintedFigure(models.Model):
     kind = models.CharField(max_length=12, choices=Kind, default=Kind.MEASURED)
     # No foreign keys of their own: the three together have one, to the measurement.
     measured_run = models.ForeignKey(
-        "Run", models.CASCADE, null=True, db_index=False, db_constraint=False, related_name="+"
+        "Run",
+        models.CASCADE,
+        null=True,
+        db_index=False,
+        db_constraint=False,
+        related_name="+",
     )
     measured_metric = models.ForeignKey(
-        "Metric", models.PROTECT, null=True, db_index=False, db_constraint=False, related_name="+"
+        "Metric",
+        models.PROTECT,
+        null=True,
+        db_index=False,
+        db_constraint=False,
+        related_name="+",
     )
     measured_statistic = models.CharField(max_length=10, blank=True, db_default="")
     measurement = OneToOneByKey(
@@ -253,8 +289,12 @@ class PrintedFigure(models.Model):
         ordering = ["table", "row", "column"]
         constraints = [
             is_one_of("kind", FigureKind, name="figure_kind_is_known"),
-            is_one_of("statistic", Statistic, name="figure_statistic_is_known", or_empty=True),
-            models.UniqueConstraint(fields=["table", "row", "column"], name="figure_once"),
+            is_one_of(
+                "statistic", Statistic, name="figure_statistic_is_known", or_empty=True
+            ),
+            models.UniqueConstraint(
+                fields=["table", "row", "column"], name="figure_once"
+            ),
             models.UniqueConstraint(
                 fields=["measured_run", "measured_metric", "measured_statistic"],
                 name="figure_of_measurement",
@@ -303,10 +343,14 @@ class Discrepancy(models.Model):
     Weight = DiscrepancyWeight
     Kind = DiscrepancyKind
 
-    table = models.ForeignKey("PublishedTable", models.CASCADE, related_name="discrepancies")
+    table = models.ForeignKey(
+        "PublishedTable", models.CASCADE, related_name="discrepancies"
+    )
     figure = models.ForeignKey("PrintedFigure", models.CASCADE, null=True)
     figures = models.ManyToManyField("PrintedFigure", related_name="disputed")  # type: ignore[var-annotated]
-    weight = models.PositiveSmallIntegerField(choices=Weight, default=Weight.WRONG_FIGURE)
+    weight = models.PositiveSmallIntegerField(
+        choices=Weight, default=Weight.WRONG_FIGURE
+    )
     ordinal = models.PositiveSmallIntegerField()
     kind = models.CharField(max_length=20, choices=Kind)
     printed = models.CharField(max_length=100)
@@ -331,4 +375,6 @@ class Discrepancy(models.Model):
 
 
 # The words for a discrepancy's weight, the most serious first.
-WEIGHTS = tuple(discrepancy_weight.name.lower() for discrepancy_weight in Discrepancy.Weight)
+WEIGHTS = tuple(
+    discrepancy_weight.name.lower() for discrepancy_weight in Discrepancy.Weight
+)

@@ -98,7 +98,9 @@ class DesignSerializer(StrictSerializer):
     scenario = serializers.CharField(max_length=120)
     levels = serializers.DictField(child=serializers.ListField(child=LevelField()))
     parameters = serializers.DictField(child=serializers.IntegerField(min_value=0))
-    repeats = serializers.IntegerField(min_value=1, max_value=MOST_REPEATS, default=REPEATS)
+    repeats = serializers.IntegerField(
+        min_value=1, max_value=MOST_REPEATS, default=REPEATS
+    )
 
     def validate_scenario(self, slug: str) -> str:
         """One that BenchLab can run."""
@@ -116,7 +118,9 @@ class NewObservationSerializer(StrictSerializer):
         slug_field="slug", queryset=Server.objects.exclude(base_dir="")
     )
     designs = DesignSerializer(many=True, allow_empty=False)
-    versions = serializers.ListField(child=serializers.CharField(max_length=10), default=list)
+    versions = serializers.ListField(
+        child=serializers.CharField(max_length=10), default=list
+    )
     releases = serializers.ChoiceField(Releases.choices, default=Releases.ALIKE)
     anchor = serializers.CharField(max_length=10, default="")
     configuration = ConfigurationField()
@@ -129,8 +133,12 @@ class NewObservationSerializer(StrictSerializer):
         """Only of a valid body."""
         fields = dict(self.validated_data)
         night = (fields.pop("night_from", None), fields.pop("night_until", None))
-        designs = [Design(**fields_of_design) for fields_of_design in fields.pop("designs")]
-        return Plan(designs=designs, night=night if None not in night else None, **fields)
+        designs = [
+            Design(**fields_of_design) for fields_of_design in fields.pop("designs")
+        ]
+        return Plan(
+            designs=designs, night=night if None not in night else None, **fields
+        )
 
 
 class NewEditionSerializer(StrictSerializer):
@@ -161,11 +169,17 @@ class ObservationDoor(ReadOnlyDoor[Observation]):
         """Store what is observed. Nothing is queued before its first edition begins."""
         body = doors.taken(NewObservationSerializer, request)
         observation = observations.create(
-            plan=body.plan(), by=person(request), project=project_of(request, Right.QUEUE)
+            plan=body.plan(),
+            by=person(request),
+            project=project_of(request, Right.QUEUE),
         )
-        return self.shown(self.get_queryset().get(pk=observation.pk), status.HTTP_201_CREATED)
+        return self.shown(
+            self.get_queryset().get(pk=observation.pk), status.HTTP_201_CREATED
+        )
 
-    @extend_schema(request=NewEditionSerializer, responses={201: ObservationDetailSerializer})
+    @extend_schema(
+        request=NewEditionSerializer, responses={201: ObservationDetailSerializer}
+    )
     @action(detail=True, methods=["post"])
     def begin(self, request: Request, slug: str) -> Response:
         """Queue the next edition: a campaign of each design over what is installed now."""

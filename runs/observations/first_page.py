@@ -21,7 +21,11 @@ def way_on(request: HttpRequest, reader: User | AnonymousUser) -> SafeString:
     plan = observations.proposed(observation.server, seconds=SECONDS_OF_ALL)
     majors = observations.majors_of(plan)
     has_more = len(majors) > len(observation.versions)
-    seconds = sum(estimate.seconds for estimate in observations.estimates(plan)) if has_more else 0
+    seconds = (
+        sum(estimate.seconds for estimate in observations.estimates(plan))
+        if has_more
+        else 0
+    )
     context = {
         "observation": observation,
         "majors": majors,

@@ -13,7 +13,11 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from runs.access import addresses
-from runs.access.api.authentication import BearerAuthentication, CookieAuthentication, reader
+from runs.access.api.authentication import (
+    BearerAuthentication,
+    CookieAuthentication,
+    reader,
+)
 from runs.access.selectors import permissions
 from runs.access.selectors.permission_table import Right
 from runs.operations.selectors import prometheus, readiness
@@ -29,17 +33,23 @@ def readyz(request: HttpRequest) -> JsonResponse:
     state_of_readiness = readiness.get()
     body: dict[str, object] = {
         "status": "ready" if state_of_readiness.is_ready else "not ready",
-        "checks": {outcome.check: outcome.status for outcome in state_of_readiness.outcomes},
+        "checks": {
+            outcome.check: outcome.status for outcome in state_of_readiness.outcomes
+        },
     }
     if _may_operate(request):
         body["details"] = [asdict(outcome) for outcome in state_of_readiness.outcomes]
     headers = {"Cache-Control": "no-store"}
-    return JsonResponse(body, status=200 if state_of_readiness.is_ready else 503, headers=headers)
+    return JsonResponse(
+        body, status=200 if state_of_readiness.is_ready else 503, headers=headers
+    )
 
 
 def _may_operate(request: HttpRequest) -> bool:
     """Asked last: who asks is known by the database, which may be away."""
-    asking = Request(request, authenticators=[BearerAuthentication(), CookieAuthentication()])
+    asking = Request(
+        request, authenticators=[BearerAuthentication(), CookieAuthentication()]
+    )
     try:
         return permissions.may(reader(asking), Right.OPERATE)
     except (DatabaseError, APIException):
@@ -66,4 +76,6 @@ class MetricsDoor(APIView):
     @extend_schema(exclude=True)
     def get(self, request: Request) -> HttpResponse:
         """Computed from the database now: it does not matter which process answers."""
-        return HttpResponse(prometheus.exposition(), content_type=prometheus.CONTENT_TYPE)
+        return HttpResponse(
+            prometheus.exposition(), content_type=prometheus.CONTENT_TYPE
+        )

@@ -19,7 +19,9 @@ def take_over(request: HttpRequest) -> HttpResponse:
     """Each server with the question whether another BenchLab uses it."""
     servers = copies.servers_to_answer()
     if request.method == "POST":
-        answers = {server.slug: request.POST.get(f"server-{server.slug}") for server in servers}
+        answers = {
+            server.slug: request.POST.get(f"server-{server.slug}") for server in servers
+        }
         with pages.refusals(request):
             copies.take_over(
                 gone=[slug for slug, answer in answers.items() if answer == GONE],

@@ -78,10 +78,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = _parser()
     options = parser.parse_args(arguments)
     commands = dict(options.sides)
-    if sorted(commands) not in ([BASE, HEAD], [SAME]) or len(options.sides) != len(commands):
-        parser.error("name both sides, base=COMMAND and head=COMMAND, or one as same=COMMAND")
+    if sorted(commands) not in ([BASE, HEAD], [SAME]) or len(options.sides) != len(
+        commands
+    ):
+        parser.error(
+            "name both sides, base=COMMAND and head=COMMAND, or one as same=COMMAND"
+        )
     most = options.rounds if options.more_until is None else options.rounds * MOST_TIMES
-    limits = Limits(options.rounds, options.most_rounds or most, options.more_until, options.budget)
+    limits = Limits(
+        options.rounds, options.most_rounds or most, options.more_until, options.budget
+    )
     if limits.most_rounds < limits.rounds:
         parser.error("--most-rounds is less than --rounds")
     try:
@@ -122,7 +128,9 @@ def measure(
             _tell(_progress(number, elapsed, limits))
             if number == 1:
                 _figure(read(rounds, tool=tool), metric)  # a wrong name is told at once
-            if _is_enough(rounds, limits, metric, tool) or _is_over(number, elapsed, limits):
+            if _is_enough(rounds, limits, metric, tool) or _is_over(
+                number, elapsed, limits
+            ):
                 break
     except OutOfTime as error:
         _tell(f"The budget is over: {error}.")
@@ -252,7 +260,8 @@ def _shown(result: Result) -> list[Figures]:
     own = [
         figures
         for figures in result.readings.figures
-        if figures.name in ("seconds", "cpu_seconds", "peak_memory") and figures != judged
+        if figures.name in ("seconds", "cpu_seconds", "peak_memory")
+        and figures != judged
     ]
     return [judged, *own]
 
@@ -274,17 +283,25 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("sides", nargs="+", type=_side, metavar="SIDE=COMMAND")
-    parser.add_argument("--rounds", type=_rounds, default=5, help="at least so many (5)")
+    parser.add_argument(
+        "--rounds", type=_rounds, default=5, help="at least so many (5)"
+    )
     parser.add_argument("--most-rounds", type=_rounds, help="at most so many")
-    parser.add_argument("--metric", default="", help="the figure to judge: tps, seconds, ...")
-    parser.add_argument("--tool", default="", help="whose output it is; recognised otherwise")
+    parser.add_argument(
+        "--metric", default="", help="the figure to judge: tps, seconds, ..."
+    )
+    parser.add_argument(
+        "--tool", default="", help="whose output it is; recognised otherwise"
+    )
     parser.add_argument(
         "--more-until",
         type=_share,
         metavar="3%",
         help="go on until it is decided, or a difference so small would be seen",
     )
-    parser.add_argument("--budget", type=_duration, metavar="10m", help="stop after this time")
+    parser.add_argument(
+        "--budget", type=_duration, metavar="10m", help="stop after this time"
+    )
     parser.add_argument("--markdown", type=Path, metavar="FILE")
     parser.add_argument("--json", type=Path, metavar="FILE")
     parser.add_argument("--junit", type=Path, metavar="FILE")
@@ -302,7 +319,9 @@ def _side(text: str) -> tuple[str, str]:
 
 def _rounds(text: str) -> int:
     if not text.isdecimal() or not LEAST_ROUNDS <= int(text) <= 1000:
-        raise argparse.ArgumentTypeError(f"a number of rounds from 2 to 1000, not {text!r}")
+        raise argparse.ArgumentTypeError(
+            f"a number of rounds from 2 to 1000, not {text!r}"
+        )
     return int(text)
 
 

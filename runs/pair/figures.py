@@ -17,7 +17,15 @@ OWN: tuple[tuple[str, str, Direction], ...] = (
 )
 MEGABYTE = 1e6
 # What people ask about first, of a tool that prints many figures.
-FIRST_OF_TOOLS = ("tps", "tpmc", "nopm", "throughput", "iops", "bandwidth", "latency_average")
+FIRST_OF_TOOLS = (
+    "tps",
+    "tpmc",
+    "nopm",
+    "throughput",
+    "iops",
+    "bandwidth",
+    "latency_average",
+)
 # Its lines are made for BenchLab: it takes any text for them, and comes last.
 LAST_READER = "lines"
 
@@ -75,16 +83,24 @@ def read(rounds: Rounds, *, tool: str = "") -> Readings:
     """
     count = len(rounds)
     sides = (rounds.base[:count], rounds.head[:count])
-    tools = {tool} if tool else {_tool_of(execution) for execution in (*sides[0], *sides[1])}
+    tools = (
+        {tool}
+        if tool
+        else {_tool_of(execution) for execution in (*sides[0], *sides[1])}
+    )
     if len(tools) > 1:
         known = ", ".join(sorted(name or "no tool that is known" for name in tools))
-        raise FiguresDiffer(f"The executions do not print the same tool's output: {known}.")
+        raise FiguresDiffer(
+            f"The executions do not print the same tool's output: {known}."
+        )
     name = tools.pop() if tools else ""
     base = [_values(execution, name) for execution in sides[0]]
     head = [_values(execution, name) for execution in sides[1]]
     every_run = (*base, *head)
     common = [
-        metric for metric in base[0].values() if all(metric.metric in run for run in every_run)
+        metric
+        for metric in base[0].values()
+        if all(metric.metric in run for run in every_run)
     ]
     of_tool = [_of_tool(metric, base, head) for metric in common]
     measured = [_own_figures(sides, *metric_names) for metric_names in OWN]
@@ -126,7 +142,11 @@ def _tool_of(execution: Execution) -> str:
     adapters = sorted(registry.every(), key=lambda adapter: adapter.name == LAST_READER)
     for adapter in adapters:
         reading = _reading(execution, adapter.name)
-        if reading is not None and reading.status == "finished" and reading.measurements:
+        if (
+            reading is not None
+            and reading.status == "finished"
+            and reading.measurements
+        ):
             return adapter.name
     return ""
 
@@ -137,9 +157,17 @@ def _values(execution: Execution, tool: str) -> dict[str, MetricValue]:
         return {}
     reading = _reading(execution, tool)
     if reading is None or reading.status != "finished":
-        why = "; ".join(reason.message for reason in reading.reasons) if reading else "no result"
+        why = (
+            "; ".join(reason.message for reason in reading.reasons)
+            if reading
+            else "no result"
+        )
         raise FiguresDiffer(f"A run has no figures that one can rely on: {why}")
-    return {value.metric: value for value in reading.measurements if math.isfinite(value.value)}
+    return {
+        value.metric: value
+        for value in reading.measurements
+        if math.isfinite(value.value)
+    }
 
 
 def _reading(execution: Execution, tool: str) -> Reading | None:
@@ -150,7 +178,9 @@ def _reading(execution: Execution, tool: str) -> Reading | None:
     files = {"stdout": execution.stdout, "stderr": execution.stderr}
     takes = {taken.name for taken in adapter.takes}
     try:
-        return reader.read(adapter, {name: text for name, text in files.items() if name in takes})
+        return reader.read(
+            adapter, {name: text for name, text in files.items() if name in takes}
+        )
     except UnreadableOutput:
         return None
 

@@ -44,7 +44,9 @@ class PairAnswer:
         name = self.figures.name
         if self.found.verdict == "same":
             return f"{name}: head and base are the same, {sized}."
-        if self.found.verdict in ("faster", "slower") and sized.endswith(self.found.verdict):
+        if self.found.verdict in ("faster", "slower") and sized.endswith(
+            self.found.verdict
+        ):
             return f"{name}: head is {sized} than base."
         if self.found.is_proven:
             return f"{name}: head is {self.found.verdict} than base, {sized}."
@@ -59,9 +61,8 @@ class PairAnswer:
         """What this machine can show at all."""
         if self.shows is None:
             return "How much this machine can show is not known after one round."
-        return (
-            f"With {self.rounds} rounds this machine shows a difference of {percent(self.shows)} %."
-        )
+        difference = f"a difference of {percent(self.shows)} %"
+        return f"With {self.rounds} rounds this machine shows {difference}."
 
     @property
     def exit_code(self) -> int:
@@ -79,7 +80,9 @@ def answer(
     """
     unit = resolution((*figures.base, *figures.head))
     cells = [_cell(figures.base, unit), _cell(figures.head, unit)]
-    significance = critical.level_of_look(looks, SIGNIFICANCE) if looks else SIGNIFICANCE
+    significance = (
+        critical.level_of_look(looks, SIGNIFICANCE) if looks else SIGNIFICANCE
+    )
     model = Model(cells, turns={CAMPAIGN})
     (found,) = judge(
         model,
@@ -95,7 +98,9 @@ def _cell(values: Sequence[float], unit: float) -> Cell:
     """The runs of a side; each round is a block."""
     blocks = tuple(range(len(values)))
     if min(values, default=0.0) <= 0:
-        return Cell(len(values), None, None, CAMPAIGN, blocks=blocks, counted=tuple(values))
+        return Cell(
+            len(values), None, None, CAMPAIGN, blocks=blocks, counted=tuple(values)
+        )
     logs = tuple(math.log(value) for value in values)
     return Cell(
         len(logs),

@@ -61,7 +61,9 @@ CARRIED = (
         "wal_level",
         "max_wal_senders",
         _no_senders,
-        _("With wal_level = minimal a server starts without WAL senders only; the default was 0."),
+        _(
+            "With wal_level = minimal a server starts without WAL senders only; the default was 0."
+        ),
     ),
     Carried(
         "10",
@@ -75,7 +77,9 @@ CARRIED = (
         "recovery_target_time",
         "recovery_target_timeline",
         _no_newest_timeline,
-        _("Recovery followed the timeline of the backup; the default is now the newest."),
+        _(
+            "Recovery followed the timeline of the backup; the default is now the newest."
+        ),
     ),
     Carried(
         "12",

@@ -126,14 +126,19 @@ def existence(name: str) -> tuple[str, ...]:
     return tuple(
         major
         for major in MAJORS
-        if any(position(span.first) <= position(major) <= position(span.last) for span in spans)
+        if any(
+            position(span.first) <= position(major) <= position(span.last)
+            for span in spans
+        )
     )
 
 
 @functools.cache
 def all_names() -> tuple[str, ...]:
     """The names that any version has, sorted."""
-    return tuple(sorted(spans[0].facts["name"] for spans in _stretches_by_name().values()))
+    return tuple(
+        sorted(spans[0].facts["name"] for spans in _stretches_by_name().values())
+    )
 
 
 @functools.cache
@@ -177,7 +182,9 @@ def _stretches_by_name() -> Mapping[str, Sequence[Stretch]]:
 def _setting(stretch: Stretch, major: str) -> Setting:
     facts = stretch.facts
     if facts["type"] not in get_args(Kind):
-        raise ValueError(f"{facts['name']}: unknown type {facts['type']!r} in {FILE.name}")
+        raise ValueError(
+            f"{facts['name']}: unknown type {facts['type']!r} in {FILE.name}"
+        )
     return Setting(
         name=facts["name"],
         major=major,

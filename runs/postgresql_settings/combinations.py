@@ -19,9 +19,20 @@ from runs.wording import gettext_noop as _
 _MOST_PROCESSES = 2**18 - 1
 _MOST_PROCESSES_TO_9_5 = 2**23 - 1
 WAL_SEGMENT_BYTES = 16 * 1024 * 1024
-_PRELOAD = ("shared_preload_libraries", "session_preload_libraries", "local_preload_libraries")
+_PRELOAD = (
+    "shared_preload_libraries",
+    "session_preload_libraries",
+    "local_preload_libraries",
+)
 # Extensions that do something only when a server or session loads them at its start.
-_PRELOADED = ("auto_explain", "pg_prewarm", "pg_stat_statements", "citus", "pg_cron", "timescaledb")
+_PRELOADED = (
+    "auto_explain",
+    "pg_prewarm",
+    "pg_stat_statements",
+    "citus",
+    "pg_cron",
+    "timescaledb",
+)
 
 
 def findings(effective: Effective, wal_segment_bytes: int) -> Iterator[Finding]:
@@ -70,7 +81,9 @@ def _processes(effective: Effective) -> Iterator[Finding]:
     if total >= most:
         yield About("max_connections", effective.major).error(
             "too_many_processes",
-            _("PostgreSQL has at most %(most)s processes; these settings ask for %(value)s."),
+            _(
+                "PostgreSQL has at most %(most)s processes; these settings ask for %(value)s."
+            ),
             _("Lower max_connections or the numbers of workers."),
             value=str(int(total)),
             most=str(most),
@@ -82,7 +95,8 @@ def _minimal_wal(effective: Effective) -> Iterator[Finding]:
         return
     tests: dict[str, Callable[[], bool]] = {
         "archive_mode": lambda: (
-            effective.is_on("archive_mode") or effective.word("archive_mode") in {"on", "always"}
+            effective.is_on("archive_mode")
+            or effective.word("archive_mode") in {"on", "always"}
         ),
         "max_wal_senders": lambda: bool(effective.number("max_wal_senders")),
         "summarize_wal": lambda: effective.is_on("summarize_wal"),
@@ -106,7 +120,9 @@ def _wal_sizes(effective: Effective, wal_segment_bytes: int) -> Iterator[Finding
     for name in ("min_wal_size", "max_wal_size"):
         size = effective.bytes(name) or 0
         if size < 2 * wal_segment_bytes:
-            least = units.spelled(2 * wal_segment_bytes // units.BYTES["MB"], "MB", "10")
+            least = units.spelled(
+                2 * wal_segment_bytes // units.BYTES["MB"], "MB", "10"
+            )
             yield About(name, effective.major).error(
                 "less_than_two_segments",
                 _("%(name)s must be at least twice the size of a WAL segment."),
@@ -127,7 +143,12 @@ def _limits(effective: Effective) -> Iterator[Finding]:
         ("min_wal_size", "max_wal_size"),
     ):
         value, limit = effective.number(name), effective.number(bound)
-        if name in effective and value is not None and limit is not None and value > limit:
+        if (
+            name in effective
+            and value is not None
+            and limit is not None
+            and value > limit
+        ):
             yield About(name, effective.major).warning(
                 "bounded",
                 _("%(name)s has no effect above %(bound)s, which is %(limit)s."),
@@ -139,10 +160,14 @@ def _limits(effective: Effective) -> Iterator[Finding]:
 
 def _statement_stats(effective: Effective) -> Iterator[Finding]:
     stats_settings = ("log_parser_stats", "log_planner_stats", "log_executor_stats")
-    if effective.is_on("log_statement_stats") and any(map(effective.is_on, stats_settings)):
+    if effective.is_on("log_statement_stats") and any(
+        map(effective.is_on, stats_settings)
+    ):
         yield About("log_statement_stats", effective.major).error(
             "contradiction",
-            _("log_statement_stats excludes the statistics of parser, planner and executor."),
+            _(
+                "log_statement_stats excludes the statistics of parser, planner and executor."
+            ),
             _("Keep either."),
         )
 
@@ -174,8 +199,12 @@ def memory_findings(effective: Effective, memory_bytes: int) -> Iterator[Finding
     if shared > MOST_SHARED * memory_bytes:
         yield About("shared_buffers", effective.major).error(
             "shared_buffers_too_large",
-            _("shared_buffers = %(needed)s is more than 90 %% of the machine's %(memory)s."),
-            _("A quarter of the memory is usual; the reports use a tenth where memory is ample."),
+            _(
+                "shared_buffers = %(needed)s is more than 90 %% of the machine's %(memory)s."
+            ),
+            _(
+                "A quarter of the memory is usual; the reports use a tenth where memory is ample."
+            ),
             **_sizes(shared, memory_bytes),
         )
     yield from _sums(effective, shared, memory_bytes)
@@ -183,8 +212,12 @@ def memory_findings(effective: Effective, memory_bytes: int) -> Iterator[Finding
     if "effective_cache_size" in effective and cache > memory_bytes:
         yield About("effective_cache_size", effective.major).warning(
             "cache_too_large",
-            _("effective_cache_size = %(needed)s is more than the machine's %(memory)s."),
-            _("Set it to what the operating system and shared_buffers can hold together."),
+            _(
+                "effective_cache_size = %(needed)s is more than the machine's %(memory)s."
+            ),
+            _(
+                "Set it to what the operating system and shared_buffers can hold together."
+            ),
             **_sizes(cache, memory_bytes),
         )
 
@@ -212,7 +245,9 @@ def machine_findings(effective: Effective, machine: Machine) -> Iterator[Finding
             yield About("huge_pages", effective.major).error(
                 "no_huge_pages",
                 _("huge_pages = on, and the machine has none: vm.nr_hugepages is 0."),
-                _("Set vm.nr_hugepages to %(needed)s and some more, or huge_pages = try."),
+                _(
+                    "Set vm.nr_hugepages to %(needed)s and some more, or huge_pages = try."
+                ),
                 **values,
             )
         elif pages * _HUGE_PAGE_BYTES < shared:
@@ -222,15 +257,25 @@ def machine_findings(effective: Effective, machine: Machine) -> Iterator[Finding
                     "huge_pages = on needs some %(needed)s pages of 2 MB;"
                     " vm.nr_hugepages is %(pages)s."
                 ),
-                _("Set vm.nr_hugepages to %(needed)s and some more, or huge_pages = try."),
+                _(
+                    "Set vm.nr_hugepages to %(needed)s and some more, or huge_pages = try."
+                ),
                 **values,
             )
     files = effective.number("max_files_per_process") or 0
-    if machine.open_files and files > machine.open_files and "max_files_per_process" in effective:
+    if (
+        machine.open_files
+        and files > machine.open_files
+        and "max_files_per_process" in effective
+    ):
         yield About("max_files_per_process", effective.major).warning(
             "few_open_files",
-            _("A process here may open %(most)s files, fewer than max_files_per_process."),
-            _("Raise the limit of open files (LimitNOFILE), or lower max_files_per_process."),
+            _(
+                "A process here may open %(most)s files, fewer than max_files_per_process."
+            ),
+            _(
+                "Raise the limit of open files (LimitNOFILE), or lower max_files_per_process."
+            ),
             most=str(machine.open_files),
         )
     workers = effective.number("max_parallel_workers_per_gather") or 0
@@ -241,7 +286,9 @@ def machine_findings(effective: Effective, machine: Machine) -> Iterator[Finding
     ):
         yield About("max_parallel_workers_per_gather", effective.major).warning(
             "few_processors",
-            _("A query may use %(workers)s workers; the machine has %(threads)s processors."),
+            _(
+                "A query may use %(workers)s workers; the machine has %(threads)s processors."
+            ),
             _("Fewer workers than processors leave one for the leader."),
             workers=str(int(workers)),
             threads=str(machine.threads),
@@ -249,7 +296,9 @@ def machine_findings(effective: Effective, machine: Machine) -> Iterator[Finding
 
 
 def _sums(effective: Effective, shared: int, memory_bytes: int) -> Iterator[Finding]:
-    sessions = int(effective.number("max_connections") or 0) * (effective.bytes("work_mem") or 0)
+    sessions = int(effective.number("max_connections") or 0) * (
+        effective.bytes("work_mem") or 0
+    )
     if shared + sessions > memory_bytes:
         yield About("work_mem", effective.major).warning(
             "work_mem_may_not_fit",
@@ -257,11 +306,15 @@ def _sums(effective: Effective, shared: int, memory_bytes: int) -> Iterator[Find
                 "shared_buffers + max_connections x work_mem = %(needed)s is more than the"
                 " machine's %(memory)s."
             ),
-            _("Lower work_mem or max_connections, unless few connections sort at a time."),
+            _(
+                "Lower work_mem or max_connections, unless few connections sort at a time."
+            ),
             **_sizes(shared + sessions, memory_bytes),
         )
     bytes_per_worker = (
-        effective.bytes("autovacuum_work_mem") or effective.bytes("maintenance_work_mem") or 0
+        effective.bytes("autovacuum_work_mem")
+        or effective.bytes("maintenance_work_mem")
+        or 0
     )
     workers = int(effective.number("autovacuum_max_workers") or 0) * bytes_per_worker
     if effective.is_on("autovacuum") and shared + workers > memory_bytes:
@@ -271,10 +324,15 @@ def _sums(effective: Effective, shared: int, memory_bytes: int) -> Iterator[Find
                 "shared_buffers + autovacuum_max_workers x maintenance_work_mem = %(needed)s is"
                 " more than the machine's %(memory)s."
             ),
-            _("Set autovacuum_work_mem (9.4 and later), or lower maintenance_work_mem."),
+            _(
+                "Set autovacuum_work_mem (9.4 and later), or lower maintenance_work_mem."
+            ),
             **_sizes(shared + workers, memory_bytes),
         )
 
 
 def _sizes(needed: int, memory_bytes: int) -> dict[str, str]:
-    return {"needed": units.rounded(needed, "B"), "memory": units.rounded(memory_bytes, "B")}
+    return {
+        "needed": units.rounded(needed, "B"),
+        "memory": units.rounded(memory_bytes, "B"),
+    }

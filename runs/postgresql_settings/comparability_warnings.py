@@ -12,10 +12,16 @@ from runs.postgresql_settings.effective import Effective
 from runs.postgresql_settings.findings import About, Finding
 from runs.wording import gettext_noop as _
 
-_UNSAFE = _("%(name)s = %(value)s gives up durability; compare such figures only with each other.")
-_COSTS = _("%(name)s = %(value)s costs time in every run, which other runs do not spend.")
+_UNSAFE = _(
+    "%(name)s = %(value)s gives up durability; compare such figures only with each other."
+)
+_COSTS = _(
+    "%(name)s = %(value)s costs time in every run, which other runs do not spend."
+)
 _PLANS = _("%(name)s = off forbids plans that other runs may use.")
-_DAMAGE = _("%(name)s hides damaged data, so that a run may measure less than it should.")
+_DAMAGE = _(
+    "%(name)s hides damaged data, so that a run may measure less than it should."
+)
 
 # Setting: words of its value that matter, and why.
 _WORDS: Mapping[str, tuple[frozenset[str], str]] = {
@@ -110,11 +116,15 @@ def _reason(effective: Effective, name: str) -> str:
 def _is_a_plan_switched_off(effective: Effective, name: str) -> bool:
     """Off though the version's default is on."""
     catalogued = setting(name, effective.major)
-    return catalogued is not None and catalogued.boot == "on" and not effective.is_on(name)
+    return (
+        catalogued is not None and catalogued.boot == "on" and not effective.is_on(name)
+    )
 
 
 def _differing(name: str, defaults: Mapping[str, list[str]]) -> Finding:
-    text = "; ".join(f"{value} ({', '.join(majors)})" for value, majors in defaults.items())
+    text = "; ".join(
+        f"{value} ({', '.join(majors)})" for value, majors in defaults.items()
+    )
     versions = tuple(major for majors in defaults.values() for major in majors)
     return Finding(
         "warning",

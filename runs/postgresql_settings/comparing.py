@@ -47,7 +47,9 @@ _BY_THE_LOCALE = frozenset(
 # And by itself, where the machine has the room.
 _BY_INITDB = {"shared_buffers": "128MB"}
 # pg_settings' sources of values that nobody chose.
-_UNCHOSEN = frozenset({"", "default", "override", "client", "session", "environment variable"})
+_UNCHOSEN = frozenset(
+    {"", "default", "override", "client", "session", "environment variable"}
+)
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,9 @@ class Row:
         }
 
 
-def of_server(printed: Mapping[str, Mapping[str, str]], major: str | None) -> dict[str, Shown]:
+def of_server(
+    printed: Mapping[str, Mapping[str, str]], major: str | None
+) -> dict[str, Shown]:
     """What a server printed in pg_settings (`setting`, `unit`, `source`), by name."""
     return {
         name: _printed(name, printed_row, major)
@@ -94,7 +98,8 @@ def of_settings(settings: Mapping[str, str], major: str) -> dict[str, Shown]:
     canonical_settings = {canonical(name): value for name, value in settings.items()}
     shown_by_name = {
         default_setting.name: replace(
-            _written(values.default(default_setting), default_setting.name, major), is_default=True
+            _written(values.default(default_setting), default_setting.name, major),
+            is_default=True,
         )
         for default_setting in catalogue(major).values()
         if not default_setting.is_preset and default_setting.name not in _OF_THE_CLUSTER
@@ -109,7 +114,9 @@ def of_settings(settings: Mapping[str, str], major: str) -> dict[str, Shown]:
     return shown_by_name
 
 
-def rows(a: Mapping[str, Sequence[Shown]], b: Mapping[str, Sequence[Shown]]) -> Iterator[Row]:
+def rows(
+    a: Mapping[str, Sequence[Shown]], b: Mapping[str, Sequence[Shown]]
+) -> Iterator[Row]:
     """All settings of both sides by name."""
     for name in sorted(a.keys() | b.keys(), key=str.lower):
         yield Row(name, tuple(a.get(name, ())), tuple(b.get(name, ())))
@@ -138,7 +145,10 @@ def chosen(
 
 
 def _printed(name: str, printed_row: Mapping[str, str], major: str | None) -> Shown:
-    text, unit = str(printed_row.get("setting") or ""), str(printed_row.get("unit") or "")
+    text, unit = (
+        str(printed_row.get("setting") or ""),
+        str(printed_row.get("unit") or ""),
+    )
     source = str(printed_row.get("source") or "")
     if major is None:
         text_with_unit = f"{text} {unit}".strip()
@@ -148,7 +158,9 @@ def _printed(name: str, printed_row: Mapping[str, str], major: str | None) -> Sh
         number = _number(text)
         if number is not None:
             spelled = units.spelled(number, unit, major)
-            return _marked(Shown(spelled, False, _amount(number, unit)), name, major, source)
+            return _marked(
+                Shown(spelled, False, _amount(number, unit)), name, major, source
+            )
     return _marked(_written(text, name, major), name, major, source)
 
 

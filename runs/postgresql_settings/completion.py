@@ -4,7 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from runs.postgresql_settings import values
-from runs.postgresql_settings.catalogue import MAJORS, Kind, all_names, existence, position, setting
+from runs.postgresql_settings.catalogue import (
+    MAJORS,
+    Kind,
+    all_names,
+    existence,
+    position,
+    setting,
+)
 
 MOST = 20
 
@@ -30,7 +37,9 @@ class Completion:
     description: str
 
 
-def complete(prefix: str, majors: Sequence[str], *, most: int = MOST) -> tuple[Completion, ...]:
+def complete(
+    prefix: str, majors: Sequence[str], *, most: int = MOST
+) -> tuple[Completion, ...]:
     """Settable names of those versions that start with the prefix, then those that contain it.
 
     Raises UnknownVersion.
@@ -38,7 +47,9 @@ def complete(prefix: str, majors: Sequence[str], *, most: int = MOST) -> tuple[C
     typed = prefix.lower()
     newest_first = sorted(majors, key=position, reverse=True)
     matching_names = [name for name in all_names() if typed in name.lower()]
-    matching_names.sort(key=lambda name: (not name.lower().startswith(typed), name.lower()))
+    matching_names.sort(
+        key=lambda name: (not name.lower().startswith(typed), name.lower())
+    )
     offered = (_offer(name, newest_first) for name in matching_names)
     return tuple(completion for completion in offered if completion is not None)[:most]
 
@@ -54,7 +65,9 @@ def versions(name: str) -> str:
 
 def _offer(name: str, newest_first: Sequence[str]) -> Completion | None:
     having = [
-        catalogued for major in newest_first if (catalogued := setting(name, major)) is not None
+        catalogued
+        for major in newest_first
+        if (catalogued := setting(name, major)) is not None
     ]
     if not having or having[0].is_preset:
         return None
@@ -69,7 +82,9 @@ def _offer(name: str, newest_first: Sequence[str]) -> Completion | None:
         unit=facts.unit,
         context=facts.context,
         versions=versions(name),
-        missing=tuple(major for major in reversed(newest_first) if major not in known_majors),
+        missing=tuple(
+            major for major in reversed(newest_first) if major not in known_majors
+        ),
         category=facts.category,
         description=facts.description,
     )

@@ -38,7 +38,9 @@ _PLANNED = re.compile(
     r"\A\s*+[~+-]\s++(?:(?:resource|parameter|database_flags)\b[^:]*\{|\w++\s*+= )"
 )
 _PLAN_MARK = re.compile(r"\A(\s*+)([~+-]) (?=\s*+[\w\"])")
-_BECOMES = re.compile(r"""(=\s{0,40}+)(?:"[^"]{0,400}+"|[^\s=]{1,200}+)\s{1,40}+->\s{1,40}+""")
+_BECOMES = re.compile(
+    r"""(=\s{0,40}+)(?:"[^"]{0,400}+"|[^\s=]{1,200}+)\s{1,40}+->\s{1,40}+"""
+)
 _HTML = re.compile(r"<(?:pre|t[dr])\b", re.IGNORECASE)
 _CELL = re.compile(r"</t[dh]>\s*+<t[dh]\b[^<>]{0,300}>", re.IGNORECASE)
 _ROW = re.compile(r"</tr>", re.IGNORECASE)
@@ -49,7 +51,8 @@ _HEADING = re.compile(r"\A=== ")
 _DASHED = re.compile(r"\A[a-z]{1,40}(?:-[a-z]{1,40}){1,8}+(?=: )")
 # pgtune and others print the name on a line of its own.
 _ALTER = re.compile(
-    r"^([ \t]*+alter[ \t]++system[ \t]++set)[ \t]*+\n[ \t]*+", re.IGNORECASE | re.MULTILINE
+    r"^([ \t]*+alter[ \t]++system[ \t]++set)[ \t]*+\n[ \t]*+",
+    re.IGNORECASE | re.MULTILINE,
 )
 
 
@@ -60,7 +63,8 @@ def plain(text: str) -> str:
         text = enclosed.without_marks(_ROW.sub("\n", _CELL.sub("\t", text)))
     lines = _ALTER.sub(r"\n\1 ", text).split("\n")
     lines = [
-        "" if _SECTION.match(line) or _SHELL.fullmatch(line.strip()) else line for line in lines
+        "" if _SECTION.match(line) or _SHELL.fullmatch(line.strip()) else line
+        for line in lines
     ]
     lines = ["" if _TEMPLATE.fullmatch(line) else line for line in lines]
     lines = ["" if _FENCE.match(line) else line for line in _of_fence(lines)]
@@ -70,9 +74,13 @@ def plain(text: str) -> str:
     lines = [line.replace("```", " ") for line in lines]
     lines = [line.replace("`", "") if _CODE.match(line) else line for line in lines]
     # A heading of Jira.
-    lines = [line.replace("||", "|") if line.startswith("||") else line for line in lines]
+    lines = [
+        line.replace("||", "|") if line.startswith("||") else line for line in lines
+    ]
     written = [line for line in lines if line.strip()]
-    if written and sum(bool(_MAIL.match(line)) for line in written) > 0.8 * len(written):
+    if written and sum(bool(_MAIL.match(line)) for line in written) > 0.8 * len(
+        written
+    ):
         lines = [_MAIL.sub("", line) for line in lines]
     return "\n".join(_of_plan(_of_difference(lines)))
 
@@ -104,7 +112,10 @@ def _of_difference(lines: list[str]) -> list[str]:
     """The newer lines of `diff -u`, what they replace and what is no part of it empty."""
     if not any(map(_HUNK.match, lines)):
         return lines
-    return [line[1:] if line[:1] in {"+", " "} and line[:3] != "+++" else "" for line in lines]
+    return [
+        line[1:] if line[:1] in {"+", " "} and line[:3] != "+++" else ""
+        for line in lines
+    ]
 
 
 def _of_plan(lines: list[str]) -> list[str]:
@@ -114,8 +125,12 @@ def _of_plan(lines: list[str]) -> list[str]:
     planned = []
     for line in lines:
         mark = _PLAN_MARK.match(line)
-        goes = mark is not None and (mark[2] == "-" or line.rstrip().endswith("-> null"))
-        planned.append("" if goes else _BECOMES.sub(r"\1", _PLAN_MARK.sub(r"\1  ", line)))
+        goes = mark is not None and (
+            mark[2] == "-" or line.rstrip().endswith("-> null")
+        )
+        planned.append(
+            "" if goes else _BECOMES.sub(r"\1", _PLAN_MARK.sub(r"\1  ", line))
+        )
     return planned
 
 
@@ -126,11 +141,15 @@ def _of_block(lines: list[str]) -> list[str]:
             continue
         end = index + 1
         while end < len(lines) and (
-            not lines[end].strip() or len(lines[end]) - len(lines[end].lstrip()) > len(begin[1])
+            not lines[end].strip()
+            or len(lines[end]) - len(lines[end].lstrip()) > len(begin[1])
         ):
             end += 1
         if any(map(_SETTING.match, lines[index + 1 : end])):
-            return [block_line if index < n < end else "" for n, block_line in enumerate(lines)]
+            return [
+                block_line if index < n < end else ""
+                for n, block_line in enumerate(lines)
+            ]
     return lines
 
 
@@ -145,7 +164,9 @@ _NO_SETTING = re.compile(
     r"|alter\s++system\s++reset\s++\S++)\s*+",
     re.IGNORECASE,
 )
-_BY_AN_EDITOR = _("The text begins with a byte order mark, left out: no server starts with it.")
+_BY_AN_EDITOR = _(
+    "The text begins with a byte order mark, left out: no server starts with it."
+)
 
 
 def read(text: str) -> ConfFile:
@@ -153,7 +174,11 @@ def read(text: str) -> ConfFile:
 
     Other forms are read as well: the strictest that takes all of the text.
     """
-    mark = [Fault(1, "byte_order_mark", _BY_AN_EDITOR, {})] if text.startswith("\ufeff") else []
+    mark = (
+        [Fault(1, "byte_order_mark", _BY_AN_EDITOR, {})]
+        if text.startswith("\ufeff")
+        else []
+    )
     if len(text) > MOST_CHARACTERS:
         return _of_lines(text, mark)
     if (found := forms.read(plain(text))) is not None:
@@ -180,7 +205,10 @@ def _of_lines(text: str, mark: Sequence[Fault]) -> ConfFile:
         entries += of_line.entries
         faults += of_line.faults
     form: Marked = POSTGRESQL_CONF
-    if any(fault.code == "syntax_error" for fault in faults) and len(text) <= MOST_CHARACTERS:
+    if (
+        any(fault.code == "syntax_error" for fault in faults)
+        and len(text) <= MOST_CHARACTERS
+    ):
         wrong = [fault.line for fault in faults if fault.code not in LEFT_OUT]
         assigned = assignments.entries(lines, wrong, has_sections=has_sections(text))
         if assigned:
@@ -204,7 +232,9 @@ def _of_line(number: int, text: str) -> _Line:
     entry = conf_lines.line(number, text)
     if isinstance(entry, Entry):
         if entry.name.startswith("POSTGRES") and (name := known_name(entry.name)):
-            entry = Entry(number, canonical(name), entry.value)  # a container's variable
+            entry = Entry(
+                number, canonical(name), entry.value
+            )  # a container's variable
         return _Line([entry])
     if entry is None or _NO_SETTING.fullmatch(text):
         return _Line()

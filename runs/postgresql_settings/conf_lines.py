@@ -44,7 +44,9 @@ def line(number: int, text: str) -> Entry | Fault | None:
     if not tokens:
         return None
     kind, name = tokens[0]
-    value_tokens = tokens[2:] if len(tokens) > 1 and tokens[1][0] == "equals" else tokens[1:]
+    value_tokens = (
+        tokens[2:] if len(tokens) > 1 and tokens[1][0] == "equals" else tokens[1:]
+    )
     if kind != "word" or _NAME.fullmatch(name) is None:
         return _syntax(number, text)
     if name.lower() in INCLUDES:
@@ -57,7 +59,9 @@ def line(number: int, text: str) -> Entry | Fault | None:
         return _syntax(number, text)
     if _NO_BLANKS.search(name) or (value_kind == "word" and _NO_BLANKS.search(value)):
         return _syntax(number, text)
-    return Entry(number, canonical(name), unquoted(value) if value_kind == "string" else value)
+    return Entry(
+        number, canonical(name), unquoted(value) if value_kind == "string" else value
+    )
 
 
 def _tokens(line: str) -> Iterator[tuple[str, str]]:
@@ -76,12 +80,16 @@ def _tokens(line: str) -> Iterator[tuple[str, str]]:
 def _syntax(number: int, line: str) -> Fault:
     values = {"line": str(number), "text": line.strip()[:200]}
     if _NO_BLANKS.search(line.rstrip("\r\t ")):
-        message = _("Line %(line)s has no-break spaces or old line ends: %(text)s. Replace them.")
+        message = _(
+            "Line %(line)s has no-break spaces or old line ends: %(text)s. Replace them."
+        )
         return Fault(number, "no_blanks", message, values)
     return Fault(
         number,
         "syntax_error",
-        _("Line %(line)s is no setting: %(text)s. Write name = value, other values in quotes."),
+        _(
+            "Line %(line)s is no setting: %(text)s. Write name = value, other values in quotes."
+        ),
         values,
     )
 
@@ -90,7 +98,9 @@ def _not_followed(number: int, line: str, *, may_be_missing: bool) -> Fault:
     return Fault(
         number,
         "include_left_out" if may_be_missing else "include_not_followed",
-        _("Line %(line)s names another file, which is not read: %(text)s. Paste its text here."),
+        _(
+            "Line %(line)s names another file, which is not read: %(text)s. Paste its text here."
+        ),
         {"line": str(number), "text": line.strip()[:200]},
     )
 

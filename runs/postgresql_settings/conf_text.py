@@ -58,25 +58,34 @@ class ConfFile:
 
     def line(self, name: str) -> int | None:
         """The line that gave the setting its value."""
-        lines = [each.line for each in self.entries if each.name.lower() == name.lower()]
+        lines = [
+            each.line for each in self.entries if each.name.lower() == name.lower()
+        ]
         return lines[-1] if lines else None
 
 
-def write(settings: Mapping[str, str], major: str, *, header: Sequence[str] = ()) -> str:
+def write(
+    settings: Mapping[str, str], major: str, *, header: Sequence[str] = ()
+) -> str:
     """A postgresql.conf of that version: a header, then the settings by the manual's chapters.
 
     Raises ValueError for a value that no file can hold. Says nothing about whether the version
     takes the settings: see `validation.check`.
     """
     # A line break in a title must not end the comment: what follows it would be a setting.
-    comments = [line for text in (*header, f"PostgreSQL {major}") for line in text.splitlines()]
+    comments = [
+        line for text in (*header, f"PostgreSQL {major}") for line in text.splitlines()
+    ]
     lines = [f"# {line}".rstrip() for line in comments]
     chapters: dict[str, list[str]] = {}
     for name in sorted(settings, key=str.lower):
         chapters.setdefault(_chapter(name, major), []).append(name)
     for chapter in sorted(chapters, key=lambda each: (each == "", each)):
         lines += ["", f"# {chapter}" if chapter else "# Extensions and others"]
-        lines += [f"{name} = {_written(name, settings[name], major)}" for name in chapters[chapter]]
+        lines += [
+            f"{name} = {_written(name, settings[name], major)}"
+            for name in chapters[chapter]
+        ]
     return "\n".join([*lines, ""])
 
 

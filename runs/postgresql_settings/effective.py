@@ -15,7 +15,8 @@ class Effective:
     def __init__(self, settings: Mapping[str, str], major: str) -> None:
         self.major = major
         self.given = {
-            (unlisted.alias(name, major) or name).lower(): value for name, value in settings.items()
+            (unlisted.alias(name, major) or name).lower(): value
+            for name, value in settings.items()
         }
 
     def number(self, name: str) -> float | None:

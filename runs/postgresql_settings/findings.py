@@ -34,14 +34,20 @@ class About:
     name: str
     major: str
 
-    def error(self, code: str, message: str, remedy: str = "", **parameters: str) -> Finding:
+    def error(
+        self, code: str, message: str, remedy: str = "", **parameters: str
+    ) -> Finding:
         """What the server or BenchLab refuses."""
         values = {"name": self.name, "major": self.major, **parameters}
         return Finding("error", code, self.name, (self.major,), message, values, remedy)
 
-    def warning(self, code: str, message: str, remedy: str = "", **parameters: str) -> Finding:
+    def warning(
+        self, code: str, message: str, remedy: str = "", **parameters: str
+    ) -> Finding:
         """What is left to a person to decide."""
-        return replace(self.error(code, message, remedy, **parameters), severity="warning")
+        return replace(
+            self.error(code, message, remedy, **parameters), severity="warning"
+        )
 
 
 def merged(findings: Iterable[Finding]) -> tuple[Finding, ...]:
@@ -51,14 +57,24 @@ def merged(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """
     same: dict[object, list[Finding]] = {}
     for finding in findings:
-        parameters = sorted((k, v) for k, v in finding.parameters.items() if k != "major")
-        key = (finding.severity, finding.code, finding.name, finding.message, tuple(parameters))
+        parameters = sorted(
+            (k, v) for k, v in finding.parameters.items() if k != "major"
+        )
+        key = (
+            finding.severity,
+            finding.code,
+            finding.name,
+            finding.message,
+            tuple(parameters),
+        )
         same.setdefault(key, []).append(finding)
     joined = (_joined(group) for group in same.values())
     return tuple(sorted(joined, key=lambda finding: finding.severity != "error"))
 
 
 def _joined(group: list[Finding]) -> Finding:
-    majors = tuple(sorted({m for finding in group for m in finding.majors}, key=position))
+    majors = tuple(
+        sorted({m for finding in group for m in finding.majors}, key=position)
+    )
     parameters = {**group[0].parameters, "major": ", ".join(majors)}
     return replace(group[0], majors=majors, parameters=parameters)

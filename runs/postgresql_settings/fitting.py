@@ -22,7 +22,9 @@ from runs.postgresql_settings.validation import check, errors
 from runs.wording import gettext_noop as _
 
 # BenchLab's clusters do this their own way, so the setting is not needed.
-_LEFT_OUT = frozenset({"set_by_benchlab", "outside_cluster", "needs_certificate", "runs_command"})
+_LEFT_OUT = frozenset(
+    {"set_by_benchlab", "outside_cluster", "needs_certificate", "runs_command"}
+)
 # Without any command, a server that archives would keep all its WAL until the disk is full.
 _ARCHIVES_NOTHING = (
     "true",
@@ -80,21 +82,38 @@ def fit(
     alone = functools.partial(fit, major=major, wal_segment_bytes=wal_segment_bytes)
     base = alone(settings, written_for=written_for)
     fitted_alone = [alone({name: value}) for name, value in varied.items()]
-    chosen = {name: value for fitted in fitted_alone for name, value in fitted.settings.items()}
+    chosen = {
+        name: value
+        for fitted in fitted_alone
+        for name, value in fitted.settings.items()
+    }
     replaced = {name.lower() for name in chosen}
     unreplaced = {
         name: setting_value
         for name, setting_value in base.settings.items()
         if name.lower() not in replaced
     }
-    together = alone({**unreplaced, **chosen}, written_for=major, memory_bytes=memory_bytes)
-    changes = [change for change in base.changes if change.name_to.lower() not in replaced]
+    together = alone(
+        {**unreplaced, **chosen}, written_for=major, memory_bytes=memory_bytes
+    )
+    changes = [
+        change for change in base.changes if change.name_to.lower() not in replaced
+    ]
     return replace(
         together,
         written_for=base.written_for,
-        changes=(*changes, *(change for fitted in fitted_alone for change in fitted.changes)),
-        left_out=(*base.left_out, *(lost for fitted in fitted_alone for lost in fitted.left_out)),
-        notes=(*base.notes, *(note for fitted in fitted_alone for note in fitted.notes)),
+        changes=(
+            *changes,
+            *(change for fitted in fitted_alone for change in fitted.changes),
+        ),
+        left_out=(
+            *base.left_out,
+            *(lost for fitted in fitted_alone for lost in fitted.left_out),
+        ),
+        notes=(
+            *base.notes,
+            *(note for fitted in fitted_alone for note in fitted.notes),
+        ),
     )
 
 
@@ -126,7 +145,8 @@ def across(fitted: Sequence[Fitted]) -> tuple[Finding, ...]:
         name
         for name in names
         if all(
-            name in fitted_version.settings or setting(name, fitted_version.major) is None
+            name in fitted_version.settings
+            or setting(name, fitted_version.major) is None
             for fitted_version in fitted
         )
     }
@@ -149,7 +169,9 @@ def _fit(
 ) -> Fitted:
     source = written_for or home(dict(setting_pairs), major)
     remaining, own_changes = _without_benchlabs_own(dict(setting_pairs), source)
-    done = translation.translate(remaining, source, major, wal_segment_bytes=wal_segment_bytes)
+    done = translation.translate(
+        remaining, source, major, wal_segment_bytes=wal_segment_bytes
+    )
     lost = {change.name_from for change in done.impossible}
     conflicting = tuple(
         Change(name, value, "", "", _SINGLE, {"name": name})
@@ -171,10 +193,16 @@ def _fit(
         tuple(
             finding
             for finding in check(
-                settings, [major], memory_bytes=memory_bytes, wal_segment_bytes=wal_segment_bytes
+                settings,
+                [major],
+                memory_bytes=memory_bytes,
+                wal_segment_bytes=wal_segment_bytes,
             )
             # For larger WAL segments, initdb itself writes larger WAL sizes into postgresql.conf.
-            if not (finding.code == "less_than_two_segments" and finding.name not in settings)
+            if not (
+                finding.code == "less_than_two_segments"
+                and finding.name not in settings
+            )
         ),
     )
 
@@ -188,7 +216,9 @@ def _archiving_nothing(
     if not effective.is_on("archive_mode") and mode not in {*unlisted.ON, "always"}:
         return ()
     return tuple(
-        Change(change.name_from, change.value_from, "archive_command", *_ARCHIVES_NOTHING)
+        Change(
+            change.name_from, change.value_from, "archive_command", *_ARCHIVES_NOTHING
+        )
         for change in left_out
         if change.name_from.lower() == "archive_command"
     )
@@ -203,7 +233,9 @@ def _without_benchlabs_own(
         if finding.code in _LEFT_OUT
     }
     remaining = {
-        name: value for name, value in settings.items() if name.lower() not in finding_of_name
+        name: value
+        for name, value in settings.items()
+        if name.lower() not in finding_of_name
     }
     own_changes = tuple(
         Change(
@@ -226,7 +258,14 @@ def _objections(setting_pairs: tuple[tuple[str, str], ...], major: str) -> int:
 
 
 _FLAGS = frozenset(
-    {"--allow-group-access", "--data-checksums", "--no-data-checksums", "--no-locale", "-g", "-k"}
+    {
+        "--allow-group-access",
+        "--data-checksums",
+        "--no-data-checksums",
+        "--no-locale",
+        "-g",
+        "-k",
+    }
 )
 _WITH_VALUE = frozenset(
     {

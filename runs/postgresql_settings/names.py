@@ -27,10 +27,14 @@ _PRESET_REMEDY = _("Leave it out: it is read-only.")
 # How to change a value that a server only shows.
 _PRESET_REMEDIES = {
     "block_size": _("Choose an installation that was built with that block size."),
-    "wal_block_size": _("Choose an installation that was built with that WAL block size."),
+    "wal_block_size": _(
+        "Choose an installation that was built with that WAL block size."
+    ),
     "segment_size": _("Choose an installation that was built with that segment size."),
     "debug_assertions": _("Choose an installation that was built with assertions."),
-    "data_checksums": _("Give --data-checksums (or --no-data-checksums) as an initdb option."),
+    "data_checksums": _(
+        "Give --data-checksums (or --no-data-checksums) as an initdb option."
+    ),
     "wal_segment_size": _("Give --wal-segsize as an initdb option."),
     "lc_collate": _("Give --lc-collate as an initdb option."),
     "lc_ctype": _("Give --lc-ctype as an initdb option."),
@@ -59,10 +63,14 @@ def problem(name: str, value: str, major: str) -> Finding | None:
     if unlisted.may_be_backported(name, major):
         return About(canonical(name), major).warning(
             "minor_release",
-            _("%(name)s came to PostgreSQL %(major)s with a minor release; older ones refuse it."),
+            _(
+                "%(name)s came to PostgreSQL %(major)s with a minor release; older ones refuse it."
+            ),
         )
     if catalogued is not None:
-        return _preset(catalogued) if catalogued.is_preset else _old_name(name, catalogued)
+        return (
+            _preset(catalogued) if catalogued.is_preset else _old_name(name, catalogued)
+        )
     if unlisted.is_hollow(name, value, major):
         return say.warning(
             "without_effect",
@@ -75,7 +83,9 @@ def problem(name: str, value: str, major: str) -> Finding | None:
         return say.error(
             "invalid_name",
             _("“%(name)s” cannot be the name of a setting."),
-            _("Names are letters, digits and underscores; an extension's have one dot within."),
+            _(
+                "Names are letters, digits and underscores; an extension's have one dot within."
+            ),
         )
     return _missing(canonical(name), major)
 
@@ -83,7 +93,11 @@ def problem(name: str, value: str, major: str) -> Finding | None:
 def nearest(name: str, major: str) -> list[str]:
     """Up to three names of that version that look like the given one, the nearest first."""
     of_version = set(names(major))
-    return [similar_name for similar_name in _alike(name.lower()) if similar_name in of_version][:3]
+    return [
+        similar_name
+        for similar_name in _alike(name.lower())
+        if similar_name in of_version
+    ][:3]
 
 
 @functools.lru_cache(maxsize=1024)
@@ -100,8 +114,12 @@ def _missing(name: str, major: str) -> Finding:
     if name in version_notes.RECOVERY_CONF and before(major, "12"):
         return say.error(
             "recovery_conf",
-            _("Up to PostgreSQL 11, %(name)s belongs in recovery.conf, not in postgresql.conf."),
-            _("Leave it out here; the standby's recovery.conf is written from the topology."),
+            _(
+                "Up to PostgreSQL 11, %(name)s belongs in recovery.conf, not in postgresql.conf."
+            ),
+            _(
+                "Leave it out here; the standby's recovery.conf is written from the topology."
+            ),
         )
     successor = ", ".join(
         related_name
@@ -117,14 +135,22 @@ def _missing(name: str, major: str) -> Finding:
         return say.error("not_yet", message, remedy, successor=successor, since=has[0])
     if has or name in version_notes.RECOVERY_CONF:
         message = _("%(name)s was removed after PostgreSQL %(last)s.")
-        remedy = _("Use %(successor)s.") if successor else version_notes.REASONS.get(name, "")
+        remedy = (
+            _("Use %(successor)s.")
+            if successor
+            else version_notes.REASONS.get(name, "")
+        )
         last_major = has[-1] if has else "11"
-        return say.error("removed", message, remedy, successor=successor, last=last_major)
+        return say.error(
+            "removed", message, remedy, successor=successor, last=last_major
+        )
     suggestions = ", ".join(nearest(name, major))
     return say.error(
         "unknown_setting",
         _("There is no setting %(name)s in PostgreSQL %(major)s."),
-        _("Did you mean %(suggestions)s?") if suggestions else _("Look for a spelling mistake."),
+        _("Did you mean %(suggestions)s?")
+        if suggestions
+        else _("Look for a spelling mistake."),
         suggestions=suggestions,
     )
 

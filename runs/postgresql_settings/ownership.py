@@ -14,7 +14,15 @@ from runs.postgresql_settings.findings import About, Finding
 from runs.wording import gettext_noop as _
 
 # Commands without effect; `(disabled)` is what SHOW prints without archiving.
-HARMLESS_COMMANDS = ("", "(disabled)", "true", "/bin/true", "/usr/bin/true", "exit 0", "cd .")
+HARMLESS_COMMANDS = (
+    "",
+    "(disabled)",
+    "true",
+    "/bin/true",
+    "/usr/bin/true",
+    "exit 0",
+    "cd .",
+)
 LIBRARIES = frozenset(
     {
         "archive_library",
@@ -103,12 +111,15 @@ def loads_from_elsewhere(name: str, value: str) -> bool:
     """Whether the server would load a library from outside its installation."""
     if name.lower() in LIBRARIES:
         names = [library.strip().strip('"').strip() for library in value.split(",")]
-        return any(library and _LIBRARY_NAME.fullmatch(library) is None for library in names)
+        return any(
+            library and _LIBRARY_NAME.fullmatch(library) is None for library in names
+        )
     standard_folder = PLACES.get(name.lower())
     if standard_folder is None:
         return False
     return any(
-        folder and not _is_below(folder.strip(), standard_folder) for folder in value.split(":")
+        folder and not _is_below(folder.strip(), standard_folder)
+        for folder in value.split(":")
     )
 
 
@@ -138,15 +149,25 @@ _REFUSED: Mapping[str, str] = {
     ),
     **dict.fromkeys(
         ("unix_socket_group", "unix_socket_permissions"),
-        _("Only BenchLab's account may connect to its clusters; %(name)s would change that."),
+        _(
+            "Only BenchLab's account may connect to its clusters; %(name)s would change that."
+        ),
     ),
     "listen_addresses": _("BenchLab itself sets where its clusters listen."),
 }
-_SHELL = _("PostgreSQL would run %(name)s on the database host, as the account that BenchLab uses.")
-_SHELL_REMEDY = _("Leave %(name)s out, or give one that does nothing: true, exit 0, or nothing.")
-_UNKNOWN = _("BenchLab does not know the extension of %(name)s, which may run the value as code.")
+_SHELL = _(
+    "PostgreSQL would run %(name)s on the database host, as the account that BenchLab uses."
+)
+_SHELL_REMEDY = _(
+    "Leave %(name)s out, or give one that does nothing: true, exit 0, or nothing."
+)
+_UNKNOWN = _(
+    "BenchLab does not know the extension of %(name)s, which may run the value as code."
+)
 _UNKNOWN_REMEDY = _("Leave %(name)s out, or set it empty.")
-_LIBRARY = _("%(name)s would load a file that is not one of the installation's own libraries.")
+_LIBRARY = _(
+    "%(name)s would load a file that is not one of the installation's own libraries."
+)
 _LIBRARY_REMEDY = _(
     "Give names of libraries without a path, and install them with that PostgreSQL."
 )
@@ -171,9 +192,13 @@ def findings(settings: Mapping[str, str], major: str) -> Iterator[Finding]:
                 message, remedy = _UNKNOWN, _UNKNOWN_REMEDY
             yield About(name, major).error("runs_command", message, remedy)
         if loads_from_elsewhere(name, value):
-            yield About(name, major).error("library_elsewhere", _LIBRARY, _LIBRARY_REMEDY)
+            yield About(name, major).error(
+                "library_elsewhere", _LIBRARY, _LIBRARY_REMEDY
+            )
     for name in _FOLDERS:
-        if settings.get(name, "").startswith(("/", "~")) or ".." in settings.get(name, ""):
+        if settings.get(name, "").startswith(("/", "~")) or ".." in settings.get(
+            name, ""
+        ):
             yield About(name, major).error(
                 "outside_cluster",
                 _(
@@ -186,7 +211,9 @@ def findings(settings: Mapping[str, str], major: str) -> Iterator[Finding]:
     if settings.get("ssl", "off").lower() in {"on", "true", "yes", "1", "t", "y"}:
         yield About("ssl", major).error(
             "needs_certificate",
-            _("With ssl = on the server does not start without a certificate in its cluster."),
+            _(
+                "With ssl = on the server does not start without a certificate in its cluster."
+            ),
             _("Leave ssl out: BenchLab's clusters have no certificate, and need none."),
         )
 
@@ -195,8 +222,12 @@ def _logs(settings: Mapping[str, str], major: str) -> Iterator[Finding]:
     if settings.get("logging_collector", "off").lower() in {"on", "true", "yes", "1"}:
         yield About("logging_collector", major).warning(
             "log_elsewhere",
-            _("The logging collector writes the server's log into the cluster, not into the run."),
-            _("Leave logging_collector out to keep the log as an artifact of each run."),
+            _(
+                "The logging collector writes the server's log into the cluster, not into the run."
+            ),
+            _(
+                "Leave logging_collector out to keep the log as an artifact of each run."
+            ),
         )
     destination = settings.get("log_destination", "stderr")
     if "stderr" not in destination.lower():

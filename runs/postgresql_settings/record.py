@@ -51,13 +51,17 @@ def by_version(stretches: Iterable[Stretch]) -> dict[str, dict[str, Facts]]:
     facts_by_version: dict[str, dict[str, Facts]] = {}
     for stretch in stretches:
         for major in MAJORS[position(stretch.first) : position(stretch.last) + 1]:
-            facts_by_version.setdefault(major, {})[stretch.facts["name"]] = stretch.facts
+            facts_by_version.setdefault(major, {})[stretch.facts["name"]] = (
+                stretch.facts
+            )
     return facts_by_version
 
 
 def stretches(versions: Mapping[str, Mapping[str, Facts]]) -> list[Stretch]:
     """The minimal rows with the facts of all versions, sorted by name and version."""
-    setting_names = sorted({name for facts in versions.values() for name in facts}, key=str.lower)
+    setting_names = sorted(
+        {name for facts in versions.values() for name in facts}, key=str.lower
+    )
     return [row for name in setting_names for row in _stretches_of(name, versions)]
 
 
@@ -65,7 +69,9 @@ def write(rows: Sequence[Stretch], file: Path = FILE) -> None:
     """Write a settings file."""
     with file.open("w", newline="", encoding="utf-8") as stream:
         name, *other_columns = COLUMNS
-        writer = csv.DictWriter(stream, [name, "versions", *other_columns], lineterminator="\n")
+        writer = csv.DictWriter(
+            stream, [name, "versions", *other_columns], lineterminator="\n"
+        )
         writer.writeheader()
         for row in rows:
             span = row.first if row.first == row.last else f"{row.first}-{row.last}"
@@ -75,7 +81,9 @@ def write(rows: Sequence[Stretch], file: Path = FILE) -> None:
 def main(arguments: Sequence[str]) -> None:
     """The command line that the module's docstring shows."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--query", action="store_true", help="print the query to ask a server")
+    parser.add_argument(
+        "--query", action="store_true", help="print the query to ask a server"
+    )
     parser.add_argument("version", nargs="?", choices=MAJORS)
     parser.add_argument("dump", nargs="?", type=Path)
     arguments_read = parser.parse_args(arguments)
@@ -97,15 +105,21 @@ def _facts(row: Mapping[str, str]) -> Facts:
     return facts
 
 
-def _stretches_of(name: str, versions: Mapping[str, Mapping[str, Facts]]) -> list[Stretch]:
+def _stretches_of(
+    name: str, versions: Mapping[str, Mapping[str, Facts]]
+) -> list[Stretch]:
     present = [major for major in MAJORS if name in versions.get(major, {})]
     newest = versions[present[-1]][name]
     texts = {column: newest[column] for column in TEXTS}
     facts = [(major, {**versions[major][name], **texts}) for major in present]
     # A gap between versions ends a stretch as a changed fact does.
-    numbered = ((position(major) - index, major, row) for index, (major, row) in enumerate(facts))
+    numbered = (
+        (position(major) - index, major, row)
+        for index, (major, row) in enumerate(facts)
+    )
     groups = itertools.groupby(
-        numbered, key=lambda stretch_facts: (stretch_facts[0], sorted(stretch_facts[2].items()))
+        numbered,
+        key=lambda stretch_facts: (stretch_facts[0], sorted(stretch_facts[2].items())),
     )
     return [
         Stretch(members[0][1], members[-1][1], members[0][2])

@@ -11,7 +11,11 @@ import re
 from collections.abc import Mapping
 
 from runs.postgresql_settings import catalogue
-from runs.postgresql_settings.ownership import HARMLESS_COMMANDS, KNOWN_EXTENSIONS, is_command
+from runs.postgresql_settings.ownership import (
+    HARMLESS_COMMANDS,
+    KNOWN_EXTENSIONS,
+    is_command,
+)
 
 MASK = "********"
 
@@ -137,7 +141,9 @@ def _is_hidden(lower: str, plain: str) -> bool:
 def is_secret(name: str) -> bool:
     """Whether what has this name is a secret."""
     plain = name.lower().replace("-", "_")
-    return any(word in plain for word in WORDS) or not PARTS.isdisjoint(re.split(r"[._]", plain))
+    return any(word in plain for word in WORDS) or not PARTS.isdisjoint(
+        re.split(r"[._]", plain)
+    )
 
 
 def _ends_secret(lower: str) -> bool:
@@ -178,4 +184,6 @@ def _known() -> frozenset[str]:
 def _words() -> frozenset[str]:
     """Switches, and the words of all enumerations of PostgreSQL itself."""
     words = {word.lower() for word in catalogue.all_words()}
-    return frozenset({*words, *_HARMLESS_WORDS, "on", "off", "true", "false", "yes", "no"})
+    return frozenset(
+        {*words, *_HARMLESS_WORDS, "on", "off", "true", "false", "yes", "no"}
+    )

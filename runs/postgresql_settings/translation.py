@@ -8,7 +8,13 @@ import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from runs.postgresql_settings import carried_defaults, units, unlisted, values, version_notes
+from runs.postgresql_settings import (
+    carried_defaults,
+    units,
+    unlisted,
+    values,
+    version_notes,
+)
 from runs.postgresql_settings.catalogue import (
     MAJORS,
     Setting,
@@ -85,7 +91,9 @@ def translate(
     journey = _Journey(settings, source_major)
     for source, target in _steps(source_major, target_major):
         journey.step(Context(source, target, wal_segment_bytes))
-    return _with_defaults(settings, source_major, target_major, journey.arrived(target_major))
+    return _with_defaults(
+        settings, source_major, target_major, journey.arrived(target_major)
+    )
 
 
 def _with_defaults(
@@ -104,7 +112,10 @@ def _with_defaults(
     names = {rule.name for rule, _value in carried}
     return replace(
         translated,
-        settings={**translated.settings, **{rule.name: value for rule, value in carried}},
+        settings={
+            **translated.settings,
+            **{rule.name: value for rule, value in carried},
+        },
         changes=(*translated.changes, *changes),
         notes=tuple(note for note in translated.notes if note.name not in names),
     )
@@ -118,7 +129,11 @@ class _Journey:
         self.lost: list[Change] = []
         for name, value in settings.items():
             today = canonical(unlisted.alias(name, major) or name)
-            reason = "" if today == canonical(name) else _("Another name of the same setting.")
+            reason = (
+                ""
+                if today == canonical(name)
+                else _("Another name of the same setting.")
+            )
             self.live[today] = Change(name, value, today, value, reason)
 
     def step(self, context: Context) -> None:
@@ -145,7 +160,9 @@ class _Journey:
     def arrived(self, target: str) -> Translation:
         """What has become of everything."""
         in_recovery_conf = (
-            self.live.keys() & version_notes.RECOVERY_CONF if _has_file(target) else set()
+            self.live.keys() & version_notes.RECOVERY_CONF
+            if _has_file(target)
+            else set()
         )
         return Translation(
             {
@@ -156,7 +173,11 @@ class _Journey:
             tuple(_changes(self.live)),
             tuple(self.lost),
             tuple(_notes(self.live, self.major, target)),
-            {name: live.value_to for name, live in self.live.items() if name in in_recovery_conf},
+            {
+                name: live.value_to
+                for name, live in self.live.items()
+                if name in in_recovery_conf
+            },
         )
 
     def _by_rule(self, rule: Rule, live: Change, context: Context) -> None:
@@ -164,7 +185,9 @@ class _Journey:
         if not _is_forward(context):
             carries = {rule.older: rule.backward}
         try:
-            carried = {name: carry(live.value_to, context) for name, carry in carries.items()}
+            carried = {
+                name: carry(live.value_to, context) for name, carry in carries.items()
+            }
         except BadValue as bad:
             self._lose(live, bad.finding.message, bad.finding.parameters)
             return
@@ -173,7 +196,9 @@ class _Journey:
                 self._lose(live, rule.lost, {})
             else:
                 changed = rule.older != rule.newer or value != live.value_to
-                self.live[name] = _moved(live, name, value, rule.reason if changed else "")
+                self.live[name] = _moved(
+                    live, name, value, rule.reason if changed else ""
+                )
 
     def _by_itself(self, name: str, live: Change, context: Context) -> None:
         if not _exists(name, context.target) and _exists(name, context.source):
@@ -188,10 +213,14 @@ class _Journey:
             return
         if target_setting.is_preset and not source_setting.is_preset:
             values = {"name": name, "major": context.target}
-            self._lose(live, _("%(name)s is read-only in PostgreSQL %(major)s."), values)
+            self._lose(
+                live, _("%(name)s is read-only in PostgreSQL %(major)s."), values
+            )
             return
         try:
-            value, reason, parameters = _respelled(live.value_to, source_setting, target_setting)
+            value, reason, parameters = _respelled(
+                live.value_to, source_setting, target_setting
+            )
         except BadValue as bad:
             self._lose(live, bad.finding.message, bad.finding.parameters)
             return
@@ -200,15 +229,24 @@ class _Journey:
         self.live[name] = _moved(live, name, value, reason, parameters)
 
     def _lose(self, live: Change, reason: str, parameters: Mapping[str, str]) -> None:
-        lost = replace(live, name_to="", value_to="", reason=reason, parameters=parameters)
+        lost = replace(
+            live, name_to="", value_to="", reason=reason, parameters=parameters
+        )
         self.lost.append(lost)
 
     def _leave_recovery_conf(self) -> None:
         mode = self.live.pop("standby_mode", None)
         if mode is not None:
-            self._lose(mode, _("From 12 on, an empty file standby.signal makes a standby."), {})
+            self._lose(
+                mode, _("From 12 on, an empty file standby.signal makes a standby."), {}
+            )
         self.live = {
-            name: _moved(live, name, live.value_to, _("From 12 on it belongs in postgresql.conf."))
+            name: _moved(
+                live,
+                name,
+                live.value_to,
+                _("From 12 on it belongs in postgresql.conf."),
+            )
             if name in version_notes.RECOVERY_CONF
             else live
             for name, live in self.live.items()
@@ -222,7 +260,9 @@ class _Journey:
         if "primary_conninfo" in self.live:
             standby_reason = _("To 11, standby_mode in recovery.conf makes a standby.")
             conninfo = self.live["primary_conninfo"]
-            self.live["standby_mode"] = _moved(conninfo, "standby_mode", "on", standby_reason)
+            self.live["standby_mode"] = _moved(
+                conninfo, "standby_mode", "on", standby_reason
+            )
 
 
 def _steps(source: str, target: str) -> list[tuple[str, str]]:
@@ -246,15 +286,23 @@ def _exists(name: str, major: str) -> bool:
     if name == "pause_at_recovery_target":
         return before(major, "9.5")
     first_major = version_notes.RECOVERY_CONF.get(name)
-    return first_major is not None and _has_file(major) and not before(major, first_major)
+    return (
+        first_major is not None and _has_file(major) and not before(major, first_major)
+    )
 
 
 def _moved(
-    live: Change, name: str, value: str, reason: str, parameters: Mapping[str, str] | None = None
+    live: Change,
+    name: str,
+    value: str,
+    reason: str,
+    parameters: Mapping[str, str] | None = None,
 ) -> Change:
     """The same setting with another name or value; the last reported reason stays."""
     moved = replace(live, name_to=name, value_to=value)
-    return replace(moved, reason=reason, parameters=parameters or {}) if reason else moved
+    return (
+        replace(moved, reason=reason, parameters=parameters or {}) if reason else moved
+    )
 
 
 def _respelled(
@@ -270,7 +318,9 @@ def _respelled(
         return value, "", {}
     try:
         again = values.parse(value, target_setting)
-        if isinstance(amount, str) or _same(amount, source_setting, again, target_setting):
+        if isinstance(amount, str) or _same(
+            amount, source_setting, again, target_setting
+        ):
             return value, "", {}
     except BadValue:
         if isinstance(amount, str) or not target_setting.is_number:
@@ -290,10 +340,18 @@ def _fitted(
     if low is not None and high is not None and not low <= number <= high:
         number = min(max(number, low), high)
     spelled = values.spelled(number, target_setting)
-    parameters = {"name": target_setting.name, "value": spelled, "major": target_setting.major}
+    parameters = {
+        "name": target_setting.name,
+        "value": spelled,
+        "major": target_setting.major,
+    }
     if number == exact:
         return spelled, _SAME_AMOUNT, parameters
-    return spelled, _("%(value)s is the nearest that PostgreSQL %(major)s takes."), parameters
+    return (
+        spelled,
+        _("%(value)s is the nearest that PostgreSQL %(major)s takes."),
+        parameters,
+    )
 
 
 def _same(
@@ -307,7 +365,9 @@ def _same(
         or isinstance(target_value, str)
         or not (source_setting.unit and target_setting.unit)
     ):
-        return source_setting.kind != target_setting.kind or source_value == target_value
+        return (
+            source_setting.kind != target_setting.kind or source_value == target_value
+        )
     if source_value <= 0 or target_value <= 0:
         return source_value == target_value
     return source_value * units.size(source_setting.unit) == target_value * units.size(
@@ -315,7 +375,9 @@ def _same(
     )
 
 
-def _in_new_unit(amount: float, source_setting: Setting, target_setting: Setting) -> float:
+def _in_new_unit(
+    amount: float, source_setting: Setting, target_setting: Setting
+) -> float:
     if amount <= 0 or not (source_setting.unit and target_setting.unit):
         return amount
     return amount * units.size(source_setting.unit) / units.size(target_setting.unit)
@@ -325,11 +387,15 @@ def _gone(name: str, context: Context) -> tuple[str, Mapping[str, str]]:
     """Why the next version of this step has no such setting."""
     parameters = {"name": name, "major": context.target, "since": context.source}
     if _is_forward(context):
-        reason = version_notes.REASONS.get(name, _("PostgreSQL %(major)s has no %(name)s."))
+        reason = version_notes.REASONS.get(
+            name, _("PostgreSQL %(major)s has no %(name)s.")
+        )
         return reason, parameters
     has = existence(name)
     parameters["since"] = has[0] if has else context.source
-    reason = version_notes.REASONS_BACK.get(name, _("%(name)s came with PostgreSQL %(since)s."))
+    reason = version_notes.REASONS_BACK.get(
+        name, _("%(name)s came with PostgreSQL %(since)s.")
+    )
     return reason, parameters
 
 
@@ -348,17 +414,25 @@ def _notes(live: Mapping[str, Change], source: str, target: str) -> Iterator[Not
         catalogued = setting(name, newer)
         if catalogued is None or name in live:
             continue
-        parameters = {"name": name, "major": newer, "value": values.default(catalogued) or "''"}
+        parameters = {
+            "name": name,
+            "major": newer,
+            "value": values.default(catalogued) or "''",
+        }
         yield Note(
             name,
             _("PostgreSQL %(major)s has %(name)s, by default %(value)s.")
             if newer == target
-            else _("%(name)s, by default %(value)s in PostgreSQL %(major)s, does not exist."),
+            else _(
+                "%(name)s, by default %(value)s in PostgreSQL %(major)s, does not exist."
+            ),
             parameters,
         )
 
 
-def _default_notes(live: Mapping[str, Change], source: str, target: str) -> Iterator[Note]:
+def _default_notes(
+    live: Mapping[str, Change], source: str, target: str
+) -> Iterator[Note]:
     for source_setting in catalogue(source).values():
         target_setting = setting(source_setting.name, target)
         if (

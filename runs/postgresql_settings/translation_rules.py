@@ -17,7 +17,8 @@ from runs.postgresql_settings.catalogue import Setting, setting
 from runs.wording import gettext_noop as _
 
 _PRIORITY = re.compile(
-    r"\A\s*(?:(?P<method>first|any)\s+)?(?P<count>\d+)\s*\((?P<names>[^()]*)\)\s*", re.IGNORECASE
+    r"\A\s*(?:(?P<method>first|any)\s+)?(?P<count>\d+)\s*\((?P<names>[^()]*)\)\s*",
+    re.IGNORECASE,
 )
 
 
@@ -45,7 +46,11 @@ def standby_names_before_10(value: str) -> str | None:
     match = _PRIORITY.fullmatch(value)
     if match is None or match["method"] is None:
         return value
-    return f"{match['count']} ({match['names']})" if match["method"].lower() == "first" else None
+    return (
+        f"{match['count']} ({match['names']})"
+        if match["method"].lower() == "first"
+        else None
+    )
 
 
 def standby_names_before_9_6(value: str) -> str | None:
@@ -59,7 +64,9 @@ def standby_names_before_9_6(value: str) -> str | None:
 def log_destination_before_15(value: str) -> str | None:
     """Without jsonlog, which csvlog comes nearest to."""
     words = [word.strip() for word in value.split(",")]
-    return ",".join(dict.fromkeys("csvlog" if w.lower() == "jsonlog" else w for w in words))
+    return ",".join(
+        dict.fromkeys("csvlog" if w.lower() == "jsonlog" else w for w in words)
+    )
 
 
 def log_connections_before_18(value: str) -> str | None:
@@ -144,7 +151,11 @@ def _renamed(major: str, older: str, newer: str) -> Rule:
 
 
 def _narrowed(
-    major: str, name: str, backward: Callable[[str], str | None], reason: str, lost: str = ""
+    major: str,
+    name: str,
+    backward: Callable[[str], str | None],
+    reason: str,
+    lost: str = "",
 ) -> Rule:
     """The new version takes more than the old one; only a switch has beginnings of words."""
     return Rule(
@@ -170,7 +181,9 @@ def _most_wal(value: str, context: Context) -> str:
 
 def _least_wal(value: str, context: Context) -> str:
     # (2 x checkpoint_segments + 1) x segment: the files that 9.4 keeps for reuse.
-    size = (2 * context.number("checkpoint_segments", value) + 1) * context.segment_bytes
+    size = (
+        2 * context.number("checkpoint_segments", value) + 1
+    ) * context.segment_bytes
     return as_megabytes(size, context.target)
 
 
@@ -189,7 +202,9 @@ def _kept_segments(value: str, context: Context) -> str:
 
 
 def _distance(value: str, context: Context) -> str:
-    return str(min(prefetch_distance(context.number("effective_io_concurrency", value)), 1000))
+    return str(
+        min(prefetch_distance(context.number("effective_io_concurrency", value)), 1000)
+    )
 
 
 def _disks(value: str, context: Context) -> str:
@@ -197,7 +212,9 @@ def _disks(value: str, context: Context) -> str:
 
 
 def _unless_off(value: str, context: Context) -> str | None:
-    return None if context.switch("password_encryption", value).lower() == "off" else "md5"
+    return (
+        None if context.switch("password_encryption", value).lower() == "off" else "md5"
+    )
 
 
 RULES: tuple[Rule, ...] = (
@@ -254,7 +271,9 @@ RULES: tuple[Rule, ...] = (
         "9.6",
         "synchronous_commit",
         _one_word({"remote_apply": "on"}),
-        _("Waiting for replay (remote_apply) came with 9.6; on waits for the standby's disk."),
+        _(
+            "Waiting for replay (remote_apply) came with 9.6; on waits for the standby's disk."
+        ),
     ),
     _narrowed(
         "9.6",
@@ -293,7 +312,9 @@ RULES: tuple[Rule, ...] = (
         "13",
         "effective_io_concurrency",
         "effective_io_concurrency",
-        _("To 12 it counts disks; from 13 on it is the distance: the sum of n/i for i = 1 to n."),
+        _(
+            "To 12 it counts disks; from 13 on it is the distance: the sum of n/i for i = 1 to n."
+        ),
         _distance,
         _disks,
     ),

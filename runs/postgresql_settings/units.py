@@ -50,7 +50,9 @@ def known(base: str, major: str) -> tuple[str, ...]:
     """
     smallest_first = reversed(list(family(base)))
     return tuple(
-        unit for unit in smallest_first if unit not in SINCE or not before(major, SINCE[unit])
+        unit
+        for unit in smallest_first
+        if unit not in SINCE or not before(major, SINCE[unit])
     )
 
 
@@ -93,7 +95,10 @@ def rounded(number: float, base: str) -> str:
         return _plain(number)
     small = number * size(base)
     units = family(base)
-    unit = next((unit for unit, unit_size in units.items() if small >= unit_size), list(units)[-1])
+    unit = next(
+        (unit for unit, unit_size in units.items() if small >= unit_size),
+        list(units)[-1],
+    )
     amount = small / units[unit]
     return f"{amount:.0f}{unit}" if amount >= 1000 else f"{amount:.3g}{unit}"
 

@@ -95,7 +95,9 @@ OF_THE_MACHINE = frozenset(
         "max_stack_depth",
     )
 )
-EVERYWHERE = frozenset({"", "c", "posix", "gmt", "utc", "default", *OFF, "100kb", "1mb", "2mb"})
+EVERYWHERE = frozenset(
+    {"", "c", "posix", "gmt", "utc", "default", *OFF, "100kb", "1mb", "2mb"}
+)
 
 # Numbers that count in banks.
 MULTIPLE_OF: Mapping[str, int] = {

@@ -54,7 +54,15 @@ _LISTS: Mapping[str, Mapping[str, str]] = {
 _ALONE: Mapping[str, tuple[str, ...]] = {
     "log_connections": (*unlisted.ON, *unlisted.OFF),
 }
-_PAGES = ("866", "874", "932", "936", "949", "950", *(str(number) for number in range(1250, 1259)))
+_PAGES = (
+    "866",
+    "874",
+    "932",
+    "936",
+    "949",
+    "950",
+    *(str(number) for number in range(1250, 1259)),
+)
 _ENCODINGS = frozenset(
     (
         "abc",
@@ -102,7 +110,9 @@ _SHAPES: Mapping[str, re.Pattern[str]] = {
     name: re.compile(rf"\A\s*+{shape}\Z", re.IGNORECASE | re.ASCII)
     for name, shape in {
         "backtrace_functions": r"[\w,\s]*+",
-        "DateStyle": (rf"(?:{_STYLE}(?:,\s*+{_ORDER})?|{_ORDER}(?:,\s*+{_STYLE})?|default\s*+)?"),
+        "DateStyle": (
+            rf"(?:{_STYLE}(?:,\s*+{_ORDER})?|{_ORDER}(?:,\s*+{_STYLE})?|default\s*+)?"
+        ),
         "default_table_access_method": r".++",
         "primary_slot_name": r"(?-i:[a-z0-9_]{0,63})",
         "recovery_target": r"(?:immediate)?",
@@ -117,7 +127,9 @@ _SHAPES: Mapping[str, re.Pattern[str]] = {
         "temp_tablespaces": _IDENTIFIERS,
     }.items()
 }
-_PRIORITY = re.compile(r"\A\s*(?:(?P<method>first|any)\s+)?(?P<count>\d+)\s*\(", re.IGNORECASE)
+_PRIORITY = re.compile(
+    r"\A\s*(?:(?P<method>first|any)\s+)?(?P<count>\d+)\s*\(", re.IGNORECASE
+)
 
 
 def findings(value: str, setting: Setting) -> Iterator[Finding]:
@@ -127,7 +139,9 @@ def findings(value: str, setting: Setting) -> Iterator[Finding]:
         yield from _words(value, setting)
     elif setting.name == "client_encoding":
         if re.sub(r"[^a-z0-9]", "", value.lower()) not in _ENCODINGS:
-            yield say.error("invalid_encoding", _("There is no encoding “%(value)s”."), value=value)
+            yield say.error(
+                "invalid_encoding", _("There is no encoding “%(value)s”."), value=value
+            )
     elif setting.name == "synchronous_standby_names":
         yield from _standbys(value, setting)
     elif setting.name == "password_encryption" and value.strip().lower() == "md5":
@@ -144,7 +158,9 @@ def findings(value: str, setting: Setting) -> Iterator[Finding]:
 def _words(value: str, setting: Setting) -> Iterator[Finding]:
     since = _LISTS[setting.name]
     allowed = [
-        word for word, first_major in since.items() if not before(setting.major, first_major)
+        word
+        for word, first_major in since.items()
+        if not before(setting.major, first_major)
     ]
     alone = _ALONE.get(setting.name, ())
     if value.strip().lower() in alone:
@@ -168,16 +184,24 @@ def _standbys(value: str, setting: Setting) -> Iterator[Finding]:
     if match is not None and before(setting.major, since):
         yield say.error(
             "syntax_too_new",
-            _("PostgreSQL %(major)s does not read %(name)s = %(value)s: it is of %(since)s."),
-            _("Give the standbys as a plain list; its first connected one is synchronous."),
+            _(
+                "PostgreSQL %(major)s does not read %(name)s = %(value)s: it is of %(since)s."
+            ),
+            _(
+                "Give the standbys as a plain list; its first connected one is synchronous."
+            ),
             value=value,
             since=since,
         )
-    elif value.strip() and not _is_standby_list(value, is_plain=before(setting.major, "9.6")):
+    elif value.strip() and not _is_standby_list(
+        value, is_plain=before(setting.major, "9.6")
+    ):
         yield say.error(
             "invalid_standbys",
             _("%(name)s = %(value)s is no list of standbys."),
-            _("Write names with commas between them, or FIRST 1 (a, b), or ANY 1 (a, b)."),
+            _(
+                "Write names with commas between them, or FIRST 1 (a, b), or ANY 1 (a, b)."
+            ),
             value=value,
         )
 
@@ -185,13 +209,17 @@ def _standbys(value: str, setting: Setting) -> Iterator[Finding]:
 def _is_standby_list(value: str, *, is_plain: bool) -> bool:
     if is_plain:
         # Before 9.6 it is a list of identifiers, in which other marks are letters.
-        return all(len(standby.split()) == 1 or '"' in standby for standby in value.split(","))
+        return all(
+            len(standby.split()) == 1 or '"' in standby for standby in value.split(",")
+        )
     kinds, offset = "", len(value) - len(value.lstrip())
     while offset < len(value):
         standby_match = _STANDBYS.match(value, offset)
         if standby_match is None:
             return False
-        is_method = standby_match["name"] is not None and standby_match["name"].lower() in {
+        is_method = standby_match["name"] is not None and standby_match[
+            "name"
+        ].lower() in {
             "first",
             "any",
         }
@@ -240,7 +268,9 @@ def check(
             findings += _hidden(effective.given, major)
             findings += comparability_warnings.findings(effective)
     if for_run and len(majors) > 1:
-        findings += comparability_warnings.across(settings, sorted(majors, key=position))
+        findings += comparability_warnings.across(
+            settings, sorted(majors, key=position)
+        )
     return merged(findings)
 
 
@@ -253,11 +283,19 @@ def _hidden(settings: Mapping[str, str], major: str) -> Iterator[Finding]:
     """Settings of extensions that would be stored without their value, and so cannot be applied."""
     for name, value in settings.items():
         is_refused = ownership.runs_command(name, value)
-        if "." in name and not is_refused and secrets.masked(name, value) == secrets.MASK:
+        if (
+            "." in name
+            and not is_refused
+            and secrets.masked(name, value) == secrets.MASK
+        ):
             yield About(name, major).error(
                 "hidden_value",
-                _("BenchLab hides the value of %(name)s, which may be a secret, from its readers."),
-                _("Leave %(name)s out. Numbers, switches and words of enumerations can be shown."),
+                _(
+                    "BenchLab hides the value of %(name)s, which may be a secret, from its readers."
+                ),
+                _(
+                    "Leave %(name)s out. Numbers, switches and words of enumerations can be shown."
+                ),
             )
 
 
@@ -274,10 +312,13 @@ def _alone(settings: Mapping[str, str], major: str) -> Iterator[Finding]:
 def _value(name: str, value: str, major: str) -> Iterator[Finding]:
     if _UNWRITABLE.search(value):
         yield About(name, major).error(
-            "not_one_line", _("The value of %(name)s must be one line without control characters.")
+            "not_one_line",
+            _("The value of %(name)s must be one line without control characters."),
         )
     if name.lower() in unlisted.IN_VAIN:
-        message = _("%(name)s belongs to a session: in a configuration it has no effect.")
+        message = _(
+            "%(name)s belongs to a session: in a configuration it has no effect."
+        )
         yield About(name, major).warning("without_effect", message, _("Leave it out."))
     setting = names.known(name, major)
     if setting is None:
@@ -289,8 +330,12 @@ def _value(name: str, value: str, major: str) -> Iterator[Finding]:
     else:
         yield from findings(value, setting)
         if unlisted.depends_on_the_build(setting, value):
-            message = _("A server takes %(name)s = %(value)s or not by its build or machine.")
-            remedy = _("Without such a library, locale, time zone or stack it does not start.")
+            message = _(
+                "A server takes %(name)s = %(value)s or not by its build or machine."
+            )
+            remedy = _(
+                "Without such a library, locale, time zone or stack it does not start."
+            )
             yield About(name, major).warning("by_build", message, remedy, value=value)
 
 

@@ -21,14 +21,27 @@ _REAL = re.compile(
     r"\s*+(?P<unit>\S.*)?",
     re.ASCII,
 )
-_BOOLEANS = {"true": True, "false": False, "yes": True, "no": False, "on": True, "off": False}
+_BOOLEANS = {
+    "true": True,
+    "false": False,
+    "yes": True,
+    "no": False,
+    "on": True,
+    "off": False,
+}
 
 
 class BadValue(ValueError):
     """PostgreSQL would refuse the value of the setting, as `finding` says."""
 
     def __init__(
-        self, setting: Setting, text: str, code: str, message: str, remedy: str = "", **values: str
+        self,
+        setting: Setting,
+        text: str,
+        code: str,
+        message: str,
+        remedy: str = "",
+        **values: str,
     ) -> None:
         about = About(setting.name, setting.major)
         self.finding = about.error(code, message, remedy, value=text, **values)
@@ -72,9 +85,14 @@ def allowed(setting: Setting) -> str:
     if setting.kind == "bool":
         return "on, off"
     if setting.minimum is not None and setting.maximum is not None:
-        ends = (units.rounded(end, setting.unit) for end in (setting.minimum, setting.maximum))
+        ends = (
+            units.rounded(end, setting.unit)
+            for end in (setting.minimum, setting.maximum)
+        )
         return " … ".join(ends)
-    return ", ".join(word or "''" for word in (*setting.values, *unlisted.build_words(setting)))
+    return ", ".join(
+        word or "''" for word in (*setting.values, *unlisted.build_words(setting))
+    )
 
 
 def in_bytes(text: str, setting: Setting) -> int | None:
@@ -95,7 +113,9 @@ def _boolean(text: str, setting: Setting) -> bool:
     if word in {"1", "0"}:
         return word == "1"
     # `o` could be on or off; any other beginning is enough.
-    matching_values = {value for name, value in _BOOLEANS.items() if word and name.startswith(word)}
+    matching_values = {
+        value for name, value in _BOOLEANS.items() if word and name.startswith(word)
+    }
     if len(matching_values) != 1:
         message = _("%(name)s takes on or off, not “%(value)s”.")
         raise BadValue(setting, text, "invalid_boolean", message)
@@ -123,7 +143,9 @@ def _enum(text: str, setting: Setting) -> str:
 
 def _shown(word: str, setting: Setting) -> str:
     """What the server shows for a word that it takes but does not list."""
-    shown_word = {"wal_level": "replica", "password_encryption": "md5"}.get(setting.name)
+    shown_word = {"wal_level": "replica", "password_encryption": "md5"}.get(
+        setting.name
+    )
     if shown_word is not None:
         return shown_word
     if word == "debug":
@@ -135,7 +157,9 @@ def _shown(word: str, setting: Setting) -> str:
 
 def _number(text: str, setting: Setting) -> float:
     bare = text.strip()
-    match = (setting.kind == "integer" and _INTEGER.fullmatch(bare)) or _REAL.fullmatch(bare)
+    match = (setting.kind == "integer" and _INTEGER.fullmatch(bare)) or _REAL.fullmatch(
+        bare
+    )
     if not match or _stops_within(match["number"], setting):
         raise _no_number(text, setting)
     number, unit = match["number"], match["unit"] or ""
@@ -169,20 +193,34 @@ def _read(number: str, setting: Setting) -> float:
 def _stops_within(number: str, setting: Setting) -> bool:
     """Whether C stops within it: at an 8 in an octal number, and at a point behind a sign."""
     digits = number.lstrip("+-")
-    octal = digits.isdigit() and digits.startswith("0") and not set(digits) <= set("01234567")
-    return setting.kind == "integer" and (octal or (digits != number and digits[0] == "."))
+    octal = (
+        digits.isdigit()
+        and digits.startswith("0")
+        and not set(digits) <= set("01234567")
+    )
+    return setting.kind == "integer" and (
+        octal or (digits != number and digits[0] == ".")
+    )
 
 
-def _refuse_fraction_of_old(number: str, unit: str, text: str, setting: Setting) -> None:
+def _refuse_fraction_of_old(
+    number: str, unit: str, text: str, setting: Setting
+) -> None:
     """Before 12, integers had no fraction and no exponent, and reals had no unit."""
-    is_whole = number.lstrip("+-").isdigit() or number.lower().lstrip("+-").startswith("0x")
-    if not before(setting.major, "12") or (is_whole if setting.kind == "integer" else not unit):
+    is_whole = number.lstrip("+-").isdigit() or number.lower().lstrip("+-").startswith(
+        "0x"
+    )
+    if not before(setting.major, "12") or (
+        is_whole if setting.kind == "integer" else not unit
+    ):
         return
     raise BadValue(
         setting,
         text,
         "fraction_too_new",
-        _("PostgreSQL %(major)s takes no fraction or exponent in %(name)s = %(value)s."),
+        _(
+            "PostgreSQL %(major)s takes no fraction or exponent in %(name)s = %(value)s."
+        ),
         _("Write it as a whole number, in a smaller unit where there is one."),
     )
 
@@ -198,8 +236,12 @@ def _refuse_unit(unit: str, text: str, setting: Setting) -> None:
     remedy = _("Write one of these, in just these letters: %(units)s.")
     if unit in units.family(setting.unit):
         code, remedy = "unit_too_new", _("It knows: %(units)s.")
-        message = _("PostgreSQL %(major)s does not know the unit %(unit)s of %(name)s = %(value)s.")
-    raise BadValue(setting, text, code, message, remedy, unit=unit, units=", ".join(known_units))
+        message = _(
+            "PostgreSQL %(major)s does not know the unit %(unit)s of %(name)s = %(value)s."
+        )
+    raise BadValue(
+        setting, text, code, message, remedy, unit=unit, units=", ".join(known_units)
+    )
 
 
 def _within_range(number: float, text: str, setting: Setting) -> float:

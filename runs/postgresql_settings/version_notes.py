@@ -11,14 +11,22 @@ from runs.wording import gettext_noop as _
 # Why a setting is gone, and what to know instead; for those without a kin.
 REASONS: Mapping[str, str] = {
     "standby_mode": _("Since 12, an empty file standby.signal makes a standby."),
-    "trigger_file": _("Since 16, standbys are promoted by pg_ctl promote or pg_promote()."),
+    "trigger_file": _(
+        "Since 16, standbys are promoted by pg_ctl promote or pg_promote()."
+    ),
     "pause_at_recovery_target": _("Since 9.5, recovery_target_action takes its place."),
-    "krb_srvname": _("Kerberos 5 authentication was removed in 9.4; GSSAPI is used instead."),
+    "krb_srvname": _(
+        "Kerberos 5 authentication was removed in 9.4; GSSAPI is used instead."
+    ),
     "ssl_renegotiation_limit": _(
         "TLS renegotiation was removed in 9.5, as it had security faults."
     ),
-    "sql_inheritance": _("Since 10, a query on a parent table always reads its children too."),
-    "replacement_sort_tuples": _("Since 11, sorting always uses quicksort for its runs."),
+    "sql_inheritance": _(
+        "Since 10, a query on a parent table always reads its children too."
+    ),
+    "replacement_sort_tuples": _(
+        "Since 11, sorting always uses quicksort for its runs."
+    ),
     "default_with_oids": _("Tables WITH OIDS were removed in 12."),
     "operator_precedence_warning": _(
         "The warning about operators whose precedence changed in 9.5 was removed in 14."
@@ -26,10 +34,18 @@ REASONS: Mapping[str, str] = {
     "vacuum_cleanup_index_scale_factor": _(
         "Since 14, VACUUM does not scan indexes just for statistics: there is no limit to set."
     ),
-    "stats_temp_directory": _("Since 15, statistics are kept in shared memory, not in files."),
-    "lc_collate": _("Since 16, the collation is set for each database, not as a setting."),
-    "lc_ctype": _("Since 16, the character type is set for each database, not as a setting."),
-    "promote_trigger_file": _("Since 16, standbys are promoted by pg_ctl promote or pg_promote()."),
+    "stats_temp_directory": _(
+        "Since 15, statistics are kept in shared memory, not in files."
+    ),
+    "lc_collate": _(
+        "Since 16, the collation is set for each database, not as a setting."
+    ),
+    "lc_ctype": _(
+        "Since 16, the character type is set for each database, not as a setting."
+    ),
+    "promote_trigger_file": _(
+        "Since 16, standbys are promoted by pg_ctl promote or pg_promote()."
+    ),
     "vacuum_defer_cleanup_age": _(
         "Removed in 16: use hot_standby_feedback and replication slots instead."
     ),
@@ -38,8 +54,12 @@ REASONS: Mapping[str, str] = {
         "Removed in 17: bound long transactions with idle_in_transaction_session_timeout"
         " or transaction_timeout."
     ),
-    "trace_recovery_messages": _("Removed in 17; log_min_messages covers recovery messages too."),
-    "escape_string_warning": _("The warning about backslashes in strings was removed in 19."),
+    "trace_recovery_messages": _(
+        "Removed in 17; log_min_messages covers recovery messages too."
+    ),
+    "escape_string_warning": _(
+        "The warning about backslashes in strings was removed in 19."
+    ),
     "output_plugin_libraries": _(
         "It came with minor releases to versions up to 18; 19 was recorded before that."
     ),
@@ -47,14 +67,20 @@ REASONS: Mapping[str, str] = {
 
 # What an older version does instead, where that needs saying.
 REASONS_BACK: Mapping[str, str] = {
-    "min_wal_size": _("To 9.4, checkpoint_segments decides how much WAL is kept for reuse."),
+    "min_wal_size": _(
+        "To 9.4, checkpoint_segments decides how much WAL is kept for reuse."
+    ),
     "io_min_workers": _("18 has a fixed number of I/O workers."),
-    "max_parallel_workers": _("To 9.6, max_worker_processes alone bounds parallel workers."),
+    "max_parallel_workers": _(
+        "To 9.6, max_worker_processes alone bounds parallel workers."
+    ),
     "max_parallel_workers_per_gather": _("Parallel query came with 9.6."),
     "jit": _("Just-in-time compilation came with 11; older versions never compile."),
     "wal_compression": _("Compression of full-page images in WAL came with 9.5."),
     "autovacuum_work_mem": _("To 9.3, autovacuum takes maintenance_work_mem."),
-    "maintenance_io_concurrency": _("To 12, effective_io_concurrency counts for maintenance too."),
+    "maintenance_io_concurrency": _(
+        "To 12, effective_io_concurrency counts for maintenance too."
+    ),
     "io_method": _("Asynchronous I/O came with 18; older versions read synchronously."),
 }
 
@@ -78,7 +104,9 @@ RECOVERY_CONF: Mapping[str, str] = {
         ),
         "9.2",
     ),
-    **dict.fromkeys(("primary_slot_name", "recovery_min_apply_delay", "recovery_target"), "9.4"),
+    **dict.fromkeys(
+        ("primary_slot_name", "recovery_min_apply_delay", "recovery_target"), "9.4"
+    ),
     "recovery_target_action": "9.5",
     "recovery_target_lsn": "10",
 }
@@ -147,5 +175,11 @@ FELT_DEFAULTS = frozenset(
 # Defaults that differ between versions without any effect: initdb writes its own into
 # postgresql.conf, or only the spelling changed.
 NOT_FELT = frozenset(
-    {"search_path", "shared_buffers", "transaction_isolation", "data_checksums", "log_connections"}
+    {
+        "search_path",
+        "shared_buffers",
+        "transaction_isolation",
+        "data_checksums",
+        "log_connections",
+    }
 )

@@ -45,7 +45,11 @@ def _of_campaign(campaign: CampaignEntry) -> Iterator[str]:
     levels = {
         **campaign.levels,
         **campaign.factors,
-        **{name: level for column in campaign.columns for name, level in column.levels.items()},
+        **{
+            name: level
+            for column in campaign.columns
+            for name, level in column.levels.items()
+        },
         **{column.factor: "" for column in campaign.columns if column.factor},
     }
     if not campaign.method.en:
@@ -56,7 +60,9 @@ def _of_campaign(campaign: CampaignEntry) -> Iterator[str]:
         yield "no machine: give a node of the role database with its “hardware”"
     if not any(node.configuration for node in databases):
         yield "no settings: give “configuration” if the publication prints any"
-    if "version" not in levels and not any("version" in node.levels for node in databases):
+    if "version" not in levels and not any(
+        "version" in node.levels for node in databases
+    ):
         yield "no version of PostgreSQL: give “levels: {version: …}”, or note that none is printed"
     if campaign.repeats is None and not campaign.notes:
         yield "no number of repeats: give “repeats” and “statistic”, or note that none is printed"

@@ -4,7 +4,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from runs.published.document import ArtifactEntry, CampaignEntry, Column, Finding, Rule, SameAs
+from runs.published.document import (
+    ArtifactEntry,
+    CampaignEntry,
+    Column,
+    Finding,
+    Rule,
+    SameAs,
+)
 from runs.published.errors import PublishedFileError
 from runs.published.fields import Fields, as_text, typed
 
@@ -26,7 +33,8 @@ def read_campaign(value: Any) -> CampaignEntry:
         "columns": columns,
         "grid": _grid(fields.text("rows"), len(columns), slug),
         "derived": {
-            metric: _rule(rule, slug) for metric, rule in fields.mapping("derived").items()
+            metric: _rule(rule, slug)
+            for metric, rule in fields.mapping("derived").items()
         },
         "same_as": _same_as(fields),
         "chart": typed(fields.raw("chart", {})),
@@ -43,9 +51,13 @@ def _checked(campaign_entry: CampaignEntry, fields: Fields) -> CampaignEntry:
     if campaign_entry.repeats == 1 and campaign_entry.statistic is None:
         campaign_entry = replace(campaign_entry, statistic="single")
     if campaign_entry.statistic and not campaign_entry.repeats:
-        raise fields.fault("has a statistic and no repeats: leave out what is not printed")
+        raise fields.fault(
+            "has a statistic and no repeats: leave out what is not printed"
+        )
     if campaign_entry.has_figures != bool(campaign_entry.grid):
-        raise fields.fault("needs rows, or has_figures: false where only a picture has the figures")
+        raise fields.fault(
+            "needs rows, or has_figures: false where only a picture has the figures"
+        )
     return campaign_entry
 
 
@@ -79,20 +91,32 @@ def _described(fields: Fields, values: Mapping[str, Any]) -> dict[str, Any]:
         "levels": fields.levels("levels"),
         "label_of": fields.mapping("label_of"),
         "values": {
-            word: str(level) for word, level in values.items() if not isinstance(level, Mapping)
+            word: str(level)
+            for word, level in values.items()
+            if not isinstance(level, Mapping)
         },
         "repeat": fields.number("repeat"),
     }
-    return {name: value for name, value in column_fields.items() if value not in (None, {}, "")}
+    return {
+        name: value
+        for name, value in column_fields.items()
+        if value not in (None, {}, "")
+    }
 
 
 def _grid(text: str, width: int, slug: str) -> tuple[tuple[str, ...], ...]:
     rows = []
-    for line_number, line in enumerate(line for line in text.splitlines() if line.strip()):
+    for line_number, line in enumerate(
+        line for line in text.splitlines() if line.strip()
+    ):
         cells = tuple(cell.strip() for cell in line.split("|"))
         if len(cells) != width:
-            message = f"has {len(cells)} cells, the table {width} columns: “{line.strip()}”."
-            raise PublishedFileError(message, campaign=slug, row=line_number, words=line.strip())
+            message = (
+                f"has {len(cells)} cells, the table {width} columns: “{line.strip()}”."
+            )
+            raise PublishedFileError(
+                message, campaign=slug, row=line_number, words=line.strip()
+            )
         rows.append(cells)
     return tuple(rows)
 
@@ -143,5 +167,7 @@ def _artifacts(campaign: Fields, slug: str) -> tuple[ArtifactEntry, ...]:
         artifact_entries.append(ArtifactEntry(name, {}, script))
     for value in campaign.items("artifacts"):
         fields = Fields(value, "an artifact", campaign=slug)
-        artifact_entries.append(fields.entry(ArtifactEntry, text=fields.raw("text", "")))
+        artifact_entries.append(
+            fields.entry(ArtifactEntry, text=fields.raw("text", ""))
+        )
     return tuple(artifact_entries)

@@ -68,7 +68,8 @@ class _Table:
         self.figures = figures(campaign)
         # Of several statistics the first counts.
         self._found = {
-            (figure.metric, figure.key, figure.repeat): figure for figure in self.figures[::-1]
+            (figure.metric, figure.key, figure.repeat): figure
+            for figure in self.figures[::-1]
         }
         self.repeats = by_key(
             ((figure.metric, figure.key), figure)
@@ -109,7 +110,9 @@ def is_derived(campaign: CampaignEntry, figure: Figure) -> bool:
 def _check(table: _Table, tables: Mapping[str, _Table]) -> CheckedTable:
     checked: list[Checked] = []
     faults: list[Fault] = []
-    explained = {text for entry in table.campaign.discrepancies for text in entry.figures}
+    explained = {
+        text for entry in table.campaign.discrepancies for text in entry.figures
+    }
     for figure in table.figures:
         results = list(_results(table, figure, tables)) if figure.is_measured else []
         wrong = [result for result in results if result.found.differs(figure.number)]
@@ -136,16 +139,22 @@ def _kind(campaign: CampaignEntry, figure: Figure) -> Kind:
     return "derived" if is_derived(campaign, figure) else "measured"
 
 
-def _results(table: _Table, figure: Figure, tables: Mapping[str, _Table]) -> Iterator[_Result]:
+def _results(
+    table: _Table, figure: Figure, tables: Mapping[str, _Table]
+) -> Iterator[_Result]:
     """All values that can be computed for the figure, the most significant first."""
     rule = table.campaign.derived.get(figure.metric)
     if rule and is_derived(table.campaign, figure):
         recomputed = _by_rule(table, figure, rule)
         if recomputed:
-            yield _Result(rule.kind, recomputed, Text(recomputed.formula, recomputed.formula))
+            yield _Result(
+                rule.kind, recomputed, Text(recomputed.formula, recomputed.formula)
+            )
     repeats = table.repeats.get((figure.metric, figure.key), [])
     if figure.statistic == "median" and (recomputed := _median(repeats)):
-        yield _Result("median", recomputed, Text(recomputed.formula, recomputed.formula))
+        yield _Result(
+            "median", recomputed, Text(recomputed.formula, recomputed.formula)
+        )
     references = (*((rule.same_as,) if rule and rule.same_as else ()), *figure.same_as)
     for reference in references:
         if result := _elsewhere(figure, reference, tables):
@@ -160,11 +169,15 @@ def _by_rule(table: _Table, figure: Figure, rule: Rule) -> Recomputed | None:
 
 def _median(repeats: Sequence[Figure]) -> Recomputed | None:
     """None where no repeat was measured."""
-    operands = [Operand(figure.number, figure.text) for figure in repeats if figure.is_measured]
+    operands = [
+        Operand(figure.number, figure.text) for figure in repeats if figure.is_measured
+    ]
     return printing_errors.median(operands) if operands else None
 
 
-def _elsewhere(figure: Figure, reference: SameAs, tables: Mapping[str, _Table]) -> _Result | None:
+def _elsewhere(
+    figure: Figure, reference: SameAs, tables: Mapping[str, _Table]
+) -> _Result | None:
     other_table = tables.get(reference.table)
     if other_table is None:
         return None
@@ -185,11 +198,17 @@ def _elsewhere(figure: Figure, reference: SameAs, tables: Mapping[str, _Table]) 
 
 
 def _fault(figure: Figure, result: _Result) -> Fault:
-    computed = f"{result.found.value:.6g}" if result.kind != "other_table" else result.found.formula
+    computed = (
+        f"{result.found.value:.6g}"
+        if result.kind != "other_table"
+        else result.found.formula
+    )
     # Print and computation differ by at most two units of the last printed digit.
     apart = abs(figure.number.value - result.found.value)
     weight = "rounding" if apart <= 4 * figure.number.half_unit else "wrong_figure"
-    return Fault(result.kind, figure.text, computed, result.explanation, weight, (figure,))
+    return Fault(
+        result.kind, figure.text, computed, result.explanation, weight, (figure,)
+    )
 
 
 def _reported_fault(table: _Table, entry: DiscrepancyEntry) -> Fault:
@@ -205,7 +224,9 @@ def _reported_fault(table: _Table, entry: DiscrepancyEntry) -> Fault:
             message, campaign=table.campaign.slug, words=("figures:", first_missing)
         )
     weight = entry.weight or ("wording" if entry.kind == "text" else "wrong_figure")
-    return Fault(entry.kind, entry.printed, entry.recomputed, entry.explanation, weight, figures)
+    return Fault(
+        entry.kind, entry.printed, entry.recomputed, entry.explanation, weight, figures
+    )
 
 
 def _not_measured(table: _Table) -> Iterator[Fault]:
@@ -217,7 +238,9 @@ def _not_measured(table: _Table) -> Iterator[Fault]:
     )
     for figure in table.figures:
         if not figure.is_measured:
-            yield Fault("not_measured", figure.text, "", explanation, "wording", (figure,))
+            yield Fault(
+                "not_measured", figure.text, "", explanation, "wording", (figure,)
+            )
 
 
 def _repeated_rows(table: _Table) -> Iterator[Fault]:

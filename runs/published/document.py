@@ -248,7 +248,9 @@ class DiscrepancyEntry:
     ] = "text"
     recomputed: str = ""
     explanation: Text = Text()
-    weight: Literal["wrong_figure", "wrong_conclusion", "rounding", "wording"] | None = None
+    weight: (
+        Literal["wrong_figure", "wrong_conclusion", "rounding", "wording"] | None
+    ) = None
     figures: tuple[str, ...] = ()
 
 

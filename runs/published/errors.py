@@ -14,7 +14,12 @@ class PublishedFileError(Exception):
     """
 
     def __init__(
-        self, message: str, *, campaign: str = "", row: int | None = None, words: Words = ""
+        self,
+        message: str,
+        *,
+        campaign: str = "",
+        row: int | None = None,
+        words: Words = "",
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -36,7 +41,9 @@ class PublishedFileError(Exception):
         if start is None or not (self.campaign or words):
             return
         for words_wanted in (words, words[:1]):
-            line_number = _line_with(lines, words_wanted, start) if words_wanted else None
+            line_number = (
+                _line_with(lines, words_wanted, start) if words_wanted else None
+            )
             if line_number is not None:
                 self.line = line_number + 1
                 return
@@ -53,4 +60,6 @@ class PublishedFileError(Exception):
 
 def _line_with(lines: list[str], words: Sequence[str], start: int) -> int | None:
     places = range(start, len(lines))
-    return next((index for index in places if all(word in lines[index] for word in words)), None)
+    return next(
+        (index for index in places if all(word in lines[index] for word in words)), None
+    )

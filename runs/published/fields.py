@@ -78,7 +78,8 @@ def typed(value: Any, *, name: str = "") -> Any:
     """The value with numbers, true, false and null converted, except in versions."""
     if isinstance(value, dict):
         return {
-            key: typed(member, name=name if name in NAMES else key) for key, member in value.items()
+            key: typed(member, name=name if name in NAMES else key)
+            for key, member in value.items()
         }
     if isinstance(value, list):
         return [typed(element, name=name) for element in value]
@@ -118,7 +119,9 @@ class Fields:
 
     def fault(self, message: str, *words: str) -> PublishedFileError:
         """An error that names this mapping; all `words` are in its line."""
-        return PublishedFileError(f"{self.place} {message}.", campaign=self.campaign, words=words)
+        return PublishedFileError(
+            f"{self.place} {message}.", campaign=self.campaign, words=words
+        )
 
     def close(self) -> None:
         """Raise PublishedFileError for a field that nobody has read, such as a misspelt one."""
@@ -134,7 +137,9 @@ class Fields:
         raw = self._values.get(name)
         return default if raw is None or raw == "" else raw
 
-    def text(self, name: str, *, required: bool = False, choices: tuple[str, ...] = ()) -> str:
+    def text(
+        self, name: str, *, required: bool = False, choices: tuple[str, ...] = ()
+    ) -> str:
         """One text; empty if there is none."""
         text = self._of_type(name, str, "one text")
         if required and not text:
@@ -197,7 +202,9 @@ class Fields:
         """An address of the web; any other is a fault, since pages would link to it."""
         text = self.text(name, required=required)
         if text and not text.startswith(("http://", "https://")):
-            message = f"needs an address that begins with https:// in “{name}”, not “{text}”"
+            message = (
+                f"needs an address that begins with https:// in “{name}”, not “{text}”"
+            )
             raise self.fault(message, text)
         return Address(text)
 
@@ -212,7 +219,9 @@ class Fields:
 
     def levels(self, name: str) -> dict[str, Any]:
         """A mapping with numbers and words converted; a null stays."""
-        return {key: typed(level, name=key) for key, level in self.mapping(name).items()}
+        return {
+            key: typed(level, name=key) for key, level in self.mapping(name).items()
+        }
 
     def entry(self, cls: type[T], **members: Any) -> T:
         """The entry that the mapping describes, which is closed.
@@ -222,7 +231,9 @@ class Fields:
         """
         kinds = _hints(cls)  # type: ignore[arg-type]
         for field in dataclasses.fields(cls):  # type: ignore[arg-type]
-            is_optional = field.default is not MISSING or field.default_factory is not MISSING
+            is_optional = (
+                field.default is not MISSING or field.default_factory is not MISSING
+            )
             if field.name in members or (is_optional and self.raw(field.name) is None):
                 continue
             members[field.name] = self._of_kind(field.name, kinds[field.name])
@@ -232,16 +243,21 @@ class Fields:
     def entries(self, name: str, cls: type[T], *, key: str) -> dict[str, T]:
         """A mapping of mappings as such entries; `key` is the field of their key."""
         return {
-            entry_key: Fields(value, f"{name} {entry_key}", campaign=self.campaign).entry(
-                cls, **{key: entry_key}
-            )
+            entry_key: Fields(
+                value, f"{name} {entry_key}", campaign=self.campaign
+            ).entry(cls, **{key: entry_key})
             for entry_key, value in self.mapping(name).items()
         }
 
     def _of_kind(self, name: str, kind: Any) -> Any:
         kind = get_args(kind)[0] if type(None) in get_args(kind) else kind
         readers: dict[Any, Callable[..., Any]]
-        readers = {str: self.text, Text: self.pair, Address: self.address, int: self.number}
+        readers = {
+            str: self.text,
+            Text: self.pair,
+            Address: self.address,
+            int: self.number,
+        }
         if kind in readers:
             return readers[kind](name, required=True)
         if kind == Levels:
@@ -259,7 +275,8 @@ class Fields:
         if origin in (tuple, frozenset):
             place_name = f"{self.place}: an entry of “{name}”"
             return origin(
-                self._item(element, arguments[0], place_name) for element in self.items(name)
+                self._item(element, arguments[0], place_name)
+                for element in self.items(name)
             )
         return self.flag(name) if kind is bool else self.day(name)
 
@@ -278,8 +295,17 @@ def as_text(value: Any, place_name: str, *, campaign: str = "") -> Text:
 
     Raises PublishedFileError if one of them is missing.
     """
-    if isinstance(value, str) and value and not JAPANESE.search(value) and " " not in value:
+    if (
+        isinstance(value, str)
+        and value
+        and not JAPANESE.search(value)
+        and " " not in value
+    ):
         return Text(value, value)
-    if not (isinstance(value, dict) and set(value) == {"en", "ja"} and all(value.values())):
-        raise PublishedFileError(f"{place_name} must be a pair of en and ja.", campaign=campaign)
+    if not (
+        isinstance(value, dict) and set(value) == {"en", "ja"} and all(value.values())
+    ):
+        raise PublishedFileError(
+            f"{place_name} must be a pair of en and ja.", campaign=campaign
+        )
     return Text(value["en"].strip(), value["ja"].strip())

@@ -143,7 +143,10 @@ def figures(campaign: CampaignEntry) -> tuple[Figure, ...]:
                 "a level that keeps them apart."
             )
             raise PublishedFileError(
-                message, campaign=campaign.slug, row=figure.row, words=("|", figure.text)
+                message,
+                campaign=campaign.slug,
+                row=figure.row,
+                words=("|", figure.text),
             )
         figure_of[identity] = figure
     return figures_read
@@ -157,14 +160,18 @@ def _of_row(campaign: CampaignEntry, row: int) -> Iterator[Figure]:
         for text, column in zip(cells, campaign.columns, strict=True)
         if (column.is_text or (column.factor and column.factor != ROW)) and text
     )
-    for column_number, (text, column) in enumerate(zip(cells, campaign.columns, strict=True)):
+    for column_number, (text, column) in enumerate(
+        zip(cells, campaign.columns, strict=True)
+    ):
         if column.factor or column.is_text or is_empty(text):
             continue
         merged = {**levels, **column.levels}
         chosen = {name: level for name, level in merged.items() if level is not None}
         if not (own_metric := column.metric or metric):
             message = f"“{text}” has no metric: name one in “metric” of its column."
-            raise PublishedFileError(message, campaign=campaign.slug, row=row, words=("|", text))
+            raise PublishedFileError(
+                message, campaign=campaign.slug, row=row, words=("|", text)
+            )
         statistic, n = _statistic(campaign, column, chosen)
         yield Figure(
             row=row,
@@ -191,10 +198,14 @@ def _levels_of_row(campaign: CampaignEntry, row: int) -> tuple[dict[str, Any], s
             continue
         level_values = column.values.get(text, typed(text, name=column.factor))
         named_levels = (
-            level_values if isinstance(level_values, Mapping) else {column.factor: level_values}
+            level_values
+            if isinstance(level_values, Mapping)
+            else {column.factor: level_values}
         )
         metric = str(named_levels.get(METRIC, metric))
-        levels |= {name: level for name, level in named_levels.items() if name != METRIC}
+        levels |= {
+            name: level for name, level in named_levels.items() if name != METRIC
+        }
     return levels, metric
 
 
@@ -221,7 +232,9 @@ def _statistic(
     return statistic, column.n or campaign.repeats
 
 
-def _node(campaign: CampaignEntry, column: Column, levels: Mapping[str, Any]) -> NodeEntry | None:
+def _node(
+    campaign: CampaignEntry, column: Column, levels: Mapping[str, Any]
+) -> NodeEntry | None:
     """The node that the column names, else the first database node with these levels."""
     for node in campaign.nodes:
         if column.node:
@@ -234,5 +247,7 @@ def _node(campaign: CampaignEntry, column: Column, levels: Mapping[str, Any]) ->
             f"a column names the node “{column.node}”, which the campaign does not have; name a "
             "role or a name of “nodes”."
         )
-        raise PublishedFileError(message, campaign=campaign.slug, words=("node:", column.node))
+        raise PublishedFileError(
+            message, campaign=campaign.slug, words=("node:", column.node)
+        )
     return None

@@ -50,18 +50,26 @@ Find = Callable[[str, Mapping[str, Any]], Operand | None]
 def by_rule(rule: Rule, levels: Mapping[str, Any], find: Find) -> Recomputed | None:
     """A ratio or a sum at these levels; None if an operand is missing, and for other rules."""
     if rule.kind == "ratio":
-        value, base = find(rule.operand, levels), find(rule.operand, changed(levels, rule.to))
+        value, base = (
+            find(rule.operand, levels),
+            find(rule.operand, changed(levels, rule.to)),
+        )
         if value is None or base is None:
             return None
         return ratio(value, base, rule.form)
     if rule.kind != "sum":
         return None
     operands_found = [
-        find(rule.operand, changed(levels, dict(zip(rule.over, combination, strict=True))))
+        find(
+            rule.operand,
+            changed(levels, dict(zip(rule.over, combination, strict=True))),
+        )
         for combination in product(*rule.over.values())
     ]
     operands = [operand for operand in operands_found if operand]
-    return total(operands) if operands and len(operands) == len(operands_found) else None
+    return (
+        total(operands) if operands and len(operands) == len(operands_found) else None
+    )
 
 
 def is_part(rule: Rule, metric: str, levels: Mapping[str, Any]) -> bool:
@@ -110,7 +118,9 @@ def total(operands: Sequence[Operand]) -> Recomputed:
 
 
 def _of_all(
-    combine: Callable[[Iterable[float]], float], operands: Sequence[Operand], formula: str
+    combine: Callable[[Iterable[float]], float],
+    operands: Sequence[Operand],
+    formula: str,
 ) -> Recomputed:
     numbers = [operand.number for operand in operands]
     low, high = (

@@ -69,15 +69,20 @@ def _source(fields: Fields) -> SourceEntry:
     name, url = licence.text("name"), licence.text("url")
     licence.close()
     corrections = tuple(
-        _correction(Fields(field, "a correction")) for field in fields.items("corrections")
+        _correction(Fields(field, "a correction"))
+        for field in fields.items("corrections")
     )
-    return fields.entry(SourceEntry, licence=name, licence_url=url, corrections=corrections)
+    return fields.entry(
+        SourceEntry, licence=name, licence_url=url, corrections=corrections
+    )
 
 
 def _correction(fields: Fields) -> Correction:
     """Texts may be the same in both languages, such as a number."""
     raw_texts = ((name, fields.raw(name)) for name in ("was", "now"))
-    same = {name: Text(value, value) for name, value in raw_texts if isinstance(value, str)}
+    same = {
+        name: Text(value, value) for name, value in raw_texts if isinstance(value, str)
+    }
     return fields.entry(Correction, **same)
 
 

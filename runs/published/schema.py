@@ -21,7 +21,9 @@ from runs.scenarios.themes import THEMES
 CHART_KEYS = frozenset({"kind", "metric", "metrics", "x", "series", "log", "ratio"})
 CHART_KINDS = ("lines", "bars", "stacked")
 RATIO_KEYS = {"factor", "base"}
-REPRODUCE_KEYS = frozenset({"scenario", "parameters", "levels", "versions", "shown_by", "why_not"})
+REPRODUCE_KEYS = frozenset(
+    {"scenario", "parameters", "levels", "versions", "shown_by", "why_not"}
+)
 Figures = Sequence[Figure]
 # Of the words that name a table's place.
 LONGEST_PLACE = 40
@@ -50,7 +52,9 @@ def known(documents: Iterable[Document]) -> Known:
         for campaign in document.campaigns:
             other_file = slugs.setdefault(campaign.slug, document.path.name)
             if other_file != document.path.name:
-                message = f"its slug is that of a campaign in {other_file}; choose another."
+                message = (
+                    f"its slug is that of a campaign in {other_file}; choose another."
+                )
                 fault = PublishedFileError(message, campaign=campaign.slug)
                 fault.locate(document.path)
                 raise fault
@@ -91,7 +95,9 @@ def _check_settings(document: Document) -> None:
             _check_setting(key, configuration.version, name)
 
 
-def _check_campaign(campaign: CampaignEntry, tables: set[str], known_names: Known) -> None:
+def _check_campaign(
+    campaign: CampaignEntry, tables: set[str], known_names: Known
+) -> None:
     _check_lengths(campaign)
     figures_read = figures.figures(campaign)
     _check_names(campaign, figures_read, known_names)
@@ -149,7 +155,9 @@ def _check_corrections(document: Document) -> None:
                 raise PublishedFileError(message, words=text)
 
 
-def _same_metric(document: Document, entry: MetricEntry, first_entry: MetricEntry) -> None:
+def _same_metric(
+    document: Document, entry: MetricEntry, first_entry: MetricEntry
+) -> None:
     code = registry.metrics().get(entry.name)
     units_and_directions = [
         (first_entry.unit, first_entry.direction),
@@ -171,7 +179,9 @@ def _check_setting(key: str, version: str, name: str) -> None:
         return
     major = catalogue.known_major(version) if version else None
     if not (catalogue.setting(name, major) if major else catalogue.existence(name)):
-        version_named = f"PostgreSQL {major}" if major else "no version of PostgreSQL that we know"
+        version_named = (
+            f"PostgreSQL {major}" if major else "no version of PostgreSQL that we know"
+        )
         verb = "does not have" if major else "has"
         raise PublishedFileError(
             f"configuration {key}: {version_named} {verb} a setting {name}. Write the name as the "
@@ -180,7 +190,9 @@ def _check_setting(key: str, version: str, name: str) -> None:
         )
 
 
-def _check_names(campaign: CampaignEntry, figures_read: Figures, known_names: Known) -> None:
+def _check_names(
+    campaign: CampaignEntry, figures_read: Figures, known_names: Known
+) -> None:
     if campaign.scenario not in known_names.scenarios:
         names = ", ".join(sorted(known_names.scenarios))
         message = f"names the scenario {campaign.scenario}; known are {names}."
@@ -194,8 +206,13 @@ def _check_names(campaign: CampaignEntry, figures_read: Figures, known_names: Kn
         if name in campaign.reproduce:
             as_text(campaign.reproduce[name], f"“{name}”", campaign=campaign.slug)
     for figure in figures_read:
-        if figure.metric not in known_names.metrics and figure.metric not in registry.metrics():
-            message = f"the metric {figure.metric} is not described; put it in “metrics”."
+        if (
+            figure.metric not in known_names.metrics
+            and figure.metric not in registry.metrics()
+        ):
+            message = (
+                f"the metric {figure.metric} is not described; put it in “metrics”."
+            )
             raise _fault(campaign, message, row=figure.row, words=figure.metric)
 
 
@@ -207,12 +224,20 @@ def _check_derived(campaign: CampaignEntry, figures_read: Figures) -> None:
         may_be_elsewhere = metrics == {metric} and rule.operand in registry.metrics()
         for name in filter(None, (metric, "" if may_be_elsewhere else rule.operand)):
             if name not in metrics:
-                message = f"“derived” names the metric {name}, which the table does not have"
-                raise _fault(campaign, _with_known(message, metrics), words=(f"{metric}:", name))
+                message = (
+                    f"“derived” names the metric {name}, which the table does not have"
+                )
+                raise _fault(
+                    campaign, _with_known(message, metrics), words=(f"{metric}:", name)
+                )
         for factor in (*rule.to, *rule.over):
             if factor not in factors:
                 message = f"“derived” names the factor {factor}, which the table does not have"
-                raise _fault(campaign, _with_known(message, factors), words=(f"{metric}:", factor))
+                raise _fault(
+                    campaign,
+                    _with_known(message, factors),
+                    words=(f"{metric}:", factor),
+                )
 
 
 def _check_chart(campaign: CampaignEntry, figures_read: Figures) -> None:
@@ -224,15 +249,21 @@ def _check_chart(campaign: CampaignEntry, figures_read: Figures) -> None:
         unknown = chart.keys() - CHART_KEYS
         if unknown:
             names = sorted(unknown)
-            message = _with_known(f"“chart” has an unknown field: {', '.join(names)}", CHART_KEYS)
+            message = _with_known(
+                f"“chart” has an unknown field: {', '.join(names)}", CHART_KEYS
+            )
             raise _fault(campaign, message, words=f"{names[0]}:")
         if chart.get("kind") not in CHART_KINDS:
             kinds = ", ".join(CHART_KINDS)
             raise _fault(campaign, f"“chart” needs a kind: {kinds}.", words="chart:")
         for name in chart.get("metrics") or [chart.get("metric")]:
             if name not in metrics:
-                message = f"“chart” names the metric {name}, which the table does not have"
-                raise _fault(campaign, _with_known(message, metrics), words=("chart:", str(name)))
+                message = (
+                    f"“chart” names the metric {name}, which the table does not have"
+                )
+                raise _fault(
+                    campaign, _with_known(message, metrics), words=("chart:", str(name))
+                )
         _check_ratio(campaign, figures_read, chart.get("ratio"))
 
 
@@ -240,7 +271,9 @@ def _check_ratio(campaign: CampaignEntry, figures_read: Figures, ratio: Any) -> 
     if not ratio:
         return
     if not isinstance(ratio, Mapping) or set(ratio) != RATIO_KEYS:
-        raise _fault(campaign, "“ratio” needs a factor and a base, or false.", words="ratio:")
+        raise _fault(
+            campaign, "“ratio” needs a factor and a base, or false.", words="ratio:"
+        )
     levels = {str(figure.levels.get(ratio["factor"], "")) for figure in figures_read}
     if str(ratio["base"]) not in levels:
         message = f"“ratio” names {ratio['factor']} {ratio['base']}, which the table does not have"
@@ -256,7 +289,10 @@ def _check_texts(campaign: CampaignEntry, figures_read: Figures) -> None:
             raise _fault(campaign, message, words=(f"{name}:", text))
     levels = [figure.levels for figure in figures_read]
     for levels_of_repeat in campaign.unprinted_repeats:
-        if not any(levels_of_repeat.items() <= figure_levels.items() for figure_levels in levels):
+        if not any(
+            levels_of_repeat.items() <= figure_levels.items()
+            for figure_levels in levels
+        ):
             message = (
                 f"“unprinted_repeats” names levels that no figure has: {levels_of_repeat}. Take "
                 "levels of the columns or rows."
@@ -266,7 +302,9 @@ def _check_texts(campaign: CampaignEntry, figures_read: Figures) -> None:
 
 def _check_references(campaign: CampaignEntry, tables: set[str]) -> None:
     rules = (rule.same_as for rule in campaign.derived.values() if rule.same_as)
-    columns = (same_figure for column in campaign.columns for same_figure in column.same_as)
+    columns = (
+        same_figure for column in campaign.columns for same_figure in column.same_as
+    )
     for reference in (*rules, *columns, *campaign.same_as):
         if reference.table not in tables:
             message = f"“same_as” names the table {reference.table}, which the file does not have"

@@ -45,7 +45,9 @@ def stands_alone(query: str, title: str) -> bool:
     """Whether a query's Japanese words are separate in a title: 同期 is the opposite of 非同期."""
     plain = normal(title)
     runs = JAPANESE.findall(normal(query))
-    return all(re.search(rf"(?<![\u3400-\u9fff]){re.escape(run)}", plain) for run in runs)
+    return all(
+        re.search(rf"(?<![\u3400-\u9fff]){re.escape(run)}", plain) for run in runs
+    )
 
 
 def in_titles(query: str) -> str:

@@ -17,7 +17,9 @@ _ESCAPED = re.compile(r"-&gt;|&quot;|&lt;Plan&gt;")
 _BEFORE_CELL = re.compile(r"^[ \t]++(?=<t[dhr]\b)", re.MULTILINE)
 _ROW_ENDS = re.compile(r"(?:</tr>|<br ?/?>)(?![ \t]{0,40}\n)", re.IGNORECASE)
 _COLOUR = re.compile(r"\x1b\[[0-9;]{0,20}+[A-Za-z]")
-_BLANKS = str.maketrans(dict.fromkeys("\u00a0\u2007\u202f\u3000", " ") | {"\ufeff": "", "\0": ""})
+_BLANKS = str.maketrans(
+    dict.fromkeys("\u00a0\u2007\u202f\u3000", " ") | {"\ufeff": "", "\0": ""}
+)
 # A log's entry of auto_explain, of stderr, csvlog and jsonlog.
 LOGGED = re.compile(r"duration: (\d{1,15}\.\d{1,9}) ms  plan:(\\n|[ \t]*+\n|[ \t]*+)")
 _CSV_REST = re.compile(r'[^"]*+(?:""[^"]*+)*')
@@ -31,8 +33,12 @@ _PREFIXES = (
     # A comment of SQL, C or of a shell.
     re.compile(r"\A(?:--(?!-)|#| ?\*) ?"),
     re.compile(r"\A[\w.-]{1,60}+ {1,20}+\| ?"),
-    re.compile(r"\A\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[\d.,:+Z-]*+(?: std(?:out|err) [FP])? "),
-    re.compile(r"\A\w{3} {1,2}\d{1,2} \d\d:\d\d:\d\d \S{1,99} \S{1,99}\[\d+\]: (?:\[\d+-\d+\] )?"),
+    re.compile(
+        r"\A\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[\d.,:+Z-]*+(?: std(?:out|err) [FP])? "
+    ),
+    re.compile(
+        r"\A\w{3} {1,2}\d{1,2} \d\d:\d\d:\d\d \S{1,99} \S{1,99}\[\d+\]: (?:\[\d+-\d+\] )?"
+    ),
 )
 _BORDER = re.compile(r"\A\s*+[|│║┃]")
 _BORDERS = "|│║┃"
@@ -47,11 +53,14 @@ _FENCE = re.compile(
 )
 # What a chat has put on one line with the plan.
 _GLUED = re.compile(
-    r"^(?P<begin>```)(?=[^`\n]{1,300}\((?:cost=|actual ))|(?<=\S)(?P<end>```)$", re.MULTILINE
+    r"^(?P<begin>```)(?=[^`\n]{1,300}\((?:cost=|actual ))|(?<=\S)(?P<end>```)$",
+    re.MULTILINE,
 )
 _OF_PLAN = re.compile(r"\((?:cost=|actual )|Node[ -]Type")
 # A client's, with its column's type below.
-_HEADING = re.compile(r"""\A[\s"'`|]*+(?:QUERY PLAN|text|json)[\s"'`|]*+\Z""", re.IGNORECASE)
+_HEADING = re.compile(
+    r"""\A[\s"'`|]*+(?:QUERY PLAN|text|json)[\s"'`|]*+\Z""", re.IGNORECASE
+)
 # The column's name that psql's \x puts in front, and the marks of lines that go on (old-ascii):
 # a colon after a line break, a semicolon where psql has broken the line.
 _COLUMN = re.compile(r"\A(\s*+[|│║]?\s*+)QUERY PLAN(?=\s*+\S)")
@@ -68,7 +77,9 @@ _TIMING = re.compile(
     r"[^\W\d_]{1,20}\s?[:：] ?\d{1,12}(?:[.,]\d{1,3})? \w{1,20}(?: ?\([\d:., \w]{1,40}\))?"
 )
 # What word processors and chats make of an arrow, and of two dots.
-_ARROWS = re.compile(r"(?<![^\s|│\"'])(?:-->|[\u2013\u2014\u2212]>|[\u2192\u2794])(?= {0,2}[A-Z])")
+_ARROWS = re.compile(
+    r"(?<![^\s|│\"'])(?:-->|[\u2013\u2014\u2212]>|[\u2192\u2794])(?= {0,2}[A-Z])"
+)
 _DOTS = re.compile(r"(?<=\d)\u2026(?=\d)")
 _DATE = r"\d{4}-\d\d-\d\d[ T]\d\d:"
 _NEXT_ENTRY = re.compile(rf"\n{_DATE}")
@@ -93,13 +104,17 @@ def lines_of(text: str) -> list[Line]:
 def _plain(text: str) -> str:
     """One kind of line break and of blank; the text of HTML; the message of a log."""
     text = text.replace("\r\n", "\n").replace("\r", "\n").translate(_BLANKS)
-    text = _GLUED.sub(lambda match: "```\n" if match["begin"] else "\n```", _COLOUR.sub("", text))
+    text = _GLUED.sub(
+        lambda match: "```\n" if match["begin"] else "\n```", _COLOUR.sub("", text)
+    )
     if "=3D" in text:  # the source of a mail
         text = quopri.decodestring(text.encode()).decode(errors="replace")
     if _IS_HTML.search(text):
         text = _ROW_ENDS.sub("\n", _BEFORE_CELL.sub("", text))
         text = html.unescape(_TAG.sub("", text)).translate(_BLANKS)
-    elif _ESCAPED.search(text) and "<Plan>" not in text:  # the source of a page, without its marks
+    elif (
+        _ESCAPED.search(text) and "<Plan>" not in text
+    ):  # the source of a page, without its marks
         text = html.unescape(text).translate(_BLANKS)
     text = text.replace("#011", "\t")
     text = _ARROWS.sub(lambda match: f"{'->':>{len(match[0])}}", _DOTS.sub("..", text))
@@ -116,7 +131,9 @@ def _message(text: str, logged: re.Match[str]) -> str:
         return _csv(text, logged.end())
     begin = text.rfind("\n", 0, logged.start()) + 1
     following = _NEXT_ENTRY.search(text, logged.end() - 1)
-    is_entry = re.match(_DATE, text[begin:]) and following and following.start() > logged.end()
+    is_entry = (
+        re.match(_DATE, text[begin:]) and following and following.start() > logged.end()
+    )
     return text[begin : following.start() if is_entry and following else len(text)]
 
 
@@ -127,9 +144,13 @@ def _csv(text: str, begin: int) -> str:
 
 def _fenced(lines: list[Line]) -> list[Line]:
     """What is in the fence of a plan; everything where there is none."""
-    fences = [index for index, (_number, line) in enumerate(lines) if _FENCE.match(line)]
+    fences = [
+        index for index, (_number, line) in enumerate(lines) if _FENCE.match(line)
+    ]
     fenced = [lines[a + 1 : b] for a, b in zip(fences[::2], fences[1::2], strict=False)]
-    plans = [fence for fence in fenced if any(_OF_PLAN.search(line) for _n, line in fence)]
+    plans = [
+        fence for fence in fenced if any(_OF_PLAN.search(line) for _n, line in fence)
+    ]
     chosen = plans if len(fences) > 2 else fenced
     if len(chosen) != 1 or len(fences) % 2:
         return [line for line in lines if not _FENCE.match(line[1])]
@@ -140,7 +161,9 @@ def _by_most(
     lines: list[Line], pattern: re.Pattern[str], change: Callable[[str], str]
 ) -> list[Line]:
     """Change the lines that match, if most of them do."""
-    written = [line for _number, line in lines if line.strip() and not _RULE.match(line)]
+    written = [
+        line for _number, line in lines if line.strip() and not _RULE.match(line)
+    ]
     matching = sum(bool(pattern.match(line)) for line in written)
     if not written or matching * 10 < len(written) * 6:
         return lines
@@ -163,7 +186,11 @@ def _unquoted(line: str) -> str:
     stripped = line.strip().removesuffix(",").removesuffix(";")
     for quote in ('"', "'", "`"):
         inner = stripped[1:-1].replace(quote * 2, "")
-        if len(stripped) > 1 and stripped[0] == quote == stripped[-1] and quote not in inner:
+        if (
+            len(stripped) > 1
+            and stripped[0] == quote == stripped[-1]
+            and quote not in inner
+        ):
             return stripped[1:-1].replace(quote * 2, quote)
     return line
 
@@ -179,7 +206,8 @@ def _is_frame(line: str) -> bool:
 def _without_column(lines: list[Line]) -> list[Line]:
     """With blanks for the column's name."""
     unnamed = [
-        (number, _COLUMN.sub(_blank, line.removeprefix("QUERY PLAN|"))) for number, line in lines
+        (number, _COLUMN.sub(_blank, line.removeprefix("QUERY PLAN|")))
+        for number, line in lines
     ]
     if unnamed == lines:
         return lines

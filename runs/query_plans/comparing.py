@@ -53,13 +53,22 @@ def compare(left_plan: Plan, right: Plan) -> list[Pair]:
         here, right_nodes = lefts[begin:end], rights[other_begin:other_end]
         if tag == "equal":
             pairs += [
-                Pair(a, b, depth, other_depth, tuple(_differences(a, b, left_plan, right)))
+                Pair(
+                    a,
+                    b,
+                    depth,
+                    other_depth,
+                    tuple(_differences(a, b, left_plan, right)),
+                )
                 for (depth, a), (other_depth, b) in zip(here, right_nodes, strict=True)
             ]
         else:
             only_left, only_right = (Difference.ONLY_LEFT,), (Difference.ONLY_RIGHT,)
             pairs += [Pair(node, None, depth, depth, only_left) for depth, node in here]
-            pairs += [Pair(None, node, depth, depth, only_right) for depth, node in right_nodes]
+            pairs += [
+                Pair(None, node, depth, depth, only_right)
+                for depth, node in right_nodes
+            ]
     return pairs
 
 
@@ -79,7 +88,9 @@ class SubPlan:
 
 def subplans(left_plan: Plan, right: Plan) -> list[SubPlan]:
     """The sub-plans that both have, by name, in printed order."""
-    right_subplans = {node.role: node for node in right.nodes() if node.role.startswith("SubPlan")}
+    right_subplans = {
+        node.role: node for node in right.nodes() if node.role.startswith("SubPlan")
+    }
     return [
         SubPlan(node.role, node.loops, right_subplans[node.role].loops)
         for node in left_plan.nodes()
@@ -98,13 +109,19 @@ def _keys(node: Node, below: str = "") -> Iterator[tuple[str, str, str]]:
         yield from _keys(child, part_of_plan)
 
 
-def _differences(a: Node, b: Node, left_plan: Plan, right: Plan) -> Iterator[Difference]:
+def _differences(
+    a: Node, b: Node, left_plan: Plan, right: Plan
+) -> Iterator[Difference]:
     if a.kind != b.kind or a.index != b.index:
         yield Difference.KIND
     if a.loops is None or b.loops is None:
         return
     if a.is_never_executed != b.is_never_executed:
-        yield Difference.EXECUTED_RIGHT if a.is_never_executed else Difference.EXECUTED_LEFT
+        yield (
+            Difference.EXECUTED_RIGHT
+            if a.is_never_executed
+            else Difference.EXECUTED_LEFT
+        )
         return
     if a.loops != b.loops:
         yield Difference.LOOPS

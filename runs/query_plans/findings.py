@@ -133,7 +133,9 @@ def compared(left: Plan, right: Plan) -> Compared | None:
         other = pair.left if is_right_slower else pair.right
         if slower is not None and pair.differences:
             differing.append((slower, other))
-    node, other = max(differing, key=lambda nodes: _gain(nodes[0], nodes[1]), default=(None, None))
+    node, other = max(
+        differing, key=lambda nodes: _gain(nodes[0], nodes[1]), default=(None, None)
+    )
     only_faster = Difference.ONLY_LEFT if is_right_slower else Difference.ONLY_RIGHT
     if node is not None and other is None:
         other = _in_its_place(node, pairs, only_faster)
@@ -146,15 +148,23 @@ def compared(left: Plan, right: Plan) -> Compared | None:
 
 
 def _gain(slower: Node, other: Node | None) -> float:
-    return (slower.own_ms or 0.0) - ((other.own_ms or 0.0) if other is not None else 0.0)
+    return (slower.own_ms or 0.0) - (
+        (other.own_ms or 0.0) if other is not None else 0.0
+    )
 
 
-def _in_its_place(node: Node, pairs: Sequence[Pair], only_faster: Difference) -> Node | None:
+def _in_its_place(
+    node: Node, pairs: Sequence[Pair], only_faster: Difference
+) -> Node | None:
     """The join, scan or other node of the same family that only the faster plan has."""
     family = _family(node)
     for pair in pairs:
         other = pair.left or pair.right
-        if only_faster in pair.differences and other is not None and _family(other) == family:
+        if (
+            only_faster in pair.differences
+            and other is not None
+            and _family(other) == family
+        ):
             return other
     return None
 
@@ -181,7 +191,11 @@ def _spent(plan: Plan) -> Iterator[Spent]:
     first, *others = spent
     yield first
     # Of the rest what is no node of the plan, which nobody looks for there.
-    yield from (part for part in others if part.part != Part.NODE and part.share >= NOTABLE_SHARE)
+    yield from (
+        part
+        for part in others
+        if part.part != Part.NODE and part.share >= NOTABLE_SHARE
+    )
 
 
 def _misestimated(plan: Plan) -> Iterator[Misestimated]:
@@ -192,7 +206,9 @@ def _misestimated(plan: Plan) -> Iterator[Misestimated]:
         for node in plan.nodes()
         if (node.misestimate or 1.0) >= NOTABLE_MISESTIMATE
         and node.misestimate
-        and not any((child.misestimate or 1.0) >= NOTABLE_MISESTIMATE for child in node.children)
+        and not any(
+            (child.misestimate or 1.0) >= NOTABLE_MISESTIMATE for child in node.children
+        )
         and id(node) not in stopped
     ]
     yield from sorted(wrong, key=lambda found: found.factor, reverse=True)[:1]
@@ -211,11 +227,17 @@ def _spilled(plan: Plan) -> Iterator[Spilled]:
         kilobytes = 0
         for name in ("Sort Method", "Disk Usage", "Storage"):
             text = node.detail(name)
-            disk = _DISK.search(text) if "external" in text or "Disk" in name + text else None
+            disk = (
+                _DISK.search(text)
+                if "external" in text or "Disk" in name + text
+                else None
+            )
             kilobytes += int(disk[1] or disk[2]) if disk else 0
         batches = _BATCHES.search(node.detail("Batches") or "")
         in_buckets = re.search(r"Batches: (\d+)", node.detail("Buckets"))
-        count = max((int(found[1]) for found in (batches, in_buckets) if found), default=1)
+        count = max(
+            (int(found[1]) for found in (batches, in_buckets) if found), default=1
+        )
         if kilobytes or count > 1:
             yield Spilled(node, kilobytes)
 

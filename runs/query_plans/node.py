@@ -83,7 +83,9 @@ class Node:
         elapsed = self.elapsed_ms
         if elapsed is None:
             return None
-        below = sum(child.elapsed_ms or 0.0 for child in self.children if not child.is_init)
+        below = sum(
+            child.elapsed_ms or 0.0 for child in self.children if not child.is_init
+        )
         return max(0.0, elapsed - below - self.inner_ms)
 
     @property
@@ -106,7 +108,8 @@ class Node:
     def shared_blocks(self, kind: str) -> int:
         """How many shared blocks were `hit`, `read`, `dirtied` or `written`, here and below."""
         shared = next(
-            (x for x in self.detail("Buffers").split(", ") if x.startswith("shared ")), ""
+            (x for x in self.detail("Buffers").split(", ") if x.startswith("shared ")),
+            "",
         )
         counts = (word.partition("=") for word in shared.split())
         return next((int(count) for name, _equals, count in counts if name == kind), 0)
@@ -166,4 +169,6 @@ class Plan:
     @property
     def total_ms(self) -> float | None:
         """How long the query took: as printed at the end, else by its first node."""
-        return self.execution_ms if self.execution_ms is not None else self.root.whole_ms
+        return (
+            self.execution_ms if self.execution_ms is not None else self.root.whole_ms
+        )

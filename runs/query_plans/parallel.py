@@ -21,7 +21,11 @@ class Gathered:
 
 def gathered(plan: Plan) -> list[Gathered]:
     """Every Gather that was executed, in printed order."""
-    return [_of(node) for node in plan.nodes() if node.is_gather and not node.is_never_executed]
+    return [
+        _of(node)
+        for node in plan.nodes()
+        if node.is_gather and not node.is_never_executed
+    ]
 
 
 def workers_of(node: Node) -> Gathered | None:
@@ -61,7 +65,9 @@ def _finishing(node: Node) -> Iterator[Node]:
 
 
 def _of(node: Node) -> Gathered:
-    planned, launched = (node.detail(f"Workers {workers}") for workers in ("Planned", "Launched"))
+    planned, launched = (
+        node.detail(f"Workers {workers}") for workers in ("Planned", "Launched")
+    )
     return Gathered(_end(node), _whole(planned), _whole(launched))
 
 

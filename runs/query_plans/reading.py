@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from runs import enclosed, foreign_json
@@ -14,7 +15,9 @@ from runs.query_plans.node import MOST_CHARACTERS, Node, Plan, PlanUnreadableErr
 from runs.query_plans.structured import read_structured
 from runs.query_plans.text_format import MOST_MARKED, read_text
 
-_YAML_LINE = re.compile(r"\A( *+)(?:(-)(?: |\Z)|(\"[^\"]*+\"|[A-Za-z][^:]*+):(?: |\Z))?(.*)\Z")
+_YAML_LINE = re.compile(
+    r"\A( *+)(?:(-)(?: |\Z)|(\"[^\"]*+\"|[A-Za-z][^:]*+):(?: |\Z))?(.*)\Z"
+)
 # (column, "-" of an item or a name, value) of a line.
 _Row = tuple[int, str, str]
 
@@ -52,7 +55,11 @@ def _block(rows: list[_Row], index: int, above: int, depth: int) -> tuple[Any, i
     column, is_list = rows[index][0], rows[index][1] == "-"
     items: list[Any] = []
     members: dict[str, Any] = {}
-    while index < len(rows) and rows[index][0] == column and (rows[index][1] == "-") == is_list:
+    while (
+        index < len(rows)
+        and rows[index][0] == column
+        and (rows[index][1] == "-") == is_list
+    ):
         _column, name, text = rows[index]
         index += 1
         value: Any = _scalar(text)
@@ -111,7 +118,9 @@ _NAMES = {"One Time Filter": "One-Time Filter"}
 def _element(name: str, members: list[tuple[str, Any]], texts: list[str]) -> Any:
     if not members:
         return html.unescape("".join(texts)).strip()
-    if name == "explain" and "Plan" in dict(members):  # auto_explain's has no Query around it
+    if name == "explain" and "Plan" in dict(
+        members
+    ):  # auto_explain's has no Query around it
         return [dict(members)]
     of_list = {"Item", name.replace("-", " ").removesuffix("s")}
     if name == "explain" or {member_name for member_name, _value in members} <= of_list:
@@ -119,7 +128,9 @@ def _element(name: str, members: list[tuple[str, Any]], texts: list[str]) -> Any
     members_by_name: dict[str, Any] = {}
     for member_name, value in members:
         key = _NAMES.get(member_name, member_name.replace("I O ", "I/O "))
-        members_by_name[key] = [members_by_name[key], value] if key in members_by_name else value
+        members_by_name[key] = (
+            [members_by_name[key], value] if key in members_by_name else value
+        )
     return members_by_name
 
 
@@ -149,7 +160,8 @@ def _with_processes(node: Node, processes: float) -> Node:
     if node.is_gather and node.loops and node.children:
         below = max(1.0, (node.children[0].loops or 0) / node.loops)
     children = tuple(
-        _with_processes(child, processes if child.is_init else below) for child in node.children
+        _with_processes(child, processes if child.is_init else below)
+        for child in node.children
     )
     return replace(node, processes=processes, children=children)
 
@@ -250,7 +262,9 @@ def read(text: str) -> Plan:
     named in `Plan.not_understood`.
     """
     if len(text) > MOST_CHARACTERS:
-        raise PlanUnreadableError(f"A plan of {len(text):,} characters is too long to read.")
+        raise PlanUnreadableError(
+            f"A plan of {len(text):,} characters is too long to read."
+        )
     if len(LOGGED.findall(text)) > 1:
         raise PlanUnreadableError(_SEVERAL)
     text = foreign_json.of_program(_without_breaks(enclosed.without_quotes(text)))
@@ -280,7 +294,9 @@ def _without_breaks(text: str) -> str:
 def _read(text: str) -> Plan | PlanUnreadableError:
     try:
         if plan := _structured(text):
-            logged = tuple(f"Duration: {log_match[1]} ms" for log_match in LOGGED.finditer(text))
+            logged = tuple(
+                f"Duration: {log_match[1]} ms" for log_match in LOGGED.finditer(text)
+            )
             return replace(plan, footer=(*logged, *plan.footer))
         return read_text(lines_of(text))
     except PlanUnreadableError as refused:
@@ -294,7 +310,16 @@ def _inside(text: str) -> list[Plan | PlanUnreadableError]:
     inner_texts = [inside for inside, _around in enclosed.whole(text)]
     plans = [_read(inside) for inside in inner_texts]
     several = zip(inner_texts, plans, strict=True)
-    if len({str(plan) for inside, plan in several if "\n" in inside and _is_whole(plan)}) > 1:
+    if (
+        len(
+            {
+                str(plan)
+                for inside, plan in several
+                if "\n" in inside and _is_whole(plan)
+            }
+        )
+        > 1
+    ):
         return [PlanUnreadableError(_SEVERAL)]
     framed = [
         inner_text
@@ -332,9 +357,11 @@ def _structured(text: str) -> Plan | None:
         if begins in {"[", "{"} and _JSON.match(line):
             return _json(lines[index:])
         if begins == "<" and _XML.match(line):
-            return _parsed(lambda: from_xml("\n".join(line for _n, line in lines[index:])), "XML")  # noqa: B023
+            xml = "\n".join(line for _number, line in lines[index:])
+            return _parsed(partial(from_xml, xml), "XML")
         if _YAML.match(line):
-            return _parsed(lambda: from_yaml([line for _n, line in lines[index:]]), "YAML")  # noqa: B023
+            yaml_lines = [line for _number, line in lines[index:]]
+            return _parsed(partial(from_yaml, yaml_lines), "YAML")
         if line.lstrip().startswith("->") or "(cost=" in line:
             break
     return None

@@ -45,8 +45,18 @@ _SHOWN = frozenset(
 )
 # 9.3 has quotes here, as in its text.
 _INDEX_9_3 = re.compile(r'\A"(.+)"\Z')
-_AGGREGATES = {"Sorted": "GroupAggregate", "Hashed": "HashAggregate", "Mixed": "MixedAggregate"}
-_ON = ("Relation Name", "CTE Name", "Function Name", "Table Function Name", "Tuplestore Name")
+_AGGREGATES = {
+    "Sorted": "GroupAggregate",
+    "Hashed": "HashAggregate",
+    "Mixed": "MixedAggregate",
+}
+_ON = (
+    "Relation Name",
+    "CTE Name",
+    "Function Name",
+    "Table Function Name",
+    "Tuplestore Name",
+)
 # Values that the text format has in one line: (its name, (words of the line, name of the value)).
 _LINES: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
     ("Sort Method", (("", "Sort Method"), ("  {}: ", "Sort Space Used"))),
@@ -119,12 +129,16 @@ def read_structured(document: Any) -> Plan:
         isinstance(document, list)
         and sum(isinstance(e, dict) and "Plan" in e for e in document) > 1
     ):
-        raise PlanUnreadableError("More than one plan is in this text. Paste one plan at a time.")
+        raise PlanUnreadableError(
+            "More than one plan is in this text. Paste one plan at a time."
+        )
     try:
         plan_object = _document(document)
     except ValueError:
         plan_object = None
-    if not isinstance(plan_object, dict) or not isinstance(plan_object.get("Plan"), dict):
+    if not isinstance(plan_object, dict) or not isinstance(
+        plan_object.get("Plan"), dict
+    ):
         raise PlanUnreadableError("This is no plan: it has no object “Plan”.")
     execution = plan_object.get("Execution Time", plan_object.get("Total Runtime"))
     try:
@@ -135,7 +149,9 @@ def read_structured(document: Any) -> Plan:
             tuple(_foot(plan_object)),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise PlanUnreadableError(f"This plan has a node that cannot be read: {error}") from error
+        raise PlanUnreadableError(
+            f"This plan has a node that cannot be read: {error}"
+        ) from error
 
 
 def _document(document: Any) -> Any:
@@ -143,7 +159,9 @@ def _document(document: Any) -> Any:
     for _layer in range(4):
         if isinstance(document, list) and document:
             document = document[0]
-        elif isinstance(document, dict) and len(document) == 1 and "Plan" not in document:
+        elif (
+            isinstance(document, dict) and len(document) == 1 and "Plan" not in document
+        ):
             document = next(iter(document.values()))
         elif isinstance(document, str):
             document = foreign_json.loads(document)
@@ -176,7 +194,9 @@ def _node(fields: Mapping[str, Any]) -> Node:
     return Node(
         kind=_kind(fields),
         on=_on(fields),
-        index=_INDEX_9_3.sub(r"\1", str(fields.get("Index Name", ""))).replace('""', '"'),
+        index=_INDEX_9_3.sub(r"\1", str(fields.get("Index Name", ""))).replace(
+            '""', '"'
+        ),
         role=str(fields.get("Subplan Name", "")),
         total_cost=_float(fields.get("Total Cost")),
         estimated_rows=_float(fields.get("Plan Rows")),
@@ -211,7 +231,9 @@ def _kind(fields: Mapping[str, Any]) -> str:
     if fields.get("Scan Direction") == "Backward":
         kind = f"{kind} Backward"
     kind = f"Async {kind}" if _is_true(fields.get("Async Capable")) else kind
-    return f"Parallel {kind}" if _is_true(fields.get("Parallel Aware")) else kind.strip()
+    return (
+        f"Parallel {kind}" if _is_true(fields.get("Parallel Aware")) else kind.strip()
+    )
 
 
 def _on(qualified: Mapping[str, Any]) -> str:
@@ -244,7 +266,9 @@ def _details(node_fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield from _worker(worker)
 
 
-def _lines_of(name: str, value: Any, fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _lines_of(
+    name: str, value: Any, fields: Mapping[str, Any]
+) -> Iterator[tuple[str, str]]:
     if name == "Grouping Sets":
         yield from _grouping_sets(value)
     elif name == "Target Tables":
@@ -283,14 +307,18 @@ def _grouping_sets(sets: Any) -> Iterator[tuple[str, str]]:
 def _sort_groups(name: str, sort_groups: Any) -> Iterator[tuple[str, str]]:
     """Those of an incremental sort; XML has both under one name, and the kinds of space as well."""
     groups = sort_groups if isinstance(sort_groups, list) else [sort_groups]
-    names = ("Full-sort Groups", "Pre-sorted Groups") if name.startswith("Inc") else (name,)
+    names = (
+        ("Full-sort Groups", "Pre-sorted Groups") if name.startswith("Inc") else (name,)
+    )
     for title, group in zip(names, groups, strict=False):
         methods = group["Sort Methods Used"]
         plural = "s" if len(methods) > 1 else ""
         text = f"{group['Group Count']}  Sort Method{plural}: {', '.join(methods)}"
         for kind in ("Memory", "Disk"):
             key = (
-                "Sort Space" if kind == "Memory" and "Sort Space" in group else f"Sort Space {kind}"
+                "Sort Space"
+                if kind == "Memory" and "Sort Space" in group
+                else f"Sort Space {kind}"
             )
             for word in ("Average", "Peak") if key in group else ():
                 text += f"  {word} {kind}: {group[key][f'{word} Sort Space Used']}kB"
@@ -307,25 +335,41 @@ def _counters(fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if buffers := ", ".join(f"{kind} {text}" for kind, text in groups if text):
         yield "Buffers", buffers
     times = [
-        (kind.lower(), _counted(fields, f"{kind} I/O {{}} Time".strip(), ("Read", "Write")))
+        (
+            kind.lower(),
+            _counted(fields, f"{kind} I/O {{}} Time".strip(), ("Read", "Write")),
+        )
         for kind in ("", "Shared", "Local", "Temp")
     ]
     if timings := ", ".join(f"{kind} {text}".strip() for kind, text in times if text):
         yield "I/O Timings", timings
     if blocks := _counted(fields, "{} Heap Blocks", ("Exact", "Lossy")):
         yield "Heap Blocks", blocks
-    if "Tuples Skipped" in fields and (tuples := _counted(fields, "Tuples {}", _MERGED)):
+    if "Tuples Skipped" in fields and (
+        tuples := _counted(fields, "Tuples {}", _MERGED)
+    ):
         yield "Tuples", tuples
     if method := fields.get("Sampling Method"):
-        seed = f" REPEATABLE ({fields['Repeatable Seed']})" if "Repeatable Seed" in fields else ""
-        yield "Sampling", f"{method} ({_text(fields.get('Sampling Parameters', ''))}){seed}"
-    if wal := _counted(fields, "WAL {}", ("Records", "FPI", "Bytes", "FPI Bytes", "Buffers Full")):
+        seed = (
+            f" REPEATABLE ({fields['Repeatable Seed']})"
+            if "Repeatable Seed" in fields
+            else ""
+        )
+        yield (
+            "Sampling",
+            f"{method} ({_text(fields.get('Sampling Parameters', ''))}){seed}",
+        )
+    if wal := _counted(
+        fields, "WAL {}", ("Records", "FPI", "Bytes", "FPI Bytes", "Buffers Full")
+    ):
         yield "WAL", wal
 
 
 def _counted(fields: Mapping[str, Any], pattern: str, names: tuple[str, ...]) -> str:
     values = ((name, _float(fields.get(pattern.format(name)))) for name in names)
-    return " ".join(f"{name.lower()}={_plain(value)}" for name, value in values if value)
+    return " ".join(
+        f"{name.lower()}={_plain(value)}" for name, value in values if value
+    )
 
 
 def _worker(fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -335,8 +379,13 @@ def _worker(fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         if "Actual Total Time" in fields:
             ends = (float(fields[f"Actual {end} Time"]) for end in ("Startup", "Total"))
             times = "time={:.3f}..{:.3f} ".format(*ends)
-        yield name, f"actual {times}rows={fields['Actual Rows']} loops={fields['Actual Loops']}"
-    worker_fields = {key: value for key, value in fields.items() if key != "Worker Number"}
+        yield (
+            name,
+            f"actual {times}rows={fields['Actual Rows']} loops={fields['Actual Loops']}",
+        )
+    worker_fields = {
+        key: value for key, value in fields.items() if key != "Worker Number"
+    }
     for key, value in _details(worker_fields):
         yield name, f"{key}: {value}"
 
@@ -358,8 +407,12 @@ _OF_FOOT = frozenset(
 
 def _foot(document: Mapping[str, Any]) -> Iterator[str]:
     if settings := document.get("Settings"):
-        yield "Settings: " + ", ".join(f"{name} = '{value}'" for name, value in settings.items())
-    yield from (f"{name}: {_text(document[name])}" for name in document if name not in _OF_FOOT)
+        yield "Settings: " + ", ".join(
+            f"{name} = '{value}'" for name, value in settings.items()
+        )
+    yield from (
+        f"{name}: {_text(document[name])}" for name in document if name not in _OF_FOOT
+    )
     planning = dict(document.get("Planning") or {})
     memory = [
         f"{word}={planning.pop(f'Memory {word.title()}')}kB"
@@ -380,7 +433,10 @@ def _triggers(fired: Any, *, is_verbose: bool) -> Iterator[str]:
     """Their lines; the text names a trigger of a constraint with VERBOSE only."""
     several = len({trigger.get("Relation") for trigger in fired}) > 1
     for trigger in fired:
-        name, constraint = str(trigger.get("Trigger Name", "")), trigger.get("Constraint Name")
+        name, constraint = (
+            str(trigger.get("Trigger Name", "")),
+            trigger.get("Constraint Name"),
+        )
         if constraint:
             name = f"{name if is_verbose else ''} for constraint {constraint}".strip()
         name += f" on {trigger.get('Relation', '')}" if several else ""
@@ -442,4 +498,6 @@ def _text(value: Any) -> str:
         return str(value).lower()
     if isinstance(value, list):
         return ", ".join(_text(element) for element in value)
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else str(value)
+    return (
+        json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else str(value)
+    )

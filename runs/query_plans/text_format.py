@@ -31,7 +31,9 @@ _ACTUAL = re.compile(
 _NEVER = "(never executed)"
 _BEGINS_FIGURES = re.compile(r"\((?:cost=|actual |never executed)")
 # What a mail program cannot have put at the beginning of a line but by breaking it.
-_RESTS = re.compile(r"\A\(?(?:cost=|actual |time=|rows=|width=|loops=|never executed\))")
+_RESTS = re.compile(
+    r"\A\(?(?:cost=|actual |time=|rows=|width=|loops=|never executed\))"
+)
 _TIMES = {
     "planning time": "planning_ms",
     "execution time": "execution_ms",
@@ -45,7 +47,9 @@ _TIME = re.compile(
     r"(?:\s*(\d++(?:[.,]\d++)?) (ms|s)\b)?",
     re.IGNORECASE,
 )
-_GROUP = re.compile(r"\A(Planning|JIT|Shared buffers|(?:Generated|Supplied) Plan Advice):\Z")
+_GROUP = re.compile(
+    r"\A(Planning|JIT|Shared buffers|(?:Generated|Supplied) Plan Advice):\Z"
+)
 _FOOTER = re.compile(
     r"\A(?:Settings|Query Identifier|Query Text|Query Parameters|Serialization|Time): ?\S"
     r"|\ATrigger .{1,200}?: (?:time|calls)=\d|\A- I/O (?:read|write): \S"
@@ -132,7 +136,9 @@ class _Reader:
                 self.marked.append((number, text))
             else:
                 factor = 1000 if time[3] == "s" else 1
-                self.times[_TIMES[time[1].lower()]] = float(time[2].replace(",", ".")) * factor
+                self.times[_TIMES[time[1].lower()]] = (
+                    float(time[2].replace(",", ".")) * factor
+                )
             self.group = ""
         elif _FOOTER.match(text):
             self.footer.append(text)
@@ -200,7 +206,9 @@ class _Reader:
 
     def _add(self, line: str, text: str) -> None:
         if not self.path:
-            raise PlanUnreadableError(f"The first node is right of what is below it: {text[:80]!r}")
+            raise PlanUnreadableError(
+                f"The first node is right of what is below it: {text[:80]!r}"
+            )
         details, column = self.path[-1].details, len(line) - len(line.lstrip())
         if worker := _WORKER.match(text):
             self.worker, self.worker_column = worker[1], column
@@ -216,7 +224,10 @@ class _Reader:
 
 _OTHERS = (
     # Its costs are one number.
-    ("MySQL", re.compile(r"\A *+-> \S.{0,300}? \(cost=\d++(?:\.\d++)?(?:e[+-]?\d++)? rows=")),
+    (
+        "MySQL",
+        re.compile(r"\A *+-> \S.{0,300}? \(cost=\d++(?:\.\d++)?(?:e[+-]?\d++)? rows="),
+    ),
     ("CockroachDB", re.compile(r"\A\s*+(?:• \w|vectorized: \w)")),
     ("Oracle", re.compile(r"\A\s*+Plan hash value: \d")),
     ("SQLite", re.compile(r"\A\s*+[|`]--(?:SCAN|SEARCH|USE) ")),
@@ -229,10 +240,14 @@ def read_text(lines: list[Line]) -> Plan:
     """The plan. Raises PlanUnreadableError for a text without one, with two or half of one."""
     for product, pattern in _OTHERS:
         if any(pattern.match(line) for _number, line in lines):
-            raise PlanUnreadableError(f"This is a plan of {product}, and not of PostgreSQL.")
+            raise PlanUnreadableError(
+                f"This is a plan of {product}, and not of PostgreSQL."
+            )
     for form, begin in _FORMS:
         if any(line.lstrip(" \\").startswith(begin) for _number, line in lines):
-            raise PlanUnreadableError(f"This is psql's {form}: print it by \\pset format aligned.")
+            raise PlanUnreadableError(
+                f"This is psql's {form}: print it by \\pset format aligned."
+            )
     reader = _Reader()
     for number, line in _whole_lines(lines):
         reader.take(number, line)
@@ -246,8 +261,14 @@ def read_text(lines: list[Line]) -> Plan:
     marked = tuple(reader.marked[:MOST_MARKED])
     foot = tuple(reader.footer)
     is_logged = any(line.startswith(("Duration: ", "Query Text: ")) for line in foot)
-    may_be_cut = root.total_ms is not None and "execution_ms" not in reader.times and not is_logged
-    return Plan(root, footer=foot, not_understood=marked, may_be_cut=may_be_cut, **reader.times)
+    may_be_cut = (
+        root.total_ms is not None
+        and "execution_ms" not in reader.times
+        and not is_logged
+    )
+    return Plan(
+        root, footer=foot, not_understood=marked, may_be_cut=may_be_cut, **reader.times
+    )
 
 
 def _whole_lines(lines: list[Line]) -> Iterator[Line]:
@@ -262,7 +283,10 @@ def _whole_lines(lines: list[Line]) -> Iterator[Line]:
             begins = _RESTS.match(line.lstrip()) and not last_line[1].endswith("(")
             is_indented = line[margin : margin + 1] == " "
             blank = " " if begins or piece < width or is_indented else ""
-            last_line, piece = (last_line[0], last_line[1] + blank + line.lstrip()), len(line)
+            last_line, piece = (
+                (last_line[0], last_line[1] + blank + line.lstrip()),
+                len(line),
+            )
             continue
         if last_line is not None:
             yield last_line
@@ -281,13 +305,21 @@ def _is_rest(line: str, last_line: str, *, has_costs: bool) -> bool:
         and _DETAIL.match(last_line.strip())
     ):
         return True
-    is_known = _ARROW.match(line) or _DETAIL.match(text) or _role(line) or _FOOTER.match(text)
+    is_known = (
+        _ARROW.match(line) or _DETAIL.match(text) or _role(line) or _FOOTER.match(text)
+    )
     if is_known or _TIME.match(text) or _GROUP.match(text):
         return False
     is_node = _ARROW.match(last_line) is not None
-    if not is_node and not _is_root(last_line.strip()) and not _DETAIL.match(last_line.strip()):
+    if (
+        not is_node
+        and not _is_root(last_line.strip())
+        and not _DETAIL.match(last_line.strip())
+    ):
         return False
-    return _is_open(last_line) or (is_node and has_costs and not _BEGINS_FIGURES.search(last_line))
+    return _is_open(last_line) or (
+        is_node and has_costs and not _BEGINS_FIGURES.search(last_line)
+    )
 
 
 def _is_open(line: str) -> bool:
@@ -306,7 +338,11 @@ def _role(line: str) -> tuple[int, str] | None:
     head = _MARKS.match(line)
     begin = head.end() if head else 0
     role_match = _ROLE.match(line, begin)
-    return (begin, role_match[0].strip()) if role_match and not _has_figures(line) else None
+    return (
+        (begin, role_match[0].strip())
+        if role_match and not _has_figures(line)
+        else None
+    )
 
 
 def _has_figures(text: str) -> bool:
@@ -317,14 +353,18 @@ def _has_more_than_a_node(text: str) -> bool:
     """Whether something of a node's name or figures is broken, or more stands behind them."""
     begin = _BEGINS_FIGURES.search(text)
     offset = begin.start() if begin else len(text)
-    text_behind = _ACTUAL.sub("", _COST.sub("", text[offset:], 1), 1).replace(_NEVER, "").strip()
+    text_behind = (
+        _ACTUAL.sub("", _COST.sub("", text[offset:], 1), 1).replace(_NEVER, "").strip()
+    )
     return bool(text_behind or _NO_NAME.search(_QUOTED.sub("x", text[:offset].strip())))
 
 
 def _is_root(text: str) -> bool:
     """A first node has no arrow: it has figures, or is one that PostgreSQL knows."""
     return (
-        _has_figures(text) or bool(_BEGINS_FIGURES.search(text)) or bool(_KIND.match(text))
+        _has_figures(text)
+        or bool(_BEGINS_FIGURES.search(text))
+        or bool(_KIND.match(text))
     ) and (text[:1].isalpha())
 
 
@@ -373,7 +413,11 @@ def _refuse_half(root: Node) -> None:
     """Refuse a plan that ends before its last nodes, as one that was cut off."""
     for _depth, node in root.walk():
         below = sum(not child.role for child in node.children)
-        needed = 2 if node.kind.endswith(" Join") or node.kind.startswith("Nested Loop") else 0
+        needed = (
+            2
+            if node.kind.endswith(" Join") or node.kind.startswith("Nested Loop")
+            else 0
+        )
         needed = needed or node.kind.removeprefix("Parallel ") in _WITH_ONE
         if below < needed:
             raise PlanUnreadableError(

@@ -77,7 +77,11 @@ class Notes(serializers.ListField):
         """Without what the messages are made of."""
         return [
             {name: member for name, member in note.items() if name != "wording"}
-            | {"message": of_stored(note.get("wording", {}), note.get("message", ""), gettext)}
+            | {
+                "message": of_stored(
+                    note.get("wording", {}), note.get("message", ""), gettext
+                )
+            }
             for note in value
         ]
 
@@ -91,7 +95,9 @@ class RunSerializer(serializers.Serializer[Run]):
     id = serializers.IntegerField()
     campaign = serializers.CharField(source="campaign.slug")
     levels = computed(
-        serializers.DictField, levels_of, "The version, the level of each factor, and the repeat."
+        serializers.DictField,
+        levels_of,
+        "The version, the level of each factor, and the repeat.",
     )
     position = serializers.IntegerField()
     origin = serializers.ChoiceField(choices=Origin.choices)
@@ -188,7 +194,9 @@ class RevisionSerializer(serializers.Serializer[Revision]):
 
     def get_refs(self, revision: Revision) -> list[str]:
         """Every branch or tag that an upload named."""
-        further_refs = [revision_ref.ref for revision_ref in revision.further_refs.all()]
+        further_refs = [
+            revision_ref.ref for revision_ref in revision.further_refs.all()
+        ]
         return [ref for ref in (revision.ref, *further_refs) if ref]
 
 
@@ -229,7 +237,9 @@ class CertificateSerializer(serializers.Serializer[Run]):
     """How far the run can be relied on, why, and who used the processors during it."""
 
     validity = serializers.ChoiceField(**VALIDITY)
-    rules = serializers.IntegerField(source="certificate.rules", allow_null=True, default=None)
+    rules = serializers.IntegerField(
+        source="certificate.rules", allow_null=True, default=None
+    )
     findings = serializers.SerializerMethodField()
     usage = serializers.DictField(source="certificate.usage", default=dict)
 
@@ -262,7 +272,9 @@ class SealSerializer(serializers.Serializer[Seal]):
     kind = serializers.ChoiceField(choices=Seal.Kind.choices)
     at = serializers.DateTimeField()
     reason = serializers.CharField()
-    hash = serializers.CharField(source="digest", help_text="Over the entry and all before it.")
+    hash = serializers.CharField(
+        source="digest", help_text="Over the entry and all before it."
+    )
     key = serializers.CharField(source="public_key")
     signature = serializers.CharField(source="signed", help_text="Of the hash.")
 
@@ -282,7 +294,9 @@ class RunDetailSerializer(RunSerializer):
     message = Worded(source="*")  # whole
     attempt = serializers.IntegerField()
     versions = VersionsSerializer(source="*")
-    hardware = serializers.CharField(source="hardware.fingerprint", allow_null=True, default=None)
+    hardware = serializers.CharField(
+        source="hardware.fingerprint", allow_null=True, default=None
+    )
     environment = serializers.CharField(
         source="environment.fingerprint", allow_null=True, default=None
     )
@@ -294,7 +308,9 @@ class RunDetailSerializer(RunSerializer):
     external_id = serializers.CharField()
     labels = serializers.DictField(child=serializers.CharField())
     quality = Notes()
-    settings = serializers.DictField(source="settings.settings", allow_null=True, default=None)
+    settings = serializers.DictField(
+        source="settings.settings", allow_null=True, default=None
+    )
     measurements = RunMeasurementSerializer(many=True)
     series = SeriesSerializer(many=True)
     artifacts = ArtifactSerializer(many=True)
@@ -359,10 +375,14 @@ class SeriesValuesSerializer(serializers.Serializer[Series]):
 
     name = serializers.CharField()
     unit = serializers.CharField()
-    start = serializers.FloatField(help_text="Seconds, of the first value of this part.")
+    start = serializers.FloatField(
+        help_text="Seconds, of the first value of this part."
+    )
     interval = serializers.FloatField()
     length = serializers.IntegerField(help_text="How many values the whole series has.")
-    values = serializers.ListField(child=serializers.FloatField(allow_null=True), source="part")
+    values = serializers.ListField(
+        child=serializers.FloatField(allow_null=True), source="part"
+    )
     next = serializers.IntegerField(allow_null=True)
 
 
@@ -378,13 +398,17 @@ class SeriesDoor(QueryDoor):
 
     @extend_schema(
         operation_id="runs_series_retrieve",
-        parameters=[OpenApiParameter("skip", int, description="So many values are left out.")],
+        parameters=[
+            OpenApiParameter("skip", int, description="So many values are left out.")
+        ],
         responses=SeriesValuesSerializer,
     )
     def get(self, request: Request, run_id: int, name: str) -> Response:
         """Give the values of a series from its beginning, or from where the last part ended."""
         skip = doors.skipped(request, "next")
-        part_of_series: Any = runs.series_part(run_id, name, skip=skip, to=reader(request))
+        part_of_series: Any = runs.series_part(
+            run_id, name, skip=skip, to=reader(request)
+        )
         if part_of_series is None:
             raise NotFound
         end = skip + len(part_of_series.part)

@@ -27,12 +27,18 @@ pages = [
     page("plans/", query_plans.plan_viewer),
     page("runs/", runs.run_list),
     page("runs/<int:run_id>/", runs.run_detail),
-    path("runs/<int:run_id>/artifacts/<path:name>/", runs.artifact_download, name="artifact"),
+    path(
+        "runs/<int:run_id>/artifacts/<path:name>/",
+        runs.artifact_download,
+        name="artifact",
+    ),
     *map(button, queue.BUTTONS),
 ]
 router = SimpleRouter(use_regex_path=False)
 router.register("runs", RunDoor, basename="run")
 api = [
-    path("runs/<int:run_id>/series/<str:name>/", SeriesDoor.as_view(), name="run-series"),
+    path(
+        "runs/<int:run_id>/series/<str:name>/", SeriesDoor.as_view(), name="run-series"
+    ),
     path("", include(router.urls)),
 ]

@@ -31,7 +31,9 @@ def answer(
         return {"fault": traceback.format_exc()[-_LONGEST_TRACEBACK:]}
 
 
-def _answered(read: readers.Read, refusals: tuple[type[Exception], ...], request: bytes) -> bytes:
+def _answered(
+    read: readers.Read, refusals: tuple[type[Exception], ...], request: bytes
+) -> bytes:
     try:
         found = values.to_json(answer(read, refusals, json.loads(request)))
     except MemoryError:

@@ -41,9 +41,24 @@ NICENESS = 10
 # In front of each request and each answer.
 LENGTH = struct.Struct(">Q")
 
-_FORBIDDEN = ("socket.", "subprocess.", "ctypes.", "os.exec", "os.fork", "os.posix_spawn")
+_FORBIDDEN = (
+    "socket.",
+    "subprocess.",
+    "ctypes.",
+    "os.exec",
+    "os.fork",
+    "os.posix_spawn",
+)
 _ALSO = frozenset(
-    {"os.system", "os.kill", "os.killpg", "os.putenv", "os.link", "os.symlink", "os.startfile"}
+    {
+        "os.system",
+        "os.kill",
+        "os.killpg",
+        "os.putenv",
+        "os.link",
+        "os.symlink",
+        "os.startfile",
+    }
 )
 _ENGINES = str(Path(__file__).parents[1])
 _LIBRARY = str(Path(os.__file__).parent)
@@ -57,7 +72,9 @@ def keep_within(folder: str, packages: Iterable[str], limits: Limits) -> None:
     """
     os.nice(NICENESS)
     # The first ends it by SIGXCPU, which says why; the second whatever it does.
-    resource.setrlimit(resource.RLIMIT_CPU, (limits.cpu_seconds, limits.cpu_seconds + 1))
+    resource.setrlimit(
+        resource.RLIMIT_CPU, (limits.cpu_seconds, limits.cpu_seconds + 1)
+    )
     for limit, most in (
         (resource.RLIMIT_AS, limits.memory_bytes),
         (resource.RLIMIT_FSIZE, FILE_BYTES),
@@ -67,24 +84,34 @@ def keep_within(folder: str, packages: Iterable[str], limits: Limits) -> None:
     ):
         resource.setrlimit(limit, (most, most))
     own = os.path.realpath(folder) + os.sep
-    readable = tuple(os.path.realpath(place) + os.sep for place in (_ENGINES, _LIBRARY, *packages))
+    readable = tuple(
+        os.path.realpath(place) + os.sep for place in (_ENGINES, _LIBRARY, *packages)
+    )
 
     def refuse(event: str, arguments: tuple[Any, ...]) -> None:
         if event == "open":
             _check_file(arguments, own, readable)
         elif event.startswith(_FORBIDDEN) or event in _ALSO:
-            raise PermissionError(f"{event} is not allowed where foreign files are read.")
+            raise PermissionError(
+                f"{event} is not allowed where foreign files are read."
+            )
 
     sys.addaudithook(refuse)
 
 
-def _check_file(arguments: tuple[Any, ...], own: str, readable: tuple[str, ...]) -> None:
+def _check_file(
+    arguments: tuple[Any, ...], own: str, readable: tuple[str, ...]
+) -> None:
     path, mode, flags = arguments
     if isinstance(path, int):
         return
     place = os.path.realpath(os.fsdecode(path))
     if place.startswith(own):
         return
-    writes = bool((flags or 0) & _WRITING) or any(letter in "wax+" for letter in mode or "")
+    writes = bool((flags or 0) & _WRITING) or any(
+        letter in "wax+" for letter in mode or ""
+    )
     if writes or not place.startswith(readable):
-        raise PermissionError(f"{place} is not open to a process that reads foreign files.")
+        raise PermissionError(
+            f"{place} is not open to a process that reads foreign files."
+        )

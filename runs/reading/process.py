@@ -82,7 +82,9 @@ class Reading:
 
         Raises NotUnderstood for what it does not understand, TooMuch where reading exceeds a limit.
         """
-        is_small = kind not in ALWAYS_APART and self._read_here + size <= SMALL_CHARACTERS
+        is_small = (
+            kind not in ALWAYS_APART and self._read_here + size <= SMALL_CHARACTERS
+        )
         if is_small and self._process is None:
             self._read_here += size
             if self._here is None:
@@ -110,7 +112,9 @@ def reading(before_waiting: Callable[[], None] = _nothing) -> Iterator[Reading]:
         current.end()
 
 
-def _read_here(reader: readers.Reader, read: readers.Read, request: readers.Request) -> Any:
+def _read_here(
+    reader: readers.Reader, read: readers.Read, request: readers.Request
+) -> Any:
     try:
         return read(request)
     except reader.refusals as error:
@@ -125,7 +129,8 @@ class _Process:
         self._limits = readers.find(kind).limits
         if not _places.acquire(timeout=max(0.0, deadline - time.monotonic())):
             raise TooMuch(
-                "reading_busy", _("Other files are being read. Send it again in a minute.")
+                "reading_busy",
+                _("Other files are being read. Send it again in a minute."),
             )
         try:
             self._start()
@@ -243,7 +248,9 @@ def _taken(content: bytes, reader: readers.Reader) -> tuple[str, Any]:
     except NotUnderstood:
         raise
     except (ValueError, TypeError, RecursionError) as error:
-        raise ReaderFault(f"The reading process gave no answer that is one: {error}") from error
+        raise ReaderFault(
+            f"The reading process gave no answer that is one: {error}"
+        ) from error
     if name == "limit":
         return name, value
     raise ReaderFault(str(value))

@@ -30,7 +30,9 @@ class Reader:
     limits: Limits = OF_A_REQUEST
 
 
-def stateless(read: Read, answer: Any, refusals: tuple[type[Exception], ...] = ()) -> Reader:
+def stateless(
+    read: Read, answer: Any, refusals: tuple[type[Exception], ...] = ()
+) -> Reader:
     """A reader each of whose requests is read by itself."""
     return Reader(lambda: read, answer, refusals)
 

@@ -23,7 +23,9 @@ class UnexpectedValueError(ValueError):
 
 def to_json(value: Any) -> bytes:
     """Dataclasses as objects, moments in ISO 8601. Raises TypeError for anything else."""
-    return json.dumps(value, default=_plain, ensure_ascii=True, check_circular=False).encode()
+    return json.dumps(
+        value, default=_plain, ensure_ascii=True, check_circular=False
+    ).encode()
 
 
 def _plain(value: Any) -> Any:
@@ -89,7 +91,9 @@ def _anything(value: Any) -> Any:
 def _of_type(kind: Any, allowed: tuple[type, ...]) -> Decoder:
     def take(value: Any) -> Any:
         if type(value) not in allowed:
-            raise UnexpectedValueError(f"{type(value).__name__} in place of {kind.__name__}")
+            raise UnexpectedValueError(
+                f"{type(value).__name__} in place of {kind.__name__}"
+            )
         return value
 
     return take
@@ -122,7 +126,9 @@ def _of_several(decoders: list[Decoder]) -> Decoder:
 
 def _checked(value: Any, kind: type) -> Any:
     if type(value) is not kind:
-        raise UnexpectedValueError(f"{type(value).__name__} in place of {kind.__name__}")
+        raise UnexpectedValueError(
+            f"{type(value).__name__} in place of {kind.__name__}"
+        )
     return value
 
 

@@ -17,7 +17,9 @@ class Format:
 
 
 FORMATS = {
-    "html": Format(lambda report: html.page(report).encode(), "html", "text/html; charset=utf-8"),
+    "html": Format(
+        lambda report: html.page(report).encode(), "html", "text/html; charset=utf-8"
+    ),
     "md": Format(markdown.zipped, "md.zip", "application/zip"),
     "rst": Format(rst.zipped, "rst.zip", "application/zip"),
 }

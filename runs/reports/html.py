@@ -28,12 +28,17 @@ class Shown:
 def page(report: Report) -> str:
     """The complete file as text."""
     sections = [
-        (section.title, [_shown(block) for block in section.blocks]) for section in report.sections
+        (section.title, [_shown(block) for block in section.blocks])
+        for section in report.sections
     ]
     with override(report.language):
         return render_to_string(
             TEMPLATE,
-            {"report": report, "sections": sections, "styles": [_style(name) for name in STYLES]},
+            {
+                "report": report,
+                "sections": sections,
+                "styles": [_style(name) for name in STYLES],
+            },
         )
 
 

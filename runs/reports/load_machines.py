@@ -63,7 +63,11 @@ class RecordedGenerator:
     def folders(self) -> Folders:
         """The variables that its steps have there."""
         return Folders(
-            {self.base_dir: "BASE", self.bindir: "PG", self.address_of_database: "DB_HOST"}
+            {
+                self.base_dir: "BASE",
+                self.bindir: "PG",
+                self.address_of_database: "DB_HOST",
+            }
         )
 
     def performs(self, step: str) -> bool:
@@ -112,11 +116,14 @@ def variables(
                 f"set it to user@host of {generator.name}}}"
             ),
             _variable(f"{generator.variable}_SSH", ""),
-            _variable(f"{generator.variable}_BASE", f"benchlab-{name}-{generator.name}"),
+            _variable(
+                f"{generator.variable}_BASE", f"benchlab-{name}-{generator.name}"
+            ),
             _variable(f"{generator.variable}_PG", generator.bindir),
         ]
     lines += [
-        _variable(f"ADMIT_{number}", address) for number, address in enumerate(addresses, start=1)
+        _variable(f"ADMIT_{number}", address)
+        for number, address in enumerate(addresses, start=1)
     ]
     return lines
 
@@ -142,7 +149,11 @@ def clean_up(generators: Sequence[RecordedGenerator], *, sets_back: bool) -> str
     if not generators:
         return ""
     words = _NOTHING.words(treating.argv_to_set_back("")[:-1])
-    back = f'for run in "$BASE"/runs/*; do {words} "$run" || exit 1; done\n' if sets_back else ""
+    back = (
+        f'for run in "$BASE"/runs/*; do {words} "$run" || exit 1; done\n'
+        if sets_back
+        else ""
+    )
     return f"""\
     for machine in ${{MACHINES:-}}; do
         [ -z "${{BENCHLAB_KEEP:-}}" ] || break
@@ -166,7 +177,9 @@ def password(
         if path := passfiles.get(generator.name):
             word = generator.folders.word(path)
             keep = f"mkdir -p {generator.folders.word(path.rpartition('/')[0])}\n"
-            commands.append(generator.on(keep + f"printf '*:*:*:*:%s\\n' \"$PASSWORD\" >{word}\n"))
+            commands.append(
+                generator.on(keep + f"printf '*:*:*:*:%s\\n' \"$PASSWORD\" >{word}\n")
+            )
     return "".join(commands)
 
 

@@ -25,7 +25,9 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$])")
 _LEADING = re.compile(r"^(\s*(?:\d+(?=[.)]))?)([-+=>.)])(?=\s|$|=)")
 # What GitHub and GitLab make of plain words, whatever is escaped: mentions of people, issues,
 # labels and milestones, and links of addresses. A space of no width between ends it.
-_LINKED = re.compile(r"(?<=[@#!~%$&])(?=\w)|(?<=:)(?=//)|(?<=\bwww)(?=\.)", re.IGNORECASE)
+_LINKED = re.compile(
+    r"(?<=[@#!~%$&])(?=\w)|(?<=:)(?=//)|(?<=\bwww)(?=\.)", re.IGNORECASE
+)
 _NO_WIDTH = "\u200b"
 
 
@@ -45,9 +47,13 @@ def text(report: Report) -> str:
 
 def table(report_table: Table) -> str:
     """A table, padded so that it can be read as it is; its caption goes before it."""
-    rows = [[_one_line(value) for value in row] for row in (report_table.heads, *report_table.rows)]
+    rows = [
+        [_one_line(value) for value in row]
+        for row in (report_table.heads, *report_table.rows)
+    ]
     widths = [
-        max(3, *(width(row[column]) for row in rows)) for column in range(len(report_table.heads))
+        max(3, *(width(row[column]) for row in rows))
+        for column in range(len(report_table.heads))
     ]
     rule = [
         f"{'-' * (wide - 1)}:" if column in report_table.numbers else "-" * wide
@@ -55,7 +61,9 @@ def table(report_table: Table) -> str:
     ]
     drawn = [_row(rows[0], widths, report_table), f"| {' | '.join(rule)} |"]
     drawn += [_row(row, widths, report_table) for row in rows[1:]]
-    caption = [f"**{escaped(report_table.caption)}**", ""] if report_table.caption else []
+    caption = (
+        [f"**{escaped(report_table.caption)}**", ""] if report_table.caption else []
+    )
     return "\n".join([*caption, *drawn])
 
 
@@ -77,7 +85,8 @@ def _block(block: Block) -> str:
             return "\n".join(escaped(line) for line in lines_of(block.text))
         case Facts():
             return "\n".join(
-                f"- **{escaped(name)}**: {_one_line(value)}" for name, value in block.rows
+                f"- **{escaped(name)}**: {_one_line(value)}"
+                for name, value in block.rows
             )
         case Table():
             return table(block)

@@ -9,7 +9,13 @@ from itertools import chain, count
 from runs.reports.load_machines import ADMIT, RecordedGenerator, admitted
 
 LOOKS = frozenset(
-    ("choose-port", "look-for-cluster", "look-for-pg-prewarm", "look-for-template", "read-settings")
+    (
+        "choose-port",
+        "look-for-cluster",
+        "look-for-pg-prewarm",
+        "look-for-template",
+        "read-settings",
+    )
 )
 # Steps during the load, preparations for it, and clean-ups of leftovers; names follow.
 BESIDE = (
@@ -63,17 +69,24 @@ class RecordedRun:
 
     def machine_of(self, step: str) -> RecordedGenerator | None:
         """The machine on which a step ran; None is the target."""
-        return next((generator for generator in self.generators if generator.performs(step)), None)
+        return next(
+            (generator for generator in self.generators if generator.performs(step)),
+            None,
+        )
 
     @property
     def performed(self) -> tuple[RecordedCommand, ...]:
         """The commands that do something."""
-        return tuple(command for command in self.commands if not only_looks(command.step))
+        return tuple(
+            command for command in self.commands if not only_looks(command.step)
+        )
 
 
 def only_looks(step: str) -> bool:
     """Also a step during the load: the script's own load would wait for its end."""
-    return step in LOOKS or any(step == name or step.startswith(f"{name}-") for name in BESIDE)
+    return step in LOOKS or any(
+        step == name or step.startswith(f"{name}-") for name in BESIDE
+    )
 
 
 def sockets_of(run: RecordedRun) -> list[str]:
@@ -83,23 +96,34 @@ def sockets_of(run: RecordedRun) -> list[str]:
     for command in run.performed:
         pairs = zip(command.argv, command.argv[1:], strict=False)
         folders |= {value for option, value in pairs if option == "-h"}
-        folders |= {folder for argument in command.argv for folder in option.findall(argument)}
+        folders |= {
+            folder for argument in command.argv for folder in option.findall(argument)
+        }
     base = f"{run.base_dir}/"
     return sorted(
-        folder.removeprefix(run.base_dir) for folder in folders if folder.startswith(base)
+        folder.removeprefix(run.base_dir)
+        for folder in folders
+        if folder.startswith(base)
     )
 
 
 def generators_of(runs: Sequence[RecordedRun]) -> tuple[RecordedGenerator, ...]:
     """The machines of all runs, each name once."""
     return tuple(
-        {generator.name: generator for run in runs for generator in run.generators}.values()
+        {
+            generator.name: generator for run in runs for generator in run.generators
+        }.values()
     )
 
 
 def sources_of(runs: Sequence[RecordedRun]) -> list[str]:
     """The addresses that any pg_hba.conf lets in, each once."""
-    texts = (command.stdin for run in runs for command in run.commands if command.step == ADMIT)
+    texts = (
+        command.stdin
+        for run in runs
+        for command in run.commands
+        if command.step == ADMIT
+    )
     return list(dict.fromkeys(address for text in texts for address in admitted(text)))
 
 

@@ -115,7 +115,9 @@ def lines_of(text: str) -> list[str]:
 
 def width(text: str) -> int:
     """Columns: a Japanese character takes two."""
-    return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in text)
+    return sum(
+        2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in text
+    )
 
 
 def as_zip(report: Report, name: str, text: str) -> bytes:

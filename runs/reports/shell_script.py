@@ -27,7 +27,8 @@ from runs.reports.recorded_runs import (
 from runs.reports.shell_words import Folders, comment
 
 _ABOUT_SUDO = (
-    "# Some steps need root: let sudo allow exactly these lines, as the server's page shows."
+    "# Some steps need root: let sudo allow exactly these lines, "
+    "as the server's page shows."
 )
 # sockaddr_un of Linux holds 108 bytes, the last of which is a null; PostgreSQL's name of a socket.
 SOCKET_PATH_BYTES = 107
@@ -37,7 +38,9 @@ SOCKET_NAME = "/.s.PGSQL.65535"
 def head(title: str, runs: Sequence[RecordedRun], address: str) -> str:
     """What the script is, how it is used, and the shell's options."""
     hosts = sorted({command.host for run in runs for command in run.performed})
-    uses_sudo = any(command.argv[0] == "sudo" for run in runs for command in run.performed)
+    uses_sudo = any(
+        command.argv[0] == "sudo" for run in runs for command in run.performed
+    )
     lines = [
         "#!/bin/sh",
         comment(title),
@@ -58,11 +61,15 @@ def head(title: str, runs: Sequence[RecordedRun], address: str) -> str:
     return "\n".join(lines)
 
 
-def variables(name: str, programs: Sequence[tuple[str, str]], further_lines: Sequence[str]) -> str:
+def variables(
+    name: str, programs: Sequence[tuple[str, str]], further_lines: Sequence[str]
+) -> str:
     """What can be set from outside; `further_lines` are further lines."""
     lines = [f'BASE=${{BENCHLAB_BASE:-"${{HOME:-/tmp}}/benchlab-{name}"}}']
     nothing = Folders({})
-    lines += [f"{name}=${{{name}:-{nothing.word(folder)}}}" for name, folder in programs]
+    lines += [
+        f"{name}=${{{name}:-{nothing.word(folder)}}}" for name, folder in programs
+    ]
     return "\n".join([*lines, *further_lines, ""])
 
 
@@ -121,7 +128,9 @@ clean_up() {{
 
 def checks(runs: Sequence[RecordedRun], programs: Sequence[tuple[str, str]]) -> str:
     """Refuse what cannot work before anything is created."""
-    longest = max((len(folder) for run in runs for folder in sockets_of(run)), default=0)
+    longest = max(
+        (len(folder) for run in runs for folder in sockets_of(run)), default=0
+    )
     bindirs = " ".join(f'"${name}"' for name, _folder in programs)
     return f"""\
 [ "$(id -u)" -ne 0 ] || stop "PostgreSQL refuses to run as root; take another user."
@@ -156,7 +165,9 @@ def _setting_back(runs: Sequence[RecordedRun]) -> str:
 
 
 def _sets(runs: Sequence[RecordedRun]) -> bool:
-    return any(command.step.startswith("keep-") for run in runs for command in run.performed)
+    return any(
+        command.step.startswith("keep-") for run in runs for command in run.performed
+    )
 
 
 def _several_hosts(runs: Sequence[RecordedRun]) -> str:
@@ -177,12 +188,18 @@ def _several_hosts(runs: Sequence[RecordedRun]) -> str:
 
 
 # Replaces the middle of a long input in the record.
-_TOO_LONG = 'stop "The input of this step is too long for the record; it is cut there."\n'
-_FOR_THE_LOAD = "# The role's password, made for this run: here, and for the load's machines."
+_TOO_LONG = (
+    'stop "The input of this step is too long for the record; it is cut there."\n'
+)
+_FOR_THE_LOAD = (
+    "# The role's password, made for this run: here, and for the load's machines."
+)
 _CUT = re.compile(r"^\[\.\.\. \d+ characters \.\.\.\]$", re.MULTILINE)
 
 
-def shell_script(name: str, title: str, runs: Sequence[RecordedRun], *, address: str = "") -> str:
+def shell_script(
+    name: str, title: str, runs: Sequence[RecordedRun], *, address: str = ""
+) -> str:
     """The runs, one after the other. `name` (a slug) becomes that of the default base folder.
 
     `address` is that of the record. Raises ValueError without any command.
@@ -194,8 +211,14 @@ def shell_script(name: str, title: str, runs: Sequence[RecordedRun], *, address:
     folders = Folders(
         {run.base_dir: "BASE" for run in runs}
         | {folder: name for name, folder in programs}
-        | {recorded_generator.address_of_database: "DB_HOST" for recorded_generator in generators}
-        | {address: f"ADMIT_{number}" for number, address in enumerate(sources, start=1)}
+        | {
+            recorded_generator.address_of_database: "DB_HOST"
+            for recorded_generator in generators
+        }
+        | {
+            address: f"ADMIT_{number}"
+            for number, address in enumerate(sources, start=1)
+        }
     )
     # The prepared clusters, which stay for later runs.
     shared = frozenset(
@@ -229,7 +252,9 @@ def _run(run: RecordedRun, folders: Folders, shared: frozenset[str]) -> str:
     ]
     steps = _steps(run, folders)
     gone = " ".join(
-        f'"$BASE"{Folders({}).word(folder)}' for folder in _places(run) if folder not in shared
+        f'"$BASE"{Folders({}).word(folder)}'
+        for folder in _places(run)
+        if folder not in shared
     )
     return "\n".join([*lines, *steps, *([f"rm -rf {gone}\n"] if gone else [])])
 
@@ -260,7 +285,11 @@ def _steps(run: RecordedRun, folders: Folders) -> list[str]:
 
 def _there(command: RecordedCommand, machine: RecordedGenerator) -> str:
     """A step as executed on another machine."""
-    stdin = machine.folders.here_document(command.stdin) if command.stdin else "</dev/null\n"
+    stdin = (
+        machine.folders.here_document(command.stdin)
+        if command.stdin
+        else "</dev/null\n"
+    )
     script = f"{machine.folders.words(command.argv)} {stdin}"
     if load_machines.is_load(command.step):
         return load_machines.begin_load(machine, command.step, script)
@@ -271,7 +300,9 @@ def _there(command: RecordedCommand, machine: RecordedGenerator) -> str:
 def _password(run: RecordedRun, folders: Folders) -> str:
     """The psql of the run's last query before the load."""
     first_index = next(
-        i for i, recorded_command in enumerate(run.commands) if _is_there(run, recorded_command)
+        i
+        for i, recorded_command in enumerate(run.commands)
+        if _is_there(run, recorded_command)
     )
     psql = [
         recorded_command
@@ -290,7 +321,8 @@ def _password(run: RecordedRun, folders: Folders) -> str:
         machine.name: argument.removeprefix("PGPASSFILE=")
         for recorded_command in run.performed
         for argument in recorded_command.argv
-        if argument.startswith("PGPASSFILE=") and (machine := run.machine_of(recorded_command.step))
+        if argument.startswith("PGPASSFILE=")
+        and (machine := run.machine_of(recorded_command.step))
     }
     return load_machines.password(
         run.generators,
@@ -316,7 +348,9 @@ def _here(command: RecordedCommand, base_dir: str, folders: Folders) -> str:
 def _heading(command: RecordedCommand) -> str:
     heading_parts = [command.step, command.host]
     if command.started_at:
-        heading_parts.append(f"{command.started_at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC")
+        heading_parts.append(
+            f"{command.started_at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+        )
     if command.seconds is not None:
         heading_parts.append(f"{command.seconds:.1f} s")
     if command.exit_status is None:
@@ -346,5 +380,7 @@ def _places(run: RecordedRun) -> list[str]:
 
 
 def _folders_in(texts: Iterable[str], base_dir: str) -> set[str]:
-    folder_pattern = re.compile(re.escape(base_dir) + r"(/(?:runs|clusters)/[^/\s\"'@:,;]+)")
+    folder_pattern = re.compile(
+        re.escape(base_dir) + r"(/(?:runs|clusters)/[^/\s\"'@:,;]+)"
+    )
     return {folder for text in texts for folder in folder_pattern.findall(text)}

@@ -21,7 +21,12 @@ class Folders:
         if "\0" in argument:
             raise ValueError("an argument holds a null byte")
         pieces = self._parts(argument)
-        return "".join(f'"${name}"' if name else shlex.quote(text) for name, text in pieces) or "''"
+        return (
+            "".join(
+                f'"${name}"' if name else shlex.quote(text) for name, text in pieces
+            )
+            or "''"
+        )
 
     def words(self, argv: Sequence[str]) -> str:
         """An argument list as one line."""
@@ -37,7 +42,9 @@ class Folders:
         pieces = self._parts(ended)
         if not any(name for name, _text in pieces):
             return f"<<'{delimiter}'\n{ended}{delimiter}\n"
-        inner = "".join(f"${{{name}}}" if name else _literal(piece) for name, piece in pieces)
+        inner = "".join(
+            f"${{{name}}}" if name else _literal(piece) for name, piece in pieces
+        )
         return f"<<{delimiter}\n{inner}{delimiter}\n"
 
     def _parts(self, text: str) -> list[tuple[str, str]]:

@@ -54,7 +54,8 @@ def as_markdown(table: Table, *, cell: Callable[[str], str] = escaped) -> str:
     marks = ["---:" if numeric else "---" for numeric in _numeric(table)]
     lines.append(f"| {' | '.join(marks)} |")
     lines += [
-        f"| {' | '.join(_one_line(cell(shown(value))) for value in row)} |" for row in table.rows
+        f"| {' | '.join(_one_line(cell(shown(value))) for value in row)} |"
+        for row in table.rows
     ]
     return "\n".join(lines) + "\n"
 
@@ -87,7 +88,10 @@ def shown(value: Value) -> str:
 
 
 def _numeric(table: Table) -> list[bool]:
-    return [_is_numeric([row[column] for row in table.rows]) for column in range(len(table.heads))]
+    return [
+        _is_numeric([row[column] for row in table.rows])
+        for column in range(len(table.heads))
+    ]
 
 
 def _is_numeric(cells: Sequence[Any]) -> bool:
@@ -119,15 +123,21 @@ def finite(content: Any) -> Any:
     return content
 
 
-def document(head: Mapping[str, Any], **lists: Iterable[Iterable[str]]) -> Iterator[str]:
+def document(
+    head: Mapping[str, Any], **lists: Iterable[Iterable[str]]
+) -> Iterator[str]:
     """An object with the members of `head` and then these lists of texts of their elements."""
     yield from _object(head, lists, depth=0)
     yield "\n"
 
 
-def element(head: Mapping[str, Any], **lists: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+def element(
+    head: Mapping[str, Any], **lists: Iterable[Mapping[str, Any]]
+) -> Iterator[str]:
     """An element of a document's list: an object that ends with lists of objects."""
-    texts = {name: ([_text(row, depth=4)] for row in rows) for name, rows in lists.items()}
+    texts = {
+        name: ([_text(row, depth=4)] for row in rows) for name, rows in lists.items()
+    }
     yield from _object(head, texts, depth=2)
 
 

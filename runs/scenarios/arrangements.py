@@ -67,7 +67,9 @@ FACTOR = ChoiceFactor(
     default=(SINGLE,),
 )
 REQUIRES = (
-    Requirement(LOGICAL_SINCE, _("logical replication came with PostgreSQL 10."), NAME, LOGICAL),
+    Requirement(
+        LOGICAL_SINCE, _("logical replication came with PostgreSQL 10."), NAME, LOGICAL
+    ),
     Requirement(QUORUM_SINCE, _("a quorum came with PostgreSQL 10."), NAME, "quorum"),
 )
 
@@ -94,7 +96,9 @@ def further(levels: Values) -> tuple[FurtherCluster, ...]:
     """The further clusters of a cell: all are copied from its loaded one."""
     level = str(levels[NAME])
     if level == LOGICAL:
-        return (FurtherCluster(SUBSCRIBER, "subscriber", "copy", {"wal_level": "replica"}),)
+        return (
+            FurtherCluster(SUBSCRIBER, "subscriber", "copy", {"wal_level": "replica"}),
+        )
     return tuple(FurtherCluster(name, "standby", "standby") for name in names_of(level))
 
 
@@ -105,7 +109,9 @@ def wanted(version_num: int, levels: Values, options: ClusterOptions) -> Cluster
     if level == LOGICAL:
         required["wal_level"] = "logical"
     # Its configuration gets additions, so no other run can start with this cluster.
-    return replace(options, data=(*options.data, level), required={**options.required, **required})
+    return replace(
+        options, data=(*options.data, level), required={**options.required, **required}
+    )
 
 
 @dataclass(frozen=True)
@@ -141,7 +147,9 @@ class Arranged:
         if level == POOLED:
             await pooler.through(bench, partial(self.procedure.measure, bench))
         elif names := names_of(level):
-            modes = dict(zip(names, MODES.get(level, ("async",) * len(names)), strict=True))
+            modes = dict(
+                zip(names, MODES.get(level, ("async",) * len(names)), strict=True)
+            )
             async with standbys.proven(bench, "arrangement", modes):
                 await self.procedure.measure(bench)
                 await note_behind(bench, names)
@@ -179,7 +187,8 @@ async def note_behind(bench: Bench, names: Sequence[str]) -> None:
     quoted_names = ", ".join(f"'{name}'" for name in names)
     behind = standbys.behind_sql(bench.plan.version_num)
     sql = (
-        f"SELECT max({behind}) FROM pg_stat_replication WHERE application_name IN ({quoted_names});"
+        f"SELECT max({behind}) FROM pg_stat_replication"
+        f" WHERE application_name IN ({quoted_names});"
     )
     bytes_behind = (await bench.sql("read-behind", sql)).strip()
     if bytes_behind:

@@ -69,7 +69,10 @@ class BlockSize:
         """The eight files, next to the cluster's own, so that copies of the cluster have them."""
         scale = bench.parameters["scale_percent"] / 100
         await sending.placed(
-            bench, "place-files", list(tpch.KEYS), lambda folder: tpch.command(scale, folder)
+            bench,
+            "place-files",
+            list(tpch.KEYS),
+            lambda folder: tpch.command(scale, folder),
         )
 
     async def warm(self, bench: Bench) -> None:
@@ -79,14 +82,20 @@ class BlockSize:
         """Each step of the article, in its order."""
         await bench.sql("create-tables", tpch.ddl())
         copies = [sending.copy_placed(bench, key) for key in tpch.KEYS]
-        await timed(bench, "copy-tables", "\n".join(copies), metric=known_metrics.LOAD_TIME)
+        await timed(
+            bench, "copy-tables", "\n".join(copies), metric=known_metrics.LOAD_TIME
+        )
         keys = [
             f"ALTER TABLE {table} ADD CONSTRAINT pk_{table} PRIMARY KEY ({key});"
             for table, key in tpch.KEYS.items()
         ]
-        await timed(bench, "primary-keys", "\n".join(keys), metric=known_metrics.KEYS_TIME)
+        await timed(
+            bench, "primary-keys", "\n".join(keys), metric=known_metrics.KEYS_TIME
+        )
         indexes = [f"CREATE INDEX ON {index};" for index in tpch.INDEXES]
-        await timed(bench, "indexes", "\n".join(indexes), metric=known_metrics.INDEXES_TIME)
+        await timed(
+            bench, "indexes", "\n".join(indexes), metric=known_metrics.INDEXES_TIME
+        )
         await bench.sql("analyze", "ANALYZE;")
         await _note_sizes(bench)
         await _restart(bench)
@@ -99,7 +108,9 @@ class BlockSize:
         """The files, tables with keys and indexes, and the WAL of creating them."""
         scale = parameters["scale_percent"] / 100
         tables = int(tpch.BYTES_PER_SCALE * scale)
-        return Sizes(2 * tables + int(tpch.CSV_BYTES_PER_SCALE * scale) + 128 * 1024 * 1024)
+        return Sizes(
+            2 * tables + int(tpch.CSV_BYTES_PER_SCALE * scale) + 128 * 1024 * 1024
+        )
 
     def seconds(self, parameters: Values) -> tuple[float, float]:
         """Measured on two cores: 30 s per unit to generate and send; 250 s to load and query."""
@@ -110,7 +121,9 @@ class BlockSize:
 async def _repeated(bench: Bench, name: str, query: str) -> None:
     """Five times in a row, stored as a series, since caches affect the first ones."""
     plan = await planned(bench, name, query)
-    if name == "scan" and not any(node.kind.endswith("Seq Scan") for node in plan.nodes()):
+    if name == "scan" and not any(
+        node.kind.endswith("Seq Scan") for node in plan.nodes()
+    ):
         raise TargetProblem(
             _("The full scan is none: the plan says %(name)s."),
             code="other_plan",
@@ -133,7 +146,9 @@ async def _note_sizes(bench: Bench) -> None:
     bench.measured(known_metrics.BLOCK_SIZE, block_bytes / 1024)
     bench.measured(known_metrics.TABLE_SIZE, table)
     bench.measured(known_metrics.DATABASE_BYTES, database)
-    bench.keep("relation-sizes.txt", await bench.sql("read-relation-sizes", RELATION_SIZES))
+    bench.keep(
+        "relation-sizes.txt", await bench.sql("read-relation-sizes", RELATION_SIZES)
+    )
 
 
 async def _restart(bench: Bench) -> None:
@@ -146,7 +161,9 @@ async def _restart(bench: Bench) -> None:
 async def _note_cached(bench: Bench) -> None:
     """A build without pg_buffercache cannot say; the rest of the run is valid without it."""
     if CACHE_EXTENSION not in bench.extensions[MAIN]:
-        message = _("What shared buffers held is unknown: pg_buffercache is not installed.")
+        message = _(
+            "What shared buffers held is unknown: pg_buffercache is not installed."
+        )
         bench.note("no_buffercache", message, level="info")
         return
     blocks = (await bench.sql("read-buffercache", CACHED_BLOCKS)).split()

@@ -27,7 +27,10 @@ EVERY: tuple[AnyFactor, ...] = (CORES, arrangements.FACTOR)
 
 def too_few_clients(levels: Values, parameters: Parameters) -> Objection | None:
     """With fewer clients than cores the number of clients would be the limit."""
-    clients, cores = levels.get("clients") or parameters.get("clients"), levels.get(CORES.name)
+    clients, cores = (
+        levels.get("clients") or parameters.get("clients"),
+        levels.get(CORES.name),
+    )
     if not isinstance(clients, int) or not isinstance(cores, int) or clients >= cores:
         return None
     return Objection(
@@ -51,7 +54,9 @@ def widened(scenario: Scenario, levels: Mapping[str, Iterable[Level]]) -> Scenar
     if not chosen:
         return scenario
     wider = replace(
-        scenario, factors=(*scenario.factors, *chosen), objection=_objection_to(scenario)
+        scenario,
+        factors=(*scenario.factors, *chosen),
+        objection=_objection_to(scenario),
     )
     if arrangements.FACTOR in chosen:
         wider = _arranged(wider, levels[arrangements.NAME])
@@ -61,14 +66,20 @@ def widened(scenario: Scenario, levels: Mapping[str, Iterable[Level]]) -> Scenar
 def _objection_to(scenario: Scenario) -> Any:
     def objection(levels: Values, parameters: Parameters) -> Objection | None:
         objections = (scenario.objection, too_few_clients, arrangements.objection)
-        objections_made = (objection_of(levels, parameters) for objection_of in objections)
+        objections_made = (
+            objection_of(levels, parameters) for objection_of in objections
+        )
         return next((objection for objection in objections_made if objection), None)
 
     return objection
 
 
 def _arranged(scenario: Scenario, chosen: Iterable[Level]) -> Scenario:
-    kinds = {arrangements.KINDS[str(level)] for level in chosen if level in arrangements.KINDS}
+    kinds = {
+        arrangements.KINDS[str(level)]
+        for level in chosen
+        if level in arrangements.KINDS
+    }
     untouched = {arrangements.SINGLE, arrangements.POOLED}
     return replace(
         scenario,

@@ -41,7 +41,9 @@ SCENARIO = Scenario(
     factors=(CORES,),
     parameters=(
         *READ.parameters,
-        design.clients(8, _("The same at each number of cores, and no fewer. The report used 80.")),
+        design.clients(
+            8, _("The same at each number of cores, and no fewer. The report used 80.")
+        ),
     ),
     metrics=(*PGBENCH, known_metrics.CPU_IDLE),
     writes=False,
@@ -49,5 +51,7 @@ SCENARIO = Scenario(
     has_pgbench_tables=True,
     cluster=cluster,
     objection=too_few_clients,
-    quick=Quick(parameters={"scale": 10, "duration": 10, "clients": 8}, levels={"cores": (1, 2)}),
+    quick=Quick(
+        parameters={"scale": 10, "duration": 10, "clients": 8}, levels={"cores": (1, 2)}
+    ),
 )

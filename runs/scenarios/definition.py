@@ -70,7 +70,9 @@ class ChoiceFactor:
         """Each level once, in the order of the choices; unknown ones last."""
         places = {choice: position for position, choice in enumerate(self.choices)}
         unique_levels = dict.fromkeys(levels)
-        return sorted(unique_levels, key=lambda level: places.get(str(level), len(places)))
+        return sorted(
+            unique_levels, key=lambda level: places.get(str(level), len(places))
+        )
 
 
 AnyFactor = Factor | ChoiceFactor
@@ -272,10 +274,14 @@ class Scenario:
     cluster: Callable[[int, Values], ClusterOptions] = lambda _version_num, _levels: (
         ClusterOptions()
     )
-    arrangement: Callable[[int, Values], tuple[FurtherCluster, ...]] = lambda _num, _levels: ()
+    arrangement: Callable[[int, Values], tuple[FurtherCluster, ...]] = (
+        lambda _num, _levels: ()
+    )
     kind: str = ""
     requires: tuple[Requirement, ...] = ()
-    objection: Callable[[Values, Parameters], Objection | None] = lambda _levels, _given: None
+    objection: Callable[[Values, Parameters], Objection | None] = (
+        lambda _levels, _given: None
+    )
     measures: Callable[[Values, Parameters], bool] = lambda _levels, _given: True
     quick: Quick = Quick()
     places: Mapping[str, Place] = field(default_factory=dict)

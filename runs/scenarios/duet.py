@@ -21,7 +21,14 @@ from runs.execution.ssh.login_shell import shell_line
 from runs.execution.steps.step_limits import GRACE_SECONDS
 from runs.scenarios import pgbench_design as design
 from runs.scenarios import pgbench_procedure as procedure
-from runs.scenarios.definition import FurtherCluster, Parameter, Quick, Scenario, Sizes, Values
+from runs.scenarios.definition import (
+    FurtherCluster,
+    Parameter,
+    Quick,
+    Scenario,
+    Sizes,
+    Values,
+)
 from runs.scenarios.fixed_point_read import SCRIPT
 from runs.tools import known_metrics, pgbench
 from runs.tools.adapter import SeriesData
@@ -73,8 +80,12 @@ class Duet:
         clusters = {MAIN: bench.cluster, PARTNER: bench.members[PARTNER].cluster}
         for name, cluster in clusters.items():
             path, length = f"{folder}/script.sql", bench.parameters["duration"]
-            line = shell_line(procedure.silent(bench, cluster, path, length, bench.clients))
-            await bench.write(f"write-{name}", f"{folder}/run-{name}.sh", f"exec {line}\n")
+            line = shell_line(
+                procedure.silent(bench, cluster, path, length, bench.clients)
+            )
+            await bench.write(
+                f"write-{name}", f"{folder}/run-{name}.sh", f"exec {line}\n"
+            )
         seconds = pairs * bench.parameters["duration"]
         done = await bench.follow(
             "pgbench",
@@ -83,7 +94,9 @@ class Duet:
         )
         if done.exit_status != 0:
             raise _incomplete(done.stderr.strip()[-500:])
-        text = (await bench.step("read-pairs", ["sh", "-c", READ, "read", folder])).stdout
+        text = (
+            await bench.step("read-pairs", ["sh", "-c", READ, "read", folder])
+        ).stdout
         bench.keep("pairs.txt", text)
         _report(bench, *(_throughputs(text, name, bench) for name in (MAIN, PARTNER)))
 
@@ -97,14 +110,16 @@ class Duet:
         """Each run creates and loads its partner."""
         scale = parameters["scale"]
         seconds_to_create = 4 + 0.3 * scale
-        return seconds_to_create, seconds_to_create + 2 + 0.04 * scale + parameters["pairs"] * (
-            parameters["duration"] + 0.2
-        )
+        return seconds_to_create, seconds_to_create + 2 + 0.04 * scale + parameters[
+            "pairs"
+        ] * (parameters["duration"] + 0.2)
 
 
 def _throughputs(text: str, name: str, bench: Bench) -> list[float]:
     throughput_of: dict[int, float] = {}
-    expected = pgbench.Expected(duration_s=bench.parameters["duration"], clients=bench.clients)
+    expected = pgbench.Expected(
+        duration_s=bench.parameters["duration"], clients=bench.clients
+    )
     for section in text.split("== ")[1:]:
         file, _newline, output = section.partition("\n")
         side, _dash, number = file.removesuffix(".out").partition("-")
@@ -119,7 +134,9 @@ def _throughputs(text: str, name: str, bench: Bench) -> list[float]:
     return [throughput_of[number] for number in sorted(throughput_of)]
 
 
-def _report(bench: Bench, throughputs: Sequence[float], partners: Sequence[float]) -> None:
+def _report(
+    bench: Bench, throughputs: Sequence[float], partners: Sequence[float]
+) -> None:
     logs = [
         math.log(throughput / partner)
         for throughput, partner in zip(throughputs, partners, strict=True)
@@ -134,7 +151,9 @@ def _report(bench: Bench, throughputs: Sequence[float], partners: Sequence[float
     series = SeriesData(ratio.name, ratio.unit, ratios, start=length, interval=length)
     bench.findings.series.append(series)
     partner = next(
-        cluster_plan for cluster_plan in bench.plan.clusters if cluster_plan.name == PARTNER
+        cluster_plan
+        for cluster_plan in bench.plan.clusters
+        if cluster_plan.name == PARTNER
     )
     text = _("Measured at the same time as %(partner)s: only the ratio says something.")
     bench.note("duet", text, level="info", partner=partner.bindir)
@@ -144,7 +163,9 @@ def _incomplete(actual: str | Wording) -> TargetProblem:
     return TargetProblem(
         _("A load of a pair did not end as asked. %(found)s"),
         code="duet_incomplete",
-        remedy=_("Read pairs.txt and the logs of both clusters, then queue the run again."),
+        remedy=_(
+            "Read pairs.txt and the logs of both clusters, then queue the run again."
+        ),
         found=actual,
     )
 
@@ -166,7 +187,14 @@ SCENARIO = Scenario(
     factors=(design.clients_factor(1),),
     parameters=(
         design.scale(_("Of each of the two clusters; one unit is about 16 MB.")),
-        Parameter("duration", _("Duration of a pair"), "s", default=5, minimum=1, maximum=3_600),
+        Parameter(
+            "duration",
+            _("Duration of a pair"),
+            "s",
+            default=5,
+            minimum=1,
+            maximum=3_600,
+        ),
         Parameter(
             "pairs",
             _("Pairs of a run"),

@@ -40,7 +40,9 @@ SCENARIO = Scenario(
     factors=(design.clients_factor(1, 2, 4),),
     parameters=(
         design.scale(
-            _("One unit is 100,000 accounts, about 16 MB. The reports used 1000 and 2000.")
+            _(
+                "One unit is 100,000 accounts, about 16 MB. The reports used 1000 and 2000."
+            )
         ),
         design.duration(_("Seconds per run. The reports used 300.")),
     ),
@@ -51,7 +53,8 @@ SCENARIO = Scenario(
     offers_slices=True,
     places={
         "wg1-2021-flame-graph": Place(
-            quick=Quick({"scale": 5, "duration": 10}, {"clients": (1,)}), treatment=("profile",)
+            quick=Quick({"scale": 5, "duration": 10}, {"clients": (1,)}),
+            treatment=("profile",),
         ),
     },
     by_hand=ByHand(SCRIPT),

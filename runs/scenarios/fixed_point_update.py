@@ -8,7 +8,14 @@ checkpoint happens during the measurement.
 from runs.execution.bench import Bench
 from runs.scenarios import pgbench_design as design
 from runs.scenarios import pgbench_procedure as pgbench
-from runs.scenarios.definition import ByHand, ClusterOptions, Place, Quick, Scenario, Values
+from runs.scenarios.definition import (
+    ByHand,
+    ClusterOptions,
+    Place,
+    Quick,
+    Scenario,
+    Values,
+)
 from runs.scenarios.metrics import PGBENCH
 from runs.wording import gettext_noop as _
 
@@ -47,7 +54,9 @@ SCENARIO = Scenario(
     source="PGECons WG1 2017, 2021",
     factors=(design.clients_factor(1, 2, 4),),
     parameters=(
-        design.scale(_("One unit is 100,000 accounts, about 20 MB. The reports used 2000.")),
+        design.scale(
+            _("One unit is 100,000 accounts, about 20 MB. The reports used 2000.")
+        ),
         design.duration(_("Seconds per run. The reports used 300.")),
     ),
     metrics=PGBENCH,
@@ -58,7 +67,9 @@ SCENARIO = Scenario(
     places={
         "wg1-2021-update": Place(
             unknown={
-                "clients": _("ten numbers of clients were measured; the others are not printed")
+                "clients": _(
+                    "ten numbers of clients were measured; the others are not printed"
+                )
             }
         ),
         "wg1-2017-strace-counts": Place(

@@ -57,7 +57,9 @@ async def require(bench: Bench) -> None:
         raise TargetProblem(
             _("%(bindir)s has no extension %(extension)s."),
             code="missing_extension",
-            remedy=_("Install PostgreSQL's contrib modules there (postgresql-contrib)."),
+            remedy=_(
+                "Install PostgreSQL's contrib modules there (postgresql-contrib)."
+            ),
             bindir=bench.plan.bindir,
             extension=EXTENSION,
         )
@@ -100,7 +102,9 @@ ADDRBOOK_COLUMNS = (
     "phone_no varchar(12), mobile_no varchar(13), carrier varchar(10), note text"
 )
 ACCOUNT_COLUMNS = "aid int, bid int, abalance int, filler char(84)"
-HISTORY_COLUMNS = "tid int, bid int, aid int, delta int, mtime timestamp, filler char(22)"
+HISTORY_COLUMNS = (
+    "tid int, bid int, aid int, delta int, mtime timestamp, filler char(22)"
+)
 # The same rows on each server and on each day.
 FILL = """
 CREATE TABLE addrbook ({columns});
@@ -154,7 +158,9 @@ class ForeignTables:
         """`pgbench -i`, and the address book."""
         await pgbench.initialise(bench)
         rows = 100_000 * bench.parameters["scale"]
-        await bench.sql("load-addrbook", FILL.format(columns=ADDRBOOK_COLUMNS, rows=rows))
+        await bench.sql(
+            "load-addrbook", FILL.format(columns=ADDRBOOK_COLUMNS, rows=rows)
+        )
 
     async def arrange(self, bench: Bench) -> None:
         """Servers, mappings and foreign tables, with statistics of the latter."""
@@ -182,7 +188,9 @@ class ForeignTables:
     async def _check_plan(self, bench: Bench) -> None:
         """A plan that fetches a complete table, or joins elsewhere, would be another experiment."""
         statement_lines = script(bench.levels).splitlines()
-        statement = " ".join(line for line in statement_lines if not line.startswith("\\"))
+        statement = " ".join(
+            line for line in statement_lines if not line.startswith("\\")
+        )
         for name in (":id", ":aid", ":tid", ":delta"):
             statement = statement.replace(name, "1")
         plan = await bench.sql("explain", f"EXPLAIN (VERBOSE) {statement}")
@@ -191,7 +199,9 @@ class ForeignTables:
             raise TargetProblem(
                 "%(found)s\n%(plan)s",
                 code="plan_differs",
-                remedy=_("Look at plan.txt of the run, and at the settings of the planner."),
+                remedy=_(
+                    "Look at plan.txt of the run, and at the settings of the planner."
+                ),
                 found=problem,
                 plan=plan,
             )
@@ -213,7 +223,9 @@ def script(levels: Values) -> str:
         customers, accounts = PATTERNS[int(levels["pattern"])]
         return SELECT.format(customers=customers, accounts=accounts)
     accounts = "ext1" if levels["table_location"] == "foreign" else "public"
-    return (UPDATE if levels["operation"] == "update" else INSERT).format(accounts=accounts)
+    return (UPDATE if levels["operation"] == "update" else INSERT).format(
+        accounts=accounts
+    )
 
 
 def plan_problem(plan: str, version_num: int, levels: Values) -> str:
@@ -254,7 +266,9 @@ def cluster(version_num: int, _levels: Values) -> ClusterOptions:
 
 def arrangement(_version_num: int, _levels: Values) -> tuple[FurtherCluster, ...]:
     """Two external servers with the same data, in every cell."""
-    return tuple(FurtherCluster(name, "foreign", "copy") for name in ("external1", "external2"))
+    return tuple(
+        FurtherCluster(name, "foreign", "copy") for name in ("external1", "external2")
+    )
 
 
 SCENARIO = Scenario(
@@ -311,7 +325,9 @@ SCENARIO = Scenario(
             default=10,
             minimum=0,
             maximum=3600,
-            help=_("Seconds of the same load before, which are not counted. The report used 10."),
+            help=_(
+                "Seconds of the same load before, which are not counted. The report used 10."
+            ),
         ),
     ),
     metrics=PGBENCH,

@@ -215,7 +215,9 @@ async def _check_plan(bench: Bench, query: str) -> None:
         raise TargetProblem(
             _("The search does not use the index: %(name)s."),
             code="other_plan",
-            remedy=_("Read the run's plan; more records make the planner choose the index."),
+            remedy=_(
+                "Read the run's plan; more records make the planner choose the index."
+            ),
             name=plan.nodes()[-1].name,
         )
 
@@ -226,7 +228,9 @@ async def _check_letters(bench: Bench) -> None:
     trigrams = await bench.sql("show-trigrams", statement, at=searched(bench))
     if trigrams.strip() != "t":
         raise TargetProblem(
-            _("pg_trgm finds no trigram in Japanese text: the locale knows no such letters."),
+            _(
+                "pg_trgm finds no trigram in Japanese text: the locale knows no such letters."
+            ),
             code="no_trigrams",
             remedy=_("The server needs the locale C.UTF-8."),
         )
@@ -270,7 +274,10 @@ def cluster(version_num: int, levels: Values) -> ClusterOptions:
         data = (LOGICAL,)  # the index is the subscriber's
         required = {"wal_level": "logical", "max_wal_senders": "10"}
     return ClusterOptions(
-        comparable(version_num), initdb_options=("--locale=C.UTF-8",), data=data, required=required
+        comparable(version_num),
+        initdb_options=("--locale=C.UTF-8",),
+        data=data,
+        required=required,
     )
 
 
@@ -377,10 +384,17 @@ INSERTING = replace(
     SEARCH,
     slug="full-text-inserts",
     title=_("Full-text search: inserts"),
-    description=_("How many records a second are inserted by kind of index on their text."),
+    description=_(
+        "How many records a second are inserted by kind of index on their text."
+    ),
     factors=FACTORS,
     parameters=PARAMETERS,
-    metrics=(known_metrics.INSERTS, *PGBENCH, known_metrics.INDEX_BYTES, known_metrics.BEHIND),
+    metrics=(
+        known_metrics.INSERTS,
+        *PGBENCH,
+        known_metrics.INDEX_BYTES,
+        known_metrics.BEHIND,
+    ),
     primary="",
     only_reads=lambda _levels: False,
     procedure=Inserts(),

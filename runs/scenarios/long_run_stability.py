@@ -76,7 +76,11 @@ async def _end_samples(
     if result is None:
         return {}
     rows = [line.split("\t") for line in result.stdout.splitlines()]
-    read = [[float(cell or 0) for cell in row] for row in rows if len(row) == len(COLUMNS) + 1]
+    read = [
+        [float(cell or 0) for cell in row]
+        for row in rows
+        if len(row) == len(COLUMNS) + 1
+    ]
     begun = bench.load_spans.get(bench.database.name, (0.0, 0.0))[0]
     points_of = {
         column.name: [(row[0] - begun, row[index]) for row in read]
@@ -116,7 +120,10 @@ def judge(tps: Sequence[float | None]) -> Verdict | None:
     if len(means) < INTERVALS_AT_LEAST // 2:
         return None
     tenth = max(1, len(means) // 10)
-    early, late = statistics.fmean(means[tenth : 2 * tenth]), statistics.fmean(means[-tenth:])
+    early, late = (
+        statistics.fmean(means[tenth : 2 * tenth]),
+        statistics.fmean(means[-tenth:]),
+    )
     middle, mean = statistics.median(means), statistics.fmean(means)
     if not early or not middle or not mean:
         return None
@@ -151,8 +158,14 @@ _LINES = "\\set lines random(5, 15)\n"
 _AMOUNT = "\\set amount random(1, 5000)\n"
 _CARRIER = "\\set carrier random(1, 10)\n"
 SCRIPTS = (
-    GivenScript("place_order", f"{_CUSTOMER}{_LINES}SELECT place_order(:w, :d, :c, :lines);\n", 45),
-    GivenScript("pay", f"{_CUSTOMER}{_AMOUNT}SELECT pay(:w, :d, :c, :amount / 100.0);\n", 43),
+    GivenScript(
+        "place_order",
+        f"{_CUSTOMER}{_LINES}SELECT place_order(:w, :d, :c, :lines);\n",
+        45,
+    ),
+    GivenScript(
+        "pay", f"{_CUSTOMER}{_AMOUNT}SELECT pay(:w, :d, :c, :amount / 100.0);\n", 43
+    ),
     GivenScript("last_order", f"{_CUSTOMER}SELECT last_order(:w, :d, :c);\n", 4),
     GivenScript("deliver", f"{_ANY}{_CARRIER}SELECT deliver(:w, :carrier);\n", 4),
     GivenScript("low_stock", f"{_ANY}SELECT low_stock(:w, :d);\n", 4),
@@ -170,7 +183,9 @@ COLUMNS = (
     known_metrics.HOT_UPDATES,
     known_metrics.UPDATES,
 )
-HOLD_SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1; SELECT pg_sleep({seconds});"
+HOLD_SNAPSHOT = (
+    "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1; SELECT pg_sleep({seconds});"
+)
 VACUUMS = 'grep -A 20 "automatic vacuum of table" "$1" || true'
 _ELAPSED = re.compile(r"elapsed:? ([\d.]+) s")
 # Below these percentages the result gets a note.
@@ -235,7 +250,9 @@ def cluster(version_num: int, levels: Values) -> ClusterOptions:
         "checkpoint_timeout": "60min",
         **design.room_for_wal(version_num, "16GB", 512),
     }
-    return ClusterOptions(settings=settings, required=required, data=(levels["fillfactor"],))
+    return ClusterOptions(
+        settings=settings, required=required, data=(levels["fillfactor"],)
+    )
 
 
 def _hold_snapshot(bench: Bench) -> None:
@@ -253,21 +270,26 @@ async def _vacuums(bench: Bench) -> list[float]:
 
 
 def _note_samples(
-    bench: Bench, samples: Mapping[str, Sequence[tuple[float, float]]], vacuums: Sequence[float]
+    bench: Bench,
+    samples: Mapping[str, Sequence[tuple[float, float]]],
+    vacuums: Sequence[float],
 ) -> None:
     if vacuums:
         bench.measured(known_metrics.LONGEST_VACUUM, max(vacuums))
     if not samples.get("updates"):
         return
     first_values, last_values = (
-        {name: points[index][1] for name, points in samples.items()} for index in (0, -1)
+        {name: points[index][1] for name, points in samples.items()}
+        for index in (0, -1)
     )
     growth = {name: last_values[name] - first_values[name] for name in samples}
     bench.measured(known_metrics.DEAD_ROWS, last_values["dead_rows"])
     bench.measured(known_metrics.GROWTH, growth["table_bytes"] + growth["index_bytes"])
     bench.measured(known_metrics.AUTOVACUUMS, growth["autovacuums"])
     if growth["updates"]:
-        bench.measured(known_metrics.HOT_SHARE, 100 * growth["hot_updates"] / growth["updates"])
+        bench.measured(
+            known_metrics.HOT_SHARE, 100 * growth["hot_updates"] / growth["updates"]
+        )
     _check_vacuums(bench, growth["autovacuums"])
 
 
@@ -275,15 +297,25 @@ def _check_vacuums(bench: Bench, count: float) -> None:
     """A level that did not take effect makes the result doubtful."""
     is_on = bench.levels["autovacuum"] == "on"
     if is_on and not count:
-        bench.note("no_autovacuum", _("Autovacuum was on and no table was vacuumed: a longer run."))
+        bench.note(
+            "no_autovacuum",
+            _("Autovacuum was on and no table was vacuumed: a longer run."),
+        )
     elif not is_on and count:
         text = _("Autovacuum was off, and %(number)s came all the same.")
         bench.note("autovacuum_came", text, number=f"{count:.0f}")
 
 
-def _note_verdict(bench: Bench, samples: Mapping[str, Sequence[tuple[float, float]]]) -> None:
+def _note_verdict(
+    bench: Bench, samples: Mapping[str, Sequence[tuple[float, float]]]
+) -> None:
     tps = next(
-        (series_data for series_data in bench.findings.series if series_data.name == "tps"), None
+        (
+            series_data
+            for series_data in bench.findings.series
+            if series_data.name == "tps"
+        ),
+        None,
     )
     verdict = judge(tps.values) if tps else None
     if verdict is None:
@@ -293,7 +325,9 @@ def _note_verdict(bench: Bench, samples: Mapping[str, Sequence[tuple[float, floa
     bench.measured(known_metrics.TPS_VARIATION, verdict.variation)
     if verdict.trend < DRIFTING:
         text = _("Throughput ended at %(percent)s %% of what it was at the beginning.")
-        bench.note("throughput_drifts", text, level="info", percent=f"{verdict.trend:.0f}")
+        bench.note(
+            "throughput_drifts", text, level="info", percent=f"{verdict.trend:.0f}"
+        )
     if verdict.dip < DIPPING:
         _note_dip(bench, verdict, samples)
 
@@ -318,7 +352,11 @@ def _note_dip(
             "Throughput fell to %(percent)s %% of its median in the %(length)s s from second "
             "%(begun)s on, without a vacuum."
         )
-    values = {"percent": f"{verdict.dip:.0f}", "length": verdict.interval_s, "begun": begun}
+    values = {
+        "percent": f"{verdict.dip:.0f}",
+        "length": verdict.interval_s,
+        "begun": begun,
+    }
     bench.note("throughput_dips", text, level="info", **values)
 
 
@@ -332,12 +370,20 @@ SCENARIO = Scenario(
     source="PostgreSQL 8.2-8.4",
     factors=(
         design.switch("autovacuum", _("Autovacuum"), "off", "on"),
-        Factor("cost_delay", _("Vacuum cost delay (ms)"), default=(2,), minimum=0, maximum=100),
+        Factor(
+            "cost_delay",
+            _("Vacuum cost delay (ms)"),
+            default=(2,),
+            minimum=0,
+            maximum=100,
+        ),
         Factor("fillfactor", _("Fill factor"), default=(90,), minimum=10, maximum=100),
         design.switch("old_snapshot", _("Session with an old snapshot"), "off"),
     ),
     parameters=(
-        Parameter("warehouses", _("Warehouses"), "", default=2, minimum=1, maximum=100_000),
+        Parameter(
+            "warehouses", _("Warehouses"), "", default=2, minimum=1, maximum=100_000
+        ),
         Parameter("clients", _("Clients"), "", default=2, minimum=1, maximum=10_000),
         Parameter(
             "duration",

@@ -64,7 +64,8 @@ class OperatingSystems(pgbench.PrewarmedTables):
         )
         if system.stdout.strip() == "tmpfs":
             bench.note(
-                "memory_file_system", _("The data are in memory (tmpfs): nothing waits for a disk.")
+                "memory_file_system",
+                _("The data are in memory (tmpfs): nothing waits for a disk."),
             )
         path = f"{bench.directory}/pg_test_fsync.out"
         program = f"{bench.plan.bindir}/pg_test_fsync"
@@ -77,7 +78,9 @@ class OperatingSystems(pgbench.PrewarmedTables):
             message = _("pg_test_fsync is not installed beside this PostgreSQL.")
             bench.note("fsync_not_tested", message, level="info")
         elif rate is None:
-            text = _("pg_test_fsync does not report how long a write by %(method)s takes here.")
+            text = _(
+                "pg_test_fsync does not report how long a write by %(method)s takes here."
+            )
             bench.note("fsync_not_tested", text, level="info", method=method)
         else:
             bench.measured(known_metrics.FSYNC_OPERATIONS, rate)
@@ -100,9 +103,13 @@ def check_method(settings: Mapping[str, Mapping[str, str]], method: str) -> None
     used = settings.get("wal_sync_method", {}).get("setting", "")
     if used != method:
         raise TargetProblem(
-            _("The server says wal_sync_method = %(said)s, and %(method)s was asked for."),
+            _(
+                "The server says wal_sync_method = %(said)s, and %(method)s was asked for."
+            ),
             code="setting_not_taken",
-            remedy=_("Leave the level out: this operating system does not have that method."),
+            remedy=_(
+                "Leave the level out: this operating system does not have that method."
+            ),
             said=used,
             method=method,
         )
@@ -111,7 +118,9 @@ def check_method(settings: Mapping[str, Mapping[str, str]], method: str) -> None
         raise TargetProblem(
             _("%(off)s = off: no commit waits for the disk, by whichever method."),
             code="setting_void",
-            remedy=_("Choose a configuration that waits for the disk (fsync, synchronous_commit)."),
+            remedy=_(
+                "Choose a configuration that waits for the disk (fsync, synchronous_commit)."
+            ),
             off=" and ".join(off),
         )
 
@@ -123,13 +132,19 @@ def cluster(version_num: int, levels: Values) -> ClusterOptions:
         for name in ("shared_buffers", "wal_sync_method")
         if levels[name] != AS_CONFIGURED
     }
-    room = UPDATE.cluster(version_num, levels).settings if levels["operation"] == "update" else {}
+    room = (
+        UPDATE.cluster(version_num, levels).settings
+        if levels["operation"] == "update"
+        else {}
+    )
     return ClusterOptions(settings=room, required=required)
 
 
 def measures(levels: Values, _parameters: Parameters) -> bool:
     """As in the report: shared_buffers with reading, wal_sync_method with updating."""
-    unused_factor = "wal_sync_method" if levels["operation"] == "read" else "shared_buffers"
+    unused_factor = (
+        "wal_sync_method" if levels["operation"] == "read" else "shared_buffers"
+    )
     return bool(levels[unused_factor] == AS_CONFIGURED)
 
 
@@ -178,7 +193,9 @@ SCENARIO = Scenario(
         design.clients_factor(1, 4),
     ),
     parameters=(
-        design.scale(_("One unit is 100,000 accounts, about 16 MB. The report used 1000.")),
+        design.scale(
+            _("One unit is 100,000 accounts, about 16 MB. The report used 1000.")
+        ),
         design.duration(_("Seconds per run. The report used 300.")),
         Parameter(
             "fsync_seconds",
@@ -187,7 +204,9 @@ SCENARIO = Scenario(
             default=1,
             minimum=0,
             maximum=60,
-            help=_("Before each run of a wal_sync_method; it makes 17 tests. 0 leaves it out."),
+            help=_(
+                "Before each run of a wal_sync_method; it makes 17 tests. 0 leaves it out."
+            ),
         ),
     ),
     metrics=(*PGBENCH, known_metrics.CPU_IDLE, known_metrics.FSYNC_OPERATIONS),
@@ -212,8 +231,12 @@ SCENARIO = Scenario(
         )
     },
     places={
-        "wg1-2017-windows-linux-read": Place(levels={**AS_THERE, "operation": ("read",)}),
-        "wg1-2017-windows-linux-update": Place(levels={**AS_THERE, "operation": ("update",)}),
+        "wg1-2017-windows-linux-read": Place(
+            levels={**AS_THERE, "operation": ("read",)}
+        ),
+        "wg1-2017-windows-linux-update": Place(
+            levels={**AS_THERE, "operation": ("update",)}
+        ),
         "wg1-2017-windows-shared-buffers": Place(
             levels={"operation": ("read",), "wal_sync_method": (AS_CONFIGURED,)}
         ),

@@ -20,7 +20,9 @@ READ = fixed_point_read.SCENARIO
 def cluster(_version_num: int, levels: Values) -> ClusterOptions:
     """initdb with or without checksums; if they are the default, they are turned off explicitly."""
     on = levels["checksums"] == "on"
-    return ClusterOptions(initdb_options=("--data-checksums" if on else "--no-data-checksums",))
+    return ClusterOptions(
+        initdb_options=("--data-checksums" if on else "--no-data-checksums",)
+    )
 
 
 SCENARIO = replace(

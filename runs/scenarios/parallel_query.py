@@ -64,7 +64,9 @@ class ParallelQuery:
             bench.measured(known_metrics.ROWS_RETURNED, float(len(rows)))
             digest = hashlib.sha256("\n".join(rows).encode()).hexdigest()[:16]
             text = _("%(number)s rows, SHA-256 %(digest)s.")
-            bench.note("rows_digest", text, level="info", number=len(rows), digest=digest)
+            bench.note(
+                "rows_digest", text, level="info", number=len(rows), digest=digest
+            )
         plan = await explained(bench, "query", query, before=before, timeout_s=limit)
         if plan is not None:
             _note_parallel(bench, plan)
@@ -107,28 +109,40 @@ def _note_parallel(bench: Bench, plan: Plan) -> None:
     """The parallel part: as the report defines it for this query, and in total."""
     gathered_nodes = parallel.gathered(plan)
     bench.measured(
-        known_metrics.WORKERS_PLANNED, float(sum(gathered.planned for gathered in gathered_nodes))
+        known_metrics.WORKERS_PLANNED,
+        float(sum(gathered.planned for gathered in gathered_nodes)),
     )
     bench.measured(
-        known_metrics.WORKERS_LAUNCHED, float(sum(gathered.launched for gathered in gathered_nodes))
+        known_metrics.WORKERS_LAUNCHED,
+        float(sum(gathered.launched for gathered in gathered_nodes)),
     )
     if not gathered_nodes:
         if int(bench.levels["workers"]):
-            message = _("The planner chose no parallel plan: the number of workers did nothing.")
+            message = _(
+                "The planner chose no parallel plan: the number of workers did nothing."
+            )
             bench.note("not_parallel", message, level="info")
         return
-    bench.measured(known_metrics.GATHERED, sum(gathered.seconds for gathered in gathered_nodes))
+    bench.measured(
+        known_metrics.GATHERED, sum(gathered.seconds for gathered in gathered_nodes)
+    )
     in_subplans = bench.levels["query"] == "Q10"
     parallel_seconds = (
-        parallel.seconds_in_subplans if in_subplans else parallel.seconds_to_the_last_step
+        parallel.seconds_in_subplans
+        if in_subplans
+        else parallel.seconds_to_the_last_step
     )(plan)
     if parallel_seconds is not None:
         bench.measured(known_metrics.PARALLEL_PART, parallel_seconds)
-    short = [gathered for gathered in gathered_nodes if gathered.launched < gathered.planned]
+    short = [
+        gathered for gathered in gathered_nodes if gathered.launched < gathered.planned
+    ]
     if short:
         bench.note(
             "fewer_workers",
-            _("%(number)s of %(all)s Gathers got fewer workers than planned: no process was free."),
+            _(
+                "%(number)s of %(all)s Gathers got fewer workers than planned: no process was free."
+            ),
             number=len(short),
             all=len(gathered_nodes),
         )

@@ -112,7 +112,9 @@ async def _counted(bench: Bench, logged: Logged) -> Histogram | None:
 
 def _missing(bench: Bench, reason: str, **values: object) -> None:
     text = _("There are no percentiles of latency: %(reason)s.")
-    bench.note("percentiles_missing", text, level="info", reason=wording_of(reason, values))
+    bench.note(
+        "percentiles_missing", text, level="info", reason=wording_of(reason, values)
+    )
 
 
 def _note_sample(bench: Bench, latencies: Histogram, logs: Sequence[Logged]) -> None:

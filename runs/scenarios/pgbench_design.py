@@ -49,7 +49,11 @@ NO_JIT_SINCE = 110000
 
 def serial(version_num: int) -> dict[str, str]:
     """No parallel plans."""
-    return {"max_parallel_workers_per_gather": "0"} if version_num >= NO_PARALLEL_SINCE else {}
+    return (
+        {"max_parallel_workers_per_gather": "0"}
+        if version_num >= NO_PARALLEL_SINCE
+        else {}
+    )
 
 
 def comparable(version_num: int) -> dict[str, str]:
@@ -78,17 +82,23 @@ def switch(name: str, title: str, *default: str) -> ChoiceFactor:
 def clients(default: int, help_text: str) -> Parameter:
     """How many clients, the same in all runs."""
     title = _("Clients")
-    return Parameter("clients", title, "", default, minimum=1, maximum=10_000, help=help_text)
+    return Parameter(
+        "clients", title, "", default, minimum=1, maximum=10_000, help=help_text
+    )
 
 
 def scale(help_text: str, default: int = 10, maximum: int = 100_000) -> Parameter:
     """The scale factor of pgbench's tables."""
-    return Parameter("scale", _("Scale factor"), "", default, 1, maximum, help=help_text)
+    return Parameter(
+        "scale", _("Scale factor"), "", default, 1, maximum, help=help_text
+    )
 
 
 def duration(help_text: str) -> Parameter:
     """How long a run is measured."""
-    return Parameter("duration", _("Duration"), "s", 60, 1, maximum=604_800, help=help_text)
+    return Parameter(
+        "duration", _("Duration"), "s", 60, 1, maximum=604_800, help=help_text
+    )
 
 
 def sizes(parameters: Values, data: int, *, written: int = 0) -> Sizes:

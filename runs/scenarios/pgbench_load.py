@@ -71,7 +71,9 @@ class PgbenchLoad:
         workload = bench.plan.workload
         if workload is None or not workload.has_own_tables:
             init_options = workload.init_options if workload else ""
-            options = command.init_options_for_tool(init_options, bench.plan.client_version_num)
+            options = command.init_options_for_tool(
+                init_options, bench.plan.client_version_num
+            )
             fillfactor = bench.parameters.get("fillfactor", 100)
             await pgbench.initialise(bench, fillfactor=fillfactor, options=options)
         if workload is not None and workload.init_sql:
@@ -86,14 +88,21 @@ class PgbenchLoad:
 
     async def measure(self, bench: Bench) -> None:
         """The scripts by their weights, as the campaign says, on data whose size is noted."""
-        size = await bench.sql("read-size", "SELECT pg_database_size(current_database());")
+        size = await bench.sql(
+            "read-size", "SELECT pg_database_size(current_database());"
+        )
         bench.measured(known_metrics.DATABASE_SIZE, float(size) / 10**6)
         await pgbench.measure(bench, scripts_of(bench), options_of(bench))
 
     def sizes(self, parameters: Values) -> Sizes:
         """Data at the fillfactor, index, WAL of loading them, and what the load writes."""
         scale = int(parameters.get("scale", 1))
-        data = scale * design.BYTES_PER_SCALE * 100 // int(parameters.get("fillfactor", 100))
+        data = (
+            scale
+            * design.BYTES_PER_SCALE
+            * 100
+            // int(parameters.get("fillfactor", 100))
+        )
         written = int(parameters["duration"]) * BYTES_WRITTEN_A_SECOND
         return design.sizes(parameters, data, written=written + design.WAL_BYTES)
 
@@ -128,7 +137,9 @@ def options_of(bench: Bench) -> Options:
     seed = parameters.get("random_seed") or bench.plan.run_id
     has_seed = bench.plan.client_version_num >= versions.RANDOM_SEED
     if not has_seed:
-        message = _("pgbench before 11 takes no random seed: this run's random values are its own.")
+        message = _(
+            "pgbench before 11 takes no random seed: this run's random values are its own."
+        )
         bench.note("no_random_seed", message, level="info")
     return Options(
         query_mode=str(bench.levels.get("query_mode", "simple")),
@@ -169,7 +180,9 @@ def _with_scale(bench: Bench, workload: WorkloadPlan) -> str:
     """
     if has_psql_commands(workload.init_sql):
         raise TargetProblem(
-            _("The SQL before the load has a backslash, which psql might take for a command."),
+            _(
+                "The SQL before the load has a backslash, which psql might take for a command."
+            ),
             code="psql_command",
             remedy=_("Store a further version."),
         )
@@ -237,7 +250,9 @@ SCENARIO = Scenario(
             default=0,
             minimum=0,
             maximum=10_000_000,
-            help=_("Transactions a second to aim at, all clients together; 0: as fast as it goes."),
+            help=_(
+                "Transactions a second to aim at, all clients together; 0: as fast as it goes."
+            ),
             zero=_("as fast as it goes"),
         ),
         Parameter(
@@ -247,7 +262,9 @@ SCENARIO = Scenario(
             default=0,
             minimum=0,
             maximum=10_000,
-            help=_("After serialization failures and deadlocks (pgbench 15 and later); 0: one."),
+            help=_(
+                "After serialization failures and deadlocks (pgbench 15 and later); 0: one."
+            ),
             zero=_("one"),
         ),
         Parameter(
@@ -257,7 +274,9 @@ SCENARIO = Scenario(
             default=0,
             minimum=0,
             maximum=2**31 - 1,
-            help=_("0: each run has its own number as its seed, which its command shows."),
+            help=_(
+                "0: each run has its own number as its seed, which its command shows."
+            ),
             zero=_("each run its own"),
         ),
         Parameter(
@@ -282,7 +301,9 @@ SCENARIO = Scenario(
         "wg1-2017-4-1": Place(
             levels={"script": ("select-only",), "clients": (1,)},
             quick=Quick(
-                {"duration": 6}, {"scale": (1, 10, 100)}, on_one_machine=frozenset({"scale"})
+                {"duration": 6},
+                {"scale": (1, 10, 100)},
+                on_one_machine=frozenset({"scale"}),
             ),
             metric=known_metrics.DATABASE_SIZE.name,
         ),

@@ -89,7 +89,12 @@ class PrewarmedTables:
 
     def sizes(self, parameters: Values) -> Sizes:
         """Data, index, the WAL of loading them, and that of the load."""
-        data = int(parameters["scale"]) * pgbench_design.BYTES_PER_SCALE * 100 // self.fillfactor
+        data = (
+            int(parameters["scale"])
+            * pgbench_design.BYTES_PER_SCALE
+            * 100
+            // self.fillfactor
+        )
         return pgbench_design.sizes(parameters, data, written=self.written)
 
     def seconds(self, parameters: Values) -> tuple[float, float]:
@@ -162,7 +167,9 @@ async def measure(
     bench.afterwards.append(partial(percentiles.add, bench, logs))
 
 
-async def _explain(bench: Bench, scripts: Sequence[GivenScript], options: Options) -> None:
+async def _explain(
+    bench: Bench, scripts: Sequence[GivenScript], options: Options
+) -> None:
     """Keep the plans of the statements, those within functions, and how long they take to plan.
 
     The run's own cluster explains them, to a pgbench on its machine and to psql.
@@ -181,14 +188,18 @@ async def _explain(bench: Bench, scripts: Sequence[GivenScript], options: Option
         scale=scale_of(bench),
         variables=options.variables,
         times=times,
-        random_seed=SEED if bench.plan.client_version_num >= versions.RANDOM_SEED else None,
+        random_seed=SEED
+        if bench.plan.client_version_num >= versions.RANDOM_SEED
+        else None,
     )
     argv = ["sh", "-c", 'cat >"$1" && shift && exec "$@"', "explain", path, *command]
 
     async def told(step: str, *, by_log: bool) -> str:
         script = generators.explaining(text, bench.plan.version_num, by_log=by_log)
         script = pgbench.for_tool(script, bench.plan.client_version_num)
-        result = await bench.step(step, argv, stdin=script, check=False, limit_s=EXPLAIN_SECONDS)
+        result = await bench.step(
+            step, argv, stdin=script, check=False, limit_s=EXPLAIN_SECONDS
+        )
         return result.stderr
 
     plans = generators.plans(await told("explain-load", by_log=False))
@@ -200,7 +211,9 @@ async def _explain(bench: Bench, scripts: Sequence[GivenScript], options: Option
     await _plan(bench, of_one_time, plans[: len(of_one_time)])
 
 
-async def _plan(bench: Bench, sent: Sequence[str], plans: Sequence[Mapping[str, Any]]) -> None:
+async def _plan(
+    bench: Bench, sent: Sequence[str], plans: Sequence[Mapping[str, Any]]
+) -> None:
     """Have psql plan what pgbench sends; `plans` are what auto_explain told of it, if anything."""
     if not sent:
         bench.plans_missing = "unknown_statements"
@@ -212,7 +225,9 @@ async def _plan(bench: Bench, sent: Sequence[str], plans: Sequence[Mapping[str, 
     if not bench.plans:
         bench.plans_missing = "refused"
     if planned.has_functions and plans:
-        printed = await _psql(bench, "explain-functions", load_plans.executing_sql(sent))
+        printed = await _psql(
+            bench, "explain-functions", load_plans.executing_sql(sent)
+        )
         within = load_plans.within(generators.plans(printed), sent)
         bench.plans += within[:MOST_PLANS]
         bench.has_nested = True
@@ -221,7 +236,9 @@ async def _plan(bench: Bench, sent: Sequence[str], plans: Sequence[Mapping[str, 
 async def _psql(bench: Bench, step: str, sql: str) -> str:
     """What psql prints, messages included; a failure costs the run nothing."""
     argv = bench.cluster.psql()
-    result = await bench.step(step, argv, stdin=sql, check=False, limit_s=EXPLAIN_SECONDS)
+    result = await bench.step(
+        step, argv, stdin=sql, check=False, limit_s=EXPLAIN_SECONDS
+    )
     return result.stdout + result.stderr
 
 
@@ -230,7 +247,9 @@ def _check_together(bench: Bench) -> None:
     apart = bench.begun_apart() or 0.0
     if apart > max(MOST_SECONDS_APART, MOST_SHARE_APART * bench.parameters["duration"]):
         raise LoadsApart(
-            _("The load generators began %(apart)s s apart; their figures do not add up."),
+            _(
+                "The load generators began %(apart)s s apart; their figures do not add up."
+            ),
             apart=f"{apart:.1f}",
         )
 
@@ -278,7 +297,9 @@ class Load:
         """Put the scripts there, in the syntax of that pgbench."""
         for path, script in zip(self._paths, self.scripts, strict=True):
             text = pgbench.for_tool(script.text, self.version_num)
-            of_several = path.rpartition("/")[2].removeprefix("script").removesuffix(".sql")
+            of_several = (
+                path.rpartition("/")[2].removeprefix("script").removesuffix(".sql")
+            )
             of_machine = "" if self._plan is None else f"-{self.node.name}"
             step = f"write-script{of_several}{of_machine}"
             await self.bench.write(step, path, text, on=self.node)
@@ -288,7 +309,9 @@ class Load:
         if seconds := self.options.warm_up_s:
             step = self.name.replace("pgbench", "warm-up", 1)
             argv = self._argv(seconds, is_counted=False)
-            await self.bench.step(step, argv, limit_s=seconds + GRACE_SECONDS, on=self.node)
+            await self.bench.step(
+                step, argv, limit_s=seconds + GRACE_SECONDS, on=self.node
+            )
 
     async def run(self, live: "_Live") -> StepResult:
         """Run the load; only the first machine's progress is shown during it."""
@@ -304,7 +327,9 @@ class Load:
     def argv_of_slice(self, ordinal: int) -> tuple[str, ...]:
         """The command of a slice of the load; each has random values of its own."""
         seed = self.options.random_seed
-        own = replace(self.options, random_seed=None if seed is None else seed + ordinal)
+        own = replace(
+            self.options, random_seed=None if seed is None else seed + ordinal
+        )
         load = replace(self, options=own)
         return load._argv(self.bench.plan.slice_s, is_counted=False, progress_s=None)
 
@@ -321,7 +346,10 @@ class Load:
     def _paths(self) -> list[str]:
         if len(self.scripts) == 1:
             return [f"{self.node.directory}/script.sql"]
-        return [f"{self.node.directory}/script-{n}.sql" for n in range(1, len(self.scripts) + 1)]
+        return [
+            f"{self.node.directory}/script-{n}.sql"
+            for n in range(1, len(self.scripts) + 1)
+        ]
 
     def _argv(
         self, seconds: int, *, is_counted: bool = True, progress_s: int | None = 1
@@ -331,7 +359,9 @@ class Load:
         share = self.clients / self.bench.clients
         command = pgbench.benchmark(
             (generator_plan or self.bench.plan).client_bindir,
-            _connection(self.bench, generator_plan.address_of_database if generator_plan else ""),
+            _connection(
+                self.bench, generator_plan.address_of_database if generator_plan else ""
+            ),
             client_version=self.version_num,
             scripts=[
                 pgbench.Script(path, script.weight)
@@ -350,13 +380,20 @@ class Load:
             log=self.log if is_counted else None,
         )
         is_remote = generator_plan is not None or bool(entrance and entrance.address)
-        secret = (f"PGPASSFILE={listening.passfile_of(self.node)}",) if is_remote else ()
+        secret = (
+            (f"PGPASSFILE={listening.passfile_of(self.node)}",) if is_remote else ()
+        )
         cpus = pinned(self.bench.plan.treatment.pgbench_cpus)
         return ("env", "LC_ALL=C", *secret, *cpus, *command)
 
 
 def silent(
-    bench: Bench, cluster: Cluster, path: str, seconds: int, clients: int, rate: float | None = None
+    bench: Bench,
+    cluster: Cluster,
+    path: str,
+    seconds: int,
+    clients: int,
+    rate: float | None = None,
 ) -> tuple[str, ...]:
     """The command of a load of a cluster that shows no progress."""
     return pgbench.benchmark(
@@ -378,7 +415,9 @@ def connection_to(cluster: Cluster) -> pgbench.Connection:
     return pgbench.Connection(cluster.socket_dir, cluster.port, SUPERUSER, DATABASE)
 
 
-def _read(bench: Bench, loads: Sequence[Load], steps: Sequence[StepResult]) -> list[int]:
+def _read(
+    bench: Bench, loads: Sequence[Load], steps: Sequence[StepResult]
+) -> list[int]:
     results = []
     for load, step in zip(loads, steps, strict=True):
         result = _parsed(bench, load, step)
@@ -390,8 +429,12 @@ def _read(bench: Bench, loads: Sequence[Load], steps: Sequence[StepResult]) -> l
         stalls.note_holes(bench, result.progress)
     findings = bench.findings
     findings.tool_name = "pgbench"
-    findings.tool_version = results[0].tool_version or versions.release_text(loads[0].version_num)
-    progress = generators.progress([pgbench_result.progress for pgbench_result in results])
+    findings.tool_version = results[0].tool_version or versions.release_text(
+        loads[0].version_num
+    )
+    progress = generators.progress(
+        [pgbench_result.progress for pgbench_result in results]
+    )
     findings.series += _series(progress)
     stalls.note_stalls(bench, progress)
     for result in results:
@@ -415,9 +458,13 @@ def _parsed(bench: Bench, load: Load, step: StepResult) -> pgbench.PgbenchResult
     bench.keep(f"{load.name}.out", step.stdout)
     bench.keep(f"{load.name}.err", step.stderr)
     expected = pgbench.Expected(
-        duration_s=bench.parameters["duration"], clients=load.clients, elapsed_s=step.seconds
+        duration_s=bench.parameters["duration"],
+        clients=load.clients,
+        elapsed_s=step.seconds,
     )
-    return pgbench.parse(step.stdout, step.stderr, exit_status=step.exit_status, expected=expected)
+    return pgbench.parse(
+        step.stdout, step.stderr, exit_status=step.exit_status, expected=expected
+    )
 
 
 def _measurements(result: pgbench.PgbenchResult) -> dict[str, float]:
@@ -437,7 +484,9 @@ def _not_complete(result: pgbench.PgbenchResult) -> TargetProblem:
         "%(problems)s",
         problems=result.failure,
         code=f"pgbench_{problems[0].code}" if problems else "pgbench_no_result",
-        remedy=_("The partial output is kept with the run: read pgbench.err and server.log."),
+        remedy=_(
+            "The partial output is kept with the run: read pgbench.err and server.log."
+        ),
     )
 
 

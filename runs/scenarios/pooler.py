@@ -75,7 +75,9 @@ class _Place:
 
     def __init__(self, bench: Bench) -> None:
         self.bench = bench
-        machines = {machine_plan.name: machine_plan.host for machine_plan in bench.plan.machines}
+        machines = {
+            machine_plan.name: machine_plan.host for machine_plan in bench.plan.machines
+        }
         self.address = machines.get(bench.plan.pooler, "")
         nodes = {node.name: node for node in bench.nodes}
         self.node: Node = nodes.get(bench.plan.pooler, bench.database)
@@ -86,11 +88,15 @@ class _Place:
         bench = self.bench
         addresses, admission = "", "auth_type = any"
         if bench.plan.is_reached_by_others:
-            self.port = await listening.free_port(bench, "choose-port-pooler", self.node)
+            self.port = await listening.free_port(
+                bench, "choose-port-pooler", self.node
+            )
             addresses = ",".join(dict.fromkeys(self._addresses()))
             admission = await self._admission()
         text = _CONFIGURATION.format(
-            host=bench.plan.machines[0].address_of_database if self.address else self._sockets,
+            host=bench.plan.machines[0].address_of_database
+            if self.address
+            else self._sockets,
             port=bench.cluster.port,
             user="" if bench.plan.is_reached_by_others else f" user={SUPERUSER}",
             listened=self.port,
@@ -110,7 +116,8 @@ class _Place:
         if self.address:
             return [listening.checked(self.address)]
         known_by = [
-            generator_plan.address_of_database for generator_plan in self.bench.plan.generators
+            generator_plan.address_of_database
+            for generator_plan in self.bench.plan.generators
         ]
         return [listening.checked(address) for address in known_by]
 
@@ -121,15 +128,21 @@ class _Place:
         loads.pop(self.node.name, None)
         address = self._addresses()[0]
         sources = [
-            await listening.source_of(bench, node, address, step=f"source-to-pooler-{name}")
+            await listening.source_of(
+                bench, node, address, step=f"source-to-pooler-{name}"
+            )
             for name, node in loads.items()
         ]
         method = listening.method_of(bench)
         lines = ["local all all trust"]
-        lines += [f"host all {SUPERUSER} {source} {method}" for source in sorted(set(sources))]
+        lines += [
+            f"host all {SUPERUSER} {source} {method}" for source in sorted(set(sources))
+        ]
         hba, text = f"{folder}/pgbouncer-hba.conf", "\n".join([*lines, ""])
         await bench.write("admit-to-pooler", hba, text, on=self.node)
-        reply = await bench.run("sh", "-c", _USERS, "users", folder, SUPERUSER, on=self.node)
+        reply = await bench.run(
+            "sh", "-c", _USERS, "users", folder, SUPERUSER, on=self.node
+        )
         if reply.exit_status != 0:
             raise self._does_not_start(reply.stderr.decode(errors="replace"))
         return f"auth_type = hba\nauth_hba_file = {hba}\nauth_file = {folder}/pgbouncer-users.txt"
@@ -144,7 +157,9 @@ class _Place:
         words[-2:] = ["-c", "SELECT 1"]
         secret = f"PGPASSFILE={listening.passfile_of(bench.database)}"
         for _try in range(SECONDS_TO_START * 5):
-            if (await bench.run("env", secret, "PGCONNECT_TIMEOUT=5", *words)).exit_status == 0:
+            if (
+                await bench.run("env", secret, "PGCONNECT_TIMEOUT=5", *words)
+            ).exit_status == 0:
                 return
             await asyncio.sleep(0.2)
         folder = f"{self.node.steps_directory}/{STEP}"
@@ -157,7 +172,9 @@ class _Place:
         return TargetProblem(
             _("PgBouncer does not answer on %(address)s: %(said)s"),
             code="pooler_does_not_start",
-            remedy=_("Install pgbouncer there; its output is among the run's commands."),
+            remedy=_(
+                "Install pgbouncer there; its output is among the run's commands."
+            ),
             address=self.node.address,
             said=output.strip()[-500:],
         )

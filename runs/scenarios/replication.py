@@ -91,19 +91,31 @@ def series(printed: str, begin: float) -> list[SeriesData]:
     for name, values in sorted(rows.items()):
         seconds = range(min(values), max(values) + 1)
         columns = [[values.get(second) for second in seconds]]
-        series_found.append(_column(name, known_metrics.REPLAY_BYTES, columns[0], 0, seconds[0]))
+        series_found.append(
+            _column(name, known_metrics.REPLAY_BYTES, columns[0], 0, seconds[0])
+        )
         for column, phase in enumerate(PHASES, start=1):
             phase_series = _column(
-                f"{name}_{phase}", known_metrics.PHASE_LAG, columns[0], column, seconds[0]
+                f"{name}_{phase}",
+                known_metrics.PHASE_LAG,
+                columns[0],
+                column,
+                seconds[0],
             )
             series_found += (
-                [phase_series] if any(value is not None for value in phase_series.values) else []
+                [phase_series]
+                if any(value is not None for value in phase_series.values)
+                else []
             )
     return series_found
 
 
 def _column(
-    name: str, metric: Metric, rows: Sequence[list[str] | None], column: int, start: float
+    name: str,
+    metric: Metric,
+    rows: Sequence[list[str] | None],
+    column: int,
+    start: float,
 ) -> SeriesData:
     values = tuple(float(row[column]) if row and row[column] else None for row in rows)
     return SeriesData(f"{name}_{metric.name}", metric.unit, values, start=start)
@@ -112,7 +124,10 @@ def _column(
 def _sql(version_num: int) -> str:
     behind = standbys.behind_sql(version_num)
     if version_num >= LSN_SINCE:
-        lags = [f"round((extract(epoch from {phase}_lag) * 1000)::numeric, 3)" for phase in PHASES]
+        lags = [
+            f"round((extract(epoch from {phase}_lag) * 1000)::numeric, 3)"
+            for phase in PHASES
+        ]
     else:
         lags = ["NULL"] * len(PHASES)
     columns = f"application_name, {behind}, {', '.join(lags)}"
@@ -148,7 +163,9 @@ class Replication(pgbench.PrewarmedTables):
         modes, number = states(bench.levels), bench.levels["sync_standbys"]
         if modes:
             majority = number // 2 + 1
-            await standbys.set_modes(bench, modes, majority if _is_quorum(bench.levels) else number)
+            await standbys.set_modes(
+                bench, modes, majority if _is_quorum(bench.levels) else number
+            )
         async with standbys.proven(bench, "replication", modes):
             end_of_wal = f"SELECT {standbys.position_sql(bench.plan.version_num)};"
             begin = (await bench.sql("wal-begin", end_of_wal)).strip()
@@ -157,8 +174,12 @@ class Replication(pgbench.PrewarmedTables):
             if asking:
                 await _end_asking(bench, asking)
             written = await _written_since(bench, begin)
-        transactions = max(1.0, bench.findings.measurements[known_metrics.TRANSACTIONS.name])
-        bench.measured(known_metrics.WAL_PER_TRANSACTION, round(written / transactions, 1))
+        transactions = max(
+            1.0, bench.findings.measurements[known_metrics.TRANSACTIONS.name]
+        )
+        bench.measured(
+            known_metrics.WAL_PER_TRANSACTION, round(written / transactions, 1)
+        )
 
 
 def states(levels: Values) -> dict[str, str]:
@@ -166,7 +187,10 @@ def states(levels: Values) -> dict[str, str]:
     as_asked = "quorum" if _is_quorum(levels) else "sync"
     names = standby_names(levels)
     number = levels["sync_standbys"]
-    return {name: as_asked if position < number else "async" for position, name in enumerate(names)}
+    return {
+        name: as_asked if position < number else "async"
+        for position, name in enumerate(names)
+    }
 
 
 def standby_names(levels: Values) -> list[str]:
@@ -189,7 +213,9 @@ def cluster(version_num: int, levels: Values) -> ClusterOptions:
 
 def arrangement(_version_num: int, levels: Values) -> tuple[FurtherCluster, ...]:
     """The standbys, copied from the loaded primary."""
-    return tuple(FurtherCluster(name, "standby", "standby") for name in standby_names(levels))
+    return tuple(
+        FurtherCluster(name, "standby", "standby") for name in standby_names(levels)
+    )
 
 
 def measures(levels: Values, parameters: Parameters) -> bool:
@@ -233,7 +259,8 @@ SCENARIO = Scenario(
             "synchronous_commit",
             "synchronous_commit",
             choices={
-                level: level for level in ("on", "remote_apply", "remote_write", "local", "off")
+                level: level
+                for level in ("on", "remote_apply", "remote_write", "local", "off")
             },
             default=("on",),
         ),
@@ -249,7 +276,9 @@ SCENARIO = Scenario(
     ),
     parameters=(
         design.scale(
-            _("One unit is 100,000 accounts, about 16 MB a cluster. The report used 1000.")
+            _(
+                "One unit is 100,000 accounts, about 16 MB a cluster. The report used 1000."
+            )
         ),
         design.duration(_("Seconds per run. The report used 300.")),
         design.clients(16, _("The report used 64.")),
@@ -260,7 +289,9 @@ SCENARIO = Scenario(
             default=0,
             minimum=0,
             maximum=MOST_STANDBYS,
-            help=_("0 measures every pair of at most three; 3 only those of the mixed design."),
+            help=_(
+                "0 measures every pair of at most three; 3 only those of the mixed design."
+            ),
         ),
     ),
     metrics=(*PGBENCH, known_metrics.WAL_PER_TRANSACTION),

@@ -55,7 +55,13 @@ class Table(NamedTuple):
 
 
 TABLES = (
-    Table("pgbench_branches", "bid", "bid int, bbalance int, filler char(88)", 1, "id, 0, ''"),
+    Table(
+        "pgbench_branches",
+        "bid",
+        "bid int, bbalance int, filler char(88)",
+        1,
+        "id, 0, ''",
+    ),
     Table(
         "pgbench_tellers",
         "tid",
@@ -126,7 +132,8 @@ class ScaleOut(pgbench.PrewarmedTables):
         """pgbench's own scripts against the coordinator, or PostgreSQL alone."""
         scale = total_scale(bench.levels, bench.parameters)
         plan = await bench.sql(
-            "explain", "EXPLAIN (VERBOSE) SELECT abalance FROM pgbench_accounts WHERE aid = 1;"
+            "explain",
+            "EXPLAIN (VERBOSE) SELECT abalance FROM pgbench_accounts WHERE aid = 1;",
         )
         bench.keep("plan.txt", plan)
         updates = bench.levels["load"] == "update"
@@ -144,7 +151,9 @@ class ScaleOut(pgbench.PrewarmedTables):
         """Store how many accounts are on each node. Raises TargetProblem `rows_missing`."""
         counts = {
             name: int(
-                await bench.sql(f"count-{name}", "SELECT count(*) FROM pgbench_accounts;", at=name)
+                await bench.sql(
+                    f"count-{name}", "SELECT count(*) FROM pgbench_accounts;", at=name
+                )
             )
             for name in bench.members
         }
@@ -202,7 +211,9 @@ def coordinator_sql(nodes: list[str]) -> str:
     lines = []
     for table in TABLES:
         name = table.name
-        lines.append(f"CREATE TABLE {name} ({table.columns}) PARTITION BY HASH ({table.key});")
+        lines.append(
+            f"CREATE TABLE {name} ({table.columns}) PARTITION BY HASH ({table.key});"
+        )
         lines += [
             f"CREATE FOREIGN TABLE {name}_{node} PARTITION OF {name} "
             f"FOR VALUES WITH (MODULUS {len(nodes)}, REMAINDER {remainder}) "
@@ -224,7 +235,9 @@ def cluster(_version_num: int, levels: Values) -> ClusterOptions:
 def arrangement(_version_num: int, levels: Values) -> tuple[FurtherCluster, ...]:
     """The nodes; none for PostgreSQL alone."""
     number = NODES.get(levels["cluster"], 0)
-    return tuple(FurtherCluster(f"node{n}", "node", "initdb") for n in range(1, number + 1))
+    return tuple(
+        FurtherCluster(f"node{n}", "node", "initdb") for n in range(1, number + 1)
+    )
 
 
 SCENARIO = Scenario(
@@ -278,11 +291,14 @@ SCENARIO = Scenario(
     arrangement=arrangement,
     kind="sharded",
     extensions=tuple(
-        ExtensionRequirement(foreign_tables.EXTENSION, "cluster", node) for node in NODES
+        ExtensionRequirement(foreign_tables.EXTENSION, "cluster", node)
+        for node in NODES
     ),
     requires=(Requirement(SINCE, _("hash partitions came with PostgreSQL 11.")),),
     places={
-        slug: Place(parameters={"scale": 6000}, levels={"cluster": (ALONE, *NODES), **levels})
+        slug: Place(
+            parameters={"scale": 6000}, levels={"cluster": (ALONE, *NODES), **levels}
+        )
         for slug, levels in (
             ("wg1-2013-5-5", {}),
             ("wg1-2013-5-storage", {"size": ("fixed",), "load": ("update",)}),

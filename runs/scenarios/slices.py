@@ -52,7 +52,9 @@ class Slice:
         return self.result.tps or LEAST_TRANSACTIONS / max(self.step.seconds, 1.0)
 
 
-async def measure(bench: Bench, argv_of: Callable[[int], Sequence[str]], clients: int) -> None:
+async def measure(
+    bench: Bench, argv_of: Callable[[int], Sequence[str]], clients: int
+) -> None:
     """Run the load slice by slice, each when it is this run's turn, and add the findings.
 
     `argv_of` gives the command of each, which are numbered from 1. Raises TargetProblem with
@@ -97,14 +99,18 @@ async def _slice(
             name=name,
             problems=result.failure,
             code="slice_incomplete",
-            remedy=_("Read the step's output and server.log, then queue the run again."),
+            remedy=_(
+                "Read the step's output and server.log, then queue the run again."
+            ),
         )
     return Slice(step.started, result, step, bench.foreign_share)
 
 
 def _keep_output(bench: Bench, slices: Sequence[Slice]) -> None:
     bench.keep("pgbench.out", "\n".join(one_slice.step.stdout for one_slice in slices))
-    if errors := "\n".join(filter(None, (one_slice.step.stderr for one_slice in slices))):
+    if errors := "\n".join(
+        filter(None, (one_slice.step.stderr for one_slice in slices))
+    ):
         bench.keep("pgbench.err", errors)
 
 
@@ -123,7 +129,12 @@ def _report(bench: Bench, slices: Sequence[Slice]) -> None:
         "the round."
     )
     bench.note(
-        "slices", text, level="info", number=len(slices), seconds=bench.plan.slice_s, others=others
+        "slices",
+        text,
+        level="info",
+        number=len(slices),
+        seconds=bench.plan.slice_s,
+        others=others,
     )
 
 
@@ -144,17 +155,21 @@ def figures(slices: Sequence[Slice]) -> dict[str, float]:
     transactions = [result.transactions_processed or 0 for result in results]
     total = sum(transactions)
     found = {
-        known_metrics.TPS.name: math.fsum(one_slice.tps for one_slice in slices) / len(slices),
+        known_metrics.TPS.name: math.fsum(one_slice.tps for one_slice in slices)
+        / len(slices),
         known_metrics.TRANSACTIONS.name: float(total),
     }
     latencies = [result.latency_average_ms for result in results]
     if total and None not in latencies:
         weighted = (
-            count * (latency or 0.0) for count, latency in zip(transactions, latencies, strict=True)
+            count * (latency or 0.0)
+            for count, latency in zip(transactions, latencies, strict=True)
         )
         found[known_metrics.LATENCY_AVERAGE.name] = math.fsum(weighted) / total
     connecting = [result.initial_connection_time_ms for result in results]
-    known_times = [milliseconds for milliseconds in connecting if milliseconds is not None]
+    known_times = [
+        milliseconds for milliseconds in connecting if milliseconds is not None
+    ]
     if len(known_times) == len(results):
         mean = math.fsum(known_times) / len(known_times)
         found[known_metrics.CONNECTION_TIME.name] = mean
@@ -165,9 +180,15 @@ def series_of(slices: Sequence[Slice], slice_s: int) -> list[SeriesData]:
     """The slices by round. The first moment of `slice_at` is in seconds since the epoch."""
     first = slices[0].begun
 
-    def series(metric: Metric, values: Sequence[float | None], start: float) -> SeriesData:
+    def series(
+        metric: Metric, values: Sequence[float | None], start: float
+    ) -> SeriesData:
         return SeriesData(
-            metric.name, metric.unit, tuple(values), start=start, interval=float(slice_s)
+            metric.name,
+            metric.unit,
+            tuple(values),
+            start=start,
+            interval=float(slice_s),
         )
 
     tps = [one_slice.tps for one_slice in slices]

@@ -35,7 +35,9 @@ def longest(points: Sequence[ProgressPoint]) -> Stall | None:
     """
     known_points = [point for point in points[1:] if point.tps is not None]
     usual = (
-        sum(point.tps or 0.0 for point in known_points) / len(known_points) if known_points else 0.0
+        sum(point.tps or 0.0 for point in known_points) / len(known_points)
+        if known_points
+        else 0.0
     )
     stall: Stall | None = None
     begun: float | None = None
@@ -57,7 +59,9 @@ def longest_hole(points: Sequence[ProgressPoint]) -> Stall | None:
     A generator that is stopped, as with its machine, ends no transaction, and prints no line that
     says so. Two intervals may pass where a line is late.
     """
-    gaps = [(later.seconds - before.seconds, before) for before, later in pairwise(points)]
+    gaps = [
+        (later.seconds - before.seconds, before) for before, later in pairwise(points)
+    ]
     if not gaps:
         return None
     interval = median_low(gap for gap, _before in gaps)

@@ -117,7 +117,9 @@ class Statements:
             ),
         )
         kept = content.sealed(load.key, found.to_json())
-        bench.findings.artifacts.append(ArtifactData(content.ARTIFACT, kept, content.MEDIA_TYPE))
+        bench.findings.artifacts.append(
+            ArtifactData(content.ARTIFACT, kept, content.MEDIA_TYPE)
+        )
         _report(bench, load, units)
 
     def sizes(self, parameters: Values) -> Sizes:
@@ -126,13 +128,17 @@ class Statements:
 
     def seconds(self, parameters: Values) -> tuple[float, float]:
         """Loading by the size of the data, and the budget of the passes."""
-        return 5 + int(parameters.get("disk_mb", 1000)) / 50, 5 + int(parameters["duration"]) * 1.3
+        return 5 + int(parameters.get("disk_mb", 1000)) / 50, 5 + int(
+            parameters["duration"]
+        ) * 1.3
 
 
 def _load_of(bench: Bench) -> LoadContent:
     if bench.load is None:
         raise TargetProblem(
-            _("The load %(slug)s is not there any more: it was removed, or its time is over."),
+            _(
+                "The load %(slug)s is not there any more: it was removed, or its time is over."
+            ),
             code="load_missing",
             remedy=_("Bring the load again, and queue a new campaign of it."),
             slug=str(bench.levels.get(FACTOR)),
@@ -156,18 +162,23 @@ async def _make_extensions(bench: Bench, names: Sequence[str]) -> None:
     if not names:
         return
     listed = await bench.sql(
-        "list-extensions", "SELECT name FROM pg_catalog.pg_available_extensions ORDER BY 1;"
+        "list-extensions",
+        "SELECT name FROM pg_catalog.pg_available_extensions ORDER BY 1;",
     )
     missing = sorted(set(names) - set(listed.split()) - {"plpgsql"})
     if missing:
         raise TargetProblem(
-            _("PostgreSQL %(version)s on the server lacks extensions of the data: %(names)s."),
+            _(
+                "PostgreSQL %(version)s on the server lacks extensions of the data: %(names)s."
+            ),
             code="extension_missing",
             remedy=_("Install them for this version, or leave the version out."),
             version=str(bench.levels["version"]),
             names=", ".join(missing),
         )
-    made = [f'CREATE EXTENSION IF NOT EXISTS "{name}" WITH SCHEMA public;' for name in names]
+    made = [
+        f'CREATE EXTENSION IF NOT EXISTS "{name}" WITH SCHEMA public;' for name in names
+    ]
     await bench.sql("make-extensions", "\n".join(made))
 
 
@@ -187,7 +198,9 @@ async def _load_pgbench(bench: Bench, load: LoadContent) -> None:
 async def _load_sql(bench: Bench, load: LoadContent) -> None:
     path = f"{bench.directory}/load.sql"
     await sending.send_text(bench, load.data.script, path)
-    result = await bench.step("load", _client(bench, path), check=False, is_private=True)
+    result = await bench.step(
+        "load", _client(bench, path), check=False, is_private=True
+    )
     await bench.run("rm", "-f", path)
     if result.exit_status != 0:
         raise _not_loaded(bench, result)
@@ -222,12 +235,16 @@ async def _load_file(bench: Bench, load: LoadContent) -> None:
         raise TargetProblem(
             _("The dump %(path)s cannot be read by pg_restore on the server: %(why)s"),
             code="dump_unreadable",
-            remedy=_("Give the path of a dump in custom, directory or tar format (pg_dump -Fc)."),
+            remedy=_(
+                "Give the path of a dump in custom, directory or tar format (pg_dump -Fc)."
+            ),
             path=path,
             why=listed.stderr.strip()[-300:],
         )
     names = [name for name in listed.stdout.split() if name != "plpgsql"]
-    refused = sorted(set(names) - data_script.EXTENSIONS - data_script.PASSED_OVER_EXTENSIONS)
+    refused = sorted(
+        set(names) - data_script.EXTENSIONS - data_script.PASSED_OVER_EXTENSIONS
+    )
     if refused:
         raise TargetProblem(
             _("The dump needs extensions that are not made for a load: %(names)s."),
@@ -236,7 +253,8 @@ async def _load_file(bench: Bench, load: LoadContent) -> None:
             names=", ".join(refused),
         )
     await _make_extensions(
-        bench, [name for name in names if name not in data_script.PASSED_OVER_EXTENSIONS]
+        bench,
+        [name for name in names if name not in data_script.PASSED_OVER_EXTENSIONS],
     )
     list_file = f"{bench.directory}/load.list"
     restore = ("sh", "-c", _RESTORE, "restore", path, folder, list_file)
@@ -258,7 +276,9 @@ def _not_loaded(bench: Bench, result: StepResult) -> TargetProblem:
         code="data_not_loaded",
         remedy=_("Mend the dump, or leave the version out; try it with psql there."),
         version=str(bench.levels["version"]),
-        error=errors[-1].partition("ERROR:")[2].strip()[:300] if errors else result.exit_status,
+        error=errors[-1].partition("ERROR:")[2].strip()[:300]
+        if errors
+        else result.exit_status,
     )
 
 
@@ -273,7 +293,16 @@ def _client(bench: Bench, path: str) -> tuple[str, ...]:
     user, database, file = (psql.index(option) + 1 for option in ("-U", "-d", "-f"))
     psql[user], psql[database], psql[file] = ROLE, DATABASE, path
     limited = f'ulimit -v {CLIENT_KILOBYTES} 2>/dev/null; exec "$@"'
-    return "sh", "-c", limited, "limited", "env", "LC_ALL=C", "PGCLIENTENCODING=UTF8", *psql
+    return (
+        "sh",
+        "-c",
+        limited,
+        "limited",
+        "env",
+        "LC_ALL=C",
+        "PGCLIENTENCODING=UTF8",
+        *psql,
+    )
 
 
 # The names of what is executed, a line each, become the script of psql: the statements lie there
@@ -307,7 +336,9 @@ async def _send_statements(bench: Bench, load: LoadContent) -> None:
         for unit in load.units
         for sample, texts in enumerate(unit.samples)
     ]
-    await sending.send_text(bench, "\n".join([*lines, ""]), f"{bench.directory}/statements")
+    await sending.send_text(
+        bench, "\n".join([*lines, ""]), f"{bench.directory}/statements"
+    )
     limit_s = bench.parameters["statement_timeout"]
     for mode, lines in ((_TIMED, _head(limit_s)), (_EXPLAINED, _head(2 * limit_s))):
         quiet = ["\\o /dev/null"] if mode == _TIMED else []
@@ -337,7 +368,11 @@ class _Planned:
 
 
 def _once(load: LoadContent) -> list[_Planned]:
-    return [_Planned(unit, sample) for unit in load.units for sample in range(len(unit.samples))]
+    return [
+        _Planned(unit, sample)
+        for unit in load.units
+        for sample in range(len(unit.samples))
+    ]
 
 
 async def _passes(bench: Bench, load: LoadContent) -> list[_Call]:
@@ -347,9 +382,13 @@ async def _passes(bench: Bench, load: LoadContent) -> list[_Call]:
     spent = 0.0
     times: dict[int, int] = {}
     for number in range(1, MOST_PASSES + 1):
-        planned = [one for one in _once(load) for _time in range(times.get(one.unit.number, 1))]
+        planned = [
+            one for one in _once(load) for _time in range(times.get(one.unit.number, 1))
+        ]
         random.Random(f"{bench.plan.run_id}/{number}").shuffle(planned)  # noqa: S311 -- repeatable
-        result, pass_calls = await _pass(bench, f"pass-{number:03}", planned, is_load=True)
+        result, pass_calls = await _pass(
+            bench, f"pass-{number:03}", planned, is_load=True
+        )
         calls += pass_calls
         spent += result.finished - result.started
         if number == 1:
@@ -385,7 +424,9 @@ async def _pass(
     longest = PASS_GRACE_SECONDS + limit_s * max(1, len(planned)) / 4
     argv, stdin = _expanded(bench, _TIMED), "\n".join([*names, ""])
     if is_load:
-        result = await bench.load_step(name, argv, stdin=stdin, limit_s=longest, is_private=True)
+        result = await bench.load_step(
+            name, argv, stdin=stdin, limit_s=longest, is_private=True
+        )
         node = bench.database.name
         begun, _ended = bench.load_spans.get(node, (result.started, result.finished))
         bench.load_spans[node] = (begun, result.finished)
@@ -540,20 +581,25 @@ def _report(bench: Bench, load: LoadContent, units: Sequence[_Unit]) -> None:
     failed = len(units) - len(timed)
     weight = sum(calls_of[unit.number] for unit in timed)
     if weight:
-        total = sum(calls_of[unit.number] * (unit.milliseconds or 0.0) for unit in timed)
+        total = sum(
+            calls_of[unit.number] * (unit.milliseconds or 0.0) for unit in timed
+        )
         bench.measured(known_metrics.LOAD_CALL, total / weight)
     bench.measured(known_metrics.LOAD_STATEMENTS, float(len(timed)))
     bench.measured(known_metrics.LOAD_FAILED, float(failed))
     bench.findings.tool_name = "psql"
     if failed:
         text = _("%(number)s of %(all)s statements of the load failed on this version.")
-        bench.note("statements_failed", text, level="info", number=failed, all=len(units))
+        bench.note(
+            "statements_failed", text, level="info", number=failed, all=len(units)
+        )
 
 
 def _cluster(_version_num: int, levels: Values) -> ClusterOptions:
     """Other loads have other data. What is measured are statements, not checkpoints."""
     return ClusterOptions(
-        settings={"autovacuum": "off", "log_checkpoints": "off"}, data=(str(levels[FACTOR]),)
+        settings={"autovacuum": "off", "log_checkpoints": "off"},
+        data=(str(levels[FACTOR]),),
     )
 
 
@@ -566,7 +612,9 @@ SCENARIO = Scenario(
     ),
     source="",
     factors=(
-        ChoiceFactor(FACTOR, _("Load"), choices={}, default=(), further=r"[a-z0-9][a-z0-9-]*"),
+        ChoiceFactor(
+            FACTOR, _("Load"), choices={}, default=(), further=r"[a-z0-9][a-z0-9-]*"
+        ),
     ),
     parameters=(
         Parameter(
@@ -578,7 +626,14 @@ SCENARIO = Scenario(
             maximum=86_400,
             help=_("Seconds in which a run executes all statements again and again."),
         ),
-        Parameter("passes", _("Passes at least"), "", default=3, minimum=1, maximum=MOST_PASSES),
+        Parameter(
+            "passes",
+            _("Passes at least"),
+            "",
+            default=3,
+            minimum=1,
+            maximum=MOST_PASSES,
+        ),
         Parameter(
             "statement_timeout",
             _("Statement timeout"),
@@ -586,7 +641,9 @@ SCENARIO = Scenario(
             default=20,
             minimum=1,
             maximum=3600,
-            help=_("A statement that takes longer on a version is named, and not judged."),
+            help=_(
+                "A statement that takes longer on a version is named, and not judged."
+            ),
         ),
         Parameter(
             "disk_mb",
@@ -595,10 +652,16 @@ SCENARIO = Scenario(
             default=1000,
             minimum=10,
             maximum=10_000_000,
-            help=_("With indexes, in a cluster; so much must be free for each version."),
+            help=_(
+                "With indexes, in a cluster; so much must be free for each version."
+            ),
         ),
     ),
-    metrics=(known_metrics.LOAD_CALL, known_metrics.LOAD_STATEMENTS, known_metrics.LOAD_FAILED),
+    metrics=(
+        known_metrics.LOAD_CALL,
+        known_metrics.LOAD_STATEMENTS,
+        known_metrics.LOAD_FAILED,
+    ),
     writes=True,
     procedure=Statements(),
     cluster=_cluster,

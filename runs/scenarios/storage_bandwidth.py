@@ -69,16 +69,22 @@ class StorageBandwidth:
     async def _look(self, bench: Bench, folder: str) -> None:
         """The type of the file system; in memory there is no device to measure."""
         await bench.step("make-folder", ["mkdir", "-p", folder])
-        step_result = await bench.step("look-at-file-system", ["stat", "-f", "-c", "%T", folder])
+        step_result = await bench.step(
+            "look-at-file-system", ["stat", "-f", "-c", "%T", folder]
+        )
         if step_result.stdout.strip() in IN_MEMORY:
             raise TargetProblem(
                 _("%(path)s is in memory (%(stdout)s)."),
                 code="memory_file_system",
-                remedy=_("Give the server a base directory on the device that is to be measured."),
+                remedy=_(
+                    "Give the server a base directory on the device that is to be measured."
+                ),
                 path=bench.database.base.path,
                 stdout=step_result.stdout.strip(),
             )
-        mount = await bench.step("look-at-mount", ["findmnt", "-T", folder], check=False)
+        mount = await bench.step(
+            "look-at-mount", ["findmnt", "-T", folder], check=False
+        )
         bench.keep("mount.txt", mount.stdout)
 
     def _read(self, bench: Bench, done: StepResult) -> None:
@@ -95,7 +101,9 @@ class StorageBandwidth:
             raise TargetProblem(
                 _("fio gave no result: %(problem)s %(stderr)s"),
                 code="fio_failed",
-                remedy=_("Read fio.json of the run; the file system may not take direct I/O."),
+                remedy=_(
+                    "Read fio.json of the run; the file system may not take direct I/O."
+                ),
                 problem=problem,
                 stderr=done.stderr.strip()[-300:],
             ) from problem
@@ -108,7 +116,9 @@ class StorageBandwidth:
         for metric, value in figures.items():
             if value:
                 bench.measured(metric, round(value, 3))
-        bench.measured(known_metrics.BANDWIDTH, round(bandwidth.read_mb + bandwidth.write_mb, 3))
+        bench.measured(
+            known_metrics.BANDWIDTH, round(bandwidth.read_mb + bandwidth.write_mb, 3)
+        )
         bench.findings.tool_name, bench.findings.tool_version = "fio", bandwidth.version
         if bandwidth.seconds < min(SHORTEST_SECONDS, bench.parameters["duration"]):
             bench.note(
@@ -153,7 +163,9 @@ def argv(levels: Values, parameters: Values, folder: str) -> tuple[str, ...]:
 
 def measures(levels: Values, _parameters: Parameters) -> bool:
     """Flushes are combined with sequential writing only."""
-    return bool(levels["fsync_interval"] == DIRECT or levels["access"] == "sequential write")
+    return bool(
+        levels["fsync_interval"] == DIRECT or levels["access"] == "sequential write"
+    )
 
 
 SCENARIO = Scenario(
@@ -214,7 +226,9 @@ SCENARIO = Scenario(
             default=60,
             minimum=1,
             maximum=86_400,
-            help=_("At most: the jobs end when their size is done. The report used 60."),
+            help=_(
+                "At most: the jobs end when their size is done. The report used 60."
+            ),
         ),
         Parameter(
             "time_based",
@@ -246,7 +260,12 @@ SCENARIO = Scenario(
     quick=Quick(
         parameters={"size_mb": 64, "jobs": 2, "duration": 6, "time_based": 1},
         levels={
-            "access": ("sequential read", "sequential write", "random read", "random write"),
+            "access": (
+                "sequential read",
+                "sequential write",
+                "random read",
+                "random write",
+            ),
             "fsync_interval": (DIRECT, "8kB", "128kB", "none"),
         },
     ),

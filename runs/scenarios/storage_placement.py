@@ -110,10 +110,13 @@ class StoragePlacement(pgbench.PrewarmedTables):
             argv = ["sh", "-c", _MOVE_WAL, "move-wal", cluster.data, folder]
             await bench.step("move-wal", argv)
         places = [cluster.data, *([folder] if folder else [])]
-        forgot = await bench.step("forget", ["sh", "-c", _FORGET, "forget", *places], check=False)
+        forgot = await bench.step(
+            "forget", ["sh", "-c", _FORGET, "forget", *places], check=False
+        )
         if forgot.exit_status != 0:
             bench.note(
-                "cache_kept", _("The system's cache may still hold the files of the cluster.")
+                "cache_kept",
+                _("The system's cache may still hold the files of the cluster."),
             )
         await bench.step("start-placed", cluster.start(), serving=cluster)
 
@@ -139,7 +142,9 @@ class StoragePlacement(pgbench.PrewarmedTables):
         nodes = bench.database_nodes[1:]
         if not nodes:
             raise TargetProblem(
-                _("There is no fast device: no second registration of the machine was chosen."),
+                _(
+                    "There is no fast device: no second registration of the machine was chosen."
+                ),
                 code="no_fast_device",
                 remedy=_(
                     "Register the machine again under another of its names, with a base directory "
@@ -160,7 +165,9 @@ class StoragePlacement(pgbench.PrewarmedTables):
         """Check that the scan read the table, or did not, as the level says."""
         plan = await bench.sql("explain", HEAP_FETCHES)
         bench.keep("plan.txt", plan)
-        fetches = [line.split(":")[1] for line in plan.splitlines() if "Heap Fetches:" in line]
+        fetches = [
+            line.split(":")[1] for line in plan.splitlines() if "Heap Fetches:" in line
+        ]
         fetched = int(fetches[0]) if fetches else -1
         fails = bench.levels["index_only_scan"] == "fails"
         if fetched < 0 or fails != (fetched > 0):
@@ -170,7 +177,9 @@ class StoragePlacement(pgbench.PrewarmedTables):
                     "level says:\n%(plan)s"
                 ),
                 code="plan_differs",
-                remedy=_("Look at plan.txt of the run, and at the settings of the planner."),
+                remedy=_(
+                    "Look at plan.txt of the run, and at the settings of the planner."
+                ),
                 fetched=max(fetched, 0),
                 plan=plan,
             )
@@ -188,7 +197,9 @@ def _move_sql(placement: str, folder: str) -> str:
     quoted = folder.replace("'", "''")
     lines = [f"CREATE TABLESPACE fast LOCATION '{quoted}';"]
     if placement == ALL:
-        return "\n".join([*lines, "ALTER DATABASE benchlab SET TABLESPACE fast;", "CHECKPOINT;"])
+        return "\n".join(
+            [*lines, "ALTER DATABASE benchlab SET TABLESPACE fast;", "CHECKPOINT;"]
+        )
     lines.append("\\connect benchlab")
     if placement == TABLE:
         tables = ("accounts", "branches", "tellers", "history")
@@ -203,26 +214,34 @@ def _move_sql(placement: str, folder: str) -> str:
 
 def _check_devices(bench: Bench, printed: str, folder: str) -> None:
     """Raise TargetProblem for what cannot be measured; note what cannot differ."""
-    slow, fast = ([*line.split(), "", "", ""][:3] for line in [*printed.splitlines(), "", ""][:2])
+    slow, fast = (
+        [*line.split(), "", "", ""][:3] for line in [*printed.splitlines(), "", ""][:2]
+    )
     if fast[2] != "yes":
         raise TargetProblem(
             _("PostgreSQL's user cannot write to %(folder)s."),
             code="placement_not_writable",
-            remedy=_("Let BenchLab log in as the same user on both registrations of the machine."),
+            remedy=_(
+                "Let BenchLab log in as the same user on both registrations of the machine."
+            ),
             folder=folder,
         )
     if fast[1] in IN_MEMORY:
         raise TargetProblem(
             _("%(folder)s is in memory (%(fast)s), which is not a device."),
             code="memory_file_system",
-            remedy=_("Give the server a base directory on the device that is to be measured."),
+            remedy=_(
+                "Give the server a base directory on the device that is to be measured."
+            ),
             folder=folder,
             fast=fast[1],
         )
     if slow[0] == fast[0]:
         bench.note(
             "same_device",
-            _("Both base directories are on the same device: the placements cannot differ."),
+            _(
+                "Both base directories are on the same device: the placements cannot differ."
+            ),
         )
 
 
@@ -236,7 +255,9 @@ def cluster(version_num: int, _levels: Values) -> ClusterOptions:
 def measures(levels: Values, _parameters: Parameters) -> bool:
     """Only the index-only load has scans that succeed or fail, with all or nothing moved."""
     if levels["load"] == "index-only":
-        return bool(levels["index_only_scan"] != "any" and levels["placement"] in {SLOW, ALL})
+        return bool(
+            levels["index_only_scan"] != "any" and levels["placement"] in {SLOW, ALL}
+        )
     return bool(levels["index_only_scan"] == "any")
 
 
@@ -291,7 +312,8 @@ SCENARIO = Scenario(
     ),
     parameters=(
         design.scale(
-            _("More than fits into memory. The report used 26,000 and 6,400."), default=60
+            _("More than fits into memory. The report used 26,000 and 6,400."),
+            default=60,
         ),
         design.duration(_("Seconds per run. The report used 600.")),
         design.clients(2, _("As many as the server has cores, in the report.")),

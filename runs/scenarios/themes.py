@@ -7,7 +7,9 @@ from runs.scenarios import registry
 from runs.wording import gettext_noop as _
 
 THEMES = {
-    "fixed-point-read": _("How many range counts a version answers, from one client to many."),
+    "fixed-point-read": _(
+        "How many range counts a version answers, from one client to many."
+    ),
     "fixed-point-update": _(
         "How many single-row updates a version commits, from one client to many."
     ),
@@ -15,7 +17,9 @@ THEMES = {
     "cpu-cores": _(
         "How the throughput of a fixed number of clients grows with the number of cores."
     ),
-    "partitioning": _("Inserting into, searching and maintaining a table in many partitions."),
+    "partitioning": _(
+        "Inserting into, searching and maintaining a table in many partitions."
+    ),
     "storage-placement": _(
         "What it brings to put WAL, indexes, tables or everything on a fast device."
     ),
@@ -23,12 +27,16 @@ THEMES = {
     "operating-systems": _(
         "The same load on several operating systems, and settings that depend on them."
     ),
-    "parallel-query": _("Elapsed time of analytical queries by version and number of workers."),
+    "parallel-query": _(
+        "Elapsed time of analytical queries by version and number of workers."
+    ),
     "full-text-search": _(
         "Searching Japanese text with several index types, alone and during inserts."
     ),
     "replication": _("What synchronous and asynchronous standbys cost the primary."),
-    "foreign-tables": _("Reading and writing local tables against tables of other servers."),
+    "foreign-tables": _(
+        "Reading and writing local tables against tables of other servers."
+    ),
     "block-size": _("Loading and analysing data with blocks of 8, 16 and 32 kB."),
     "long-run-stability": _(
         "Throughput over hours of load, with and without autovacuum and its cost delay."
@@ -37,11 +45,17 @@ THEMES = {
     "storage-bandwidth": _(
         "What a storage device writes on its own, by the interval between two fsyncs."
     ),
-    "sysbench": _("How many queries of many small loads a version answers, reading and writing."),
+    "sysbench": _(
+        "How many queries of many small loads a version answers, reading and writing."
+    ),
     "asynchronous-io": _("What io_method and io_workers bring to reading and writing."),
     "vector-search": _("Searching vectors: recall, throughput and index builds."),
-    "backup-compression": _("Time and size of backups by method and level of compression."),
-    "managed-services": _("What managed services commit under one load, by size and service."),
+    "backup-compression": _(
+        "Time and size of backups by method and level of compression."
+    ),
+    "managed-services": _(
+        "What managed services commit under one load, by size and service."
+    ),
 }
 # Of themes without a scenario of that title.
 _TITLES = {

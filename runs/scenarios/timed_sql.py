@@ -40,7 +40,12 @@ ALONE = "short_statement"
 
 
 async def repeated(
-    bench: Bench, name: str, query: str, *, before: Sequence[str] = (), timeout_s: int = 0
+    bench: Bench,
+    name: str,
+    query: str,
+    *,
+    before: Sequence[str] = (),
+    timeout_s: int = 0,
 ) -> Timed:
     """Time a query that changes nothing, and repeat one that takes less than a second.
 
@@ -55,7 +60,9 @@ async def repeated(
     lines = [*(f"{statement};" for statement in before), "\\o /dev/null", "\\timing on"]
     lines += [f"{_bare(query)};"] * times
     result = await _executed(bench, f"{name}-repeated", lines)
-    seconds = [float(milliseconds) / 1000 for milliseconds in _TIME.findall(result.stdout)]
+    seconds = [
+        float(milliseconds) / 1000 for milliseconds in _TIME.findall(result.stdout)
+    ]
     if result.exit_status != 0 or len(seconds) != times:
         raise failed(result, bench.database.base.path)
     bench.note(
@@ -116,7 +123,12 @@ async def timed(
 
 
 async def explained(
-    bench: Bench, name: str, query: str, *, before: Sequence[str] = (), timeout_s: int = 0
+    bench: Bench,
+    name: str,
+    query: str,
+    *,
+    before: Sequence[str] = (),
+    timeout_s: int = 0,
 ) -> Plan | None:
     """The plan of a query that is executed once more; stored as the artifact `plan-NAME.json`.
 
@@ -140,7 +152,10 @@ async def planned(
     bench: Bench, name: str, query: str, *, before: Sequence[str] = (), at: str = MAIN
 ) -> Plan:
     """The plan of a query that is not executed; stored as the artifact `plan-NAME.json`."""
-    lines = [*(f"{statement};" for statement in before), f"{EXPLAIN_ONLY} {_bare(query)};"]
+    lines = [
+        *(f"{statement};" for statement in before),
+        f"{EXPLAIN_ONLY} {_bare(query)};",
+    ]
     return _kept(bench, name, await bench.sql(f"plan-{name}", "\n".join(lines), at=at))
 
 

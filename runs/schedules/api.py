@@ -30,7 +30,9 @@ class ScheduleEventSerializer(serializers.Serializer[ScheduleEvent]):
     at = serializers.DateTimeField()
     code = serializers.CharField()
     message = serializers.CharField()
-    campaign = serializers.CharField(source="campaign.slug", allow_null=True, default=None)
+    campaign = serializers.CharField(
+        source="campaign.slug", allow_null=True, default=None
+    )
 
 
 class ScheduleSerializer(serializers.Serializer[Schedule]):
@@ -48,7 +50,9 @@ class ScheduleSerializer(serializers.Serializer[Schedule]):
     )
     time_zone = serializers.CharField()
     is_paused = computed(
-        serializers.BooleanField, lambda schedule: not schedule.enabled, "It queues nothing."
+        serializers.BooleanField,
+        lambda schedule: not schedule.enabled,
+        "It queues nothing.",
     )
     next_at = serializers.DateTimeField(allow_null=True)
     # The newest five firings, the newest first.
@@ -86,10 +90,14 @@ class ChangedScheduleSerializer(StrictSerializer):
 class NewScheduleSerializer(ChangedScheduleSerializer):
     """A schedule to be made."""
 
-    campaign = serializers.CharField(help_text="The slug of a campaign that BenchLab executed.")
+    campaign = serializers.CharField(
+        help_text="The slug of a campaign that BenchLab executed."
+    )
 
 
-MADE = OpenApiExample("On weekdays at half past two", EXAMPLES["schedule"], request_only=True)
+MADE = OpenApiExample(
+    "On weekdays at half past two", EXAMPLES["schedule"], request_only=True
+)
 
 
 @addresses.door(
@@ -114,14 +122,18 @@ class ScheduleDoor(ReadOnlyDoor[Schedule]):
         body = dict(doors.taken(NewScheduleSerializer, request).validated_data)
         campaign = self._campaign(body.pop("campaign"))
         permissions.require(reader(request), Right.QUEUE, campaign.project)
-        may_prioritise = permissions.may_for(reader(request), Right.PRIORITISE, campaign.project)
+        may_prioritise = permissions.may_for(
+            reader(request), Right.PRIORITISE, campaign.project
+        )
         schedule = schedules.create(
             campaign=campaign,
             by=person(request),
             may_prioritise=may_prioritise,
             **{"title": "", **body},
         )
-        return self.shown(self.get_queryset().get(pk=schedule.pk), status.HTTP_201_CREATED)
+        return self.shown(
+            self.get_queryset().get(pk=schedule.pk), status.HTTP_201_CREATED
+        )
 
     @extend_schema(request=ChangedScheduleSerializer)
     def partial_update(self, request: Request, pk: str) -> Response:
@@ -144,10 +156,14 @@ class ScheduleDoor(ReadOnlyDoor[Schedule]):
         return self.acted(schedules.enable, enabled=True)
 
     def _campaign(self, slug: str) -> Campaign:
-        visible_campaigns = projects.visible(Campaign.objects.all(), to=reader(self.request))
+        visible_campaigns = projects.visible(
+            Campaign.objects.all(), to=reader(self.request)
+        )
         campaign = visible_campaigns.filter(slug=slug).first()
         if campaign is None:
             message = _("There is no campaign %(slug)s.") % {"slug": slug}
-            raise ValidationError({"campaign": [ErrorDetail(message, "does_not_exist")]})
+            raise ValidationError(
+                {"campaign": [ErrorDetail(message, "does_not_exist")]}
+            )
         require_own(self.request, lambda token: projects.is_own(campaign, token))
         return campaign

@@ -4,7 +4,12 @@ from django.urls import include, path
 from rest_framework.routers import SimpleRouter
 
 from runs.schedules.api import ScheduleDoor
-from runs.schedules.views import schedule_delete, schedule_list, schedule_new, schedule_switch
+from runs.schedules.views import (
+    schedule_delete,
+    schedule_list,
+    schedule_new,
+    schedule_switch,
+)
 from runs.shared.urls import page
 
 pages = [

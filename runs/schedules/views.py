@@ -48,7 +48,10 @@ class ScheduleForm(forms.Form):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        days = [(number, A_MONDAY + timedelta(days=number - 1)) for number in schedules.EVERY_DAY]
+        days = [
+            (number, A_MONDAY + timedelta(days=number - 1))
+            for number in schedules.EVERY_DAY
+        ]
         choices = [(number, date_format(day, "l")) for number, day in days]
         cast(forms.TypedMultipleChoiceField, self.fields["weekdays"]).choices = choices
 
@@ -63,7 +66,9 @@ def schedule_list(request: HttpRequest) -> HttpResponse:
 @addresses.form("schedule-new", Right.QUEUE, of="campaign")
 def schedule_new(request: HttpRequest, slug: str) -> HttpResponse:
     """Queue a campaign again automatically."""
-    campaign = get_object_or_404(visible(Campaign.objects.all(), to=request.user), slug=slug)
+    campaign = get_object_or_404(
+        visible(Campaign.objects.all(), to=request.user), slug=slug
+    )
     initial = {
         "title": campaign.title,
         "kind": Schedule.Kind.TIMES,
@@ -71,7 +76,9 @@ def schedule_new(request: HttpRequest, slug: str) -> HttpResponse:
         "at": "02:00",
         "time_zone": "UTC",
     }
-    form = ScheduleForm(request.POST if request.method == "POST" else None, initial=initial)
+    form = ScheduleForm(
+        request.POST if request.method == "POST" else None, initial=initial
+    )
     if form.is_valid():
         with pages.faults_of(form):
             _create(request, form.cleaned_data, campaign)
@@ -106,6 +113,8 @@ def _create(request: HttpRequest, fields: dict[str, Any], campaign: Campaign) ->
         hour=time_of_day.hour,
         minute=time_of_day.minute,
         by=cast(User, request.user),
-        may_prioritise=permissions.may_for(request.user, Right.PRIORITISE, campaign.project),
+        may_prioritise=permissions.may_for(
+            request.user, Right.PRIORITISE, campaign.project
+        ),
         **fields,
     )

@@ -64,7 +64,9 @@ class HardwareRowSerializer(serializers.Serializer[HardwareRow]):
     sockets = serializers.IntegerField(source="hardware.sockets", allow_null=True)
     cores = serializers.IntegerField(source="hardware.cores", allow_null=True)
     threads = serializers.IntegerField(source="hardware.threads", allow_null=True)
-    memory_bytes = serializers.IntegerField(source="hardware.memory_bytes", allow_null=True)
+    memory_bytes = serializers.IntegerField(
+        source="hardware.memory_bytes", allow_null=True
+    )
     virtualization = serializers.CharField(source="hardware.virtualization")
     facts = serializers.DictField(source="hardware.facts")
     servers = computed(
@@ -148,7 +150,9 @@ class ServerSerializer(serializers.Serializer[Server]):
     slug = serializers.CharField()
     name = serializers.CharField()
     state = serializers.ChoiceField(choices=Server.State.choices)
-    site = serializers.CharField(help_text="Workers that serve it reach the server; empty: all.")
+    site = serializers.CharField(
+        help_text="Workers that serve it reach the server; empty: all."
+    )
     problem = serializers.SerializerMethodField()
     maintenance = serializers.SerializerMethodField()
     host_key_fingerprint = computed(
@@ -191,7 +195,10 @@ class ServerSerializer(serializers.Serializer[Server]):
         """Null where runs may begin."""
         if not server.is_maintained:
             return None
-        maintenance = {"reason": server.maintenance_reason, "until": server.maintenance_until}
+        maintenance = {
+            "reason": server.maintenance_reason,
+            "until": server.maintenance_until,
+        }
         return dict(MaintenanceSerializer(maintenance).data)
 
 
@@ -258,7 +265,9 @@ class CheckSerializer(serializers.Serializer[ServerCheck]):
 
     def get_url(self, check: ServerCheck) -> str:
         """The address to ask until `state` is `done` or `failed`."""
-        return reverse(self.address, args=[check.pk], request=self.context.get("request"))
+        return reverse(
+            self.address, args=[check.pk], request=self.context.get("request")
+        )
 
     @extend_schema_field(ServerProblemSerializer(allow_null=True))
     def get_problem(self, check: ServerCheck) -> dict[str, str] | None:
@@ -284,7 +293,10 @@ class AskedDoor(APIView):
     def accepted(self, check: ServerCheck) -> Response:
         """202 for a check that a worker makes."""
         content = self.serializer_class(check, context={"request": self.request}).data
-        headers = {"Location": content["url"], "Retry-After": str(SECONDS_BETWEEN_POLLS)}
+        headers = {
+            "Location": content["url"],
+            "Retry-After": str(SECONDS_BETWEEN_POLLS),
+        }
         return Response(content, 202, headers=headers)
 
 
@@ -316,7 +328,9 @@ class PreflightDoor(AskedDoor):
 
     serializer_class = PreflightCheckSerializer
 
-    @extend_schema(request=CampaignDraftSerializer, responses={202: PreflightCheckSerializer})
+    @extend_schema(
+        request=CampaignDraftSerializer, responses={202: PreflightCheckSerializer}
+    )
     def post(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """Have a worker ask the servers. The body is that of a new campaign.
 

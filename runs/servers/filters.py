@@ -30,7 +30,9 @@ class HardwareFilters(Filters):
         label=_("Virtualisation or cloud"),
         help_text="What it runs on, such as kvm or AWS m4.2xlarge.",
     )
-    server = NamedFilter(Server, "server", "Slug of a server that has it now.", label=_("Server"))
+    server = NamedFilter(
+        Server, "server", "Slug of a server that has it now.", label=_("Server")
+    )
     source = NamedFilter(
         Source,
         "publishednode__table__source",

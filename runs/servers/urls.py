@@ -29,6 +29,10 @@ router.register("hardware", HardwareDoor, basename="hardware")
 router.register("servers", ServerDoor, basename="server")
 api = [
     path("preflight/", PreflightDoor.as_view(), name="preflight"),
-    path("preflight/<uuid:check_id>/", PreflightCheckDoor.as_view(), name="preflight-check"),
+    path(
+        "preflight/<uuid:check_id>/",
+        PreflightCheckDoor.as_view(),
+        name="preflight-check",
+    ),
     path("", include(router.urls)),
 ]

@@ -59,13 +59,18 @@ def versions(campaigns: Iterable[int]) -> Versions:
         return NEVER
     subjects = [f"campaign {campaign}" for campaign in sorted(set(campaigns))]
     progress = [f"{subject} runs" for subject in subjects]
-    cache_versions = CacheVersion.objects.filter(subject__in=[*subjects, *progress, *SHARED])
+    cache_versions = CacheVersion.objects.filter(
+        subject__in=[*subjects, *progress, *SHARED]
+    )
     number_of = dict(cache_versions.values_list("subject", "number"))
     if any(subject not in number_of for subject in subjects):
         return NEVER
-    results = " ".join(f"{subject}={number_of.get(subject, 0)}" for subject in (*subjects, *SHARED))
+    results = " ".join(
+        f"{subject}={number_of.get(subject, 0)}" for subject in (*subjects, *SHARED)
+    )
     return Versions(
-        results, " ".join([results, *(str(number_of.get(subject, 0)) for subject in progress)])
+        results,
+        " ".join([results, *(str(number_of.get(subject, 0)) for subject in progress)]),
     )
 
 
@@ -107,7 +112,9 @@ class _Kept(NamedTuple):
     seconds: float
 
 
-def latest(key: object, version: str, ask: Callable[[], object] = lambda: None) -> Latest:
+def latest(
+    key: object, version: str, ask: Callable[[], object] = lambda: None
+) -> Latest:
     """What control made last for this key; `ask` it where that is not of `version`."""
     name = _name(key, LATEST, "")
     entry = _cached(lambda: cache.get(name)) or _NOTHING_KEPT
@@ -120,7 +127,9 @@ def latest(key: object, version: str, ask: Callable[[], object] = lambda: None) 
     return latest_value
 
 
-def make_latest(key: object, version: str, make: Callable[[], Mapping[Any, object]]) -> None:
+def make_latest(
+    key: object, version: str, make: Callable[[], Mapping[Any, object]]
+) -> None:
     """Make and keep what `latest` gives for a key, unless it is kept, or was made a moment ago.
 
     What is made has other keys too. One at a time of all that there are: meanwhile nothing is made,
@@ -129,14 +138,19 @@ def make_latest(key: object, version: str, make: Callable[[], Mapping[Any, objec
     kept_entry = cache.get(_name(key, LATEST, "")) or _NOTHING_KEPT
     kept = _Kept(*kept_entry)
     is_too_soon = time.time() < kept.made_at + SELDOM * kept.seconds
-    if kept.version == version or is_too_soon or not cache.add(MAKING, 1, MAKING_SECONDS):
+    if (
+        kept.version == version
+        or is_too_soon
+        or not cache.add(MAKING, 1, MAKING_SECONDS)
+    ):
         return
     try:
         began = time.monotonic()
         value_of = make()
         entry = (version, time.time(), time.monotonic() - began)
         entries = {
-            _name(key_made, LATEST, ""): (value, *entry) for key_made, value in value_of.items()
+            _name(key_made, LATEST, ""): (value, *entry)
+            for key_made, value in value_of.items()
         }
         cache.set_many(entries, KEEP_LATEST_SECONDS)
     finally:
@@ -144,7 +158,9 @@ def make_latest(key: object, version: str, make: Callable[[], Mapping[Any, objec
 
 
 def _name(key: object, version: str, language: str | None = None) -> str:
-    question = repr((key, get_language() if language is None else language, version, code()))
+    question = repr(
+        (key, get_language() if language is None else language, version, code())
+    )
     return f"answer:{hashlib.sha256(question.encode()).hexdigest()}"
 
 
@@ -163,7 +179,9 @@ def code() -> str:
     return digest.hexdigest()[:16]
 
 
-def html(key: object, version: str | None, make: Callable[[], SafeString]) -> SafeString:
+def html(
+    key: object, version: str | None, make: Callable[[], SafeString]
+) -> SafeString:
     """As `answer`, for HTML that is safe."""
     return SafeString(answer(key, version, make))
 

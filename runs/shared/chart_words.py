@@ -17,4 +17,6 @@ def cell_words(values: Collection[Any]) -> Words:
 
 def hover_words(value: str = "", interval: str = "") -> Words:
     """The words of a chart's hover text: of medians and their range, unless others are named."""
-    return Words(value or _("median"), interval or _("min–max"), _("runs"), _("unknown"))
+    return Words(
+        value or _("median"), interval or _("min–max"), _("runs"), _("unknown")
+    )

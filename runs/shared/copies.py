@@ -25,8 +25,12 @@ def not_held() -> Q:
 def require_not_held() -> None:
     """Raise ServiceError `held` while a person has to say who uses the servers."""
     if is_held():
-        message = _("Nothing runs here, is sent or backed up: this results database may be a copy.")
-        remedy = _("Say on the page /take-over/, or by manage.py take_over, who uses its servers.")
+        message = _(
+            "Nothing runs here, is sent or backed up: this results database may be a copy."
+        )
+        remedy = _(
+            "Say on the page /take-over/, or by manage.py take_over, who uses its servers."
+        )
         raise ServiceError("held", message, remedy=remedy)
 
 
@@ -35,4 +39,6 @@ def hold(reason: str, at: str = "") -> None:
     Instance.objects.get_or_create(pk=1)
     free = Instance.objects.filter(held_since=None)
     if free.update(held_since=timezone.now(), held_by=reason, held_at=at[:80]):
-        logger.error("this results database may be a copy (%s %s): nothing runs", reason, at)
+        logger.error(
+            "this results database may be a copy (%s %s): nothing runs", reason, at
+        )

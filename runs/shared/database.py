@@ -16,7 +16,9 @@ LOCK_SECONDS = 0.5
 
 def is_wait(error: BaseException) -> bool:
     """Whether a statement was ended because it waited for a lock."""
-    return isinstance(error.__cause__, errors.LockNotAvailable | errors.DeadlockDetected)
+    return isinstance(
+        error.__cause__, errors.LockNotAvailable | errors.DeadlockDetected
+    )
 
 
 def give_back() -> None:
@@ -24,13 +26,18 @@ def give_back() -> None:
 
     Does nothing in a transaction, nor where each thread has a connection of its own.
     """
-    if connection.settings_dict["OPTIONS"].get("pool") and not connection.in_atomic_block:
+    if (
+        connection.settings_dict["OPTIONS"].get("pool")
+        and not connection.in_atomic_block
+    ):
         connection.close()
 
 
 def has_any(*rows: QuerySet[Any]) -> bool:
     """Whether any of these has a row. One query, which ends at the first."""
-    first_rows, *further_rows = (queryset.order_by().values_list(Value(1))[:1] for queryset in rows)
+    first_rows, *further_rows = (
+        queryset.order_by().values_list(Value(1))[:1] for queryset in rows
+    )
     return bool(first_rows.union(*further_rows, all=True)[:1])
 
 
@@ -95,7 +102,11 @@ def copy(table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> N
 
 def array(values: Iterable[float | None]) -> str:
     """An array of numbers as PostgreSQL reads it, of whatever type the statement says."""
-    return "{" + ",".join("NULL" if number is None else repr(number) for number in values) + "}"
+    return (
+        "{"
+        + ",".join("NULL" if number is None else repr(number) for number in values)
+        + "}"
+    )
 
 
 def array_of_words(words: Iterable[str]) -> str:
@@ -112,6 +123,8 @@ def ask(questions: Mapping[str, Statement]) -> dict[str, list[dict[str, Any]]]:
         f"(SELECT coalesce(json_agg(row_to_json(answer)), '[]') FROM ({question.sql}) AS answer)"  # noqa: S608
         for question in questions.values()
     )
-    parameters = [value for question in questions.values() for value in question.parameters]
+    parameters = [
+        value for question in questions.values() for value in question.parameters
+    ]
     (rows,) = perform([Statement(f"SELECT {columns}", tuple(parameters))])
     return dict(zip(questions, rows[0], strict=True))

@@ -11,7 +11,9 @@ class ServiceError(Exception):
     `field` names the input at fault, if there is exactly one.
     """
 
-    def __init__(self, code: str, message: str, *, remedy: str = "", field: str = "") -> None:
+    def __init__(
+        self, code: str, message: str, *, remedy: str = "", field: str = ""
+    ) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
@@ -40,7 +42,9 @@ class Refused(Exception):
     """
 
     def __init__(
-        self, kind: Literal["invalid", "contradicts", "conflict"], faults: Sequence[Fault]
+        self,
+        kind: Literal["invalid", "contradicts", "conflict"],
+        faults: Sequence[Fault],
     ) -> None:
         super().__init__(", ".join(fault.message for fault in faults))
         self.kind = kind

@@ -62,8 +62,12 @@ class Filters(django_filters.FilterSet):  # type: ignore[misc]
 class WordsFilter(django_filters.CharFilter):  # type: ignore[misc]
     """Some words to search for; an `example` stands in the empty field."""
 
-    def __init__(self, example: Any, select: Callable[..., Any], help_text: str) -> None:
-        widget = forms.SearchInput(attrs={"placeholder": example, "autocomplete": "off"})
+    def __init__(
+        self, example: Any, select: Callable[..., Any], help_text: str
+    ) -> None:
+        widget = forms.SearchInput(
+            attrs={"placeholder": example, "autocomplete": "off"}
+        )
         super().__init__(
             label=_("Search"),
             method=lambda rows, _name, words: select(rows, words),
@@ -76,7 +80,9 @@ class WordsFilter(django_filters.CharFilter):  # type: ignore[misc]
 class NamedFilter(django_filters.CharFilter):  # type: ignore[misc]
     """Only rows of what has a name, by its key, which an index has; `path` leads to it."""
 
-    def __init__(self, kind: type[Model], path: str, help_text: str = "", **options: Any) -> None:
+    def __init__(
+        self, kind: type[Model], path: str, help_text: str = "", **options: Any
+    ) -> None:
         described = help_text or f"Slug of the {kind._meta.verbose_name}."
         super().__init__(help_text=described, **options)
         self._kind, self._path = kind, f"{path}__in"

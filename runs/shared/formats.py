@@ -160,7 +160,10 @@ def duration(value: float | timedelta | None) -> str:
         parts = {"hours": whole // HOUR, "minutes": whole % HOUR // MINUTE}
         return gettext("%(hours)s h %(minutes)s min") % parts
     parts = {"days": whole // DAY, "hours": whole % DAY // HOUR}
-    return ngettext("%(days)s day %(hours)s h", "%(days)s days %(hours)s h", parts["days"]) % parts
+    return (
+        ngettext("%(days)s day %(hours)s h", "%(days)s days %(hours)s h", parts["days"])
+        % parts
+    )
 
 
 def about(value: float | None) -> str:
@@ -224,7 +227,11 @@ def spoken(text: str | Mapping[str, str] | None) -> str:
 def language(wanted_language: str) -> str:
     """A language that there is: the one wanted, else the reader's own."""
     known_languages = [code for code, _name in settings.LANGUAGES]
-    return wanted_language if wanted_language in known_languages else (get_language() or "en")[:2]
+    return (
+        wanted_language
+        if wanted_language in known_languages
+        else (get_language() or "en")[:2]
+    )
 
 
 def in_language(stored: Any, field: str) -> str:
@@ -252,7 +259,9 @@ def memory(profile: Any) -> str:
 def place(number: str) -> str:
     """Where a publication prints something: Table 2.2, Figure 3.7, Section 3.1.2, or a name."""
     if number.startswith("図"):
-        return gettext("Figure %(number)s") % {"number": number.removeprefix("図").strip()}
+        return gettext("Figure %(number)s") % {
+            "number": number.removeprefix("図").strip()
+        }
     # Tables are counted by chapter (2.2); what has three numbers is a section (3.1.2-1: its first).
     if match := re.fullmatch(r"\A(\d+(?:\.\d+){2,})(?:-(\d+))?", number):
         found = gettext("Section %(number)s") % {"number": match[1]}
@@ -270,7 +279,9 @@ def as_read(level: Any) -> Any:
 def listed(value: Any) -> Any:
     """Several values, also by name, in one line, None if there are none; others as they are."""
     if isinstance(value, Mapping):
-        return "; ".join(f"{name}: {listed(each)}" for name, each in value.items()) or None
+        return (
+            "; ".join(f"{name}: {listed(each)}" for name, each in value.items()) or None
+        )
     if not isinstance(value, list):
         return value
     return ", ".join(str(listed(each)) for each in value) or None
@@ -296,5 +307,7 @@ def capped(text: str, characters: int) -> str:
     if len(text) <= characters:
         return text
     half = characters // 2
-    left_out = gettext("… %(count)s characters left out …") % {"count": len(text) - 2 * half}
+    left_out = gettext("… %(count)s characters left out …") % {
+        "count": len(text) - 2 * half
+    }
     return f"{text[:half]}\n{left_out}\n{text[-half:]}"

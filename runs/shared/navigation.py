@@ -72,7 +72,9 @@ SECTIONS = (
             Place(_("Servers"), "server-list", ("server", "ssh", "preflight", "trial")),
             Place(_("Scenarios"), "scenario-list", ("scenario",)),
             Place(_("Own scripts"), "workload-list", ("workload",)),
-            Place(_("Configurations"), "configuration-list", ("configuration", "settings")),
+            Place(
+                _("Configurations"), "configuration-list", ("configuration", "settings")
+            ),
             Place(_("Hardware"), "hardware-list", ("hardware",)),
             Place(_("Topologies"), "topology-list", ("topology",)),
         ),
@@ -92,7 +94,11 @@ def sections(view_name: str, user: Actor) -> list[Link]:
     """The sections, with the one that this page is in."""
     word = view_name.partition("-")[0]
     return [
-        Link(section.title, links[0].url, any(word in place.words for place in section.places))
+        Link(
+            section.title,
+            links[0].url,
+            any(word in place.words for place in section.places),
+        )
         for section in SECTIONS
         if (links := list(_links(section.places[:1], word, user)))
     ]
@@ -102,7 +108,9 @@ def places(view_name: str, user: Actor) -> list[Link]:
     """The places of the section that this page is in; none where it has one place only."""
     word = view_name.partition("-")[0]
     for section in SECTIONS:
-        if len(section.places) > 1 and any(word in place.words for place in section.places):
+        if len(section.places) > 1 and any(
+            word in place.words for place in section.places
+        ):
             return list(_links(section.places, word, user))
     return []
 

@@ -22,6 +22,10 @@ def of_each(
     For a Prefetch, in whose place a slice numbers all rows to show a few. An index by this key and
     the rows' own finds them.
     """
-    own_rows = rows.model._default_manager.filter(**{foreign_key: OuterRef("pk")}).order_by("-pk")
-    keys = owners.order_by().annotate(newest=_Unnest(ArraySubquery(own_rows.values("pk")[:number])))
+    own_rows = rows.model._default_manager.filter(
+        **{foreign_key: OuterRef("pk")}
+    ).order_by("-pk")
+    keys = owners.order_by().annotate(
+        newest=_Unnest(ArraySubquery(own_rows.values("pk")[:number]))
+    )
     return rows.filter(pk__in=keys.values("newest")).order_by("-pk")

@@ -76,7 +76,9 @@ class ProjectField(forms.ModelChoiceField):  # type: ignore[type-arg]  # not gen
 
     def _usual(self) -> Project:
         offered = list(self.queryset or ())
-        default = next((project for project in offered if project.slug == projects.DEFAULT), None)
+        default = next(
+            (project for project in offered if project.slug == projects.DEFAULT), None
+        )
         return default or next(iter(offered), None) or projects.default()
 
 
@@ -114,26 +116,39 @@ def page(
     key = query.get("before") or query.get("after") or ""
     end = _end(rows, key, by) if key else None
     if end is not None and is_back:
-        turned = [name.removeprefix("-") if name[0] == "-" else f"-{name}" for name in order]
+        turned = [
+            name.removeprefix("-") if name[0] == "-" else f"-{name}" for name in order
+        ]
         rows_found = _first(
-            rows.filter(_past_end(end, by, is_forward=False)).order_by(*turned), size, to
+            rows.filter(_past_end(end, by, is_forward=False)).order_by(*turned),
+            size,
+            to,
         )
         if len(rows_found) > size:
-            return _page(query, rows_found[:size][::-1], has_before=True, has_after=True)
+            return _page(
+                query, rows_found[:size][::-1], has_before=True, has_after=True
+            )
     elif end is not None:
         rows_found = _first(
             rows.filter(_past_end(end, by, is_forward=True)).order_by(*order), size, to
         )
         if rows_found:
             return _page(
-                query, rows_found[:size], has_before=True, has_after=len(rows_found) > size
+                query,
+                rows_found[:size],
+                has_before=True,
+                has_after=len(rows_found) > size,
             )
     rows_found = _first(rows.order_by(*order), size, to)
-    return _page(query, rows_found[:size], has_before=False, has_after=len(rows_found) > size)
+    return _page(
+        query, rows_found[:size], has_before=False, has_after=len(rows_found) > size
+    )
 
 
 def _first(rows: QuerySet[Any], size: int, to: Reader | None) -> list[Any]:
-    return list(rows[: size + 1] if to is None else newest(rows, to=to, number=size + 1))
+    return list(
+        rows[: size + 1] if to is None else newest(rows, to=to, number=size + 1)
+    )
 
 
 def _end(rows: QuerySet[Any], key: str, order_field: str) -> tuple[int, Any] | None:
@@ -152,10 +167,14 @@ def _past_end(end: tuple[int, Any], order_field: str, *, is_forward: bool) -> Q:
     if order_field == "-pk":
         return Q(pk__lt=key) if is_forward else Q(pk__gt=key)
     side = "gt" if is_forward else "lt"
-    return Q(**{f"{order_field}__{side}": value}) | Q(**{order_field: value, f"pk__{side}": key})
+    return Q(**{f"{order_field}__{side}": value}) | Q(
+        **{order_field: value, f"pk__{side}": key}
+    )
 
 
-def _page(query: QueryDict, rows_shown: list[Any], *, has_before: bool, has_after: bool) -> Page:
+def _page(
+    query: QueryDict, rows_shown: list[Any], *, has_before: bool, has_after: bool
+) -> Page:
     return Page(
         rows_shown,
         beside(query, before=rows_shown[0].pk) if rows_shown and has_before else "",
@@ -175,7 +194,9 @@ R = TypeVar("R", bound=HttpResponseBase)
 STAMP = "X-Stamp"
 
 
-def live(request: HttpRequest, template: str, context: Mapping[str, Any]) -> HttpResponse:
+def live(
+    request: HttpRequest, template: str, context: Mapping[str, Any]
+) -> HttpResponse:
     """A part that the page asks for every few seconds: 204 where it is what the page has.
 
     Its stamp is a header, which static/js/poll.js gives back with the next request. The part has no
@@ -217,7 +238,9 @@ class _Shown:
     def __enter__(self) -> None:
         """Nothing is refused so far."""
 
-    def __exit__(self, _type: object, error: BaseException | None, _traceback: object) -> bool:
+    def __exit__(
+        self, _type: object, error: BaseException | None, _traceback: object
+    ) -> bool:
         if isinstance(error, ServiceError):
             self.show(error)
         return isinstance(error, ServiceError)

@@ -48,28 +48,39 @@ class Reader:
         """The runs in a file that another program has kept; `content` is Base64."""
         request = {"peer": peer, "name": name, "content": content}
         with _limited("file"):
-            return cast(Imported, self._reading.read("import", request, size=len(content)))
+            return cast(
+                Imported, self._reading.read("import", request, size=len(content))
+            )
 
     def plan(self, text: str) -> Plan:
         """What EXPLAIN has printed."""
         with _limited("left"):
-            return cast(Plan, self._reading.read("plan", {"text": text}, size=len(text)))
+            return cast(
+                Plan, self._reading.read("plan", {"text": text}, size=len(text))
+            )
 
     def load(self, text: str, *, prefix: str, weights: str, masks: bool) -> Load:
         """The statements of a log, of counters or of SQL: see `runs.statements.load.read`."""
         request = {"text": text, "prefix": prefix, "weights": weights, "masks": masks}
         with _limited("statements"):
-            return cast(Load, self._reading.read("load", request, size=len(text) + len(weights)))
+            return cast(
+                Load, self._reading.read("load", request, size=len(text) + len(weights))
+            )
 
     def load_data(self, text: str) -> DataScript:
         """The SQL that makes a load's data, ready for psql."""
         with _limited("data"):
-            return cast(DataScript, self._reading.read("load data", {"text": text}, size=len(text)))
+            return cast(
+                DataScript,
+                self._reading.read("load data", {"text": text}, size=len(text)),
+            )
 
     def settings(self, text: str) -> ConfFile:
         """What a postgresql.conf sets."""
         with _limited("text"):
-            return cast(ConfFile, self._reading.read("settings", {"text": text}, size=len(text)))
+            return cast(
+                ConfFile, self._reading.read("settings", {"text": text}, size=len(text))
+            )
 
     def export_lines(self, lines: bytes, *, size: int, is_last: bool) -> Batch:
         """Whole lines of an export, after those before; `size` is that of the file as far as known.
@@ -81,7 +92,11 @@ class Reader:
             return cast(Batch, self._reading.read("export", request, size=size))
 
     def script_faults(
-        self, scripts: Sequence[GivenScript], variables: Mapping[str, str], *, allows_shell: bool
+        self,
+        scripts: Sequence[GivenScript],
+        variables: Mapping[str, str],
+        *,
+        allows_shell: bool,
     ) -> list[Fault]:
         """What is wrong with scripts of pgbench."""
         request = {

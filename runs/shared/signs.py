@@ -26,7 +26,9 @@ class Sign:
 @cache
 def redis_client() -> Redis:
     """This process's connections to Redis, with a timeout of one second."""
-    return Redis.from_url(settings.REDIS_URL, socket_timeout=1, socket_connect_timeout=1)
+    return Redis.from_url(
+        settings.REDIS_URL, socket_timeout=1, socket_connect_timeout=1
+    )
 
 
 def redis_time(client: Redis) -> float:
@@ -50,5 +52,7 @@ def signs() -> list[Sign]:
 
 def counted(name: str) -> dict[str, int]:
     """`restarts` by kind of process, `http_errors` by address. Raises RedisError, OSError."""
-    counts = cast(dict[bytes, bytes], redis_client().hgetall(f"benchlab:{name.replace('_', '-')}"))
+    counts = cast(
+        dict[bytes, bytes], redis_client().hgetall(f"benchlab:{name.replace('_', '-')}")
+    )
     return {label.decode(): int(number) for label, number in counts.items()}

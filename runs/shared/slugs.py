@@ -35,7 +35,9 @@ def in_project(name: str, project: Project | None, *, of: type[models.Model]) ->
     if len(name) + len(end) > longest:
         end = f"-{hashlib.sha256(name.encode()).hexdigest()[:_DIGEST]}{end}"
         if len(end) >= longest:  # a long name of the project: both are in the digest
-            digest = hashlib.sha256(f"{project.slug} {name}".encode()).hexdigest()[:_DIGEST]
+            digest = hashlib.sha256(f"{project.slug} {name}".encode()).hexdigest()[
+                :_DIGEST
+            ]
             end = f"{OF}{digest}"
     return name[: longest - len(end)].rstrip("-") + end
 
@@ -80,7 +82,9 @@ def free(
 ) -> str:
     """The slug in this project, or the first of it with numbers from 2 on, that no row has yet."""
     slugs = model._default_manager.values_list("slug", flat=True)
-    for name in chain([wanted_slug], islice(_numbered(wanted_slug, _longest(model)), 1, None)):
+    for name in chain(
+        [wanted_slug], islice(_numbered(wanted_slug, _longest(model)), 1, None)
+    ):
         slug = in_project(name, project, of=model)
         if slug not in forbidden_slugs and not slugs.filter(slug=slug).exists():
             return slug

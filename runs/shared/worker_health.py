@@ -24,7 +24,9 @@ def note(reason: str) -> None:
     logger.error("this worker takes nothing for %.0f s: %s", PAUSE_SECONDS, reason)
     with suppress(RedisError, OSError, ValueError):
         client = signs.redis_client()
-        client.hset(KEY, socket.gethostname(), f"{signs.redis_time(client):.0f}|{reason[:300]}")
+        client.hset(
+            KEY, socket.gethostname(), f"{signs.redis_time(client):.0f}|{reason[:300]}"
+        )
 
 
 def is_unfit() -> bool:

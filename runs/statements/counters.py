@@ -122,7 +122,10 @@ def _aligned(lines: Sequence[str]) -> Iterator[dict[str, str]]:
         continues = [cell.endswith("+") for cell in cells]
         texts = [cell[:-1].rstrip() if cell.endswith("+") else cell for cell in cells]
         if is_open:
-            row = {name: _joined(row[name], text) for name, text in zip(names, texts, strict=True)}
+            row = {
+                name: _joined(row[name], text)
+                for name, text in zip(names, texts, strict=True)
+            }
         else:
             row = dict(zip(names, texts, strict=True))
         is_open = any(continues)

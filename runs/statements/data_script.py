@@ -39,7 +39,9 @@ EXTENSIONS = frozenset(
     }
 )
 # In a cluster they would fail for each of them, and say nothing of the load.
-PASSED_OVER_EXTENSIONS = frozenset({"pg_stat_statements", "pg_buffercache", "pg_prewarm"})
+PASSED_OVER_EXTENSIONS = frozenset(
+    {"pg_stat_statements", "pg_buffercache", "pg_prewarm"}
+)
 LANGUAGES = frozenset({"sql", "plpgsql"})
 # What a session of a dump sets, and each version from 9.3 on knows.
 _SETTINGS = frozenset({"client_encoding", "search_path", "check_function_bodies"})
@@ -145,7 +147,9 @@ def _pieces(text: str) -> Iterator[_Piece]:
         if "stdin" not in words or "from" not in words:
             raise DataRefused(
                 "copy_from_file",
-                _("Line %(line)s: COPY reads or writes a file or a program, which is not run."),
+                _(
+                    "Line %(line)s: COPY reads or writes a file or a program, which is not run."
+                ),
                 line=statement.line,
             )
         yield _Piece(statement, _rows(script, statement.line))
@@ -193,7 +197,9 @@ def _rows(script: Script, line: int) -> list[str]:
         begin = end + 1
     raise DataRefused(
         "rows_not_ended",
-        _("Line %(line)s: the rows of COPY do not end by a line \\. as in a dump; is it cut?"),
+        _(
+            "Line %(line)s: the rows of COPY do not end by a line \\. as in a dump; is it cut?"
+        ),
         line=line,
     )
 
@@ -204,11 +210,15 @@ def _copy_of(statement: Statement) -> str:
     for token in statement.tokens:
         if token.kind == "space":
             continue
-        is_plain = token.kind == "word" or (token.kind == "symbol" and token.text in _COPY_SYMBOLS)
+        is_plain = token.kind == "word" or (
+            token.kind == "symbol" and token.text in _COPY_SYMBOLS
+        )
         if not is_plain and not _is_plain_name(token):
             raise DataRefused(
                 "copy_options",
-                _("Line %(line)s: only COPY table (columns) FROM stdin is run, without options."),
+                _(
+                    "Line %(line)s: only COPY table (columns) FROM stdin is run, without options."
+                ),
                 line=statement.line,
             )
         parts.append(token.text)
@@ -257,7 +267,10 @@ def _passed_over(statement: Statement) -> str:
         return first.upper()
     if first == "alter" and (second == "default" or "owner" in words):
         return "ALTER ... OWNER" if "owner" in words else "ALTER DEFAULT PRIVILEGES"
-    if first in {"create", "alter", "drop"} and second in _OF_THE_INSTANCE | _NOT_FOR_A_LOAD:
+    if (
+        first in {"create", "alter", "drop"}
+        and second in _OF_THE_INSTANCE | _NOT_FOR_A_LOAD
+    ):
         return shown
     if words[:3] in {("create", "schema", "public"), ("drop", "schema", "public")}:
         return "CREATE SCHEMA public"
@@ -272,7 +285,9 @@ def _name_of_setting(words: Sequence[str]) -> str:
 def _check(statement: Statement) -> None:
     """Refuse a function in a language by which it could leave the database."""
     words = statement.words
-    makes_function = words[0] == "create" and {"function", "procedure"} & set(words[1:5])
+    makes_function = words[0] == "create" and {"function", "procedure"} & set(
+        words[1:5]
+    )
     if makes_function and "language" in words:
         language = words[words.index("language") + 1].strip("\"'").lower()
         if language not in LANGUAGES:

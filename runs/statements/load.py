@@ -53,7 +53,9 @@ LONGEST_SHOWN = 4000
 MOST_KEPT_CHARACTERS = 8_000_000
 MOST_IN_TRANSACTION = 200
 
-_RUNS = frozenset({"select", "insert", "update", "delete", "merge", "with", "values", "table"})
+_RUNS = frozenset(
+    {"select", "insert", "update", "delete", "merge", "with", "values", "table"}
+)
 _WRITES = frozenset({"insert", "update", "delete", "merge"})
 _BEGINS = frozenset({"begin", "start"})
 _ENDS = frozenset({"commit", "end"})
@@ -153,7 +155,9 @@ class Load:
     @property
     def milliseconds(self) -> float | None:
         """Of all calls of what is run; None if that of one is unknown."""
-        times = [unit.milliseconds for unit in self.units if unit.milliseconds is not None]
+        times = [
+            unit.milliseconds for unit in self.units if unit.milliseconds is not None
+        ]
         return sum(times) if len(times) == len(self.units) else None
 
 
@@ -205,7 +209,9 @@ def detect(text: str) -> Format:
     lines = head.splitlines()
     if _is_csvlog(head):
         return "csvlog"
-    if lines and counters.has_columns(lines[0].replace("\t", ",").replace('"', "").split(",")):
+    if lines and counters.has_columns(
+        lines[0].replace("\t", ",").replace('"', "").split(",")
+    ):
         return "pg_stat_statements"
     columns = [line.split("|") for line in lines[:3]]
     if any(counters.has_columns(names) for names in columns) or _is_expanded(lines):
@@ -229,11 +235,15 @@ def _is_csvlog(head: str) -> bool:
 
 
 def _is_expanded(lines: list[str]) -> bool:
-    labels = {line.partition("|")[0].strip().lower() for line in lines[:120] if "|" in line}
+    labels = {
+        line.partition("|")[0].strip().lower() for line in lines[:120] if "|" in line
+    }
     return bool(lines) and lines[0].startswith("-[") and counters.has_columns(labels)
 
 
-def read(text: str, *, prefix: str = "", weights: str = "", masks: bool = False) -> Load:
+def read(
+    text: str, *, prefix: str = "", weights: str = "", masks: bool = False
+) -> Load:
     """The load of a text. Raises NotSql, NoStatements.
 
     `prefix` is the log_line_prefix of a log of stderr, if known. `weights` are pg_stat_statements
@@ -338,18 +348,28 @@ class _Collected:
         chosen: list[_Group] = []
         characters = 0
         for group in ordered:
-            size = sum(len(text) for sample in group.samples.values() for text in sample)
+            size = sum(
+                len(text) for sample in group.samples.values() for text in sample
+            )
             if len(chosen) < MOST_UNITS and characters + size <= MOST_KEPT_CHARACTERS:
                 chosen.append(group)
                 characters += size
-        rest = [group for group in ordered if group not in chosen] if chosen != ordered else []
-        left_out = sorted(self.left_out.values(), key=lambda row: (-row.calls, row.line))
+        rest = (
+            [group for group in ordered if group not in chosen]
+            if chosen != ordered
+            else []
+        )
+        left_out = sorted(
+            self.left_out.values(), key=lambda row: (-row.calls, row.line)
+        )
         calls = sum(group.calls for group in ordered)
         left_out_calls = sum(row.calls for row in left_out)
         return Load(
             format=form,
             calls=calls + left_out_calls,
-            units=tuple(_unit(number, group) for number, group in enumerate(chosen, start=1)),
+            units=tuple(
+                _unit(number, group) for number, group in enumerate(chosen, start=1)
+            ),
             left_out=tuple(left_out[:MOST_LEFT_OUT]),
             masked=self._masked,
             cut_units=len(rest),
@@ -391,7 +411,9 @@ class _Collected:
             else:
                 pending.append(call)
 
-    def _call(self, statement: Statement, execution: Execution, times: int = 1) -> _Call | None:
+    def _call(
+        self, statement: Statement, execution: Execution, times: int = 1
+    ) -> _Call | None:
         """What is run; None for what is left out."""
         key = fingerprint(statement)
         if reason := _reason(statement, execution):
@@ -402,7 +424,9 @@ class _Collected:
             text, number = masked(_single(text))
             self._masked += number
         writes = bool(_WRITES.intersection(statement.words)) or _locks(statement)
-        return _Call(execution.line, key, (text,), execution.duration_ms, False, writes, times)
+        return _Call(
+            execution.line, key, (text,), execution.duration_ms, False, writes, times
+        )
 
     def _close(self, session: str) -> None:
         """End a transaction: one statement alone is what it is without BEGIN and COMMIT."""
@@ -477,13 +501,19 @@ def _reason(statement: Statement, execution: Execution) -> str:
         if word == "create" and {"temp", "temporary"} & set(statement.words[:4]):
             return "temporary"
         return _REASONS.get(word, "utility")
-    if word == "select" and "into" in statement.words and not _WRITES.intersection(statement.words):
+    if (
+        word == "select"
+        and "into" in statement.words
+        and not _WRITES.intersection(statement.words)
+    ):
         return "ddl"
     return _reason_of_values(statement, execution)
 
 
 def _reason_of_values(statement: Statement, execution: Execution) -> str:
-    needed = {int(token.text[1:]) for token in statement.tokens if token.kind == "parameter"}
+    needed = {
+        int(token.text[1:]) for token in statement.tokens if token.kind == "parameter"
+    }
     values = execution.values or {}
     if needed - values.keys():
         return "no_values"
@@ -494,7 +524,9 @@ def _reason_of_values(statement: Statement, execution: Execution) -> str:
 
 
 def _has_marks(statement: Statement) -> bool:
-    return any(token.kind == "symbol" and token.text == "?" for token in statement.tokens)
+    return any(
+        token.kind == "symbol" and token.text == "?" for token in statement.tokens
+    )
 
 
 def _unit(number: int, group: _Group) -> Unit:

@@ -62,15 +62,19 @@ _STATEMENT = re.compile(
 )
 _FETCH = re.compile(rf"(?:{_any_of(log_words.FETCH)})", re.IGNORECASE)
 _EXECUTE = re.compile(
-    rf"(?:{_any_of(log_words.EXECUTE)})\s*+[^\s:]*+\s*+:\s?(?P<sql>.*)", re.DOTALL | re.IGNORECASE
+    rf"(?:{_any_of(log_words.EXECUTE)})\s*+[^\s:]*+\s*+:\s?(?P<sql>.*)",
+    re.DOTALL | re.IGNORECASE,
 )
 _PARAMETERS = re.compile(
-    rf"(?:{_any_of(log_words.PARAMETERS)})\s*+:\s*+(?P<values>.*)", re.DOTALL | re.IGNORECASE
+    rf"(?:{_any_of(log_words.PARAMETERS)})\s*+:\s*+(?P<values>.*)",
+    re.DOTALL | re.IGNORECASE,
 )
 _VALUE = re.compile(r"\$(\d+) = (?:NULL|'([^']*(?:''[^']*)*)')(?:, |\s*$)")
 _CUT = "..."
 # auto_explain. Its words are not translated, but for "duration" and "plan".
-_QUERY_TEXT = re.compile(r'(?:"Query Text"|Query Text|<Query-Text>):?\s*', re.IGNORECASE)
+_QUERY_TEXT = re.compile(
+    r'(?:"Query Text"|Query Text|<Query-Text>):?\s*', re.IGNORECASE
+)
 _QUERY_VALUES = re.compile(r'"?Query Parameters"?: ', re.IGNORECASE)
 _NODE = re.compile(r"\(cost=\d|\(actual |^\s*Plan:|^\s*\"Plan\":")
 _PLAN = re.compile(r"[^:\n]{1,20}:\s*\n")
@@ -112,25 +116,34 @@ def _json_events(text: str) -> Iterator[_Event]:
             entry = foreign_json.loads(line)
         except ValueError:
             continue
-        if not isinstance(entry, dict) or entry.get("error_severity") not in log_words.LOG:
+        if (
+            not isinstance(entry, dict)
+            or entry.get("error_severity") not in log_words.LOG
+        ):
             continue
         session = entry.get("session_id") or entry.get("pid") or ""
         message, detail = entry.get("message"), entry.get("detail")
         if isinstance(message, str):
-            yield _Event(number, str(session), message, detail if isinstance(detail, str) else "")
+            yield _Event(
+                number, str(session), message, detail if isinstance(detail, str) else ""
+            )
 
 
 _SEVERITIES = _any_of(log_words.LOG)
 _DETAILS = _any_of(log_words.DETAIL)
 _OTHERS = "|".join(
-    sorted((word.replace(" ", r"\ ") for word in log_words.OTHER), key=len, reverse=True)
+    sorted(
+        (word.replace(" ", r"\ ") for word in log_words.OTHER), key=len, reverse=True
+    )
 )
 # The severity and two spaces: what comes before it is the prefix, and after it the message.
 _SEVERITY_OF_LINE = re.compile(
     rf"(?:(?P<log>{_SEVERITIES})|(?P<detail>{_DETAILS})|(?P<other>{_OTHERS}))\s?:\s\s"
 )
 LONGEST_PREFIX = 400
-_PID = re.compile(r"\[(\d+)(?:-\d+)?\]|\b([0-9a-f]{8}\.[0-9a-f]+)\b|pid[=:]\s?(\d+)|\((\d+)\)")
+_PID = re.compile(
+    r"\[(\d+)(?:-\d+)?\]|\b([0-9a-f]{8}\.[0-9a-f]+)\b|pid[=:]\s?(\d+)|\((\d+)\)"
+)
 _NUMBER = re.compile(r"(?<![\d.:-])\d{2,8}(?![\d.:-])")
 # What a session's escapes of log_line_prefix look like in the log; any other is passed over.
 _ESCAPES = {
@@ -165,7 +178,9 @@ def stderr_events(text: str, prefix: str) -> Iterator[_Event]:
         elif match["log"]:
             if current is not None:
                 yield current
-            current = _Event(number, session_of(line[: match.start()]), line[match.end() :])
+            current = _Event(
+                number, session_of(line[: match.start()]), line[match.end() :]
+            )
             is_detail = False
         elif match["detail"] and current is not None:
             is_detail = True
@@ -255,7 +270,9 @@ def _executions(events: Iterable[_Event]) -> Iterator[Execution]:
             yield from _taken(session, {}, planned)
             planned[session] = ended
             continue
-        if session in planned and planned[session].text.strip(" ;\n") == ended.text.strip(" ;\n"):
+        if session in planned and planned[session].text.strip(
+            " ;\n"
+        ) == ended.text.strip(" ;\n"):
             del planned[session]
         yield from _taken(session, waiting, planned)
         yield ended
@@ -289,7 +306,9 @@ def _of_kind(event: _Event, rest: str, milliseconds: float | None) -> Execution 
         return Execution(event.line, event.session, match["sql"], milliseconds)
     if match := _EXECUTE.match(rest):
         values, is_cut = _values(event.detail)
-        return Execution(event.line, event.session, match["sql"], milliseconds, values, is_cut)
+        return Execution(
+            event.line, event.session, match["sql"], milliseconds, values, is_cut
+        )
     if milliseconds is not None and _PLAN.match(rest):
         return _of_plan(event, rest, milliseconds)
     return None

@@ -75,14 +75,18 @@ def _token(sql: str, match: re.Match[str]) -> Token:
     for group in _QUOTE_ENDS:
         if match[group] is not None:
             if match[f"{group}_end"] is None:
-                raise NotSql(_("Line %(line)s: a quote is opened and not closed."), place, sql)
+                raise NotSql(
+                    _("Line %(line)s: a quote is opened and not closed."), place, sql
+                )
             return Token("name" if group == "name" else "string", match[0], place)
     if match["block"] is not None:
         return Token("space", sql[place : _end_of_comment(sql, place)], place)
     if match["dollar"] is not None:
         end = sql.find(match[0], match.end())
         if end < 0:
-            raise NotSql(_("Line %(line)s: a quote is opened and not closed."), place, sql)
+            raise NotSql(
+                _("Line %(line)s: a quote is opened and not closed."), place, sql
+            )
         return Token("string", sql[place : end + len(match[0])], place)
     kinds: tuple[Kind, ...] = ("space", "parameter", "word", "number", "symbol")
     kind = next(kind for kind in kinds if match[kind] is not None)
@@ -119,7 +123,9 @@ class Statement:
     @property
     def has_backslash(self) -> bool:
         """Outside of quotes: a command of psql, and never SQL."""
-        return any(token.kind == "symbol" and token.text == "\\" for token in self.tokens)
+        return any(
+            token.kind == "symbol" and token.text == "\\" for token in self.tokens
+        )
 
 
 @dataclass

@@ -37,10 +37,14 @@ def icon(name: str) -> SafeString:
 
 
 @register.simple_tag
-def badge(tone: str, label: object, *, large: bool = False, plain: bool = False) -> SafeString:
+def badge(
+    tone: str, label: object, *, large: bool = False, plain: bool = False
+) -> SafeString:
     """A state in a word, a colour and a sign; `tone` names colour and sign."""
     shape = f"{' badge--large' if large else ''}{' badge--plain' if plain else ''}"
-    return format_html('<span class="badge tone--{}{}">{}{}</span>', tone, shape, icon(tone), label)
+    return format_html(
+        '<span class="badge tone--{}{}">{}{}</span>', tone, shape, icon(tone), label
+    )
 
 
 @register.simple_tag
@@ -115,7 +119,8 @@ class ListingNode(template.Node):
     def render(self, context: Context) -> SafeString:
         """The table within a frame that scrolls."""
         arguments: dict[str, Any] = {
-            name: expression.resolve(context) for name, expression in self.options.items()
+            name: expression.resolve(context)
+            for name, expression in self.options.items()
         }
         with context.push(**{IS_HEAD: True, TITLES: {}}):
             arguments["head"] = self.nodelist.render(context)
@@ -125,7 +130,9 @@ class ListingNode(template.Node):
 
     def _row(self, context: Context, row: Any) -> str:
         values = (row,) if len(self.names) == 1 else row
-        with context.push(dict(zip(self.names, values, strict=True), **{IS_HEAD: False})):
+        with context.push(
+            dict(zip(self.names, values, strict=True), **{IS_HEAD: False})
+        ):
             classes = _classes(self.look.resolve(context)) if self.look else ""
             return f"<tr{classes}>{self.nodelist.render(context)}</tr>\n"
 
@@ -169,7 +176,9 @@ class ColumnNode(template.Node):
 
     def _head(self, context: Context) -> SafeString:
         # As `translate` does: what `_("...")` looks up has its percent signs twice.
-        title = render_value_in_context(self.title.resolve(context), context).replace("%%", "%")
+        title = render_value_in_context(self.title.resolve(context), context).replace(
+            "%%", "%"
+        )
         context[TITLES][self] = title
         return SafeString(f'<th scope="col"{_classes(self.number)}>{title}</th>')
 
@@ -192,7 +201,9 @@ def listing(parser: Parser, token: Token) -> ListingNode:
     nodelist = parser.parse(["endlisting"])
     parser.delete_first_token()
     variables = [name.strip() for name in names.split(",")]
-    return ListingNode(variables, parser.compile_filter(rows), _options(bits, parser), nodelist)
+    return ListingNode(
+        variables, parser.compile_filter(rows), _options(bits, parser), nodelist
+    )
 
 
 @register.tag
@@ -207,7 +218,9 @@ def column(parser: Parser, token: Token) -> ColumnNode:
     options = _options([bit for bit in bits if bit not in FLAGS], parser)
     nodelist = parser.parse(["endcolumn"])
     parser.delete_first_token()
-    return ColumnNode(parser.compile_filter(title), flags, options.pop("class", None), nodelist)
+    return ColumnNode(
+        parser.compile_filter(title), flags, options.pop("class", None), nodelist
+    )
 
 
 def _options(bits: list[str], parser: Parser) -> dict[str, FilterExpression]:
@@ -250,7 +263,11 @@ def _rounded(value: Any) -> Any:
         return value
     if isinstance(value, dict):
         return {name: _rounded(member) for name, member in value.items()}
-    return [_rounded(element) for element in value] if isinstance(value, list | tuple) else value
+    return (
+        [_rounded(element) for element in value]
+        if isinstance(value, list | tuple)
+        else value
+    )
 
 
 # A message keeps its lines.

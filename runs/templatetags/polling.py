@@ -7,7 +7,14 @@ from django.utils.safestring import SafeString
 register = template.Library()
 
 # How often a page asks for what is new, while something goes on that it shows.
-SECONDS = {"home": 2, "campaign": 2, "run": 2, "server check": 1, "bisection": 5, "why": 10}
+SECONDS = {
+    "home": 2,
+    "campaign": 2,
+    "run": 2,
+    "server check": 1,
+    "bisection": 5,
+    "why": 10,
+}
 
 
 @register.simple_tag

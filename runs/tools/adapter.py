@@ -32,7 +32,9 @@ class UnreadableOutput(ValueError):
 
     def __init__(self, code: str, text: Marked, remedy: Marked, **names: str) -> None:
         self.code = code
-        self.wording, self.remedy = (wording_of(marked, names) for marked in (text, remedy))
+        self.wording, self.remedy = (
+            wording_of(marked, names) for marked in (text, remedy)
+        )
         self.message = put(self.wording)
         super().__init__(self.message)
 
@@ -50,7 +52,9 @@ class Reason:
     wording: Wording = field(compare=False, repr=False)
 
     def __init__(self, code: str, text: Marked, /, **values: object) -> None:
-        wording = wording_of(text, {name: _shortened(text) for name, text in values.items()})
+        wording = wording_of(
+            text, {name: _shortened(text) for name, text in values.items()}
+        )
         vars(self).update(code=code, message=put(wording), wording=wording)
 
 
@@ -157,7 +161,11 @@ def judged(
     status: Status = "partial" if codes else "finished"
     figures = tuple(measurements)
     return Reading(
-        status=status, tool_name=tool, reasons=reasons_found, measurements=figures, **fields
+        status=status,
+        tool_name=tool,
+        reasons=reasons_found,
+        measurements=figures,
+        **fields,
     )
 
 

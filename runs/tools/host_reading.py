@@ -55,14 +55,20 @@ _PROCESSOR = {
 def processor(shares_given: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
     """The shares of a processor's time, by sysstat's names without the percent sign."""
     for name, keys in _PROCESSOR.items():
-        shares = [value for key in keys if (value := number(shares_given.get(key))) is not None]
+        shares = [
+            value
+            for key in keys
+            if (value := number(shares_given.get(key))) is not None
+        ]
         if shares:
             yield name, round(sum(shares), 2)
 
 
 def metric_of(column: str) -> Metric | None:
     """What a column is of, under its own name; None for an unknown one."""
-    name = next((name for name in HOST if column == name or column.startswith(f"{name}_")), None)
+    name = next(
+        (name for name in HOST if column == name or column.startswith(f"{name}_")), None
+    )
     return replace(HOST[name], name=column) if name else None
 
 

@@ -27,7 +27,9 @@ def _metric(name: str, title: str, unit: str, direction: Direction) -> Metric:
     return _declare(Metric(name, title, unit, direction), METRICS)
 
 
-def _other(name: str, unit: str, direction: Direction = "neutral", title: str = "") -> Metric:
+def _other(
+    name: str, unit: str, direction: Direction = "neutral", title: str = ""
+) -> Metric:
     return _declare(Metric(name, title, unit, direction), OTHERS)
 
 
@@ -46,37 +48,57 @@ def latency_percentile(percent: str) -> Metric:
 # Transactions and their latency, of most tools
 TPS = _metric("tps", _("Transactions per second"), "tps", "higher")
 QPS = _metric("qps", _("Queries per second"), "queries/s", "higher")
-TRANSACTIONS = _metric("transactions", _("Transactions processed"), "transactions", "neutral")
-FAILED = _metric("failed_transactions", _("Failed transactions"), "transactions", "lower")
+TRANSACTIONS = _metric(
+    "transactions", _("Transactions processed"), "transactions", "neutral"
+)
+FAILED = _metric(
+    "failed_transactions", _("Failed transactions"), "transactions", "lower"
+)
 ERRORS = _metric("errors", _("Errors"), "errors", "lower")
 ELAPSED = _metric("elapsed", _("Elapsed time"), "s", "lower")
 LATENCY_MINIMUM = _metric("latency_minimum", _("Latency, minimum"), "ms", "lower")
 LATENCY_AVERAGE = _metric("latency_average", _("Average latency"), "ms", "lower")
-LATENCY_STDDEV = _metric("latency_stddev", _("Latency, standard deviation"), "ms", "lower")
+LATENCY_STDDEV = _metric(
+    "latency_stddev", _("Latency, standard deviation"), "ms", "lower"
+)
 LATENCY_MAXIMUM = _metric("latency_max", _("Latency, maximum"), "ms", "lower")
 for _percent in _PERCENTILES:
     _declare(latency_percentile(_percent), METRICS)
-CONNECTION_TIME = _metric("initial_connection_time", _("Initial connection time"), "ms", "lower")
+CONNECTION_TIME = _metric(
+    "initial_connection_time", _("Initial connection time"), "ms", "lower"
+)
 LATENCY = _other("latency", "ms", "lower")
 # A run in slices: by round.
 SLICE_TPS = _other("slice_tps", "tps", "higher", _("Transactions per second, by slice"))
 SLICE_LATENCY = _other("slice_latency", "ms", "lower", _("Average latency, by slice"))
 SLICE_AT = _other("slice_at", "s", "neutral", _("When each slice began"))
-SLICE_FOREIGN = _other("slice_foreign", "%", "neutral", _("Processors taken by others, by slice"))
+SLICE_FOREIGN = _other(
+    "slice_foreign", "%", "neutral", _("Processors taken by others, by slice")
+)
 
 # A load of somebody's own (`runs.scenarios.statements`)
 LOAD_CALL = _metric("load_call", _("Time of a call, over the load"), "ms", "lower")
-LOAD_STATEMENTS = _metric("load_statements", _("Statements timed"), "queries", "neutral")
+LOAD_STATEMENTS = _metric(
+    "load_statements", _("Statements timed"), "queries", "neutral"
+)
 LOAD_FAILED = _metric("load_failed", _("Statements that failed"), "queries", "lower")
 
 # pgbench
-SKIPPED = _metric("skipped_transactions", _("Transactions skipped"), "transactions", "lower")
-LATE = _metric("late_transactions", _("Transactions above the limit"), "transactions", "lower")
-RETRIED = _metric("retried_transactions", _("Transactions retried"), "transactions", "lower")
+SKIPPED = _metric(
+    "skipped_transactions", _("Transactions skipped"), "transactions", "lower"
+)
+LATE = _metric(
+    "late_transactions", _("Transactions above the limit"), "transactions", "lower"
+)
+RETRIED = _metric(
+    "retried_transactions", _("Transactions retried"), "transactions", "lower"
+)
 RETRIES = _metric("retries", _("Retries"), "retries", "lower")
 LAG_AVERAGE = _metric("schedule_lag_average", _("Schedule lag, average"), "ms", "lower")
 LAG_MAXIMUM = _metric("schedule_lag_max", _("Schedule lag, maximum"), "ms", "lower")
-RECONNECTION = _metric("connection_time_average", _("Connection time, average"), "ms", "lower")
+RECONNECTION = _metric(
+    "connection_time_average", _("Connection time, average"), "ms", "lower"
+)
 SERIALIZATION = _metric(
     "serialization_failures", _("Serialization failures"), "transactions", "lower"
 )
@@ -84,7 +106,10 @@ DEADLOCK = _metric("deadlock_failures", _("Deadlock failures"), "transactions", 
 OTHER_FAILURES = _metric("other_failures", _("Other failures"), "transactions", "lower")
 # The same run in other words: to be read, not to be judged a second time.
 TPS_INCLUDING = _metric(
-    "tps_including_connections", _("Transactions per second, with connecting"), "tps", "neutral"
+    "tps_including_connections",
+    _("Transactions per second, with connecting"),
+    "tps",
+    "neutral",
 )
 STATEMENT_FAILURES = _other("failures", "transactions")
 SCHEDULE_LAG = _other("schedule_lag", "ms", "lower")
@@ -112,7 +137,9 @@ NOPM = _metric("nopm", _("New orders per minute"), "NOPM", "higher")
 TPMC = _metric("tpmc", _("New orders per minute"), "tpmC", "higher")
 TPM = _metric("tpm", _("Transactions per minute"), "tpm", "higher")
 CALLS = _metric("calls", _("Calls"), "calls", "neutral")
-EFFICIENCY = _metric("efficiency", _("Share of the rate that TPC-C allows"), "%", "neutral")
+EFFICIENCY = _metric(
+    "efficiency", _("Share of the rate that TPC-C allows"), "%", "neutral"
+)
 QPHH = _metric("qphh", _("Queries per hour"), "queries/h", "higher")
 GOODPUT = _metric("goodput", _("Committed requests per second"), "requests/s", "higher")
 THROUGHPUT = _metric("throughput", _("Requests per second"), "requests/s", "higher")
@@ -124,7 +151,9 @@ CLOCK_READ_TIME = _metric("clock_read_time", _("Time to read the clock"), "ns", 
 ONE_WRITE = _other("one_write", "ops/s", "higher", _("One write"))
 TWO_WRITES = _other("two_writes", "ops/s", "higher", _("Two writes"))
 SIZES = _other("sizes", "ops/s", "higher", _("open_sync, sizes"))
-OTHER_DESCRIPTOR = _other("other_descriptor", "ops/s", "higher", _("Another descriptor"))
+OTHER_DESCRIPTOR = _other(
+    "other_descriptor", "ops/s", "higher", _("Another descriptor")
+)
 UNSYNCED = _other("unsynced", "ops/s", "higher", _("Not synced"))
 
 # Google Benchmark, hyperfine, pytest-benchmark
@@ -187,7 +216,15 @@ GENERATOR_CPU = _other(
 )
 WAITS = _other("waits", "sessions")
 # Their kinds have names of their own behind them.
-FAMILIES = (ONE_WRITE, TWO_WRITES, SIZES, OTHER_DESCRIPTOR, UNSYNCED, WAITS, *HOST.values())
+FAMILIES = (
+    ONE_WRITE,
+    TWO_WRITES,
+    SIZES,
+    OTHER_DESCRIPTOR,
+    UNSYNCED,
+    WAITS,
+    *HOST.values(),
+)
 REPLAY_BYTES = _other("replay_bytes", "bytes", "lower")
 PHASE_LAG = _other("lag", "ms", "lower")
 
@@ -195,7 +232,9 @@ PHASE_LAG = _other("lag", "ms", "lower")
 ROWS_RETURNED = _other("rows_returned", "rows", "neutral", _("Rows returned"))
 BEHIND = _other("behind_bytes", "bytes", "lower", _("Behind at the end of the load"))
 LOAD_TIME = _other("elapsed_load", "s", "lower", _("Elapsed time of loading"))
-KEYS_TIME = _other("elapsed_primary_keys", "s", "lower", _("Elapsed time of primary keys"))
+KEYS_TIME = _other(
+    "elapsed_primary_keys", "s", "lower", _("Elapsed time of primary keys")
+)
 INDEXES_TIME = _other("elapsed_indexes", "s", "lower", _("Elapsed time of indexes"))
 SCAN_TIME = _other("elapsed_scan", "s", "lower", _("Elapsed time of a full scan"))
 GROUP_TIME = _other("elapsed_group", "s", "lower", _("Elapsed time of grouping"))
@@ -212,15 +251,22 @@ INDEX_BYTES = _other("index_bytes", "byte", "lower", _("Size of the index"))
 HITS = _other("hits", "rows", "neutral", _("Records found"))
 INSERTS = _other("inserts_per_second", "inserts/s", "higher", _("Inserts per second"))
 BACKGROUND_INSERTS = _other(
-    "background_inserts", "inserts/s", "neutral", _("Inserts a second during the searches")
+    "background_inserts",
+    "inserts/s",
+    "neutral",
+    _("Inserts a second during the searches"),
 )
 ROW_RATE = _other("rows_per_second", "rows/s", "higher", _("Rows a second"))
 BLOCKS_READ = _other("blocks_read", "blocks", "lower", _("Blocks read from disk"))
-BLOCKS_HIT = _other("blocks_hit", "blocks", "lower", _("Blocks found in shared buffers"))
+BLOCKS_HIT = _other(
+    "blocks_hit", "blocks", "lower", _("Blocks found in shared buffers")
+)
 HEAP_FETCHES = _other("heap_fetches", "rows", "lower", _("Heap fetches of 1,000 rows"))
 DUET_RATIO = _other("duet_ratio", "ratio", "higher", _("Throughput over the partner's"))
 DUET_TPS = _other("duet_tps", "tps", "neutral", _("Throughput next to the partner"))
-DUET_PARTNER_TPS = _other("duet_partner_tps", "tps", "neutral", _("The partner's throughput"))
+DUET_PARTNER_TPS = _other(
+    "duet_partner_tps", "tps", "neutral", _("The partner's throughput")
+)
 DUET_SPREAD = _other("duet_spread", "%", "neutral", _("Spread of the ratios of pairs"))
 TPS_TREND = _other("tps_trend", "%", "higher", _("Throughput, end against beginning"))
 TPS_DIP = _other("tps_dip", "%", "higher", _("Deepest dip of throughput"))
@@ -240,12 +286,18 @@ PARALLEL_PART = _other(
 )
 GATHERED = _other("gather_elapsed", "s", "lower", _("Elapsed time of all Gathers"))
 WORKERS_PLANNED = _other("workers_planned", "workers", "neutral", _("Workers planned"))
-WORKERS_LAUNCHED = _other("workers_launched", "workers", "neutral", _("Workers launched"))
+WORKERS_LAUNCHED = _other(
+    "workers_launched", "workers", "neutral", _("Workers launched")
+)
 WAL_PER_TRANSACTION = _other(
     "wal_bytes_per_transaction", "bytes", "lower", _("WAL bytes per transaction")
 )
-ROWS_ON_A_NODE = _other("accounts_on_a_node", "rows", "neutral", _("Accounts on the fullest node"))
+ROWS_ON_A_NODE = _other(
+    "accounts_on_a_node", "rows", "neutral", _("Accounts on the fullest node")
+)
 BANDWIDTH = _other("bandwidth", "MB/s", "higher", _("Bandwidth"))
 STORAGE_READ = _other("storage_read_bandwidth", "MB/s", "higher", _("Read bandwidth"))
-STORAGE_WRITE = _other("storage_write_bandwidth", "MB/s", "higher", _("Write bandwidth"))
+STORAGE_WRITE = _other(
+    "storage_write_bandwidth", "MB/s", "higher", _("Write bandwidth")
+)
 FSYNC_LATENCY = _other("fsync_latency", "ms", "lower", _("Latency of a flush"))

@@ -35,7 +35,9 @@ class Metric:
         """Return the measurement, or nothing where the tool gave no usable number."""
         if value is None or not math.isfinite(value) or abs(value) > _LARGEST:
             return ()
-        return (MetricValue(self.name, float(value), self.unit, self.direction, self.title),)
+        return (
+            MetricValue(self.name, float(value), self.unit, self.direction, self.title),
+        )
 
     def part(self, name: str, *, is_marked: bool = False) -> "Metric":
         """Return this metric of a part of the run: an operation, a job, a statement.
@@ -59,9 +61,15 @@ def named(name: str, longer_by: int = 0, *, is_marked: bool = False) -> str:
     """
     room = _LONGEST_NAME - longer_by
     short_name = slug(_SIGN.sub("minus ", name))
-    if is_marked or len(short_name) > room or any(c.isalnum() and c > "\x7f" for c in name):
+    if (
+        is_marked
+        or len(short_name) > room
+        or any(c.isalnum() and c > "\x7f" for c in name)
+    ):
         mark = hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[:8]
-        short_name = f"{short_name[: room - len(mark) - 1].strip('_')}_{mark}".strip("_")
+        short_name = f"{short_name[: room - len(mark) - 1].strip('_')}_{mark}".strip(
+            "_"
+        )
     return short_name
 
 
@@ -83,7 +91,9 @@ def at_moments(metric: Metric, points: Iterable[Point]) -> tuple[SeriesData, ...
     """The series of points whose times are seconds since any moment: it begins with the first."""
     ordered = sorted(points, key=lambda point: point[0])
     placed = [(moment - ordered[0][0], value) for moment, value in ordered]
-    return regular(metric, placed, interval=interval_of([seconds for seconds, _ in placed]))
+    return regular(
+        metric, placed, interval=interval_of([seconds for seconds, _ in placed])
+    )
 
 
 def regular(

@@ -22,7 +22,9 @@ MOST = 900  # measurements: an upload takes 1,000
 
 
 def of_document(
-    is_one: Callable[[Any], bool], make: Callable[[Any], Reading], otherwise: UnreadableOutput
+    is_one: Callable[[Any], bool],
+    make: Callable[[Any], Reading],
+    otherwise: UnreadableOutput,
 ) -> Callable[[Files], Reading]:
     """Reads the one JSON document of a tool in its output: what `make` makes of it.
 
@@ -32,11 +34,16 @@ def of_document(
 
     def read(files: Files) -> Reading:
         documents = documents_in(output_of(files))
-        documents_of_tool = [document for document in documents.found if is_one(document)]
+        documents_of_tool = [
+            document for document in documents.found if is_one(document)
+        ]
         if not documents_of_tool:
             raise otherwise
         reading = make(documents_of_tool[0])
-        faults = (*(() if len(documents_of_tool) == 1 else (SEVERAL_RESULTS,)), *_too_many(reading))
+        faults = (
+            *(() if len(documents_of_tool) == 1 else (SEVERAL_RESULTS,)),
+            *_too_many(reading),
+        )
         is_failed = bool(faults or (reading.reasons and reading.status != "partial"))
         return replace(
             reading,
@@ -53,7 +60,9 @@ def _too_many(reading: Reading) -> tuple[Reason, ...]:
     count = len(reading.measurements)
     if count <= MOST:
         return ()
-    message = _("There are %(count)s figures, and at most %(most)s in a run: send them in several.")
+    message = _(
+        "There are %(count)s figures, and at most %(most)s in a run: send them in several."
+    )
     return (Reason("too_many", message, count=count, most=MOST),)
 
 
@@ -63,7 +72,10 @@ def marked(names: Iterable[str]) -> frozenset[str]:
     for name in names:
         slugs.setdefault(_ANY.part(name).name, set()).add(name)
     return frozenset(
-        name for names_alike in slugs.values() if len(names_alike) > 1 for name in names_alike
+        name
+        for names_alike in slugs.values()
+        if len(names_alike) > 1
+        for name in names_alike
     )
 
 
@@ -72,7 +84,10 @@ def doubled(names: Sequence[str]) -> tuple[Reason, ...]:
     if len({name.lower() for name in names}) == len(names):
         return ()
     return (
-        Reason("several_results", _("A benchmark is there more than once: send each run alone.")),
+        Reason(
+            "several_results",
+            _("A benchmark is there more than once: send each run alone."),
+        ),
     )
 
 

@@ -26,7 +26,9 @@ _NOT_IN_A_SLUG = re.compile(r"[^a-z0-9]+")
 def text_of(content: bytes | str) -> str:
     """Decode a file. Invalid bytes become U+FFFD, as does NUL, which no database accepts."""
     if isinstance(content, bytes):
-        marks = (name for mark, name in _BYTE_ORDER_MARKS.items() if content.startswith(mark))
+        marks = (
+            name for mark, name in _BYTE_ORDER_MARKS.items() if content.startswith(mark)
+        )
         text = content.decode(next(marks, "utf-8"), errors="replace")
     else:
         text = content.removeprefix("\ufeff").encode("utf-8", "replace").decode()
@@ -90,7 +92,9 @@ def slug(text: str) -> str:
 _FAILED_ATTEMPTS = 20  # so that a hostile text does not take a long time
 _MOST_DOCUMENTS = 20_000
 _BEGINS = re.compile(r"""[\[{]\s{0,200}(?:["\[{\]}\d-]|true|false|null)""")
-_DECODER = json.JSONDecoder(parse_constant=lambda _: None)  # NaN and Infinity are not numbers
+_DECODER = json.JSONDecoder(
+    parse_constant=lambda _: None
+)  # NaN and Infinity are not numbers
 
 
 @dataclass(frozen=True)
@@ -110,7 +114,11 @@ def documents_in(text: str) -> Documents:
         line_end = text.find("\n", position)
         end = len(text) if line_end < 0 else line_end + 1
         is_open = failures < _FAILED_ATTEMPTS and len(documents) < _MOST_DOCUMENTS
-        begins = is_open and text[position] in "[{" and _BEGINS.match(text, position) is not None
+        begins = (
+            is_open
+            and text[position] in "[{"
+            and _BEGINS.match(text, position) is not None
+        )
         document, after = _document_at(text, position) if begins else (None, position)
         if after > position:
             documents.append(document)

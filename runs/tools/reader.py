@@ -13,7 +13,9 @@ from runs.wording import gettext_noop as _
 
 # Texts for people; others are logs, which programs wrote into files.
 _PRINTED = ("stdout", "raw", "stderr")
-_PAGE = re.compile(r"(?i)<(?:\?xml[^>]{0,200}>\n{0,2}<)?(?:!doctype html|html|head|body)\b")
+_PAGE = re.compile(
+    r"(?i)<(?:\?xml[^>]{0,200}>\n{0,2}<)?(?:!doctype html|html|head|body)\b"
+)
 # An equals sign as mails write it: "=20" may be a figure, and "=" the end of any line.
 _OF_MAIL = re.compile(r"=3D")
 _LINES = 10_000  # of any length; beyond these, so many characters a line as no tool falls below
@@ -30,12 +32,18 @@ def read(adapter: Adapter, files: Files) -> Reading:
     further_series = tuple(
         series_data for series_data in series if series_data.name not in own_names
     )
-    return _with_notes(replace(reading, series=(*reading.series, *further_series)), noted)
+    return _with_notes(
+        replace(reading, series=(*reading.series, *further_series)), noted
+    )
 
 
 def _possible(reading: Reading) -> Reading:
     """A run with a time, a size or a rate below 0 is not one to rely on."""
-    below = [x for x in reading.measurements if x.value < 0 and units.is_never_negative(x.unit)]
+    below = [
+        x
+        for x in reading.measurements
+        if x.value < 0 and units.is_never_negative(x.unit)
+    ]
     if not below:
         return reading
     reason = Reason(
@@ -51,8 +59,13 @@ def _possible(reading: Reading) -> Reading:
 
 def _read(adapter: Adapter, files: Files) -> Reading:
     _refuse_packed(files)
-    unwrapped_texts = {name: unwrapped(files[name]) for name in files if name in _PRINTED}
-    texts: Files = {**files, **{name: text for name, (text, _notes) in unwrapped_texts.items()}}
+    unwrapped_texts = {
+        name: unwrapped(files[name]) for name in files if name in _PRINTED
+    }
+    texts: Files = {
+        **files,
+        **{name: text for name, (text, _notes) in unwrapped_texts.items()},
+    }
     notes = tuple(note for _text, noted in unwrapped_texts.values() for note in noted)
     outcome = _outcome(adapter, texts)
     if isinstance(outcome, Reading) and outcome.status == "finished":
@@ -74,7 +87,9 @@ def _outcome(adapter: Adapter, files: Files) -> Reading | UnreadableOutput:
     if any(_has_too_many_lines(content) for content in files.values()):
         return UnreadableOutput(
             "too_many_lines",
-            _("The output has more lines than a tool prints: most are empty or of a few letters."),
+            _(
+                "The output has more lines than a tool prints: most are empty or of a few letters."
+            ),
             _("Send what the tool printed, and nothing else."),
         )
     try:
@@ -105,7 +120,11 @@ def _says_why(outcome: Reading) -> bool:
 
 
 def _with_notes(reading: Reading, notes: tuple[Reason, ...]) -> Reading:
-    return replace(reading, notes=(*reading.notes, *dict.fromkeys(notes))) if notes else reading
+    return (
+        replace(reading, notes=(*reading.notes, *dict.fromkeys(notes)))
+        if notes
+        else reading
+    )
 
 
 def _placed(adapter: Adapter, reading: Reading, files: Files) -> Reading:
@@ -148,7 +167,9 @@ def _worth(outcome: Reading | UnreadableOutput) -> tuple[int, int, int, int]:
         return -1, 0, 0, 0
     figures = (outcome.measurements, outcome.series, outcome.levels, outcome.labels)
     versions = (outcome.tool_version, outcome.server_version)
-    number_known = sum(map(len, figures)) + sum(version is not None for version in versions)
+    number_known = sum(map(len, figures)) + sum(
+        version is not None for version in versions
+    )
     number = len({reason.code for reason in outcome.reasons} - _NOTHING)
     rank = ("failed", "partial", "finished").index(outcome.status)
     return number_known, number, rank, -len(outcome.unknown_lines)
@@ -180,7 +201,9 @@ def _refuse_mail(files: Files) -> None:
         if len(_OF_MAIL.findall(text_of(files.get(name, ""))[:_LARGEST])) > 2:
             raise UnreadableOutput(
                 "quoted_printable",
-                _("The output is encoded as a mail is (quoted-printable: = is written as =3D)."),
+                _(
+                    "The output is encoded as a mail is (quoted-printable: = is written as =3D)."
+                ),
                 _("Copy it from the mail as it is shown, and not from its source."),
             )
 
@@ -192,12 +215,16 @@ def _refuse_page(adapter: Adapter, files: Files) -> None:
             raise UnreadableOutput(
                 "web_page",
                 _("This is an HTML page, and not %(tool)s's output."),
-                _("Look at the job that fetched it: a proxy or a login page has answered it."),
+                _(
+                    "Look at the job that fetched it: a proxy or a login page has answered it."
+                ),
                 tool=adapter.title,
             )
 
 
-def _refuse_other_tool(adapter: Adapter, outcome: Reading | UnreadableOutput, files: Files) -> None:
+def _refuse_other_tool(
+    adapter: Adapter, outcome: Reading | UnreadableOutput, files: Files
+) -> None:
     """Name the tool whose whole run it is; `lines` reads what anybody prints, and is no tool."""
     if isinstance(outcome, Reading) and outcome.measurements:
         return
@@ -215,12 +242,16 @@ def _refuse_other_tool(adapter: Adapter, outcome: Reading | UnreadableOutput, fi
                 tool=adapter.title,
                 name=other_adapter.name,
             )
-    text = "".join(content for content in ends_of_files.values() if isinstance(content, str))
+    text = "".join(
+        content for content in ends_of_files.values() if isinstance(content, str)
+    )
     if other_tool := tools_without_adapter.name_of(text):
         raise UnreadableOutput(
             "other_tool",
             _("This is %(other)s's output, and not %(tool)s's."),
-            _("No tool here reads it: print its figures as lines (tps=14203.5 tps, --tool lines)."),
+            _(
+                "No tool here reads it: print its figures as lines (tps=14203.5 tps, --tool lines)."
+            ),
             other=other_tool,
             tool=adapter.title,
         )
@@ -238,4 +269,6 @@ def _ends(content: bytes | str) -> bytes | str:
     if isinstance(content, bytes) or len(content) <= _LARGEST:
         return content
     half = _LARGEST // 2
-    return content[:half].rpartition("\n")[0] + "\n" + content[-half:].partition("\n")[2]
+    return (
+        content[:half].rpartition("\n")[0] + "\n" + content[-half:].partition("\n")[2]
+    )

@@ -14,9 +14,13 @@ from runs.tools.metrics import Metric
 @cache
 def every() -> tuple[Adapter, ...]:
     """All adapters, by name."""
-    folders = sorted(module.name for module in pkgutil.iter_modules(tools.__path__) if module.ispkg)
+    folders = sorted(
+        module.name for module in pkgutil.iter_modules(tools.__path__) if module.ispkg
+    )
     modules = (f"{tools.__name__}.{folder}.adapter" for folder in folders)
-    return tuple(import_module(module).ADAPTER for module in modules if find_spec(module))
+    return tuple(
+        import_module(module).ADAPTER for module in modules if find_spec(module)
+    )
 
 
 def metrics() -> dict[str, Metric]:

@@ -27,7 +27,11 @@ Values = Iterable[tuple[str, float]]
 
 
 def read(
-    tool: str, text: str, values_of: Callable[[Cells], Values], *, absent: float | None = None
+    tool: str,
+    text: str,
+    values_of: Callable[[Cells], Values],
+    *,
+    absent: float | None = None,
 ) -> HostReading:
     """The samples; values of one name in one sample are added up, one without is `absent`.
 
@@ -70,7 +74,9 @@ def _rows(text: str) -> Iterator[tuple[float, Cells]]:
         if _is_heading(time_match["rest"].split()):
             heading = time_match["rest"].split()
             continue
-        words = time_match["rest"].split(maxsplit=max(0, len(heading) - 1))  # a command has blanks
+        words = time_match["rest"].split(
+            maxsplit=max(0, len(heading) - 1)
+        )  # a command has blanks
         if len(words) == len(heading):
             clock = _seconds(time_match)
             days += clock + _DAY / 2 < before
@@ -90,4 +96,6 @@ def _seconds(time_match: re.Match[str]) -> float:
     hour = int(time_match["hour"])
     if time_match["half"]:
         hour = hour % 12 + (12 if time_match["half"] == "PM" else 0)
-    return float(hour * 3600 + int(time_match["minute"]) * 60 + int(time_match["second"]))
+    return float(
+        hour * 3600 + int(time_match["minute"]) * 60 + int(time_match["second"])
+    )

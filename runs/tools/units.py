@@ -29,8 +29,13 @@ QUANTITIES: dict[str, dict[str, Fraction | int]] = {
         **dict.fromkeys(("tpm", "transactions/min"), Fraction(1, 60)),
     },
     "rate of new orders": dict.fromkeys(("tpmC", "NOPM"), Fraction(1, 60)),
-    "rate of queries": {**dict.fromkeys(("qps", "queries/s"), 1), "queries/h": Fraction(1, 3600)},
-    "rate of operations": dict.fromkeys(("ops/s", "op/s", "iops", "IOPS", "operations/s"), 1),
+    "rate of queries": {
+        **dict.fromkeys(("qps", "queries/s"), 1),
+        "queries/h": Fraction(1, 3600),
+    },
+    "rate of operations": dict.fromkeys(
+        ("ops/s", "op/s", "iops", "IOPS", "operations/s"), 1
+    ),
     "share": {"%": 1},
     "ratio": {"ratio": 1},
     # Numbers of things and their rates, each of its own.
@@ -74,7 +79,16 @@ _PLACES = {
 
 # Numbers of things: compared as counts, and not by their logarithms.
 COUNTS = frozenset(
-    {"transactions", "retries", "deadlocks", "conflicts", "errors", "failures", "events", "count"}
+    {
+        "transactions",
+        "retries",
+        "deadlocks",
+        "conflicts",
+        "errors",
+        "failures",
+        "events",
+        "count",
+    }
 )
 
 
@@ -102,7 +116,9 @@ def is_measured(unit: str) -> bool:
 def is_never_negative(unit: str) -> bool:
     """Whether it is a number of something, a size or a rate."""
     position = _place(unit)
-    return unit.endswith(_A_SECOND) or (position is not None and position[0] not in _SIGNED)
+    return unit.endswith(_A_SECOND) or (
+        position is not None and position[0] not in _SIGNED
+    )
 
 
 def factor(unit: str, target_unit: str) -> Fraction | None:
@@ -121,7 +137,11 @@ def _place(unit: str) -> tuple[str, Fraction] | None:
     per_second = f"{unit.removesuffix(words[0])}/s" if words else unit
     if per_second in _PLACES:
         return _PLACES[per_second]
-    size = _PLACES.get(per_second.removesuffix("/s")) if per_second.endswith("/s") else None
+    size = (
+        _PLACES.get(per_second.removesuffix("/s"))
+        if per_second.endswith("/s")
+        else None
+    )
     return (f"{size[0]} per second", size[1]) if size and size[0] == "size" else None
 
 

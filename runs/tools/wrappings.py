@@ -24,7 +24,8 @@ _ESCAPE = re.compile(
 )
 _SCRIPT = re.compile(r"Script (?:started|done)(?: on|,| \[).{0,200}")
 _DAY_TIME = (
-    r"\d{4}-\d\d-\d\d[T ,]{1,2}\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?: ?(?:Z|UTC|[+-]\d\d:?\d\d))?"
+    r"\d{4}-\d\d-\d\d[T ,]{1,2}\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
+    r"(?: ?(?:Z|UTC|[+-]\d\d:?\d\d))?"
 )
 _CLOCK = r"\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
 _SYSLOG = r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d{1,6})?"
@@ -44,7 +45,9 @@ def unwrapped(content: bytes | str) -> tuple[str, tuple[Reason, ...]]:
     """The tool's own text, and a note where its lines had times."""
     text = _ESCAPE.sub("", text_of(_decoded(content))).removeprefix("\ufeff")
     text = enclosed.without_quotes(_unescaped(text.replace("\u00a0", " ")))
-    text = enclosed.without_marks(text) if "<pre" in text[:_PAGE_BEGINS].lower() else text
+    text = (
+        enclosed.without_marks(text) if "<pre" in text[:_PAGE_BEGINS].lower() else text
+    )
     text = enclosed.in_cdata(text) if "<![CDATA[" in text[:_PAGE_BEGINS] else text
     if text.count("\r") > 1 and text.count("\n") <= 1:  # lines as of old Macs
         text = text.replace("\r", "\n")
@@ -91,14 +94,21 @@ def _whole(text: str) -> Iterator[tuple[str, Reason]]:
 
 
 def _frames(text: str) -> Iterator[tuple[str, Reason]]:
-    bare = Reason("unwrapped", _("Most lines were indented or marked, which was left out."))
+    bare = Reason(
+        "unwrapped", _("Most lines were indented or marked, which was left out.")
+    )
     sentence = _("Most lines began with “%(beginning)s”, which was left out.")
     for inside, prefix in enclosed.frames(text):
         beginning = prefix.strip()[:60]
-        yield inside, Reason("unwrapped", sentence, beginning=beginning) if beginning else bare
+        yield (
+            inside,
+            Reason("unwrapped", sentence, beginning=beginning) if beginning else bare,
+        )
 
 
-def _named(text: str, left_out: Reason, before: tuple[Reason, ...] = ()) -> _Alternative:
+def _named(
+    text: str, left_out: Reason, before: tuple[Reason, ...] = ()
+) -> _Alternative:
     plain, notes = unwrapped(text)
     return plain, (*before, left_out, *notes)
 
@@ -128,12 +138,16 @@ def _shown_by_a_terminal(line: str) -> str:
     """What is left of a line that a carriage return has overwritten, and without its last one."""
     if "\r" not in line:
         return line
-    return next((segment for segment in reversed(line.split("\r")) if segment.strip()), "")
+    return next(
+        (segment for segment in reversed(line.split("\r")) if segment.strip()), ""
+    )
 
 
 def _without_prompt(lines: list[str]) -> list[str]:
     """Without what a terminal has before the first line alone."""
-    written = [index for index, line in enumerate(lines[:_LINES_LOOKED_AT]) if line.strip()]
+    written = [
+        index for index, line in enumerate(lines[:_LINES_LOOKED_AT]) if line.strip()
+    ]
     if len(written) > 1 and not _PROMPT.match(lines[written[1]]):
         lines[written[0]] = _PROMPT.sub("", lines[written[0]], count=1)
     return lines
@@ -142,5 +156,6 @@ def _without_prompt(lines: list[str]) -> list[str]:
 def _most_begin(lines: list[str], prefix: re.Pattern[str]) -> bool:
     looked_at = [line for line in lines[:_LINES_LOOKED_AT] if line.strip()]
     return len(looked_at) > 1 and (
-        sum(bool(prefix.match(line)) for line in looked_at) >= _KNOWN_SHARE * len(looked_at)
+        sum(bool(prefix.match(line)) for line in looked_at)
+        >= _KNOWN_SHARE * len(looked_at)
     )

@@ -175,7 +175,11 @@ TOPICS = (
             "1.02 to 1.83 times; from disk writes reach 0.74 to 1.11 times"
         ),
         ("sysbench",),
-        ("smalldatum-2025-11-write", "smalldatum-2025-11-read", "smalldatum-2025-12-write"),
+        (
+            "smalldatum-2025-11-write",
+            "smalldatum-2025-11-read",
+            "smalldatum-2025-12-write",
+        ),
     ),
     Topic(
         "asynchronous-io",
@@ -214,7 +218,9 @@ TOPICS = (
         "managed-services",
         _("Managed services"),
         _("What do managed services commit?"),
-        _("With 16 vCPUs local NVMe commits 28344 TPS and network storage of 16K IOPS 7288 TPS"),
+        _(
+            "With 16 vCPUs local NVMe commits 28344 TPS and network storage of 16K IOPS 7288 TPS"
+        ),
         ("managed-services",),
         ("postgresbench-2026-services",),
     ),

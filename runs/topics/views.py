@@ -30,9 +30,14 @@ def topic(request: HttpRequest, slug: str) -> HttpResponse:
     keys = topics.keys(asked, to=request.user)
 
     def make() -> SafeString:
-        context = {"answer": topics.answer(asked, to=request.user), "user": request.user}
+        context = {
+            "answer": topics.answer(asked, to=request.user),
+            "user": request.user,
+        }
         return render_to_string("topics/detail.html#answer", context)
 
     offers = [permissions.is_offered(request.user, offer) for offer in OFFERED]
-    html = caching.html(("topic", slug, keys, *offers), caching.versions(keys).results, make)
+    html = caching.html(
+        ("topic", slug, keys, *offers), caching.versions(keys).results, make
+    )
     return render(request, "topics/detail.html", {"shown": html, "topic": asked})

@@ -51,14 +51,20 @@ class UploadForm(forms.Form):
     campaign = forms.SlugField(
         label=gettext_lazy("Campaign, for one output"), max_length=120, required=False
     )
-    project = forms.ModelChoiceField(Project.objects.none(), label=gettext_lazy("Project"))
+    project = forms.ModelChoiceField(
+        Project.objects.none(), label=gettext_lazy("Project")
+    )
     version = forms.CharField(
         label=gettext_lazy("PostgreSQL, if the output does not name it"),
         required=False,
         validators=[_VERSION],
     )
-    sha = forms.CharField(label=gettext_lazy("Commit"), required=False, validators=[_SHA])
-    branch = forms.CharField(label=gettext_lazy("Branch"), required=False, max_length=200)
+    sha = forms.CharField(
+        label=gettext_lazy("Commit"), required=False, validators=[_SHA]
+    )
+    branch = forms.CharField(
+        label=gettext_lazy("Branch"), required=False, max_length=200
+    )
 
     def __init__(self, user: User, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -84,10 +90,15 @@ class UploadForm(forms.Form):
         is_of_peer = fields.get("tool", "").startswith(PEER)
         if file := fields.get("file"):
             fields["name"] = file.name
-            most, larger = MOST_BYTES, _("More than 2 MB: send it with benchlab-upload.")
+            most, larger = (
+                MOST_BYTES,
+                _("More than 2 MB: send it with benchlab-upload."),
+            )
             if is_of_peer:
                 most = MOST_BYTES_OF_PEER
-                larger = _("More than 1.9 MB, or 20 MB unpacked: use manage.py import_results.")
+                larger = _(
+                    "More than 1.9 MB, or 20 MB unpacked: use manage.py import_results."
+                )
             if file.size > most:
                 self.add_error("file", larger)
             elif is_of_peer:
@@ -99,7 +110,9 @@ class UploadForm(forms.Form):
         else:
             self.add_error("file", _("Choose the file that the tool wrote."))
         if not is_of_peer and not fields.get("campaign"):
-            self.add_error("campaign", self.fields["campaign"].default_error_messages["required"])
+            self.add_error(
+                "campaign", self.fields["campaign"].default_error_messages["required"]
+            )
         return fields
 
 
@@ -115,7 +128,9 @@ def upload_new(request: HttpRequest) -> HttpResponse:
     permissions.require(user, Right.UPLOAD, fields["project"])
     if fields["tool"].startswith(PEER):
         return _import(request, form, context)
-    reading = _read(form, lambda reader: reader.output(fields["tool"], {"stdout": fields["text"]}))
+    reading = _read(
+        form, lambda reader: reader.output(fields["tool"], {"stdout": fields["text"]})
+    )
     if reading is None:
         return render(request, "uploads/new.html", context, status=_status(form))
     levels, faults = _placed(fields, reading)
@@ -134,11 +149,15 @@ def _again(form_fields: Mapping[str, Any]) -> dict[str, Any]:
     return fields | {"project": form_fields["project"].pk}
 
 
-def _import(request: HttpRequest, form: UploadForm, context: dict[str, Any]) -> HttpResponse:
+def _import(
+    request: HttpRequest, form: UploadForm, context: dict[str, Any]
+) -> HttpResponse:
     """Show what a peer's file has, and store it when that is confirmed."""
     fields = form.cleaned_data
     peer = fields["tool"].removeprefix(PEER)
-    imported = _read(form, lambda reader: reader.results(peer, fields["name"], fields["text"]))
+    imported = _read(
+        form, lambda reader: reader.results(peer, fields["name"], fields["text"])
+    )
     if imported is None:
         return render(request, "uploads/new.html", context, status=_status(form))
     runs = importing.in_own_campaigns(imported.runs, fields["project"])
@@ -152,7 +171,11 @@ def _import(request: HttpRequest, form: UploadForm, context: dict[str, Any]) -> 
         messages.error(request, sentence)
     result = _("%(new)s runs are new, %(there)s were there.")
     messages.success(request, result % {"new": done.runs, "there": done.there})
-    return redirect("campaign-detail", runs[0].campaign) if done.ids else redirect("campaign-list")
+    return (
+        redirect("campaign-detail", runs[0].campaign)
+        if done.ids
+        else redirect("campaign-list")
+    )
 
 
 def _sentences(imported: Imported) -> list[str]:
@@ -167,7 +190,9 @@ def _read(form: UploadForm, read: Callable[[foreign.Reader], T]) -> T | None:
     except foreign.NotUnderstood as error:
         form.add_error("file", foreign.sentence(error.refusal))
     except ServiceError as error:
-        form.add_error("file", forms.ValidationError(pages.sentence(error), code=error.code))
+        form.add_error(
+            "file", forms.ValidationError(pages.sentence(error), code=error.code)
+        )
     return None
 
 
@@ -177,7 +202,9 @@ def _status(form: UploadForm) -> int:
     return 422 if codes & foreign.TOO_MUCH else 200
 
 
-def _placed(form_fields: Mapping[str, Any], reading: Reading) -> tuple[dict[str, Any], list[Fault]]:
+def _placed(
+    form_fields: Mapping[str, Any], reading: Reading
+) -> tuple[dict[str, Any], list[Fault]]:
     fields = {"version": form_fields["version"]} if form_fields["version"] else {}
     placed, faults = version_level.with_version(
         {**fields, **reading.levels},
@@ -189,7 +216,10 @@ def _placed(form_fields: Mapping[str, Any], reading: Reading) -> tuple[dict[str,
 
 
 def _store(
-    request: HttpRequest, form_fields: Mapping[str, Any], reading: Reading, levels: dict[str, Any]
+    request: HttpRequest,
+    form_fields: Mapping[str, Any],
+    reading: Reading,
+    levels: dict[str, Any],
 ) -> HttpResponse:
     """The same text in the same campaign is the same run."""
     fields = of_reading(reading) | {"levels": levels}
@@ -210,7 +240,9 @@ def _store(
     if not done.ids:
         return redirect("upload-new")
     result = (
-        _("The run was stored.") if done.runs else _("This text was stored before, as this run.")
+        _("The run was stored.")
+        if done.runs
+        else _("This text was stored before, as this run.")
     )
     messages.success(request, result)
     return redirect("run-detail", done.ids[0])

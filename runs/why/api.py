@@ -84,7 +84,8 @@ class WhySerializer(Shape):
     a = serializers.IntegerField(source="a.pk")
     b = serializers.IntegerField(source="b.pk")
     summary = computed(
-        serializers.CharField, lambda explanation: answers.of_explanation(explanation).sentence
+        serializers.CharField,
+        lambda explanation: answers.of_explanation(explanation).sentence,
     )
     answer = serializers.SerializerMethodField()
     obstacle = serializers.CharField()
@@ -94,10 +95,15 @@ class WhySerializer(Shape):
         read_only=True,
         help_text="Whether more than a tenth of the time was spent waiting for a processor.",
     )
-    rounds = serializers.IntegerField(source="difference.rounds", default=0, read_only=True)
+    rounds = serializers.IntegerField(
+        source="difference.rounds", default=0, read_only=True
+    )
     parts = serializers.SerializerMethodField()
     limits = serializers.ListField(
-        source="difference.limits", child=serializers.CharField(), default=[], read_only=True
+        source="difference.limits",
+        child=serializers.CharField(),
+        default=[],
+        read_only=True,
     )
     suspects = SuspectSerializer(many=True)
     time = ProofSerializer(source="answers.time", default=None)
@@ -105,7 +111,9 @@ class WhySerializer(Shape):
     instructions = InstructionsSerializer(source="recorded.instructions", default=None)
     reading = InstructionsSerializer(source="recorded.reading", default=None)
     waits = shape(Slept)(source="recorded.waits", many=True)
-    profile = shape(Compared, PROFILE, ("unnamed",))(source="recorded.profile", default=None)
+    profile = shape(Compared, PROFILE, ("unnamed",))(
+        source="recorded.profile", default=None
+    )
     calls = shape(Call)(source="recorded.calls", many=True)
     stacks = StackSerializer(source="recorded.stacks", many=True)
     sleeps = StackSerializer(source="recorded.sleeps", many=True)
@@ -129,7 +137,10 @@ class WhySerializer(Shape):
         if difference is None:
             return {}
         parts_of_sides = (difference.a, difference.b)
-        return {name: [getattr(side, name) for side in parts_of_sides] for name in words.BESIDE}
+        return {
+            name: [getattr(side, name) for side in parts_of_sides]
+            for name in words.BESIDE
+        }
 
     def get_seconds(self, explanation: Explanation) -> list[float]:
         """How long an ablation takes up to its two looks; empty if nothing can be tried."""
@@ -158,8 +169,12 @@ class WhyDoor(QueryDoor):
     parameters = ("a", "b", "count", "try")
     renderer_classes = (JSONRenderer, MarkdownRenderer)
     PARAMETERS = (
-        OpenApiParameter("a", OpenApiTypes.INT64, required=True, description="Key of a cell."),
-        OpenApiParameter("b", OpenApiTypes.INT64, required=True, description="Key of a cell."),
+        OpenApiParameter(
+            "a", OpenApiTypes.INT64, required=True, description="Key of a cell."
+        ),
+        OpenApiParameter(
+            "b", OpenApiTypes.INT64, required=True, description="Key of a cell."
+        ),
     )
 
     @extend_schema(
@@ -204,14 +219,18 @@ class WhyDoor(QueryDoor):
         else:
             keys = request.query_params.getlist("try")
             ablations.start(found=explanation, by=person(request), keys=keys)
-        return Response(WhySerializer(self._found(request)).data, status.HTTP_201_CREATED)
+        return Response(
+            WhySerializer(self._found(request)).data, status.HTTP_201_CREATED
+        )
 
     def _found(self, request: Request) -> Explanation:
         keys = []
         for name in ("a", "b"):
             text = request.query_params.get(name, "")
             if not (text.isdecimal() and text.isascii() and len(text) < 19):
-                raise doors.refuse(name, "invalid", _("Give the key of a cell, a number."))
+                raise doors.refuse(
+                    name, "invalid", _("Give the key of a cell, a number.")
+                )
             keys.append(int(text))
         try:
             return explain(keys[0], keys[1], reader=reader(request))
@@ -222,7 +241,9 @@ class WhyDoor(QueryDoor):
 
 def markdown(explanation: Explanation, absolute: Callable[[str], str]) -> str:
     """The answer for a pull request: the sentence, the suspects that were tried, the page."""
-    address = absolute(f"{reverse('compare-why')}?a={explanation.a.pk}&b={explanation.b.pk}")
+    address = absolute(
+        f"{reverse('compare-why')}?a={explanation.a.pk}&b={explanation.b.pk}"
+    )
     answer = answers.of_explanation(explanation)
     lines = [f"### {_plain(answer.sentence)}", ""]
     lines += list(_table(answer))
@@ -243,4 +264,6 @@ def _table(answer: WhyAnswer) -> Iterator[str]:
 
 def _plain(text: str) -> str:
     """Without what Markdown or a table would read as its own."""
-    return "".join(" " if character in "|`[]<>\n\r" else character for character in text)
+    return "".join(
+        " " if character in "|`[]<>\n\r" else character for character in text
+    )

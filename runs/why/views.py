@@ -35,11 +35,23 @@ Row = tuple[str, Sequence[str]]
 
 
 def _table(
-    title: str, columns: Sequence[str], rows: Iterable[Row], note: str = "", link: str = ""
+    title: str,
+    columns: Sequence[str],
+    rows: Iterable[Row],
+    note: str = "",
+    link: str = "",
 ) -> dict[str, Any]:
     """Each row has its head, which is code, and its figures, each with the head of its column."""
-    labelled = [(name, list(zip(columns[1:], values, strict=True))) for name, values in rows]
-    return {"title": title, "columns": columns, "labelled": labelled, "note": note, "link": link}
+    labelled = [
+        (name, list(zip(columns[1:], values, strict=True))) for name, values in rows
+    ]
+    return {
+        "title": title,
+        "columns": columns,
+        "labelled": labelled,
+        "note": note,
+        "link": link,
+    }
 
 
 def tables(explanation: Explanation) -> Iterator[dict[str, Any]]:
@@ -65,10 +77,16 @@ def tables(explanation: Explanation) -> Iterator[dict[str, Any]]:
             _("System calls"),
             (
                 _("Call"),
-                *(f"{side}: {figure}" for figure in figures for side in explanation.labels),
+                *(
+                    f"{side}: {figure}"
+                    for figure in figures
+                    for side in explanation.labels
+                ),
             ),
             [(call.name, list(_of_call(call))) for call in recorded.calls],
-            _("Counted by strace in all processes of the server, which slows them down."),
+            _(
+                "Counted by strace in all processes of the server, which slows them down."
+            ),
         )
     for title, stacks, note in (
         (
@@ -89,7 +107,11 @@ def tables(explanation: Explanation) -> Iterator[dict[str, Any]]:
                 [
                     (
                         stack.functions,
-                        (explanation.labels[stack.is_of_b], stack.call, percent(stack.share)),
+                        (
+                            explanation.labels[stack.is_of_b],
+                            stack.call,
+                            percent(stack.share),
+                        ),
                     )
                     for stack in stacks
                 ],
@@ -114,7 +136,9 @@ def _functions(explanation: Explanation, compared: Compared) -> dict[str, Any]:
     address = ""
     if explanation.recorded.profiles is not None:
         before, after = explanation.recorded.profiles
-        address = f"{reverse('run-profile', args=[after])}?{urlencode({'against': before})}"
+        address = (
+            f"{reverse('run-profile', args=[after])}?{urlencode({'against': before})}"
+        )
     return _table(
         _("Processor time per transaction, by function"),
         (_("Function"), a, b, _("Difference"), _("interval (95 %)")),
@@ -159,9 +183,12 @@ SYSTEM_V = frozenset({"semop", "semtimedop"})
 def _semaphores(stacks: Sequence[Stack], labels: Sequence[str]) -> str:
     """That the builds have other semaphores, which no setting changes."""
     of_side = [
-        any(stack.call in SYSTEM_V for stack in stacks if stack.is_of_b == side) for side in (0, 1)
+        any(stack.call in SYSTEM_V for stack in stacks if stack.is_of_b == side)
+        for side in (0, 1)
     ]
-    if of_side[0] == of_side[1] or not all(any(e.is_of_b == s for e in stacks) for s in (0, 1)):
+    if of_side[0] == of_side[1] or not all(
+        any(e.is_of_b == s for e in stacks) for s in (0, 1)
+    ):
         return ""
     system_v, posix = labels[of_side[1]], labels[of_side[0]]
     return _(
@@ -199,7 +226,9 @@ def _start(request: HttpRequest, explanation: Explanation) -> None:
         else:
             keys = request.POST.getlist("alone") or request.POST.getlist("try")
             ablation = ablations.start(found=explanation, by=person, keys=keys)
-        messages.success(request, _("Queued: %(title)s.") % {"title": ablation.campaign.title})
+        messages.success(
+            request, _("Queued: %(title)s.") % {"title": ablation.campaign.title}
+        )
 
 
 def context(explanation: Explanation) -> dict[str, Any]:
@@ -211,11 +240,14 @@ def context(explanation: Explanation) -> dict[str, Any]:
         "figure": _figure(explanation) if difference else None,
         "parts": _parts(difference) if difference else [],
         "waits": [_slept(slept) for slept in explanation.recorded.waits],
-        "limits": [words.LIMITS[code] for code in (difference.limits if difference else ())],
+        "limits": [
+            words.LIMITS[code] for code in (difference.limits if difference else ())
+        ],
         "tables": list(tables(explanation)),
         "is_recording": _is_live(explanation.recording),
         "may_record": explanation.obstacle == "",
-        "may_try": explanation.obstacle in {"", "no_evidence"} and bool(explanation.candidates),
+        "may_try": explanation.obstacle in {"", "no_evidence"}
+        and bool(explanation.candidates),
         "is_live": _is_live(explanation.ablation),
     }
 
@@ -225,7 +257,10 @@ def _is_live(ablation: Ablation | None) -> bool:
 
 
 def _parts(difference: Difference) -> list[dict[str, Any]]:
-    titles = words.PARTS | {"seconds": _("all"), "cpu": _("processor time of the server")}
+    titles = words.PARTS | {
+        "seconds": _("all"),
+        "cpu": _("processor time of the server"),
+    }
     rows = [
         _row(titles[row.name], row.a, row.b, row.difference, is_moved=row.is_moved)
         for row in difference.rows()
@@ -239,10 +274,14 @@ def _parts(difference: Difference) -> list[dict[str, Any]]:
 
 def _slept(slept: Slept) -> dict[str, Any]:
     title = f"{slept.type}: {slept.event}" if slept.type != NO_EVENT else _("no event")
-    return _row(title, slept.a, slept.b, slept.difference, is_moved=slept.difference.is_apart)
+    return _row(
+        title, slept.a, slept.b, slept.difference, is_moved=slept.difference.is_apart
+    )
 
 
-def _row(title: Any, a: float, b: float, difference: Estimate, *, is_moved: bool) -> dict[str, Any]:
+def _row(
+    title: Any, a: float, b: float, difference: Estimate, *, is_moved: bool
+) -> dict[str, Any]:
     return {
         "title": str(title),
         "a": words.amount(a),
@@ -260,7 +299,9 @@ def _figure(explanation: Explanation) -> Figure:
     return ranking(
         list(explanation.labels),
         {
-            str(words.PARTS[name]): [1000 * max(0.0, getattr(side, name)) for side in sides]
+            str(words.PARTS[name]): [
+                1000 * max(0.0, getattr(side, name)) for side in sides
+            ]
             for name in PARTS
             if name in difference.by_part
         },

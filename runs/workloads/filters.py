@@ -19,4 +19,6 @@ class TopologyFilters(Filters):
 class ScenarioFilters(Filters):
     """Which scenarios."""
 
-    runnable = django_filters.BooleanFilter(label="Whether BenchLab can run it: true or false.")
+    runnable = django_filters.BooleanFilter(
+        label="Whether BenchLab can run it: true or false."
+    )

@@ -55,7 +55,9 @@ class Receiver:
 
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
-        threading.Thread(target=self.server.serve_forever, args=[0.05], daemon=True).start()
+        threading.Thread(
+            target=self.server.serve_forever, args=[0.05], daemon=True
+        ).start()
         return self
 
     def __exit__(self, *exc):

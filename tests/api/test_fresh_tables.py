@@ -66,15 +66,22 @@ def test_lists_read_no_more_right_after_a_batch_than_when_all_is_analysed(
     User.objects.create_superuser("cost")
     with connection.cursor() as cursor:
         # Nothing is known of new tables, and nothing dead of other tests is in them.
-        cursor.execute("TRUNCATE runs_campaign, runs_revision, runs_hardwareprofile CASCADE")
+        cursor.execute(
+            "TRUNCATE runs_campaign, runs_revision, runs_hardwareprofile CASCADE"
+        )
         cursor.execute(FORGET, [list(partitions.TABLES)])
     many = json.dumps({"runs": [body(number) for number in range(RUNS)]})
     with django_capture_on_commit_callbacks(execute=True):
-        answer = client.post("/api/v1/uploads/batch/", many, "application/json", headers=bearer)
+        answer = client.post(
+            "/api/v1/uploads/batch/", many, "application/json", headers=bearer
+        )
     assert answer.status_code == 201
     assert Run.objects.count() == RUNS
 
-    asked = [*PAGES, *(f"/api/v1/{each}" for each in (*(f"{name}/" for name in LISTS), *FILTERS))]
+    asked = [
+        *PAGES,
+        *(f"/api/v1/{each}" for each in (*(f"{name}/" for name in LISTS), *FILTERS)),
+    ]
     before = gate.measure({}, asked)
     connection.cursor().execute("ANALYZE")
     after = gate.measure({}, asked)
@@ -82,6 +89,7 @@ def test_lists_read_no_more_right_after_a_batch_than_when_all_is_analysed(
     slower = [
         f"{each}: {before[each]}, then {after[each]}"
         for each in asked
-        if after[each].grown(before[each]) and before[each].buffers > 1.1 * after[each].buffers
+        if after[each].grown(before[each])
+        and before[each].buffers > 1.1 * after[each].buffers
     ]
     assert slower == [], "\n".join(slower)

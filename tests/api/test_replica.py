@@ -103,7 +103,12 @@ def read_from_standby(servers, settings, monkeypatch):
     password = (primary.folder / "password-benchlab").read_text().strip()
 
     def at(server):
-        return {**kept, "HOST": "127.0.0.1", "PORT": str(server.port), "PASSWORD": password}
+        return {
+            **kept,
+            "HOST": "127.0.0.1",
+            "PORT": str(server.port),
+            "PASSWORD": password,
+        }
 
     for key, value in at(primary).items():
         monkeypatch.setitem(default.settings_dict, key, value)
@@ -152,7 +157,9 @@ def shows(client, slug, **sent):
 
 @pytest.mark.usefixtures("known")
 @pytest.mark.django_db(transaction=True, databases=["default", replica.ALIAS])
-def test_pages_are_read_from_the_standby_and_everything_else_from_the_primary(paused, client):
+def test_pages_are_read_from_the_standby_and_everything_else_from_the_primary(
+    paused, client
+):
     factories.campaign("brand-new", factors={"version": []})
 
     assert not shows(client, "brand-new")
@@ -164,7 +171,9 @@ def test_pages_are_read_from_the_standby_and_everything_else_from_the_primary(pa
 
 @pytest.mark.usefixtures("known")
 @pytest.mark.django_db(transaction=True, databases=["default", replica.ALIAS])
-def test_who_wrote_reads_what_they_wrote_and_others_as_soon_as_it_is_there(paused, client):
+def test_who_wrote_reads_what_they_wrote_and_others_as_soon_as_it_is_there(
+    paused, client
+):
     author = User.objects.create_superuser("hanako")
     client.force_login(author)
     other = type(client)()
@@ -213,7 +222,9 @@ def test_without_a_standby_the_primary_answers_and_readiness_says_so(
 
 @pytest.mark.usefixtures("known")
 @pytest.mark.django_db(transaction=True, databases=["default", replica.ALIAS])
-def test_a_server_that_follows_nobody_is_not_read_from(read_from_standby, client, monkeypatch):
+def test_a_server_that_follows_nobody_is_not_read_from(
+    read_from_standby, client, monkeypatch
+):
     port = connections["default"].settings_dict["PORT"]
     monkeypatch.setitem(connections[replica.ALIAS].settings_dict, "PORT", port)
     told = health_checks.replica()
@@ -221,7 +232,9 @@ def test_a_server_that_follows_nobody_is_not_read_from(read_from_standby, client
         health_checks.WARNING,
         "It is no standby, or does not follow its primary.",
     )
-    assert shows(client, factories.campaign("on-the-primary", factors={"version": []}).slug)
+    assert shows(
+        client, factories.campaign("on-the-primary", factors={"version": []}).slug
+    )
 
 
 @pytest.mark.usefixtures("known")
@@ -285,7 +298,9 @@ def through(pgbouncer, settings, monkeypatch):
     """The test's connection leads through it, as with BENCHLAB_PGBOUNCER=1."""
     settings.PGBOUNCER = True
     kept = {
-        key: value for key, value in connection.settings_dict["OPTIONS"].items() if key != "options"
+        key: value
+        for key, value in connection.settings_dict["OPTIONS"].items()
+        if key != "options"
     }
     changed = {
         "HOST": "127.0.0.1",
@@ -303,7 +318,10 @@ def through(pgbouncer, settings, monkeypatch):
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.skipif(PGBOUNCER is None, reason="pgbouncer is missing")
 def test_several_statements_in_one_message_go_through(through):
-    asked = [Statement("SELECT %s::int", (1,)), Statement("SELECT %s::text, 2", ("a;b",))]
+    asked = [
+        Statement("SELECT %s::int", (1,)),
+        Statement("SELECT %s::text, 2", ("a;b",)),
+    ]
     for _time in range(6):
         assert database.perform(asked) == [[(1,)], [("a;b", 2)]]
     with connection.cursor() as cursor:
@@ -321,9 +339,17 @@ def test_uploads_and_pages_go_through(through, client, bearer):
     assert client.post("/api/v1/uploads/batch/", bodies, **sent).status_code == 201
     assert Run.objects.count() == 9
     campaign = Run.objects.first().campaign
-    pages = ["/", "/campaigns/", f"/campaigns/{campaign.slug}/", "/servers/", "/api/v1/runs/"]
+    pages = [
+        "/",
+        "/campaigns/",
+        f"/campaigns/{campaign.slug}/",
+        "/servers/",
+        "/api/v1/runs/",
+    ]
     pages += ["/api/v1/measurements/", f"/runs/{Run.objects.first().pk}/"]
-    assert {page: client.get(page).status_code for page in pages} == dict.fromkeys(pages, 200)
+    assert {page: client.get(page).status_code for page in pages} == dict.fromkeys(
+        pages, 200
+    )
     assert client.get(f"/api/v1/campaigns/{campaign.slug}/").status_code == 200
 
 

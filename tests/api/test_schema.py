@@ -18,7 +18,11 @@ from schemathesis.specs.openapi.checks import (
 
 from runs.access.services import projects, tokens
 from runs.models import Campaign, Token
-from runs.shared.api.upload_limits import ENVIRONMENT_TEXTS, HARDWARE_NUMBERS, HARDWARE_TEXTS
+from runs.shared.api.upload_limits import (
+    ENVIRONMENT_TEXTS,
+    HARDWARE_NUMBERS,
+    HARDWARE_TEXTS,
+)
 from runs.uploads.api import circumstances, description, measured_values, runs
 from runs.workloads.services import scenarios
 from tests import factories
@@ -153,7 +157,9 @@ def test_what_is_costly_and_public_is_made_once(client, monkeypatch, db):
         monkeypatch.setattr(made_by, None)
         again = client.get(address)
         assert again.getvalue() == first.getvalue()
-        unchanged = client.get(address, headers={"if-none-match": first.headers["ETag"]})
+        unchanged = client.get(
+            address, headers={"if-none-match": first.headers["ETag"]}
+        )
         assert unchanged.status_code == 304, address
 
 
@@ -161,7 +167,9 @@ def test_the_schema_is_served(client):
     response = client.get("/api/v1/schema/")
 
     assert response.status_code == 200
-    assert yaml.load(response.content, yaml.CSafeLoader)["info"]["title"] == "BenchLab API"
+    assert (
+        yaml.load(response.content, yaml.CSafeLoader)["info"]["title"] == "BenchLab API"
+    )
 
 
 def test_the_documentation_page_loads_nothing_from_elsewhere(client):
@@ -176,14 +184,19 @@ def test_uploads_are_described_field_by_field(schema):
     shapes = schema["components"]["schemas"]
 
     assert set(shapes["UploadedRun"]["properties"]) == runs.FIELDS
-    assert set(shapes["UploadedMeasurement"]["properties"]) == measured_values.MEASUREMENT
+    assert (
+        set(shapes["UploadedMeasurement"]["properties"]) == measured_values.MEASUREMENT
+    )
     assert set(shapes["UploadedSeries"]["properties"]) == measured_values.SERIES
     assert set(shapes["UploadedHardware"]["properties"]) == {
         *HARDWARE_TEXTS,
         *HARDWARE_NUMBERS,
         "facts",
     }
-    assert set(shapes["UploadedEnvironment"]["properties"]) == {*ENVIRONMENT_TEXTS, "facts"}
+    assert set(shapes["UploadedEnvironment"]["properties"]) == {
+        *ENVIRONMENT_TEXTS,
+        "facts",
+    }
     assert set(shapes["UploadedPostgreSQL"]["properties"]) == circumstances.POSTGRESQL
     assert set(shapes["UploadedRevision"]["properties"]) == circumstances.REVISION
 
@@ -191,7 +204,9 @@ def test_uploads_are_described_field_by_field(schema):
 def test_uploads_tell_their_problems_and_the_token_that_they_need(schema):
     operation = schema["paths"]["/api/v1/uploads/"]["post"]
 
-    assert {"200", "201", "409", "413", "415", "422", "429"} <= set(operation["responses"])
+    assert {"200", "201", "409", "413", "415", "422", "429"} <= set(
+        operation["responses"]
+    )
     assert {"token": []} in operation["security"]
 
 
@@ -249,7 +264,9 @@ def described(one_connection):
         factories.campaign("known", project=projects.default(), on=server)
     )
     factories.story(campaign.runs.first())
-    uploaded = factories.campaign("nightly", project=projects.default(), origin="uploaded")
+    uploaded = factories.campaign(
+        "nightly", project=projects.default(), origin="uploaded"
+    )
     factories.finish_all(uploaded)
     return schemathesis.openapi.from_wsgi("/api/v1/schema/?format=json", WSGIHandler())
 
@@ -257,7 +274,9 @@ def described(one_connection):
 @pytest.fixture
 def header(db):
     """A token that may do everything."""
-    made = tokens.create(name="all", scopes=Token.Scope.values, project=projects.default())
+    made = tokens.create(
+        name="all", scopes=Token.Scope.values, project=projects.default()
+    )
     # The client in between the application and schemathesis does not unpack answers.
     return {"Authorization": f"Bearer {made.text}", "Accept-Encoding": "identity"}
 
@@ -266,7 +285,9 @@ def aim(case):
     """Every other time ask for something that is there."""
     places = case.path_parameters or {}
     if "slug" in places and len(str(places["slug"])) % 2:
-        places["slug"] = next((KNOWN[part] for part in case.path.split("/") if part in KNOWN), "x")
+        places["slug"] = next(
+            (KNOWN[part] for part in case.path.split("/") if part in KNOWN), "x"
+        )
     if "id" in places and str(places["id"]).isdigit() and int(places["id"]) % 2:
         run = Campaign.objects.get(slug="known").runs.first()
         places["id"] = run.server.hardware_id if "/hardware/" in case.path else run.pk
@@ -274,7 +295,9 @@ def aim(case):
 
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("cases", [2, pytest.param(10, marks=pytest.mark.slow)])
-def test_every_answer_is_one_that_the_description_knows(described, header, subtests, cases):
+def test_every_answer_is_one_that_the_description_knows(
+    described, header, subtests, cases
+):
     for found in described.get_all_operations():
         operation = found.ok()
 
@@ -289,7 +312,9 @@ def test_every_answer_is_one_that_the_description_knows(described, header, subte
         @given(case=operation.as_strategy())
         def every_case(case):
             aim(case)
-            with transaction.atomic():  # each case finds the database as the first one did
+            with (
+                transaction.atomic()
+            ):  # each case finds the database as the first one did
                 case.call_and_validate(checks=CHECKS, headers=header)
                 transaction.set_rollback(True)
 

@@ -24,7 +24,9 @@ class WebServer:
 
     def __enter__(self):
         address = urlsplit(os.environ["DATABASE_URL"])
-        database = urlunsplit(address._replace(path=f"/{connection.settings_dict['NAME']}"))
+        database = urlunsplit(
+            address._replace(path=f"/{connection.settings_dict['NAME']}")
+        )
         argv = (
             sys.executable,
             "-m",

@@ -19,7 +19,17 @@ CLIENT = ROOT / "script" / "benchlab-upload"
 # pyenv finds out at each start which Python is meant, by forty programs: its choice comes first.
 PATH = f"{Path(sys.base_prefix, 'bin')}:{os.environ['PATH']}"
 # Of the CI that runs these tests, which must not find its way into them.
-NOT_OURS = ("GITHUB", "GITLAB", "CI", "BUILDKITE", "JENKINS", "GIT_", "PG", "BENCHLAB", "XDG")
+NOT_OURS = (
+    "GITHUB",
+    "GITLAB",
+    "CI",
+    "BUILDKITE",
+    "JENKINS",
+    "GIT_",
+    "PG",
+    "BENCHLAB",
+    "XDG",
+)
 
 
 @dataclass(frozen=True)
@@ -55,8 +65,16 @@ def connected(bindir) -> dict[str, str]:
 @pytest.fixture
 def plain(tmp_path) -> dict[str, str]:
     """An environment without CI, PostgreSQL and BenchLab."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(NOT_OURS)}
-    return kept | {"PATH": PATH, "HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(NOT_OURS)
+    }
+    return kept | {
+        "PATH": PATH,
+        "HOME": str(tmp_path),
+        "XDG_CACHE_HOME": str(tmp_path / "cache"),
+    }
 
 
 @pytest.fixture
@@ -82,7 +100,9 @@ def upload(plain, tmp_path):
 @pytest.fixture
 def token(transactional_db) -> str:
     call_command("sync_scenarios", verbosity=0)
-    return tokens.create(name="ci", scopes=["read", "upload"], project=projects.default()).text
+    return tokens.create(
+        name="ci", scopes=["read", "upload"], project=projects.default()
+    ).text
 
 
 @pytest.fixture(scope="package")

@@ -47,7 +47,10 @@ class Forge:
                 if forge.is_broken:
                     status, found = (502, {})
                 elif is_known:
-                    query = {name: values[0] for name, values in parse_qs(parts.query).items()}
+                    query = {
+                        name: values[0]
+                        for name, values in parse_qs(parts.query).items()
+                    }
                     status, found = forge.reply(self.command, parts.path, query, body)
                 content = json.dumps(found).encode()
                 self.send_response(status)
@@ -86,7 +89,9 @@ class Forge:
     def _github(self, method, path, query, body):
         if path == "issues/7/comments":
             return self._listed(method, query, body)
-        if method == "PATCH" and (found := re.fullmatch(r"issues/comments/(\d+)", path)):
+        if method == "PATCH" and (
+            found := re.fullmatch(r"issues/comments/(\d+)", path)
+        ):
             return self._edited(int(found[1]), body)
         if (method, path) == ("POST", "check-runs"):
             assert {"name", "head_sha", "status", "conclusion", "output"} <= body.keys()
@@ -97,7 +102,8 @@ class Forge:
             return 200, [
                 each
                 for each in self.pulls
-                if each["head"]["ref"] == branch and each["head"]["user"]["login"] == owner
+                if each["head"]["ref"] == branch
+                and each["head"]["user"]["login"] == owner
             ]
         found = re.fullmatch(r"pulls/(\d+)", path)
         return (200, self.pulls[0]) if found else (404, {"message": "Not Found"})
@@ -109,15 +115,30 @@ class Forge:
             return self._listed(method, query, body)
         if method == "PUT" and (found := re.fullmatch(r".*/notes/(\d+)", path)):
             return self._edited(int(found[1]), body)
-        if method == "POST" and (found := re.fullmatch(r"projects/3/statuses/(\w{40})", path)):
-            assert body["state"] in ("pending", "running", "success", "failed", "canceled")
-            self.checks.append({**body, "head_sha": found[1], "conclusion": body["state"]})
+        if method == "POST" and (
+            found := re.fullmatch(r"projects/3/statuses/(\w{40})", path)
+        ):
+            assert body["state"] in (
+                "pending",
+                "running",
+                "success",
+                "failed",
+                "canceled",
+            )
+            self.checks.append(
+                {**body, "head_sha": found[1], "conclusion": body["state"]}
+            )
             return 201, {}
         return 404, {"message": "404 Not Found"}
 
     def _listed(self, method, query, body):
         if method == "POST":
-            made = {"id": len(self.comments) + 1, "user": BOT, "author": {"id": 9}, **body}
+            made = {
+                "id": len(self.comments) + 1,
+                "user": BOT,
+                "author": {"id": 9},
+                **body,
+            }
             self.comments.append(made)
             return 201, made
         size, page = int(query["per_page"]), int(query["page"])
@@ -143,9 +164,13 @@ class Proxy:
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self):
                 length = int(self.headers.get("Content-Length", 0))
-                proxy.asked.append((self.path, dict(self.headers), self.rfile.read(length)))
+                proxy.asked.append(
+                    (self.path, dict(self.headers), self.rfile.read(length))
+                )
                 answers = proxy.answers
-                status, headers, body = answers.pop(0) if len(answers) > 1 else answers[0]
+                status, headers, body = (
+                    answers.pop(0) if len(answers) > 1 else answers[0]
+                )
                 self.send_response(status)
                 for name, value in headers.items():
                     self.send_header(name, value)

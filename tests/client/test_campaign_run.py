@@ -36,11 +36,22 @@ def follow(reach, plain, bindir, test_folder):
 
     def ran(slug, *options, number=0, moment=None):
         out, err = folder / "out", folder / "err"
-        argv = [shutil.which("python3", path="/usr/bin:/bin"), client, "--campaign-run", slug]
+        argv = [
+            shutil.which("python3", path="/usr/bin:/bin"),
+            client,
+            "--campaign-run",
+            slug,
+        ]
         argv += ["--bindir", bindir, "--work", folder, *options]
-        env = plain | reach | {"HOME": str(folder), "XDG_CACHE_HOME": str(folder / "cache")}
+        env = (
+            plain
+            | reach
+            | {"HOME": str(folder), "XDG_CACHE_HOME": str(folder / "cache")}
+        )
         with out.open("wb") as stdout, err.open("wb") as stderr:
-            process = account.spawn(argv, env=env, cwd=folder, stdout=stdout, stderr=stderr)
+            process = account.spawn(
+                argv, env=env, cwd=folder, stdout=stdout, stderr=stderr
+            )
             try:
                 if number:
                     wait_for(lambda: moment(folder), process)
@@ -85,14 +96,21 @@ def planned(token):
     ]
 
     def made(scenario, repeats=1):
-        given = {"configuration": used[0], "more_configurations": used[1:], "repeats": repeats}
-        return campaigns.create(draft=factories.draft(server, scenario=scenario, **given))
+        given = {
+            "configuration": used[0],
+            "more_configurations": used[1:],
+            "repeats": repeats,
+        }
+        return campaigns.create(
+            draft=factories.draft(server, scenario=scenario, **given)
+        )
 
     return made
 
 
 @pytest.mark.parametrize(
-    "scenario", ["fixed-point-read", pytest.param("fixed-point-update", marks=pytest.mark.slow)]
+    "scenario",
+    ["fixed-point-read", pytest.param("fixed-point-update", marks=pytest.mark.slow)],
 )
 def test_a_campaign_is_repeated_here_and_each_run_uploaded(follow, planned, scenario):
     campaign = planned(scenario, repeats=2)
@@ -100,7 +118,10 @@ def test_a_campaign_is_repeated_here_and_each_run_uploaded(follow, planned, scen
     assert done.status == 0, done.err
     made = Campaign.objects.get(slug="elsewhere")
     runs = list(Run.objects.filter(campaign=made).select_related("cell", "settings"))
-    assert Counter(run.cell.levels["configuration"] for run in runs) == {"small": 2, "large": 2}
+    assert Counter(run.cell.levels["configuration"] for run in runs) == {
+        "small": 2,
+        "large": 2,
+    }
     assert all(run.measurements.filter(metric__name="tps").exists() for run in runs)
     settings = {run.cell.levels["configuration"]: run.settings.settings for run in runs}
     assert settings["small"]["shared_buffers"] != settings["large"]["shared_buffers"]
@@ -138,9 +159,14 @@ MOMENTS = {
 
 @pytest.mark.parametrize(
     ("moment", "number"),
-    some(itertools.product(MOMENTS, (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)), each=2),
+    some(
+        itertools.product(MOMENTS, (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)),
+        each=2,
+    ),
 )
-def test_a_signal_leaves_nothing_behind_whenever_it_comes(follow, planned, moment, number):
+def test_a_signal_leaves_nothing_behind_whenever_it_comes(
+    follow, planned, moment, number
+):
     campaign = planned("fixed-point-read")
     elsewhere = ("--campaign", "elsewhere", "--no-revision")
     done = follow(campaign.slug, *elsewhere, number=number, moment=MOMENTS[moment])
@@ -161,5 +187,7 @@ def test_root_is_refused_before_anything_is_asked(reach, plain):
     if os.geteuid() != 0:
         pytest.skip("is not root")
     argv = [sys.executable, CLIENT, "--campaign-run", "any"]
-    done = subprocess.run(argv, env=plain | reach, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        argv, env=plain | reach, capture_output=True, text=True, check=False
+    )
     assert (done.returncode, "does not run as root" in done.stderr) == (64, True)

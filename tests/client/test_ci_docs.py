@@ -104,7 +104,13 @@ class Checkout:
     def run(self, ci: str) -> int:
         """Run the steps of a CI's snippet, each in a shell of its own; the status of the last."""
         branch = self.git("rev-parse", "--abbrev-ref", "HEAD")
-        told = dict(zip(COMMIT.get(ci, ()), (self.git("rev-parse", "HEAD"), branch), strict=False))
+        told = dict(
+            zip(
+                COMMIT.get(ci, ()),
+                (self.git("rev-parse", "HEAD"), branch),
+                strict=False,
+            )
+        )
         self.out = ""
         for step in STEPS[ci]():
             done = subprocess.run(
@@ -129,7 +135,9 @@ def checkout(tmp_path, plain, reach):
     def made(name) -> Checkout:
         folder = tmp_path / name
         folder.mkdir()
-        return Checkout(folder, plain | reach | {"PGHOST": "localhost", "PGDATABASE": "bench"})
+        return Checkout(
+            folder, plain | reach | {"PGHOST": "localhost", "PGDATABASE": "bench"}
+        )
 
     return made
 
@@ -159,7 +167,9 @@ def judge(ci: str, version: str, here: Checkout, changes=CHANGES) -> None:
         here.commit(name)
         here.replay.measure(version, **change)
         status = here.run(ci)
-        assert status == expected, f"{name}: {status} and not {expected}: {here.out[-2000:]}"
+        assert status == expected, (
+            f"{name}: {status} and not {expected}: {here.out[-2000:]}"
+        )
         if expected == 3:
             assert "faster" not in here.out.lower().replace("slower or faster", "")
 
@@ -178,7 +188,9 @@ def test_the_snippets_judge_as_they_say(checkout):
     for campaign in some(("actions", "gitlab", "jenkins", "curl"), each=2):
         runs = Run.objects.filter(campaign__slug=campaign, state="finished")
         assert runs.count() >= (15 if campaign == "actions" else 6), campaign
-        assert all(run.cell.levels["clients"] == 2 and run.cell.revision.sha for run in runs)
+        assert all(
+            run.cell.levels["clients"] == 2 and run.cell.revision.sha for run in runs
+        )
 
 
 @pytest.mark.slow
@@ -217,7 +229,9 @@ def test_the_client_is_got_as_the_page_says(checkout):
 def test_both_sides_of_one_job_are_judged_and_the_campaign_is_watched(checkout):
     here = checkout("pair")
     (here.folder / "Makefile").write_text("all:\n")
-    (here.folder / "bench.sh").write_text("#!/bin/sh\nexec pgbench -n -c 2 -j 2 -T 60\n")
+    (here.folder / "bench.sh").write_text(
+        "#!/bin/sh\nexec pgbench -n -c 2 -j 2 -T 60\n"
+    )
     (here.folder / "bench.sh").chmod(0o755)
     here.git("add", ".")
     here.commit("main")
@@ -321,8 +335,12 @@ def _output(version: str, factor: float) -> str:
         text = ONLY_FROM_15.sub("", text)
 
     def scaled(match: re.Match[str]) -> str:
-        value = float(match[2]) * (1 / factor if match[1].startswith("latency") else factor)
+        value = float(match[2]) * (
+            1 / factor if match[1].startswith("latency") else factor
+        )
         return f"{match[1]}{value:.{len(match[2].partition('.')[2])}f}"
 
-    figures = r"^(tps = |latency \w+ = |number of transactions actually processed: )([0-9.]+)"
+    figures = (
+        r"^(tps = |latency \w+ = |number of transactions actually processed: )([0-9.]+)"
+    )
     return re.sub(figures, scaled, text, flags=re.MULTILINE)

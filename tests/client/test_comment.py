@@ -29,7 +29,13 @@ CONDITIONS = {
     "inputs.act != 'measure'": lambda act: act != "measure",
 }
 # Of a checkout that the job with the secrets must not run, whatever measured code has written.
-PROGRAMS = ("benchlab-comment", "benchlab-upload", "json.py", "urllib.py", "sitecustomize.py")
+PROGRAMS = (
+    "benchlab-comment",
+    "benchlab-upload",
+    "json.py",
+    "urllib.py",
+    "sitecustomize.py",
+)
 STEAL = "import os; open({!r}, 'a').write(os.environ.get('BENCHLAB_TOKEN', ''))\n"
 
 
@@ -60,7 +66,10 @@ class Actions:
     def __init__(self, here, forge, reach) -> None:
         self.here = here
         self.forge = forge
-        self.given = {name: str(each.get("default", "")) for name, each in ACTION["inputs"].items()}
+        self.given = {
+            name: str(each.get("default", ""))
+            for name, each in ACTION["inputs"].items()
+        }
         self.given |= {
             "url": reach["BENCHLAB_URL"],
             "token": reach["BENCHLAB_TOKEN"],
@@ -126,7 +135,9 @@ def actions(here, forge, reach):
 PULL = {"pull_request": {"number": 7, "head": {"sha": HEAD}}}
 
 
-def test_a_pull_request_has_one_comment_that_is_edited_and_a_check(actions, here, forge):
+def test_a_pull_request_has_one_comment_that_is_edited_and_a_check(
+    actions, here, forge
+):
     here.replay.measure("18.6")
     assert actions.uses({}) == 0, actions.out
     assert not forge.own()
@@ -138,7 +149,9 @@ def test_a_pull_request_has_one_comment_that_is_edited_and_a_check(actions, here
     text = comment["body"]
     assert text.startswith("<!-- benchlab: demo -->\n### 🔴 Slower")
     assert "| 🔴 slower" in text
-    assert re.search(r"[▁▂▃▄▅▆▇█]{2,} \[history\]\(http://127[^)]*/campaigns/demo/history/", text)
+    assert re.search(
+        r"[▁▂▃▄▅▆▇█]{2,} \[history\]\(http://127[^)]*/campaigns/demo/history/", text
+    )
     assert re.search(r"\]\(http://127[^)]*/runs/\d+/\)", text)
     assert "[CI job](https://github.com/o/r/actions/runs/77)" in text
     check = forge.checks[-1]
@@ -212,7 +225,9 @@ def test_a_fork_without_secrets_is_reported_by_a_second_job(actions, here, forge
     assert (made.ref, made.parents[0]) == ("fork:topic", main)
     runs = Run.objects.filter(cell__revision=made)
     assert [run.campaign.slug for run in runs] == ["demo"] * 3
-    assert {run.labels["job_url"] for run in runs} == {"https://github.com/o/r/actions/1"}
+    assert {run.labels["job_url"] for run in runs} == {
+        "https://github.com/o/r/actions/1"
+    }
     assert Run.objects.filter(cell__revision__sha=main).count() == 3
 
 
@@ -277,7 +292,9 @@ def test_a_pair_is_checked_out_built_and_measured_in_turn(actions, here, forge):
     assert Revision.objects.get(sha=base).ref != "main"
 
 
-def test_the_first_commit_has_no_other_side_and_a_shallow_checkout_says_so(actions, here):
+def test_the_first_commit_has_no_other_side_and_a_shallow_checkout_says_so(
+    actions, here
+):
     (here.folder / "bench.py").write_text(BENCH)
     (here.folder / "cost").write_text("10")
     assert actions.uses({}, **PAIR) == 0, actions.out
@@ -288,10 +305,15 @@ def test_the_first_commit_has_no_other_side_and_a_shallow_checkout_says_so(actio
     assert "fetch-depth 0" in actions.out
 
 
-def test_the_component_of_gitlab_comments_once_and_sets_a_status(here, forge, reach, tmp_path):
-    spec, jobs = yaml.safe_load_all((ROOT / "ci" / "gitlab" / "benchlab.yml").read_text())
+def test_the_component_of_gitlab_comments_once_and_sets_a_status(
+    here, forge, reach, tmp_path
+):
+    spec, jobs = yaml.safe_load_all(
+        (ROOT / "ci" / "gitlab" / "benchlab.yml").read_text()
+    )
     given = {
-        name: str((each or {}).get("default", "")) for name, each in spec["spec"]["inputs"].items()
+        name: str((each or {}).get("default", ""))
+        for name, each in spec["spec"]["inputs"].items()
     }
     given |= {
         "url": reach["BENCHLAB_URL"],
@@ -307,7 +329,9 @@ def test_the_component_of_gitlab_comments_once_and_sets_a_status(here, forge, re
         assert jobs[name]["variables"]["GIT_STRATEGY"] == "none"
         assert jobs["benchlab-measure"]["artifacts"]["paths"] == [".benchlab"]
         folder = tmp_path / "report"
-        shutil.copytree(here.folder / ".benchlab", folder / ".benchlab", dirs_exist_ok=True)
+        shutil.copytree(
+            here.folder / ".benchlab", folder / ".benchlab", dirs_exist_ok=True
+        )
         planted(folder)
         return folder
 
@@ -324,7 +348,9 @@ def test_the_component_of_gitlab_comments_once_and_sets_a_status(here, forge, re
         secrets = {"BENCHLAB_TOKEN": reach["BENCHLAB_TOKEN"], "GITLAB_TOKEN": "secret"}
         for name, job in jobs.items():
             variables = {
-                key: re.sub(r"\$\[\[ inputs\.([\w-]+) \]\]", lambda of: given[of[1]], text)
+                key: re.sub(
+                    r"\$\[\[ inputs\.([\w-]+) \]\]", lambda of: given[of[1]], text
+                )
                 for key, text in job["variables"].items()
             }
             more = secrets if name == "benchlab-report" and not is_fork else {}
@@ -354,7 +380,11 @@ def test_the_component_of_gitlab_comments_once_and_sets_a_status(here, forge, re
     (comment,) = forge.own()
     assert "[CI job](https://gitlab.test/j/1)" in comment["body"]
     assert "Slower" not in comment["body"]
-    assert [each["conclusion"] for each in forge.checks] == ["success", "failed", "success"]
+    assert [each["conclusion"] for each in forge.checks] == [
+        "success",
+        "failed",
+        "success",
+    ]
 
     given["decide-server"] = "lab"
     here.commit("fork")
@@ -371,15 +401,22 @@ def test_the_component_of_gitlab_comments_once_and_sets_a_status(here, forge, re
 
 
 def test_the_component_knows_its_programs_and_actions_are_pinned_by_commit():
-    spec, jobs = yaml.safe_load_all((ROOT / "ci" / "gitlab" / "benchlab.yml").read_text())
+    spec, jobs = yaml.safe_load_all(
+        (ROOT / "ci" / "gitlab" / "benchlab.yml").read_text()
+    )
     for name in ("comment", "upload"):
         program = (ROOT / "script" / f"benchlab-{name}").read_bytes()
         stated = spec["spec"]["inputs"][f"{name}-sha256"]["default"]
-        assert stated == hashlib.sha256(program).hexdigest(), f"write it into benchlab.yml: {name}"
+        assert stated == hashlib.sha256(program).hexdigest(), (
+            f"write it into benchlab.yml: {name}"
+        )
     assert jobs["benchlab-report"]["environment"]["name"] == "$[[ inputs.environment ]]"
 
     # BenchLab's own stands for a copy of its repository.
-    texts = [path.read_text() for path in (ROOT / "ci/github/action.yml", ROOT / "docs/ci.md")]
+    texts = [
+        path.read_text()
+        for path in (ROOT / "ci/github/action.yml", ROOT / "docs/ci.md")
+    ]
     used = re.findall(r"uses: (?!example/benchlab)(\S+)", "\n".join(texts))
     assert len(used) >= 5
     assert [each for each in used if not re.search(r"@[0-9a-f]{40}$", each)] == []
@@ -389,13 +426,17 @@ def test_what_measures_has_no_secret():
     for step in ACTION["runs"]["steps"]:
         if step["if"] == "inputs.act == 'measure'":
             assert "token" not in json.dumps(step).lower()
-    page = (ROOT / "docs" / "ci.md").read_text().partition("\n## In the pull request\n")[2]
+    page = (
+        (ROOT / "docs" / "ci.md").read_text().partition("\n## In the pull request\n")[2]
+    )
     jobs = yaml.safe_load(re.search(r"```yaml\n(.*?)```", page, re.DOTALL)[1])["jobs"]
     assert "secrets." not in json.dumps(jobs["pgbench"])
     assert jobs["report"]["environment"] == "benchlab"
 
 
-def test_an_undecided_verdict_is_decided_by_measuring_both_in_turn(actions, here, forge):
+def test_an_undecided_verdict_is_decided_by_measuring_both_in_turn(
+    actions, here, forge
+):
     here.replay.measure("18.6", noise=0.04)
     assert actions.uses({}) == 0, actions.out
     main = here.git("rev-parse", "HEAD")
@@ -439,11 +480,15 @@ def test_what_cannot_be_decided_ends_as_the_table_says(actions, here, monkeypatc
     assert actions.uses(PULL, **inputs) == 3, actions.out
     assert "lab has no installation of" in actions.out
     again = {"acts": ["report"]}  # with what the first job has measured
-    assert actions.uses(PULL, **again, **inputs | {"decide-server": "away"}) == 64, actions.out
+    assert actions.uses(PULL, **again, **inputs | {"decide-server": "away"}) == 64, (
+        actions.out
+    )
     for sha in (here.git("rev-parse", "main"), here.git("rev-parse", "topic")):
         more = {"has_psql": True, "pgbench_version_num": factories.version_num("18.4")}
         factories.installation(lab, "18.4", bindir=f"/builds/pg-{sha[:10]}/bin", **more)
-    reading = tokens.create(name="less", scopes=["read", "upload"], project=projects.default()).text
+    reading = tokens.create(
+        name="less", scopes=["read", "upload"], project=projects.default()
+    ).text
     assert actions.uses(PULL, **again, **inputs | {"token": reading}) == 77, actions.out
 
     # A job that is ended, and one that has waited long enough, leave nothing that measures.

@@ -24,7 +24,9 @@ def committed(tmp_path):
 
     def git(*argv):
         who = ["-c", "user.name=Jane Doe", "-c", "user.email=jane@example.org"]
-        return subprocess.check_output(["git", *who, *argv], cwd=tmp_path, text=True).strip()
+        return subprocess.check_output(
+            ["git", *who, *argv], cwd=tmp_path, text=True
+        ).strip()
 
     git("init", "-q", "-b", "main")
 
@@ -58,13 +60,17 @@ def comment(reach, sha, language):
         return answer.read().decode()
 
 
-def test_the_first_five_comments_have_no_hole_and_name_the_loss(upload, reach, committed):
+def test_the_first_five_comments_have_no_hole_and_name_the_loss(
+    upload, reach, committed
+):
     generator = random.Random(5)
     statuses, texts = [], {}
     for subject, level in zip(SUBJECTS, LEVELS, strict=True):
         sha = committed(subject)
         for _repeat in range(3):
-            done = upload(*RUN, "--job", sha, "-", stdin=measured(level, generator), **reach)
+            done = upload(
+                *RUN, "--job", sha, "-", stdin=measured(level, generator), **reach
+            )
             assert done.status == 0, done
         told = upload("--campaign", "nightly", "--compare", "main", **reach)
         statuses.append(told.status)

@@ -30,7 +30,9 @@ RUN = {
     "postgresql": {"version": "18.1"},
     "tool": "pgbench",
     "hardware": {"cores": 4},
-    "measurements": [{"metric": "tps", "value": 1000.5, "unit": "tps", "direction": "higher"}],
+    "measurements": [
+        {"metric": "tps", "value": 1000.5, "unit": "tps", "direction": "higher"}
+    ],
 }
 
 IN_PYTHON = """
@@ -107,7 +109,9 @@ def check(told, repeat):
 def test_a_generated_python_client_uploads_and_reads(schema, reach, tmp_path):
     install([sys.executable, "-m", "venv", "own"], tmp_path)
     install(["own/bin/pip", "install", "-q", *PYTHON], tmp_path)
-    (tmp_path / "config.yml").write_text("package_name_override: api_client\npost_hooks: []\n")
+    (tmp_path / "config.yml").write_text(
+        "package_name_override: api_client\npost_hooks: []\n"
+    )
     told = ["--path", str(schema), "--config", "config.yml", "--output-path", "made"]
     do(["own/bin/openapi-python-client", "generate", *told], tmp_path)
     script = tmp_path / "made" / "use.py"
@@ -115,16 +119,28 @@ def test_a_generated_python_client_uploads_and_reads(schema, reach, tmp_path):
 
     own = str(tmp_path / "own" / "bin" / "python")
     for repeat in (1, 2):
-        check(do([own, "use.py"], tmp_path / "made", stdin=json.dumps(RUN), **reach), repeat)
+        check(
+            do([own, "use.py"], tmp_path / "made", stdin=json.dumps(RUN), **reach),
+            repeat,
+        )
 
 
 def test_a_generated_typescript_client_uploads_and_reads(schema, reach, tmp_path):
     (tmp_path / "package.json").write_text('{"type": "module", "private": true}')
-    install(["npm", "install", "--silent", "--no-audit", "--no-fund", *TYPESCRIPT], tmp_path)
+    install(
+        ["npm", "install", "--silent", "--no-audit", "--no-fund", *TYPESCRIPT], tmp_path
+    )
     bin_ = tmp_path / "node_modules" / ".bin"
     do([bin_ / "openapi-typescript", schema, "-o", "schema.d.ts"], tmp_path)
     (tmp_path / "use.ts").write_text(IN_TYPESCRIPT)
-    strict = ["--strict", "--skipLibCheck", "--target", "es2022", "--module", "nodenext"]
+    strict = [
+        "--strict",
+        "--skipLibCheck",
+        "--target",
+        "es2022",
+        "--module",
+        "nodenext",
+    ]
     do([bin_ / "tsc", *strict, "--types", "node", "use.ts"], tmp_path)
 
     for repeat in (1, 2):

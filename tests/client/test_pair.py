@@ -53,7 +53,18 @@ def test_a_loss_of_a_twentieth_is_found_in_five_rounds(upload, reach, checkout):
     base, head = checkout
     # Another job has measured the base as well, on its own and much faster.
     for _repeat in range(3):
-        upload(*NEW, "--revision", base, "--ref", "main", "--", "sh", "-c", takes(200), **reach)
+        upload(
+            *NEW,
+            "--revision",
+            base,
+            "--ref",
+            "main",
+            "--",
+            "sh",
+            "-c",
+            takes(200),
+            **reach,
+        )
 
     done = upload(
         *NEW,
@@ -95,7 +106,9 @@ def test_what_does_not_differ_is_told_the_same_by_one_command_against_itself(
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two cores")
-def test_both_sides_at_the_same_time_have_half_of_the_cores_each(upload, reach, checkout, tmp_path):
+def test_both_sides_at_the_same_time_have_half_of_the_cores_each(
+    upload, reach, checkout, tmp_path
+):
     said = (
         "import os; print('cores=%d cores neutral' % len(os.sched_getaffinity(0)));"
         "open('used','a').write(','.join(map(str, sorted(os.sched_getaffinity(0)))) + '\\n')"
@@ -116,22 +129,32 @@ def test_both_sides_at_the_same_time_have_half_of_the_cores_each(upload, reach, 
     assert done.status in (0, 1, 2), done.err
     runs = list(Run.objects.order_by("pk"))
     for one, other in (runs[:2], runs[2:]):
-        assert max(one.started_at, other.started_at) < min(one.finished_at, other.finished_at)
-    used = [set(line.split(",")) for line in (tmp_path / "used").read_text().splitlines()]
+        assert max(one.started_at, other.started_at) < min(
+            one.finished_at, other.finished_at
+        )
+    used = [
+        set(line.split(",")) for line in (tmp_path / "used").read_text().splitlines()
+    ]
     assert len(used) == 4
     assert len({frozenset(each) for each in used}) == 2
     assert not used[0] & next(each for each in used if each != used[0])
 
 
-def test_a_pair_is_kept_without_a_token_and_sent_by_another_job(upload, reach, checkout, tmp_path):
+def test_a_pair_is_kept_without_a_token_and_sent_by_another_job(
+    upload, reach, checkout, tmp_path
+):
     folder = tmp_path / "spool"
     sides = (f"base={takes(10)}", f"head={takes(10)}")
     url = {"BENCHLAB_URL": reach["BENCHLAB_URL"]}
 
-    kept = upload(*NEW, "--keep", "--spool", folder, "--rounds", 2, "--pair", *sides, **url)
+    kept = upload(
+        *NEW, "--keep", "--spool", folder, "--rounds", 2, "--pair", *sides, **url
+    )
 
     assert kept.status == 0, kept.err
-    bodies = [json.loads(path.read_text())["body"] for path in sorted(folder.glob("*.json"))]
+    bodies = [
+        json.loads(path.read_text())["body"] for path in sorted(folder.glob("*.json"))
+    ]
     assert [body["round"] for body in bodies] == [0, 0, 1, 1]
     assert upload("--send-spool", "--spool", folder, **reach).status == 0
     assert Run.objects.count() == 4
@@ -141,16 +164,27 @@ def test_a_pair_is_kept_without_a_token_and_sent_by_another_job(upload, reach, c
     ("options", "message"),
     [
         (("--pair", "base=true"), "--pair takes base=COMMAND and head=COMMAND"),
-        (("--pair", "base=true", "head=true", "--rounds", "1"), "--rounds must be 2 or more"),
-        (("--pair", "base=true", "head=true", "--no-revision"), "a pair has two commits"),
+        (
+            ("--pair", "base=true", "head=true", "--rounds", "1"),
+            "--rounds must be 2 or more",
+        ),
+        (
+            ("--pair", "base=true", "head=true", "--no-revision"),
+            "a pair has two commits",
+        ),
         (
             ("--pair", "base=true", "head=true", "--revision", "4f1c09d2a7be"),
             "the commit of the base is not known here",
         ),
-        (("--pair", "same=true", "--round", "1"), "measures by its own commands and rounds"),
+        (
+            ("--pair", "same=true", "--round", "1"),
+            "measures by its own commands and rounds",
+        ),
     ],
 )
-def test_what_is_no_pair_is_told_before_anything_runs(upload, nobody_there, options, message):
+def test_what_is_no_pair_is_told_before_anything_runs(
+    upload, nobody_there, options, message
+):
     done = upload(*NEW, *options, **nobody_there)
 
     assert done.status == 64

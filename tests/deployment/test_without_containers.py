@@ -24,7 +24,13 @@ pytestmark = pytest.mark.slow
 
 
 PASSPHRASE = "of-the-test"
-OURS = ("DATABASE_URL", "REDIS_URL", "SECRET_KEY", "BENCHLAB_ENCRYPTION_KEY", "BENCHLAB_VAR")
+OURS = (
+    "DATABASE_URL",
+    "REDIS_URL",
+    "SECRET_KEY",
+    "BENCHLAB_ENCRYPTION_KEY",
+    "BENCHLAB_VAR",
+)
 
 
 class Operator:
@@ -40,11 +46,17 @@ class Operator:
     def _text(self, heading, block, **values):
         assert guide.blocks(heading)
         text = guide.blocks(heading)[block]
-        values |= {"URL": str(ROOT), "PASSPHRASE": PASSPHRASE, "BACKUPS": str(self._backups)}
+        values |= {
+            "URL": str(ROOT),
+            "PASSPHRASE": PASSPHRASE,
+            "BACKUPS": str(self._backups),
+        }
         values[".venv/bin/python"] = sys.executable
         for name, value in values.items():
             # Only the word in capitals by itself, and not that within BENCHLAB_BACKUP_PASSPHRASE.
-            text = text.replace(f"={name}", f"={value}").replace(f" {name}", f" {value}")
+            text = text.replace(f"={name}", f"={value}").replace(
+                f" {name}", f" {value}"
+            )
         return text
 
     def guide(self, heading, block=0, **values):
@@ -73,7 +85,9 @@ class Operator:
 
     def manage(self, *words):
         command = [sys.executable, "manage.py", *words]
-        return subprocess.check_output(command, cwd=self.clone, env=self._environment, text=True)
+        return subprocess.check_output(
+            command, cwd=self.clone, env=self._environment, text=True
+        )
 
     def stop(self):
         if self._server is not None:
@@ -114,7 +128,9 @@ def test_a_backup_outlives_the_loss_of_the_clone(operators):
     assert "First login" not in told
     new.manage("take_over", "--all-gone")
     assert "failed" not in new.manage("doctor")
-    projects = "from runs.models import Project; print(Project.objects.get(slug='kept').slug)"
+    projects = (
+        "from runs.models import Project; print(Project.objects.get(slug='kept').slug)"
+    )
     assert "kept" in new.manage("shell", "--no-imports", "--command", projects)
 
 
@@ -209,19 +225,24 @@ def machine(request):
         shutil.rmtree(folder, ignore_errors=True)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="starts a Docker daemon, which takes root")
+@pytest.mark.skipif(
+    os.geteuid() != 0, reason="starts a Docker daemon, which takes root"
+)
 @pytest.mark.timeout(2400)
 def test_the_guide_installs_and_all_services_run(machine):
     machine.guide("Without containers")
     assert "failed" not in machine.is_well()
     levels = re.findall(
-        r"benchlab-(?:web|control|worker)\S+ +([\d.]+)", machine.run("systemd-analyze security")
+        r"benchlab-(?:web|control|worker)\S+ +([\d.]+)",
+        machine.run("systemd-analyze security"),
     )
     assert len(levels) == len(SERVICES)
     assert all(float(level) < 2 for level in levels), levels
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="starts a Docker daemon, which takes root")
+@pytest.mark.skipif(
+    os.geteuid() != 0, reason="starts a Docker daemon, which takes root"
+)
 @pytest.mark.timeout(2400)
 def test_a_killed_service_is_started_again(machine):
     for service in SERVICES:
@@ -230,25 +251,33 @@ def test_a_killed_service_is_started_again(machine):
     assert "failed" not in machine.is_well()
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="starts a Docker daemon, which takes root")
+@pytest.mark.skipif(
+    os.geteuid() != 0, reason="starts a Docker daemon, which takes root"
+)
 @pytest.mark.timeout(2400)
 def test_what_nothing_starts_with_is_one_line_in_the_journal(machine):
     machine.run("echo LOG_LEVEL=loud >> /var/lib/benchlab/environment")
     machine.run("systemctl restart benchlab-web", check=False)
-    told = machine.run("journalctl -u benchlab-web --no-pager | grep -c \"LOG_LEVEL is 'loud'\"")
+    told = machine.run(
+        "journalctl -u benchlab-web --no-pager | grep -c \"LOG_LEVEL is 'loud'\""
+    )
     assert int(told) >= 1
     machine.run("sed -i /LOG_LEVEL/d /var/lib/benchlab/environment")
     machine.run("systemctl reset-failed benchlab-web; systemctl restart benchlab-web")
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="starts a Docker daemon, which takes root")
+@pytest.mark.skipif(
+    os.geteuid() != 0, reason="starts a Docker daemon, which takes root"
+)
 @pytest.mark.timeout(2400)
 def test_the_guide_updates(machine):
     machine.guide("Updates", slice(1, 2))
     assert "failed" not in machine.is_well()
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="starts a Docker daemon, which takes root")
+@pytest.mark.skipif(
+    os.geteuid() != 0, reason="starts a Docker daemon, which takes root"
+)
 @pytest.mark.timeout(2400)
 def test_after_the_loss_of_everything_the_guide_brings_the_backup_back(machine):
     machine.run("benchlab-manage create_project kept")
@@ -260,12 +289,20 @@ def test_after_the_loss_of_everything_the_guide_brings_the_backup_back(machine):
         " && install -d -o benchlab -g benchlab -m 700 /var/lib/benchlab"
     )
 
-    machine.guide("Without containers", slice(1, 2), **{"password=": "cd /opt/benchlab; password="})
+    machine.guide(
+        "Without containers",
+        slice(1, 2),
+        **{"password=": "cd /opt/benchlab; password="},
+    )
     machine.guide("After the loss of a machine", slice(2, 3), FILE=name)
-    again = guide.blocks("Without containers")[2].replace("benchlab-manage createsuperuser\n", "")
+    again = guide.blocks("Without containers")[2].replace(
+        "benchlab-manage createsuperuser\n", ""
+    )
     machine.run("cd /opt/benchlab\n" + again.replace("benchlab-manage doctor\n", ""))
 
     machine.wait("benchlab-manage take_over --all-gone")
     assert "failed" not in machine.is_well()
-    projects = "from runs.models import Project; print(Project.objects.get(slug='kept').name)"
+    projects = (
+        "from runs.models import Project; print(Project.objects.get(slug='kept').name)"
+    )
     machine.run(f'benchlab-manage shell --no-imports --command "{projects}"')

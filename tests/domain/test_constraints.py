@@ -39,8 +39,14 @@ STATES = [
 
 def allowed(model: type[models.Model], field: models.Field) -> list[set]:
     """The values that each check of a column allows."""
-    checks = [each for each in model._meta.constraints if isinstance(each, models.CheckConstraint)]
-    parts = [part for each in checks for part in getattr(each.condition, "children", ())]
+    checks = [
+        each
+        for each in model._meta.constraints
+        if isinstance(each, models.CheckConstraint)
+    ]
+    parts = [
+        part for each in checks for part in getattr(each.condition, "children", ())
+    ]
     named = [part for part in parts if isinstance(part, tuple)]
     return [set(values) for name, values in named if name == f"{field.name}__in"]
 
@@ -48,7 +54,9 @@ def allowed(model: type[models.Model], field: models.Field) -> list[set]:
 def test_every_column_with_choices_is_constrained_to_them():
     def check(column: tuple[type[models.Model], models.Field]) -> None:
         model, field = column
-        known = {value for value, _label in field.flatchoices} | ({""} if field.blank else set())
+        known = {value for value, _label in field.flatchoices} | (
+            {""} if field.blank else set()
+        )
         assert known in allowed(model, field)
 
     assert len(CHOICES) == 30
@@ -66,8 +74,13 @@ def test_every_column_of_states_is_constrained():
 def test_raw_sql_cannot_write_an_unknown_state():
     run = factories.campaign("one").runs.first()
 
-    with pytest.raises(IntegrityError, match="run_state_is_known"), transaction.atomic():
-        connection.cursor().execute("UPDATE runs_run SET state = 'done' WHERE id = %s", [run.pk])
+    with (
+        pytest.raises(IntegrityError, match="run_state_is_known"),
+        transaction.atomic(),
+    ):
+        connection.cursor().execute(
+            "UPDATE runs_run SET state = 'done' WHERE id = %s", [run.pk]
+        )
 
     assert Run.objects.get(pk=run.pk).state == Run.State.QUEUED
 
@@ -80,7 +93,10 @@ def test_copy_cannot_write_an_unknown_statistic():
         with connection.wrap_database_errors, connection.cursor().copy(into) as copied:
             copied.write_row([run.pk, tps.pk, 1.0, 1, "best"])
 
-    with pytest.raises(IntegrityError, match="statistic_is_known"), transaction.atomic():
+    with (
+        pytest.raises(IntegrityError, match="statistic_is_known"),
+        transaction.atomic(),
+    ):
         store()
     assert not run.measurements.exists()
 
@@ -120,7 +136,10 @@ def named(title: str, scenario) -> str:
         ("測定", ["campaign", "campaign-2", "campaign-3"]),
         ("New", ["new-2", "new-3", "new-4"]),
         ("x" * 200, ["x" * 120, "x" * 118 + "-2", "x" * 118 + "-3"]),
-        ("x" * 117 + " " + "y" * 80, ["x" * 117 + "-yy", "x" * 117 + "-2", "x" * 117 + "-3"]),
+        (
+            "x" * 117 + " " + "y" * 80,
+            ["x" * 117 + "-yy", "x" * 117 + "-2", "x" * 117 + "-3"],
+        ),
     ],
 )
 def test_the_same_name_gets_numbers_and_a_long_one_is_cut(title, expected):
@@ -242,7 +261,9 @@ def test_the_first_campaign_takes_two_minutes_or_as_long_as_is_asked(monkeypatch
     scenarios.sync()
     server = factories.server()
     for version in ("16.14", "18.4"):
-        factories.installation(server, version, has_psql=True, pgbench_version_num=180004)
+        factories.installation(
+            server, version, has_psql=True, pgbench_version_num=180004
+        )
     for asked, seconds in (("", 6), ("1", 1), ("0", None)):
         monkeypatch.setenv("BENCHLAB_FIRST_RUN_SECONDS", asked)
         Campaign.objects.all().delete()
@@ -256,7 +277,9 @@ def test_the_first_campaign_takes_two_minutes_or_as_long_as_is_asked(monkeypatch
     assert Campaign.objects.get().runs.count() == 4
 
 
-def test_static_files_are_collected_when_they_have_changed_or_are_gone(settings, tmp_path):
+def test_static_files_are_collected_when_they_have_changed_or_are_gone(
+    settings, tmp_path
+):
     source = tmp_path / "source"
     source.mkdir()
     (source / "bench.css").write_text("a {}")
@@ -268,7 +291,9 @@ def test_static_files_are_collected_when_they_have_changed_or_are_gone(settings,
     assert static_files.collect()
     assert not static_files.collect()
     (source / "bench.css").write_text("a { color: red }")
-    os.utime(source / "bench.css", (2_000_000_000,) * 2)  # Django looks at whole seconds
+    os.utime(
+        source / "bench.css", (2_000_000_000,) * 2
+    )  # Django looks at whole seconds
     assert static_files.collect()
     assert "red" in (tmp_path / "static" / "bench.css").read_text()
     (tmp_path / "static" / "staticfiles.json").unlink()

@@ -68,7 +68,11 @@ NEEDED = {
         "run_by_campaign_hardware",
     ),
     "runs/?origin=published": ("run_by_origin", "run_public_by_origin"),
-    "runs/?state=lost": ("run_by_state", "run_public_by_state", "run_by_campaign_state"),
+    "runs/?state=lost": (
+        "run_by_state",
+        "run_public_by_state",
+        "run_by_campaign_state",
+    ),
     "runs/?validity=doubtful": (
         "run_by_validity",
         "run_public_by_validity",
@@ -135,11 +139,15 @@ def test_no_request_reads_more_in_a_database_of_ten_times_the_size(settings, rea
     _analyse()
     grown = gate.grown(small, gate.measure(known), times=MANY / FEW)
     larger = gate.measure(known, OF_MEMBERS, "member")
-    grown += [f"member: {each}" for each in gate.grown(of_member, larger, times=MANY / FEW)]
+    grown += [
+        f"member: {each}" for each in gate.grown(of_member, larger, times=MANY / FEW)
+    ]
     assert grown == [], "\n".join(grown)
 
     _a_claim_reads_a_small_index()
-    assert [each for each in NEEDED if not _misses_its_indexes(each, small, known)] == []
+    assert [
+        each for each in NEEDED if not _misses_its_indexes(each, small, known)
+    ] == []
 
 
 def _analyse():
@@ -152,7 +160,9 @@ def _analyse():
 def _forget_other_tests():
     """What they have rolled back is read as well: a small database would not be one."""
     with connection.cursor() as cursor:
-        cursor.execute("TRUNCATE runs_campaign, runs_server, runs_auditentry, runs_webhook CASCADE")
+        cursor.execute(
+            "TRUNCATE runs_campaign, runs_server, runs_auditentry, runs_webhook CASCADE"
+        )
 
 
 def _a_claim_reads_a_small_index():
@@ -182,17 +192,27 @@ def test_an_upload_reads_the_same_however_often_its_cell_was_measured(client):
         assert client.post("/api/v1/uploads/", body, "application/json", headers=bearer)
         cell = Cell.objects.get(campaign__slug=f"monitor-{repeats}")
         runs = Run.objects.bulk_create(
-            Run(campaign=cell.campaign, cell=cell, repeat=each, position=0, state="finished")
+            Run(
+                campaign=cell.campaign,
+                cell=cell,
+                repeat=each,
+                position=0,
+                state="finished",
+            )
             for each in range(2, repeats + 1)
         )
         metrics = Metric.objects.filter(cellsummary__cell=cell)
         Measurement.objects.bulk_create(
-            Measurement(run=run, metric=each, value=1) for run in runs for each in metrics
+            Measurement(run=run, metric=each, value=1)
+            for run in runs
+            for each in metrics
         )
         summaries.refresh_all(cell_ids=[cell.pk])
         analyse("runs_run", "runs_measurement", "runs_cell", "runs_cellsummary")
         before = _rows_read()
-        answer = client.post("/api/v1/uploads/", body, "application/json", headers=bearer)
+        answer = client.post(
+            "/api/v1/uploads/", body, "application/json", headers=bearer
+        )
         assert answer.status_code == 201
         read.append(_rows_read() - before)
     assert read[0] > 0
@@ -234,9 +254,12 @@ def lengthen(campaign: Campaign, commits: int) -> None:
         for each in range(before, before + commits)
     )
     runs = Run.objects.bulk_create(
-        Run(campaign=campaign, cell=cell, repeat=1, position=0, state="finished") for cell in cells
+        Run(campaign=campaign, cell=cell, repeat=1, position=0, state="finished")
+        for cell in cells
     )
-    Measurement.objects.bulk_create(Measurement(run=run, metric=tps, value=1) for run in runs)
+    Measurement.objects.bulk_create(
+        Measurement(run=run, metric=tps, value=1) for run in runs
+    )
 
 
 def test_a_list_of_a_campaign_reads_its_newest_runs_by_an_index(client, settings):
@@ -251,7 +274,9 @@ def test_a_list_of_a_campaign_reads_its_newest_runs_by_an_index(client, settings
             assert len(client.get(address).json()["results"]) == 100
         statement = captured.captured_queries[-1]["sql"]
         plan = _plan(statement)
-        read = re.search(r"Index Scan using run_by_campaign on runs_run .* rows=(\d+)", plan)
+        read = re.search(
+            r"Index Scan using run_by_campaign on runs_run .* rows=(\d+)", plan
+        )
         assert read is not None, plan
         assert int(read[1]) <= 102, plan
 
@@ -263,7 +288,9 @@ def read_of(client, address: str, *tables: str) -> int:
     with CaptureQueriesContext(connection) as captured:
         assert client.get(address).status_code == 200
     asked = [each["sql"] for each in captured.captured_queries]
-    return sum(gate.buffers(sql) for sql in asked if any(name in sql for name in tables))
+    return sum(
+        gate.buffers(sql) for sql in asked if any(name in sql for name in tables)
+    )
 
 
 def analyse(*tables: str) -> None:
@@ -279,13 +306,18 @@ def test_a_list_of_a_campaign_reads_its_newest_changes_by_an_index(client, setti
         lengthen(campaign, 1000)
         values = {"metric": tps, "kind": "step", "ratio": 1, "before": 1, "after": 1}
         Change.objects.bulk_create(
-            Change(run=run, cell_id=run.cell_id, **values) for run in campaign.runs.order_by("pk")
+            Change(run=run, cell_id=run.cell_id, **values)
+            for run in campaign.runs.order_by("pk")
         )
     analyse("runs_change", "runs_cell", "runs_run")
     with CaptureQueriesContext(connection) as captured:
-        assert len(client.get("/api/v1/changes/?campaign=long").json()["results"]) == 100
+        assert (
+            len(client.get("/api/v1/changes/?campaign=long").json()["results"]) == 100
+        )
     plan = _plan(captured.captured_queries[-1]["sql"])
-    read = re.search(r"Index Scan using change_by_campaign on runs_change .* rows=(\d+)", plan)
+    read = re.search(
+        r"Index Scan using change_by_campaign on runs_change .* rows=(\d+)", plan
+    )
     assert read is not None, plan
     assert int(read[1]) <= 102, plan
 
@@ -312,11 +344,14 @@ def test_the_newest_saved_comparisons_are_read_by_their_keys(client):
     assert read_of(client, "/compare/", "runs_savedcomparison") < 15
 
 
-def test_a_commit_is_found_in_a_campaign_however_many_have_measured_it(client, settings):
+def test_a_commit_is_found_in_a_campaign_however_many_have_measured_it(
+    client, settings
+):
     settings.RATE_ANONYMOUS = 0
     project = projects.default()
     commits = Revision.objects.bulk_create(
-        Revision(project=project, sha=f"{number:040x}", ref="main") for number in range(100)
+        Revision(project=project, sha=f"{number:040x}", ref="main")
+        for number in range(100)
     )
     campaigns = Campaign.objects.bulk_create(
         Campaign(
@@ -336,24 +371,37 @@ def test_a_commit_is_found_in_a_campaign_however_many_have_measured_it(client, s
         for commit in commits
     )
     analyse("runs_cell", "runs_revision", "runs_campaign")
-    sides = {"head": f"revision:{commits[51].sha}", "base": f"revision:{commits[50].sha}"}
+    sides = {
+        "head": f"revision:{commits[51].sha}",
+        "base": f"revision:{commits[50].sha}",
+    }
     with CaptureQueriesContext(connection) as captured:
         answer = client.get("/api/v1/compare/", {"campaign": "ci-100", **sides})
     assert answer.status_code == 200
     asked = [each["sql"] for each in captured.captured_queries]
     plans = [_plan(sql) for sql in asked if "EXISTS" in sql and '"sha"' in sql]
     assert len(plans) == 3
-    assert [each for each in plans if " using cell_by_revision on runs_cell" not in each] == []
+    assert [
+        each for each in plans if " using cell_by_revision on runs_cell" not in each
+    ] == []
 
 
-def test_campaigns_of_a_machine_are_found_by_its_runs_whatever_other_machines_there_are(client):
+def test_campaigns_of_a_machine_are_found_by_its_runs_whatever_other_machines_there_are(
+    client,
+):
     machines = HardwareProfile.objects.bulk_create(
         HardwareProfile(fingerprint=name, name=name)
         for name in ("rare", *(f"other {number}" for number in range(4000)))
     )
     scenario, tps = factories.scenario(), factories.metric("tps")
     campaigns = Campaign.objects.bulk_create(
-        Campaign(slug=f"lab-{number}", title="Lab", scenario=scenario, factors={}, state="finished")
+        Campaign(
+            slug=f"lab-{number}",
+            title="Lab",
+            scenario=scenario,
+            factors={},
+            state="finished",
+        )
         for number in range(len(machines))
     )
     cells = Cell.objects.bulk_create(
@@ -374,7 +422,13 @@ def test_campaigns_of_a_machine_are_found_by_its_runs_whatever_other_machines_th
         )
         for cell, machine in zip(cells, machines, strict=True)
     )
-    analyse("runs_hardwareprofile", "runs_campaign", "runs_cell", "runs_cellsummary", "runs_run")
+    analyse(
+        "runs_hardwareprofile",
+        "runs_campaign",
+        "runs_cell",
+        "runs_cellsummary",
+        "runs_run",
+    )
     for origin, found in (("", True), ("executed", True), ("published", False)):
         address = f"/compare/?q=&in_hardware=rare&in_origin={origin}"
         assert (b"lab-0" in client.get(address).content) == found

@@ -56,6 +56,8 @@ def test_the_rest_works_without(subjects, database, tmp_path):
 def test_only_what_stands_on_top_is_taken_out(tmp_path):
     command = [str(ROOT / "script" / "lift"), "queue", str(tmp_path / "lifted")]
     environment = os.environ | {"BENCHLAB_VENV": sys.prefix}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 1
     assert "queue does not stand on top" in done.stderr

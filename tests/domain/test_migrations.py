@@ -50,7 +50,9 @@ ADD_COLUMN = AddField("gentle", "more", models.IntegerField(null=True))
 def table(monkeypatch):
     """A table with rows, and pauses that are short."""
     monkeypatch.setattr(gentle_migrations, "LONGEST_PAUSE_SECONDS", 0.1)
-    statement(f"CREATE TABLE {TABLE} (id bigint PRIMARY KEY, number integer NOT NULL DEFAULT 0)")
+    statement(
+        f"CREATE TABLE {TABLE} (id bigint PRIMARY KEY, number integer NOT NULL DEFAULT 0)"
+    )
     statement(f"INSERT INTO {TABLE} SELECT n FROM generate_series(1, 100) n")
     yield
     statement(f"DROP TABLE {TABLE}")
@@ -94,7 +96,10 @@ def other_session(**options):
 def used_for(seconds):
     """Somebody has the table in a transaction that takes so long; how long others wait."""
     waits = []
-    with other_session(application_name="the export") as session, other_session() as reader:
+    with (
+        other_session(application_name="the export") as session,
+        other_session() as reader,
+    ):
         session.execute(f"INSERT INTO {TABLE} VALUES (-1)")
         reader.autocommit = True
         until = time.monotonic() + seconds
@@ -205,7 +210,9 @@ def test_an_index_is_built_while_rows_are_stored_and_an_invalid_one_goes_first()
     with used_for(0.6) as delays, other_session(autocommit=True) as session:
         session.execute("SET lock_timeout = '0.2s'")
         with pytest.raises(psycopg.errors.LockNotAvailable):
-            session.execute(f"CREATE INDEX CONCURRENTLY gentle_index ON {TABLE} (number)")
+            session.execute(
+                f"CREATE INDEX CONCURRENTLY gentle_index ON {TABLE} (number)"
+            )
         assert valid() == [False]
         with connection.execute_wrapper(waits.execute):
             apply(made)
@@ -273,9 +280,13 @@ def test_a_check_is_validated_without_keeping_anybody_waiting():
 
     with connection.execute_wrapper(listen):
         apply(migration(InSteps, AddCheck("gentle", CHECK)))
-    changes = [each for each in statements if "ALTER TABLE" in each[0] and "ADD" in each[0]]
+    changes = [
+        each for each in statements if "ALTER TABLE" in each[0] and "ADD" in each[0]
+    ]
     assert [text.endswith("NOT VALID") for text, _inside in changes] == [True]
-    assert [inside for text, inside in statements if "VALIDATE CONSTRAINT" in text] == [False]
+    assert [inside for text, inside in statements if "VALIDATE CONSTRAINT" in text] == [
+        False
+    ]
 
 
 # A new database gets its tables at once, and others go on with migrations.
@@ -324,7 +335,9 @@ def test_what_has_landed_since_the_last_squash_stays():
 
 
 @pytest.mark.django_db
-def test_drafts_of_publications_become_files_before_their_table_goes(settings, tmp_path):
+def test_drafts_of_publications_become_files_before_their_table_goes(
+    settings, tmp_path
+):
     settings.VAR_DIR = tmp_path / "var"
     rows = [
         ("harbour-2020", "source: {slug: 港}\r\n", "source: {slug: 港}\r\n"),
@@ -422,7 +435,9 @@ def manage(url, *words):
 def rows(url):
     """Each table's rows by their keys."""
     with psycopg.connect(url) as database:
-        tables = [name for name, _columns in database.execute(backups.TABLES).fetchall()]
+        tables = [
+            name for name, _columns in database.execute(backups.TABLES).fetchall()
+        ]
         query = sql.SQL("SELECT to_jsonb(t) FROM {} t")
         return {
             name: {
@@ -431,7 +446,8 @@ def rows(url):
                 if "id" in row
             }
             for name in tables
-            if name not in {"django_migrations", "django_content_type", "auth_permission"}
+            if name
+            not in {"django_migrations", "django_content_type", "auth_permission"}
         }
 
 
@@ -496,7 +512,9 @@ def test_what_was_judged_by_older_rules_is_judged_again(upgraded):
     }
     assert executed
     assert [row["rules"] for row in after["runs_change"].values()] == [1]
-    assert {after["runs_run"][key]["certificate"].get("rules") for key in executed} == {None}
+    assert {after["runs_run"][key]["certificate"].get("rules") for key in executed} == {
+        None
+    }
 
     manage(url, "judge_runs")
 

@@ -18,7 +18,9 @@ def open_folder() -> Path:
     # pytest's own temporary folders are closed to other accounts, and TMPDIR may be.
     place = Path(tempfile.gettempdir())
     is_open = all(folder.stat().st_mode & 0o001 for folder in (place, *place.parents))
-    folder = Path(tempfile.mkdtemp(prefix="benchlab-test-", dir=place if is_open else "/tmp"))
+    folder = Path(
+        tempfile.mkdtemp(prefix="benchlab-test-", dir=place if is_open else "/tmp")
+    )
     folder.chmod(0o711)
     return folder
 
@@ -48,7 +50,9 @@ def software(account: Account) -> Iterator[Software]:
 
 
 @pytest.fixture
-def postgresql(binaries: PostgreSQLBinaries, ground: Path) -> Iterator[EmbeddedPostgreSQL]:
+def postgresql(
+    binaries: PostgreSQLBinaries, ground: Path
+) -> Iterator[EmbeddedPostgreSQL]:
     """A server whose cluster is not its first: initdb takes longer than most tests."""
     copy_cluster(ground / "postgresql")
     with EmbeddedPostgreSQL(binaries.postgresql18, ground / "postgresql") as server:

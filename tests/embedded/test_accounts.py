@@ -20,14 +20,18 @@ from benchlab.embedded.errors import StartError
 from benchlab.embedded.places import Places
 from benchlab.embedded.software import Software
 
-as_root = pytest.mark.skipif(os.getuid() != 0, reason="only root changes to another account")
+as_root = pytest.mark.skipif(
+    os.getuid() != 0, reason="only root changes to another account"
+)
 
 
 @as_root
 def test_root_gives_each_part_an_account_of_its_own() -> None:
     found = Accounts.from_environment({})
     assert len({each.uid for each in found.each} | {0}) == 5
-    assert [each.name for each in found.each] == [name for _variable, name in VARIABLES.values()]
+    assert [each.name for each in found.each] == [
+        name for _variable, name in VARIABLES.values()
+    ]
     assert found.is_target_apart
 
 
@@ -42,7 +46,10 @@ def test_an_ordinary_user_is_all_of_them() -> None:
 @pytest.mark.parametrize(
     ("environment", "complaint"),
     [
-        ({"BENCHLAB_TARGET_USER": "no-such"}, "no account 'no-such': set BENCHLAB_TARGET_USER"),
+        (
+            {"BENCHLAB_TARGET_USER": "no-such"},
+            "no account 'no-such': set BENCHLAB_TARGET_USER",
+        ),
         ({"BENCHLAB_USER": "root"}, "BENCHLAB_USER=root is root"),
         (
             {"BENCHLAB_USER": "daemon", "BENCHLAB_TARGET_USER": "daemon"},
@@ -57,8 +64,12 @@ def test_accounts_that_keep_nothing_apart_are_refused(
         Accounts.from_environment(environment)
 
 
-def test_without_useradd_an_account_is_written_that_cannot_log_in(tmp_path: Path) -> None:
-    (tmp_path / "passwd").write_text("root:x:0:0:root:/root:/bin/bash\nlast:x:999:999::/:/bin/sh")
+def test_without_useradd_an_account_is_written_that_cannot_log_in(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "passwd").write_text(
+        "root:x:0:0:root:/root:/bin/bash\nlast:x:999:999::/:/bin/sh"
+    )
     (tmp_path / "group").write_text("root:x:0:\nlast:x:999:\n")
     add_account("benchlab-web", tmp_path)
     *_before, last, added = (tmp_path / "passwd").read_text().splitlines()
@@ -86,7 +97,9 @@ def test_a_question_is_asked_without_our_rights(account: Account, ground: Path) 
 
 
 @as_root
-def test_a_folder_of_nobody_is_taken_over_and_what_is_not_his_stays(ground: Path) -> None:
+def test_a_folder_of_nobody_is_taken_over_and_what_is_not_his_stays(
+    ground: Path,
+) -> None:
     former, new = service_account({}), Accounts.from_environment({}).redis
     data, outside = ground / "data", ground / "outside"
     (data / "below").mkdir(parents=True)
@@ -106,14 +119,23 @@ def test_a_folder_of_nobody_is_taken_over_and_what_is_not_his_stays(ground: Path
 @as_root
 def test_the_service_owns_its_files_and_only_root_the_secrets(ground: Path) -> None:
     found, places = Accounts.from_environment({}), Places(ground / "var")
-    (ground / "var/artifacts/ab").mkdir(parents=True)  # as root, as the last release made it
+    (ground / "var/artifacts/ab").mkdir(
+        parents=True
+    )  # as root, as the last release made it
     (ground / "var").chmod(0o711)
 
     places.prepare(found)
 
-    mine = {places.artifacts, places.artifacts / "ab", places.work, ground / "var/static"}
+    mine = {
+        places.artifacts,
+        places.artifacts / "ab",
+        places.work,
+        ground / "var/static",
+    }
     assert {path.stat().st_uid for path in mine} == {found.web.uid}
-    assert {path.stat().st_uid for path in (places.var, places.logs, places.target_keys)} == {0}
+    assert {
+        path.stat().st_uid for path in (places.var, places.logs, places.target_keys)
+    } == {0}
     assert not found.target.can_enter(places.artifacts)
 
 
@@ -193,7 +215,9 @@ def _remove_accounts(names: Sequence[str]) -> None:
         fcntl.lockf(lock, fcntl.LOCK_EX)
         for path in (Path("/etc/passwd"), Path("/etc/group")):
             lines = path.read_text().splitlines(keepends=True)
-            text = "".join(line for line in lines if line.partition(":")[0] not in names)
+            text = "".join(
+                line for line in lines if line.partition(":")[0] not in names
+            )
             with path.open("r+") as file:
                 file.write(text)
                 file.truncate()
@@ -250,13 +274,18 @@ def _forbid_while_it_runs(
         rule.unlink()
         told = process.communicate(timeout=30)[1]
     shutil.rmtree(line.split(" ", 3)[2])
-    assert f"sudo does not let us end programs of {target.name} any more. As root: kill " in told
+    assert (
+        f"sudo does not let us end programs of {target.name} any more. As root: kill "
+        in told
+    )
     listed = ["pgrep", "-U", str(target.uid)]
     left = subprocess.run(listed, capture_output=True, text=True, check=False)
     assert left.stdout.split()[0] in told.rpartition("kill ")[2].split()
 
 
-def _run_a_benchmark(user: Account, target: Account, ground: Path, software: Software) -> None:
+def _run_a_benchmark(
+    user: Account, target: Account, ground: Path, software: Software
+) -> None:
     secret = ground / "secret"
     secret.write_text("a key")
     secret.chmod(0o600)
@@ -279,7 +308,9 @@ def _run_a_benchmark(user: Account, target: Account, ground: Path, software: Sof
         async def ask() -> asyncssh.SSHCompletedProcess:
             known = asyncssh.import_known_hosts(f"[127.0.0.1]:{port} {host_key}")
             options = {"username": target.name, "client_keys": [key], "config": None}
-            async with asyncssh.connect("127.0.0.1", int(port), known_hosts=known, **options) as to:
+            async with asyncssh.connect(
+                "127.0.0.1", int(port), known_hosts=known, **options
+            ) as to:
                 return await to.run(command)
 
         answer = asyncio.run(ask())
@@ -309,7 +340,9 @@ def test_root_runs_the_servers_as_nobody_or_as_asked() -> None:
 
 
 @as_root
-@pytest.mark.parametrize(("name", "complaint"), [("root", "is root"), ("no-such", "no account")])
+@pytest.mark.parametrize(
+    ("name", "complaint"), [("root", "is root"), ("no-such", "no account")]
+)
 def test_an_account_that_cannot_serve_is_refused(name: str, complaint: str) -> None:
     with pytest.raises(StartError, match=complaint):
         unprivileged_account({"BENCHLAB_USER": name})
@@ -325,7 +358,9 @@ def test_binaries_that_the_account_cannot_reach_are_copied(
     for folder in (package, package.with_name(package.name + ".libs")):
         shutil.copytree(folder, closed / folder.name, symlinks=True)
     closed.chmod(0o700)
-    monkeypatch.setattr(binaries, "_package_folder", lambda _name: closed / package.name)
+    monkeypatch.setattr(
+        binaries, "_package_folder", lambda _name: closed / package.name
+    )
 
     first = binaries.postgresql_binaries(ground, account)
     made = first.postgresql18.stat().st_ino

@@ -74,7 +74,9 @@ def test_a_wrong_variable_and_a_folder_that_cannot_be_used_are_said_in_one_line(
 def test_a_full_volume_is_said_before_anything_starts(ground: Path) -> None:
     small = ground / "small"
     small.mkdir(mode=0o755)
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m,mode=755", "none", small], check=True)
+    subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=64m,mode=755", "none", small], check=True
+    )
     try:
         line = line_of(start(small / "var", free_port()))
     finally:
@@ -96,7 +98,10 @@ def test_the_lock_is_free_after_its_holder(tmp_path: Path) -> None:
 
 
 def test_leftovers_end_and_strangers_with_an_old_number_do_not(tmp_path: Path) -> None:
-    with subprocess.Popen(["sleep", "60"]) as ours, subprocess.Popen(["sleep", "60"]) as stranger:
+    with (
+        subprocess.Popen(["sleep", "60"]) as ours,
+        subprocess.Popen(["sleep", "60"]) as stranger,
+    ):
         try:
             state = State()
             state.note_processes({"ours": ours.pid, "stranger": stranger.pid})
@@ -115,7 +120,10 @@ def test_a_broken_state_file_counts_as_none(tmp_path: Path) -> None:
 
 
 def test_a_secret_is_made_once_and_for_its_owner_only(tmp_path: Path) -> None:
-    made = [kept_secret(tmp_path / "secret", lambda text=text: text) for text in ("one", "two")]
+    made = [
+        kept_secret(tmp_path / "secret", lambda text=text: text)
+        for text in ("one", "two")
+    ]
     assert made == ["one", "one"]
     assert stat.S_IMODE((tmp_path / "secret").stat().st_mode) == 0o600
 
@@ -125,7 +133,11 @@ def test_a_secret_is_made_once_and_for_its_owner_only(tmp_path: Path) -> None:
     [
         ({}, "http://127.0.0.1:8000", "127.0.0.1:8000"),
         ({"BENCHLAB_BIND": "0.0.0.0"}, "http://127.0.0.1:8000", "0.0.0.0:8000"),
-        ({"BENCHLAB_BIND": "::1", "BENCHLAB_PORT": "80"}, "http://[::1]:80", "[::1]:80"),
+        (
+            {"BENCHLAB_BIND": "::1", "BENCHLAB_PORT": "80"},
+            "http://[::1]:80",
+            "[::1]:80",
+        ),
         ({"BENCHLAB_BIND": "192.0.2.7"}, "http://192.0.2.7:8000", "192.0.2.7:8000"),
     ],
 )
@@ -143,23 +155,31 @@ def test_a_port_that_is_none_is_refused(port: str) -> None:
 
 
 def test_hosts_of_the_user_come_beside_the_local_ones() -> None:
-    hosts = Options.from_environment({"ALLOWED_HOSTS": "bench.example.org"}).allowed_hosts
+    hosts = Options.from_environment(
+        {"ALLOWED_HOSTS": "bench.example.org"}
+    ).allowed_hosts
     assert {"bench.example.org", "localhost", "127.0.0.1"} <= set(hosts.split(","))
 
 
-as_root = pytest.mark.skipif(os.getuid() != 0, reason="only root changes to another account")
+as_root = pytest.mark.skipif(
+    os.getuid() != 0, reason="only root changes to another account"
+)
 
 
 def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_the_account_reaches_its_services_and_not_our_files(ground: Path, account: Account) -> None:
+def test_the_account_reaches_its_services_and_not_our_files(
+    ground: Path, account: Account
+) -> None:
     place = Places(ground / "var")
     place.prepare(Accounts(*[account] * 4))
     assert account.can_enter(place.services)
     assert place.services == ground.resolve() / "var/services"
-    assert {mode(each) for each in (place.logs, place.artifacts, place.target_keys)} == {0o700}
+    assert {
+        mode(each) for each in (place.logs, place.artifacts, place.target_keys)
+    } == {0o700}
 
 
 @as_root
@@ -205,7 +225,9 @@ def test_services_of_a_deleted_var_are_set_aside(
 def test_a_program_that_a_package_brings_is_copied_and_a_script_is_not(tmp_path):
     """The generator of TPC-H: without it no run of the scenario block-size loads its data."""
     software._take_programs(Path(sys.prefix) / "bin", tmp_path)
-    done = subprocess.run([tmp_path / "tpchgen-cli", "--version"], check=False, capture_output=True)
+    done = subprocess.run(
+        [tmp_path / "tpchgen-cli", "--version"], check=False, capture_output=True
+    )
     assert done.returncode == 0
     assert not (tmp_path / "celery").exists()
 
@@ -231,7 +253,11 @@ def test_a_copied_python_finds_packages_in_their_place(ground):
     python, libraries = software._python(ground, [place], is_in_use=False)
     asked = [python, "-c", "import redis, sys; print(redis.__file__, sys.prefix)"]
     said = subprocess.run(
-        asked, env={"LD_LIBRARY_PATH": str(libraries)}, capture_output=True, text=True, check=True
+        asked,
+        env={"LD_LIBRARY_PATH": str(libraries)},
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout
     assert said.split() == [str(place / "redis/__init__.py"), str(python.parents[1])]
 
@@ -242,7 +268,10 @@ def test_a_copied_python_finds_packages_in_their_place(ground):
 )
 def test_the_script_says_what_it_does_instead_of_starting(given, ends, refusal):
     said = subprocess.run(
-        [REPOSITORY / "script" / "server", given], capture_output=True, text=True, check=False
+        [REPOSITORY / "script" / "server", given],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert (said.returncode, said.stderr) == (ends, refusal)
     assert said.stdout.startswith("Starts a complete BenchLab in the foreground")
@@ -257,7 +286,9 @@ def test_a_number_of_workers_that_is_none_is_refused(text):
 
 
 @pytest.mark.parametrize(("gigabytes", "workers"), [(2, 1), (3, 2), (64, 2)])
-def test_there_are_two_workers_where_the_machine_has_the_memory(monkeypatch, gigabytes, workers):
+def test_there_are_two_workers_where_the_machine_has_the_memory(
+    monkeypatch, gigabytes, workers
+):
     sizes = {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": gigabytes * 2**30 // 4096}
     monkeypatch.setattr("os.sysconf", sizes.get)
     assert Options.from_environment({}).workers == workers

@@ -25,7 +25,9 @@ from benchlab.embedded.postgresql import EmbeddedPostgreSQL
 from benchlab.embedded.redis import EmbeddedRedis
 from tests.embedded.conftest import open_folder
 
-linux = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks into /proc")
+linux = pytest.mark.skipif(
+    not Path("/proc/self/stat").exists(), reason="looks into /proc"
+)
 
 
 def answer(server: EmbeddedPostgreSQL, query: str) -> object:
@@ -74,7 +76,9 @@ def test_the_passwords_are_for_their_owner_only(shared: EmbeddedPostgreSQL) -> N
 
 
 @linux
-def test_the_servers_account_runs_it(shared: EmbeddedPostgreSQL, account: Account) -> None:
+def test_the_servers_account_runs_it(
+    shared: EmbeddedPostgreSQL, account: Account
+) -> None:
     assert Path(f"/proc/{shared.pid}").stat().st_uid == account.uid != 0
 
 
@@ -86,14 +90,18 @@ def test_a_second_start_finds_the_data_of_the_first(
     postgresql.stop()
     assert not postgresql.running
 
-    again = EmbeddedPostgreSQL(postgresql.bindir, postgresql.folder, port=postgresql.port)
+    again = EmbeddedPostgreSQL(
+        postgresql.bindir, postgresql.folder, port=postgresql.port
+    )
     with again:
         assert again.url == postgresql.url
         assert answer(again, "SELECT number FROM kept") == 42
 
 
 @linux
-def test_it_starts_again_after_its_postmaster_was_killed(postgresql: EmbeddedPostgreSQL) -> None:
+def test_it_starts_again_after_its_postmaster_was_killed(
+    postgresql: EmbeddedPostgreSQL,
+) -> None:
     assert postgresql.pid is not None
     os.kill(postgresql.pid, signal.SIGKILL)
     while postgresql.running:
@@ -124,7 +132,9 @@ def test_a_pid_file_with_the_number_of_a_stranger_does_not_prevent_the_start(
     pid_file = postgresql.data / "postmaster.pid"
     lines = pid_file.read_text().splitlines()
     postgresql.stop()
-    with account.spawn(["sleep", "60"], env=account.environment(Path("/")), cwd=Path("/")) as other:
+    with account.spawn(
+        ["sleep", "60"], env=account.environment(Path("/")), cwd=Path("/")
+    ) as other:
         pid_file.write_text("\n".join([str(other.pid), *lines[1:]]) + "\n")
         account.own(pid_file)
         try:
@@ -135,10 +145,14 @@ def test_a_pid_file_with_the_number_of_a_stranger_does_not_prevent_the_start(
             other.kill()
 
 
-def test_a_taken_port_is_left_to_its_owner(binaries: PostgreSQLBinaries, ground: Path) -> None:
+def test_a_taken_port_is_left_to_its_owner(
+    binaries: PostgreSQLBinaries, ground: Path
+) -> None:
     with socket.create_server(("127.0.0.1", 0)) as owner:
         taken = owner.getsockname()[1]
-        with EmbeddedPostgreSQL(binaries.postgresql18, ground / "pg", port=taken) as server:
+        with EmbeddedPostgreSQL(
+            binaries.postgresql18, ground / "pg", port=taken
+        ) as server:
             assert server.port != taken
             assert answer(server, "SELECT 1") == 1
 
@@ -152,7 +166,9 @@ def test_a_path_longer_than_a_socket_may_have_is_no_obstacle(
         assert answer(server, "SELECT 1") == 1
 
 
-def test_a_failed_start_shows_the_log_and_its_place(postgresql: EmbeddedPostgreSQL) -> None:
+def test_a_failed_start_shows_the_log_and_its_place(
+    postgresql: EmbeddedPostgreSQL,
+) -> None:
     postgresql.stop()
     (postgresql.data / "global" / "pg_control").unlink()
 
@@ -196,7 +212,9 @@ def test_an_interrupted_initdb_leaves_no_half_made_cluster(
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        EmbeddedPostgreSQL(binaries.postgresql18, ground / "pg", pause=interrupt).start()
+        EmbeddedPostgreSQL(
+            binaries.postgresql18, ground / "pg", pause=interrupt
+        ).start()
 
     assert not (ground / "pg/data").exists()
     with EmbeddedPostgreSQL(binaries.postgresql18, ground / "pg") as server:
@@ -224,7 +242,11 @@ def test_it_refuses_without_its_password(server: EmbeddedRedis) -> None:
 
 def test_it_runs_no_scripts(server: EmbeddedRedis) -> None:
     with redis.Redis.from_url(server.url) as client:
-        for command in (("EVAL", "return 1", 0), ("EVALSHA", "0" * 40, 0), ("SCRIPT", "FLUSH")):
+        for command in (
+            ("EVAL", "return 1", 0),
+            ("EVALSHA", "0" * 40, 0),
+            ("SCRIPT", "FLUSH"),
+        ):
             with pytest.raises(redis.ResponseError, match="unknown command"):
                 client.execute_command(*command)
 
@@ -279,7 +301,9 @@ def test_it_starts_again_at_its_port_after_it_was_killed(server: EmbeddedRedis) 
     assert server.answers()
 
 
-def test_a_taken_port_of_redis_is_left_to_its_owner(ground: Path, account: Account) -> None:
+def test_a_taken_port_of_redis_is_left_to_its_owner(
+    ground: Path, account: Account
+) -> None:
     with socket.create_server(("127.0.0.1", 0)) as owner:
         taken = owner.getsockname()[1]
         binary = redis_server(ground, account)
@@ -287,7 +311,9 @@ def test_a_taken_port_of_redis_is_left_to_its_owner(ground: Path, account: Accou
             assert running.port != taken
 
 
-def test_the_servers_account_runs_redis(server: EmbeddedRedis, account: Account) -> None:
+def test_the_servers_account_runs_redis(
+    server: EmbeddedRedis, account: Account
+) -> None:
     process = Path(f"/proc/{server.pid}")
     if not process.exists():
         pytest.skip("looks into /proc")

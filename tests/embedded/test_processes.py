@@ -9,7 +9,13 @@ import pytest
 
 from benchlab.embedded.account import myself
 from benchlab.embedded.errors import StartError
-from benchlab.embedded.processes import Interrupted, Interrupts, Program, Supervisor, wait_for_end
+from benchlab.embedded.processes import (
+    Interrupted,
+    Interrupts,
+    Program,
+    Supervisor,
+    wait_for_end,
+)
 
 
 def program(tmp_path: Path, script: str, **options: object) -> Program:

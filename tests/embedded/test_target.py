@@ -20,7 +20,9 @@ KEY = asyncssh.generate_private_key("ssh-ed25519")
 PUBLIC = KEY.export_public_key().decode()
 LARGE = 64 * 1024 * 1024
 
-linux = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks into /proc")
+linux = pytest.mark.skipif(
+    not Path("/proc/self/stat").exists(), reason="looks into /proc"
+)
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +41,9 @@ def started(folder: Path, software: Software) -> EmbeddedTarget:
     return server
 
 
-def connect(target: EmbeddedTarget, key: asyncssh.SSHKey = KEY, user: str | None = None):
+def connect(
+    target: EmbeddedTarget, key: asyncssh.SSHKey = KEY, user: str | None = None
+):
     return asyncssh.connect(
         "127.0.0.1",
         target.port,
@@ -61,7 +65,9 @@ def with_connection(
     return asyncio.run(asyncio.wait_for(inner(), 60))
 
 
-def run(target: EmbeddedTarget, command: str, **options: object) -> asyncssh.SSHCompletedProcess:
+def run(
+    target: EmbeddedTarget, command: str, **options: object
+) -> asyncssh.SSHCompletedProcess:
     return with_connection(target, lambda c: c.run(command, encoding=None, **options))
 
 
@@ -111,7 +117,9 @@ def test_a_command_does_not_ignore_what_the_starter_of_the_target_ignores(
     assert result.exit_signal[0] == "HUP"
 
 
-def test_output_and_errors_come_back_apart_and_unchanged(target: EmbeddedTarget) -> None:
+def test_output_and_errors_come_back_apart_and_unchanged(
+    target: EmbeddedTarget,
+) -> None:
     result = run(target, r"printf 'out\000\377'; printf 'err\r\n' >&2")
     assert (result.stdout, result.stderr) == (b"out\x00\xff", b"err\r\n")
 
@@ -149,7 +157,9 @@ def test_large_output_arrives_whole(target: EmbeddedTarget) -> None:
 
 
 @linux
-def test_a_slow_reader_slows_the_command_instead_of_filling_memory(target: EmbeddedTarget) -> None:
+def test_a_slow_reader_slows_the_command_instead_of_filling_memory(
+    target: EmbeddedTarget,
+) -> None:
     async def read_late(connection: asyncssh.SSHClientConnection) -> int:
         process = await connection.create_process(
             f"head -c {LARGE} /dev/zero", encoding=None, window=1024 * 1024
@@ -186,10 +196,14 @@ def test_many_commands_run_at_once_on_one_connection(target: EmbeddedTarget) -> 
 
 
 @linux
-def test_hundreds_of_commands_leave_neither_files_nor_zombies(target: EmbeddedTarget) -> None:
+def test_hundreds_of_commands_leave_neither_files_nor_zombies(
+    target: EmbeddedTarget,
+) -> None:
     async def hundreds(connection: asyncssh.SSHClientConnection) -> None:
         for _ in range(300):
-            await connection.run("(setsid sleep 0 >/dev/null 2>&1 </dev/null &); true", check=True)
+            await connection.run(
+                "(setsid sleep 0 >/dev/null 2>&1 </dev/null &); true", check=True
+            )
 
     with_connection(target, lambda c: c.run("true"))
     open_files = Path(f"/proc/{target.pid}/fd")
@@ -210,12 +224,16 @@ def children(target: EmbeddedTarget) -> list[str]:
     return found.stdout.splitlines()
 
 
-def test_a_detached_child_does_not_keep_the_command_waiting(target: EmbeddedTarget) -> None:
+def test_a_detached_child_does_not_keep_the_command_waiting(
+    target: EmbeddedTarget,
+) -> None:
     result = run(target, "setsid sleep 20 >/dev/null 2>&1 </dev/null & echo $!")
     assert alive(int(result.stdout))
 
 
-def test_a_child_that_holds_the_output_keeps_the_channel_open(target: EmbeddedTarget) -> None:
+def test_a_child_that_holds_the_output_keeps_the_channel_open(
+    target: EmbeddedTarget,
+) -> None:
     result = run(target, "(sleep 0.7; echo late) & echo early; exit 4")
     assert (result.stdout, result.exit_status) == (b"early\nlate\n", 4)
 
@@ -236,7 +254,9 @@ def test_a_signal_reaches_the_whole_process_group(target: EmbeddedTarget) -> Non
 
 
 @pytest.mark.parametrize("how", ["close", "abort"])
-def test_a_command_survives_the_loss_of_its_connection(target: EmbeddedTarget, how: str) -> None:
+def test_a_command_survives_the_loss_of_its_connection(
+    target: EmbeddedTarget, how: str
+) -> None:
     mark = f"survived-{how}"
 
     async def lose(connection: asyncssh.SSHClientConnection) -> None:
@@ -253,7 +273,9 @@ def test_a_command_survives_the_loss_of_its_connection(target: EmbeddedTarget, h
 
 def test_a_command_survives_the_loss_of_its_channel(target: EmbeddedTarget) -> None:
     async def lose(connection: asyncssh.SSHClientConnection) -> bytes | str | None:
-        process = await connection.create_process("trap '' PIPE; sleep 0.7; echo yes > survivor")
+        process = await connection.create_process(
+            "trap '' PIPE; sleep 0.7; echo yes > survivor"
+        )
         process.close()
         await process.wait_closed()
         await asyncio.sleep(1.2)
@@ -283,8 +305,12 @@ def test_commands_start_at_home_with_a_clean_environment(
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root changes to another account")
-def test_commands_of_a_root_instance_are_not_root(target: EmbeddedTarget, account: Account) -> None:
-    said = run(target, "id -u; id -G; touch /root/x 2>/dev/null || echo refused").stdout.decode()
+def test_commands_of_a_root_instance_are_not_root(
+    target: EmbeddedTarget, account: Account
+) -> None:
+    said = run(
+        target, "id -u; id -G; touch /root/x 2>/dev/null || echo refused"
+    ).stdout.decode()
     assert said.split() == [str(account.uid), str(account.gid), "refused"]
 
 
@@ -368,10 +394,13 @@ def test_a_detached_process_is_asked_by_an_interrupt_first(
     ground: Path, software: Software
 ) -> None:
     # a shell lets its background commands ignore SIGINT, and a shell cannot undo that; env can
-    polite = 'trap "echo asked > asked; exit" INT; echo up > up; while :; do sleep 0.1; done'
+    polite = (
+        'trap "echo asked > asked; exit" INT; echo up > up; while :; do sleep 0.1; done'
+    )
     with started(ground, software) as target:
         run(
-            target, f"env --default-signal=INT setsid sh -c '{polite}' >/dev/null 2>&1 </dev/null &"
+            target,
+            f"env --default-signal=INT setsid sh -c '{polite}' >/dev/null 2>&1 </dev/null &",
         )
         assert eventually(lambda: run(target, "cat up").stdout == b"up\n")
     assert (target.home / "asked").read_text() == "asked\n"
@@ -388,7 +417,11 @@ class TestOpenSSHClient:
         key.write_bytes(KEY.export_private_key())
         key.chmod(0o600)
         hosts.write_text(f"[127.0.0.1]:{target.port} {target.host_key}\n")
-        options = [f"UserKnownHostsFile={hosts}", "StrictHostKeyChecking=yes", "BatchMode=yes"]
+        options = [
+            f"UserKnownHostsFile={hosts}",
+            "StrictHostKeyChecking=yes",
+            "BatchMode=yes",
+        ]
         return [
             "ssh",
             "-F",
@@ -405,35 +438,53 @@ class TestOpenSSHClient:
 
     def test_status_and_streams(self, ssh: list[str]) -> None:
         result = subprocess.run(
-            [*ssh, "cat; echo err >&2; exit 5"], input=b"in\n", capture_output=True, check=False
+            [*ssh, "cat; echo err >&2; exit 5"],
+            input=b"in\n",
+            capture_output=True,
+            check=False,
         )
-        assert (result.stdout, result.stderr, result.returncode) == (b"in\n", b"err\n", 5)
+        assert (result.stdout, result.stderr, result.returncode) == (
+            b"in\n",
+            b"err\n",
+            5,
+        )
 
     def test_large_streams_both_ways(self, ssh: list[str]) -> None:
         data = os.urandom(16 * 1024 * 1024)
-        result = subprocess.run([*ssh, "cat"], input=data, capture_output=True, check=True)
+        result = subprocess.run(
+            [*ssh, "cat"], input=data, capture_output=True, check=True
+        )
         assert result.stdout == data
 
     def test_a_detached_child_does_not_keep_it_waiting(self, ssh: list[str]) -> None:
         command = "setsid sleep 20 >/dev/null 2>&1 </dev/null & echo started"
-        result = subprocess.run([*ssh, command], capture_output=True, timeout=5, check=True)
+        result = subprocess.run(
+            [*ssh, command], capture_output=True, timeout=5, check=True
+        )
         assert result.stdout == b"started\n"
 
     def test_a_killed_client_leaves_the_command(
         self, ssh: list[str], target: EmbeddedTarget
     ) -> None:
-        command = "echo $$ > pid; exec >/dev/null 2>&1; sleep 1; echo yes > openssh-survivor"
+        command = (
+            "echo $$ > pid; exec >/dev/null 2>&1; sleep 1; echo yes > openssh-survivor"
+        )
         with subprocess.Popen([*ssh, command]) as client:
             time.sleep(0.5)
             client.send_signal(signal.SIGKILL)
-        assert eventually(lambda: run(target, "cat openssh-survivor").stdout == b"yes\n", 5)
+        assert eventually(
+            lambda: run(target, "cat openssh-survivor").stdout == b"yes\n", 5
+        )
 
 
 def test_a_path_too_long_for_a_socket_gets_a_short_base_directory(ground, account):
     long = ground / ("n" * 60) / "target"
     target = EmbeddedTarget(long, ground / "keys", account=account)
     assert target.base_dir.parent == Path("/var/tmp")
-    assert EmbeddedTarget(long, ground / "keys", account=account).base_dir == target.base_dir
+    assert (
+        EmbeddedTarget(long, ground / "keys", account=account).base_dir
+        == target.base_dir
+    )
     target.prepare()
     try:
         assert target.base_dir.stat().st_uid == account.uid

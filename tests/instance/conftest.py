@@ -109,7 +109,9 @@ class Instance:
         """The base directory on this machine as the instance's target."""
         return (self.var / "services").resolve() / "target" / "base"
 
-    def assert_each_run_was_measured_once(self, slug: str, loads: Loads, runs: int) -> None:
+    def assert_each_run_was_measured_once(
+        self, slug: str, loads: Loads, runs: int
+    ) -> None:
         """So many runs of a campaign have a result, and had their load put on once.
 
         The results database could not have a second result of a run: the loads are those that
@@ -144,7 +146,9 @@ class Instance:
 
 def environment(instance: Instance) -> dict[str, str]:
     """What a person at the terminal would have, to reach this instance by its commands."""
-    own = {name: value for name, value in os.environ.items() if name not in OF_THE_TESTS}
+    own = {
+        name: value for name, value in os.environ.items() if name not in OF_THE_TESTS
+    }
     return own | {"BENCHLAB_VAR": str(instance.var)}
 
 
@@ -196,7 +200,9 @@ def instance(request: pytest.FixtureRequest, test_folder: Path) -> Iterator[Inst
     if seconds is None and not on_disk:
         yield request.getfixturevalue("shared_instance")
         return
-    with _running(test_folder, first_run_seconds=seconds or 0, on_disk=on_disk) as running:
+    with _running(
+        test_folder, first_run_seconds=seconds or 0, on_disk=on_disk
+    ) as running:
         yield running
 
 

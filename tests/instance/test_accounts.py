@@ -73,7 +73,9 @@ def files_of(instance: Instance) -> Iterator[Path]:
     for start in (instance.var, services):
         for parent, folders, files in os.walk(start):
             folders[:] = [name for name in folders if Path(parent, name) not in own]
-            if Path(parent).name.startswith("python-"):  # thousands of files, all made alike
+            if Path(parent).name.startswith(
+                "python-"
+            ):  # thousands of files, all made alike
                 folders.clear()
             yield from (Path(parent, name) for name in (*folders, *files))
 
@@ -88,14 +90,19 @@ def processes_of(instance: Instance) -> dict[int, int]:
     pids = instance.pids()
     target = pids.pop("target")
     found |= set(pids.values())
-    while more := {pid for pid, parent, _uid in rows if parent in found - {target}} - found:
+    while (
+        more := {pid for pid, parent, _uid in rows if parent in found - {target}}
+        - found
+    ):
         found |= more - {target}
         if more == {target}:
             break
     return {pid: uid for pid, _parent, uid in rows if pid in found}
 
 
-def test_nothing_of_the_instance_runs_as_root_but_who_starts_it(instance: Instance) -> None:
+def test_nothing_of_the_instance_runs_as_root_but_who_starts_it(
+    instance: Instance,
+) -> None:
     names = {
         name: pwd.getpwuid(Path(f"/proc/{pid}").stat().st_uid).pw_name
         for name, pid in instance.pids().items()
@@ -123,7 +130,11 @@ def attacked(instance: Instance, said: str) -> list[str]:
     for line in reached:
         how, _blank, path = line.partition(" ")
         inside = path.replace(services, "services/").replace(var, "")
-        public = inside.startswith(PUBLIC) or f"{inside}/" in PUBLIC or inside in PUBLIC_FILES
+        public = (
+            inside.startswith(PUBLIC)
+            or f"{inside}/" in PUBLIC
+            or inside in PUBLIC_FILES
+        )
         if how in {"read", "list"} and public:
             allowed.append(line)
     return [line for line in reached if line not in allowed]
@@ -168,7 +179,9 @@ def listening(instance: Instance) -> set[tuple[str, int]]:
     """Where the instance's processes listen."""
     pids = {*processes_of(instance), instance.pids()["target"]}
     found = set()
-    listed = subprocess.run(["ss", "-Hltnp"], capture_output=True, text=True, check=True)
+    listed = subprocess.run(
+        ["ss", "-Hltnp"], capture_output=True, text=True, check=True
+    )
     for line in listed.stdout.splitlines():
         if any(f"pid={pid}," in line for pid in pids):
             address, _colon, port = line.split()[3].rpartition(":")
@@ -176,20 +189,28 @@ def listening(instance: Instance) -> set[tuple[str, int]]:
     return found
 
 
-def test_the_instance_listens_where_it_says_and_on_this_machine_only(instance: Instance) -> None:
+def test_the_instance_listens_where_it_says_and_on_this_machine_only(
+    instance: Instance,
+) -> None:
     ports = json.loads((instance.var / "instance.json").read_text())["ports"]
     expected = {("127.0.0.1", port) for port in (*ports.values(), instance.port)}
     assert listening(instance) == expected
-    unix = subprocess.run(["ss", "-Hlxp"], capture_output=True, text=True, check=True).stdout
+    unix = subprocess.run(
+        ["ss", "-Hlxp"], capture_output=True, text=True, check=True
+    ).stdout
     pids = processes_of(instance)
-    assert [line for line in unix.splitlines() if any(f"pid={pid}," in line for pid in pids)] == []
+    assert [
+        line for line in unix.splitlines() if any(f"pid={pid}," in line for pid in pids)
+    ] == []
 
 
 @pytest.mark.parametrize("role", ["postgres", "benchlab"])
 def test_the_results_database_lets_no_role_in_without_its_password(
     instance: Instance, role: str
 ) -> None:
-    port = json.loads((instance.var / "instance.json").read_text())["ports"]["postgresql"]
+    port = json.loads((instance.var / "instance.json").read_text())["ports"][
+        "postgresql"
+    ]
     with pytest.raises(psycopg.OperationalError, match="no password supplied"):
         psycopg.connect(host="127.0.0.1", port=port, user=role, dbname="benchlab")
 

@@ -90,7 +90,9 @@ def is_finished(instance: Instance, slug: str) -> None:
 
     found = instance.wait_for(ended, SECONDS)
     failed = instance.get(f"runs/?campaign={slug}&state=failed")["results"]
-    assert found["runs"].keys() == {"finished"}, [each.get("failure") or each for each in failed]
+    assert found["runs"].keys() == {"finished"}, [
+        each.get("failure") or each for each in failed
+    ]
 
 
 def design(instance: Instance, slug: str, server: str) -> dict[str, Any]:
@@ -112,7 +114,9 @@ def design(instance: Instance, slug: str, server: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("slug", [*PLACES, *WITHOUT_PLACE])
-def test_a_quick_form_finishes_by_the_api(instance: Instance, lab: str, token: str, slug: str):
+def test_a_quick_form_finishes_by_the_api(
+    instance: Instance, lab: str, token: str, slug: str
+):
     # A doubtful run would be measured again, and on a busy machine all are.
     body = design(instance, slug, lab) | {"remeasures": 0, "repeats": 1}
     is_finished(instance, sent(instance, token, body))
@@ -125,7 +129,10 @@ def test_a_quick_form_finishes_from_the_browser(
 ):
     admin = admin_throughout
     faults: list[str] = []
-    admin.on("console", lambda said: faults.append(said.text) if said.type == "error" else None)
+    admin.on(
+        "console",
+        lambda said: faults.append(said.text) if said.type == "error" else None,
+    )
     if slug in PLACES:
         admin.goto(f"{instance.url}/campaigns/{PLACES[slug]}/")
         admin.get_by_role("link", name="Reproduce quickly").click()

@@ -21,7 +21,9 @@ GUIDES = (
     "docs/export-format.md",
     "docs/seals.md",
     "docs/observation.md",
-    pytest.param("docs/scaling.md", marks=pytest.mark.slow),  # exports all there is, twice
+    pytest.param(
+        "docs/scaling.md", marks=pytest.mark.slow
+    ),  # exports all there is, twice
 )
 PLACE = "http://localhost:8000"
 SHOWN = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -58,7 +60,9 @@ def reader(instance, tmp_path_factory):
     command(folder, "manage.py", manage)
     samples = (REPOSITORY / "tests/samples/pgbench.jsonl").read_text().splitlines()
     said = next(
-        each for each in map(json.loads, samples) if (each["version"], each["case"]) == SAMPLE
+        each
+        for each in map(json.loads, samples)
+        if (each["version"], each["case"]) == SAMPLE
     )
     command(folder, "pgbench", SAYS.format(said["stdout"]))
     shown = SHOWN.findall((REPOSITORY / "docs/api.md").read_text())
@@ -70,21 +74,29 @@ def reader(instance, tmp_path_factory):
         "PATH": f"{folder / 'bin'}:{os.environ['PATH']}",
         "CI_JOB_ID": "17",
     }
-    subprocess.run([folder / "bin/manage.py", "create_project", "lab"], env=variables, check=True)
+    subprocess.run(
+        [folder / "bin/manage.py", "create_project", "lab"], env=variables, check=True
+    )
     variables["TOKEN"] = new_token(instance, "--scopes", "admin", "examples")
     of_the_project = ("--project", "lab", "--scopes", "admin", "lab")
     variables["BENCHLAB_TOKEN"] = new_token(instance, *of_the_project)
     yield folder, variables
     # What the guide queues would be measured beside the tests that follow, unless it has ended.
     stop = f"curl -XPOST -H 'Authorization: Bearer {variables['TOKEN']}' {instance.url}/api/v1"
-    subprocess.run(["sh", "-c", f"{stop}/campaigns/16-and-18/cancel/"], env=variables, check=False)
+    subprocess.run(
+        ["sh", "-c", f"{stop}/campaigns/16-and-18/cancel/"], env=variables, check=False
+    )
 
 
 @pytest.mark.parametrize("guide", GUIDES)
 def test_every_example_works_as_it_stands(guide, reader, instance, first_campaign):
     folder, variables = reader
     [key] = (instance.var / "seals").glob("*.pub")
-    ours = {PLACE: instance.url, "/srv/parquet": f"{folder}/parquet", "3f0c….pub": str(key)}
+    ours = {
+        PLACE: instance.url,
+        "/srv/parquet": f"{folder}/parquet",
+        "3f0c….pub": str(key),
+    }
     ours |= {"script/": f"{REPOSITORY}/script/"}
     # Eighteen runs of a minute would take both processors from the tests beside them.
     quick = '"remeasures": 0, "parameters": {"scale": 1, "duration": 1}}'

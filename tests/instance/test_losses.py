@@ -79,7 +79,10 @@ def has_finished(instance: Instance, slug: str, runs: int) -> bool:
 
 @pytest.mark.slow  # test_faults.py loses Redis and ends the results database as well
 def test_a_campaign_goes_on_when_redis_forgets_everything(instance, variables, queue):
-    with counted(instance.base) as loads, redis.Redis.from_url(variables["REDIS_URL"]) as emptied:
+    with (
+        counted(instance.base) as loads,
+        redis.Redis.from_url(variables["REDIS_URL"]) as emptied,
+    ):
         slug = queue("Forgotten messages", duration=3, repeats=3)
         for run in range(3):
             instance.wait_for(lambda: is_measuring(instance, slug), 60)
@@ -92,11 +95,16 @@ def test_a_campaign_goes_on_when_redis_forgets_everything(instance, variables, q
 
 
 def test_doubled_messages_change_nothing(instance, variables, queue):
-    with counted(instance.base) as loads, Celery(broker=variables["REDIS_URL"]) as sender:
+    with (
+        counted(instance.base) as loads,
+        Celery(broker=variables["REDIS_URL"]) as sender,
+    ):
         slug = queue("Doubled messages", duration=2, repeats=3)
         for server_id in (1, 1, 1, 999_999):
             for _time in range(10):
-                sender.send_task(celery_messages.EXECUTE_NEXT, args=[server_id], expires=60)
+                sender.send_task(
+                    celery_messages.EXECUTE_NEXT, args=[server_id], expires=60
+                )
         assert finished(instance, slug, 120)["runs"] == {"finished": 3}
     instance.assert_each_run_was_measured_once(slug, loads, 3)
 

@@ -16,7 +16,9 @@ from tests.instance.conftest import FIRST_REPEATS, Instance, manage
 pytestmark = [pytest.mark.instance, pytest.mark.browser, pytest.mark.timeout(900)]
 
 
-def test_the_first_campaign_finishes_with_every_run_measured(instance: Instance, first_campaign):
+def test_the_first_campaign_finishes_with_every_run_measured(
+    instance: Instance, first_campaign
+):
     assert first_campaign["state"] == "finished"
     assert first_campaign["runs"] == {"finished": 4 * FIRST_REPEATS}
     for version in ("16", "18"):
@@ -41,14 +43,21 @@ def test_of_an_ended_campaign_only_loaded_clusters_are_left_and_a_clean_up_remov
     assert list(clusters.iterdir()) == []
 
 
-def test_the_campaign_page_shows_chart_and_ratios(page: Page, instance: Instance, first_campaign):
+def test_the_campaign_page_shows_chart_and_ratios(
+    page: Page, instance: Instance, first_campaign
+):
     faults: list[str] = []
-    page.on("console", lambda said: faults.append(said.text) if said.type == "error" else None)
+    page.on(
+        "console",
+        lambda said: faults.append(said.text) if said.type == "error" else None,
+    )
     page.goto(f"{instance.url}/campaigns/{first_campaign['slug']}/")
     drawn = page.locator(".chart__wide svg").first
     expect(drawn).to_be_visible()
     assert drawn.locator("polyline").count() == 2
-    expect(page.get_by_text(re.compile("faster|slower|the same|undecided")).first).to_be_visible()
+    expect(
+        page.get_by_text(re.compile("faster|slower|the same|undecided")).first
+    ).to_be_visible()
     assert faults == []
 
 
@@ -75,7 +84,11 @@ def admin(admin_throughout: Page) -> Page:
 
 
 def queue(
-    admin: Page, instance: Instance, title: str, scenario: str = "fixed-point-read", **fields: Any
+    admin: Page,
+    instance: Instance,
+    title: str,
+    scenario: str = "fixed-point-read",
+    **fields: Any,
 ) -> str:
     """Fill the form of a new campaign on this machine's PostgreSQL 18; its slug."""
     admin.goto(f"{instance.url}/campaigns/new/?scenario={scenario}")
@@ -85,7 +98,9 @@ def queue(
     folded.evaluate_all("all => all.forEach(each => { each.open = true; })")
     boxes = admin.locator("[name=installations]")
     for index in range(boxes.count()):
-        label = admin.locator(f"label[for={boxes.nth(index).get_attribute('id')}]").inner_text()
+        label = admin.locator(
+            f"label[for={boxes.nth(index).get_attribute('id')}]"
+        ).inner_text()
         boxes.nth(index).set_checked("PostgreSQL 18" in label)
     # A doubtful run would be measured again, and on a busy machine all are.
     if in_slices := fields.pop("slice_seconds", ""):
@@ -109,11 +124,17 @@ def campaign(instance: Instance, slug: str) -> dict[str, Any]:
     return dict(instance.get(f"campaigns/{slug}/"))
 
 
-def test_from_the_form_to_the_drawn_chart(admin: Page, instance: Instance, first_campaign):
-    slug = queue(admin, instance, "Journey", clients="1, 2", repeats=1, scale=1, duration=1)
+def test_from_the_form_to_the_drawn_chart(
+    admin: Page, instance: Instance, first_campaign
+):
+    slug = queue(
+        admin, instance, "Journey", clients="1, 2", repeats=1, scale=1, duration=1
+    )
     expect(admin.locator(".chart__wide svg").first).to_be_visible(timeout=90_000)
     instance.wait_for(lambda: campaign(instance, slug)["state"] == "finished", 60)
-    expect(admin.locator("main").get_by_text("finished", exact=True).first).to_be_visible()
+    expect(
+        admin.locator("main").get_by_text("finished", exact=True).first
+    ).to_be_visible()
     expect(admin.locator("#cancel")).to_have_count(0)
     assert campaign(instance, slug)["runs"] == {"finished": 2}
 
@@ -128,7 +149,9 @@ def measuring(instance: Instance, slug: str) -> dict[str, Any]:
     return dict(instance.wait_for(found, 90))
 
 
-def test_a_cancel_in_mid_run_leaves_no_process(admin: Page, instance: Instance, first_campaign):
+def test_a_cancel_in_mid_run_leaves_no_process(
+    admin: Page, instance: Instance, first_campaign
+):
     slug = queue_gently(admin, instance, "Cancelled", repeats=2, duration=600)
     measuring(instance, slug)
     admin.goto(f"{instance.url}/campaigns/{slug}/")
@@ -166,7 +189,9 @@ def codes_of(instance: Instance, run: dict[str, Any]) -> list[str]:
 
 def test_slices_go_on_after_a_restart(admin: Page, instance: Instance, first_campaign):
     """Two cells in turn: the next start goes on with the slice that comes next."""
-    slug = queue_gently(admin, instance, "In turn", clients="1, 2", duration=12, slice_seconds="1")
+    slug = queue_gently(
+        admin, instance, "In turn", clients="1, 2", duration=12, slice_seconds="1"
+    )
     measuring(instance, slug)
     assert instance.stop() == 0
     instance.start()
@@ -190,7 +215,9 @@ def test_ctrl_c_stops_all_of_it_and_a_second_start_finds_everything(
     slugs = {each["slug"] for each in instance.get("campaigns/")["results"]}
     assert {slug, first_campaign["slug"]} <= slugs
     instance.wait_for(lambda: campaign(instance, slug)["state"] == "finished", 120)
-    assert len(instance.get(f"measurements/?campaign={slug}&metric=tps")["results"]) == 1
+    assert (
+        len(instance.get(f"measurements/?campaign={slug}&metric=tps")["results"]) == 1
+    )
     codes = codes_of(instance, run)
     # The worker handed it over; nobody had to wait until it had been silent for long enough.
     assert codes[codes.index("worker_stopped") + 1] == "taken_over"

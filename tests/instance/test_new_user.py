@@ -13,7 +13,12 @@ from tests.client.forge import Forge
 from tests.client.test_ci_docs import PAGE, Checkout
 from tests.client.test_comment import PULL, Actions
 
-pytestmark = [pytest.mark.instance, pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [
+    pytest.mark.instance,
+    pytest.mark.browser,
+    pytest.mark.slow,
+    pytest.mark.timeout(900),
+]
 # An instance of its own, without a first campaign: the minutes are counted.
 FIRST_RUN_SECONDS = 0
 # Each measurement of a minute is replayed at once.
@@ -55,14 +60,24 @@ def test_a_new_user_has_a_commented_pull_request_within_ten_minutes(
     with chromium.new_context() as context:
         token, steps = with_a_token(context.new_page(), instance.url, link)
     documented = PAGE.partition("\n## In the pull request\n")[2]
-    job = yaml.safe_load(re.search(r"```yaml\n(.*?)```", documented, re.DOTALL)[1])["jobs"]
+    job = yaml.safe_load(re.search(r"```yaml\n(.*?)```", documented, re.DOTALL)[1])[
+        "jobs"
+    ]
     of_docs = [job["pgbench"]["steps"][-1], job["report"]["steps"][-1]]
-    assert steps == [each | {"with": each["with"] | {"url": instance.url}} for each in of_docs]
+    assert steps == [
+        each | {"with": each["with"] | {"url": instance.url}} for each in of_docs
+    ]
     step = steps[0]
 
-    plain = {name: value for name, value in os.environ.items() if not name.startswith(NOT_OURS)}
+    plain = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(NOT_OURS)
+    }
     (tmp_path / "work").mkdir()
-    here = Checkout(tmp_path / "work", plain | {"HOME": str(tmp_path)} | job["pgbench"]["env"])
+    here = Checkout(
+        tmp_path / "work", plain | {"HOME": str(tmp_path)} | job["pgbench"]["env"]
+    )
     reach = {"BENCHLAB_URL": step["with"]["url"], "BENCHLAB_TOKEN": token}
     inputs = {name: step["with"][name] for name in ("campaign", "scenario", "run")}
     with Forge() as forge:

@@ -19,7 +19,11 @@ FIRST_RUN_SECONDS = 1
 pytestmark = [pytest.mark.instance, pytest.mark.slow, pytest.mark.timeout(600)]
 
 # Planted where somebody may put one without thinking.
-WEBHOOK, SETTING, LABEL = "Wh00k-planted-secret", "S3tting-planted", "pl4nted-in-a-setting"
+WEBHOOK, SETTING, LABEL = (
+    "Wh00k-planted-secret",
+    "S3tting-planted",
+    "pl4nted-in-a-setting",
+)
 PAGES = (
     "",
     "campaigns/",
@@ -35,7 +39,15 @@ PAGES = (
     "compare/",
     "workloads/",
 )
-ANSWERS = ("campaigns/", "servers/", "runs/", "configurations/", "webhooks/", "audit/", "schema/")
+ANSWERS = (
+    "campaigns/",
+    "servers/",
+    "runs/",
+    "configurations/",
+    "webhooks/",
+    "audit/",
+    "schema/",
+)
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +61,9 @@ def variables(instance: Instance):
 def token(instance: Instance):
     """A token that may all, made on the machine."""
     kept_out = {"DATABASE_URL", "REDIS_URL", "SECRET_KEY", "BENCHLAB_ENCRYPTION_KEY"}
-    environment = {name: each for name, each in os.environ.items() if name not in kept_out}
+    environment = {
+        name: each for name, each in os.environ.items() if name not in kept_out
+    }
     made = subprocess.run(
         [sys.executable, "manage.py", "create_token", "secrets", "--scopes", "admin"],
         env=environment | {"BENCHLAB_VAR": str(instance.var)},
@@ -69,7 +83,10 @@ def ask(instance: Instance, token):
         request = urllib.request.Request(
             f"{instance.url}/api/v1/{path}",
             data=None if body is None else json.dumps(body).encode(),
-            headers={"Authorization": f"Bearer {token}", "Content-Type": "application/json"},
+            headers={
+                "Authorization": f"Bearer {token}",
+                "Content-Type": "application/json",
+            },
         )
         with urllib.request.urlopen(request, timeout=30) as answer:
             return answer.read().decode()
@@ -82,7 +99,10 @@ def planted(admin, instance, ask):
     private, _public = generate_private_key()
     ask("webhooks/", {"url": "https://hooks.example.org/", "secret": WEBHOOK})
     conninfo = f"host=a user=b password={SETTING}"
-    given = {"version": "18.1", "settings": {"primary_conninfo": conninfo, "ext.api_token": LABEL}}
+    given = {
+        "version": "18.1",
+        "settings": {"primary_conninfo": conninfo, "ext.api_token": LABEL},
+    }
     run = {
         "campaign": "planted",
         "scenario": "tpcb-like",
@@ -90,13 +110,17 @@ def planted(admin, instance, ask):
         "started_at": "2026-01-31T02:00:00Z",
         "status": "finished",
         "postgresql": given,
-        "measurements": [{"metric": "tps", "value": 1, "unit": "tps", "direction": "higher"}],
+        "measurements": [
+            {"metric": "tps", "value": 1, "unit": "tps", "direction": "higher"}
+        ],
     }
     ask("uploads/", run)
     admin.goto(f"{instance.url}/servers/keys/")
     admin.fill("#upload_name", "planted")
     admin.fill("#upload_private_key", private)
-    admin.locator("form", has=admin.locator("#upload_private_key")).locator("[type=submit]").click()
+    admin.locator("form", has=admin.locator("#upload_private_key")).locator(
+        "[type=submit]"
+    ).click()
     return private
 
 
@@ -107,7 +131,10 @@ def texts(instance, admin, ask, slug):
     for answer in ANSWERS:
         yield f"answer {answer}", ask(answer)
     for campaign in (slug, "planted"):
-        yield f"page {campaign}", admin.request.get(f"{instance.url}/campaigns/{campaign}/").text()
+        yield (
+            f"page {campaign}",
+            admin.request.get(f"{instance.url}/campaigns/{campaign}/").text(),
+        )
         for run in json.loads(ask(f"runs/?campaign={campaign}"))["results"][:3]:
             address = f"{instance.url}/runs/{run['id']}/"
             yield f"page run {run['id']}", admin.request.get(address).text()
@@ -117,7 +144,10 @@ def texts(instance, admin, ask, slug):
     for log in (instance.var / "logs").iterdir():
         yield f"log {log.name}", log.read_text(errors="replace")
     for file in (instance.var / "artifacts").resolve().rglob("*.gz"):
-        yield f"artifact {file.name}", gzip.decompress(file.read_bytes()).decode(errors="replace")
+        yield (
+            f"artifact {file.name}",
+            gzip.decompress(file.read_bytes()).decode(errors="replace"),
+        )
 
 
 def dump(url):
@@ -160,13 +190,27 @@ def test_no_secret_is_in_a_log_artifact_page_answer_export_or_dump(
     assert all(secrets.values())
     found, looked_at = [], set()
     everything = texts(instance, admin, ask, first_campaign["slug"])
-    for places in (everything, dump(variables["DATABASE_URL"]), held(variables["REDIS_URL"])):
+    for places in (
+        everything,
+        dump(variables["DATABASE_URL"]),
+        held(variables["REDIS_URL"]),
+    ):
         for place, text in places:
             looked_at.add(place.partition(" ")[0])
-            found += [(name, place) for name, secret in secrets.items() if secret in text]
+            found += [
+                (name, place) for name, secret in secrets.items() if secret in text
+            ]
 
     assert found == []
-    assert looked_at >= {"page", "answer", "export", "log", "artifact", "table", "Redis"}
+    assert looked_at >= {
+        "page",
+        "answer",
+        "export",
+        "log",
+        "artifact",
+        "table",
+        "Redis",
+    }
 
 
 def sealing_key(instance):

@@ -33,7 +33,9 @@ def artifact(version: str, *, told: str = "") -> bytes:
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:xz") as archive:
         for program in PROGRAMS:
-            text = f"#!/bin/sh\necho '{program} (PostgreSQL) {told or version}'\n".encode()
+            text = (
+                f"#!/bin/sh\necho '{program} (PostgreSQL) {told or version}'\n".encode()
+            )
             member = tarfile.TarInfo(f"bin/{program}")
             member.size, member.mode = len(text), 0o700
             archive.addfile(member, io.BytesIO(text))
@@ -141,7 +143,10 @@ def test_a_download_that_broke_off_is_continued(mirror, fetch):
     mirror.break_off_after = 100
     kept = fetch(release)
     assert kept.read_bytes() == mirror.files[release.path]
-    assert [wanted for path, wanted in mirror.asked if path == release.path] == ["", "bytes=100-"]
+    assert [wanted for path, wanted in mirror.asked if path == release.path] == [
+        "",
+        "bytes=100-",
+    ]
 
 
 def test_a_kept_file_that_was_damaged_since_is_downloaded_again(mirror, fetch):
@@ -150,7 +155,9 @@ def test_a_kept_file_that_was_damaged_since_is_downloaded_again(mirror, fetch):
     assert fetch(release).read_bytes() == mirror.files[release.path]
 
 
-def test_another_content_than_the_pinned_one_is_refused_and_not_kept(mirror, fetch, tmp_path):
+def test_another_content_than_the_pinned_one_is_refused_and_not_kept(
+    mirror, fetch, tmp_path
+):
     release = mirror.damage(mirror.publish("14.19"))
     with pytest.raises(LabError, match=f"should be {release.sha256}"):
         fetch(release)
@@ -308,7 +315,9 @@ def test_where_the_account_cannot_enter_var_the_lab_lies_beside_the_services(fol
 
 def test_downloads_are_kept_in_var_unless_told_otherwise(folder):
     assert folders.downloads_folder(folder, {}) == folder / "lab-downloads"
-    elsewhere = folders.downloads_folder(folder, {"BENCHLAB_LAB_DOWNLOADS": "/srv/cache"})
+    elsewhere = folders.downloads_folder(
+        folder, {"BENCHLAB_LAB_DOWNLOADS": "/srv/cache"}
+    )
     assert str(elsewhere) == "/srv/cache"
 
 
@@ -337,7 +346,9 @@ def test_all_versions_are_made_and_a_second_time_nothing_is_asked_for(
 ):
     assert command.main([]) == 0
     assert "2 of 2 versions are ready" in capsys.readouterr().out
-    flags = {each.parent.name: each.read_text() for each in (var / "lab").glob("*/cflags")}
+    flags = {
+        each.parent.name: each.read_text() for each in (var / "lab").glob("*/cflags")
+    }
     assert flags == {"9.6.24": "-O0\n"}
     mirror.asked.clear()
     assert command.main([]) == 0
@@ -349,7 +360,9 @@ def test_a_choice_makes_just_that(var, mirror, published):
     assert [path.name for path in (var / "lab").iterdir()] == ["14.19"]
 
 
-def test_a_version_that_fails_does_not_keep_the_other(var, mirror, published, capsys, monkeypatch):
+def test_a_version_that_fails_does_not_keep_the_other(
+    var, mirror, published, capsys, monkeypatch
+):
     monkeypatch.setattr("benchlab.lab.downloads.WAITS_SECONDS", ())
     del mirror.files[published[0].path]
     assert command.main([]) == 1
@@ -377,7 +390,9 @@ def test_the_list_tells_what_one_should_know_of_a_build(capsys):
 def test_each_command_of_the_guide_is_understood():
     """docs/lab.md: a command, two blanks or more, and what it does."""
     shown = re.findall(
-        r"^script/lab(.*?)(?:  |$)", (REPOSITORY / "docs/lab.md").read_text(), re.MULTILINE
+        r"^script/lab(.*?)(?:  |$)",
+        (REPOSITORY / "docs/lab.md").read_text(),
+        re.MULTILINE,
     )
     asked = [command._parsed(shlex.split(each)) for each in shown]
     assert len(asked) == 7
@@ -385,7 +400,9 @@ def test_each_command_of_the_guide_is_understood():
     assert asked[-1].block_sizes == [16]
 
 
-def test_registering_without_a_running_benchlab_is_refused(var, mirror, published, capsys):
+def test_registering_without_a_running_benchlab_is_refused(
+    var, mirror, published, capsys
+):
     assert command.main(["--register"]) == 1
     assert "no BenchLab runs" in capsys.readouterr().err
 
@@ -405,14 +422,18 @@ def test_a_source_is_built_once_for_each_block_size(var, tmp_path, capsys):
     assert "building" not in capsys.readouterr().out
 
 
-def test_a_build_that_has_another_block_size_or_fails_leaves_nothing(var, tmp_path, capsys):
+def test_a_build_that_has_another_block_size_or_fails_leaves_nothing(
+    var, tmp_path, capsys
+):
     for said, told in (("8192", "says block_size = 8192"), ("", "ended with 2")):
         archive = source(tmp_path, version="18.4", says=said)
         asked = ["--build", str(archive), "--block-sizes", "16", "--no-register"]
         assert command.main(asked) == 1
         assert told in capsys.readouterr().err
         assert list((var / "lab").iterdir()) == []
-    assert command.main(["--build", str(tmp_path / "nothing.tar"), "--no-register"]) == 1
+    assert (
+        command.main(["--build", str(tmp_path / "nothing.tar"), "--no-register"]) == 1
+    )
     assert "cannot be unpacked" in capsys.readouterr().err
 
 
@@ -449,7 +470,9 @@ printf '\techo "%s" >$(DESTDIR)%s/options\n' "$*" "$prefix" >>Makefile
 """
 
 
-def test_on_another_machine_the_lab_says_what_to_do(var, published, capsys, monkeypatch):
+def test_on_another_machine_the_lab_says_what_to_do(
+    var, published, capsys, monkeypatch
+):
     monkeypatch.setattr("platform.machine", lambda: "riscv64")
     assert command.main([]) == 1
     assert "install versions by its packages" in capsys.readouterr().err

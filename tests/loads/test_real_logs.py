@@ -15,7 +15,8 @@ from runs.statements.tokens import fingerprint, one
 BIN = Path("/usr/lib/postgresql/15/bin")
 TRANSLATED = Path("/usr/share/locale/ja/LC_MESSAGES/postgres-15.mo")
 pytestmark = pytest.mark.skipif(
-    not (BIN / "postgres").exists() or os.getuid() != 0, reason="needs Debian's PostgreSQL 15, root"
+    not (BIN / "postgres").exists() or os.getuid() != 0,
+    reason="needs Debian's PostgreSQL 15, root",
 )
 
 SETTINGS = """
@@ -51,7 +52,8 @@ SELECT max(number) FROM part;
 """
 # pgbench sends these by the extended protocol, whose values are in DETAIL.
 SCRIPT = (
-    "\\set id random(1, 500)\nSELECT note, kind FROM orders WHERE id = :id AND kind >= :zero;\n"
+    "\\set id random(1, 500)\n"
+    "SELECT note, kind FROM orders WHERE id = :id AND kind >= :zero;\n"
 )
 TIMES = 20
 
@@ -67,7 +69,9 @@ class Written:
 
 def run(*argv, text=""):
     """What a program prints."""
-    return subprocess.run(argv, input=text.encode(), check=True, capture_output=True).stdout
+    return subprocess.run(
+        argv, input=text.encode(), check=True, capture_output=True
+    ).stdout
 
 
 @pytest.fixture(scope="module", params=["C", "ja", "de", "fr", "ru", "zh_CN"])
@@ -79,12 +83,31 @@ def written(request, tmp_path_factory):
     shutil.chown(folder, "nobody")
     as_nobody = ("setpriv", "--reuid=nobody", "--clear-groups")
     data, options = folder / "data", f"-k {folder} -p 5996 -h ''"
-    initdb = ["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--lc-messages=C.utf8"]
+    initdb = [
+        "-U",
+        "postgres",
+        "-A",
+        "trust",
+        "-E",
+        "UTF8",
+        "--locale=C",
+        "--lc-messages=C.utf8",
+    ]
     env = {**os.environ, "LC_ALL": "C.utf8", "LANGUAGE": request.param}
     run(*as_nobody, BIN / "initdb", "-D", data, *initdb)
     with (data / "postgresql.conf").open("a") as conf:
         conf.write(SETTINGS)
-    start = [BIN / "pg_ctl", "-w", "-D", data, "-o", options, "-l", folder / "log", "start"]
+    start = [
+        BIN / "pg_ctl",
+        "-w",
+        "-D",
+        data,
+        "-o",
+        options,
+        "-l",
+        folder / "log",
+        "start",
+    ]
     subprocess.run([*as_nobody, *start], env=env, check=True, stdout=subprocess.DEVNULL)
     try:
         at = ["-h", folder, "-p", "5996", "-U", "postgres"]
@@ -92,13 +115,24 @@ def written(request, tmp_path_factory):
         run(*psql, text=TABLES)
         run(*psql, "-c", "SELECT pg_stat_statements_reset()")
         (folder / "script.sql").write_text(SCRIPT)
-        pgbench = [BIN / "pgbench", "-n", "-M", "prepared", "-t", str(TIMES), "-D", "zero=0"]
+        pgbench = [
+            BIN / "pgbench",
+            "-n",
+            "-M",
+            "prepared",
+            "-t",
+            str(TIMES),
+            "-D",
+            "zero=0",
+        ]
         run(*pgbench, *at, "-f", folder / "script.sql", "postgres")
         run(*psql, text=STATEMENTS)
         plain = [BIN / "psql", "-X", "-q", *at, "postgres"]
         rows = "SELECT * FROM pg_stat_statements WHERE query NOT LIKE '%pg_stat_statements%'"
         counters = {
-            "lines": run(*psql, "-c", f"SELECT row_to_json(s) FROM ({rows}) AS s").decode(),
+            "lines": run(
+                *psql, "-c", f"SELECT row_to_json(s) FROM ({rows}) AS s"
+            ).decode(),
             "list": run(*psql, "-c", f"SELECT json_agg(s) FROM ({rows}) AS s").decode(),
             "csv": run(*plain, "--csv", "-c", rows).decode(),
             "table": run(*plain, "-c", rows).decode(),
@@ -128,10 +162,16 @@ def _counted(counters):
 def test_a_log_has_the_calls_that_the_server_has_counted(written, name):
     read = load.read(written.logs[name])
     assert read.format == name
-    calls = {unit.text: unit.calls for unit in read.units if "pg_stat_statements" not in unit.text}
+    calls = {
+        unit.text: unit.calls
+        for unit in read.units
+        if "pg_stat_statements" not in unit.text
+    }
     assert calls == written.counted
     assert read.milliseconds is not None
-    prepared = next(unit for unit in read.units if unit.text.startswith("select note , kind"))
+    prepared = next(
+        unit for unit in read.units if unit.text.startswith("select note , kind")
+    )
     assert prepared.calls == TIMES
     for (sample,) in prepared.samples:
         assert "$" not in sample

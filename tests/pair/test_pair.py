@@ -75,8 +75,12 @@ def test_a_pair_is_judged_as_the_server_judges_it(client, seeds):
         figures = replace(figures, direction="higher")
         base, head = commit(2 * seed), commit(2 * seed + 1)
         for place, values in enumerate(zip(figures.base, figures.head, strict=True)):
-            for side, of, value in zip(("base", "head"), (base, head), values, strict=True):
-                (run,) = repeats(of, campaign=f"pair-{seed}", tps=[value], job="github/1/pair")
+            for side, of, value in zip(
+                ("base", "head"), (base, head), values, strict=True
+            ):
+                (run,) = repeats(
+                    of, campaign=f"pair-{seed}", tps=[value], job="github/1/pair"
+                )
                 store(replace(run, round=place, labels={**run.labels, "pair": side}))
         query = {
             "campaign": f"pair-{seed}",
@@ -87,21 +91,32 @@ def test_a_pair_is_judged_as_the_server_judges_it(client, seeds):
         found = verdict.answer(figures).found
         assert row["verdict"] == found.verdict, seed
         for name in ("ratio", "low", "high"):
-            assert row[name] == pytest.approx(getattr(found, name), rel=1e-9), (seed, name)
+            assert row[name] == pytest.approx(getattr(found, name), rel=1e-9), (
+                seed,
+                name,
+            )
 
 
 def test_a_loss_is_found_and_ends_with_one(takes, tmp_path, capsys):
     files = {name: tmp_path / name for name in ("markdown", "json", "junit")}
-    options = [part for name, path in files.items() for part in (f"--{name}", str(path))]
+    options = [
+        part for name, path in files.items() for part in (f"--{name}", str(path))
+    ]
 
-    status = main([f"base={takes(400)}", f"head={takes(440)}", "--metric", "elapsed", *options])
+    status = main(
+        [f"base={takes(400)}", f"head={takes(440)}", "--metric", "elapsed", *options]
+    )
 
     out = capsys.readouterr().out
     assert status == 1
-    assert re.search(r"elapsed: head is slower than base, [\d.]+ to [\d.]+ % more\.", out)
+    assert re.search(
+        r"elapsed: head is slower than base, [\d.]+ to [\d.]+ % more\.", out
+    )
     found = json.loads(files["json"].read_text())
     assert (found["verdict"], found["rounds"], found["tool"]) == ("slower", 5, "lines")
-    assert found["low"] < 1.1 < found["high"] or found["ratio"] == pytest.approx(1.1, rel=0.02)
+    assert found["low"] < 1.1 < found["high"] or found["ratio"] == pytest.approx(
+        1.1, rel=0.02
+    )
     assert found["sentence"] in files["markdown"].read_text()
     assert "<failure>" in files["junit"].read_text()
 
@@ -125,7 +140,10 @@ def test_one_command_against_itself_says_what_the_machine_can_show(takes, capsys
 
 def test_it_goes_on_until_the_difference_would_be_seen(takes, capsys):
     sides = [f"base={takes(400)}", f"head={takes(400)}", "--metric", "elapsed"]
-    assert main([*sides, "--rounds", "2", "--more-until", "1%", "--most-rounds", "40"]) == 0
+    assert (
+        main([*sides, "--rounds", "2", "--more-until", "1%", "--most-rounds", "40"])
+        == 0
+    )
     rounds = int(re.search(r"With (\d+) rounds", capsys.readouterr().out).group(1))
     assert 2 <= rounds < 40
 
@@ -185,12 +203,24 @@ def test_ctrl_c_gives_the_verdict_of_the_whole_rounds(takes, tmp_path):
         (["base=true", "head=true", "same=true"], 64, "name both sides"),
         (["main=true", "head=true"], 64, "base=COMMAND"),
         (["base=true", "head=true", "--rounds", "1"], 64, "from 2 to 1000"),
-        (["base=true", "head=true", "--more-until", "much"], 64, "a percentage such as 3%"),
+        (
+            ["base=true", "head=true", "--more-until", "much"],
+            64,
+            "a percentage such as 3%",
+        ),
         (["base=true", "head=true", "--budget", "soon"], 64, "a time such as"),
         (["base=true", "head=true", "--metric", "tps"], 3, "There is no figure 'tps'"),
-        (["base=true", "head=true", "--tool", "abacus"], 3, "There is no reader for 'abacus'"),
+        (
+            ["base=true", "head=true", "--tool", "abacus"],
+            3,
+            "There is no reader for 'abacus'",
+        ),
         (["base=kill -9 $$", "head=true"], 3, "was ended by signal 9"),
-        (["base=echo 'a=1 ms lower'", "head=true"], 3, "do not print the same tool's output"),
+        (
+            ["base=echo 'a=1 ms lower'", "head=true"],
+            3,
+            "do not print the same tool's output",
+        ),
     ],
 )
 def test_what_is_wrong_is_said(arguments, status, said, capsys):
@@ -206,7 +236,9 @@ def test_a_run_without_the_figures_of_the_others_is_no_run():
     def printed(text):
         return Execution(text.encode(), b"", 1.0, 0.5, 0)
 
-    rounds = Rounds([printed("a=1 ms lower\n")] * 2, [printed("a=1 ms lower\n"), printed("")])
+    rounds = Rounds(
+        [printed("a=1 ms lower\n")] * 2, [printed("a=1 ms lower\n"), printed("")]
+    )
     with pytest.raises(FiguresDiffer):
         read(rounds, tool="lines")
 

@@ -101,8 +101,15 @@ def printed(text: str, region: Region, *, ignore: str = r"(?!)") -> list[str]:
 
 def transcribed(campaign: CampaignEntry) -> list[str]:
     """The numbers of a table of the data file, but for numbers that are our own."""
-    own = [place for place, column in enumerate(campaign.columns) if column.factor == "row"]
-    cells = [cell for row in campaign.grid for place, cell in enumerate(row) if place not in own]
+    own = [
+        place for place, column in enumerate(campaign.columns) if column.factor == "row"
+    ]
+    cells = [
+        cell
+        for row in campaign.grid
+        for place, cell in enumerate(row)
+        if place not in own
+    ]
     return numbers("\n".join(cells))
 
 
@@ -143,13 +150,17 @@ def misplaced(campaign: CampaignEntry, text: str, regions: Regions) -> list[str]
     """The sections that the document does not have, and quotations that are not in theirs."""
     known = set(re.findall(regions.headings, text, re.MULTILINE))
     parts = [part.partition(" (")[0] for part in re.split(" – |, ", campaign.section)]
-    places = [f"{campaign.slug}: {part}" for part in parts if part and part not in known]
+    places = [
+        f"{campaign.slug}: {part}" for part in parts if part and part not in known
+    ]
     return places + [
         f"{campaign.slug}: {each.section}: {each.quote}"
         for each in campaign.findings
         if each.section
         and squeezed(each.quote)
-        not in section(text, each.section, headings=regions.headings, ignore=regions.ignore)
+        not in section(
+            text, each.section, headings=regions.headings, ignore=regions.ignore
+        )
     ]
 
 

@@ -83,12 +83,17 @@ def test_the_documents_are_where_the_environment_says(tmp_path, monkeypatch):
 
 
 def test_a_conclusion_in_another_section_and_an_unprinted_line_are_seen():
-    document = "1.2. Method\n(1) Setting\n$ run it\n(2) Outcome\nIt has\n26% more\n1.3. Rest\n"
+    document = (
+        "1.2. Method\n(1) Setting\n$ run it\n(2) Outcome\nIt has\n26% more\n1.3. Rest\n"
+    )
     regions = Regions("", "(?!)", "(?!)", r"^(\d\.\d)\. ", {}, ())
     campaign = table()
 
     assert checker.misplaced(campaign, document, regions) == []
-    assert checker.section(document, "1.2 (2)", headings=regions.headings) == "Ithas26%more"
+    assert (
+        checker.section(document, "1.2 (2)", headings=regions.headings)
+        == "Ithas26%more"
+    )
     assert checker.misplaced(campaign, document.replace("1.2.", "1.4."), regions) != []
     assert checker.misplaced(campaign, document.replace("26%", "27%"), regions) != []
     assert checker.unprinted(campaign, document) == [

@@ -7,10 +7,15 @@ from tests.each import over
 from tests.published import checker
 
 pytestmark = pytest.mark.skipif(
-    checker.sources() is None, reason="the documents are not here: BENCHLAB_SOURCES names them"
+    checker.sources() is None,
+    reason="the documents are not here: BENCHLAB_SOURCES names them",
 )
 
-REGIONS = {slug: regions for slug, regions in checker.regions().items() if checker.is_here(regions)}
+REGIONS = {
+    slug: regions
+    for slug, regions in checker.regions().items()
+    if checker.is_here(regions)
+}
 TABLES = [(slug, campaign) for slug, campaign in checker.tables() if slug in REGIONS]
 CAMPAIGNS = [
     (path.stem, campaign)
@@ -29,7 +34,9 @@ def test_a_table_has_the_numbers_of_the_document(table):
     slug, campaign = table
     regions = REGIONS[slug]
 
-    found = checker.printed(text_of(slug), regions.tables[campaign.table], ignore=regions.ignore)
+    found = checker.printed(
+        text_of(slug), regions.tables[campaign.table], ignore=regions.ignore
+    )
 
     assert checker.transcribed(campaign) == found, campaign.slug
 
@@ -40,7 +47,9 @@ def test_every_table_of_the_document_is_transcribed_or_known_to_have_no_figures(
     captions = checker.captions(text_of(slug), regions.captions)
 
     assert set(captions) - set(regions.without_figures) <= set(regions.tables)
-    assert set(regions.tables) == {each.table for source, each in TABLES if source == slug}
+    assert set(regions.tables) == {
+        each.table for source, each in TABLES if source == slug
+    }
 
 
 def test_every_conclusion_stands_in_its_section_and_every_command_line_is_printed():

@@ -19,7 +19,9 @@ def made():
 
 
 def test_an_answer_is_made_once_for_each_version(made):
-    asked = [caching.answer("tables", version, lambda: next(made)) for version in "1121"]
+    asked = [
+        caching.answer("tables", version, lambda: next(made)) for version in "1121"
+    ]
     assert asked == [0, 0, 1, 0]
 
 
@@ -35,13 +37,20 @@ def test_what_control_makes_says_whether_it_is_of_now_and_is_made_at_most_every_
     asked = []
 
     def at(version):
-        caching.make_latest("wide", version, lambda: {"wide": next(made), "page 2": "more"})
+        caching.make_latest(
+            "wide", version, lambda: {"wide": next(made), "page 2": "more"}
+        )
         found = caching.latest("wide", version, lambda: asked.append(version))
         return found.value, found.is_current
 
     assert caching.latest("wide", "1", lambda: asked.append("0")) == caching.Latest()
     monkeypatch.setattr(caching, "SELDOM", 0)
-    assert [at(version) for version in "1122"] == [(0, True), (0, True), (1, True), (1, True)]
+    assert [at(version) for version in "1122"] == [
+        (0, True),
+        (0, True),
+        (1, True),
+        (1, True),
+    ]
     assert caching.latest("page 2", "2").is_current
     monkeypatch.setattr(caching, "SELDOM", 1e9)
     # A second question within seconds would be the same.

@@ -18,9 +18,15 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def test_of_those_who_use_one_invitation_one_becomes_a_member(monkeypatch):
     maintainer = User.objects.create_user("hanako", is_superuser=True)
     project = projects.create(slug="nightly", is_public=True)
-    secret = projects.invite(project=project, role="operator", note="", by=maintainer).secret
+    secret = projects.invite(
+        project=project, role="operator", note="", by=maintainer
+    ).secret
     users = [User.objects.create_user(f"user{number}") for number in range(4)]
-    barrier, refused, opened = threading.Barrier(len(users)), [], projects.opened_invitation
+    barrier, refused, opened = (
+        threading.Barrier(len(users)),
+        [],
+        projects.opened_invitation,
+    )
 
     def open_together(**given):
         found = opened(**given)
@@ -41,7 +47,9 @@ def test_of_those_who_use_one_invitation_one_becomes_a_member(monkeypatch):
     assert Membership.objects.filter(project=project, user__in=users).count() == 1
 
 
-def test_of_many_workers_one_sends_a_report_and_none_does_while_it_is_sent(settings, monkeypatch):
+def test_of_many_workers_one_sends_a_report_and_none_does_while_it_is_sent(
+    settings, monkeypatch
+):
     settings.WEBHOOK_ALLOW_PRIVATE = True
     send, later = deliveries._send, []
 
@@ -51,8 +59,12 @@ def test_of_many_workers_one_sends_a_report_and_none_does_while_it_is_sent(setti
 
     monkeypatch.setattr(deliveries, "_send", send_slowly)
     with Receiver() as receiver:
-        made = webhooks.create(project=projects.default(), url=receiver.url, secret="s" * 20)
-        webhooks.queue(event="change.found", project_id=made.webhook.project_id, content={})
+        made = webhooks.create(
+            project=projects.default(), url=receiver.url, secret="s" * 20
+        )
+        webhooks.queue(
+            event="change.found", project_id=made.webhook.project_id, content={}
+        )
         delivery = made.webhook.deliveries.get()
         at_once([lambda: deliveries.deliver(delivery_id=delivery.pk)] * 8)
 

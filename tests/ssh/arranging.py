@@ -26,7 +26,12 @@ def arranged(plan: RunPlan, slug: str, levels: dict, parameters: dict) -> RunPla
     """The plan of a cell of that scenario, with its clusters on the database's machine."""
     scenario = registry.of_cell(slug, levels)
     wanted = scenario.cluster(plan.version_num, levels)
-    settings = {"shared_buffers": "32MB", "fsync": "off", **wanted.settings, **wanted.required}
+    settings = {
+        "shared_buffers": "32MB",
+        "fsync": "off",
+        **wanted.settings,
+        **wanted.required,
+    }
     clusters = tuple(
         ClusterPlan(
             name=each.name,
@@ -57,7 +62,11 @@ def with_contrib(plan: RunPlan, account: Account, version: str = "16.10") -> Run
     CI fails where neither is there, a laptop skips.
     """
     wait_for_lab()
-    lab = folders.versions_folder(Places(var_from_environment({})), account) / version / "bin"
+    lab = (
+        folders.versions_folder(Places(var_from_environment({})), account)
+        / version
+        / "bin"
+    )
     found = next((each for each in (lab, DEBIAN) if (each / "postgres").exists()), None)
     if found is None:
         missing = "no PostgreSQL with contrib is there: script/lab makes one"
@@ -77,4 +86,8 @@ def artifact(found, name: str) -> str:
 
 def nothing_is_left(base_dir: Path) -> tuple:
     """Processes, clusters and run folders that are still there; NOTHING is right."""
-    return (left_running(base_dir), names(base_dir / "clusters"), names(base_dir / "runs"))
+    return (
+        left_running(base_dir),
+        names(base_dir / "clusters"),
+        names(base_dir / "runs"),
+    )

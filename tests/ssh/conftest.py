@@ -71,7 +71,9 @@ def binaries(account: Account, test_folder: Path) -> PostgreSQLBinaries:
     )
 
 
-def started_openssh(sshd_binary: str, key_pair: tuple[str, str], account: Account) -> OpenSSH:
+def started_openssh(
+    sshd_binary: str, key_pair: tuple[str, str], account: Account
+) -> OpenSSH:
     """A server that lets in who has the key."""
     server = OpenSSH(sshd_binary, short_folder(), account)
     server.prepare(key_pair[1])
@@ -80,7 +82,9 @@ def started_openssh(sshd_binary: str, key_pair: tuple[str, str], account: Accoun
 
 
 @pytest.fixture
-def openssh(sshd_binary: str, key_pair: tuple[str, str], account: Account) -> Iterator[OpenSSH]:
+def openssh(
+    sshd_binary: str, key_pair: tuple[str, str], account: Account
+) -> Iterator[OpenSSH]:
     """A test's own: it may stop it, configure it, and let others in."""
     server = started_openssh(sshd_binary, key_pair, account)
     yield server
@@ -118,7 +122,9 @@ def address(target: OpenSSH, account: Account) -> Address:
 @pytest.fixture
 def base_dir(request: pytest.FixtureRequest, account: Account) -> Iterator[Path]:
     """An empty folder of the account's own; on a disk where the test is about one."""
-    folder = short_folder(on_disk=request.node.get_closest_marker("on_disk") is not None)
+    folder = short_folder(
+        on_disk=request.node.get_closest_marker("on_disk") is not None
+    )
     if account.switch:
         os.chown(folder, account.uid, account.gid)
     yield folder
@@ -139,7 +145,9 @@ def on_host(target: OpenSSH, address: Address, key_pair: tuple[str, str]) -> Ses
 
     def run(act: Callable[[Host], Coroutine[Any, Any, Any]]) -> Any:
         async def connected() -> Any:
-            host = await ssh.connect(address, host_key=target.host_key, private_key=key_pair[0])
+            host = await ssh.connect(
+                address, host_key=target.host_key, private_key=key_pair[0]
+            )
             async with host:
                 return await act(host)
 
@@ -152,7 +160,9 @@ PERMISSIONS = Path("/tmp/benchlab-test-permissions")
 
 
 @pytest.fixture
-def allow(account: Account, request: pytest.FixtureRequest) -> Iterator[Callable[..., None]]:
+def allow(
+    account: Account, request: pytest.FixtureRequest
+) -> Iterator[Callable[..., None]]:
     """Let sudo on this machine allow some actions, for the time of the test.
 
     A test that expects a refusal is marked `refused`: no other test allows anything meanwhile.
@@ -211,8 +221,13 @@ def governed(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., list[str
         f'for each in {folder}/cpu[0-9]*; do echo "$3" >"$each"; done\n'
     )
     program.chmod(0o755)
-    commands = {each: (str(program), "frequency-set", "-g", each) for each in privileged.GOVERNORS}
-    action = dataclasses.replace(privileged.action("governor"), commands=tuple(commands.values()))
+    commands = {
+        each: (str(program), "frequency-set", "-g", each)
+        for each in privileged.GOVERNORS
+    }
+    action = dataclasses.replace(
+        privileged.action("governor"), commands=tuple(commands.values())
+    )
     others = tuple(each for each in privileged.ACTIONS if each.name != "governor")
     monkeypatch.setattr(privileged, "ACTIONS", (*others, action))
     monkeypatch.setitem(privileged.SETTINGS, "governor", commands)
@@ -239,7 +254,9 @@ def direct(target: OpenSSH, address, key_pair) -> Callable[..., Director]:
         privileges: tuple[str, ...] = (),
     ) -> Director:
         async def connect() -> Host:
-            return await ssh.connect(address, host_key=target.host_key, private_key=key_pair[0])
+            return await ssh.connect(
+                address, host_key=target.host_key, private_key=key_pair[0]
+            )
 
         scenario = registry.of_cell(plan.scenario, plan.levels)
         return Director(
@@ -252,7 +269,9 @@ def direct(target: OpenSSH, address, key_pair) -> Callable[..., Director]:
             ],
             procedure=scenario.procedure,
             reporter=RecordingReporter(),
-            disk_bytes=scenario.procedure.sizes(plan.parameters | plan.levels).disk_bytes,
+            disk_bytes=scenario.procedure.sizes(
+                plan.parameters | plan.levels
+            ).disk_bytes,
             taken_over=taken_over,
         )
 
@@ -260,7 +279,9 @@ def direct(target: OpenSSH, address, key_pair) -> Callable[..., Director]:
 
 
 @pytest.fixture(autouse=True)
-def no_loads_are_asked(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def no_loads_are_asked(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It is another reason to look at a server; a test that is about it is marked `asks_loads`."""
     if not request.node.get_closest_marker("asks_loads"):
         monkeypatch.setattr(loads, "due", Server.objects.none)
@@ -286,7 +307,9 @@ def unhurried(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
     measure = pgbench_procedure.measure
 
     async def measure_with_pauses(
-        bench: Bench, script: str | Sequence[GivenScript], options: Options | None = None
+        bench: Bench,
+        script: str | Sequence[GivenScript],
+        options: Options | None = None,
     ) -> None:
         scripts = [GivenScript("", script)] if isinstance(script, str) else script
         pause = f"\n\\sleep {milliseconds} ms\n"
@@ -303,7 +326,9 @@ INSPECTED: dict[tuple[tuple[str, ...], int], target_facts.Facts] = {}
 def device_of(base_dir: str) -> int:
     """The device that a base directory lies on, or will."""
     folder = Path(base_dir)
-    return next(each for each in (folder, *folder.parents) if each.exists()).stat().st_dev
+    return (
+        next(each for each in (folder, *folder.parents) if each.exists()).stat().st_dev
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -328,7 +353,9 @@ def known_machine(
             draft.rename(told)
         return ["cat", str(told)]
 
-    async def inspected(host: Host, bindirs: Sequence[str], *, base_dir: str) -> target_facts.Facts:
+    async def inspected(
+        host: Host, bindirs: Sequence[str], *, base_dir: str
+    ) -> target_facts.Facts:
         key = (tuple(bindirs), device_of(base_dir))
         if key not in INSPECTED:
             INSPECTED[key] = await discover(host, bindirs, base_dir=base_dir)
@@ -363,7 +390,13 @@ def plan(address, base_dir, binaries) -> RunPlan:
 @pytest.fixture
 def prepared(direct, plan, base_dir, test_folder) -> None:
     """The plan's cluster is there already: loaded and stopped, as another run has left it."""
-    cluster = (plan.bindir, plan.settings, plan.initdb_options, plan.scenario, plan.cluster_key)
+    cluster = (
+        plan.bindir,
+        plan.settings,
+        plan.initdb_options,
+        plan.scenario,
+        plan.cluster_key,
+    )
     told = repr((*cluster, plan.parameters["scale"]))
     kept = test_folder / f"prepared-{hashlib.sha256(told.encode()).hexdigest()[:8]}"
     if kept.exists():
@@ -372,7 +405,9 @@ def prepared(direct, plan, base_dir, test_folder) -> None:
     short = plan.parameters | {"duration": 1}
     execute(direct(replace(plan, run_id=1, parameters=short, treatment=Treatment())))
     draft = Path(tempfile.mkdtemp(prefix="draft-", dir=test_folder))
-    subprocess.run(["cp", "-a", "--sparse=always", f"{base_dir}/.", str(draft)], check=True)
+    subprocess.run(
+        ["cp", "-a", "--sparse=always", f"{base_dir}/.", str(draft)], check=True
+    )
     try:
         draft.rename(kept)
     except OSError:  # another process has made it
@@ -397,7 +432,9 @@ def racks(sshd_binary, account) -> Iterator[Callable[[int, list[Path]], list[Ser
     def register(number: int, bindirs: list[Path]) -> list[Server]:
         made = []
         for each in range(2, number + 2):
-            sshd = OpenSSH(sshd_binary, short_folder(), account, address=f"127.0.0.{each}")
+            sshd = OpenSSH(
+                sshd_binary, short_folder(), account, address=f"127.0.0.{each}"
+            )
             sshd.prepare(servers.public_key())
             sshd.start()
             base = short_folder()

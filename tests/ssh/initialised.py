@@ -94,7 +94,9 @@ def _fill(home: Path, bindir: Path, *, kept: Path) -> None:
     initdb = quick / "initdb"
     initdb.unlink()
     initdb.write_text(
-        SCRIPT.format(initdb=shlex.quote(str(bindir / "initdb")), kept=shlex.quote(str(kept)))
+        SCRIPT.format(
+            initdb=shlex.quote(str(bindir / "initdb")), kept=shlex.quote(str(kept))
+        )
     )
     initdb.chmod(0o755)
 
@@ -124,7 +126,11 @@ def remember_loads(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def _digest(plan: RunPlan) -> str:
     """Of all that a load may depend on."""
     given = {**plan.parameters, **plan.levels}
-    told = {name: each for name, each in given.items() if name not in {"duration", "clients"}}
+    told = {
+        name: each
+        for name, each in given.items()
+        if name not in {"duration", "clients"}
+    }
     clusters = [(each.name, each.role, each.origin) for each in plan.clusters]
     programs = (plan.bindir, plan.client_bindir)
     load = (programs, plan.settings, plan.initdb_options, plan.scenario, told, clusters)
@@ -136,7 +142,9 @@ def _keep(data: Path, kept: Path) -> None:
     if (data / "pg_wal").is_symlink() or any((data / "pg_tblspc").iterdir()):
         return
     draft = Path(tempfile.mkdtemp(prefix="draft-", dir=kept.parent))
-    subprocess.run(["cp", "-a", "--sparse=always", str(data), str(draft / "data")], check=True)
+    subprocess.run(
+        ["cp", "-a", "--sparse=always", str(data), str(draft / "data")], check=True
+    )
     with contextlib.suppress(OSError):  # another process has made it
         (draft / "data").rename(kept)
     shutil.rmtree(draft)

@@ -50,9 +50,15 @@ def why_not() -> str:
     if shutil.which("ip") is None:
         return "ip is missing: apt install iproute2"
     name = f"bl{os.getpid()}-try"
-    made = subprocess.run(["ip", "netns", "add", name], capture_output=True, text=True, check=False)
+    made = subprocess.run(
+        ["ip", "netns", "add", name], capture_output=True, text=True, check=False
+    )
     run("ip", "netns", "del", name, check=False)
-    return "" if made.returncode == 0 else f"no network namespace can be made: {made.stderr}"
+    return (
+        ""
+        if made.returncode == 0
+        else f"no network namespace can be made: {made.stderr}"
+    )
 
 
 @dataclass(frozen=True)
@@ -94,12 +100,16 @@ class Machine:
     def run(self, *argv: str) -> "subprocess.CompletedProcess[str]":
         """Run a command in its network, by root."""
         command = ["ip", "netns", "exec", self.namespace, *argv]
-        return subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+        return subprocess.run(
+            command, capture_output=True, text=True, timeout=30, check=False
+        )
 
     def listening(self) -> set[str]:
         """`address:port` of everything that listens there on TCP, but for its sshd."""
         lines = self.run("ss", "-Hltn").stdout.splitlines()
-        return {line.split()[3] for line in lines} - {f"{self.address}:{self.sshd.port}"}
+        return {line.split()[3] for line in lines} - {
+            f"{self.address}:{self.sshd.port}"
+        }
 
     def processes(self) -> list[Process]:
         """What runs of BenchLab's there."""
@@ -107,7 +117,11 @@ class Machine:
 
     def folders(self) -> list[str]:
         """What lies of runs and clusters in the base directory."""
-        return [str(path) for kind in ("runs", "clusters") for path in self.base.glob(f"{kind}/*")]
+        return [
+            str(path)
+            for kind in ("runs", "clusters")
+            for path in self.base.glob(f"{kind}/*")
+        ]
 
     def begin_anew(self) -> None:
         """Have an empty base directory, as another BenchLab would find the machine."""
@@ -152,21 +166,58 @@ def network(sshd_binary: str, account: Account) -> Iterator[Network]:
     here, there = outside[os.getpid() % len(outside)].hosts()
     machines: list[Machine] = []
     try:
-        addresses = {"b": str(there), "d": DB_ADDRESS, "l": LOAD_ADDRESS, "s": STANDBY_ADDRESS}
+        addresses = {
+            "b": str(there),
+            "d": DB_ADDRESS,
+            "l": LOAD_ADDRESS,
+            "s": STANDBY_ADDRESS,
+        }
         for name, address in addresses.items():
             machines.append(_machine(f"{prefix}-{name}", address, sshd_binary, account))
         bastion, db, load, standby = machines
         _lay_outer(prefix, str(here), bastion)
-        _lay(bastion, "to-db", f"{BASTION_INSIDE}/30", db, "to-bastion", f"{DB_ADDRESS}/30")
-        _lay(bastion, "to-load", f"{BASTION_TO_LOAD}/30", load, "to-bastion", f"{LOAD_ADDRESS}/30")
+        _lay(
+            bastion,
+            "to-db",
+            f"{BASTION_INSIDE}/30",
+            db,
+            "to-bastion",
+            f"{DB_ADDRESS}/30",
+        )
+        _lay(
+            bastion,
+            "to-load",
+            f"{BASTION_TO_LOAD}/30",
+            load,
+            "to-bastion",
+            f"{LOAD_ADDRESS}/30",
+        )
         _lay(db, "to-load", f"{DB_TO_LOAD}/30", load, "to-db", f"{LOAD_TO_DB}/30")
         run("ip", "-n", load.namespace, "route", "add", DB_ADDRESS, "via", DB_TO_LOAD)
         own, other = f"{BASTION_TO_STANDBY}/30", f"{STANDBY_ADDRESS}/30"
         _lay(bastion, "to-standby", own, standby, "to-bastion", other)
         own, other = f"{DB_TO_STANDBY}/30", f"{STANDBY_TO_DB}/30"
         _lay(db, "to-standby", own, standby, "to-db", other)
-        run("ip", "-n", standby.namespace, "route", "add", DB_ADDRESS, "via", DB_TO_STANDBY)
-        run("ip", "-n", db.namespace, "route", "add", STANDBY_ADDRESS, "via", STANDBY_TO_DB)
+        run(
+            "ip",
+            "-n",
+            standby.namespace,
+            "route",
+            "add",
+            DB_ADDRESS,
+            "via",
+            DB_TO_STANDBY,
+        )
+        run(
+            "ip",
+            "-n",
+            db.namespace,
+            "route",
+            "add",
+            STANDBY_ADDRESS,
+            "via",
+            STANDBY_TO_DB,
+        )
         for machine in machines:
             machine.sshd.start()
         yield Network(
@@ -174,7 +225,9 @@ def network(sshd_binary: str, account: Account) -> Iterator[Network]:
             outer=Link(bastion.namespace, "outer"),
             bastion_to_db=Link(bastion.namespace, "to-db"),
             load_to_db=Link(db.namespace, "to-load"),
-            standby_to_db=Link(db.namespace, "to-standby", ((STANDBY_ADDRESS, STANDBY_TO_DB),)),
+            standby_to_db=Link(
+                db.namespace, "to-standby", ((STANDBY_ADDRESS, STANDBY_TO_DB),)
+            ),
             bastion_to_standby=Link(bastion.namespace, "to-standby"),
         )
     finally:
@@ -192,11 +245,15 @@ def reaches(address: str, port: int, *, within_s: float = 1.0) -> bool:
         return False
 
 
-def _machine(namespace: str, address: str, sshd_binary: str, account: Account) -> Machine:
+def _machine(
+    namespace: str, address: str, sshd_binary: str, account: Account
+) -> Machine:
     run("ip", "netns", "add", namespace)
     folder = short_folder()
     account.own(folder)
-    sshd = OpenSSH(sshd_binary, short_folder(), account, address=address, namespace=namespace)
+    sshd = OpenSSH(
+        sshd_binary, short_folder(), account, address=address, namespace=namespace
+    )
     sshd.prepare("")
     machine = Machine(namespace, address, sshd, folder / "lab")
     run("ip", "-n", namespace, "link", "set", "lo", "up")
@@ -225,7 +282,12 @@ def _lay_outer(device: str, here: str, bastion: Machine) -> None:
 
 
 def _lay(
-    one: Machine, device: str, address: str, other: Machine, its_device: str, its_address: str
+    one: Machine,
+    device: str,
+    address: str,
+    other: Machine,
+    its_device: str,
+    its_address: str,
 ) -> None:
     end = ["type", "veth", "peer", "name", its_device, "netns", other.namespace]
     run("ip", "-n", one.namespace, "link", "add", device, *end)

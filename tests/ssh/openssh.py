@@ -117,7 +117,10 @@ class OpenSSH:
         """Kill every connection's process, as a broken network would; sshd itself stays."""
         monitors = _children(self.process.pid if self.process else 0)
         # A connection's two processes; what runs in it is a child of the second, and lives on.
-        for pid in [*monitors, *(child for monitor in monitors for child in _children(monitor))]:
+        for pid in [
+            *monitors,
+            *(child for monitor in monitors for child in _children(monitor)),
+        ]:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
 
@@ -150,7 +153,9 @@ class OpenSSH:
             if self.process is None or self.process.poll() is not None:
                 break
             time.sleep(0.05)
-        said = (self.folder / "log").read_text() if (self.folder / "log").exists() else ""
+        said = (
+            (self.folder / "log").read_text() if (self.folder / "log").exists() else ""
+        )
         raise AssertionError(f"sshd does not start: {said}")
 
 

@@ -34,7 +34,9 @@ class RecordingReporter:
     async def event(self, code: str, problem: TargetProblem) -> None:
         self.events.append((code, problem.message))
 
-    async def cluster(self, directory: str, *, prepared_now: bool, size: int = 0) -> None:
+    async def cluster(
+        self, directory: str, *, prepared_now: bool, size: int = 0
+    ) -> None:
         self.clusters.append((directory, prepared_now))
 
     async def found(self, findings: Findings) -> None:

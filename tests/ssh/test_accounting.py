@@ -28,18 +28,26 @@ def test_a_run_keeps_processor_time_queue_counters_plans_and_sizes(direct, plan)
     # Everything that can differ is recorded, and how the load is planned.
     of_version = {name for name, kind in objects.KINDS.items() if kind.since <= 160000}
     assert kept["objects"].keys() == of_version
-    assert kept["objects"]["index"]["pgbench_accounts_pkey"].startswith("CREATE UNIQUE INDEX")
+    assert kept["objects"]["index"]["pgbench_accounts_pkey"].startswith(
+        "CREATE UNIQUE INDEX"
+    )
     assert {"lsn", "log"} <= set(kept["views"])
     # The program has no auto_explain: the plans are psql's.
     assert "pgbench_accounts_pkey" in json.dumps(kept["plans"][0]["Plan"])
     assert kept["planning_ms"] > 0
     assert kept["plans_missing"] == ""
-    backends = [each for each in kept["processes"] if each["title"] == accounting.CLIENT_BACKEND]
+    backends = [
+        each for each in kept["processes"] if each["title"] == accounting.CLIENT_BACKEND
+    ]
     (begin, end) = kept["spans"][0]
     # The two of the load, and none that BenchLab reads with.
     of_load = [each for each in backends if each["last"] - each["first"] > 1]
     assert len(of_load) == 2
-    assert all(begin <= each["last"] <= end + 0.3 for each in of_load), (begin, end, of_load)
+    assert all(begin <= each["last"] <= end + 0.3 for each in of_load), (
+        begin,
+        end,
+        of_load,
+    )
     threads = [each for each in kept["processes"] if each["kind"] == "load"]
     assert sum(each["run"] for each in of_load) > 0
     assert sum(each["run"] for each in threads) > 0

@@ -30,7 +30,9 @@ pytestmark = [pytest.mark.openssh, pytest.mark.usefixtures("loaded_before")]
 def within(plan: RunPlan, level: str, **parameters) -> RunPlan:
     """The plan of a fixed-point update within that arrangement."""
     cell = {"version": "16.14", "clients": 2, "arrangement": level}
-    return arranged(plan, "fixed-point-update", cell, {"scale": 1, "duration": 2} | parameters)
+    return arranged(
+        plan, "fixed-point-update", cell, {"scale": 1, "duration": 2} | parameters
+    )
 
 
 @pytest.mark.parametrize(
@@ -51,14 +53,20 @@ def test_what_follows_the_database_is_proved_and_its_delay_measured(
     assert nothing_is_left(base_dir) == NOTHING
 
 
-def test_a_commit_before_the_load_waits_for_no_standby_that_is_gone(direct, plan, base_dir):
+def test_a_commit_before_the_load_waits_for_no_standby_that_is_gone(
+    direct, plan, base_dir
+):
     """Warming up may commit; without a look at the standbys it would wait for a step's hour."""
     director = direct(within(plan, "sync"))
     director.bench.look_s = 0.5
 
     class Bereft(FixedPointUpdate):
         async def warm(self, bench):
-            pid = (base_dir / "clusters/run-7-standby1/data/postmaster.pid").read_text().split()[0]
+            pid = (
+                (base_dir / "clusters/run-7-standby1/data/postmaster.pid")
+                .read_text()
+                .split()[0]
+            )
             os.kill(int(pid), signal.SIGKILL)
             await bench.sql("commit", "CREATE TABLE waits_for_the_standby ();")
 
@@ -77,7 +85,11 @@ def test_a_standby_that_ends_while_it_catches_up_is_not_waited_for(
 
     async def started_and_killed(self, member):
         await start(self, member)
-        pid = (base_dir / "clusters/run-7-standby1/data/postmaster.pid").read_text().split()[0]
+        pid = (
+            (base_dir / "clusters/run-7-standby1/data/postmaster.pid")
+            .read_text()
+            .split()[0]
+        )
         os.kill(int(pid), signal.SIGKILL)
 
     monkeypatch.setattr(Arrangement, "_start", started_and_killed)
@@ -90,13 +102,17 @@ def test_a_standby_that_ends_while_it_catches_up_is_not_waited_for(
     assert nothing_is_left(base_dir) == NOTHING
 
 
-def test_a_pool_is_in_front_of_the_database_while_the_load_is_on(direct, plan, base_dir):
+def test_a_pool_is_in_front_of_the_database_while_the_load_is_on(
+    direct, plan, base_dir
+):
     if shutil.which(arrangements.PROGRAMS["pooled"], path="/usr/sbin:/usr/bin") is None:
         pytest.skip("pgbouncer is missing")
     director = direct(within(plan, "pooled"))
     found = execute(director)
     assert found.measurements["tps"] > 0
-    pgbench = next(each for each in director.reporter.commands if each.name == "pgbench")
+    pgbench = next(
+        each for each in director.reporter.commands if each.name == "pgbench"
+    )
     assert pgbench.argv[pgbench.argv.index("-p") + 1] == str(pooler.PORT)
     assert "closing because: client close request" in artifact(found, "pgbouncer.log")
     assert nothing_is_left(base_dir) == NOTHING
@@ -124,13 +140,23 @@ def pauses(monkeypatch):
 
 
 @pytest.mark.usefixtures("pauses")
-def test_both_are_loaded_at_the_same_time_and_only_their_ratio_counts(direct, plan, base_dir):
+def test_both_are_loaded_at_the_same_time_and_only_their_ratio_counts(
+    direct, plan, base_dir
+):
     director = direct(arranged(plan, "duet", {"clients": 1}, PARAMETERS))
     found = execute(director)
 
-    assert set(found.measurements) >= {"duet_ratio", "duet_tps", "duet_partner_tps", "duet_spread"}
+    assert set(found.measurements) >= {
+        "duet_ratio",
+        "duet_tps",
+        "duet_partner_tps",
+        "duet_spread",
+    }
     assert "tps" not in found.measurements
-    own, partners = found.measurements["duet_tps"], found.measurements["duet_partner_tps"]
+    own, partners = (
+        found.measurements["duet_tps"],
+        found.measurements["duet_partner_tps"],
+    )
     # The same binaries: about the same, however busy the machine is.
     assert found.measurements["duet_ratio"] == pytest.approx(own / partners, rel=0.3)
     assert 0.5 < found.measurements["duet_ratio"] < 2

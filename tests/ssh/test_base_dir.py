@@ -73,14 +73,17 @@ def test_a_folder_of_ours_is_made_and_removed(told, claimed, base_dir):
 
 
 @pytest.mark.parametrize("can_lock", [True, False])
-def test_two_removals_at_once_both_end_well(on_host, claimed, base_dir, monkeypatch, can_lock):
+def test_two_removals_at_once_both_end_well(
+    on_host, claimed, base_dir, monkeypatch, can_lock
+):
     """As when the connection of the first has broken, which then goes on."""
     if not can_lock:
         script = module._REMOVE.replace("command -v flock", "false")
         monkeypatch.setattr(module, "_REMOVE", script)
     folder = claimed.below("runs", "1-1")
     fill = (
-        'cd "$1" && mkdir $(seq 500) && for each in *; do echo $each/a $each/b; done | xargs touch'
+        'cd "$1" && mkdir $(seq 500) && '
+        "for each in *; do echo $each/a $each/b; done | xargs touch"
     )
 
     async def act(host):
@@ -92,7 +95,9 @@ def test_two_removals_at_once_both_end_well(on_host, claimed, base_dir, monkeypa
     assert names(base_dir / "runs") == []
 
 
-def test_a_removal_that_comes_late_leaves_what_was_made_anew(on_host, claimed, base_dir):
+def test_a_removal_that_comes_late_leaves_what_was_made_anew(
+    on_host, claimed, base_dir
+):
     folder = claimed.below("runs", "1-1")
 
     async def act(host):
@@ -144,12 +149,17 @@ def test_a_base_directory_that_lost_its_mark_is_not_touched(told, claimed, base_
     assert told(lambda host: claimed.make_folder(host, path)) is None
     (base_dir / ".benchlab").unlink()
     assert told(lambda host: claimed.remove(host, path)) == "not_ours"
-    assert told(lambda host: claimed.make_folder(host, f"{base_dir}/clusters/b")) == "not_ours"
+    assert (
+        told(lambda host: claimed.make_folder(host, f"{base_dir}/clusters/b"))
+        == "not_ours"
+    )
     assert names(base_dir / "clusters") == ["a"]
 
 
 @pytest.mark.parametrize("action", ["make_folder", "remove", "check"])
-def test_a_link_above_a_folder_leads_nowhere(told, account, claimed, base_dir, outside, action):
+def test_a_link_above_a_folder_leads_nowhere(
+    told, account, claimed, base_dir, outside, action
+):
     (base_dir / "clusters").rmdir()
     as_account(account, "ln", "-s", outside, base_dir / "clusters")
     as_account(account, "mkdir", outside / "a")
@@ -208,7 +218,9 @@ def plan(plan) -> RunPlan:
 
 
 @pytest.mark.usefixtures("prepared")
-def test_a_run_stops_no_cluster_to_which_a_link_leads(direct, plan, base_dir, canary, account):
+def test_a_run_stops_no_cluster_to_which_a_link_leads(
+    direct, plan, base_dir, canary, account
+):
     postmaster = (canary / "pgdata" / "postmaster.pid").read_text()
     data = base_dir / "clusters" / "shared" / "data"
     as_account(account, "mv", data, f"{data}.old")
@@ -244,7 +256,9 @@ def test_a_base_directory_may_itself_be_a_link(told, account, base, base_dir):
     assert names(base_dir / "disk" / "clusters") == []
 
 
-def test_a_link_in_place_of_the_mark_is_not_a_mark(told, account, base, base_dir, outside):
+def test_a_link_in_place_of_the_mark_is_not_a_mark(
+    told, account, base, base_dir, outside
+):
     (outside / "mark").write_text(base.mark(base.path) + "\n")
     as_account(account, "ln", "-s", outside / "mark", base_dir / ".benchlab")
     assert told(base.claim) == "base_dir_foreign"
@@ -280,7 +294,9 @@ def mounted(account, base, base_dir) -> Iterator[Path]:
     for marked in (base_dir, folder):
         (marked / ".benchlab").write_text(base.mark(str(marked)) + "\n")
     options = f"size=1m,uid={account.uid},mode=700"
-    subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", folder / "disk"], check=True)
+    subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", options, "tmpfs", folder / "disk"], check=True
+    )
     as_account(account, "touch", folder / "disk" / "precious")
     yield folder
     subprocess.run(["umount", folder / "disk"], check=True)
@@ -296,8 +312,12 @@ def test_what_is_mounted_in_a_removed_folder_stays(mounted, openssh, told, base)
 def canary(account, binaries, outside) -> Iterator[Path]:
     """A running cluster of somebody else under the same user, which writes nothing itself."""
     data, bindir = outside / "pgdata", binaries.postgresql16
-    as_account(account, bindir / "initdb", "-D", data, "-U", "owner", "-A", "trust", "-N")
-    quiet = "-c autovacuum=off -c checkpoint_timeout=1h -c listen_addresses= -c fsync=off"
+    as_account(
+        account, bindir / "initdb", "-D", data, "-U", "owner", "-A", "trust", "-N"
+    )
+    quiet = (
+        "-c autovacuum=off -c checkpoint_timeout=1h -c listen_addresses= -c fsync=off"
+    )
     options = f"-p {free_port(0)} -k {outside} {quiet}"
     log = outside / "log"
     start = (bindir / "pg_ctl", "start", "-w", "-D", data, "-l", log, "-o", options)
@@ -309,7 +329,10 @@ def canary(account, binaries, outside) -> Iterator[Path]:
 def test_a_run_leaves_a_neighbour_and_its_cluster_byte_for_byte(
     direct, plan, base_dir, canary, on_host, base
 ):
-    before, postmaster = tree(canary), (canary / "pgdata" / "postmaster.pid").read_text()
+    before, postmaster = (
+        tree(canary),
+        (canary / "pgdata" / "postmaster.pid").read_text(),
+    )
     execute(direct(plan))
     on_host(lambda host: base.remove(host, f"{base_dir}/clusters/shared"))
     assert names(base_dir / "clusters") == names(base_dir / "runs") == []

@@ -15,7 +15,15 @@ from runs.access.services import audit, projects
 from runs.bisections.services import bisection_questions, bisections
 from runs.bisections.services.bisection_questions import ToBuild, Wish
 from runs.execution import building
-from runs.models import AuditEntry, Bisection, Build, Campaign, Installation, Revision, Run
+from runs.models import (
+    AuditEntry,
+    Bisection,
+    Build,
+    Campaign,
+    Installation,
+    Revision,
+    Run,
+)
 from runs.queue.services import execution, leases
 from runs.servers.services import builds
 from runs.shared.errors import Refused
@@ -23,7 +31,11 @@ from runs.workloads.services import scenarios
 from tests import factories
 from tests.ssh.openssh import short_folder
 
-pytestmark = [pytest.mark.openssh, pytest.mark.hurried, pytest.mark.django_db(transaction=True)]
+pytestmark = [
+    pytest.mark.openssh,
+    pytest.mark.hurried,
+    pytest.mark.django_db(transaction=True),
+]
 
 
 # Commits that are built on their server, and then measured by a bisection.
@@ -135,17 +147,26 @@ def clone(binaries):
 def server(racks, binaries, clone):
     scenarios.sync()
     (made,) = racks(1, [binaries.postgresql18])
-    return builds.allow(server=made, clone=str(clone.folder), options=["--with-blocks=8"])
+    return builds.allow(
+        server=made, clone=str(clone.folder), options=["--with-blocks=8"]
+    )
 
 
 def waiting_for(server, *commits, nightly="nightly"):
     """A bisection of these commits, as CI uploaded the first and the last."""
-    of = factories.campaign(nightly, factors={"version": []}, origin="uploaded", repeats=0)
-    for sha, values in ((commits[0], (990, 1010, 1000)), (commits[-1], (900, 1010, 950))):
+    of = factories.campaign(
+        nightly, factors={"version": []}, origin="uploaded", repeats=0
+    )
+    for sha, values in (
+        (commits[0], (990, 1010, 1000)),
+        (commits[-1], (900, 1010, 950)),
+    ):
         revision, _is_new = Revision.objects.get_or_create(
             project=projects.default(), sha=sha, ref="main"
         )
-        cell = factories.cell(of, {"clients": 1}, revision=revision, key=sha, series_key="1")
+        cell = factories.cell(
+            of, {"clients": 1}, revision=revision, key=sha, series_key="1"
+        )
         for run, value in zip(cell.runs.order_by("repeat"), values, strict=True):
             factories.finish(run, tps=value)
     boss, _is_new = User.objects.get_or_create(username="boss", is_superuser=True)
@@ -178,7 +199,9 @@ def look_until(condition, *, seconds=60):
 
 
 @pytest.mark.probes
-def test_commits_without_an_installation_are_built_registered_and_measured(server, clone):
+def test_commits_without_an_installation_are_built_registered_and_measured(
+    server, clone
+):
     slow = clone.commit({"flags": "-DSLOW"})
     asked = waiting_for(server, clone.first, slow)
     assert [type(each) for each in asked.builds] == [ToBuild, ToBuild]
@@ -207,7 +230,9 @@ def test_commits_without_an_installation_are_built_registered_and_measured(serve
         made.refresh_from_db()
     used = Run.objects.filter(campaign__bisection_step__bisection=made)
     assert [run.message for run in used.exclude(state=Run.State.FINISHED)] == []
-    assert (made.state, made.verdict, made.is_found) == ("finished", "slower", True), made.message
+    assert (made.state, made.verdict, made.is_found) == ("finished", "slower", True), (
+        made.message
+    )
 
     # What was built is used again, and removed when that is wished.
     assert builds.ask(server=server, commit=slow) == built[1]
@@ -215,11 +240,18 @@ def test_commits_without_an_installation_are_built_registered_and_measured(serve
     server.refresh_from_db()
     assert not any(home(build).exists() for build in built)
     assert server.bindirs == [each for each in server.bindirs if "/builds/" not in each]
-    assert Installation.objects.filter(removed_at=None, bindir__contains="/builds/").count() == 0
+    assert (
+        Installation.objects.filter(
+            removed_at=None, bindir__contains="/builds/"
+        ).count()
+        == 0
+    )
 
 
 @pytest.mark.probes
-def test_a_build_that_fails_ends_the_bisection_with_a_code_and_its_output(server, clone):
+def test_a_build_that_fails_ends_the_bisection_with_a_code_and_its_output(
+    server, clone
+):
     broken = clone.commit({"one.c": "#error it cannot be compiled\n"})
     bare = clone.commit({"configure": None})
     nowhere = "d" * 40
@@ -228,7 +260,9 @@ def test_a_build_that_fails_ends_the_bisection_with_a_code_and_its_output(server
         made, _is_new = bisections.start(
             question=waiting_for(server, clone.first, sha, nightly=f"nightly-{number}")
         )
-        look_until(lambda made=made: not Bisection.objects.filter(pk=made.pk, state="running"))
+        look_until(
+            lambda made=made: not Bisection.objects.filter(pk=made.pk, state="running")
+        )
         made.refresh_from_db()
         assert (made.state, made.message) == ("failed", bisections.BUILD_FAILED)
         build = Build.objects.get(commit=sha)
@@ -270,7 +304,9 @@ def test_a_cancel_ends_the_build_and_leaves_nothing(server, clone, monkeypatch):
         each.refresh_from_db()
         assert each.state == Build.State.CANCELLED
     assert not home(build).exists()
-    assert subprocess.run(["pgrep", "-f", str(build.bindir)], check=False).returncode == 1
+    assert (
+        subprocess.run(["pgrep", "-f", str(build.bindir)], check=False).returncode == 1
+    )
 
 
 @pytest.mark.probes
@@ -287,7 +323,9 @@ def test_a_build_that_takes_too_long_or_too_much_is_ended(server, clone, monkeyp
     assert (build.state, build.code) == (Build.State.FAILED, "disk_too_small")
     assert not home(build).exists()
 
-    again = Build.objects.create(server=server, commit=head, bindir=build.bindir, state="building")
+    again = Build.objects.create(
+        server=server, commit=head, bindir=build.bindir, state="building"
+    )
     long_ago = again.asked_at - builds.OVERDUE - timedelta(seconds=1)
     Build.objects.filter(pk=again.pk).update(started_at=long_ago)
     builds.carry_on(build_id=again.pk)
@@ -337,13 +375,21 @@ def made_builds(binaries):
 
 
 @pytest.mark.slow
-def test_the_build_that_lost_is_found_by_executing_them(racks, made_builds, django_user_model):
+def test_the_build_that_lost_is_found_by_executing_them(
+    racks, made_builds, django_user_model
+):
     scenarios.sync()
     (server,) = racks(1, made_builds)
-    nightly = factories.campaign("nightly", factors={"version": []}, origin="uploaded", repeats=0)
+    nightly = factories.campaign(
+        "nightly", factors={"version": []}, origin="uploaded", repeats=0
+    )
     for sha, values in ((SHAS[0], (990, 1010, 1000)), (SHAS[-1], (900, 1010, 950))):
-        revision = Revision.objects.create(project=projects.default(), sha=sha, ref="main")
-        cell = factories.cell(nightly, {"clients": 1}, revision=revision, key=sha, series_key="1")
+        revision = Revision.objects.create(
+            project=projects.default(), sha=sha, ref="main"
+        )
+        cell = factories.cell(
+            nightly, {"clients": 1}, revision=revision, key=sha, series_key="1"
+        )
         for run, value in zip(cell.runs.order_by("repeat"), values, strict=True):
             factories.finish(run, tps=value)
     wish = Wish(
@@ -377,4 +423,8 @@ def test_the_build_that_lost_is_found_by_executing_them(racks, made_builds, djan
     assert set(used.values_list("cell__installation__bindir", flat=True)) == set(
         map(str, made_builds)
     )
-    assert not Campaign.objects.filter(state__in=Campaign.LIVE).exclude(pk=nightly.pk).exists()
+    assert (
+        not Campaign.objects.filter(state__in=Campaign.LIVE)
+        .exclude(pk=nightly.pk)
+        .exists()
+    )

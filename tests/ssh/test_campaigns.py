@@ -74,7 +74,9 @@ def overlapping(runs):
 
 
 @pytest.mark.usefixtures("loaded_before")
-def test_a_campaign_on_two_servers_finishes_on_both_and_its_page_shows_both(pair, client):
+def test_a_campaign_on_two_servers_finishes_on_both_and_its_page_shows_both(
+    pair, client
+):
     assert {server.state for server in pair} == {Server.State.READY}
     asked = draft(pair)
     found = preflight.of_design(resolve(asked))
@@ -91,8 +93,15 @@ def test_a_campaign_on_two_servers_finishes_on_both_and_its_page_shows_both(pair
     runs = list(campaign.runs.select_related("server", "cell"))
     assert [run.message for run in runs if run.state != Run.State.FINISHED] == []
     assert overlapping(runs) == []
-    done = {(run.server.name, run.server_version.split()[0].split(".")[0]) for run in runs}
-    assert done == {("Rack 2", "16"), ("Rack 2", "18"), ("Rack 3", "16"), ("Rack 3", "18")}
+    done = {
+        (run.server.name, run.server_version.split()[0].split(".")[0]) for run in runs
+    }
+    assert done == {
+        ("Rack 2", "16"),
+        ("Rack 2", "18"),
+        ("Rack 3", "16"),
+        ("Rack 3", "18"),
+    }
     for run in runs:
         assert set(run.commands.values_list("host", flat=True)) == {run.server.name}
         assert run.measurements.filter(metric__name="tps", value__gt=0).exists()
@@ -119,9 +128,9 @@ def test_preflight_names_the_server_that_cannot_take_the_campaign(pair):
     pair[1].refresh_from_db()
     found = preflight.of_design(resolve(draft(pair)))
     assert not found.has_answers
-    assert {(each.server, each.code) for each in found.findings if each.level == "error"} == {
-        ("Rack 3", "host_unreachable")
-    }
+    assert {
+        (each.server, each.code) for each in found.findings if each.level == "error"
+    } == {("Rack 3", "host_unreachable")}
 
 
 # A campaign whose load comes from another server, from the draft to the stored result.
@@ -186,12 +195,16 @@ def queued(database, generator):
 
 @pytest.mark.probes
 @pytest.mark.usefixtures("loaded_before")
-def test_a_campaign_with_a_generator_finishes_and_frees_both_servers(database_and_generator):
+def test_a_campaign_with_a_generator_finishes_and_frees_both_servers(
+    database_and_generator,
+):
     database, generator = database_and_generator
     assert {database.state, generator.state} == {Server.State.READY}
     inspected = database.hardware, database.environment
     # Queued before the machines got another kernel and more memory.
-    Server.objects.update(hardware=factories.hardware(), environment=factories.environment())
+    Server.objects.update(
+        hardware=factories.hardware(), environment=factories.environment()
+    )
     campaign = queued(Server.objects.get(pk=database.pk), generator)
     as_queued_by_0_1(campaign.runs.get())
     claim = leases.claim(server_id=database.pk, holder="test")
@@ -223,7 +236,10 @@ def test_a_generator_that_does_not_answer_is_itself_told_to_be_away_and_its_run_
     Server.objects.filter(pk=generator.pk).update(port=1)
     execution.execute(leases.claim(server_id=database.pk, holder="test"))
     states = dict(Server.objects.values_list("pk", "state"))
-    assert states == {database.pk: Server.State.READY, generator.pk: Server.State.UNREACHABLE}
+    assert states == {
+        database.pk: Server.State.READY,
+        generator.pk: Server.State.UNREACHABLE,
+    }
     assert campaign.runs.get().state == Run.State.QUEUED
     assert leases.claim(server_id=database.pk, holder="test") is None
     assert generator.pk in supervision._with_work()
@@ -251,7 +267,9 @@ def server(sshd_binary, openssh, account, base_dir, binaries):
         bindirs=[str(binaries.postgresql16)],
     )
     offered = servers.fingerprint(registered.offered_host_key)
-    inspected = servers.inspect(server=host_keys.confirm(server=registered, fingerprint=offered))
+    inspected = servers.inspect(
+        server=host_keys.confirm(server=registered, fingerprint=offered)
+    )
     Server.objects.filter(pk=inspected.pk).update(privileges=["drop_caches", "perf"])
     inspected.refresh_from_db()
     return inspected
@@ -269,7 +287,9 @@ def treated_draft(server, **treatment):
 
 
 @pytest.mark.probes
-def test_what_was_asked_for_is_done_kept_and_shown(server, allow, client, settings, tmp_path):
+def test_what_was_asked_for_is_done_kept_and_shown(
+    server, allow, client, settings, tmp_path
+):
     needs_writable("/proc/sys/vm/drop_caches")
     if shutil.which("perf") is None:
         pytest.skip("perf is missing: linux-perf")
@@ -300,23 +320,34 @@ def test_what_was_asked_for_is_done_kept_and_shown(server, allow, client, settin
 @pytest.mark.refused
 def test_preflight_finds_that_sudo_refuses_what_the_campaign_needs(server, allow):
     allow("perf")
-    found = preflight.of_design(resolve(treated_draft(server, cold_cache=True))).findings
+    found = preflight.of_design(
+        resolve(treated_draft(server, cold_cache=True))
+    ).findings
     refused = [each for each in found if each.code == "privilege_missing"]
-    assert [(each.level, "sudoers" in each.remedy) for each in refused] == [("error", True)]
+    assert [(each.level, "sudoers" in each.remedy) for each in refused] == [
+        ("error", True)
+    ]
     # Without the need of it that is only a warning.
     found = preflight.of_design(resolve(treated_draft(server))).findings
-    assert {each.level for each in found if each.code == "privilege_missing"} == {"warning"}
+    assert {each.level for each in found if each.code == "privilege_missing"} == {
+        "warning"
+    }
 
 
 @pytest.mark.probes
 @pytest.mark.refused
-def test_sudo_that_is_taken_away_after_queueing_holds_the_server_until_it_is_back(server, allow):
+def test_sudo_that_is_taken_away_after_queueing_holds_the_server_until_it_is_back(
+    server, allow
+):
     needs_writable("/proc/sys/vm/drop_caches")
     allow("perf")
     campaign = campaigns.create(draft=treated_draft(server, cold_cache=True))
     execution.execute(leases.claim(server_id=server.pk, holder="test"))
     server.refresh_from_db()
-    assert (server.state, server.problem_code) == (Server.State.REFUSED, "privilege_missing")
+    assert (server.state, server.problem_code) == (
+        Server.State.REFUSED,
+        "privilege_missing",
+    )
     assert server.needs["privilege"] == "drop_caches"
     assert campaign.runs.get().state == Run.State.QUEUED
     assert servers.inspect(server=server).state == Server.State.REFUSED
@@ -329,12 +360,16 @@ def test_a_machine_without_cpufreq_is_found_before_queueing(server):
     if server.environment.facts["governor"]:
         pytest.skip("this machine has governors")
     server.privileges = ["governor"]
-    found = preflight.of_design(resolve(treated_draft(server, governor="performance"))).findings
+    found = preflight.of_design(
+        resolve(treated_draft(server, governor="performance"))
+    ).findings
     assert "no_cpufreq" in {each.code for each in found if each.level == "error"}
 
 
 @pytest.mark.probes
-def test_a_sweep_of_the_server_sets_back_what_a_lost_run_has_set(server, allow, base_dir):
+def test_a_sweep_of_the_server_sets_back_what_a_lost_run_has_set(
+    server, allow, base_dir
+):
     """The worker of the run is gone for good, and the run was then cancelled."""
     needs_writable(f"/proc/sys/{SETTING.replace('.', '/')}")
     allow("perf")

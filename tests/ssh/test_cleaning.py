@@ -47,7 +47,9 @@ def postmaster(data: Path) -> int:
 
 
 @prepared
-def test_a_server_that_does_not_stop_costs_no_result(direct, plan, base_dir, in_phase, monkeypatch):
+def test_a_server_that_does_not_stop_costs_no_result(
+    direct, plan, base_dir, in_phase, monkeypatch
+):
     monkeypatch.setattr(postgres, "WAIT_SECONDS", 1)
     monkeypatch.setattr(postgres, "SECONDS_BETWEEN_SIGNALS", 1)
     director = direct(plan)
@@ -70,7 +72,9 @@ def test_a_server_that_does_not_stop_costs_no_result(direct, plan, base_dir, in_
     assert kept == ["7-1"]
     commands = {each.name: each for each in director.reporter.commands}
     read, stopped = commands["count-latencies"], commands["stop"]
-    assert stopped.started < read.finished  # what was recorded is read while the server stops
+    assert (
+        stopped.started < read.finished
+    )  # what was recorded is read while the server stops
     [(code, message)] = director.reporter.events
     assert (code, "Step stop" in message) == ("stop_failed", True)
     assert left_running(base_dir) == []
@@ -79,7 +83,9 @@ def test_a_server_that_does_not_stop_costs_no_result(direct, plan, base_dir, in_
 
 
 @prepared
-def test_a_server_that_was_killed_leaves_no_shared_memory(direct, plan, base_dir, in_phase):
+def test_a_server_that_was_killed_leaves_no_shared_memory(
+    direct, plan, base_dir, in_phase
+):
     director = direct(plan)
     data = base_dir / "clusters" / "shared" / "data"
     segments, files = [], set()
@@ -91,7 +97,10 @@ def test_a_server_that_was_killed_leaves_no_shared_memory(direct, plan, base_dir
         # What it has made since stays, as long as other servers of the account may have made it.
         noted = (data.parent / "shared-memory").read_text().split()
         files.update(
-            map(Path, {*re.findall(r"/dev/shm/PostgreSQL\.\d+", maps)}.intersection(noted))
+            map(
+                Path,
+                {*re.findall(r"/dev/shm/PostgreSQL\.\d+", maps)}.intersection(noted),
+            )
         )
         assert files
         for each in concerning(str(data)):
@@ -173,16 +182,23 @@ def test_an_error_of_benchlab_after_the_load_keeps_what_is_left_of_it(
 
     [note] = told.value.__notes__
     assert f"{base_dir}/runs/7-1 on 127.0.0.1" in note
-    assert "tps = " in (base_dir / "runs" / "7-1" / "steps" / "pgbench" / "out").read_text()
+    assert (
+        "tps = "
+        in (base_dir / "runs" / "7-1" / "steps" / "pgbench" / "out").read_text()
+    )
     assert left_running(base_dir) == []
     assert names(base_dir / "clusters") == []
 
 
-def test_what_does_not_end_keeps_the_folder_that_leads_to_it(direct, plan, base_dir, monkeypatch):
+def test_what_does_not_end_keeps_the_folder_that_leads_to_it(
+    direct, plan, base_dir, monkeypatch
+):
     monkeypatch.setattr(steps, "_STOP", "exit 1")
     director = direct(replace(plan, cluster_key=""))
 
     assert execute(director).measurements["tps"] > 0
-    assert [code for code, _message in director.reporter.events] == ["cleanup_incomplete"]
+    assert [code for code, _message in director.reporter.events] == [
+        "cleanup_incomplete"
+    ]
     assert names(base_dir / "runs") == ["7-1"]
     assert names(base_dir / "clusters") == ["run-7"]

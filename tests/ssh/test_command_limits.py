@@ -28,7 +28,9 @@ def short(monkeypatch):
     monkeypatch.setattr(ssh, "SECONDS_TO_NOTICE", 1.5)
 
 
-def test_a_command_that_hangs_is_told_and_ended_and_costs_no_other(short, on_host, base_dir):
+def test_a_command_that_hangs_is_told_and_ended_and_costs_no_other(
+    short, on_host, base_dir
+):
     marker = f"{base_dir}/hangs"
 
     async def act(host):
@@ -42,7 +44,9 @@ def test_a_command_that_hangs_is_told_and_ended_and_costs_no_other(short, on_hos
     assert left_running(base_dir) == []
 
 
-def test_a_machine_that_does_not_answer_is_a_lost_connection(short, monkeypatch, on_host, openssh):
+def test_a_machine_that_does_not_answer_is_a_lost_connection(
+    short, monkeypatch, on_host, openssh
+):
     monkeypatch.setattr(ssh, "KEEPALIVE_SECONDS", 0.3)
     monkeypatch.setattr(ssh, "KEEPALIVE_MISSES", 2)
 
@@ -65,20 +69,26 @@ def test_a_machine_that_does_not_answer_is_a_lost_connection(short, monkeypatch,
 
 def test_a_step_may_take_longer_than_a_command(short, on_host, base_dir):
     async def act(host):
-        return await steps.perform(host, str(base_dir), "one", ["sh", "-c", "sleep 3; echo on"])
+        return await steps.perform(
+            host, str(base_dir), "one", ["sh", "-c", "sleep 3; echo on"]
+        )
 
     assert on_host(act).stdout == "on\n"
 
 
 @prepared
-def test_a_removal_that_hangs_keeps_the_result_and_is_told(monkeypatch, direct, plan, base_dir):
+def test_a_removal_that_hangs_keeps_the_result_and_is_told(
+    monkeypatch, direct, plan, base_dir
+):
     monkeypatch.setattr(ssh, "SECONDS_TO_NOTICE", 0.5)
     monkeypatch.setattr(base_dirs, "REMOVAL_SECONDS", 1)
     monkeypatch.setattr(base_dirs, "_REMOVE", "[ ! -d $1/steps ] || sleep 300; :")
     director = direct(plan)
     found = execute(director)
     assert found.measurements
-    told = [text for code, text in director.reporter.events if code == "cleanup_incomplete"]
+    told = [
+        text for code, text in director.reporter.events if code == "cleanup_incomplete"
+    ]
     # On a busy machine that of the cluster may not end in time either.
     assert told
     assert all("did not end within 1 s" in message for message in told)
@@ -122,7 +132,9 @@ def test_a_log_that_cannot_be_read_costs_only_the_log(short, direct, plan):
     assert asyncio.run(act()) == ""
 
 
-def test_a_fault_is_told_as_it_is_where_nothing_deeper_can_be_asked(monkeypatch, direct, plan):
+def test_a_fault_is_told_as_it_is_where_nothing_deeper_can_be_asked(
+    monkeypatch, direct, plan
+):
     monkeypatch.setitem(ssh.SSHHost.run.__kwdefaults__, "timeout_s", 0.001)
     monkeypatch.setattr(ssh, "SECONDS_TO_NOTICE", 0)
     bench = direct(plan).bench

@@ -12,7 +12,12 @@ from tests.ssh.directing import execute
 
 pytestmark = [pytest.mark.openssh, pytest.mark.usefixtures("loaded_before")]
 
-OLD = {"checkpoint_segments": "8", "work_mem": "24MB", "wal_level": "hot_standby", "port": "1"}
+OLD = {
+    "checkpoint_segments": "8",
+    "work_mem": "24MB",
+    "wal_level": "hot_standby",
+    "port": "1",
+}
 
 
 @pytest.fixture(params=["16", "18"])
@@ -43,7 +48,9 @@ def test_translated_settings_are_read_back_as_applied_and_no_command_of_them_is_
         "archive_command": f"touch {touched}",
     }
     fitted = fit(wanted, plan.levels["version"])
-    found = execute(direct(replace(plan, settings={**plan.settings, **fitted.settings})))
+    found = execute(
+        direct(replace(plan, settings={**plan.settings, **fitted.settings}))
+    )
     shown = of_server(found.settings, plan.levels["version"])
     assert {name: shown[name].text for name in plan.settings} == {
         "work_mem": "24MB",
@@ -62,12 +69,18 @@ def test_translated_settings_are_read_back_as_applied_and_no_command_of_them_is_
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"work_mem": "1kB"}, '1 kB is outside the valid range for parameter "work_mem"'),
+        (
+            {"work_mem": "1kB"},
+            '1 kB is outside the valid range for parameter "work_mem"',
+        ),
         (
             {"checkpoint_segments": "8"},
             'unrecognized configuration parameter "checkpoint_segments"',
         ),
-        ({"shared_preload_libraries": "not_there"}, 'could not access file "not_there"'),
+        (
+            {"shared_preload_libraries": "not_there"},
+            'could not access file "not_there"',
+        ),
     ],
 )
 def test_what_the_server_refuses_fails_with_its_own_words(direct, plan, wrong, said):

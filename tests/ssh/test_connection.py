@@ -62,9 +62,20 @@ def test_another_host_key_stops_everything(openssh: OpenSSH, address, key_pair):
     assert "confirm it" in refused.value.remedy
 
 
-def test_a_host_key_of_another_type_stops_everything(openssh: OpenSSH, address, key_pair):
+def test_a_host_key_of_another_type_stops_everything(
+    openssh: OpenSSH, address, key_pair
+):
     openssh_folder = openssh.folder
-    command = ["ssh-keygen", "-q", "-t", "ecdsa", "-N", "", "-f", str(openssh_folder / "other")]
+    command = [
+        "ssh-keygen",
+        "-q",
+        "-t",
+        "ecdsa",
+        "-N",
+        "",
+        "-f",
+        str(openssh_folder / "other"),
+    ]
     subprocess.run(command, check=True)
     with pytest.raises(HostKeyChanged):
         connecting(address, (openssh_folder / "other.pub").read_text(), key_pair[0])
@@ -113,10 +124,16 @@ def test_a_null_byte_is_refused_before_anything_is_sent(on_host):
 
 def test_input_output_and_exit_status_come_back_as_bytes(on_host):
     async def act(host):
-        return await host.run(["sh", "-c", "cat; echo err >&2; exit 7"], stdin=bytes(range(256)))
+        return await host.run(
+            ["sh", "-c", "cat; echo err >&2; exit 7"], stdin=bytes(range(256))
+        )
 
     answer = on_host(act)
-    assert (answer.exit_status, answer.stdout, answer.stderr) == (7, bytes(range(256)), b"err\n")
+    assert (answer.exit_status, answer.stdout, answer.stderr) == (
+        7,
+        bytes(range(256)),
+        b"err\n",
+    )
 
 
 def test_no_answer_waits_for_a_delayed_acknowledgement(on_host):
@@ -329,7 +346,9 @@ def test_a_run_with_too_few_sessions_fails_with_the_remedy(
     assert names(base_dir / "runs") == []
 
 
-def test_preflight_tries_as_many_sessions_as_a_run_needs(on_host, openssh, base, monkeypatch):
+def test_preflight_tries_as_many_sessions_as_a_run_needs(
+    on_host, openssh, base, monkeypatch
+):
     async def look(host):
         return (await preflight.look(host, base, [], [])).allows_sessions
 
@@ -338,7 +357,9 @@ def test_preflight_tries_as_many_sessions_as_a_run_needs(on_host, openssh, base,
     assert on_host(look)
     openssh.configure("")
     text = (openssh.folder / "sshd_config").read_text()
-    fewer = text.replace(f"MaxSessions {SESSIONS_NEEDED}", f"MaxSessions {SESSIONS_NEEDED - 1}")
+    fewer = text.replace(
+        f"MaxSessions {SESSIONS_NEEDED}", f"MaxSessions {SESSIONS_NEEDED - 1}"
+    )
     (openssh.folder / "sshd_config").write_text(fewer)
     openssh.configure("")
     assert not on_host(look)
@@ -367,7 +388,9 @@ def test_a_plain_login_shell_executes_scripts_itself(on_host, openssh, shell, is
         assert ("benchlab-begin" in own) == (is_plain and number > 0)
 
 
-def test_a_login_shell_that_greets_is_not_of_what_a_command_prints(on_host, openssh, base):
+def test_a_login_shell_that_greets_is_not_of_what_a_command_prints(
+    on_host, openssh, base
+):
     shell = 'printf "Welcome\\nbenchlab"; echo; eval "$SSH_ORIGINAL_COMMAND"'
     openssh.configure(f"ForceCommand {shell}")
 

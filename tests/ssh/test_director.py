@@ -37,7 +37,9 @@ prepared = pytest.mark.usefixtures("prepared")
 def test_a_run_measures_what_pgbench_prints(direct, plan, base_dir):
     director = direct(plan)
     found = execute(director)
-    artifacts = {artifact.name: artifact.content.decode() for artifact in found.artifacts}
+    artifacts = {
+        artifact.name: artifact.content.decode() for artifact in found.artifacts
+    }
     assert f"tps = {found.measurements['tps']:.6f}" in artifacts["pgbench.out"]
     assert found.server_version.startswith("16.")
     assert (found.tool_name, found.tool_version[:3]) == ("pgbench", "18.")
@@ -49,7 +51,9 @@ def test_a_run_measures_what_pgbench_prints(direct, plan, base_dir):
     assert director.reporter.phases == ["preparing", "measuring", "collecting"]
     notes = {note.code: note for note in found.notes}
     assert notes.keys() == {"prewarm_sequential", "clock_skew"}
-    assert re.search(r"worker: db [+-]0\.\d{4} s \(. 0\.\d{4}\)\.$", notes["clock_skew"].message)
+    assert re.search(
+        r"worker: db [+-]0\.\d{4} s \(. 0\.\d{4}\)\.$", notes["clock_skew"].message
+    )
     assert notes["clock_skew"].level == "info"
     assert len(next(s for s in found.series if s.name == "tps").values) in {1, 2}
     # Nothing of it is left but the shared cluster.
@@ -64,13 +68,17 @@ def test_the_load_is_the_one_of_the_reports(direct, plan):
     levels, short = {"version": "16.14", "clients": 8}, {"scale": 1, "duration": 1}
     director = direct(replace(plan, levels=levels, parameters=short))
     execute(director)
-    pgbench = next(each for each in director.reporter.commands if each.name == "pgbench")
+    pgbench = next(
+        each for each in director.reporter.commands if each.name == "pgbench"
+    )
     assert (
         " ".join(pgbench.argv)
         .split("bin/pgbench ")[1]
         .startswith("-n -c 8 -j 4 -T 1 -s 1 -P 1 -r -f ")
     )
-    script = next(each for each in director.reporter.commands if each.name == "write-script")
+    script = next(
+        each for each in director.reporter.commands if each.name == "write-script"
+    )
     assert script.stdin == (
         "\\set naccounts 100000 * :scale\n"
         "\\set row_count 10000\n"
@@ -185,7 +193,9 @@ def test_a_dropped_connection_costs_nothing(direct, plan, openssh):
 
 
 @prepared
-def test_a_connection_dropped_after_the_load_costs_nothing(direct, plan, openssh, base_dir):
+def test_a_connection_dropped_after_the_load_costs_nothing(
+    direct, plan, openssh, base_dir
+):
     """In collecting and cleaning up, which are not steps of the scenario."""
     director = direct(plan)
     phase = director.reporter.phase
@@ -203,7 +213,9 @@ def test_a_connection_dropped_after_the_load_costs_nothing(direct, plan, openssh
 
 
 @prepared
-def test_a_cancel_whose_target_is_out_of_reach_is_not_called_done(direct, plan, openssh, base_dir):
+def test_a_cancel_whose_target_is_out_of_reach_is_not_called_done(
+    direct, plan, openssh, base_dir
+):
     director = direct(replace(plan, parameters={"scale": 1, "duration": 15}))
 
     def orders() -> Iterator[Order]:
@@ -225,7 +237,9 @@ def test_a_cancel_whose_target_is_out_of_reach_is_not_called_done(direct, plan, 
 
 
 @prepared
-def test_a_worker_without_the_database_leaves_the_run_to_the_next(direct, plan, base_dir):
+def test_a_worker_without_the_database_leaves_the_run_to_the_next(
+    direct, plan, base_dir
+):
     director = direct(replace(plan, parameters={"scale": 1, "duration": 8}))
 
     def orders() -> Iterator[Order]:
@@ -263,7 +277,9 @@ def test_a_cancel_at_the_first_moment_keeps_the_shared_cluster(direct, plan, bas
 
 
 @prepared
-def test_a_taken_over_run_that_is_cancelled_at_once_leaves_no_step_running(direct, plan, base_dir):
+def test_a_taken_over_run_that_is_cancelled_at_once_leaves_no_step_running(
+    direct, plan, base_dir
+):
     plan = replace(plan, parameters={"scale": 1, "duration": 600})
     first = direct(plan)
     with pytest.raises(Detached):
@@ -278,7 +294,9 @@ def test_spaces_in_folders_and_tabs_and_quotes_in_settings_are_kept_as_they_are(
 ):
     odd = "%m\t[%p] it's \\ here "
     settings = plan.settings | {"log_line_prefix": odd}
-    found = execute(direct(replace(plan, base_dir=f"{base_dir}/my lab", settings=settings)))
+    found = execute(
+        direct(replace(plan, base_dir=f"{base_dir}/my lab", settings=settings))
+    )
     assert found.measurements["tps"] > 0
     assert found.settings["log_line_prefix"]["setting"] == odd
 
@@ -294,5 +312,7 @@ def test_a_target_that_lost_the_run_is_told_as_restarted(direct, plan, base_dir)
     with pytest.raises(TargetRestarted):
         execute(direct(plan, taken_over=True))
     assert names(base_dir / "runs") == []
-    found = execute(direct(replace(plan, parameters={"scale": 1, "duration": 1}), attempt=2))
+    found = execute(
+        direct(replace(plan, parameters={"scale": 1, "duration": 1}), attempt=2)
+    )
     assert found.measurements["tps"] > 0

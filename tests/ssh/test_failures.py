@@ -42,7 +42,9 @@ def failing(director: Director) -> TargetProblem:
 
 
 @pytest.mark.openssh
-def test_a_postgres_that_does_not_start_shows_the_end_of_its_log(direct, plan, base_dir):
+def test_a_postgres_that_does_not_start_shows_the_end_of_its_log(
+    direct, plan, base_dir
+):
     problem = failing(direct(replace(plan, settings={"shared_buffers": "1EB"})))
     assert problem.code == "postgres_does_not_start"
     assert "shared_buffers" in problem.message
@@ -60,7 +62,9 @@ def test_a_missing_binary_is_named(direct, plan):
 @pytest.mark.openssh
 @prepared
 def test_a_release_that_was_upgraded_in_place_is_not_measured(direct, plan, base_dir):
-    director = direct(replace(plan, levels={"version": "16.13", "clients": 2}, version_num=160013))
+    director = direct(
+        replace(plan, levels={"version": "16.13", "clients": 2}, version_num=160013)
+    )
     problem = failing(director)
     assert problem.code == "installation_changed"
     assert "16.13 any more: the server says that it is 16." in problem.message
@@ -87,14 +91,20 @@ def test_a_scale_too_big_for_the_disk_is_refused_before_loading(direct, plan):
 
 @pytest.mark.openssh
 @prepared
-def test_a_server_killed_under_the_load_fails_the_run_and_keeps_the_output(direct, plan, base_dir):
+def test_a_server_killed_under_the_load_fails_the_run_and_keeps_the_output(
+    direct, plan, base_dir
+):
     director = direct(replace(plan, parameters={"scale": 1, "duration": 30}))
 
     def orders() -> Iterator[Order]:
         for order in when_measuring(director, "cancel"):
             if order == "cancel":
-                subprocess.run(["pkill", "-QUIT", "-f", f"postgres -D {base_dir}"], check=False)
-                subprocess.run(["pkill", "-QUIT", "-f", f"postgres.*{base_dir}"], check=False)
+                subprocess.run(
+                    ["pkill", "-QUIT", "-f", f"postgres -D {base_dir}"], check=False
+                )
+                subprocess.run(
+                    ["pkill", "-QUIT", "-f", f"postgres.*{base_dir}"], check=False
+                )
             yield "go_on"
 
     with pytest.raises(TargetProblem) as told:
@@ -102,7 +112,8 @@ def test_a_server_killed_under_the_load_fails_the_run_and_keeps_the_output(direc
     assert told.value.code == "postgres_stopped"
     assert "immediate shutdown" in told.value.message
     kept = {
-        artifact.name: artifact.content.decode() for artifact in director.bench.findings.artifacts
+        artifact.name: artifact.content.decode()
+        for artifact in director.bench.findings.artifacts
     }
     assert "progress:" in kept["pgbench.err"]
     assert "immediate shutdown" in kept["server.log"]
@@ -180,11 +191,15 @@ def killed_while_loaded(director, base_dir, *, in_another_boot: bool):
 @pytest.mark.openssh
 @pytest.mark.parametrize("in_another_boot", [True, False])
 @prepared
-def test_what_fails_after_a_restart_is_told_as_a_restart(direct, plan, base_dir, in_another_boot):
+def test_what_fails_after_a_restart_is_told_as_a_restart(
+    direct, plan, base_dir, in_another_boot
+):
     director = direct(replace(plan, parameters={"scale": 1, "duration": 30}))
     problem = killed_while_loaded(director, base_dir, in_another_boot=in_another_boot)
     assert isinstance(problem, TargetRestarted) == in_another_boot
-    assert problem.code == ("target_restarted" if in_another_boot else "postgres_stopped")
+    assert problem.code == (
+        "target_restarted" if in_another_boot else "postgres_stopped"
+    )
     assert left_running(base_dir) == []
     assert names(base_dir / "runs") == []
 
@@ -227,7 +242,9 @@ def test_a_generator_that_stood_still_is_told_of(direct, plan, base_dir):
     director = direct(replace(plan, parameters={"scale": 1, "duration": 8}))
 
     def signal(name: str) -> None:
-        subprocess.run(["pkill", f"-{name}", "-f", f"/pgbench .*{base_dir}"], check=True)
+        subprocess.run(
+            ["pkill", f"-{name}", "-f", f"/pgbench .*{base_dir}"], check=True
+        )
 
     found = watched(director, frozen_for_a_while(director, signal))
     notes = {note.code: note for note in found.notes}
@@ -264,7 +281,9 @@ def quota():
 @pytest.mark.openssh
 @pytest.mark.full_load
 @prepared
-def test_a_quota_of_the_servers_processor_time_is_told_of(direct, plan, base_dir, quota):
+def test_a_quota_of_the_servers_processor_time_is_told_of(
+    direct, plan, base_dir, quota
+):
     director = direct(replace(plan, parameters={"scale": 1, "duration": 5}))
 
     def orders():
@@ -274,7 +293,10 @@ def test_a_quota_of_the_servers_processor_time_is_told_of(direct, plan, base_dir
                 [pid_file] = base_dir.glob("clusters/*/data/postmaster.pid")
                 postmaster = pid_file.read_text().split()[0]
                 children = subprocess.run(
-                    ["pgrep", "-P", postmaster], check=True, capture_output=True, text=True
+                    ["pgrep", "-P", postmaster],
+                    check=True,
+                    capture_output=True,
+                    text=True,
                 )
                 quota([postmaster, *children.stdout.split()])
                 is_done = True
@@ -282,7 +304,9 @@ def test_a_quota_of_the_servers_processor_time_is_told_of(direct, plan, base_dir
 
     (used,) = watched(director, orders()).usage.values()
     assert used["throttled"] > 0.1 * used["seconds"]
-    certificate = certify(Evidence(usage=[Usage(machine="database", **used)], duration_s=60.0))
+    certificate = certify(
+        Evidence(usage=[Usage(machine="database", **used)], duration_s=60.0)
+    )
     assert "throttled" in {finding.code for finding in certificate.findings}
 
 
@@ -299,7 +323,9 @@ def test_a_checkpoint_in_a_load_of_any_scenario_is_told_of(direct, plan):
         "query_mode": "simple",
         "connection": "kept",
     }
-    parameters = {each.name: each.default for each in registry.get("pgbench").parameters}
+    parameters = {
+        each.name: each.default for each in registry.get("pgbench").parameters
+    }
     own = replace(
         plan,
         scenario="pgbench",
@@ -332,7 +358,9 @@ def test_a_checkpoint_in_a_load_of_any_scenario_is_told_of(direct, plan):
 @pytest.fixture
 def postmaster(account: Account, base_dir: Path):
     """A process of the account in the place of a postmaster; nobody reaps it before the end."""
-    with account.spawn(["sleep", "600"], env={"PATH": "/usr/bin:/bin"}, cwd=Path("/")) as process:
+    with account.spawn(
+        ["sleep", "600"], env={"PATH": "/usr/bin:/bin"}, cwd=Path("/")
+    ) as process:
         yield process
         process.kill()
 
@@ -364,7 +392,9 @@ def test_a_process_that_lives_is_running(account, cluster):
     assert is_running(account, cluster)
 
 
-def test_a_killed_postmaster_does_not_run_though_nobody_has_reaped_it(account, cluster, postmaster):
+def test_a_killed_postmaster_does_not_run_though_nobody_has_reaped_it(
+    account, cluster, postmaster
+):
     os.kill(postmaster.pid, signal.SIGKILL)
     until = time.monotonic() + 5
     while state(postmaster) != "Z":
@@ -398,9 +428,14 @@ def state(process: "subprocess.Popen[bytes]") -> str:
 
 @pytest.mark.openssh
 @prepared
-def test_it_is_stopped_before_the_cluster_is_used(direct, plan, base_dir, account, binaries):
+def test_it_is_stopped_before_the_cluster_is_used(
+    direct, plan, base_dir, account, binaries
+):
     data = base_dir / "clusters" / "shared" / "data"
-    log, options = base_dir / "clusters" / "left.log", f'-k "{base_dir}" -c listen_addresses='
+    log, options = (
+        base_dir / "clusters" / "left.log",
+        f'-k "{base_dir}" -c listen_addresses=',
+    )
     pg_ctl = binaries.postgresql16 / "pg_ctl"
     assert account.succeeds(pg_ctl, "start", "-w", "-D", data, "-l", log, "-o", options)
     following = direct(replace(plan, parameters={"scale": 1, "duration": 1}))

@@ -34,7 +34,10 @@ def small_disk(folder: Path, megabytes: int, sshd: OpenSSH) -> Iterator[Path]:
 
 def fill(disk: Path, *, leave: int = 0) -> None:
     """Take all free space except this many bytes, even while others write there."""
-    with (disk / "filler").open("ab", buffering=0) as filler, contextlib.suppress(OSError):
+    with (
+        (disk / "filler").open("ab", buffering=0) as filler,
+        contextlib.suppress(OSError),
+    ):
         while shutil.disk_usage(disk).free > leave or not leave:
             filler.write(bytes(2**20))
 
@@ -57,7 +60,9 @@ def assert_is_clean(base_dir: Path) -> None:
 
 @pytest.mark.openssh
 @pytest.mark.parametrize("base_on_small_disk", [60], indirect=True)
-def test_a_disk_that_fills_up_before_the_load_is_told_as_such(direct, plan, base_on_small_disk):
+def test_a_disk_that_fills_up_before_the_load_is_told_as_such(
+    direct, plan, base_on_small_disk
+):
     director = direct(plan)
     # As if another program had filled the disk after the check.
     director.preparing.disk_bytes = -(10**12)
@@ -74,7 +79,9 @@ def test_a_disk_that_fills_up_under_the_load_is_the_reason_of_its_end(
     direct, plan, base_on_small_disk
 ):
     parameters = {"scale": 1, "duration": 5}
-    writing = replace(plan, scenario="fixed-point-update", parameters=parameters, cluster_key="")
+    writing = replace(
+        plan, scenario="fixed-point-update", parameters=parameters, cluster_key=""
+    )
     director = direct(writing)
     director.preparing.disk_bytes = 0
     # Nobody looks at what is free: PostgreSQL itself runs into the end of the disk.

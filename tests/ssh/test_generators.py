@@ -45,14 +45,18 @@ class Machine:
         """As a worker would."""
         sshd = self.sshd
         address = Address(sshd.address, sshd.port, login_name(sshd.account))
-        return await ssh.connect(address, host_key=sshd.host_key, private_key=self.private_key)
+        return await ssh.connect(
+            address, host_key=sshd.host_key, private_key=self.private_key
+        )
 
 
 @pytest.fixture(scope="module")
 def machines(sshd_binary, key_pair, account) -> Iterator[list[Machine]]:
     made = []
     for number in (2, 3, 4):
-        sshd = OpenSSH(sshd_binary, short_folder(), account, address=f"127.0.0.{number}")
+        sshd = OpenSSH(
+            sshd_binary, short_folder(), account, address=f"127.0.0.{number}"
+        )
         sshd.prepare(key_pair[1])
         sshd.start()
         base_dir = short_folder()
@@ -166,7 +170,10 @@ def _measure(direct, plan, machines):
 
     director.procedure = Peeking()
     execute(director)
-    left = [(left_running(each.base_dir), names(each.base_dir / "runs")) for each in machines]
+    left = [
+        (left_running(each.base_dir), names(each.base_dir / "runs"))
+        for each in machines
+    ]
     return director, left
 
 
@@ -179,11 +186,17 @@ def test_the_load_of_two_machines_is_added_up(measured):
         for name in ("load1", "load2")
     ]
     assert found.measurements["tps"] == pytest.approx(sum(rates))
-    counted = [read_histogram(printed[f"latencies-{name}.txt"]) for name in ("load1", "load2")]
-    assert sum(each.transactions for each in counted) == found.measurements["transactions"]
+    counted = [
+        read_histogram(printed[f"latencies-{name}.txt"]) for name in ("load1", "load2")
+    ]
+    assert (
+        sum(each.transactions for each in counted) == found.measurements["transactions"]
+    )
     medians = [each.percentile_ms(50) for each in counted]
     # A bucket of latencies is at most 1 % wide.
-    assert 0.99 * min(medians) <= found.measurements["latency_p50"] <= 1.01 * max(medians)
+    assert (
+        0.99 * min(medians) <= found.measurements["latency_p50"] <= 1.01 * max(medians)
+    )
     assert "generators_combined" in {note.code for note in found.notes}
     clients = [
         arguments(director, f"pgbench-{name}")[
@@ -203,10 +216,14 @@ def test_every_machine_is_watched(measured):
 
 def test_only_the_generators_get_in_and_only_by_password(measured):
     director, _left = measured
-    rules = next(each for each in director.reporter.commands if each.name == "admit-generators")
+    rules = next(
+        each for each in director.reporter.commands if each.name == "admit-generators"
+    )
     addresses = {line.split()[3] for line in rules.stdin.splitlines()[1:]}
     methods = {line.split()[4] for line in rules.stdin.splitlines()[1:]}
-    assert all(each.startswith("127.0.0.") and each.endswith("/32") for each in addresses)
+    assert all(
+        each.startswith("127.0.0.") and each.endswith("/32") for each in addresses
+    )
     assert methods == {"scram-sha-256"}
     assert "listen_addresses" not in director.bench.findings.settings
 
@@ -216,7 +233,9 @@ def test_the_password_is_nowhere_to_be_read(measured):
     found, seen = director.bench.findings, director.procedure
     assert len(seen.password) == 48
     assert seen.mode == "0o600"
-    told = repr(director.reporter.commands) + repr(found.artifacts) + repr(found.settings)
+    told = (
+        repr(director.reporter.commands) + repr(found.artifacts) + repr(found.settings)
+    )
     assert "server.log" in told
     assert seen.password not in told
 
@@ -228,19 +247,26 @@ def test_the_database_listens_wherever_a_generator_knows_it_and_lets_an_old_clie
     one, two = plan.generators
     there = "127.0.0.7"
     old = replace(one, client_version_num=90624)
-    director = direct(replace(plan, generators=(old, replace(two, address_of_database=there))))
+    director = direct(
+        replace(plan, generators=(old, replace(two, address_of_database=there)))
+    )
     found = execute(director)
     started = arguments(director, "start")
     assert any(f'-h "{one.address_of_database},{there}"' in each for each in started)
     assert there in arguments(director, "pgbench-load2")
     assert found.measurements["tps"] > 0
-    rules = next(each for each in director.reporter.commands if each.name == "admit-generators")
+    rules = next(
+        each for each in director.reporter.commands if each.name == "admit-generators"
+    )
     assert rules.stdin.splitlines()[1].endswith("md5")
 
 
 def cancel_when_loaded(machines: Sequence[Machine]) -> Iterator[Order]:
     for _ in range(10_000):
-        loads = [list(each.base_dir.glob("runs/*/steps/pgbench-load*")) for each in machines[1:]]
+        loads = [
+            list(each.base_dir.glob("runs/*/steps/pgbench-load*"))
+            for each in machines[1:]
+        ]
         is_on = all(load and any(load[0].glob("started.*")) for load in loads)
         yield "cancel" if is_on else "go_on"
 
@@ -249,14 +275,18 @@ def test_a_cancel_ends_the_load_on_every_machine(direct, plan, machines):
     director = direct(replace(plan, parameters={"scale": 1, "duration": 600}))
     with pytest.raises(Cancelled):
         watched(director, cancel_when_loaded(machines))
-    stopped = {each.name for each in director.reporter.commands if each.exit_status is None}
+    stopped = {
+        each.name for each in director.reporter.commands if each.exit_status is None
+    }
     assert stopped == {"pgbench-load1", "pgbench-load2"}
     for machine in machines:
         assert left_running(machine.base_dir) == []
         assert names(machine.base_dir / "runs") == []
 
 
-def test_series_of_a_machine_whose_clock_is_ahead_lie_on_the_runs_axis(direct, plan, monkeypatch):
+def test_series_of_a_machine_whose_clock_is_ahead_lie_on_the_runs_axis(
+    direct, plan, monkeypatch
+):
     """The same clock, reported 90 s ahead on the second machine: its series move by as much."""
     real = clocks.measure
     asked = []
@@ -273,7 +303,9 @@ def test_series_of_a_machine_whose_clock_is_ahead_lie_on_the_runs_axis(direct, p
     assert "clocks_differ" in {note.code for note in found.notes}
 
 
-def test_loads_that_did_not_begin_together_are_no_result(direct, plan, machines, monkeypatch):
+def test_loads_that_did_not_begin_together_are_no_result(
+    direct, plan, machines, monkeypatch
+):
     """As after a worker that was lost between the two: the second begins when the first ends."""
     real = pgbench_procedure.Load.run
 
@@ -345,7 +377,9 @@ def test_one_that_refuses_does_not_keep_the_others_from_being_cleaned(
     with pytest.raises(Cancelled):
         watched(director, orders())
 
-    assert [code for code, _message in director.reporter.events] == ["cleanup_incomplete"]
+    assert [code for code, _message in director.reporter.events] == [
+        "cleanup_incomplete"
+    ]
     for machine in (database, other):
         assert left_running(machine.base_dir) == []
         assert names(machine.base_dir / "runs") == []
@@ -416,7 +450,9 @@ def test_a_load_from_elsewhere_is_stopped_before_it_fills_the_databases_disk(
                     fill(disk, leave=FLOOR_BYTES // 2)
                 yield "go_on"
 
-        with pytest.raises(TargetProblem, match=f"below {disk} on {writing.host}") as told:
+        with pytest.raises(
+            TargetProblem, match=f"below {disk} on {writing.host}"
+        ) as told:
             watched(director, orders())
         assert told.value.code == "disk_almost_full"
         assert names(disk / "clusters") == []

@@ -67,7 +67,9 @@ def hand(account, key_pair, machines):  # noqa: F811
         places[f"LOAD{number}_BASE"] = f"{folder}/load{number}"
 
     def run(script, **more):
-        return run_by_hand(script, folder, account, **{"BENCHLAB_SSH": words, **places, **more})
+        return run_by_hand(
+            script, folder, account, **{"BENCHLAB_SSH": words, **places, **more}
+        )
 
     run.folder = folder
     yield run
@@ -125,7 +127,9 @@ def test_what_lies_on_a_machine_of_the_load_is_left_alone(script, hand):
 
 
 def test_the_run_of_one_machine_of_load_can_be_done_by_hand(direct, plan, hand):  # noqa: F811
-    director = direct(replace(plan, generators=plan.generators[:1], cluster_key="alone"))
+    director = direct(
+        replace(plan, generators=plan.generators[:1], cluster_key="alone")
+    )
     execute(director)
     done = hand(shell_script("run-7", "A run", [recorded(director)]))
     assert done.status == 0, done.stderr

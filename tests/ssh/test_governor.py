@@ -34,7 +34,9 @@ BEFORE, DURING = ["powersave"] * 2, ["performance"] * 2
 
 
 @prepared
-def test_the_governor_is_set_during_the_run_and_set_back(direct, treated, allow, governed):
+def test_the_governor_is_set_during_the_run_and_set_back(
+    direct, treated, allow, governed
+):
     allow(*GOVERNOR)
     director = direct(treated(governor="performance"), privileges=GOVERNOR)
     seen = []
@@ -50,7 +52,9 @@ def test_the_governor_is_set_during_the_run_and_set_back(direct, treated, allow,
     assert governed() == BEFORE
     assert ("governor_set", "info") in {(note.code, note.level) for note in found.notes}
     steps = director.reporter.steps
-    assert steps.index("set-governor") < steps.index("pgbench") < steps.index("set-back")
+    assert (
+        steps.index("set-governor") < steps.index("pgbench") < steps.index("set-back")
+    )
 
 
 @prepared
@@ -83,7 +87,9 @@ def test_a_sudo_that_hangs_at_the_end_does_not_cost_the_result(
 
     found = watched(director, orders())
     assert found.measurements["tps"] > 0
-    told = [text for code, text in director.reporter.events if code == "cleanup_incomplete"]
+    told = [
+        text for code, text in director.reporter.events if code == "cleanup_incomplete"
+    ]
     assert len(told) == 2  # by the step, and by the clean-up
     assert (governed(), names(base_dir / "runs")) == (DURING, ["7-1"])
     program.write_text(works)
@@ -118,7 +124,9 @@ def test_another_worker_knows_what_the_governor_was(direct, treated, allow, gove
 
 
 @prepared
-def test_the_sweep_sets_the_governor_back(direct, treated, allow, governed, base, on_host):
+def test_the_sweep_sets_the_governor_back(
+    direct, treated, allow, governed, base, on_host
+):
     allow(*GOVERNOR)
     director = direct(treated(600, governor="performance"), privileges=GOVERNOR)
     with pytest.raises(Detached):
@@ -187,7 +195,9 @@ def test_the_script_of_a_run_sets_the_governor_back_as_well(
     watch = f"step pgbench\ncat {treating.GOVERNOR_FILES}\n"
     script = shell_script("7", "x", [recorded]).replace("step pgbench\n", watch)
     if is_interrupted:  # without the end of the run, at which its folder goes
-        script = re.sub(r'^rm -rf "\$BASE"/runs.*$', "exit 7", script, flags=re.MULTILINE)
+        script = re.sub(
+            r'^rm -rf "\$BASE"/runs.*$', "exit 7", script, flags=re.MULTILINE
+        )
     done = run_by_hand(script, folder, account)
     assert done.status == (7 if is_interrupted else 0), done.stderr
     assert done.stdout.count("performance") >= 2
@@ -212,9 +222,13 @@ def test_what_was_not_changed_need_not_be_set_back(
     assert (governed(), names(base_dir / "runs")) == (BEFORE, [])
 
 
-@pytest.mark.parametrize("found", [("powersave", "ondemand"), ("userspace", "userspace")])
+@pytest.mark.parametrize(
+    "found", [("powersave", "ondemand"), ("userspace", "userspace")]
+)
 @prepared
-def test_what_could_not_be_set_back_exactly_is_not_changed(direct, treated, allow, governed, found):
+def test_what_could_not_be_set_back_exactly_is_not_changed(
+    direct, treated, allow, governed, found
+):
     allow(*GOVERNOR)
     governed(*found)
     with pytest.raises(TargetProblem) as told:
@@ -224,7 +238,8 @@ def test_what_could_not_be_set_back_exactly_is_not_changed(direct, treated, allo
 
 
 @pytest.mark.skipif(
-    Path("/sys/devices/system/cpu/cpu0/cpufreq").exists(), reason="this machine has governors"
+    Path("/sys/devices/system/cpu/cpu0/cpufreq").exists(),
+    reason="this machine has governors",
 )
 @prepared
 def test_a_machine_without_governors_says_so(direct, treated, allow):
@@ -242,10 +257,16 @@ def test_of_several_runs_that_are_not_set_back_the_first_knows_how_it_was(
 
     async def swept(host):
         await base.claim(host)
-        for run, was in (("9-1", "powersave"), ("10-1", "performance"), ("10-2", "performance")):
+        for run, was in (
+            ("9-1", "powersave"),
+            ("10-1", "performance"),
+            ("10-2", "performance"),
+        ):
             folder = base.below("runs", run)
             await base.make_folder(host, folder)
-            await host.run(["sh", "-c", 'echo "$2" >"$1/was-governor"', "was", folder, was])
+            await host.run(
+                ["sh", "-c", 'echo "$2" >"$1/was-governor"', "was", folder, was]
+            )
         for path in await leftovers.marked(host, base):
             await leftovers.remove(host, base, path)
 
@@ -273,7 +294,9 @@ def step(director, name):
 
 
 @pytest.mark.usefixtures("loaded_before")
-def test_a_run_is_measured_on_its_cores_and_so_is_their_idle_time(direct, on_one_core, base_dir):
+def test_a_run_is_measured_on_its_cores_and_so_is_their_idle_time(
+    direct, on_one_core, base_dir
+):
     director = direct(on_one_core)
     found = execute(director)
     first = min(os.sched_getaffinity(0))
@@ -302,7 +325,9 @@ def test_more_cores_than_the_machine_has_are_refused_before_the_start(
 
 
 @pytest.mark.usefixtures("loaded_before")
-def test_a_machine_that_refuses_affinity_is_told_as_such(direct, on_one_core, base_dir, tmp_path):
+def test_a_machine_that_refuses_affinity_is_told_as_such(
+    direct, on_one_core, base_dir, tmp_path
+):
     """As a container may, whose seccomp profile forbids sched_setaffinity."""
     director = direct(on_one_core)
     step = director.bench.step

@@ -35,7 +35,9 @@ PAGE_BYTES = 4096
 def on(how: str, act: Callable[[Host], Awaitable[Any]]) -> Any:
     async def connected() -> Any:
         address = Address(target.address, target.port, "anybody")
-        host = await ssh.connect(address, host_key=target.host_key, private_key=PRIVATE_KEY)
+        host = await ssh.connect(
+            address, host_key=target.host_key, private_key=PRIVATE_KEY
+        )
         async with host:
             return await act(host)
 
@@ -125,7 +127,9 @@ def test_a_lie_reaches_the_worker_as_a_problem():
 
 def test_a_probe_that_lies_leaves_facts_unknown():
     said = (
-        "== meminfo\nMemTotal: \N{SUPERSCRIPT TWO} kB\n== lscpu\nCPU(s): " + "9" * 400 + "\n"
+        "== meminfo\nMemTotal: \N{SUPERSCRIPT TWO} kB\n== lscpu\nCPU(s): "
+        + "9" * 400
+        + "\n"
         "Model name: \x1b[2J\u202eowned\n== no-such\nwhatever\n"
     )
     found = target_facts.read(said)
@@ -167,7 +171,9 @@ def session() -> tuple[str, str]:
     return client.cookies["sessionid"].value, client.cookies["csrftoken"].value
 
 
-def ask(port: int, method: str, path: str, headers: dict[str, str], seconds: float) -> int:
+def ask(
+    port: int, method: str, path: str, headers: dict[str, str], seconds: float
+) -> int:
     asked = http.client.HTTPConnection("127.0.0.1", port, timeout=seconds)
     try:
         asked.request(method, path, headers={"Host": "localhost", **headers})
@@ -185,7 +191,10 @@ def carry_out(check_id: object) -> None:
 
 
 def resident_of_each(pids: list[int]) -> dict[int, int]:
-    return {pid: int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * 4096 for pid in pids}
+    return {
+        pid: int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * 4096
+        for pid in pids
+    }
 
 
 @pytest.mark.slow
@@ -194,7 +203,9 @@ def test_pages_answer_within_a_second_and_no_process_grows(tmp_path, monkeypatch
     monkeypatch.setattr(logins, "MOST_SECONDS", 2.0 * SECONDS)
     cookie, token = session()
     headers = {"Cookie": f"sessionid={cookie}; csrftoken={token}", "X-CSRFToken": token}
-    started = [hostile(how, f"127.0.0.{2 + number}") for number, how in enumerate(BEHAVIOURS)]
+    started = [
+        hostile(how, f"127.0.0.{2 + number}") for number, how in enumerate(BEHAVIOURS)
+    ]
     targets = [each.__enter__() for each in started]
     try:
         servers.public_key()
@@ -216,11 +227,18 @@ def test_pages_answer_within_a_second_and_no_process_grows(tmp_path, monkeypatch
             slowest_act = 0.0
             for slug in slugs * REQUESTS_OF_EACH:
                 began = time.monotonic()
-                assert ask(web.port, "POST", f"/servers/{slug}/inspect/", headers, 20) == 302
+                assert (
+                    ask(web.port, "POST", f"/servers/{slug}/inspect/", headers, 20)
+                    == 302
+                )
                 slowest_act = max(slowest_act, time.monotonic() - began)
             asked = list(ServerCheck.objects.values_list("pk", flat=True))
-            assert len(asked) == len(slugs)  # one a server, however often it is asked for
-            workers = [threading.Thread(target=carry_out, args=(each,)) for each in asked]
+            assert len(asked) == len(
+                slugs
+            )  # one a server, however often it is asked for
+            workers = [
+                threading.Thread(target=carry_out, args=(each,)) for each in asked
+            ]
             for each in workers:
                 each.start()
             until = time.monotonic() + SECONDS
@@ -238,7 +256,9 @@ def test_pages_answer_within_a_second_and_no_process_grows(tmp_path, monkeypatch
     finally:
         for each in started:
             each.__exit__(None, None, None)
-    print(f"healthz {slowest:.2f} s, act {slowest_act:.2f} s, grown by {most / 2**20:.0f} MB")
+    print(
+        f"healthz {slowest:.2f} s, act {slowest_act:.2f} s, grown by {most / 2**20:.0f} MB"
+    )
     assert slowest < 1
     assert slowest_act < 5  # it waits for no machine: a silent one takes far longer
     assert most < 100 * 2**20

@@ -21,7 +21,9 @@ pytestmark = pytest.mark.openssh
 # The oldest, the last with recovery.conf, and the newest; the others come with script/test --all.
 OFTEN = {"9.3", "11", "18"}
 RELEASES = [
-    pytest.param(each, id=each.major, marks=[] if each.major in OFTEN else [pytest.mark.slow])
+    pytest.param(
+        each, id=each.major, marks=[] if each.major in OFTEN else [pytest.mark.slow]
+    )
     for each in releases.every()
 ]
 
@@ -33,7 +35,9 @@ def bindir(request, account, test_folder) -> Path:
     places = Places(var_from_environment({}))
     found = folders.versions_folder(places, account) / request.param.version / "bin"
     if not (found / "postgres").exists():
-        pytest.skip(f"PostgreSQL {request.param.version} is missing: script/lab says why")
+        pytest.skip(
+            f"PostgreSQL {request.param.version} is missing: script/lab says why"
+        )
     return quick_bindir(found, test_folder, account)
 
 
@@ -53,7 +57,11 @@ def plan(plan, bindir) -> RunPlan:
 
 
 def test_every_lab_version_serves_a_read_and_an_update_run(direct, plan, base_dir):
-    settings = registry.get("fixed-point-update").cluster(plan.version_num, plan.levels).settings
+    settings = (
+        registry.get("fixed-point-update")
+        .cluster(plan.version_num, plan.levels)
+        .settings
+    )
     read = execute(direct(plan))
     update = execute(
         direct(

@@ -65,13 +65,19 @@ def test_a_password_that_the_database_does_not_take_is_told(on_bench):
 
 
 def test_a_server_whose_ports_are_all_in_use_is_told(on_bench, monkeypatch):
-    lines = [f"   0: 0100007F:{port:04X} 00000000:0000 0A" for port in range(20000, 30000)]
+    lines = [
+        f"   0: 0100007F:{port:04X} 00000000:0000 0A" for port in range(20000, 30000)
+    ]
 
     async def act(bench):
         listed = Path(bench.directory, "tcp")
-        listed.write_text("\n".join(["  sl  local_address rem_address   st", *lines, ""]))
+        listed.write_text(
+            "\n".join(["  sl  local_address rem_address   st", *lines, ""])
+        )
         listed.chmod(0o644)
-        script = listening._FREE_PORT.replace("/proc/net/tcp /proc/net/tcp6", str(listed))
+        script = listening._FREE_PORT.replace(
+            "/proc/net/tcp /proc/net/tcp6", str(listed)
+        )
         monkeypatch.setattr(listening, "_FREE_PORT", script)
         await listening.prepare(bench)
 

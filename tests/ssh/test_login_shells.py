@@ -51,7 +51,9 @@ def server_with(sshd_binary, account, base_dir, binaries):
             bindirs=[str(binaries.postgresql18)],
         )
         fingerprint = servers.fingerprint(server.offered_host_key)
-        return servers.inspect(server=host_keys.confirm(server=server, fingerprint=fingerprint))
+        return servers.inspect(
+            server=host_keys.confirm(server=server, fingerprint=fingerprint)
+        )
 
     yield registered
     for each in begun:
@@ -91,7 +93,9 @@ def test_a_shell_whose_files_print_or_are_strict_takes_a_run(server_with, shell,
     assert not list(Path(f"{server.base_dir}/runs").iterdir())
 
 
-EXPORTS = 'export PGOPTIONS="-c synchronous_commit=off" MALLOC_ARENA_MAX=1 LANG=ja_JP.UTF-8\n'
+EXPORTS = (
+    'export PGOPTIONS="-c synchronous_commit=off" MALLOC_ARENA_MAX=1 LANG=ja_JP.UTF-8\n'
+)
 
 
 @pytest.mark.probes

@@ -20,7 +20,10 @@ def test_sizes_and_vacuums_are_series_and_the_level_holds(direct, plan, autovacu
     wanted = scenario.cluster(160014, levels)
     settings = plan.settings | dict(wanted.settings) | dict(wanted.required)
     # At once, so that seconds show what takes hours at the defaults.
-    settings |= {"autovacuum_vacuum_threshold": "10", "autovacuum_vacuum_scale_factor": "0.001"}
+    settings |= {
+        "autovacuum_vacuum_threshold": "10",
+        "autovacuum_vacuum_scale_factor": "0.001",
+    }
     director = direct(
         replace(
             plan,

@@ -44,7 +44,9 @@ def monitored(plan) -> RunPlan:
 
 
 def without_sysstat(monkeypatch):
-    monkeypatch.setattr(monitors, "_RECORD", monitors._RECORD.replace("command -v sadf", "false"))
+    monkeypatch.setattr(
+        monitors, "_RECORD", monitors._RECORD.replace("command -v sadf", "false")
+    )
 
 
 def series(found) -> dict:
@@ -80,19 +82,25 @@ def test_only_what_is_read_is_recorded_and_as_seldom_as_asked(tmp_path):
     path = tmp_path / "monitor.sar"
     record = ["sh", "-c", monitors._RECORD, "monitor", str(path), "2", "2"]
     assert subprocess.run(record, check=True, capture_output=True).stdout == b""
-    header = subprocess.run(["sadf", "-H", path], check=True, capture_output=True, text=True).stdout
+    header = subprocess.run(
+        ["sadf", "-H", path], check=True, capture_output=True, text=True
+    ).stdout
     activities = {word for word in header.split() if word.startswith("A_")}
     assert {"A_CPU", "A_MEMORY", "A_QUEUE", "A_DISK", "A_NET_DEV"} <= activities
     assert not {"A_IRQ", "A_PWR_CPU", "A_FS", "A_NET_TCP"} & activities
     assert path.stat().st_size < 3 * monitors.BYTES_PER_SAMPLE
     printed = subprocess.run(
-        ["sh", "-c", monitors._PRINT, "print", str(path)], check=True, capture_output=True
+        ["sh", "-c", monitors._PRINT, "print", str(path)],
+        check=True,
+        capture_output=True,
     )
     assert sar.read(printed.stdout.decode()).seconds == (2.0, 4.0)
 
 
 @prepared
-def test_vmstat_takes_its_place_where_there_is_no_sysstat(direct, monitored, base_dir, monkeypatch):
+def test_vmstat_takes_its_place_where_there_is_no_sysstat(
+    direct, monitored, base_dir, monkeypatch
+):
     without_sysstat(monkeypatch)
     found = execute(direct(monitored))
     assert len(series(found)["cpu_idle"].values) >= 2
@@ -118,7 +126,9 @@ def test_the_idle_processors_are_a_measurement_of_the_run_and_a_busy_generator_i
 
 
 @prepared
-def test_a_machine_without_any_monitor_is_measured_all_the_same(direct, monitored, monkeypatch):
+def test_a_machine_without_any_monitor_is_measured_all_the_same(
+    direct, monitored, monkeypatch
+):
     monkeypatch.setattr(monitors, "_RECORD", "exit 127")
     found = execute(direct(monitored))
     assert found.measurements["tps"] > 0
@@ -127,7 +137,9 @@ def test_a_machine_without_any_monitor_is_measured_all_the_same(direct, monitore
 
 
 @prepared
-def test_a_recording_that_cannot_be_read_is_told_as_such(direct, monitored, monkeypatch):
+def test_a_recording_that_cannot_be_read_is_told_as_such(
+    direct, monitored, monkeypatch
+):
     cut = 'if [ -e "$1" ]; then echo \'{"sysstat": {\'; else exit 1; fi'
     monkeypatch.setattr(monitors, "_PRINT", cut)
     assert "not the whole JSON" in missing(execute(direct(monitored)))
@@ -186,7 +198,9 @@ def test_a_server_and_its_children_are_told_apart_from_others(tmp_path):
 @prepared
 def test_a_run_tells_who_took_the_processors_meanwhile(direct, plan):
     levels = {"version": "16.14", "clients": 10}
-    found = execute(direct(replace(plan, levels=levels, parameters={"scale": 1, "duration": 3})))
+    found = execute(
+        direct(replace(plan, levels=levels, parameters={"scale": 1, "duration": 3}))
+    )
 
     (told,) = found.usage.values()
     taken = Usage(machine="database", **told)
@@ -198,8 +212,14 @@ def test_a_run_tells_who_took_the_processors_meanwhile(direct, plan):
 
 
 READINGS = [
-    usage.Usage(seconds=at, processors=2, busy=busy, stolen=0.1, servers=servers, kernel=0.0)
-    for at, busy, servers in [(100.0, 10.0, 5.0), (103.0, 14.0, 8.0), (105.0, 15.0, 9.0)]
+    usage.Usage(
+        seconds=at, processors=2, busy=busy, stolen=0.1, servers=servers, kernel=0.0
+    )
+    for at, busy, servers in [
+        (100.0, 10.0, 5.0),
+        (103.0, 14.0, 8.0),
+        (105.0, 15.0, 9.0),
+    ]
 ]
 
 
@@ -233,7 +253,10 @@ def test_the_steps_of_a_load_add_up():
     ("loads", "after"),
     [
         ([0.4], [READINGS[1]]),  # too short
-        ([2.9, 60.0], [READINGS[1], READINGS[2]]),  # the second was begun by another worker
+        (
+            [2.9, 60.0],
+            [READINGS[1], READINGS[2]],
+        ),  # the second was begun by another worker
         ([2.9, 1.9], [READINGS[1], None]),  # a reading is missing
     ],
 )
@@ -267,7 +290,9 @@ def test_a_load_of_statements_tells_who_took_the_processors(direct, plan):
 
 
 @prepared
-def test_a_short_statement_is_repeated_or_said_and_the_machine_watched_for_a_second(direct, plan):
+def test_a_short_statement_is_repeated_or_said_and_the_machine_watched_for_a_second(
+    direct, plan
+):
     class Short(FixedPointRead):
         async def measure(self, bench):
             figures = bench.findings.measurements
@@ -280,16 +305,23 @@ def test_a_short_statement_is_repeated_or_said_and_the_machine_watched_for_a_sec
     found = execute(director)
     codes = {note.code: note.message for note in found.notes}
     assert "executed once" in codes["short_statement"]
-    assert "7 times more" in codes["statement_repeated"] or "6 times" in codes["statement_repeated"]
+    assert (
+        "7 times more" in codes["statement_repeated"]
+        or "6 times" in codes["statement_repeated"]
+    )
     assert found.measurements["latency_avg"] >= 0.15
     assert "query-repeated" in director.reporter.steps
 
 
 @prepared
-def test_after_a_load_of_milliseconds_the_machine_is_watched_until_a_second_is_full(direct, plan):
+def test_after_a_load_of_milliseconds_the_machine_is_watched_until_a_second_is_full(
+    direct, plan
+):
     class Once(FixedPointRead):
         async def measure(self, bench):
-            bench.findings.measurements["tps"] = (await timed(bench, "once", "SELECT 1")).seconds
+            bench.findings.measurements["tps"] = (
+                await timed(bench, "once", "SELECT 1")
+            ).seconds
 
     director = direct(plan)
     director.procedure = director.preparing.procedure = Once()
@@ -323,13 +355,20 @@ def test_a_restart_meanwhile_tells_nothing():
     before = usage.Usage(2, 100.0, 50.0, 0.0, 10.0, 1.0)
 
     assert usage.between(before, replace(before, seconds=5.0), generator=1.0) is None
-    assert usage.between(before, replace(before, seconds=200.0, busy=1.0), generator=1.0) is None
+    assert (
+        usage.between(before, replace(before, seconds=200.0, busy=1.0), generator=1.0)
+        is None
+    )
 
 
 @prepared
-def test_a_program_that_is_gone_is_called_missing_and_no_fault_of_the_settings(direct, plan):
+def test_a_program_that_is_gone_is_called_missing_and_no_fault_of_the_settings(
+    direct, plan
+):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Cluster, "start", lambda _self: ("sh", "-c", "exec /nowhere/pg_ctl"))
+        patch.setattr(
+            Cluster, "start", lambda _self: ("sh", "-c", "exec /nowhere/pg_ctl")
+        )
         with pytest.raises(TargetProblem) as told:
             execute(direct(plan))
 

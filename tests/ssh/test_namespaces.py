@@ -60,7 +60,9 @@ def registered(network, binaries) -> Registered:
     bastion = confirmed(network.bastion, "Bastion", base_dir="")
     folders = [str(binaries.postgresql18)]
     database, generator, standby = (
-        confirmed(machine, name, base_dir=str(machine.base), bindirs=folders, jump=bastion)
+        confirmed(
+            machine, name, base_dir=str(machine.base), bindirs=folders, jump=bastion
+        )
         for machine, name in (
             (network.db, "Database"),
             (network.load, "Load"),
@@ -71,7 +73,12 @@ def registered(network, binaries) -> Registered:
 
 
 def confirmed(machine: Machine, name: str, **fields: Any) -> Server:
-    given = {"bindirs": [], "address": machine.address, "port": machine.sshd.port, **fields}
+    given = {
+        "bindirs": [],
+        "address": machine.address,
+        "port": machine.sshd.port,
+        **fields,
+    }
     server = servers.register(name=name, username=machine.username, **given)
     offered = servers.fingerprint(server.offered_host_key)
     assert offered == hosts.fingerprint(machine.sshd.host_key)
@@ -104,7 +111,11 @@ def meanwhile(
         acting = None
         with ThreadPoolExecutor(1) as pool:
             while not over.wait(0.2):
-                if loads.look() and acting is None and is_making_progress(machine, step):
+                if (
+                    loads.look()
+                    and acting is None
+                    and is_making_progress(machine, step)
+                ):
                     acting = pool.submit(act)
         assert acting is not None, "no load was put on"
         acting.result()
@@ -153,7 +164,18 @@ def psql(machine: Machine, binaries, port: str) -> str:
     """The measured database's answer to psql there."""
     program = str(binaries.postgresql18 / "psql")
     done = machine.run(
-        program, "-w", "-h", DB_ADDRESS, "-p", port, "-U", "benchlab", "-d", "benchlab", "-c", "\\q"
+        program,
+        "-w",
+        "-h",
+        DB_ADDRESS,
+        "-p",
+        port,
+        "-U",
+        "benchlab",
+        "-d",
+        "benchlab",
+        "-c",
+        "\\q",
     )
     assert done.returncode != 0
     return done.stderr
@@ -199,18 +221,25 @@ def test_a_campaign_is_measured_behind_a_bastion(network, registered, binaries):
     assert listened.rpartition(":")[0] == DB_ADDRESS
     assert f'no pg_hba.conf entry for host "{BASTION_INSIDE}"' in seen["to the bastion"]
     assert "no password supplied" in seen["without password"]
-    figures = {each.metric.name: each.value for each in run.measurements.select_related("metric")}
+    figures = {
+        each.metric.name: each.value
+        for each in run.measurements.select_related("metric")
+    }
     assert figures["tps"] > 0
     assert figures["generator_cpu"] > 0
     recorded = set(run.series.values_list("name", flat=True))
     assert {"db-cpu_idle", "load1-cpu_idle"} <= recorded
-    clocks = next(note["message"] for note in run.quality if note["code"] == "clock_skew")
+    clocks = next(
+        note["message"] for note in run.quality if note["code"] == "clock_skew"
+    )
     assert "db " in clocks
     assert "load1 " in clocks
     nothing_is_left(network, registered.database)
 
 
-def test_cuts_of_the_way_to_the_machines_cost_no_run(network, registered, quick_to_notice):
+def test_cuts_of_the_way_to_the_machines_cost_no_run(
+    network, registered, quick_to_notice
+):
     """First the bastion is out of reach, with all behind it; then only the database is."""
     campaign = queued(registered, duration=5, repeats=2)
     for link in (network.outer, network.bastion_to_db):
@@ -218,7 +247,9 @@ def test_cuts_of_the_way_to_the_machines_cost_no_run(network, registered, quick_
             run = executed(campaign)
         assert run.state == Run.State.FINISHED, run.message
         assert (loads.number, run.attempt) == (1, 1)
-        lost = run.events.filter(code="connection_lost").values_list("message", flat=True)
+        lost = run.events.filter(code="connection_lost").values_list(
+            "message", flat=True
+        )
         lost_load = any(registered.generator.name in message for message in lost)
         assert any(registered.database.name in message for message in lost)
         assert lost_load == (link is network.outer)
@@ -231,7 +262,9 @@ def test_a_database_that_its_generator_loses_for_good_fails_the_run(
     campaign = queued(registered, duration=60)
     with meanwhile(network.load, network.load_to_db.cut) as loads:
         run = executed(campaign)
-    assert (run.state, run.code) == (Run.State.FAILED, "database_out_of_reach"), run.message
+    assert (run.state, run.code) == (Run.State.FAILED, "database_out_of_reach"), (
+        run.message
+    )
     assert "between Load and Database was cut" in run.message
     assert (loads.number, run.attempt) == (1, 1)
     nothing_is_left(network, registered.database)

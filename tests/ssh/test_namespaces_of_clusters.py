@@ -44,7 +44,9 @@ def replicated(registered: Registered, *, duration: int, pairs: dict) -> Campaig
         generators=[registered.generator],
         cluster_servers=[registered.standby],
         # A silent cut is noticed after this long; a minute by default.
-        configuration=factories.configuration("impatient", settings={"wal_sender_timeout": "3s"}),
+        configuration=factories.configuration(
+            "impatient", settings={"wal_sender_timeout": "3s"}
+        ),
     )
     return campaigns.create(draft=draft)
 
@@ -68,7 +70,9 @@ def test_standbys_follow_over_the_network_while_others_put_the_load_on(
     nothing_is_left(network, registered.database)
 
 
-def test_a_synchronous_standby_that_is_cut_off_ends_the_run(network, registered, quick_to_notice):
+def test_a_synchronous_standby_that_is_cut_off_ends_the_run(
+    network, registered, quick_to_notice
+):
     """Its machine is gone for the worker as well: the others are clean at once, it once it is back.
 
     A commit that waits for it would wait for ever, and so would a clean-up.
@@ -83,7 +87,9 @@ def test_a_synchronous_standby_that_is_cut_off_ends_the_run(network, registered,
             for link in links:
                 link.mend()
     assert (run.state, run.code) == (Run.State.FAILED, "standby_gone")
-    assert run.events.filter(code="cleanup_incomplete", message__contains="Standby").exists()
+    assert run.events.filter(
+        code="cleanup_incomplete", message__contains="Standby"
+    ).exists()
     assert not network.db.processes()
     registered.standby.refresh_from_db()
     assert registered.standby.needs_sweep
@@ -107,7 +113,8 @@ def pooled(registered: Registered, **machines: Any) -> Campaign:
 
 
 @pytest.mark.skipif(
-    shutil.which("pgbouncer", path="/usr/sbin:/usr/bin") is None, reason="pgbouncer is missing"
+    shutil.which("pgbouncer", path="/usr/sbin:/usr/bin") is None,
+    reason="pgbouncer is missing",
 )
 @pytest.mark.parametrize(
     "where",
@@ -116,7 +123,9 @@ def pooled(registered: Registered, **machines: Any) -> Campaign:
         "on a machine of its own",
     ],
 )
-def test_a_pool_is_reached_from_another_machine_by_that_one_only(network, registered, where):
+def test_a_pool_is_reached_from_another_machine_by_that_one_only(
+    network, registered, where
+):
     """The load comes from another machine than the pool's, which may be the database's."""
     is_apart = where == "on a machine of its own"
     machines = (
@@ -150,7 +159,9 @@ def test_a_pool_is_reached_from_another_machine_by_that_one_only(network, regist
 
 
 @pytest.mark.slow
-def test_a_subscriber_whose_machine_is_cut_off_ends_the_run(network, registered, quick_to_notice):
+def test_a_subscriber_whose_machine_is_cut_off_ends_the_run(
+    network, registered, quick_to_notice
+):
     """No standby of the database: what counts is whether the database's machine reaches it."""
     scenarios.sync()
     database = registered.database
@@ -172,6 +183,8 @@ def test_a_subscriber_whose_machine_is_cut_off_ends_the_run(network, registered,
         finally:
             for link in links:
                 link.mend()
-    assert (run.state, run.code) == (Run.State.FAILED, "cluster_out_of_reach"), run.message
+    assert (run.state, run.code) == (Run.State.FAILED, "cluster_out_of_reach"), (
+        run.message
+    )
     sweeping.sweep_where_needed(server_id=registered.standby.pk)
     nothing_is_left(network, registered.database)

@@ -33,7 +33,9 @@ def test_a_server_that_works_in_one_is_stopped_before_it_is_removed(
     account,
 ):
     data = needless / "data"
-    process = account.spawn(["sleep", "infinity"], env={"PATH": "/usr/bin:/bin"}, cwd=data)
+    process = account.spawn(
+        ["sleep", "infinity"], env={"PATH": "/usr/bin:/bin"}, cwd=data
+    )
     # As a postmaster's parent does: what nobody waits for counts as running.
     with ThreadPoolExecutor(1) as parent:
         ended = parent.submit(process.wait)

@@ -48,9 +48,20 @@ def argv(director, step):
 @pytest.mark.usefixtures("loaded_before")
 @pytest.mark.full_load
 def test_a_run_has_the_mode_rate_tries_and_seed_that_were_asked_for(direct, loading):
-    levels = loading.levels | {"query_mode": "prepared", "connection": "each-transaction"}
-    asked = {"rate": 50, "max_tries": 3, "random_seed": 42, "warm_up": 1, "fillfactor": 90}
-    director = direct(replace(loading, levels=levels, parameters=loading.parameters | asked))
+    levels = loading.levels | {
+        "query_mode": "prepared",
+        "connection": "each-transaction",
+    }
+    asked = {
+        "rate": 50,
+        "max_tries": 3,
+        "random_seed": 42,
+        "warm_up": 1,
+        "fillfactor": 90,
+    }
+    director = direct(
+        replace(loading, levels=levels, parameters=loading.parameters | asked)
+    )
     found = execute(director)
     load = argv(director, "pgbench")
     for option in ("-M prepared", "-R 50", "--max-tries=3", "--random-seed=42", " -C "):
@@ -79,7 +90,9 @@ def test_own_scripts_run_by_their_weights_on_tables_of_their_own(direct, loading
         has_own_tables=True,
     )
     director = direct(
-        replace(loading, levels=loading.levels | {"script": "orders@3"}, workload=workload)
+        replace(
+            loading, levels=loading.levels | {"script": "orders@3"}, workload=workload
+        )
     )
     found = execute(director)
     assert found.measurements["tps"] > 0
@@ -87,19 +100,29 @@ def test_own_scripts_run_by_their_weights_on_tables_of_their_own(direct, loading
     assert "script-2.sql@1" in argv(director, "pgbench")
     assert "-D most=100" in argv(director, "pgbench")
     assert "load" not in director.reporter.steps
-    summary = next(each for each in found.artifacts if each.name == "pgbench.out").content.decode()
+    summary = next(
+        each for each in found.artifacts if each.name == "pgbench.out"
+    ).content.decode()
     assert "script 2" in summary.lower()
 
 
 @pytest.mark.usefixtures("loaded_before")
-def test_a_query_that_never_ends_ends_by_the_limit_that_was_set(direct, loading, base_dir):
+def test_a_query_that_never_ends_ends_by_the_limit_that_was_set(
+    direct, loading, base_dir
+):
     """Without one the step's own limit ends it: its duration and ten minutes."""
     script = GivenScript("sleep", "SELECT 1;\nSELECT pg_sleep(3600);\n", 1)
-    workload = WorkloadPlan(slug="own", number=1, scripts=(script,), has_own_tables=True)
+    workload = WorkloadPlan(
+        slug="own", number=1, scripts=(script,), has_own_tables=True
+    )
     settings = loading.settings | {"statement_timeout": "500ms"}
     levels = loading.levels | {"script": "own@1", "clients": 1}
     with pytest.raises(TargetProblem) as caught:
-        execute(direct(replace(loading, levels=levels, workload=workload, settings=settings)))
+        execute(
+            direct(
+                replace(loading, levels=levels, workload=workload, settings=settings)
+            )
+        )
     assert caught.value.code == "pgbench_clients_aborted"
     assert "canceling statement due to statement timeout" in caught.value.message
     assert left_running(base_dir) == []
@@ -125,7 +148,9 @@ def logs(monkeypatch):
 
     async def add(bench, found):
         folder = Path(bench.directory)
-        seen.update({path.name: path.read_bytes() for path in folder.glob("pgbench_log.*")})
+        seen.update(
+            {path.name: path.read_bytes() for path in folder.glob("pgbench_log.*")}
+        )
         change(folder)
         await real(bench, found)
 
@@ -157,7 +182,9 @@ def check(found, log):
     """A slow machine has too few transactions for the high ones."""
     told = percentiles_of(found)
     enough = [
-        each for each in LATENCY_PERCENTILES if log.latencies.count * (100 - float(each)) >= 1000
+        each
+        for each in LATENCY_PERCENTILES
+        if log.latencies.count * (100 - float(each)) >= 1000
     ]
     assert set(told) == set(enough)
     assert "50" in told
@@ -185,9 +212,13 @@ def test_percentiles_are_those_of_all_transactions_or_of_a_sample(
 
     monkeypatch.setattr(percentiles, "MOST_LINES", 10_000)
     seen.clear()
-    director = direct(replace(logged, run_id=8, client_version_num=90624, levels={"clients": 4}))
+    director = direct(
+        replace(logged, run_id=8, client_version_num=90624, levels={"clients": 4})
+    )
     found = execute(director)
-    argv = next(each.argv for each in director.reporter.commands if each.name == "pgbench")
+    argv = next(
+        each.argv for each in director.reporter.commands if each.name == "pgbench"
+    )
     assert "--sampling-rate=0.25" in argv
     assert not [each for each in argv if "--log-prefix" in each]
     log = read_transaction_log(seen)

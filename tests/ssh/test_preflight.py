@@ -119,7 +119,9 @@ def test_every_problem_is_told_at_once_with_server_and_remedy(server, base_dir):
     } <= set(errors(found))
     assert "privilege_missing" in {finding.code for finding in found.findings}
     assert not found.is_clear
-    assert all(finding.server == server.name and finding.remedy for finding in found.findings)
+    assert all(
+        finding.server == server.name and finding.remedy for finding in found.findings
+    )
     assert len(set(found.findings)) == len(found.findings)
     assert tree(base_dir) == before
 
@@ -191,9 +193,15 @@ def changed(server, **fields) -> Edit:
 
 def test_a_server_that_moved_keeps_its_host_key(server, openssh):
     Server.objects.filter(pk=server.pk).update(port=1)
-    edited = server_edits.edit(server=server, to=changed(server, name="Rack 7"), by="ichiro")
+    edited = server_edits.edit(
+        server=server, to=changed(server, name="Rack 7"), by="ichiro"
+    )
     edited = servers.inspect(server=edited)
-    assert (edited.state, edited.host_key, edited.name) == ("ready", openssh.host_key, "Rack 7")
+    assert (edited.state, edited.host_key, edited.name) == (
+        "ready",
+        openssh.host_key,
+        "Rack 7",
+    )
     event = edited.events.get(code="edited")
     assert (event.code, event.by) == ("edited", "ichiro")
     assert f"port: 1 → {openssh.port}" in event.message
@@ -203,7 +211,9 @@ def test_an_unused_base_directory_is_given_back(server, base_dir):
     servers.inspect(server=server)
     assert sorted(names(base_dir)) == [".benchlab", "clusters", "leases", "runs"]
     server.refresh_from_db()
-    edited = server_edits.edit(server=server, to=changed(server, base_dir=f"{base_dir}/inner"))
+    edited = server_edits.edit(
+        server=server, to=changed(server, base_dir=f"{base_dir}/inner")
+    )
     assert list(base_dir.iterdir()) == []
     assert servers.inspect(server=edited).state == "ready"
     assert names(base_dir) == ["inner"]
@@ -252,11 +262,15 @@ def test_a_hop_needs_no_base_directory(server, openssh, account):
         bindirs=[],
         jump=hop,
     )
-    assert servers.fingerprint(behind.offered_host_key) == servers.fingerprint(openssh.host_key)
+    assert servers.fingerprint(behind.offered_host_key) == servers.fingerprint(
+        openssh.host_key
+    )
     assert errors(preflight.of_server(hop)) == ["only_a_hop"]
 
 
-def test_a_hop_whose_key_changed_is_named_and_the_server_behind_it_comes_back(server, openssh):
+def test_a_hop_whose_key_changed_is_named_and_the_server_behind_it_comes_back(
+    server, openssh
+):
     hop = factories.server(
         "hop",
         address="localhost",
@@ -295,7 +309,9 @@ def generator(server, account):
     )
     [known] = server.installations.all()
     number = known.pgbench_version_num
-    factories.installation(made, known.version, bindir=known.bindir, pgbench_version_num=number)
+    factories.installation(
+        made, known.version, bindir=known.bindir, pgbench_version_num=number
+    )
     yield made
     shutil.rmtree(folder)
 
@@ -339,7 +355,9 @@ def test_a_load_generator_with_another_host_key_is_told(server, generator):
     assert not found.has_answers
 
 
-def test_only_what_the_campaign_does_on_a_load_generator_is_asked_of_its_sudo(server, generator):
+def test_only_what_the_campaign_does_on_a_load_generator_is_asked_of_its_sudo(
+    server, generator
+):
     generator.privileges = ["drop_caches", "governor"]
     generator.save()
     asked = draft(server, generators=[generator])
@@ -364,20 +382,27 @@ def test_a_silent_database_and_a_silent_generator_are_waited_for_together(
 
 def test_an_address_without_a_route_is_told_and_one_with_a_route_is_not():
     alone = ["unshare", "--net", "--map-root-user"]
-    if shutil.which("unshare") is None or subprocess.run([*alone, "true"], check=False).returncode:
+    if (
+        shutil.which("unshare") is None
+        or subprocess.run([*alone, "true"], check=False).returncode
+    ):
         pytest.skip("needs a network namespace")
     script = Path(engine.__file__).with_name("preflight.sh").read_text()
     addresses = ["198.51.100.1", "127.0.0.1"]
     asked = ["sh", "-c", script, "preflight", "/tmp", "mark", "--", "--", *addresses]
     up = ["sh", "-c", 'ip link set lo up && exec "$@"', "sh"]
-    said = subprocess.run([*alone, *up, *asked], capture_output=True, text=True, check=True)
+    said = subprocess.run(
+        [*alone, *up, *asked], capture_output=True, text=True, check=True
+    )
     target = engine.read(said.stdout, before=0, after=0)
     assert (target.no_routes, target.unresolved) == (("198.51.100.1",), ())
     assert "ip" in target.tools
 
 
 def test_a_generator_without_ip_is_told_what_to_install(server, generator, monkeypatch):
-    monkeypatch.setattr(engine, "_SCRIPT", engine._SCRIPT.replace("perf ip", "perf no-such-ip"))
+    monkeypatch.setattr(
+        engine, "_SCRIPT", engine._SCRIPT.replace("perf ip", "perf no-such-ip")
+    )
     found = preflight.of_design(resolve(draft(server, generators=[generator])))
     assert told_of(server, found) == set()
     [error] = [each for each in found.findings if each.level == "error"]

@@ -8,7 +8,13 @@ import pytest
 from runs.execution import failure_causes
 from runs.execution.director import Director
 from runs.execution.errors import TargetProblem
-from runs.execution.machine import clock_skew, machine_facts, probing, target_facts, treating
+from runs.execution.machine import (
+    clock_skew,
+    machine_facts,
+    probing,
+    target_facts,
+    treating,
+)
 from runs.execution.ssh.ssh import SSHHost
 from tests.ssh.directing import execute, left_running
 
@@ -20,11 +26,17 @@ pytestmark = pytest.mark.openssh
 
 def steady(system: machine_facts.OperatingSystem) -> machine_facts.OperatingSystem:
     """Without the setting that tests of profiles change on this machine meanwhile."""
-    kept = {k: v for k, v in system.kernel_settings.items() if k != "kernel.perf_event_paranoid"}
+    kept = {
+        k: v
+        for k, v in system.kernel_settings.items()
+        if k != "kernel.perf_event_paranoid"
+    }
     return replace(system, kernel_settings=kept)
 
 
-def probe(director: Director, *, clean_up: bool = False) -> dict[str, target_facts.Facts | None]:
+def probe(
+    director: Director, *, clean_up: bool = False
+) -> dict[str, target_facts.Facts | None]:
     """Probe the machines of a run that has started; return what was reported."""
 
     async def look() -> None:
@@ -32,7 +44,9 @@ def probe(director: Director, *, clean_up: bool = False) -> dict[str, target_fac
         try:
             for node in bench.nodes:
                 await node.claim()
-                await failure_causes.make_folders_noting_boot(node, [node.steps_directory])
+                await failure_causes.make_folders_noting_boot(
+                    node, [node.steps_directory]
+                )
             async with probing.probing(bench) as probed:
                 await probed
         finally:
@@ -47,13 +61,17 @@ def probe(director: Director, *, clean_up: bool = False) -> dict[str, target_fac
 @pytest.mark.probes
 def test_a_run_tells_the_same_of_its_machine_as_an_inspection(direct, plan, on_host):
     told = probe(direct(plan))["db"]
-    inspected = on_host(lambda host: target_facts.discover(host, [], base_dir=plan.base_dir))
+    inspected = on_host(
+        lambda host: target_facts.discover(host, [], base_dir=plan.base_dir)
+    )
     assert told.hardware.fingerprint == inspected.hardware.fingerprint
     assert steady(told.operating_system) == steady(inspected.operating_system)
 
 
 @pytest.mark.probes
-def test_who_takes_a_run_over_tells_what_was_told_at_its_begin(direct, plan, monkeypatch):
+def test_who_takes_a_run_over_tells_what_was_told_at_its_begin(
+    direct, plan, monkeypatch
+):
     """The run may have set the machine otherwise since."""
     told = probe(direct(plan))
     monkeypatch.setattr(target_facts, "machine_probe", lambda base_dir: ["false"])
@@ -63,7 +81,11 @@ def test_who_takes_a_run_over_tells_what_was_told_at_its_begin(direct, plan, mon
 @pytest.mark.probes
 @pytest.mark.parametrize(
     "argv",
-    [["sh", "-c", "echo '== uname'; exit 3"], ["sh", "-c", "kill -9 $PPID $$"], ["sleep", "60"]],
+    [
+        ["sh", "-c", "echo '== uname'; exit 3"],
+        ["sh", "-c", "kill -9 $PPID $$"],
+        ["sleep", "60"],
+    ],
     ids=["fails", "is killed", "hangs"],
 )
 def test_a_probe_that_fails_is_an_event_and_costs_the_run_nothing(
@@ -130,7 +152,9 @@ def test_a_clock_that_is_ahead_is_told_by_how_much(on_host, monkeypatch):
     assert 88 < on_host(clock_skew.measure).skew_s < 92
 
 
-def test_a_quick_answer_is_enough_and_of_slow_ones_the_quickest_counts(on_host, monkeypatch):
+def test_a_quick_answer_is_enough_and_of_slow_ones_the_quickest_counts(
+    on_host, monkeypatch
+):
     asked = []
     run = SSHHost.run
 

@@ -15,7 +15,13 @@ from runs.charts import flame_graph
 from runs.execution.errors import Cancelled, Detached, TargetProblem
 from runs.execution.evidence import evidence, profiling
 from runs.execution.machine.treatment import Treatment
-from tests.ssh.arranging import NOTHING, arranged, artifact, nothing_is_left, with_contrib
+from tests.ssh.arranging import (
+    NOTHING,
+    arranged,
+    artifact,
+    nothing_is_left,
+    with_contrib,
+)
 from tests.ssh.directing import execute, left_running, names, watched, when_measuring
 from tests.ssh.sudo import needs_writable, sysctl
 
@@ -44,7 +50,9 @@ def permitted(allow):
     allow(*PERF)
     was, addresses = sysctl(SETTING), Path("/proc/sys/kernel/kptr_restrict")
     hidden = addresses.read_text()
-    addresses.write_text("0")  # Ubuntu hides where the kernel's functions are, and so their names
+    addresses.write_text(
+        "0"
+    )  # Ubuntu hides where the kernel's functions are, and so their names
     yield was
     Path("/proc/sys", *SETTING.split(".")).write_text(was)
     addresses.write_text(hidden)
@@ -100,7 +108,11 @@ def test_with_permission_the_whole_machine_is_sampled_during_the_load(
     assert "# Samples:" in files["perf-report.txt"]
     assert "<svg" in flame_graph.render(files["perf-folded.txt"], title="")
     # 99 samples a second and processor; idle ones are counted too, or are not, by the event.
-    assert 99 * 4 * 0.3 < sum(int(line.rpartition(" ")[2]) for line in lines) < 99 * 64 * 60
+    assert (
+        99 * 4 * 0.3
+        < sum(int(line.rpartition(" ")[2]) for line in lines)
+        < 99 * 64 * 60
+    )
     # perf writes nothing outside the run's folder.
     new = {each for each in openssh.folder.rglob("*") if each not in before}
     assert not [each for each in new if ".debug" in str(each)]
@@ -110,11 +122,15 @@ def test_with_permission_the_whole_machine_is_sampled_during_the_load(
 
 @pytest.mark.skipif(shutil.which("perf") is None, reason="perf is missing: linux-perf")
 @prepared
-def test_without_permission_only_postgresqls_processes_are_sampled(direct, profiled, paranoia):
+def test_without_permission_only_postgresqls_processes_are_sampled(
+    direct, profiled, paranoia
+):
     paranoia("2")
     director = direct(profiled)
     found = execute(director)
-    stacks = [line.rpartition(" ")[0] for line in kept(found)["perf-folded.txt"].splitlines()]
+    stacks = [
+        line.rpartition(" ")[0] for line in kept(found)["perf-folded.txt"].splitlines()
+    ]
     commands = {stack.partition(";")[0] for stack in stacks}
     # Backends too, which were started after perf was.
     assert commands == {"postgres"}
@@ -126,7 +142,9 @@ def test_without_permission_only_postgresqls_processes_are_sampled(direct, profi
 
 @pytest.mark.skipif(shutil.which("perf") is None, reason="perf is missing: linux-perf")
 @prepared
-def test_where_the_kernel_is_strict_the_run_goes_on_without_a_profile(direct, profiled, paranoia):
+def test_where_the_kernel_is_strict_the_run_goes_on_without_a_profile(
+    direct, profiled, paranoia
+):
     paranoia("3")
     found = execute(direct(replace(profiled, parameters={"scale": 1, "duration": 1})))
     assert found.measurements["tps"] > 0
@@ -160,8 +178,12 @@ def test_sudo_that_refuses_ends_the_run(direct, profiled, allow):
 
 @pytest.mark.skipif(shutil.which("perf") is None, reason="perf is missing: linux-perf")
 @prepared
-def test_a_cancel_ends_perf_and_sets_the_kernel_back(direct, profiled, permitted, base_dir):
-    director = direct(replace(profiled, parameters={"scale": 1, "duration": 600}), privileges=PERF)
+def test_a_cancel_ends_perf_and_sets_the_kernel_back(
+    direct, profiled, permitted, base_dir
+):
+    director = direct(
+        replace(profiled, parameters={"scale": 1, "duration": 600}), privileges=PERF
+    )
     with pytest.raises(Cancelled):
         watched(director, when_measuring(director, "cancel"))
     assert sysctl(SETTING) == permitted
@@ -193,7 +215,15 @@ def test_a_perf_without_a_limit_of_its_own_has_one(tmp_path, largest, seconds):
     new = shutil.which("perf")
     old.write_text(f'#!/bin/sh\n[ "$1 $2" = "record -h" ] && exit 0\nexec {new} "$@"\n')
     old.chmod(0o755)
-    command = ["sh", "-c", profiling._RECORD, "profile", str(tmp_path), str(seconds), largest]
+    command = [
+        "sh",
+        "-c",
+        profiling._RECORD,
+        "profile",
+        str(tmp_path),
+        str(seconds),
+        largest,
+    ]
     path = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
     said = subprocess.run(
         command, capture_output=True, text=True, env=path, timeout=50, check=False
@@ -227,21 +257,32 @@ def table(found, name):
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace is missing")
 @pytest.mark.usefixtures("loaded_before")
-def test_system_calls_waits_and_io_are_kept_as_tables(direct, plan, base_dir, monkeypatch):
+def test_system_calls_waits_and_io_are_kept_as_tables(
+    direct, plan, base_dir, monkeypatch
+):
     # The pauses of the load leave a few looks without any wait.
     monkeypatch.setattr(evidence, "WAITS_A_SECOND", 40)
     found = execute(direct(updating(plan, syscalls=True, waits=True, io=True)))
     calls = {row["call"]: row for row in table(found, "syscalls")}
     # Each transaction comes by the socket: the backends were followed from their beginning.
     transactions = found.measurements["transactions"]
-    assert sum(int(calls[name]["calls"]) for name in calls if "recv" in name) >= transactions
+    assert (
+        sum(int(calls[name]["calls"]) for name in calls if "recv" in name)
+        >= transactions
+    )
     assert "traced" in [note.code for note in found.notes]
     waits = table(found, "waits")
     assert all(int(row["asleep"]) + int(row["runnable"]) > 0 for row in waits)
     assert any(int(row["asleep"]) > 0 for row in waits)
-    assert {each.name for each in found.series} & {"waits_client", "waits_io", "waits_lwlock"}
+    assert {each.name for each in found.series} & {
+        "waits_client",
+        "waits_io",
+        "waits_lwlock",
+    }
     rows = table(found, "io")
-    assert any(row["backend_type"] == "client backend" and int(row["hits"]) > 0 for row in rows)
+    assert any(
+        row["backend_type"] == "client backend" and int(row["hits"]) > 0 for row in rows
+    )
     assert nothing_is_left(base_dir) == NOTHING
 
 
@@ -258,12 +299,20 @@ def test_who_waits_for_a_semaphore_is_told_by_function(direct, plan, base_dir):
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace is missing")
 @pytest.mark.usefixtures("loaded_before")
-def test_the_statements_of_the_load_are_kept_and_not_those_before_it(direct, plan, base_dir):
+def test_the_statements_of_the_load_are_kept_and_not_those_before_it(
+    direct, plan, base_dir
+):
     plan = with_contrib(updating(plan, statements=True), service_account())
     settings = {**plan.settings, "shared_preload_libraries": "pg_stat_statements"}
     found = execute(direct(replace(plan, settings=settings)))
     rows = table(found, "statements")
-    update = next(row for row in rows if row["query"].startswith("UPDATE pgbench_accounts"))
-    assert int(update["calls"]) == int(update["rows"]) >= found.measurements["transactions"]
+    update = next(
+        row for row in rows if row["query"].startswith("UPDATE pgbench_accounts")
+    )
+    assert (
+        int(update["calls"])
+        == int(update["rows"])
+        >= found.measurements["transactions"]
+    )
     assert not any("vacuum" in row["query"].lower() for row in rows)
     assert nothing_is_left(base_dir) == NOTHING

@@ -23,7 +23,11 @@ SCENARIO = registry.get("parallel-query")
 @pytest.fixture
 def parallel_plan(plan, monkeypatch):
     """Without the largest table, which only the other query reads."""
-    fewer = {name: key for name, key in tpcds.TABLES.items() if name != "customer_demographics"}
+    fewer = {
+        name: key
+        for name, key in tpcds.TABLES.items()
+        if name != "customer_demographics"
+    }
     monkeypatch.setattr(tpcds, "TABLES", fewer)
     levels = {"version": "16.14", "query": "Q11", "workers": 2, "nestloop": "off"}
     cheap = {"parallel_setup_cost": "0", "parallel_tuple_cost": "0"}
@@ -54,7 +58,9 @@ def test_the_time_of_the_parallel_part_is_found_and_its_plan_kept(
     assert json.loads(artifact(found, "plan-query.json"))[0]["Plan"]
     assert not [name for name in names(base_dir / "runs") if name.endswith(".csv")]
 
-    alone = replace(parallel_plan, run_id=8, levels=parallel_plan.levels | {"workers": 0})
+    alone = replace(
+        parallel_plan, run_id=8, levels=parallel_plan.levels | {"workers": 0}
+    )
     second = direct(alone)
     found = execute(second)
     assert "create-tables" not in second.reporter.steps
@@ -64,7 +70,9 @@ def test_the_time_of_the_parallel_part_is_found_and_its_plan_kept(
 
     session = parallel_query.session
     costly = "SET parallel_setup_cost = 1e9"
-    monkeypatch.setattr(parallel_query, "session", lambda bench: [*session(bench), costly])
+    monkeypatch.setattr(
+        parallel_query, "session", lambda bench: [*session(bench), costly]
+    )
     found = execute(direct(replace(parallel_plan, run_id=10)))
     assert "not_parallel" in [note.code for note in found.notes]
 
@@ -111,7 +119,9 @@ def planned(plan):
 
 def test_each_way_of_inserting_stores_every_row_in_its_partition(direct, planned):
     missing = []
-    for run_id, way in enumerate(("static", "dynamic", "direct", "declarative"), start=7):
+    for run_id, way in enumerate(
+        ("static", "dynamic", "direct", "declarative"), start=7
+    ):
         found = execute(direct(planned("partitioning", run_id, "files", trigger=way)))
         if not found.measurements["rows_per_second"] > 0:
             missing.append(way)
@@ -119,7 +129,9 @@ def test_each_way_of_inserting_stores_every_row_in_its_partition(direct, planned
 
 
 def test_a_trigger_that_drops_rows_gives_no_result(direct, planned, monkeypatch):
-    monkeypatch.setattr("runs.scenarios.partitioning.insert.DYNAMIC", "    PERFORM 1;\n")
+    monkeypatch.setattr(
+        "runs.scenarios.partitioning.insert.DYNAMIC", "    PERFORM 1;\n"
+    )
     with pytest.raises(TargetProblem) as refused:
         execute(direct(planned("partitioning", 7, trigger="dynamic")))
     assert refused.value.code == "rows_missing"
@@ -127,9 +139,15 @@ def test_a_trigger_that_drops_rows_gives_no_result(direct, planned, monkeypatch)
 
 def test_each_scan_is_the_one_that_the_plan_shows(direct, planned):
     kinds = {}
-    for run_id, scan in enumerate(("sequential", "index", "bitmap", "index-only"), start=7):
+    for run_id, scan in enumerate(
+        ("sequential", "index", "bitmap", "index-only"), start=7
+    ):
         plan = planned(
-            "partitioning-search", run_id, "partitioned", table_kind="partitioned", scan=scan
+            "partitioning-search",
+            run_id,
+            "partitioned",
+            table_kind="partitioned",
+            scan=scan,
         )
         found = execute(direct(plan))
         kinds[scan] = found.measurements["elapsed"] > 0
@@ -144,14 +162,20 @@ def test_each_scan_is_the_one_that_the_plan_shows(direct, planned):
     assert execute(direct(updated)).measurements["blocks_hit"] > 0
 
 
-def test_a_plan_that_is_not_that_of_the_level_gives_no_result(direct, planned, monkeypatch):
+def test_a_plan_that_is_not_that_of_the_level_gives_no_result(
+    direct, planned, monkeypatch
+):
     """Without VACUUM an index-only scan fetches rows of the table, against what its level says."""
-    plan = planned("partitioning-search", 7, table_kind="unpartitioned", scan="index-only")
+    plan = planned(
+        "partitioning-search", 7, table_kind="unpartitioned", scan="index-only"
+    )
     director = direct(plan)
     sql = director.bench.sql
 
     async def without_vacuum(name, statement, **options):
-        return await sql(name, statement.replace("VACUUM ANALYZE", "ANALYZE"), **options)
+        return await sql(
+            name, statement.replace("VACUUM ANALYZE", "ANALYZE"), **options
+        )
 
     monkeypatch.setattr(director.bench, "sql", without_vacuum)
     with pytest.raises(TargetProblem) as refused:
@@ -160,9 +184,15 @@ def test_a_plan_that_is_not_that_of_the_level_gives_no_result(direct, planned, m
 
 
 def test_a_day_is_truncated_or_deleted_vacuumed_and_analysed(direct, planned):
-    one = execute(direct(planned("partitioning-maintenance", 7, table_kind="unpartitioned")))
-    assert {"elapsed_removal", "elapsed_vacuum", "elapsed_analyze"} <= set(one.measurements)
-    parts = execute(direct(planned("partitioning-maintenance", 8, table_kind="declarative")))
+    one = execute(
+        direct(planned("partitioning-maintenance", 7, table_kind="unpartitioned"))
+    )
+    assert {"elapsed_removal", "elapsed_vacuum", "elapsed_analyze"} <= set(
+        one.measurements
+    )
+    parts = execute(
+        direct(planned("partitioning-maintenance", 8, table_kind="declarative"))
+    )
     assert "elapsed_removal" in parts.measurements
     assert "elapsed_vacuum" not in parts.measurements
 
@@ -242,23 +272,31 @@ def test_inserts_are_those_of_the_publisher(direct, plan, base_dir):
 
 @pytest.mark.usefixtures("loaded_before")
 @pytest.mark.full_load
-@pytest.mark.parametrize("version", [pytest.param("10.23", marks=pytest.mark.slow), "18.0"])
+@pytest.mark.parametrize(
+    "version", [pytest.param("10.23", marks=pytest.mark.slow), "18.0"]
+)
 def test_trigrams_find_the_same_records_in_a_fraction_of_the_time(
     direct, searching, account, version
 ):
     """With a locale of the server's own, from 17 on, pg_trgm would know no Japanese letter."""
     found = {}
     for run_id, index in enumerate(("none", "trgm"), start=7):
-        plan = with_contrib(searching("full-text-search", run_id, index=index), account, version)
+        plan = with_contrib(
+            searching("full-text-search", run_id, index=index), account, version
+        )
         levels = plan.levels | {"background_load": "off"}
-        settings = registry.get("full-text-search").cluster(plan.version_num, levels).settings
+        settings = (
+            registry.get("full-text-search").cluster(plan.version_num, levels).settings
+        )
         settings = {"shared_buffers": "64MB", "fsync": "off", **settings}
         parameters = SMALL | {"records": 3000}
         changed = {"levels": levels, "settings": settings, "parameters": parameters}
         found[index] = execute(direct(replace(plan, **changed)))
     hits = {index: each.measurements["hits"] for index, each in found.items()}
     assert hits["trgm"] == hits["none"] > 0
-    searches = {index: each.measurements["latency_average"] for index, each in found.items()}
+    searches = {
+        index: each.measurements["latency_average"] for index, each in found.items()
+    }
     # 70 to 140 times in the report, on 203,317 records; here on 3,000.
     assert searches["trgm"] < searches["none"] / 3
 

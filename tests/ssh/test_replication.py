@@ -42,7 +42,9 @@ def test_the_mixed_design_measures_what_it_says_and_proves_it(direct, plan, base
     assert "standby1" in found.settings["synchronous_standby_names"]["setting"]
     assert "settings_changed" not in [note.code for note in found.notes]
     assert found.measurements["wal_bytes_per_transaction"] > 100
-    assert {"standby1_replay_bytes", "standby3_replay_bytes"} <= {s.name for s in found.series}
+    assert {"standby1_replay_bytes", "standby3_replay_bytes"} <= {
+        s.name for s in found.series
+    }
     kept = {each.name for each in found.artifacts}
     assert {"server-standby2.log", "settings-standby2.json", "server.log"} <= kept
     assert "clusters_share_machine" in [note.code for note in found.notes]
@@ -50,7 +52,9 @@ def test_the_mixed_design_measures_what_it_says_and_proves_it(direct, plan, base
     # The data are loaded before the standbys are copied, and these are stopped before the primary.
     order = ["load", "base-backup-standby1", "vacuum", "wait-for-modes", "pgbench"]
     order += ["stop-standby3", "stop-standby1", "stop"]
-    assert [steps.index(name) for name in order] == sorted(steps.index(name) for name in order)
+    assert [steps.index(name) for name in order] == sorted(
+        steps.index(name) for name in order
+    )
     assert nothing_is_left(base_dir) == NOTHING
 
 
@@ -75,7 +79,8 @@ def test_another_worker_goes_on_with_all_clusters_of_a_quorum(direct, plan, base
     found = execute(second)
     assert found.measurements["tps"] > 0
     assert {
-        line.split("\t")[2] for line in artifact(found, "replication-after.txt").splitlines()
+        line.split("\t")[2]
+        for line in artifact(found, "replication-after.txt").splitlines()
     } == {"quorum"}
     assert nothing_is_left(base_dir) == NOTHING
 
@@ -89,10 +94,14 @@ def test_a_cancel_leaves_none_of_them(direct, plan, base_dir):
 
 
 def postmaster(base_dir, name):
-    return int((base_dir / f"clusters/run-7-{name}/data/postmaster.pid").read_text().split()[0])
+    return int(
+        (base_dir / f"clusters/run-7-{name}/data/postmaster.pid").read_text().split()[0]
+    )
 
 
-def test_a_synchronous_standby_that_is_gone_holds_up_nobody_for_ever(direct, plan, base_dir):
+def test_a_synchronous_standby_that_is_gone_holds_up_nobody_for_ever(
+    direct, plan, base_dir
+):
     """Its commits would wait as long as pgbench may take: ten minutes beyond its time."""
     plan = with_standbys(plan, 1, 1)
     # The load itself takes longer than a test may.
@@ -109,7 +118,9 @@ def test_a_synchronous_standby_that_is_gone_holds_up_nobody_for_ever(direct, pla
     assert nothing_is_left(base_dir) == NOTHING
 
 
-def test_a_standby_that_never_catches_up_ends_the_run(direct, plan, base_dir, monkeypatch):
+def test_a_standby_that_never_catches_up_ends_the_run(
+    direct, plan, base_dir, monkeypatch
+):
     """Replay held back, as by a disk that is far slower than the primary's."""
     monkeypatch.setattr(standbys, "CATCH_UP_SECONDS", 2)
     plan = with_standbys(plan, 0, 1)

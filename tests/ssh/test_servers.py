@@ -52,10 +52,14 @@ def registered(openssh, account, base_dir: Path, binaries) -> Server:
 @pytest.fixture
 def ready(registered) -> Server:
     fingerprint = servers.fingerprint(registered.offered_host_key)
-    return servers.inspect(server=host_keys.confirm(server=registered, fingerprint=fingerprint))
+    return servers.inspect(
+        server=host_keys.confirm(server=registered, fingerprint=fingerprint)
+    )
 
 
-def test_nothing_is_executed_before_a_person_confirmed_the_host_key(registered, base_dir):
+def test_nothing_is_executed_before_a_person_confirmed_the_host_key(
+    registered, base_dir
+):
     assert registered.state == Server.State.UNCONFIRMED
     with pytest.raises(ServiceError) as told:
         servers.inspect(server=registered)
@@ -79,7 +83,10 @@ def test_hardware_os_and_installations_are_discovered(ready, binaries):
     assert ready.environment.kernel.startswith("Linux ")
     assert ready.free_bytes > 10**6
     found = {each.bindir: each for each in ready.installations.all()}
-    sixteen, eighteen = found[str(binaries.postgresql16)], found[str(binaries.postgresql18)]
+    sixteen, eighteen = (
+        found[str(binaries.postgresql16)],
+        found[str(binaries.postgresql18)],
+    )
     assert (sixteen.major, eighteen.major) == ("16", "18")
     assert sixteen.version_num == 160000 + int(sixteen.version.split(".")[1])
     assert eighteen.pgbench_version_num == eighteen.version_num
@@ -110,7 +117,9 @@ def test_what_built_a_server_is_told_without_pg_config(ready, binaries, base_dir
     # Before 9.6 a server does not say it: whoever installed it may.
     server = copied.with_name("postgres")
     server.write_bytes(
-        server.read_bytes().replace(b"-Wall -Wmissing-prototypes", b"-Wall -Wno-nothing-at-alls")
+        server.read_bytes().replace(
+            b"-Wall -Wmissing-prototypes", b"-Wall -Wno-nothing-at-alls"
+        )
     )
     (base_dir / "bare" / "cflags").write_text("-O0\n")
     servers.inspect(server=Server.objects.get(pk=ready.pk))
@@ -131,7 +140,9 @@ def test_what_built_a_server_is_told_without_pg_config(ready, binaries, base_dir
 def test_inspecting_again_notices_what_is_gone_and_changes_nothing_else(ready):
     count = ready.installations.count()
     hardware = ready.hardware_id
-    ready.installations.create(bindir="/opt/gone/bin", version="9.2.24", version_num=90224)
+    ready.installations.create(
+        bindir="/opt/gone/bin", version="9.2.24", version_num=90224
+    )
     again = servers.inspect(server=ready)
     assert again.installations.filter(removed_at=None).count() == count
     assert again.installations.get(bindir="/opt/gone/bin").removed_at is not None
@@ -139,7 +150,9 @@ def test_inspecting_again_notices_what_is_gone_and_changes_nothing_else(ready):
 
 
 @pytest.mark.probes
-def test_folders_that_are_added_are_found_by_the_next_inspection(ready, binaries, base_dir):
+def test_folders_that_are_added_are_found_by_the_next_inspection(
+    ready, binaries, base_dir
+):
     copied = base_dir / "pg" / "bin"
     copied.parent.mkdir()
     copied.parent.chmod(0o755)
@@ -147,7 +160,9 @@ def test_folders_that_are_added_are_found_by_the_next_inspection(ready, binaries
     ready.bindirs = []
     ready.save()
     servers.inspect(server=ready)
-    assert not ready.installations.filter(bindir=str(binaries.postgresql18), removed_at=None)
+    assert not ready.installations.filter(
+        bindir=str(binaries.postgresql18), removed_at=None
+    )
     servers.add_bindirs(server=ready, bindirs=[str(copied), str(copied)])
     again = servers.inspect(server=Server.objects.get(pk=ready.pk))
     found = again.installations.get(bindir=str(binaries.postgresql18))
@@ -161,14 +176,22 @@ def test_a_changed_host_key_refuses_the_server_and_offers_the_new_one(ready, ope
     openssh.new_host_key()
     openssh.start()
     refused = servers.inspect(server=ready)
-    assert (refused.state, refused.problem_code) == (Server.State.REFUSED, "host_key_changed")
+    assert (refused.state, refused.problem_code) == (
+        Server.State.REFUSED,
+        "host_key_changed",
+    )
     assert "compare the new fingerprint" in refused.problem_remedy
     offered = servers.fingerprint(refused.offered_host_key)
     with pytest.raises(ServiceError) as told:
         host_keys.confirm(server=refused, fingerprint=offered)
     assert told.value.code == "host_key_pinned"
     other = "y" if offered[-9] == "x" else "x"
-    for typed in ("", offered[-7:], other + offered[-8:], servers.fingerprint(refused.host_key)):
+    for typed in (
+        "",
+        offered[-7:],
+        other + offered[-8:],
+        servers.fingerprint(refused.host_key),
+    ):
         with pytest.raises(ServiceError) as told:
             host_keys.replace(server=refused, typed=typed)
         assert told.value.code == "fingerprint_differs"
@@ -193,7 +216,10 @@ def test_a_host_key_that_is_shown_again_and_again_is_noted_once(ready, openssh):
 def test_a_refused_login_says_where_the_key_goes(ready, openssh):
     (openssh.folder / "authorized_keys").write_text("")
     refused = servers.inspect(server=ready)
-    assert (refused.state, refused.problem_code) == (Server.State.REFUSED, "login_refused")
+    assert (refused.state, refused.problem_code) == (
+        Server.State.REFUSED,
+        "login_refused",
+    )
     assert "authorized_keys" in refused.problem_remedy
 
 
@@ -214,7 +240,12 @@ def test_a_wrong_port_is_told_at_registration():
 def test_a_long_base_directory_is_refused_before_connecting():
     with pytest.raises(ServiceError) as told:
         servers.register(
-            name="x", address="127.0.0.1", port=1, username="u", base_dir="/x" * 40, bindirs=[]
+            name="x",
+            address="127.0.0.1",
+            port=1,
+            username="u",
+            base_dir="/x" * 40,
+            bindirs=[],
         )
     assert (told.value.code, told.value.field) == ("base_dir_too_long", "base_dir")
 
@@ -240,7 +271,9 @@ def test_the_private_key_is_encrypted_at_rest():
 
 def short(server, **changes):
     """A draft of two short runs on one installation."""
-    versions = [each for each in server.installations.all() if each.major in {"16", "18"}]
+    versions = [
+        each for each in server.installations.all() if each.major in {"16", "18"}
+    ]
     return factories.draft(
         server,
         title="short",
@@ -308,7 +341,9 @@ def test_the_next_campaign_of_the_same_question_uses_the_cluster_of_the_last(
 ):
     _campaign, again = equal_campaigns
     cluster = kept(ready)
-    assert [folder.name for folder in (base_dir / "lab" / "clusters").iterdir()] == [cluster.key]
+    assert [folder.name for folder in (base_dir / "lab" / "clusters").iterdir()] == [
+        cluster.key
+    ]
     assert cluster.bytes > 10**6
 
     run = work(ready)
@@ -320,7 +355,9 @@ def test_the_next_campaign_of_the_same_question_uses_the_cluster_of_the_last(
 
 
 @pytest.mark.loads
-def test_a_program_that_was_built_anew_gets_a_cluster_of_its_own(equal_campaigns, ready, base_dir):
+def test_a_program_that_was_built_anew_gets_a_cluster_of_its_own(
+    equal_campaigns, ready, base_dir
+):
     mark = base_dir / "lab" / "clusters" / kept(ready).key / "prepared"
     made_by, program = mark.read_text().splitlines()
     assert program.endswith("/postgres")
@@ -402,7 +439,11 @@ def test_runs_are_executed_through_a_hop(campaign, ready, openssh):
 
 def test_runs_wait_for_a_hop_that_is_away(campaign, ready):
     hop = factories.server(
-        "hop", address="127.0.0.1", port=free_port(0), base_dir="", ssh_key=ssh_keys.default()
+        "hop",
+        address="127.0.0.1",
+        port=free_port(0),
+        base_dir="",
+        ssh_key=ssh_keys.default(),
     )
     Server.objects.filter(pk=ready.pk).update(jump=hop)
     run = work(ready)
@@ -417,8 +458,13 @@ def test_runs_wait_for_a_server_that_does_not_answer(campaign, ready, openssh):
     ready.refresh_from_db()
     told = [run.message, *run.events.values_list("message", flat=True), ready.problem]
     assert run.message.startswith("Rack 1 cannot be reached over SSH")
-    assert not [text for text in told if ready.address in text or f"{ready.username}@" in text]
-    assert (ready.state, ready.problem_code) == (Server.State.UNREACHABLE, "host_unreachable")
+    assert not [
+        text for text in told if ready.address in text or f"{ready.username}@" in text
+    ]
+    assert (ready.state, ready.problem_code) == (
+        Server.State.UNREACHABLE,
+        "host_unreachable",
+    )
     assert work(ready) is None
     openssh.start()
     Server.objects.filter(pk=ready.pk).update(checked_at="2020-01-01T00:00:00Z")
@@ -426,7 +472,9 @@ def test_runs_wait_for_a_server_that_does_not_answer(campaign, ready, openssh):
     assert Lease.objects.get(server=ready).run_id is None
 
 
-def test_a_changed_host_key_stops_the_queue_until_a_person_looks(campaign, ready, openssh):
+def test_a_changed_host_key_stops_the_queue_until_a_person_looks(
+    campaign, ready, openssh
+):
     openssh.stop()
     openssh.new_host_key()
     openssh.start()
@@ -467,7 +515,9 @@ def test_what_a_worker_lacks_itself_is_charged_to_no_server(
     assert work(ready).state == Run.State.FINISHED
 
 
-def test_a_host_key_that_is_the_confirmed_one_again_needs_nobody(campaign, ready, openssh):
+def test_a_host_key_that_is_the_confirmed_one_again_needs_nobody(
+    campaign, ready, openssh
+):
     kept = {path: path.read_bytes() for path in openssh.folder.glob("*host*key*")}
     openssh.stop()
     openssh.new_host_key()
@@ -488,7 +538,11 @@ def test_a_failed_run_says_why_and_the_next_one_goes_on(campaign, ready):
     first.plan["cluster_key"] = "broken"
     first.save()
     failed = work(ready)
-    assert (failed.pk, failed.state, failed.code) == (first.pk, "failed", "postgres_does_not_start")
+    assert (failed.pk, failed.state, failed.code) == (
+        first.pk,
+        "failed",
+        "postgres_does_not_start",
+    )
     assert "shared_buffers" in failed.message
     assert failed.commands.filter(step="initdb").exists()
     assert work(ready).pk == second.pk
@@ -505,7 +559,9 @@ def test_a_plan_of_another_version_is_told_as_such(campaign, ready):
     assert "no-such-scenario" in errored.message
 
 
-def test_a_result_that_was_stored_survives_the_death_of_its_worker(campaign, ready, monkeypatch):
+def test_a_result_that_was_stored_survives_the_death_of_its_worker(
+    campaign, ready, monkeypatch
+):
     """Stored, but neither cleaned up nor said to be finished: the next worker does just that."""
     claim = leases.claim(server_id=ready.pk, holder="dies")
     monkeypatch.setattr(execution, "_finish", lambda run, claim, figures: None)
@@ -514,19 +570,27 @@ def test_a_result_that_was_stored_survives_the_death_of_its_worker(campaign, rea
     run = Run.objects.get(pk=claim.run_id)
     value = run.measurements.get(metric__name="tps").value
     assert run.state == "collecting"
-    assert transitions.transition(run_id=run.pk, to="lost", code="no_heartbeat", token=claim.token)
+    assert transitions.transition(
+        run_id=run.pk, to="lost", code="no_heartbeat", token=claim.token
+    )
     again = work(ready)
     assert (again.pk, again.state) == (run.pk, "finished")
     assert again.measurements.get(metric__name="tps").value == value
 
 
 @pytest.mark.parametrize(
-    "path", ["/x/a$(touch /tmp/pwned)b", "/x/a;b", "/x,y/z", "/x//y", "/x/../y", "x/y", "/"]
+    "path",
+    ["/x/a$(touch /tmp/pwned)b", "/x/a;b", "/x,y/z", "/x//y", "/x/../y", "x/y", "/"],
 )
 def test_a_path_that_a_shell_could_read_is_refused(path):
     with pytest.raises(ServiceError) as told:
         servers.register(
-            name="x", address="127.0.0.1", port=1, username="u", base_dir=path, bindirs=[]
+            name="x",
+            address="127.0.0.1",
+            port=1,
+            username="u",
+            base_dir=path,
+            bindirs=[],
         )
     assert (told.value.code, told.value.field) == ("path_not_plain", "base_dir")
 
@@ -555,10 +619,15 @@ def test_a_second_registration_of_a_machine_is_noticed_and_needs_a_folder_of_its
         base_dir=ready.base_dir,
         bindirs=[],
     )
-    again = host_keys.confirm(server=again, fingerprint=servers.fingerprint(openssh.host_key))
+    again = host_keys.confirm(
+        server=again, fingerprint=servers.fingerprint(openssh.host_key)
+    )
     Path(ready.base_dir, "leases", str(ready.pk)).mkdir()
     refused = servers.inspect(server=again)
-    assert (refused.state, refused.problem_code) == (Server.State.REFUSED, "base_dir_foreign")
+    assert (refused.state, refused.problem_code) == (
+        Server.State.REFUSED,
+        "base_dir_foreign",
+    )
     assert ready.name in refused.problem
     Server.objects.filter(pk=again.pk).update(base_dir=f"{base_dir}/again")
     again = servers.inspect(server=Server.objects.get(pk=again.pk))

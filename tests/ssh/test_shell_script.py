@@ -37,7 +37,9 @@ def recorded(director) -> RecordedRun:
         base_dir=plan.base_dir,
         programs=(("16.14", plan.bindir), ("18.4", plan.client_bindir)),
         commands=tuple(
-            RecordedCommand(each.name, plan.host, each.argv, each.stdin, each.exit_status)
+            RecordedCommand(
+                each.name, plan.host, each.argv, each.stdin, each.exit_status
+            )
             for each in director.reporter.commands
         ),
     )
@@ -45,23 +47,33 @@ def recorded(director) -> RecordedRun:
 
 def measured(stdout: str) -> list[float]:
     """Every tps that pgbench printed."""
-    return [float(found) for found in re.findall(r"^tps = ([\d.]+)", stdout, re.MULTILINE)]
+    return [
+        float(found) for found in re.findall(r"^tps = ([\d.]+)", stdout, re.MULTILINE)
+    ]
 
 
 @pytest.mark.parametrize(
     "changed",
     [
         {"cluster_key": "shared"},
-        {"scenario": "fixed-point-update", "cluster_key": "", "template_key": "template"},
+        {
+            "scenario": "fixed-point-update",
+            "cluster_key": "",
+            "template_key": "template",
+        },
         {"scenario": "fixed-point-update", "cluster_key": ""},
     ],
     ids=["shared cluster", "copies of a template", "clusters of their own"],
 )
-def test_the_runs_of_a_campaign_can_be_done_one_after_the_other(direct, plan, hand, changed):
+def test_the_runs_of_a_campaign_can_be_done_one_after_the_other(
+    direct, plan, hand, changed
+):
     directors = [direct(replace(plan, run_id=run_id, **changed)) for run_id in (7, 8)]
     for director in directors:
         execute(director)
-    done = hand(shell_script("both", "Two runs", [recorded(each) for each in directors]))
+    done = hand(
+        shell_script("both", "Two runs", [recorded(each) for each in directors])
+    )
     assert done.status == 0, done.stderr
     assert len(found := measured(done.stdout)) == 2
     assert min(found) > 0

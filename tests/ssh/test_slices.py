@@ -68,7 +68,9 @@ def slices_of(campaign):
     rows = [
         (command.started_at, command.finished_at, command.run_id, command.step)
         for run in campaign.runs.all()
-        for command in run.commands.filter(step__startswith="slice-", attempt=run.attempt)
+        for command in run.commands.filter(
+            step__startswith="slice-", attempt=run.attempt
+        )
     ]
     return sorted(rows)
 
@@ -93,10 +95,16 @@ def test_the_runs_of_a_round_are_measured_in_turn(server):
     assert len(slices) == 4 * 5
     assert overlapping(slices) == []
     for repeat in (1, 2):
-        of_round = [row for row in slices if row[2] in {r.pk for r in runs if r.repeat == repeat}]
+        of_round = [
+            row
+            for row in slices
+            if row[2] in {r.pk for r in runs if r.repeat == repeat}
+        ]
         # Each number once for each run, before the next number begins.
         assert [row[3] for row in of_round] == sorted(row[3] for row in of_round)
-        assert {row[3] for row in of_round} == {f"slice-{number:04}" for number in range(1, 6)}
+        assert {row[3] for row in of_round} == {
+            f"slice-{number:04}" for number in range(1, 6)
+        }
     campaign.refresh_from_db()
     assert campaign.state == Campaign.State.FINISHED
     assert not Lease.objects.filter(run__isnull=False).exists()
@@ -175,7 +183,9 @@ def test_the_others_go_on_without_a_run_whose_cluster_has_died(server, at_work):
     assert list(Path(server.base_dir, "runs").iterdir()) == []
 
 
-def test_a_slice_that_hangs_is_stopped_and_holds_up_the_others_no_longer(server, monkeypatch):
+def test_a_slice_that_hangs_is_stopped_and_holds_up_the_others_no_longer(
+    server, monkeypatch
+):
     campaign = queued(server, repeats=1)
     hanging, other = campaign.runs.order_by("pk")
     command = Load.argv_of_slice
@@ -216,7 +226,9 @@ def test_a_cancelled_run_leaves_its_round(server, at_work):
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_the_arms_of_an_ablation_take_turns_where_both_sides_did(server, admin_user):
-    newest = server.installations.filter(bindir__in=server.bindirs).order_by("-version_num")[:1]
+    newest = server.installations.filter(bindir__in=server.bindirs).order_by(
+        "-version_num"
+    )[:1]
     settings = {"track_io_timing": ["off", "on"]}
     campaign = queued(server, installations=list(newest), settings=settings, repeats=1)
     work_off(server.pk)
@@ -229,7 +241,12 @@ def test_the_arms_of_an_ablation_take_turns_where_both_sides_did(server, admin_u
     work_off(server.pk)
     runs = list(ablation.campaign.runs.select_related("cell"))
     assert {run.state for run in runs} == {Run.State.FINISHED}
-    assert {run.cell.levels["arm"] for run in runs} == {"A", "B", "B again", "track_io_timing"}
+    assert {run.cell.levels["arm"] for run in runs} == {
+        "A",
+        "B",
+        "B again",
+        "track_io_timing",
+    }
     in_time = slices_of(ablation.campaign)
     assert overlapping(in_time) == []
     assert len({row[2] for row in in_time[:4]}) == 4

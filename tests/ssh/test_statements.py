@@ -52,7 +52,11 @@ def of_load(plan):
         parameters = {"duration": 1, "passes": 3, "statement_timeout": 1, "disk_mb": 10}
         levels = {"version": "16.14", "load": "orders-1"}
         changed = replace(
-            plan, scenario="statements", levels=levels, parameters=parameters, cluster_key=""
+            plan,
+            scenario="statements",
+            levels=levels,
+            parameters=parameters,
+            cluster_key="",
         )
         return changed, given
 
@@ -76,13 +80,18 @@ def test_statements_are_timed_and_only_the_key_of_the_load_opens_what_was_found(
     found = Found.from_json(content.opened(given.key, files[content.ARTIFACT]))
     units = {unit.text: unit for unit in given.units}
     by_text = {text: found.units[unit.number - 1] for text, unit in units.items()}
-    codes = [by_text[text].code for text in sorted(units, key=lambda text: units[text].line)]
+    codes = [
+        by_text[text].code for text in sorted(units, key=lambda text: units[text].line)
+    ]
     # Division by zero, no right to read files, the timeout. The transaction was rolled back.
     assert codes == ["00000", "00000", "00000", "22012", "42501", "57014"]
     counted = by_text["select count ( * ) from orders where note = ?"]
     assert counted.milliseconds > 0
     assert counted.executions >= 3 * 2  # two samples
-    assert [node.title for node in counted.shapes[0].nodes] == ["Aggregate", "Seq Scan on orders"]
+    assert [node.title for node in counted.shapes[0].nodes] == [
+        "Aggregate",
+        "Seq Scan on orders",
+    ]
     assert "QUERY PLAN" not in counted.plans[0]
     # What was changed is as it was: nobody finds the new value.
     assert counted.shapes[0].nodes[1].rows in {0.0, 1.0}
@@ -101,8 +110,12 @@ def test_statements_are_timed_and_only_the_key_of_the_load_opens_what_was_found(
     assert nothing_is_left(base_dir) == NOTHING
 
 
-def test_data_that_cannot_be_loaded_end_the_run_with_the_reason(direct, of_load, base_dir):
-    script = data_script.read("CREATE TABLE t (a integer); INSERT INTO t VALUES ('x');").script
+def test_data_that_cannot_be_loaded_end_the_run_with_the_reason(
+    direct, of_load, base_dir
+):
+    script = data_script.read(
+        "CREATE TABLE t (a integer); INSERT INTO t VALUES ('x');"
+    ).script
     plan, given = of_load("SELECT 1", LoadData("sql", script=script))
     with pytest.raises(TargetProblem) as raised:
         executed(direct, plan, given)

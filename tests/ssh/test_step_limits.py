@@ -62,25 +62,33 @@ def test_a_step_that_runs_too_long_is_told_with_its_limit(line, guard, base_dir)
     assert "queue the run again" in told.value.remedy
 
 
-def test_a_step_that_leaves_too_little_of_the_disk_is_told_with_what_is_free(line, guard, base_dir):
+def test_a_step_that_leaves_too_little_of_the_disk_is_told_with_what_is_free(
+    line, guard, base_dir
+):
     async def act(host, opened):
         work = steps.perform(host, f"{base_dir}/steps", "one", ["sleep", "76"])
         await guarded(work, watch(guard, opened, floor_bytes=1 << 60))
 
-    with pytest.raises(TargetProblem, match=f"MB are free below {base_dir} on 10.0.0.1") as told:
+    with pytest.raises(
+        TargetProblem, match=f"MB are free below {base_dir} on 10.0.0.1"
+    ) as told:
         line(act)
     assert told.value.code == "disk_almost_full"
 
 
 def test_a_step_within_its_bounds_gives_its_result(line, guard, base_dir):
     async def act(host, opened):
-        work = steps.perform(host, f"{base_dir}/steps", "one", ["sh", "-c", "sleep 1; echo done"])
+        work = steps.perform(
+            host, f"{base_dir}/steps", "one", ["sh", "-c", "sleep 1; echo done"]
+        )
         return await guarded(work, watch(guard, opened))
 
     assert line(act).stdout == "done\n"
 
 
-def test_an_end_that_the_worker_does_not_see_lets_another_worker_go_on(line, guard, base_dir):
+def test_an_end_that_the_worker_does_not_see_lets_another_worker_go_on(
+    line, guard, base_dir
+):
     async def act(host, opened):
         await steps.perform(host, f"{base_dir}/steps", "one", ["true"])
         waiting_for_ever = asyncio.Event().wait()
@@ -88,7 +96,9 @@ def test_an_end_that_the_worker_does_not_see_lets_another_worker_go_on(line, gua
 
     with pytest.raises(EndNotSeen):
         line(act)
-    assert issubclass(EndNotSeen, Detached)  # a worker that detaches leaves the target as it is
+    assert issubclass(
+        EndNotSeen, Detached
+    )  # a worker that detaches leaves the target as it is
 
 
 def test_the_guards_task_ends_with_the_step(line, guard, base_dir):
@@ -96,7 +106,9 @@ def test_the_guards_task_ends_with_the_step(line, guard, base_dir):
         work = steps.perform(host, f"{base_dir}/steps", "one", ["true"])
         await guarded(work, watch(guard, opened))
         await asyncio.sleep(0)
-        return [task for task in asyncio.all_tasks() if "watch" in repr(task.get_coro())]
+        return [
+            task for task in asyncio.all_tasks() if "watch" in repr(task.get_coro())
+        ]
 
     assert line(act) == []
 
@@ -121,7 +133,9 @@ def test_a_disk_that_answers_late_costs_nothing(line, guard, base_dir, monkeypat
     monkeypatch.setattr(steps, "_LOOK", "sleep 1.5\n" + steps._LOOK)
 
     async def act(host, opened):
-        work = steps.perform(host, f"{base_dir}/steps", "one", ["sh", "-c", "sleep 3; echo done"])
+        work = steps.perform(
+            host, f"{base_dir}/steps", "one", ["sh", "-c", "sleep 3; echo done"]
+        )
         return await guarded(work, watch(guard, opened, hangs_s=1))
 
     assert line(act).stdout == "done\n"
@@ -185,7 +199,9 @@ def assert_is_told_of(director: Director) -> None:
     assert any(word.endswith("/bin/pgbench") for word in stopped.argv)
     assert 2 < stopped.seconds < 30
     assert "progress: 1.0 s" in stopped.stderr
-    files = {each.name: each.content.decode() for each in director.bench.findings.artifacts}
+    files = {
+        each.name: each.content.decode() for each in director.bench.findings.artifacts
+    }
     assert files["pgbench.err"] == stopped.stderr
 
 
@@ -210,7 +226,9 @@ def test_a_load_that_hangs_leaves_a_clean_target_even_if_its_output_cannot_be_ke
 
 
 @prepared
-def test_a_disk_that_fills_up_stops_the_load_and_keeps_what_it_had_printed(direct, plan, base_dir):
+def test_a_disk_that_fills_up_stops_the_load_and_keeps_what_it_had_printed(
+    direct, plan, base_dir
+):
     director = direct(plan)
     problem = guarded_by(director, floor_bytes=1 << 60)
     assert problem.code == "disk_almost_full"

@@ -29,7 +29,9 @@ BOOT = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 def test_a_step_gives_its_streams_status_and_times(on_host, base_dir):
     async def act(host):
         script = "cat; echo told >&2; sleep 0.3; exit 3"
-        return await perform(host, str(base_dir), "one", ["sh", "-c", script], stdin="given")
+        return await perform(
+            host, str(base_dir), "one", ["sh", "-c", script], stdin="given"
+        )
 
     result = on_host(act)
     assert (result.stdout, result.stderr, result.exit_status) == ("given", "told\n", 3)
@@ -61,12 +63,29 @@ def locally(base_dir, *argv, stdin="", lines=None, shell=("sh",), environment=No
 
 
 def test_what_an_account_exports_does_not_reach_a_step(base_dir):
-    account = {"PGOPTIONS": "-c synchronous_commit=off", "LD_DEBUG": "", "MALLOC_ARENA_MAX": "1"}
-    environment = {**account, "PATH": os.environ["PATH"], "HOME": "/home/x", "LANG": "ja_JP.UTF-8"}
+    account = {
+        "PGOPTIONS": "-c synchronous_commit=off",
+        "LD_DEBUG": "",
+        "MALLOC_ARENA_MAX": "1",
+    }
+    environment = {
+        **account,
+        "PATH": os.environ["PATH"],
+        "HOME": "/home/x",
+        "LANG": "ja_JP.UTF-8",
+    }
     locally(base_dir, "env", environment=environment)
     lines = (base_dir / "one" / "out").read_text().splitlines()
     seen = dict(line.split("=", 1) for line in lines)
-    assert set(seen) == {"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LC_ALL", "BENCHLAB_STEP"}
+    assert set(seen) == {
+        "PATH",
+        "HOME",
+        "USER",
+        "LOGNAME",
+        "SHELL",
+        "LC_ALL",
+        "BENCHLAB_STEP",
+    }
     assert (seen["HOME"], seen["LC_ALL"]) == ("/home/x", "C")
 
 
@@ -95,7 +114,9 @@ HARD = (
 
 
 # With null bytes, which a shell cannot read, and without.
-@pytest.mark.parametrize("printed", ["a\\n\\n", "\\0", "a\\0\\nb", "\\\\n \\t", "x" * 1000])
+@pytest.mark.parametrize(
+    "printed", ["a\\n\\n", "\\0", "a\\0\\nb", "\\\\n \\t", "x" * 1000]
+)
 def test_a_step_gives_exactly_its_output_in_every_shell(tmp_path, printed):
     expected = subprocess.check_output(["printf", printed])
     for number, shell in enumerate(SHELLS):
@@ -126,12 +147,21 @@ def test_the_clock_is_told_by_what_it_was_and_the_time_since(tmp_path):
         for then, up, expected in CLOCKS:
             uptime.write_text(f"{up} 1.00\n" if up else "")
             told = subprocess.run(
-                [*shell, "-c", tell, "tell", then], check=False, capture_output=True, text=True
+                [*shell, "-c", tell, "tell", then],
+                check=False,
+                capture_output=True,
+                text=True,
             )
-            assert (told.stdout.strip(), told.stderr) == (expected, ""), (shell, then, up)
+            assert (told.stdout.strip(), told.stderr) == (expected, ""), (
+                shell,
+                then,
+                up,
+            )
 
 
-@pytest.mark.skipif(shutil.which("dash") is None, reason="other shells may know the time")
+@pytest.mark.skipif(
+    shutil.which("dash") is None, reason="other shells may know the time"
+)
 def test_steps_within_a_minute_ask_for_the_time_once(tmp_path):
     folder = tmp_path / "bin"
     folder.mkdir()
@@ -145,7 +175,9 @@ def test_steps_within_a_minute_ask_for_the_time_once(tmp_path):
         shutil.rmtree(tmp_path / "one")
         if len(times) == 2:  # as if a minute had passed
             asked = next(tmp_path.glob(".asked.*"))
-            clock, _comma, up = asked.name.removeprefix(f".asked.{BOOT}.").partition(",")
+            clock, _comma, up = asked.name.removeprefix(f".asked.{BOOT}.").partition(
+                ","
+            )
             asked.rename(tmp_path / f".asked.{BOOT}.{clock},{float(up) - 60.01:.2f}")
     assert Counter(started.read_text().split())["date"] == 2
     # The second is counted from the first, in hundredths of a second.
@@ -153,16 +185,24 @@ def test_steps_within_a_minute_ask_for_the_time_once(tmp_path):
 
 
 def test_what_a_step_writes_past_its_stream_is_reported_too(tmp_path):
-    report = locally(tmp_path, "sh", "-c", "echo far >>$BENCHLAB_STEP/out; printf near").stdout
-    assert report.endswith(b"\n" + (tmp_path / "one" / "out").read_bytes() + b"benchlab-end x\n")
+    report = locally(
+        tmp_path, "sh", "-c", "echo far >>$BENCHLAB_STEP/out; printf near"
+    ).stdout
+    assert report.endswith(
+        b"\n" + (tmp_path / "one" / "out").read_bytes() + b"benchlab-end x\n"
+    )
 
 
-@pytest.mark.parametrize("shell", [each for each in SHELLS if shutil.which(each[0])], ids=" ".join)
+@pytest.mark.parametrize(
+    "shell", [each for each in SHELLS if shutil.which(each[0])], ids=" ".join
+)
 @pytest.mark.parametrize("stdin", [HARD, f"{HARD}\n\n", "\n", "x" * 5000])
 def test_a_step_gets_exactly_its_input_in_every_shell(tmp_path, shell, stdin):
     argv = ["sh", "-c", "cat; printf 'told\\n\\0\\377' >&2; exit 3"]
     done = locally(tmp_path, *argv, stdin=stdin, shell=shell)
-    result = steps._read("one", tuple(argv), stdin, Answer(0, done.stdout, done.stderr), "x")
+    result = steps._read(
+        "one", tuple(argv), stdin, Answer(0, done.stdout, done.stderr), "x"
+    )
     expected = stdin.encode()[:1000].decode(errors="replace")
     assert (result.stdout, result.stderr) == (expected, "told\n\0\ufffd")
     assert result.exit_status == 3
@@ -187,7 +227,9 @@ def test_performing_a_finished_step_again_takes_its_result(on_host, base_dir):
     assert count.read_text() == "x\n"
 
 
-def test_a_step_in_progress_is_waited_for_by_another_connection(on_host, base_dir, openssh):
+def test_a_step_in_progress_is_waited_for_by_another_connection(
+    on_host, base_dir, openssh
+):
     count = base_dir / "count"
     argv = ["sh", "-c", f"echo x >>{count}; sleep 2; echo done"]
 
@@ -263,7 +305,9 @@ def test_a_step_that_ignores_polite_signals_is_killed(on_host, base_dir):
 
 def test_a_step_whose_process_vanished_is_told_as_restarted(on_host, base_dir):
     async def act(host):
-        step = asyncio.create_task(perform(host, str(base_dir), "gone", ["sleep", "74"]))
+        step = asyncio.create_task(
+            perform(host, str(base_dir), "gone", ["sleep", "74"])
+        )
         await asyncio.sleep(0.5)
         leader = recorded(base_dir / "gone")[0]
         await host.run(["sh", "-c", 'kill -s KILL -- "-$1"', "kill", leader])
@@ -276,7 +320,9 @@ def test_a_step_whose_process_vanished_is_told_as_restarted(on_host, base_dir):
 
 
 @pytest.mark.parametrize("record", ['ln -s "$$ 1" process', "touch process.$$.1"])
-def test_a_process_number_used_anew_is_not_taken_for_the_step(on_host, base_dir, record):
+def test_a_process_number_used_anew_is_not_taken_for_the_step(
+    on_host, base_dir, record
+):
     async def act(host):
         folder = base_dir / "old"
         make = f"mkdir {folder} && cd {folder} && {record} && sleep 3"
@@ -336,11 +382,23 @@ def _running(answer) -> int:
 
 def test_half_an_input_is_not_run(on_host, base_dir):
     async def act(host):
-        command = ["sh", "-c", steps._STEP, "step", f"{base_dir}/cut", "1000", "x", "2", "cat"]
+        command = [
+            "sh",
+            "-c",
+            steps._STEP,
+            "step",
+            f"{base_dir}/cut",
+            "1000",
+            "x",
+            "2",
+            "cat",
+        ]
         for half in (b"only half", b"one line\nand half", b"one line\n"):
             answer = await host.run(command, stdin=half, in_own_session=True)
             assert answer.exit_status == steps.STDIN_CUT_OFF
-        return await perform(host, str(base_dir), "cut", ["cat"], stdin="all of the input")
+        return await perform(
+            host, str(base_dir), "cut", ["cat"], stdin="all of the input"
+        )
 
     assert on_host(act).stdout == "all of the input"
 
@@ -363,10 +421,16 @@ def test_a_shell_that_greets_and_a_clock_without_nanoseconds_do_not_disturb():
         ("1000.25,50.00", "1002.50,52.40", 2.25),
     ],
 )
-def test_a_clock_that_was_set_does_not_change_how_long_a_step_took(started, finished, seconds):
+def test_a_clock_that_was_set_does_not_change_how_long_a_step_took(
+    started, finished, seconds
+):
     report = f"benchlab-step 0 {started} {finished} -\nbenchlab-end x\n".encode()
     result = steps._read(
-        "timed", ("true",), "", Answer(0, report, b"benchlab-err\nbenchlab-end x\n"), "x"
+        "timed",
+        ("true",),
+        "",
+        Answer(0, report, b"benchlab-err\nbenchlab-end x\n"),
+        "x",
     )
     assert (result.started, result.seconds) == (1000.25, seconds)
 
@@ -421,12 +485,19 @@ def lives(group: str) -> bool:
 
 @pytest.mark.parametrize(
     ("record", "as_before"),
-    [("1", True), (f"1 {BOOT}", True), (f"1 {BOOT}", False), ("1 of-another-boot", False)],
+    [
+        ("1", True),
+        (f"1 {BOOT}", True),
+        (f"1 {BOOT}", False),
+        ("1 of-another-boot", False),
+    ],
 )
 def test_a_foreign_group_with_the_number_of_a_step_is_left_alone(
     on_host, base_dir, record, as_before
 ):
-    assert not on_host(lambda host: stopped(host, base_dir, record=record, as_before=as_before))
+    assert not on_host(
+        lambda host: stopped(host, base_dir, record=record, as_before=as_before)
+    )
 
 
 def test_what_a_step_left_without_its_leader_is_ended(on_host, base_dir):
@@ -448,12 +519,16 @@ def test_a_record_of_another_boot_names_no_process_of_this_one(on_host, base_dir
 
     async def act(host):
         await host.run(["mkdir", f"{base_dir}/steps"])
-        step = asyncio.create_task(perform(host, f"{base_dir}/steps", "left", ["sleep", "76"]))
+        step = asyncio.create_task(
+            perform(host, f"{base_dir}/steps", "left", ["sleep", "76"])
+        )
         await asyncio.sleep(0.5)
         record = recorded(Path(folder))
         for told in ([*record[:2], "of-another-boot"], record[:2]):
             record_anew(Path(folder), told)
-            await host.run(["sh", "-c", 'echo another >"$1"', "note", f"{base_dir}/boot"])
+            await host.run(
+                ["sh", "-c", 'echo another >"$1"', "note", f"{base_dir}/boot"]
+            )
             await stop_all(host, f"{base_dir}/steps")
             assert (await host.run(["kill", "-0", record[0]])).exit_status == 0
         await host.run(["rm", f"{base_dir}/boot"])
@@ -465,13 +540,25 @@ def test_a_record_of_another_boot_names_no_process_of_this_one(on_host, base_dir
     on_host(act)
 
 
-def test_a_step_gets_its_input_from_who_comes_while_another_waits_for_it(on_host, base_dir):
+def test_a_step_gets_its_input_from_who_comes_while_another_waits_for_it(
+    on_host, base_dir
+):
     """As after a cut that sshd has not noticed: its shell there waits for the input for long."""
     count = base_dir / "count"
     argv = ["sh", "-c", f"echo x >>{count}; cat"]
 
     async def act(host):
-        command = ["sh", "-c", steps._STEP, "step", f"{base_dir}/cut", "1000", "x", "1", *argv]
+        command = [
+            "sh",
+            "-c",
+            steps._STEP,
+            "step",
+            f"{base_dir}/cut",
+            "1000",
+            "x",
+            "1",
+            *argv,
+        ]
         line = IN_OWN_SESSION.format(shell_line(command))
         silent = await host._connection.create_process(line, encoding=None)
         await asyncio.sleep(0.3)
@@ -480,7 +567,11 @@ def test_a_step_gets_its_input_from_who_comes_while_another_waits_for_it(on_host
         silent.stdin.write(b"whole\n")
         silent.stdin.write_eof()
         late = await silent.wait()
-        return result.stdout, late.stdout, (await host.run(["ls", str(base_dir)])).stdout
+        return (
+            result.stdout,
+            late.stdout,
+            (await host.run(["ls", str(base_dir)])).stdout,
+        )
 
     stdout, late, left = on_host(act)
     assert stdout == "whole"
@@ -501,7 +592,9 @@ def test_a_step_of_the_present_holder_is_performed(on_host, base_dir, fence):
     async def act(host):
         await raised(fence, host)
         await raised(fence, host)
-        return await perform(host, str(base_dir), "one", ["echo", "a b"], stdin="x", fence=fence)
+        return await perform(
+            host, str(base_dir), "one", ["echo", "a b"], stdin="x", fence=fence
+        )
 
     assert on_host(act).stdout == "a b\n"
 
@@ -511,7 +604,9 @@ def test_a_step_of_an_older_token_is_not_started(on_host, base_dir, fence):
         await raised(fence, host)
         await raised(replace(fence, token=12), host)
         with pytest.raises(LeaseLost) as told:
-            await perform(host, str(base_dir), "one", ["touch", f"{base_dir}/harm"], fence=fence)
+            await perform(
+                host, str(base_dir), "one", ["touch", f"{base_dir}/harm"], fence=fence
+            )
         return told.value.token
 
     assert on_host(act) == 12
@@ -525,7 +620,10 @@ def test_an_older_token_cannot_be_raised_again(on_host, base_dir, fence):
             await raised(fence, host)
 
     on_host(act)
-    assert {path.name for path in (base_dir / "leases" / "1").iterdir()} == {"12", "12.0-0"}
+    assert {path.name for path in (base_dir / "leases" / "1").iterdir()} == {
+        "12",
+        "12.0-0",
+    }
 
 
 # By the last claim that its results database knows, the token of the claim and its mark.
@@ -557,7 +655,9 @@ def test_a_claim_of_a_copy_is_found_before_anything_is_started(on_host, base_dir
     assert on_host(act) == (None if seen is None else (1, seen))
 
 
-def test_the_tokens_of_another_server_on_the_same_machine_do_not_count(on_host, base_dir, fence):
+def test_the_tokens_of_another_server_on_the_same_machine_do_not_count(
+    on_host, base_dir, fence
+):
     async def act(host):
         await raised(Fence(f"{base_dir}/leases/2", 99), host)
         await raised(fence, host)

@@ -12,7 +12,11 @@ from tests.ssh.arranging import NOTHING, arranged, artifact, nothing_is_left
 from tests.ssh.directing import execute, left_running, names
 from tests.ssh.openssh import short_folder
 
-pytestmark = [pytest.mark.openssh, pytest.mark.on_disk, pytest.mark.usefixtures("loaded_before")]
+pytestmark = [
+    pytest.mark.openssh,
+    pytest.mark.on_disk,
+    pytest.mark.usefixtures("loaded_before"),
+]
 
 
 # The disk alone and under PostgreSQL: fio, pg_test_fsync and wal_sync_method.
@@ -39,7 +43,11 @@ def test_a_flush_after_128_kb_is_one_after_sixteen_writes(direct, bandwidth, bas
     found = execute(director)
     argv = next(each.argv for each in director.reporter.commands if each.name == "fio")
     assert "--fsync=16" in argv
-    assert found.measurements["bandwidth"] == found.measurements["storage_write_bandwidth"] > 0
+    assert (
+        found.measurements["bandwidth"]
+        == found.measurements["storage_write_bandwidth"]
+        > 0
+    )
     assert found.measurements["fsync_latency"] > 0
     assert found.tool_name == "fio"
     assert "SOURCE" in artifact(found, "mount.txt")
@@ -59,7 +67,9 @@ def method(plan, value, **settings):
     return replace(made, settings=made.settings | {"fsync": "on"} | settings)
 
 
-def test_a_method_is_measured_with_what_pg_test_fsync_says_of_it(direct, plan, base_dir):
+def test_a_method_is_measured_with_what_pg_test_fsync_says_of_it(
+    direct, plan, base_dir
+):
     found = execute(direct(method(plan, "fdatasync")))
     assert found.settings["wal_sync_method"]["setting"] == "fdatasync"
     assert found.measurements["tps"] > 0
@@ -119,7 +129,9 @@ def test_everything_moves_and_nothing_of_it_is_left(direct, cell, base_dir, fast
     assert found.measurements["tps"] > 0
     steps = director.reporter.steps
     order = ["move", "stop-to-place", "move-wal", "forget", "start-placed", "pgbench"]
-    assert [steps.index(name) for name in order] == sorted(steps.index(name) for name in order)
+    assert [steps.index(name) for name in order] == sorted(
+        steps.index(name) for name in order
+    )
     # This machine has one device for both, and the run says that they cannot differ.
     assert "same_device" in codes(found)
     # It listens nowhere: the machine is its own.
@@ -135,7 +147,9 @@ def test_a_scan_fails_to_need_the_index_only_once_each_page_was_updated(
     found = execute(direct(cell("all-hdd", "index-only", "fails")))
     assert found.measurements["heap_fetches"] > 0
     assert "Index Only Scan" in artifact(found, "plan.txt")
-    found = execute(direct(replace(cell("all-hdd", "index-only", "succeeds"), run_id=8)))
+    found = execute(
+        direct(replace(cell("all-hdd", "index-only", "succeeds"), run_id=8))
+    )
     assert found.measurements["heap_fetches"] == 0
     assert nothing_is_left(base_dir) == NOTHING
 

@@ -19,7 +19,11 @@ from runs.workloads.services import scenarios
 from tests import factories
 from tests.ssh.openssh import login_name
 
-pytestmark = [pytest.mark.openssh, pytest.mark.probes, pytest.mark.django_db(transaction=True)]
+pytestmark = [
+    pytest.mark.openssh,
+    pytest.mark.probes,
+    pytest.mark.django_db(transaction=True),
+]
 
 
 @pytest.fixture
@@ -59,7 +63,9 @@ def campaign(server, binaries) -> Campaign:
         draft=factories.draft(
             server,
             title="nightly",
-            installations=list(server.installations.filter(bindir=str(binaries.postgresql16))),
+            installations=list(
+                server.installations.filter(bindir=str(binaries.postgresql16))
+            ),
         )
     )
     made.runs.update(state="finished")
@@ -68,7 +74,9 @@ def campaign(server, binaries) -> Campaign:
 
 
 def looked_at(server, **ago):
-    Server.objects.filter(pk=server.pk).update(checked_at=timezone.now() - timedelta(**ago))
+    Server.objects.filter(pk=server.pk).update(
+        checked_at=timezone.now() - timedelta(**ago)
+    )
 
 
 def last_look(server):
@@ -94,17 +102,25 @@ def test_a_schedule_fires_by_itself_when_something_is_installed(
     assert last_look(server) > timezone.now() - timedelta(minutes=1)
 
 
-@pytest.mark.parametrize("hindrance", ["a run", "a lost run", "maintenance", "no schedule"])
+@pytest.mark.parametrize(
+    "hindrance", ["a run", "a lost run", "maintenance", "no schedule"]
+)
 def test_nobody_looks_beside_a_run_or_without_need(server, campaign, hindrance):
-    schedule = schedules.create(title="", campaign=campaign, kind=Schedule.Kind.INSTALLATION)
+    schedule = schedules.create(
+        title="", campaign=campaign, kind=Schedule.Kind.INSTALLATION
+    )
     looked_at(server, minutes=16)
     before = last_look(server)
     if hindrance == "a run":
         # As a load generator: the run is another server's.
-        Lease.objects.filter(server=server).update(run=factories.run(state=Run.State.MEASURING))
+        Lease.objects.filter(server=server).update(
+            run=factories.run(state=Run.State.MEASURING)
+        )
     elif hindrance == "a lost run":
         plan = {"generators": [{"server_id": server.pk}]}
-        factories.run(server=factories.server(state="refused"), state=Run.State.LOST, plan=plan)
+        factories.run(
+            server=factories.server(state="refused"), state=Run.State.LOST, plan=plan
+        )
     elif hindrance == "maintenance":
         maintenance.begin(server=server, reason="fan")
     else:

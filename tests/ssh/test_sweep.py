@@ -120,7 +120,9 @@ def test_what_belongs_to_no_open_run_is_removed(server, folders, base_dir):
     assert set(names(base_dir / "clusters")) == {"3-abc", f"run-{waiting.pk}"}
 
 
-def test_what_does_not_carry_the_mark_of_its_place_stays(server, folders, base_dir, account):
+def test_what_does_not_carry_the_mark_of_its_place_stays(
+    server, folders, base_dir, account
+):
     folders("runs/1-1")
     (base_dir / "runs" / "by-hand").mkdir()
     (base_dir / "clusters" / "link").symlink_to(base_dir / "runs" / "by-hand")
@@ -162,7 +164,9 @@ def test_processes_end_in_all_folders_and_those_that_nobody_needs_go(
 
     on_target(make)
     on_target(start)
-    assert sweeping.sweep(server=server) == sweeping.Swept((f"{base_dir}/runs/999999-1",), ())
+    assert sweeping.sweep(server=server) == sweeping.Swept(
+        (f"{base_dir}/runs/999999-1",), ()
+    )
     assert left_running(base_dir) == []
     assert names(base_dir / "clusters") == ["3-abc"]
 
@@ -183,13 +187,17 @@ def test_another_ones_postgresql_behind_a_link_is_not_stopped(
     folders("clusters/run-999999")
     own, moved = base_dir / "clusters", elsewhere / "run-999999" / "data"
     assert account.succeeds("mkdir", "-p", moved)
-    assert account.succeeds("cp", own / "run-999999" / ".benchlab", elsewhere / "run-999999")
+    assert account.succeeds(
+        "cp", own / "run-999999" / ".benchlab", elsewhere / "run-999999"
+    )
     if linked == "clusters":
         assert account.succeeds("rm", "-r", own)
         assert account.succeeds("ln", "-s", elsewhere, own)
     else:
         assert account.succeeds("ln", "-s", moved, own / "run-999999" / "data")
-    with account.spawn(["sleep", "60"], env={"PATH": "/usr/bin:/bin"}, cwd=moved) as process:
+    with account.spawn(
+        ["sleep", "60"], env={"PATH": "/usr/bin:/bin"}, cwd=moved
+    ) as process:
         (moved / "postmaster.pid").write_text(f"{process.pid}\n")
         try:
             assert sweeping.sweep(server=server).removed == ()
@@ -306,8 +314,12 @@ def test_a_run_given_up_while_its_server_was_away_is_swept_when_it_is_back(
     assert server.pk not in supervision._with_work()
 
 
-def test_what_an_error_of_benchlab_left_stays_until_somebody_asks(server, folders, base_dir):
-    errored = factories.run(server=server, state=Run.State.ERRORED, plan={"generators": []})
+def test_what_an_error_of_benchlab_left_stays_until_somebody_asks(
+    server, folders, base_dir
+):
+    errored = factories.run(
+        server=server, state=Run.State.ERRORED, plan={"generators": []}
+    )
     another = factories.run(server=server, state=Run.State.ERRORED)
     folders(f"runs/{errored.pk}-1", f"runs/{another.pk}-1")
     Server.objects.filter(pk=server.pk).update(needs_sweep=True)
@@ -340,7 +352,9 @@ def test_the_command_names_servers_that_could_not_be_swept(server, openssh):
     assert "cannot be reached" in said.getvalue()
 
 
-def test_the_command_ends_with_an_error_when_something_was_left(server, folders, base_dir):
+def test_the_command_ends_with_an_error_when_something_was_left(
+    server, folders, base_dir
+):
     folders("runs/5-1", "clusters/run-5")
     (base_dir / "clusters/run-5/data").symlink_to("/nowhere")
     said, wrong = StringIO(), StringIO()
@@ -351,7 +365,9 @@ def test_the_command_ends_with_an_error_when_something_was_left(server, folders,
     assert "Remove the link" in wrong.getvalue()
 
 
-def test_what_does_not_end_keeps_new_runs_away_until_it_has(server, folders, base_dir, monkeypatch):
+def test_what_does_not_end_keeps_new_runs_away_until_it_has(
+    server, folders, base_dir, monkeypatch
+):
     factories.campaign(on=server, factors={"version": ["16.14"]}, repeats=1)
     folders("runs/999999-1")
     Server.objects.filter(pk=server.pk).update(needs_sweep=True)
@@ -408,7 +424,14 @@ def first_process(openssh, account):
             account.uid,
             account.gid,
         ]
-        unshare = ["unshare", "--pid", "--fork", "--mount-proc", "--propagation", "private"]
+        unshare = [
+            "unshare",
+            "--pid",
+            "--fork",
+            "--mount-proc",
+            "--propagation",
+            "private",
+        ]
         shell = ["sh", "-c", IN_ITS_OWN_NAMESPACE, "sh", *map(str, given)]
         openssh.process = subprocess.Popen([*unshare, *shell], start_new_session=True)
         openssh._wait()
@@ -441,7 +464,9 @@ def test_a_postgresql_that_does_not_stop_is_told_and_looked_at_again(
     assert names(base_dir / "clusters") == []
 
 
-def test_a_sweep_that_is_asked_for_while_one_goes_on_is_not_forgotten(server, folders, monkeypatch):
+def test_a_sweep_that_is_asked_for_while_one_goes_on_is_not_forgotten(
+    server, folders, monkeypatch
+):
     run = factories.run(server=server, state=Run.State.CANCELLED)
     transitions.sweep_later(run)
     connect = ways.connect_along
@@ -473,7 +498,9 @@ def test_nothing_is_removed_beside_the_load_of_a_run_that_lost_its_worker(
     """Its load goes on, and its figures count when another worker takes it over."""
     ended = factories.campaign(state="finished")
     directory = f"{base_dir}/clusters/9-old"
-    PreparedCluster.objects.create(server=server, campaign=ended, key="9-old", directory=directory)
+    PreparedCluster.objects.create(
+        server=server, campaign=ended, key="9-old", directory=directory
+    )
     folders("clusters/9-old", "runs/999999-1")
     away = factories.server("away", state="refused")
     generators = [{"server_id": each.pk} for each in (server, away)]
@@ -493,10 +520,14 @@ def test_nothing_is_removed_beside_the_load_of_a_run_that_lost_its_worker(
     assert names(base_dir / "runs") == []
 
 
-def test_a_generator_is_swept_before_the_next_run_puts_load_on_from_it(server, folders, base_dir):
+def test_a_generator_is_swept_before_the_next_run_puts_load_on_from_it(
+    server, folders, base_dir
+):
     database = factories.server("database", versions=["16.14"])
     Lease.objects.create(server=database)
-    campaign = factories.campaign(on=database, factors={"version": ["16.14"]}, repeats=2)
+    campaign = factories.campaign(
+        on=database, factors={"version": ["16.14"]}, repeats=2
+    )
     campaign.runs.update(plan={"generators": [{"server_id": server.pk}]})
     claim = leases.claim(server_id=database.pk, holder="worker")
     run = Run.objects.get(pk=claim.run_id)

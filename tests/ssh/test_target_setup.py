@@ -84,8 +84,18 @@ def host() -> Iterator[Host]:
     if os.getuid() != 0:
         pytest.skip("adding a user needs root")
     above = short_folder()
-    command = ["unshare", "--mount", "--propagation", "private", "sh", "-c", OWN_FOLDERS]
-    with subprocess.Popen([*command, "own", str(above)], start_new_session=True) as holder:
+    command = [
+        "unshare",
+        "--mount",
+        "--propagation",
+        "private",
+        "sh",
+        "-c",
+        OWN_FOLDERS,
+    ]
+    with subprocess.Popen(
+        [*command, "own", str(above)], start_new_session=True
+    ) as holder:
         while not (above / "made").exists():
             assert holder.poll() is None
             time.sleep(0.05)
@@ -94,7 +104,9 @@ def host() -> Iterator[Host]:
             yield host
             host.execute(host.block("Taking BenchLab off again"))
             # Other tests have fragments of their own there at the same time.
-            listed = host.execute("cut -d: -f1 /etc/passwd; ls /home /etc/sudoers.d").split()
+            listed = host.execute(
+                "cut -d: -f1 /etc/passwd; ls /home /etc/sudoers.d"
+            ).split()
         finally:
             os.killpg(holder.pid, signal.SIGKILL)
     assert not {"benchlab", "benchlab.new"} & set(listed)
@@ -147,10 +159,16 @@ def registered(host: Host, sshd: OpenSSH, bindir: Path) -> Server:
         bindirs=[str(bindir)],
     )
     command = host.block("6. Register and confirm")
-    command = command.replace("/etc/ssh/ssh_host_ed25519_key.pub", f"{sshd.folder}/host_key.pub")
-    printed = subprocess.run(command.split(), capture_output=True, text=True, check=True)
+    command = command.replace(
+        "/etc/ssh/ssh_host_ed25519_key.pub", f"{sshd.folder}/host_key.pub"
+    )
+    printed = subprocess.run(
+        command.split(), capture_output=True, text=True, check=True
+    )
     fingerprint = printed.stdout.split()[1]
-    return servers.inspect(server=host_keys.confirm(server=server, fingerprint=fingerprint))
+    return servers.inspect(
+        server=host_keys.confirm(server=server, fingerprint=fingerprint)
+    )
 
 
 def allow_dropping_caches(host: Host, server: Server) -> Server:
@@ -158,7 +176,15 @@ def allow_dropping_caches(host: Host, server: Server) -> Server:
     told = "Privileged actions (optional)"
     fields = {
         name: getattr(server, name)
-        for name in ("name", "address", "port", "username", "base_dir", "bindirs", "ssh_key")
+        for name in (
+            "name",
+            "address",
+            "port",
+            "username",
+            "base_dir",
+            "bindirs",
+            "ssh_key",
+        )
     }
     to = server_edits.Edit(**fields, jump=None, privileges=["drop_caches"])
     server = servers.inspect(server=server_edits.edit(server=server, to=to))
@@ -184,7 +210,9 @@ def test_a_host_set_up_by_the_document_serves_a_campaign(host, sshd, binaries):
         draft=factories.draft(
             server,
             title="After ten minutes",
-            installations=list(server.installations.filter(bindir=str(binaries.postgresql18))),
+            installations=list(
+                server.installations.filter(bindir=str(binaries.postgresql18))
+            ),
         )
     )
     execution.execute(leases.claim(server_id=server.pk, holder="test"))
@@ -202,7 +230,9 @@ def test_sudo_reads_the_fragment(tmp_path, names, username):
     if shutil.which("visudo") is None:
         pytest.skip("visudo is missing: apt install sudo")
     text = privileged.sudoers(username, names)
-    assert text.count("NOPASSWD") == sum(len(privileged.action(n).commands) for n in names)
+    assert text.count("NOPASSWD") == sum(
+        len(privileged.action(n).commands) for n in names
+    )
     assert "*" not in text
     fragment = tmp_path / "benchlab"
     fragment.write_text(text)
@@ -222,7 +252,9 @@ def test_without_a_fragment_everything_is_refused(allow, on_host):
 @pytest.mark.refused
 def test_just_what_was_ticked_is_allowed(allow, on_host):
     allow("drop_caches", "perf")
-    assert on_host(lambda host: privileged.refused(host, privileged.NAMES)) == ["governor"]
+    assert on_host(lambda host: privileged.refused(host, privileged.NAMES)) == [
+        "governor"
+    ]
 
 
 @pytest.mark.refused

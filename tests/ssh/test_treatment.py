@@ -23,14 +23,18 @@ def note_codes(found) -> dict[str, str]:
 
 
 def dropped() -> int:
-    counters = dict(line.split() for line in Path("/proc/vmstat").read_text().splitlines())
+    counters = dict(
+        line.split() for line in Path("/proc/vmstat").read_text().splitlines()
+    )
     return int(counters["drop_pagecache"])
 
 
 # Cold caches.
 
 
-def test_caches_are_emptied_before_the_start_and_nothing_is_read_ahead(direct, treated, allow):
+def test_caches_are_emptied_before_the_start_and_nothing_is_read_ahead(
+    direct, treated, allow
+):
     needs_writable("/proc/sys/vm/drop_caches")
     allow("drop_caches")
     before = dropped()
@@ -39,7 +43,11 @@ def test_caches_are_emptied_before_the_start_and_nothing_is_read_ahead(direct, t
     steps = director.reporter.steps
     # Other tests of this machine empty them too.
     assert dropped() > before
-    assert steps.index("stop-after-load") < steps.index("drop-caches") < steps.index("start")
+    assert (
+        steps.index("stop-after-load")
+        < steps.index("drop-caches")
+        < steps.index("start")
+    )
     assert "prewarm" not in steps
     assert note_codes(found)["cold_cache"] == "info"
     assert not {"prewarm_extension", "prewarm_sequential"} & set(note_codes(found))
@@ -58,7 +66,9 @@ def test_a_cold_run_reads_the_data_from_the_disk(direct, treated, allow, base_di
         file.read_bytes()
     largest = max(data.iterdir(), key=lambda each: each.stat().st_size)
     assert resident(largest) > 0.9
-    director = direct(replace(treated(cold_cache=True), run_id=8), privileges=("drop_caches",))
+    director = direct(
+        replace(treated(cold_cache=True), run_id=8), privileges=("drop_caches",)
+    )
 
     async def look(_bench):
         look.share = resident(largest)
@@ -80,7 +90,9 @@ def resident(path: Path) -> float:
 
 
 @prepared
-def test_caches_that_may_not_be_emptied_end_the_run_with_what_to_do(direct, treated, base_dir):
+def test_caches_that_may_not_be_emptied_end_the_run_with_what_to_do(
+    direct, treated, base_dir
+):
     director = direct(treated(cold_cache=True))
     with pytest.raises(TargetProblem) as told:
         execute(director)
@@ -114,10 +126,12 @@ def pids_of(program: str, folder: Path) -> list[str]:
         if each.name.isdigit():
             try:
                 words = (each / "cmdline").read_bytes().split(b"\0")
-                if Path(words[0].decode()).name == program and str(folder).encode() in b" ".join(
-                    words
-                ):
-                    children = (each / "task" / each.name / "children").read_text().split()
+                if Path(words[0].decode()).name == program and str(
+                    folder
+                ).encode() in b" ".join(words):
+                    children = (
+                        (each / "task" / each.name / "children").read_text().split()
+                    )
                     found += [each.name, *children]
             except (OSError, UnicodeDecodeError):
                 continue

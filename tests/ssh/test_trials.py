@@ -32,7 +32,12 @@ UPDATE pgbench_accounts SET abalance = abalance + 1
 WHERE aid = :aid;
 INSERT INTO orders (id) VALUES (:aid);
 """
-LEVELS = {"scale": [1], "clients": [1], "query_mode": ["simple"], "connection": ["kept"]}
+LEVELS = {
+    "scale": [1],
+    "clients": [1],
+    "query_mode": ["simple"],
+    "connection": ["kept"],
+}
 
 
 @pytest.fixture
@@ -58,21 +63,28 @@ def server(openssh, account, base_dir, binaries) -> Server:
         bindirs=[str(binaries.postgresql16), str(binaries.postgresql18)],
     )
     fingerprint = servers.fingerprint(made.offered_host_key)
-    return servers.inspect(server=host_keys.confirm(server=made, fingerprint=fingerprint))
+    return servers.inspect(
+        server=host_keys.confirm(server=made, fingerprint=fingerprint)
+    )
 
 
 def content(*texts, **changed):
     """A workload of scripts named a, b, ..., with a table of its own."""
-    scripts = tuple(GivenScript(name, text) for name, text in zip("abcdef", texts, strict=False))
+    scripts = tuple(
+        GivenScript(name, text) for name, text in zip("abcdef", texts, strict=False)
+    )
     sql = (
-        "CREATE TABLE orders (id int);\nINSERT INTO orders SELECT generate_series(1, 10 * :scale);"
+        "CREATE TABLE orders (id int);\n"
+        "INSERT INTO orders SELECT generate_series(1, 10 * :scale);"
     )
     return WorkloadContent(**{"scripts": scripts, "init_sql": sql, **changed})
 
 
 def faults(server, *texts, **changed):
     found = trials.tried(server=server, content=content(*texts, **changed))
-    return [(each.pointer, each.code) for each in found], " | ".join(each.message for each in found)
+    return [(each.pointer, each.code) for each in found], " | ".join(
+        each.message for each in found
+    )
 
 
 def test_scripts_are_tried_once_each_and_nothing_is_left(server, base_dir, monkeypatch):
@@ -104,7 +116,9 @@ def test_scripts_are_tried_once_each_and_nothing_is_left(server, base_dir, monke
         "division by zero",
     ):
         assert sentence in said
-    told, said = faults(server, GOOD, init_sql="CREATE TABLE orders (id int);\nSELECT wrong;")
+    told, said = faults(
+        server, GOOD, init_sql="CREATE TABLE orders (id int);\nSELECT wrong;"
+    )
     assert told == [("/init_sql", "sql_error")]
     assert "Line 2: " in said
     assert left_running(base_dir) == []
@@ -112,7 +126,9 @@ def test_scripts_are_tried_once_each_and_nothing_is_left(server, base_dir, monke
     assert not Server.objects.get(pk=server.pk).needs_sweep
 
 
-def test_the_editor_shows_what_a_worker_finds(server, base_dir, client, django_user_model):
+def test_the_editor_shows_what_a_worker_finds(
+    server, base_dir, client, django_user_model
+):
     sent = {
         "name": "Own",
         "description": "",
@@ -152,7 +168,9 @@ def test_a_server_that_measures_is_not_disturbed(server):
     assert not Server.objects.get(pk=server.pk).needs_sweep
 
 
-def test_a_server_is_cleaned_up_after_a_trial_that_was_lost(server, base_dir, monkeypatch):
+def test_a_server_is_cleaned_up_after_a_trial_that_was_lost(
+    server, base_dir, monkeypatch
+):
     async def lost(*_given):
         raise ConnectionLost("gone")
 
@@ -170,13 +188,17 @@ def test_a_server_is_cleaned_up_after_a_trial_that_was_lost(server, base_dir, mo
     assert names(base_dir / "lab/clusters") == []
 
 
-def test_a_notice_is_no_fault_and_what_the_server_says_has_no_control_characters(server):
+def test_a_notice_is_no_fault_and_what_the_server_says_has_no_control_characters(
+    server,
+):
     assert faults(server, "DROP TABLE IF EXISTS aborted_orders;") == ([], "")
     _told, said = faults(server, "DO $$ BEGIN RAISE 'a%b', chr(27); END $$;")
     assert "a\\x1bb" in said
 
 
-def test_preflight_tries_the_scripts_on_the_oldest_version_of_the_campaign(server, base_dir):
+def test_preflight_tries_the_scripts_on_the_oldest_version_of_the_campaign(
+    server, base_dir
+):
     """MERGE ... RETURNING came with 17; of 16 and 18 the older one refuses it."""
     merge = (
         "MERGE INTO orders USING (SELECT 1 AS id) AS new ON orders.id = new.id\n"
@@ -191,15 +213,21 @@ def test_preflight_tries_the_scripts_on_the_oldest_version_of_the_campaign(serve
             scenario="pgbench",
             installations=list(server.installations.filter(version_num__gte=160000)),
             levels=LEVELS | {"script": [name]},
-            parameters={each.name: each.default for each in registry.get("pgbench").parameters},
+            parameters={
+                each.name: each.default for each in registry.get("pgbench").parameters
+            },
         )
         flown = preflight.of_design(resolve(draft)).findings
         found[name] = [each.message for each in flown if each.level == "error"]
     assert found["w@1"] == []
-    assert ["w-2@1: a: Line 2: PostgreSQL 16." in each for each in found["w-2@1"]] == [True]
+    assert ["w-2@1: a: Line 2: PostgreSQL 16." in each for each in found["w-2@1"]] == [
+        True
+    ]
     assert names(base_dir / "lab/clusters") == []
 
 
 def test_a_pipeline_is_tried_in_the_protocol_that_has_it(server):
-    pipeline = "\\startpipeline\nSELECT 1;\nSELECT count(*) FROM orders;\n\\endpipeline\n"
+    pipeline = (
+        "\\startpipeline\nSELECT 1;\nSELECT count(*) FROM orders;\n\\endpipeline\n"
+    )
     assert faults(server, pipeline) == ([], "")

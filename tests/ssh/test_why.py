@@ -109,7 +109,9 @@ def server(racks, binaries, lab):
     return made
 
 
-def test_a_changed_default_is_suspected_first_and_put_back_in_its_arm(server, admin_user):
+def test_a_changed_default_is_suspected_first_and_put_back_in_its_arm(
+    server, admin_user
+):
     campaign = queued(server, "count", seconds=2, repeats=1)
     work_off(server)
     old, new = (each.pk for each in campaign.cells.order_by("version_num"))
@@ -157,10 +159,14 @@ def test_parallel_plans_explain_10_against_9_6_and_decoys_nothing(server, admin_
 @pytest.mark.slow
 @pytest.mark.full_load
 @pytest.mark.timeout(900)
-def test_runs_of_their_own_show_what_the_report_of_2017_found(server, admin_user, client):
+def test_runs_of_their_own_show_what_the_report_of_2017_found(
+    server, admin_user, client
+):
     """9.6 waits for semaphores by semop, 10 by futex; that of 2021 asks perf for functions."""
     levels = {"clients": [16]}
-    campaign = queued(server, "simple-update", seconds=4, repeats=1, scale=1, levels=levels)
+    campaign = queued(
+        server, "simple-update", seconds=4, repeats=1, scale=1, levels=levels
+    )
     work_off(server)
     old, new = (each.pk for each in campaign.cells.order_by("version_num"))
     made = ablations.record(found=explain(old, new, reader=admin_user), by=admin_user)
@@ -174,14 +180,24 @@ def test_runs_of_their_own_show_what_the_report_of_2017_found(server, admin_user
     for is_of_b in (False, True):
         frames = [each.functions for each in found.stacks if each.is_of_b == is_of_b]
         assert any("PGSemaphore" in each for each in frames)
-    of_semaphores = {each.name: each for each in found.calls if each.name in {*SYSTEM_V, "futex"}}
-    assert max(each.a[1] for name, each in of_semaphores.items() if name in SYSTEM_V) > 0.01
+    of_semaphores = {
+        each.name: each for each in found.calls if each.name in {*SYSTEM_V, "futex"}
+    }
+    assert (
+        max(each.a[1] for name, each in of_semaphores.items() if name in SYSTEM_V)
+        > 0.01
+    )
     assert of_semaphores["futex"].b[1] > 0.01
     assert found.profile is not None
     assert min(found.profile.samples) > 100
     client.force_login(admin_user)
     text = client.get(f"/compare/why/?a={old}&b={new}").content.decode()
-    print([(each.name, words.signed(each.difference.value)) for each in found.profile.functions])
+    print(
+        [
+            (each.name, words.signed(each.difference.value))
+            for each in found.profile.functions
+        ]
+    )
     assert "was built with semaphores of System V (semop)" in text
     print([(each.name, each.a, each.b) for each in found.calls], found.stacks)
     connection.close()
@@ -189,7 +205,9 @@ def test_runs_of_their_own_show_what_the_report_of_2017_found(server, admin_user
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_instructions_name_what_the_report_of_2021_saw(racks, binaries, lab, admin_user):
+def test_instructions_name_what_the_report_of_2021_saw(
+    racks, binaries, lab, admin_user
+):
     """Its flame graph of the reading load at one client has more of index_fetch_heap in 14."""
     (server,) = racks(1, [binaries.postgresql18, lab("13"), lab("14")])
     scenarios.sync()
@@ -215,7 +233,9 @@ def test_instructions_name_what_the_report_of_2021_saw(racks, binaries, lab, adm
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_instructions_tell_what_18_does_more_of_on_point_reads(racks, binaries, lab, admin_user):
+def test_instructions_tell_what_18_does_more_of_on_point_reads(
+    racks, binaries, lab, admin_user
+):
     """Its new reading of pages: little is seen of it where all are in memory."""
     (server,) = racks(1, [binaries.postgresql18, lab("17"), lab("18")])
     campaign = queued(server, "select-only", seconds=2, repeats=1, scale=4)
@@ -224,7 +244,11 @@ def test_instructions_tell_what_18_does_more_of_on_point_reads(racks, binaries, 
     ablations.record(found=explain(old, new, reader=admin_user), by=admin_user)
     work_off(server)
     found = explain(old, new, reader=admin_user)
-    print(of_explanation(found).sentence, found.recorded.instructions, found.recorded.reading)
+    print(
+        of_explanation(found).sentence,
+        found.recorded.instructions,
+        found.recorded.reading,
+    )
     in_memory, reading = found.recorded.instructions, found.recorded.reading
     assert 1.01 < in_memory.b / in_memory.a < 1.05
     assert 1.06 < reading.b / reading.a < 1.10
@@ -241,7 +265,12 @@ CASES = {
     "random_page_cost": ("select-only", "simple", ("1.1", "4"), "no_sign"),
     PARALLEL: ("count", "simple", ("0", "2"), "first"),
     "work_mem": ("sort", "simple", ("64MB", "64kB"), "first"),
-    "plan_cache_mode": ("select-only", "prepared", ("auto", "force_custom_plan"), "first"),
+    "plan_cache_mode": (
+        "select-only",
+        "prepared",
+        ("auto", "force_custom_plan"),
+        "first",
+    ),
     "track_io_timing": ("select-only", "simple", ("off", "on"), "listed"),
     "wal_compression": ("simple-update", "simple", ("off", "on"), "listed"),
     "shared_buffers": ("range", "simple", ("128MB", "1MB"), "first"),

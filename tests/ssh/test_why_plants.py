@@ -170,9 +170,13 @@ PLANTS = {
         answer="Putting setup init_sql back explains",
     ),
     "unlogged": Plant(
-        UPDATE, ("setup init_sql",), (ANALYZED, f"{ANALYZED}ALTER TABLE t SET UNLOGGED;\n")
+        UPDATE,
+        ("setup init_sql",),
+        (ANALYZED, f"{ANALYZED}ALTER TABLE t SET UNLOGGED;\n"),
     ),
-    "checksums": Plant("select-only", ("initdb options",), initdb=((), ("--data-checksums",))),
+    "checksums": Plant(
+        "select-only", ("initdb options",), initdb=((), ("--data-checksums",))
+    ),
     "TOAST from disk": Plant(
         "\\set x random(1, 600)\nSELECT length(v) FROM t WHERE id = :x;\n",
         ("shared_buffers",),
@@ -219,7 +223,10 @@ PLANTS = {
     "foreign key": Plant(
         f"{BY_K}UPDATE t SET k = :k WHERE id = :k;\n",
         ("setup init_sql",),
-        (ANALYZED + PARENT, f"{ANALYZED}{PARENT}ALTER TABLE t ADD FOREIGN KEY (k) REFERENCES p;"),
+        (
+            ANALYZED + PARENT,
+            f"{ANALYZED}{PARENT}ALTER TABLE t ADD FOREIGN KEY (k) REFERENCES p;",
+        ),
     ),
     "volatile function": Plant(
         "SELECT count(*) FROM t WHERE k = h();\n",
@@ -235,7 +242,10 @@ PLANTS = {
         "SELECT count(*) FROM pgbench_accounts;\n",
         ("max_parallel_workers_per_gather", "max_parallel_workers"),
         ("", ""),
-        ({"max_parallel_workers_per_gather": "2"}, {"max_parallel_workers_per_gather": "0"}),
+        (
+            {"max_parallel_workers_per_gather": "2"},
+            {"max_parallel_workers_per_gather": "0"},
+        ),
         has_own_tables=False,
     ),
 }
@@ -252,11 +262,15 @@ def server_of(racks, binaries, account, test_folder):
             return racks(1, [binaries.postgresql18, WITH_ICU])[0]
         wait_for_lab()
         places = Places(var_from_environment({}))
-        (version,) = (release.version for release in releases.every() if release.major == "17")
+        (version,) = (
+            release.version for release in releases.every() if release.major == "17"
+        )
         folder = folders.versions_folder(places, account) / version / "bin"
         if not (folder / "postgres").exists():
             pytest.skip(f"PostgreSQL {version} is missing: script/lab says why")
-        return racks(1, [binaries.postgresql18, quick_bindir(folder, test_folder, account)])[0]
+        return racks(
+            1, [binaries.postgresql18, quick_bindir(folder, test_folder, account)]
+        )[0]
 
     return made
 
@@ -286,14 +300,18 @@ def planted(plant, server, rounds):
         configurations.create(
             name=name, description="", content=Content(dict(settings), tuple(options))
         )
-        for name, settings, options in zip("ab", plant.settings, plant.initdb, strict=True)
+        for name, settings, options in zip(
+            "ab", plant.settings, plant.initdb, strict=True
+        )
     ]
     is_of_two = plant.treatment[0] != plant.treatment[1] or levels[0] != levels[1]
     folder = "/usr" if plant.needs_icu else "lab"
     common = {
         "scenario": "pgbench",
         "installations": [
-            program for program in server.installations.all() if folder in program.bindir
+            program
+            for program in server.installations.all()
+            if folder in program.bindir
         ],
         "parameters": {
             "duration": 2,
@@ -334,14 +352,17 @@ def planted(plant, server, rounds):
 
 def report(name, explanation, answer):
     """A row of the table in docs/why.md, as the log has it."""
-    first = [(row.key, row.state, row.signs or row.looked) for row in answer.differences[:4]]
+    first = [
+        (row.key, row.state, row.signs or row.looked) for row in answer.differences[:4]
+    ]
     print(f"\nPLANT {name}: {answer.sentence}\n  {first}\n  {answer.ablation.notes}")
 
 
 def is_sure(explanation):
     difference = explanation.difference
     return difference is not None and (
-        difference.seconds.is_apart or (difference.cpu is not None and difference.cpu.is_apart)
+        difference.seconds.is_apart
+        or (difference.cpu is not None and difference.cpu.is_apart)
     )
 
 
@@ -370,7 +391,9 @@ def test_a_cause_is_listed_and_nothing_false_is_said(server_of, admin_user, name
 @pytest.mark.slow
 @pytest.mark.full_load
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize("name", [name for name, plant in PLANTS.items() if plant.answer])
+@pytest.mark.parametrize(
+    "name", [name for name, plant in PLANTS.items() if plant.answer]
+)
 def test_what_is_put_back_answers_with_all_its_arms(server_of, admin_user, name):
     """On a machine that others use it may stay undecided, and then must say so."""
     plant = PLANTS[name]
@@ -382,13 +405,18 @@ def test_what_is_put_back_answers_with_all_its_arms(server_of, admin_user, name)
     work_off(server)
     explanation = explain(a, b, reader=admin_user)
     answer = of_explanation(explanation)
-    report(f"{name}, put back in {(time.monotonic() - begun) / 60:.1f} min", explanation, answer)
+    report(
+        f"{name}, put back in {(time.monotonic() - begun) / 60:.1f} min",
+        explanation,
+        answer,
+    )
     assert not FALSE.search(answer.sentence), answer.sentence
     proofs = explanation.proofs
     proven = {share.name for proof in proofs for share in proof.explained}
     assert not proven & set(plant.decoys)
     undecided = all(
-        not proof.has_effect or any(share.answer == "undecided" for share in proof.suspects)
+        not proof.has_effect
+        or any(share.answer == "undecided" for share in proof.suspects)
         for proof in proofs
     )
     assert plant.answer in answer.sentence or undecided, answer.sentence

@@ -25,7 +25,9 @@ def text_of(client, address, **headers):
 
 
 @pytest.mark.parametrize("topic", TOPICS, ids=lambda topic: topic.slug)
-def test_every_figure_of_a_title_is_in_a_conclusion_that_it_rests_on(whole_archive, topic):
+def test_every_figure_of_a_title_is_in_a_conclusion_that_it_rests_on(
+    whole_archive, topic
+):
     tables = PublishedTable.objects.filter(campaign__slug__in=topic.rests_on)
     known = " ".join(
         [finding["en"] for table in tables for finding in table.findings]
@@ -45,13 +47,17 @@ def test_the_japanese_title_has_the_same_figures(topic):
 
 
 def test_every_published_theme_is_in_a_topic_or_on_the_page_of_versions(whole_archive):
-    themes = set(PublishedTable.objects.values_list("campaign__scenario__slug", flat=True))
+    themes = set(
+        PublishedTable.objects.values_list("campaign__scenario__slug", flat=True)
+    )
     of_topics = {scenario for topic in TOPICS for scenario in topic.scenarios}
     assert themes <= of_topics | {"fixed-point-read", "fixed-point-update"}
 
 
 @pytest.mark.parametrize("topic", TOPICS, ids=lambda topic: topic.slug)
-def test_a_page_has_the_answer_as_its_title_and_all_its_tables(client, whole_archive, topic):
+def test_a_page_has_the_answer_as_its_title_and_all_its_tables(
+    client, whole_archive, topic
+):
     page = text_of(client, f"/topics/{topic.slug}/")
     tables = PublishedTable.objects.filter(campaign__scenario__slug__in=topic.scenarios)
 
@@ -87,7 +93,10 @@ def test_what_was_measured_here_stands_beside_the_print(client, whole_archive):
     assert found == campaign
     assert said.sentence in text_of(client, "/topics/page-checksums/")
     assert {square.major: square.state for square in gaps.squares}["18"] == "decided"
-    assert [trace["marker"]["symbol"] for trace in answer.figure["data"]] == ["diamond", "circle"]
+    assert [trace["marker"]["symbol"] for trace in answer.figure["data"]] == [
+        "diamond",
+        "circle",
+    ]
 
 
 def test_a_private_campaign_is_in_no_strangers_topic(client, member, whole_archive):

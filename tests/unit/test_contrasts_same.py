@@ -57,7 +57,9 @@ WORDS = (
         (None, None, False, False),
     ],
 )
-def test_the_same_needs_an_interval_within_the_minimum_effect(low, high, is_same, is_apart):
+def test_the_same_needs_an_interval_within_the_minimum_effect(
+    low, high, is_same, is_apart
+):
     contrast = Contrast(1.0, low, high)
     assert (contrast.is_same, contrast.is_apart) == (is_same, is_apart)
 

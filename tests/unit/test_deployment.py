@@ -55,7 +55,9 @@ def test_the_documentation_lists_what_can_be_set(read):
 
 def test_the_description_of_the_code_names_what_is_there():
     text = (ROOT / "docs/architecture.md").read_text()
-    rooms = "|".join(path.parent.name for path in sorted((ROOT / "runs").glob("*/__init__.py")))
+    rooms = "|".join(
+        path.parent.name for path in sorted((ROOT / "runs").glob("*/__init__.py"))
+    )
     rooms += "|celery_messages"
     named = set(re.findall(rf"(?<![./\w`])(?:{rooms})(?:\.[a-z_]+)+\b(?<!\.md)", text))
     assert "queue.services.leases.claim" in named
@@ -70,7 +72,9 @@ def test_the_composition_passes_on_what_can_be_set(read):
     composed = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
 
     for service in ("migrate", "web", "worker", "control"):
-        assert set(composed["services"][service]["environment"]) == read - NOT_COMPOSED, service
+        assert (
+            set(composed["services"][service]["environment"]) == read - NOT_COMPOSED
+        ), service
 
 
 def test_what_has_no_value_in_the_composition_is_not_an_empty_text():
@@ -78,7 +82,9 @@ def test_what_has_no_value_in_the_composition_is_not_an_empty_text():
     composed = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
 
     values = composed["services"]["web"]["environment"].values()
-    assert not [value for value in values if value is not None and value.endswith(":-}")]
+    assert not [
+        value for value in values if value is not None and value.endswith(":-}")
+    ]
 
 
 def test_the_composition_needs_no_newer_compose():
@@ -114,7 +120,13 @@ def test_the_secrets_of_a_deployment_are_made_once(tmp_path):
     environment = {"PATH": os.environ["PATH"]}
 
     def made():
-        command = [sys.executable, "-m", "benchlab.first_environment", tmp_path, tmp_path / "s"]
+        command = [
+            sys.executable,
+            "-m",
+            "benchlab.first_environment",
+            tmp_path,
+            tmp_path / "s",
+        ]
         done = subprocess.run(
             command,
             cwd=ROOT,
@@ -130,7 +142,9 @@ def test_the_secrets_of_a_deployment_are_made_once(tmp_path):
     before = {file.name: file.read_bytes() for file in files}
     assert made() == (0, "")
     assert {file.name: file.read_bytes() for file in files} == before
-    values = dict(line.split("=", 1) for line in before["environment"].decode().splitlines())
+    values = dict(
+        line.split("=", 1) for line in before["environment"].decode().splitlines()
+    )
     Fernet(values["BENCHLAB_ENCRYPTION_KEY"])
     assert before["postgresql-password"].decode().strip() in values["DATABASE_URL"]
     assert set(before) == {
@@ -144,18 +158,28 @@ def test_the_secrets_of_a_deployment_are_made_once(tmp_path):
     assert (tmp_path / "environment").stat().st_mode & 0o77 == 0
 
 
-def test_the_environment_is_built_with_the_systems_python_unless_another_is_named(tmp_path):
+def test_the_environment_is_built_with_the_systems_python_unless_another_is_named(
+    tmp_path,
+):
     (tmp_path / "python3.11").symlink_to(sys.executable)
     script = f"root={ROOT}; . {ROOT}/script/lib/environment.sh; find_python"
 
     def found(**variables: str) -> str:
         environment = {"PATH": f"{tmp_path}:/usr/bin:/bin"} | variables
         answer = subprocess.run(
-            ["sh", "-c", script], env=environment, capture_output=True, text=True, check=True
+            ["sh", "-c", script],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
         )
         return answer.stdout.strip()
 
-    makes = [shutil.which("python3.11", path="/usr/bin") or "false", "-c", "import ensurepip, venv"]
+    makes = [
+        shutil.which("python3.11", path="/usr/bin") or "false",
+        "-c",
+        "import ensurepip, venv",
+    ]
     has_own = subprocess.run(makes, check=False, capture_output=True).returncode == 0
     assert found() == ("/usr/bin/python3.11" if has_own else "python3.11")
     named = str(tmp_path / "python3.11")
@@ -195,7 +219,9 @@ def test_a_wrong_setting_ends_the_web_service_with_its_line():
         timeout=60,
     )
     assert ended.returncode != 0
-    assert ended.stderr.count("BenchLab: BENCHLAB_PROXIES is 'three', which is not") == 1
+    assert (
+        ended.stderr.count("BenchLab: BENCHLAB_PROXIES is 'three', which is not") == 1
+    )
     assert "Booting worker" not in ended.stderr
 
 
@@ -236,7 +262,9 @@ def test_systemd_takes_the_units(tmp_path):
         ("", "", "", ""),
     ],
 )
-def test_tests_leave_the_packages_of_a_running_lab_alone(tmp_path, lab, before, named, used):
+def test_tests_leave_the_packages_of_a_running_lab_alone(
+    tmp_path, lab, before, named, used
+):
     (tmp_path / "var").mkdir()
     (tmp_path / ".venv").mkdir()
     if before:
@@ -245,12 +273,18 @@ def test_tests_leave_the_packages_of_a_running_lab_alone(tmp_path, lab, before, 
         f"root={tmp_path}; . {ROOT}/script/lib/environment.sh; keep_apart_from_a_running_lab; "
         'venv=${BENCHLAB_VENV:-}; echo "${venv#$root/}"'
     )
-    environment = {"PATH": os.environ["PATH"], **({"BENCHLAB_VENV": named} if named else {})}
+    environment = {
+        "PATH": os.environ["PATH"],
+        **({"BENCHLAB_VENV": named} if named else {}),
+    }
     with (tmp_path / "var/instance.lock").open("w") if lab else nullcontext() as lock:
         if lab == "runs":
             fcntl.flock(lock, fcntl.LOCK_EX)
         told = subprocess.check_output(
-            ["sh", "-euc", script], env=environment, text=True, stderr=subprocess.DEVNULL
+            ["sh", "-euc", script],
+            env=environment,
+            text=True,
+            stderr=subprocess.DEVNULL,
         )
     assert told.strip() == used
 
@@ -262,7 +296,10 @@ def test_the_commands_of_the_guide_are_there():
     assert {"backup", "restore", "doctor", "verify"} <= commands
     assert commands - set(get_commands()) == set()
     paths = re.findall(r"(?<![\w/])((?:deploy|script|tests)/[\w./-]+\w)", text)
-    modules = [name.replace(".", "/") + ".py" for name in re.findall(r"-m (benchlab\.\w+)", text)]
+    modules = [
+        name.replace(".", "/") + ".py"
+        for name in re.findall(r"-m (benchlab\.\w+)", text)
+    ]
     assert [path for path in [*paths, *modules] if not (ROOT / path).exists()] == []
     services = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
     named = re.findall(r"docker compose (?:exec|run --rm) (\w+)", text)
@@ -281,21 +318,27 @@ def test_machines_of_the_lab_keep_their_host_keys_when_they_are_made_again():
         if volume.endswith(":/home/bench")
     ]
     assert sorted(homes) == [
-        f"lab-{name}:/home/bench" for name in ("bastion", "generator", "target1", "target2")
+        f"lab-{name}:/home/bench"
+        for name in ("bastion", "generator", "target1", "target2")
     ]
 
 
 def test_a_web_process_has_the_pages_loaded_before_its_first_request():
     """gunicorn forks after that, so its workers share them."""
     code = "import sys; from benchlab import wsgi; print(*sys.modules)"
-    keys = {"SECRET_KEY": "only for this", "BENCHLAB_ENCRYPTION_KEY": settings.ENCRYPTION_KEY}
+    keys = {
+        "SECRET_KEY": "only for this",
+        "BENCHLAB_ENCRYPTION_KEY": settings.ENCRYPTION_KEY,
+    }
     loaded = subprocess.check_output(
         [sys.executable, "-W", "ignore", "-c", code],
         env={**os.environ, **keys},
         cwd=ROOT,
         text=True,
     )
-    assert {"runs.urls", "runs.campaigns.urls", "runs.compare.views.compare"} <= set(loaded.split())
+    assert {"runs.urls", "runs.campaigns.urls", "runs.compare.views.compare"} <= set(
+        loaded.split()
+    )
 
 
 @pytest.mark.parametrize("name", ["control", "worker"])
@@ -361,8 +404,13 @@ def test_a_wrong_value_is_named_and_no_password_is_told(monkeypatch):
 
 
 def test_every_variable_that_the_guide_gives_a_meaning_of_0_takes_it():
-    rows = [line.split("|") for line in (ROOT / "docs/deployment.md").read_text().splitlines()]
-    zeros = [row for row in rows if len(row) > 2 and re.search(r"(?<![\d.])0: ", row[2])]
+    rows = [
+        line.split("|")
+        for line in (ROOT / "docs/deployment.md").read_text().splitlines()
+    ]
+    zeros = [
+        row for row in rows if len(row) > 2 and re.search(r"(?<![\d.])0: ", row[2])
+    ]
     names = {name for row in zeros for name in re.findall(r"`([A-Z_]+)`", row[1])}
     assert {"BENCHLAB_BACKUP_HOURS", "BENCHLAB_KEPT_CLUSTERS_HOURS"} <= names
     done = subprocess.run(
@@ -396,7 +444,11 @@ def test_nothing_is_the_default_and_what_is_right_is_taken(monkeypatch):
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("BENCHLAB_SUPERVISE_SECONDS", "often"), ("SECRET_KEY", ""), ("DATABASE_URL", None)],
+    [
+        ("BENCHLAB_SUPERVISE_SECONDS", "often"),
+        ("SECRET_KEY", ""),
+        ("DATABASE_URL", None),
+    ],
 )
 def test_a_command_ends_with_one_line_and_a_status(name, value, tmp_path):
     """The third is a database at a port where nobody listens."""
@@ -428,21 +480,30 @@ def test_a_standby_is_one_setting(tmp_path):
         "DATABASE_REPLICA_URL": "postgresql://x:y@standby:5433/x",
         "DJANGO_SETTINGS_MODULE": "benchlab.settings",
     }
-    told = subprocess.check_output([sys.executable, "-c", code], cwd=ROOT, env=environment)
+    told = subprocess.check_output(
+        [sys.executable, "-c", code], cwd=ROOT, env=environment
+    )
     assert json.loads(told) == [5433, "default", ["benchlab.replica.Router"], True]
 
 
 def test_no_store_that_others_may_write_to_holds_what_is_executed():
     """Whoever can write to Redis or to the table of sessions must not run code by it."""
-    assert settings.CACHES["default"]["OPTIONS"]["serializer"] == "benchlab.cache.JSONSerializer"
+    assert (
+        settings.CACHES["default"]["OPTIONS"]["serializer"]
+        == "benchlab.cache.JSONSerializer"
+    )
     assert settings.SESSION_SERIALIZER.endswith(".JSONSerializer")
     assert settings.MESSAGE_STORAGE.startswith("django.contrib.messages.")
     assert list(app.conf.accept_content) == ["json"]
     assert (app.conf.task_serializer, app.conf.event_serializer) == ("json", "json")
-    unsafe = re.compile(r"\b(?:pickle|marshal|shelve|dill|cloudpickle)\b|yaml\.(?:load|unsafe)")
+    unsafe = re.compile(
+        r"\b(?:pickle|marshal|shelve|dill|cloudpickle)\b|yaml\.(?:load|unsafe)"
+    )
     sources = [*ROOT.glob("runs/**/*.py"), *ROOT.glob("benchlab/**/*.py")]
     found = [path for path in sources if unsafe.search(path.read_text())]
-    assert [str(path.relative_to(ROOT)) for path in found if path.name != "cache.py"] == []
+    assert [
+        str(path.relative_to(ROOT)) for path in found if path.name != "cache.py"
+    ] == []
 
 
 def test_a_pickle_in_redis_is_not_executed(tmp_path):
@@ -466,7 +527,9 @@ def test_a_pickle_in_redis_is_not_executed(tmp_path):
 def test_redis_of_the_composition_has_a_password_and_a_network_without_targets():
     composed = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
     services = composed["services"]
-    of_data = {name for name, each in services.items() if "data" in each.get("networks", [])}
+    of_data = {
+        name for name, each in services.items() if "data" in each.get("networks", [])
+    }
     assert of_data == {
         "postgresql",
         "redis",
@@ -478,17 +541,29 @@ def test_redis_of_the_composition_has_a_password_and_a_network_without_targets()
         "lab",
     }
     assert composed["networks"]["data"] == {"internal": True}
-    assert services["redis"]["networks"] == services["postgresql"]["networks"] == ["data"]
+    assert (
+        services["redis"]["networks"] == services["postgresql"]["networks"] == ["data"]
+    )
     assert services["redis"]["command"] == "redis-server /run/benchlab/redis.conf"
 
 
 def test_an_older_instance_gets_a_password_for_redis(tmp_path):
     environment = tmp_path / "environment"
-    environment.write_text("SECRET_KEY=x\nREDIS_URL=redis://redis:6379/0\nTIME_ZONE=UTC\n")
-    command = [sys.executable, "-m", "benchlab.first_environment", tmp_path, tmp_path / "s"]
+    environment.write_text(
+        "SECRET_KEY=x\nREDIS_URL=redis://redis:6379/0\nTIME_ZONE=UTC\n"
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "benchlab.first_environment",
+        tmp_path,
+        tmp_path / "s",
+    ]
     for _again in range(2):
         subprocess.run(command, cwd=ROOT, check=True)
-    [password] = re.findall(r"requirepass (\S{20,})\n", (tmp_path / "s/redis.conf").read_text())
+    [password] = re.findall(
+        r"requirepass (\S{20,})\n", (tmp_path / "s/redis.conf").read_text()
+    )
     assert environment.read_text() == (
         f"SECRET_KEY=x\nREDIS_URL=redis://:{password}@redis:6379/0\nTIME_ZONE=UTC\n"
     )
@@ -496,7 +571,9 @@ def test_an_older_instance_gets_a_password_for_redis(tmp_path):
 
 def test_the_proxy_bounds_what_strangers_send():
     text = (ROOT / "deploy/nginx.conf").read_text()
-    proxy = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]["proxy"]
+    proxy = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"][
+        "proxy"
+    ]
     everywhere, imports = (
         int(number) * {"m": 1, "g": 1024}[unit]
         for number, unit in re.findall(r"client_max_body_size (\d+)([mg]);", text)
@@ -508,7 +585,9 @@ def test_the_proxy_bounds_what_strangers_send():
     assert everywhere * int(requests) <= int(memory) <= 512
     assert imports == 1024
     end = text.index("client_max_body_size 1g")
-    assert "if ($is_nobody) { return 401; }" in text[text.rindex("location", 0, end) : end]
+    assert (
+        "if ($is_nobody) { return 401; }" in text[text.rindex("location", 0, end) : end]
+    )
     assert "proxy_request_buffering off" in text[end:]
 
 
@@ -539,28 +618,42 @@ def test_nginx_takes_the_file_of_the_proxy(tmp_path):
         check=True,
         capture_output=True,
     )
-    whole = f"events {{}}\npid {tmp_path}/pid;\nerror_log stderr;\nhttp {{\n{server}\n}}\n"
+    whole = (
+        f"events {{}}\npid {tmp_path}/pid;\nerror_log stderr;\nhttp {{\n{server}\n}}\n"
+    )
     file = tmp_path / "nginx.conf"
     file.write_text(server if "events" in server else whole)
 
     done = subprocess.run(
-        ["nginx", "-t", "-c", file, "-p", tmp_path], capture_output=True, text=True, check=False
+        ["nginx", "-t", "-c", file, "-p", tmp_path],
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
     assert "syntax is ok" in done.stderr, done.stderr
 
 
-ALERTS = yaml.safe_load((ROOT / "deploy/prometheus-rules.yml").read_text())["groups"][0]["rules"]
+ALERTS = yaml.safe_load((ROOT / "deploy/prometheus-rules.yml").read_text())["groups"][
+    0
+]["rules"]
 
 
 def test_each_alert_has_a_case_in_which_it_fires_and_one_in_which_it_does_not():
-    cases = yaml.safe_load((ROOT / "tests/unit/prometheus_cases.yml").read_text())["tests"]
+    cases = yaml.safe_load((ROOT / "tests/unit/prometheus_cases.yml").read_text())[
+        "tests"
+    ]
     told = {
-        (re.search(r'alertname="(\w+)"', asked["expr"])[1], asked["exp_samples"][0]["value"] == 1)
+        (
+            re.search(r'alertname="(\w+)"', asked["expr"])[1],
+            asked["exp_samples"][0]["value"] == 1,
+        )
         for case in cases
         for asked in case["promql_expr_test"]
     }
-    assert told == {(alert["alert"], fires) for alert in ALERTS for fires in (False, True)}
+    assert told == {
+        (alert["alert"], fires) for alert in ALERTS for fires in (False, True)
+    }
 
 
 @pytest.mark.skipif(not shutil.which("promtool"), reason="no promtool here")
@@ -585,7 +678,9 @@ def test_no_command_of_the_guide_tells_a_password_to_other_accounts():
 
 
 def test_each_file_of_others_that_a_browser_gets_is_listed():
-    page = (ROOT / "docs/design-system.md").read_text().partition("## Files of others")[2]
+    page = (
+        (ROOT / "docs/design-system.md").read_text().partition("## Files of others")[2]
+    )
     listed = set(re.findall(r"\| `([a-z-]+)` \|", page))
     patterns = apps.get_app_config("staticfiles").ignore_patterns
     found = {
@@ -595,7 +690,10 @@ def test_each_file_of_others_that_a_browser_gets_is_listed():
     }
     site = Path(django.__file__).parents[1]
     owners = metadata.packages_distributions()
-    packages = {owners[place.relative_to(site).parts[0]][0] for place in found - {ROOT / "static"}}
+    packages = {
+        owners[place.relative_to(site).parts[0]][0]
+        for place in found - {ROOT / "static"}
+    }
     assert {name.replace("_", "-") for name in packages} == listed
 
 
@@ -609,13 +707,21 @@ def test_each_image_can_be_pinned():
 
 
 SAID = {
-    "none": ('{"dependencies": [{"name": "a", "version": "1", "vulns": []}]}', 0, "CHECKED, no"),
+    "none": (
+        '{"dependencies": [{"name": "a", "version": "1", "vulns": []}]}',
+        0,
+        "CHECKED, no",
+    ),
     "some": (
         '{"dependencies": [{"name":"","version": "", "vulns": [{"id": "", "fix_versions": []}]}]}',
         1,
         "CHECKED, 1 known",
     ),
-    "skipped": ('{"dependencies": [{"name": "a", "skip_reason": "x"}]}', 2, "NOT CHECKED"),
+    "skipped": (
+        '{"dependencies": [{"name": "a", "skip_reason": "x"}]}',
+        2,
+        "NOT CHECKED",
+    ),
     "nothing": ("", 2, "NOT CHECKED"),
 }
 
@@ -638,18 +744,25 @@ def test_the_audit_ends_in_time_with_a_result(tmp_path, said):
     uv.chmod(0o755)
     done = subprocess.run(
         [ROOT / "script/audit"],
-        env=os.environ | {"BENCHLAB_VENV": str(tmp_path / "venv"), "AUDIT_SECONDS": "3"},
+        env=os.environ
+        | {"BENCHLAB_VENV": str(tmp_path / "venv"), "AUDIT_SECONDS": "3"},
         capture_output=True,
         text=True,
         timeout=20,
         check=False,
     )
-    assert (done.returncode, result in done.stdout.splitlines()[-1]) == (status, True), done
+    assert (done.returncode, result in done.stdout.splitlines()[-1]) == (
+        status,
+        True,
+    ), done
 
 
 def test_a_variable_of_the_process_makes_no_other_vanish(tmp_path):
     kept = {"SECRET_KEY": "of-the-file", "DATABASE_URL": "postgresql://x@file:5432/x"}
-    kept |= {"BENCHLAB_ENCRYPTION_KEY": Fernet.generate_key().decode(), "TIME_ZONE": "Asia/Tokyo"}
+    kept |= {
+        "BENCHLAB_ENCRYPTION_KEY": Fernet.generate_key().decode(),
+        "TIME_ZONE": "Asia/Tokyo",
+    }
     lines = [f"{name}={value}\n" for name, value in kept.items()]
     (tmp_path / "environment").write_text("".join(lines))
     own = {"DATABASE_URL": "postgresql://x@own:5432/x", "BENCHLAB_VAR": str(tmp_path)}

@@ -29,4 +29,7 @@ def test_a_kind_without_objects_is_known_to_have_none():
         {"object": "function", "name": None, "value": None},
         {"relation": "t", "kind": "r"},
     ]
-    assert objects.objects(rows) == {"trigger": {"t.g": "CREATE TRIGGER g"}, "function": {}}
+    assert objects.objects(rows) == {
+        "trigger": {"t.g": "CREATE TRIGGER g"},
+        "function": {},
+    }

@@ -13,8 +13,26 @@ from tests import patterns
 from tests.patterns import ROOT
 
 # Parsers that recurse, by module.
-PARSERS = {"ast", "expat", "json", "lxml", "marshal", "pickle", "tomllib", "xml", "yaml"}
-READS = {"decode", "literal_eval", "load", "loads", "parse", "raw_decode", "get_single_node"}
+PARSERS = {
+    "ast",
+    "expat",
+    "json",
+    "lxml",
+    "marshal",
+    "pickle",
+    "tomllib",
+    "xml",
+    "yaml",
+}
+READS = {
+    "decode",
+    "literal_eval",
+    "load",
+    "loads",
+    "parse",
+    "raw_decode",
+    "get_single_node",
+}
 # What BenchLab itself has written, or reviewed; `check_depth` goes before the decoder of output.
 OWN = {
     "benchlab/cache.py",
@@ -52,9 +70,16 @@ def nested(levels, begin="[", end="]"):
 
 def test_json_may_have_as_many_levels_as_something_real_and_no_more():
     assert json.dumps(foreign_json.loads(nested(MOST_DEPTH))) == nested(MOST_DEPTH)
-    text = json.dumps({"out": nested(10_000), "quoted": '\\"[' * 1000, "rows": [[1], [2]] * 500})
+    text = json.dumps(
+        {"out": nested(10_000), "quoted": '\\"[' * 1000, "rows": [[1], [2]] * 500}
+    )
     assert foreign_json.loads(text) == json.loads(text)
-    for hostile in (nested(MOST_DEPTH + 1), "[" * 40_000, '[{"a":' * 40_000, '["\\"]",' * 40_000):
+    for hostile in (
+        nested(MOST_DEPTH + 1),
+        "[" * 40_000,
+        '[{"a":' * 40_000,
+        '["\\"]",' * 40_000,
+    ):
         with pytest.raises(TooDeepError):
             foreign_json.loads(hostile)
 
@@ -72,7 +97,10 @@ def test_the_document_at_a_place_is_looked_at_and_not_what_comes_after():
 @pytest.mark.parametrize(
     "text",
     [
-        "\n".join(f"{' ' * depth}->  Sort  (cost=1.0..2.0 rows=1 width=4)" for depth in range(999)),
+        "\n".join(
+            f"{' ' * depth}->  Sort  (cost=1.0..2.0 rows=1 width=4)"
+            for depth in range(999)
+        ),
         '[{"Plan": ' + '{"Node Type": "Sort", "Plans": [' * 3000 + "]}" * 3000 + "}]",
     ],
 )
@@ -97,4 +125,6 @@ def _parses(node):
         return False
     name, of = node.func.attr, node.func.value
     is_decoder = name in {"raw_decode", "get_single_node"}
-    return is_decoder or (name in READS and isinstance(of, ast.Name) and of.id in PARSERS)
+    return is_decoder or (
+        name in READS and isinstance(of, ast.Name) and of.id in PARSERS
+    )

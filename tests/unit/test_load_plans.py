@@ -41,7 +41,9 @@ def test_each_statement_has_its_first_plan_and_the_median_time():
 
 
 def test_to_9_6_the_time_is_not_told():
-    planned = load_plans.planned(printed((0, {"Plan": {}}), functions=2), ["SELECT f(1)"])
+    planned = load_plans.planned(
+        printed((0, {"Plan": {}}), functions=2), ["SELECT f(1)"]
+    )
     assert planned.milliseconds is None
     assert planned.has_functions
     assert "SUMMARY" not in load_plans.explaining_sql(["SELECT 1"], 90624)
@@ -53,8 +55,14 @@ def test_an_execution_is_taken_back_and_tells_only_what_is_within():
     assert sql.index("BEGIN;") < sql.index("UPDATE t") < sql.index("ROLLBACK;")
     plans = [
         {"statement": "SELECT f(7)", "Plan": {"Node Type": "Result"}},
-        {"statement": "SELECT count(v) FROM t WHERE k = x", "Plan": {"Node Type": "Seq Scan"}},
-        {"statement": "SELECT count(v) FROM t WHERE k = x", "Plan": {"Node Type": "Seq Scan"}},
+        {
+            "statement": "SELECT count(v) FROM t WHERE k = x",
+            "Plan": {"Node Type": "Seq Scan"},
+        },
+        {
+            "statement": "SELECT count(v) FROM t WHERE k = x",
+            "Plan": {"Node Type": "Seq Scan"},
+        },
     ]
     (within,) = load_plans.within(plans, ["SELECT f(7);"])
     assert within["statement"].startswith("SELECT count(v)")

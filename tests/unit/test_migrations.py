@@ -5,7 +5,10 @@ unvalidated, new columns have a default in the database or are null, and rows ar
 batches by a migration that is not one transaction.
 """
 
-from django.contrib.postgres.operations import AddConstraintNotValid, AddIndexConcurrently
+from django.contrib.postgres.operations import (
+    AddConstraintNotValid,
+    AddIndexConcurrently,
+)
 from django.db import models
 from django.db.migrations import Migration, RunPython, RunSQL
 from django.db.migrations.loader import MigrationLoader
@@ -41,7 +44,9 @@ LARGE = frozenset(
 
 def faults(migration):
     """What locks a large table in this migration."""
-    made = {each.name.lower() for each in migration.operations if hasattr(each, "bases")}
+    made = {
+        each.name.lower() for each in migration.operations if hasattr(each, "bases")
+    }
     for operation in _flat(migration.operations):
         if isinstance(operation, RunPython | RunSQL):
             if migration.atomic:
@@ -61,11 +66,15 @@ def _flat(operations):
 
 
 def _fault(operation):
-    if isinstance(operation, AddIndex) and not isinstance(operation, AddIndexConcurrently):
+    if isinstance(operation, AddIndex) and not isinstance(
+        operation, AddIndexConcurrently
+    ):
         return "AddIndexConcurrently, with atomic = False"
     if type(operation) is RemoveIndex:
         return "RemoveIndexConcurrently, with atomic = False"
-    if isinstance(operation, AddConstraint) and not isinstance(operation, AddConstraintNotValid):
+    if isinstance(operation, AddConstraint) and not isinstance(
+        operation, AddConstraintNotValid
+    ):
         return "AddConstraintNotValid, and ValidateConstraint in the next migration"
     if isinstance(operation, AlterField):
         return "AlterField may write the table: SeparateDatabaseAndState where only choices change"
@@ -76,7 +85,9 @@ def _fault(operation):
             return "a new column is null or has a db_default"
         # A reference that is null everywhere is not looked up.
         if field.db_index or field.unique:
-            return "a new column without index: db_index=False, and AddIndexConcurrently"
+            return (
+                "a new column without index: db_index=False, and AddIndexConcurrently"
+            )
     return ""
 
 
@@ -113,7 +124,9 @@ def test_what_is_not_one_transaction_goes_on_where_it_was_cut_off():
         for (app, name), migration in loader.disk_migrations.items()
         if app == "runs" and int(name[:4]) > LAST_WITHOUT_RULE
         if not (migration.atomic or isinstance(migration, InSteps))
-        if not all(isinstance(each, AddIndexConcurrently) for each in migration.operations)
+        if not all(
+            isinstance(each, AddIndexConcurrently) for each in migration.operations
+        )
     ]
     assert cut == []
 
@@ -132,7 +145,9 @@ def test_the_rule_knows_what_locks():
         AddField("run", "a", models.IntegerField(null=True)): False,
         AddField("run", "a", models.IntegerField(db_default=0)): False,
         AddField("run", "a", models.IntegerField(null=True, db_index=True)): True,
-        AddField("run", "a", models.ForeignKey("runs.Run", models.CASCADE, null=True)): True,
+        AddField(
+            "run", "a", models.ForeignKey("runs.Run", models.CASCADE, null=True)
+        ): True,
         RunSQL("UPDATE runs_run SET attempt = 1"): True,
     }
     wrong = []

@@ -16,7 +16,9 @@ VARIABLE = {
         for factor in scenario.factors
         if (form := getattr(factor, "further", ""))
     ],
-    "runs/tools/pgbench/command.py": [form for form, _since in command._KNOWN.values() if form],
+    "runs/tools/pgbench/command.py": [
+        form for form, _since in command._KNOWN.values() if form
+    ],
     "runs/tools/pgbench/summary.py": [],
 }
 
@@ -56,7 +58,10 @@ def test_every_pattern_reads_every_hostile_text_at_once():
 def scripts():
     size = patterns.SIZE
     own = ("\\shell\n", "\\if 1\n", "\\ ", ":a ", "'$")
-    yield from (patterns.long(unit)[:size] for unit in (*patterns.UNITS, *patterns.ALPHABET, *own))
+    yield from (
+        patterns.long(unit)[:size]
+        for unit in (*patterns.UNITS, *patterns.ALPHABET, *own)
+    )
     yield "".join(f"\\set a{number} 1\n" for number in range(size // 13))
     yield "".join(f"${number}$ " for number in range(size // 9))
 
@@ -76,5 +81,7 @@ def test_a_long_script_is_checked_at_once():
 def test_a_script_that_is_too_long_is_not_searched():
     """A hundred times the length takes no longer."""
     given = [GivenScript("a", "\\" * script_check.MOST_CHARACTERS * 100)]
-    assert patterns.min_of(lambda: script_check.check(given, {})) < patterns.SECONDS / 10
+    assert (
+        patterns.min_of(lambda: script_check.check(given, {})) < patterns.SECONDS / 10
+    )
     assert [each.code for each in script_check.check(given, {})] == ["too_long"]

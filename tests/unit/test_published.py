@@ -50,7 +50,9 @@ def test_a_printed_number_is_read_with_its_rounding(text, value, half_unit):
     assert found.half_unit == pytest.approx(half_unit, rel=1e-12)
 
 
-@pytest.mark.parametrize(("text", "value"), [("15MB", 15), ("1.5GB", 1500), ("75 [GB]", 75000)])
+@pytest.mark.parametrize(
+    ("text", "value"), [("15MB", 15), ("1.5GB", 1500), ("75 [GB]", 75000)]
+)
 def test_units_of_several_sizes_become_one(text, value):
     assert figures.read(text, {"MB": 1, "GB": 1000}).value == value
 
@@ -71,7 +73,8 @@ def test_an_unknown_unit_is_refused():
 
 
 @pytest.mark.parametrize(
-    ("text", "empty"), [("", True), (" -- ", True), ("n/a", True), ("-", True), ("0", False)]
+    ("text", "empty"),
+    [("", True), (" -- ", True), ("n/a", True), ("-", True), ("0", False)],
 )
 def test_dashes_are_no_figure(text, empty):
     assert figures.is_empty(text) is empty
@@ -142,7 +145,9 @@ def test_a_sum_may_be_off_by_the_rounding_of_all_its_parts(printed, differs):
     assert found.differs(figures.read(printed)) is differs
 
 
-@pytest.mark.parametrize(("text", "differs"), [("9254.0", False), ("9254", False), ("9253", True)])
+@pytest.mark.parametrize(
+    ("text", "differs"), [("9254.0", False), ("9254", False), ("9253", True)]
+)
 def test_the_same_figure_elsewhere_may_have_fewer_digits(text, differs):
     found = printing_errors.same(figures.read(text), text=text)
 
@@ -167,7 +172,9 @@ def of(text):
 def faults(*texts):
     campaigns = [campaign(text, str(place)) for place, text in enumerate(texts, 1)]
     tables = derived_figures.check(campaigns)
-    return [(fault.kind, fault.printed, fault.recomputed) for fault in tables[-1].faults]
+    return [
+        (fault.kind, fault.printed, fault.recomputed) for fault in tables[-1].faults
+    ]
 
 
 TWO = """
@@ -205,7 +212,10 @@ rows: |
         {"version": "9.6", "workers": 2},
         "tps",
     )
-    assert (dict(found["20"].levels), found["20"].metric) == ({"version": "10"}, "latency")
+    assert (dict(found["20"].levels), found["20"].metric) == (
+        {"version": "10"},
+        "latency",
+    )
 
 
 def test_a_figure_belongs_to_the_machine_of_its_levels_or_column():
@@ -239,7 +249,11 @@ rows: "10 | 11 | 12"
 """)
 
     told = {text: (each.repeat, each.statistic, each.n) for text, each in found.items()}
-    assert told == {"10": (1, "single", 1), "11": (None, "median", 3), "12": (None, "mean", 9)}
+    assert told == {
+        "10": (1, "single", 1),
+        "11": (None, "median", 3),
+        "12": (None, "mean", 9),
+    }
 
 
 @pytest.mark.parametrize(
@@ -247,7 +261,10 @@ rows: "10 | 11 | 12"
     [
         ("columns: [{}]\nrows: '1'", "row 1: “1” has no metric"),
         ("columns: [{metric: tps, node: moon}]\nrows: '1'", "names the node “moon”"),
-        ("columns: [{metric: tps}, {metric: tps}]\nrows: '1 | 2'", "as has “1” in row 1"),
+        (
+            "columns: [{metric: tps}, {metric: tps}]\nrows: '1 | 2'",
+            "as has “1” in row 1",
+        ),
     ],
 )
 def test_what_cannot_be_told_is_a_fault(text, told):
@@ -345,22 +362,50 @@ REMEDY = re.compile(r"take one of|known are|needs a|[Nn]ame |[Ww]rite |[Gg]ive "
 PLANTED = [
     ("2 | 2,000.00", "2 | 2,000.00 ms", "has the unit “ms”"),
     ("1,000.00 | 98.25 %", "1,000.00 | 98.25 s", "has the unit “s”"),
-    ("shared_buffers: 20GB", "shared_bufers: 20GB", "does not have a setting shared_bufers"),
+    (
+        "shared_buffers: 20GB",
+        "shared_bufers: 20GB",
+        "does not have a setting shared_bufers",
+    ),
     ("autovacuum: off", "jit: off", "PostgreSQL 9.3 does not have a setting jit"),
     ("{ratio: tps,", "{ratio: tpz,", "names the metric tpz"),
     ("tps_ratio: {ratio", "tps_ration: {ratio", "names the metric tps_ration"),
     ('to: {version: "9.2"}', "to: {release: 9}", "names the factor release"),
-    ("metric: tps, x: clients", "metric: tpz, x: clients", "“chart” names the metric tpz"),
+    (
+        "metric: tps, x: clients",
+        "metric: tpz, x: clients",
+        "“chart” names the metric tpz",
+    ),
     ("kind: lines", "kind: pie", "“chart” needs a kind"),
     ("series: version}", "serie: version}", "unknown field: serie"),
-    ("series: version}", "ratio: {factor: version, base: 8}}", "“ratio” names version 8"),
+    (
+        "series: version}",
+        "ratio: {factor: version, base: 8}}",
+        "“ratio” names version 8",
+    ),
     ('not_measured: ["0"]', 'not_measured: ["00"]', "“not_measured” names 00"),
     ("scenario: profile", "scenario: prophecy", "names the scenario prophecy"),
     ("label: ratio,", "label: ratio, same_as: {table: '9'},", "names the table 9"),
-    ("statistic: median\n    parameters", "statistic: modus\n    parameters", "“modus”"),
-    ("printed: 26%,", "printed: 26%, figures: ['7'],", "figures that the table lacks: 7"),
-    ('figures: ["120.00 %"]', 'figures: ["120.10 %"]', "120.10 %, which table 1.1 does not print"),
-    ('      table: "1.1"\n      figures', '      table: "7.7"\n      figures', "the table 7.7"),
+    (
+        "statistic: median\n    parameters",
+        "statistic: modus\n    parameters",
+        "“modus”",
+    ),
+    (
+        "printed: 26%,",
+        "printed: 26%, figures: ['7'],",
+        "figures that the table lacks: 7",
+    ),
+    (
+        'figures: ["120.00 %"]',
+        'figures: ["120.10 %"]',
+        "120.10 %, which table 1.1 does not print",
+    ),
+    (
+        '      table: "1.1"\n      figures',
+        '      table: "7.7"\n      figures',
+        "the table 7.7",
+    ),
     ("https://example.org/reports", "javascript:reports", "begins with https://"),
 ]
 
@@ -401,7 +446,9 @@ def test_each_planted_mistake_is_refused_with_file_line_and_remedy(tmp_path):
         planted = text.replace(old, new, 1)
         path.write_text(planted)
         pairs = zip(text.splitlines(), planted.splitlines(), strict=True)
-        line = next(at for at, (before, after) in enumerate(pairs, 1) if before != after)
+        line = next(
+            at for at, (before, after) in enumerate(pairs, 1) if before != after
+        )
         message = refusal(path)
         is_placed = message.startswith(f"{SAMPLE.name}:{line}: ")
         if not is_placed or told not in message or not REMEDY.search(message):
@@ -436,7 +483,9 @@ def test_what_a_reader_would_miss_is_said_and_each_remedy_names_a_field(tmp_path
         for advised in advice.advice(reading.read(SAMPLE))
         if advised.campaign == first.slug
     ]
-    assert of_first == ["no way to repeat it: give “reproduce” with a scenario, or with “why_not”"]
+    assert of_first == [
+        "no way to repeat it: give “reproduce” with a scenario, or with “why_not”"
+    ]
 
 
 def test_the_line_is_that_of_the_words(tmp_path):
@@ -444,7 +493,9 @@ def test_the_line_is_that_of_the_words(tmp_path):
     path.write_text(SAMPLE.read_text().replace("2 | 2,000.00", "2 | 2,000.00 ms"))
 
     line = next(
-        number for number, text in enumerate(path.read_text().splitlines(), 1) if " ms" in text
+        number
+        for number, text in enumerate(path.read_text().splitlines(), 1)
+        if " ms" in text
     )
     assert refusal(path).startswith(f"{SAMPLE.name}:{line}: ")
 
@@ -520,7 +571,9 @@ def test_one_spelling_finds_the_other():
     ]
 
     assert [
-        pair for pair in same if search_words.query(pair[0]) != search_words.query(pair[1])
+        pair
+        for pair in same
+        if search_words.query(pair[0]) != search_words.query(pair[1])
     ] == []
 
 
@@ -540,7 +593,14 @@ def test_japanese_is_found_within_longer_words():
 def test_what_is_printed_stays_as_it_is():
     content = parse("{a: off, b: 0.50, c: 9.10, d: 2014-01-01, e: 10:30, f: 1_000}")
 
-    assert list(content.values()) == ["off", "0.50", "9.10", "2014-01-01", "10:30", "1_000"]
+    assert list(content.values()) == [
+        "off",
+        "0.50",
+        "9.10",
+        "2014-01-01",
+        "10:30",
+        "1_000",
+    ]
 
 
 def test_a_mapping_takes_over_another_one():
@@ -555,7 +615,9 @@ def test_a_key_that_stands_twice_is_refused():
 
 
 def test_numbers_are_numbers_but_versions_are_names():
-    content = parse("{version: 10, versions: ['9.6', '10'], scale: 1000, share: 0.5, log: true}")
+    content = parse(
+        "{version: 10, versions: ['9.6', '10'], scale: 1000, share: 0.5, log: true}"
+    )
 
     assert typed(content) == {
         "version": "10",

@@ -23,8 +23,12 @@ SOURCES = sorted(
 
 def choices_of(model: type[models.Model]) -> dict[str, set[str]]:
     """The columns of a model that have choices or a check for a list, with their values."""
-    found = {field.column: set(field.flatchoices) for field in model._meta.concrete_fields}
-    values = {name: {str(value) for value, _label in each} for name, each in found.items()}
+    found = {
+        field.column: set(field.flatchoices) for field in model._meta.concrete_fields
+    }
+    values = {
+        name: {str(value) for value, _label in each} for name, each in found.items()
+    }
     for check in model._meta.constraints:
         if isinstance(getattr(check, "condition", None), models.Q):
             for condition in check.condition.children:
@@ -34,10 +38,13 @@ def choices_of(model: type[models.Model]) -> dict[str, set[str]]:
 
 
 OF_TABLES = {
-    model._meta.db_table: choices_of(model) for model in apps.get_app_config("runs").get_models()
+    model._meta.db_table: choices_of(model)
+    for model in apps.get_app_config("runs").get_models()
 }
 COLUMNS = sorted({column for columns in OF_TABLES.values() for column in columns})
-VALUES = {value for of in OF_TABLES.values() for values in of.values() for value in values}
+VALUES = {
+    value for of in OF_TABLES.values() for values in of.values() for value in values
+}
 QUOTED = re.compile(r"'(\w+)'")
 COMPARED = re.compile(
     rf"\b(?:{'|'.join(COLUMNS)})\)?(?:::\w+)?\s*(?:=|<>|!=|(?:NOT )?IN\b)[^']{{0,12}}'(\w+)'"
@@ -50,7 +57,12 @@ def literals(text: str) -> list[str]:
     """The choices that a piece of SQL writes out: of the tables it names, or of any if of none."""
     tables = TABLE.findall(text)
     if tables and STATEMENT.search(text):
-        own = {value for name in tables for of in OF_TABLES.get(name, {}).values() for value in of}
+        own = {
+            value
+            for name in tables
+            for of in OF_TABLES.get(name, {}).values()
+            for value in of
+        }
         return [value for value in QUOTED.findall(text) if value in own]
     return [value for value in COMPARED.findall(text) if value in VALUES]
 
@@ -62,11 +74,14 @@ def texts(source: str) -> Iterator[tuple[int, str]]:
         if isinstance(node, ast.JoinedStr):
             parts.update(map(id, node.values))
             pieces = (
-                each.value if isinstance(each, ast.Constant) else "{}" for each in node.values
+                each.value if isinstance(each, ast.Constant) else "{}"
+                for each in node.values
             )
             yield node.lineno, "".join(map(str, pieces))
         elif (
-            isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in parts
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and id(node) not in parts
         ):
             yield node.lineno, node.value
 
@@ -77,7 +92,9 @@ def test_sql_takes_choices_from_the_models():
         if VALUES.isdisjoint(QUOTED.findall(source)):
             return
         found = [
-            f"line {line}: {value}" for line, text in texts(source) for value in literals(text)
+            f"line {line}: {value}"
+            for line, text in texts(source)
+            for value in literals(text)
         ]
         assert found == []
 
@@ -89,7 +106,9 @@ def test_a_choice_that_sql_writes_out_is_found():
     samples = {
         "SELECT id FROM runs_run WHERE state = 'finished'": ["finished"],
         "SELECT 'sealed', id FROM runs_sealrequest": ["sealed"],
-        "SELECT count(*) FILTER (WHERE to_state IN ('lost')) FROM runs_runevent": ["lost"],
+        "SELECT count(*) FILTER (WHERE to_state IN ('lost')) FROM runs_runevent": [
+            "lost"
+        ],
         "run.state <> 'queued'": ["queued"],
         "(state)::text = 'queued'": ["queued"],
         "NOT state NOT IN ('queued')": ["queued"],

@@ -54,7 +54,9 @@ def test_any_other_changelog_is_not(old, new, told):
 def test_a_version_comes_after_the_last_one():
     assert problems_of_version("0.10.0", "v0.9.1") == []
     assert problems_of_version("0.1.0", None) == []
-    assert problems_of_version("0.2.0", "v0.2.0") == ["Version 0.2.0 does not come after v0.2.0."]
+    assert problems_of_version("0.2.0", "v0.2.0") == [
+        "Version 0.2.0 does not come after v0.2.0."
+    ]
 
 
 def test_a_wheel_holds_what_runs_and_its_command_runs_it(tmp_path):
@@ -62,7 +64,8 @@ def test_a_wheel_holds_what_runs_and_its_command_runs_it(tmp_path):
     lines = (tmp_path / "SHA256SUMS").read_text().splitlines()
     [of_pair] = tmp_path.glob("benchlab_pair-*.whl")
     assert lines == [
-        f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}" for path in (wheel, of_pair)
+        f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}"
+        for path in (wheel, of_pair)
     ]
 
     with zipfile.ZipFile(wheel) as packed:
@@ -70,23 +73,32 @@ def test_a_wheel_holds_what_runs_and_its_command_runs_it(tmp_path):
     home = tmp_path / "benchlab_home"
     folders = ["benchlab", "extras", "runs", "templates", "static", "locale"]
     tracked = subprocess.run(
-        ["git", "ls-files", *folders], cwd=ROOT, capture_output=True, text=True, check=True
+        ["git", "ls-files", *folders],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout.split()
     assert [each for each in tracked if not (home / each).is_file()] == []
     assert list(home.glob("locale/*/LC_MESSAGES/django.mo"))
     [described] = tmp_path.glob("benchlab-*.dist-info/METADATA")
-    needed = re.findall(r"^Requires-Dist: (django==\S+)", described.read_text(), re.MULTILINE)
+    needed = re.findall(
+        r"^Requires-Dist: (django==\S+)", described.read_text(), re.MULTILINE
+    )
     assert needed == [f"django=={pins(LOCK)['django']}"]
 
     assert re.findall(
-        r"^Requires-Dist: boto3==\S+; extra == .s3.", described.read_text(), re.MULTILINE
+        r"^Requires-Dist: boto3==\S+; extra == .s3.",
+        described.read_text(),
+        re.MULTILINE,
     )
 
     entry = "from benchlab_home.command import main; main()"
     told = subprocess.run(
         [sys.executable, "-c", entry, "manage", "check"],
         cwd="/",
-        env=os.environ | {"BENCHLAB_VAR": str(tmp_path / "var"), "PYTHONPATH": str(tmp_path)},
+        env=os.environ
+        | {"BENCHLAB_VAR": str(tmp_path / "var"), "PYTHONPATH": str(tmp_path)},
         capture_output=True,
         text=True,
         check=False,
@@ -98,7 +110,9 @@ LOCK = (ROOT / "requirements.lock").read_text()
 
 
 def pins(text: str) -> dict[str, str]:
-    found = re.findall(r"^([A-Za-z0-9._-]+)(?:\[[^]]*\])?==([^\s;\\]+)", text, re.MULTILINE)
+    found = re.findall(
+        r"^([A-Za-z0-9._-]+)(?:\[[^]]*\])?==([^\s;\\]+)", text, re.MULTILINE
+    )
     return {re.sub(r"[-_.]+", "-", name).lower(): version for name, version in found}
 
 
@@ -115,7 +129,11 @@ def test_each_lock_has_what_its_requirements_ask_for_with_hashes_and_extras_fit_
     for file in (ROOT / "requirements.txt", *(ROOT / "extras").glob("*.txt")):
         text = file.with_suffix(".lock").read_text()
         asked, locked = pins(file.read_text()), pins(text)
-        wrong = {name: version for name, version in asked.items() if locked.get(name) != version}
+        wrong = {
+            name: version
+            for name, version in asked.items()
+            if locked.get(name) != version
+        }
         assert not wrong, "run script/requirements"
         shared = pins(LOCK).keys() & locked.keys()
         assert {name: locked[name] for name in shared} == {
@@ -123,11 +141,17 @@ def test_each_lock_has_what_its_requirements_ask_for_with_hashes_and_extras_fit_
         }
         blocks = re.split(r"\n(?=[A-Za-z0-9])", text.strip())
         assert len(blocks) == len(locked)
-        assert [block.split()[0] for block in blocks if "--hash=sha256:" not in block] == []
+        assert [
+            block.split()[0] for block in blocks if "--hash=sha256:" not in block
+        ] == []
 
 
 def test_an_extra_that_is_missing_is_named_with_what_installs_it(tmp_path, monkeypatch):
-    assert [extras.missing(each.stem) for each in extras.FOLDER.glob("*.txt")] == [[], [], []]
+    assert [extras.missing(each.stem) for each in extras.FOLDER.glob("*.txt")] == [
+        [],
+        [],
+        [],
+    ]
     monkeypatch.setattr(metadata, "distributions", list)
     assert extras.missing("s3") == ["django-storages", "boto3"]
     assert os.access(ROOT / extras.command("s3").split()[0], os.X_OK)
@@ -137,13 +161,19 @@ def test_an_extra_that_is_missing_is_named_with_what_installs_it(tmp_path, monke
 
 def test_an_extra_is_installed_by_its_command_once(tmp_path):
     variables = os.environ | {"BENCHLAB_VENV": str(tmp_path / "venv")}
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "venv"], check=True)
+    subprocess.run(
+        [sys.executable, "-m", "venv", "--without-pip", tmp_path / "venv"], check=True
+    )
     (tmp_path / "venv/bin/uv").symlink_to(f"{sys.prefix}/bin/uv")
     words = [ROOT / "script/extra", "archive-export"]
-    told = subprocess.run(words, env=variables, check=True, capture_output=True, text=True)
+    told = subprocess.run(
+        words, env=variables, check=True, capture_output=True, text=True
+    )
     assert "installing the extra archive-export, 61 MB" in told.stderr
     subprocess.run([tmp_path / "venv/bin/python", "-c", "import duckdb"], check=True)
-    again = subprocess.run(words, env=variables, check=True, capture_output=True, text=True)
+    again = subprocess.run(
+        words, env=variables, check=True, capture_output=True, text=True
+    )
     assert again.stderr == ""
 
 
@@ -207,13 +237,19 @@ def compile_all():
 def test_translations_are_compiled_as_babel_compiles_them(compile_all, tmp_path):
     folder = tmp_path / "ja" / "LC_MESSAGES"
     folder.mkdir(parents=True)
-    for text in (CATALOGUE, *(each.read_text() for each in ROOT.glob("locale/*/*/django.po"))):
+    for text in (
+        CATALOGUE,
+        *(each.read_text() for each in ROOT.glob("locale/*/*/django.po")),
+    ):
         (folder / "django.po").write_text(text)
         (folder / "django.mo").unlink(missing_ok=True)
         compile_all(tmp_path)
         theirs = io.BytesIO()
         write_mo(theirs, read_po(io.StringIO(text)))
-        files = (io.BytesIO((folder / "django.mo").read_bytes()), io.BytesIO(theirs.getvalue()))
+        files = (
+            io.BytesIO((folder / "django.mo").read_bytes()),
+            io.BytesIO(theirs.getvalue()),
+        )
         ours, expected = (gettext.GNUTranslations(each)._catalog for each in files)
         assert {key: ours[key] for key in ours if key} == {
             key: expected[key] for key in expected if key
@@ -221,7 +257,12 @@ def test_translations_are_compiled_as_babel_compiles_them(compile_all, tmp_path)
 
 
 @pytest.mark.parametrize(
-    "wrong", ['msgid "a"\nmsgstr "b"\nmsgstr "c"', 'msgid "a"\nmsgstr "b"\n' * 2, "<<<<<<< HEAD"]
+    "wrong",
+    [
+        'msgid "a"\nmsgstr "b"\nmsgstr "c"',
+        'msgid "a"\nmsgstr "b"\n' * 2,
+        "<<<<<<< HEAD",
+    ],
 )
 def test_a_catalogue_that_a_merge_has_spoilt_is_refused(compile_all, tmp_path, wrong):
     folder = tmp_path / "ja" / "LC_MESSAGES"
@@ -319,7 +360,9 @@ EXAMPLES: dict[str, str | dict[str, str]] = {
     **dict.fromkeys(("seals.md", "observation.md"), GUIDES),
     "ci.md": {
         "Without a server": "tests/pair/test_pair.py",
-        **dict.fromkeys(("Once", "GitHub Actions", "GitLab CI", "Jenkins", "curl alone"), JUDGED),
+        **dict.fromkeys(
+            ("Once", "GitHub Actions", "GitLab CI", "Jenkins", "curl alone"), JUDGED
+        ),
         **dict.fromkeys(("Both sides in one job", "The verdict"), JUDGED),
         # Its curl and manage.py: tests/compare/api/test_baseline.py.
         "In the pull request": "tests/client/test_comment.py",
@@ -381,7 +424,9 @@ def test_each_command_that_a_reader_is_shown_first_is_there():
     for name in ("README.md", "README.ja.md", "CONTRIBUTING.md"):
         commands = re.findall(r"^script/(\w+)", (ROOT / name).read_text(), re.MULTILINE)
         assert len(commands) >= 2
-        assert [each for each in commands if not os.access(ROOT / "script" / each, os.X_OK)] == []
+        assert [
+            each for each in commands if not os.access(ROOT / "script" / each, os.X_OK)
+        ] == []
 
 
 def test_each_command_of_a_sentence_is_executed_by_a_test():

@@ -110,7 +110,14 @@ def test_a_request_that_fails_is_forgotten(clock):
 def test_the_process_of_a_stuck_request_is_replaced_and_the_request_logged(tmp_path):
     log = tmp_path / "log"
     argv = [sys.executable, "-m", "gunicorn", "tests.stuck_application:application"]
-    argv += ["--config", "python:benchlab.gunicorn", "--bind", "127.0.0.1:0", "--workers", "1"]
+    argv += [
+        "--config",
+        "python:benchlab.gunicorn",
+        "--bind",
+        "127.0.0.1:0",
+        "--workers",
+        "1",
+    ]
     with log.open("wb") as stderr:
         server = subprocess.Popen(argv, cwd=ROOT, env=dict(os.environ), stderr=stderr)
     try:

@@ -55,7 +55,11 @@ def test_a_tool_before_9_6_gets_the_script_in_its_dialect():
 def test_a_larger_scale_needs_more_disk_and_time():
     small, large = ({"scale": scale, "duration": 60} for scale in (10, 1000))
     procedure = READ.procedure
-    assert procedure.sizes(large).disk_bytes > procedure.sizes(small).disk_bytes > 150 * 10**6
+    assert (
+        procedure.sizes(large).disk_bytes
+        > procedure.sizes(small).disk_bytes
+        > 150 * 10**6
+    )
     assert procedure.seconds(large)[0] > procedure.seconds(small)[0]
     assert procedure.seconds(small)[1] >= 60
 
@@ -86,14 +90,19 @@ def test_a_tool_before_9_6_gets_the_updating_script_in_its_dialect():
         (180000, "max_wal_size"),
     ],
 )
-def test_room_for_wal_is_asked_for_by_the_setting_that_the_version_knows(version, setting):
+def test_room_for_wal_is_asked_for_by_the_setting_that_the_version_knows(
+    version, setting
+):
     assert list(UPDATE.cluster(version, {}).settings) == [setting]
 
 
 def test_an_update_needs_more_disk_than_a_read_of_the_same_scale():
     read = registry.get("fixed-point-read").procedure
     parameters = {"scale": 100, "duration": 60}
-    assert UPDATE.procedure.sizes(parameters).disk_bytes > read.sizes(parameters).disk_bytes
+    assert (
+        UPDATE.procedure.sizes(parameters).disk_bytes
+        > read.sizes(parameters).disk_bytes
+    )
 
 
 # How many transactions are logged for percentiles.
@@ -107,7 +116,9 @@ def test_an_update_needs_more_disk_than_a_read_of_the_same_scale():
 HOUR = 3600
 
 
-@pytest.mark.parametrize(("clients", "seconds"), [(1, 60), (2, 100), (4, 50), (100, 20)])
+@pytest.mark.parametrize(
+    ("clients", "seconds"), [(1, 60), (2, 100), (4, 50), (100, 20)]
+)
 def test_short_runs_and_those_of_few_clients_are_logged_whole(clients, seconds):
     assert percentiles.share(clients, seconds) == 1
 
@@ -195,7 +206,9 @@ def test_the_longest_time_without_a_line(seconds, hole):
 
 
 def step(name, seconds, cpu_seconds):
-    return StepResult(name, ("pgbench",), "", 0, 1e9, 1e9 + seconds, "", "", cpu_seconds)
+    return StepResult(
+        name, ("pgbench",), "", 0, 1e9, 1e9 + seconds, "", "", cpu_seconds
+    )
 
 
 SATURATED = (4.1284, 3.9141)
@@ -232,8 +245,12 @@ def test_of_several_generators_the_saturated_one_is_named_and_all_are_added_up()
     steps = [step("pgbench-load1", *WAITING), step("pgbench-load2", *SATURATED)]
     saturation.note_threads(bench, steps, [1, 1])
     [note] = bench.findings.notes
-    assert note.message.startswith("pgbench-load2 kept 0.9 processors busy with 1 thread(s)")
-    assert bench.findings.measurements["generator_cpu"] == pytest.approx(0.973, abs=0.001)
+    assert note.message.startswith(
+        "pgbench-load2 kept 0.9 processors busy with 1 thread(s)"
+    )
+    assert bench.findings.measurements["generator_cpu"] == pytest.approx(
+        0.973, abs=0.001
+    )
 
 
 def test_without_the_accounting_of_one_step_nothing_is_said():
@@ -271,8 +288,16 @@ def levels(operation="select", pattern=1, location="local"):
         (ACCOUNTS, levels(pattern=2), ""),
         (f"{ACCOUNTS}\n{CUSTOMERS}", levels(pattern=4), ""),
         (JOIN, levels(pattern=4), "sends 1 statements"),
-        ("Remote SQL: SELECT aid FROM public.pgbench_accounts", levels(pattern=2), "whole table"),
-        ("Remote SQL: INSERT INTO public.pgbench_history(tid)", levels("insert", 1, "foreign"), ""),
+        (
+            "Remote SQL: SELECT aid FROM public.pgbench_accounts",
+            levels(pattern=2),
+            "whole table",
+        ),
+        (
+            "Remote SQL: INSERT INTO public.pgbench_history(tid)",
+            levels("insert", 1, "foreign"),
+            "",
+        ),
         ("Index Scan", levels("update", 1, "foreign"), "sends 0 statements"),
     ],
 )
@@ -321,7 +346,9 @@ def test_too_few_seconds_are_no_verdict():
 
 def test_the_same_records_are_made_again_with_the_searched_word_as_often_as_in_the_report():
     made = [json.loads(record) for _number, _tag, record in videos.records(5000)]
-    assert made == [json.loads(record) for _number, _tag, record in videos.records(5000)]
+    assert made == [
+        json.loads(record) for _number, _tag, record in videos.records(5000)
+    ]
     titles = [each["title"] for each in made]
     descriptions = [each["description"] for each in made]
     assert all(10 <= len(each) <= 25 for each in titles)
@@ -371,7 +398,9 @@ DOCUMENT = Path(__file__).parents[2] / "docs/target-setup.md"
 MIB = 1 << 20
 ROWS = dict(
     re.findall(
-        r"^ *\| `([a-z-]+)`(?: \(60 s\))? \|((?: \d+ \|){4})$", DOCUMENT.read_text(), re.MULTILINE
+        r"^ *\| `([a-z-]+)`(?: \(60 s\))? \|((?: \d+ \|){4})$",
+        DOCUMENT.read_text(),
+        re.MULTILINE,
     )
 )
 DURATION_S = 60

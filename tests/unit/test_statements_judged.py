@@ -16,7 +16,11 @@ def loads(random, *, effects=(), drift=0.02):
     rounds = random.normal(0, drift, ROUNDS)
     means = np.zeros(STATEMENTS)
     means[: len(effects)] = effects
-    values = means[:, None] + rounds + random.normal(0, 1, (STATEMENTS, ROUNDS)) * noise[:, None]
+    values = (
+        means[:, None]
+        + rounds
+        + random.normal(0, 1, (STATEMENTS, ROUNDS)) * noise[:, None]
+    )
     return {number: list(row) for number, row in enumerate(values)}
 
 
@@ -91,7 +95,11 @@ def test_a_small_difference_is_none():
 
 @pytest.mark.parametrize(
     ("ratios", "word"),
-    [([0.5] * 5, "slower"), ([-0.5] * 5, "faster"), ([0.5, -0.5, 0.4, -0.3], "undecided")],
+    [
+        ([0.5] * 5, "slower"),
+        ([-0.5] * 5, "faster"),
+        ([0.5, -0.5, 0.4, -0.3], "undecided"),
+    ],
 )
 def test_the_whole_load_is_judged_by_its_rounds(ratios, word):
     noise = [0.0, 0.01, -0.01, 0.005, 0.0]

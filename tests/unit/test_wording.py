@@ -27,5 +27,7 @@ def test_the_reasons_of_a_run_are_one_wording_of_bounded_length():
     assert is_wording(reading.failure)
     assert 4000 < len(put(reading.failure)) < 6000
     assert put(reading.failure).startswith(f"{SEVERAL_RESULTS.message}; yyy")
-    alone = Reading(status="failed", tool_name="x", reasons=(quoted("tool_error", "load\x1b[2J"),))
+    alone = Reading(
+        status="failed", tool_name="x", reasons=(quoted("tool_error", "load\x1b[2J"),)
+    )
     assert put(alone.failure, german) == "load\\x1b[2J"

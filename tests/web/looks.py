@@ -76,7 +76,9 @@ def broken_rules(page, **options):
     if not page.evaluate("'axe' in window"):
         page.evaluate(AXE_SCRIPT)
         page.evaluate(ONCE_A_LOOK)
-    broken, more = page.evaluate("options => axe.lookFor(options)", {"known": passed, **options})
+    broken, more = page.evaluate(
+        "options => axe.lookFor(options)", {"known": passed, **options}
+    )
     passed.extend(more)
     return broken
 

@@ -52,7 +52,10 @@ def lab(finished_campaign, ready_server):
     live = factories.campaign("live", on=ready_server, state="running")
     factories.finish(live.runs.first(), tps=1000)
     Run.objects.filter(pk=live.runs.last().pk).update(
-        state="failed", code="disk_full", message="The disk is full.", remedy="Free space."
+        state="failed",
+        code="disk_full",
+        message="The disk is full.",
+        remedy="Free space.",
     )
     services.load(files=[SAMPLE])
     finished_campaign.runs.update(hardware=ready_server.hardware)
@@ -81,7 +84,9 @@ def test_the_whole_navigation_is_on_a_phone_without_scripts(chromium, live_serve
     context.close()
 
 
-def test_ratios_and_settings_are_read_on_a_phone_without_scrolling_sideways(page, live_server, lab):
+def test_ratios_and_settings_are_read_on_a_phone_without_scrolling_sideways(
+    page, live_server, lab
+):
     for path, table in (
         ("/campaigns/finished/", "#ratios .table"),
         (f"/runs/{lab.pk}/", "#settings .table"),
@@ -111,10 +116,14 @@ WIDTHS_OF_TITLES = """[...document.querySelectorAll(".table :has(> .list__title)
     cell => cell.getBoundingClientRect().width)"""
 
 
-def test_a_long_word_of_a_person_widens_neither_a_page_nor_a_list(page, live_server, known):
+def test_a_long_word_of_a_person_widens_neither_a_page_nor_a_list(
+    page, live_server, known
+):
     server = factories.server("long", name=LONG[:100], versions=("16.14", "18.4"))
     kept = configurations.create(
-        name=LONG[:100], description=LONG, content=Content({"work_mem": "8MB"}, (), "16")
+        name=LONG[:100],
+        description=LONG,
+        content=Content({"work_mem": "8MB"}, (), "16"),
     )
     campaign = factories.campaign("long", title=LONG, on=server)
     factories.finish_all(campaign, gain={"18.4": 1.1})
@@ -140,10 +149,16 @@ def test_a_text_of_low_contrast_is_found_among_many_that_look_alike(tab):
     tab.goto("about:blank")
     for place in ("", "tr:nth-child(20)", "tr:first-child"):
         tab.set_content(style.format(place))
-        (found,) = [each for each in looks.broken_rules(tab) if each.startswith("color-contrast")]
+        (found,) = [
+            each
+            for each in looks.broken_rules(tab)
+            if each.startswith("color-contrast")
+        ]
         assert "number 19" in found if "20" in place else "number 0" in found
     tab.set_content(style.format("tr:nth-child(31)"))
-    assert not [each for each in looks.broken_rules(tab) if each.startswith("color-contrast")]
+    assert not [
+        each for each in looks.broken_rules(tab) if each.startswith("color-contrast")
+    ]
 
 
 def test_a_live_campaign_grows_and_stops_asking_when_it_ends(page, live_server, lab):
@@ -157,9 +172,13 @@ def test_a_live_campaign_grows_and_stops_asking_when_it_ends(page, live_server, 
     for run in campaign.runs.filter(state="queued").select_related("cell"):
         factories.finish(run, tps=1000)
     Campaign.objects.filter(pk=campaign.pk).update(state="incomplete")
-    expect(page.get_by_text("17 of 18 runs finished").first).to_be_visible(timeout=10_000)
+    expect(page.get_by_text("17 of 18 runs finished").first).to_be_visible(
+        timeout=10_000
+    )
     expect(page.locator("#live")).not_to_have_attribute("hx-trigger", "every 2s")
-    expect(page.locator("#scaling-plot[data-same=yes] .scatterlayer .trace")).to_have_count(2)
+    expect(
+        page.locator("#scaling-plot[data-same=yes] .scatterlayer .trace")
+    ).to_have_count(2)
     expect(page.locator("#order")).to_have_attribute("open", "")
     expect(page.locator("#cancel")).to_have_count(0)
     assert page.complaints == []
@@ -180,7 +199,9 @@ def test_a_chart_can_be_read_before_the_library_that_explores_it_is_asked_for(
     assert page.complaints == []
 
 
-def test_a_page_on_paper_has_no_navigation_and_no_forms_but_all_it_says(page, live_server, lab):
+def test_a_page_on_paper_has_no_navigation_and_no_forms_but_all_it_says(
+    page, live_server, lab
+):
     page.goto(f"{live_server.url}/campaigns/live/")
     page.emulate_media(media="print", color_scheme="dark")
     page.set_viewport_size({"width": 794, "height": 1123})
@@ -188,7 +209,10 @@ def test_a_page_on_paper_has_no_navigation_and_no_forms_but_all_it_says(page, li
         expect(page.locator(hidden).first).to_be_hidden()
     expect(page.locator("#chart .chart__wide svg")).to_be_visible()
     expect(page.locator("#order li").first).to_be_visible()
-    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert (
+        page.evaluate("getComputedStyle(document.body).backgroundColor")
+        == "rgb(255, 255, 255)"
+    )
     assert page.evaluate("document.documentElement.scrollWidth") <= 794
     # A table in a form is what the page says; what is beside a sheet would be lost.
     page.goto(f"{live_server.url}/compare/?s=finished")
@@ -211,7 +235,9 @@ def test_an_ended_campaign_that_its_reader_may_not_cancel_ends_without_an_error(
     campaign = Campaign.objects.get(slug="live")
     campaign.runs.filter(state="queued").update(state="cancelled")
     Campaign.objects.filter(pk=campaign.pk).update(state="cancelled")
-    expect(page.get_by_text("1 of 18 runs finished").first).to_be_visible(timeout=10_000)
+    expect(page.get_by_text("1 of 18 runs finished").first).to_be_visible(
+        timeout=10_000
+    )
     assert page.complaints == []
 
 
@@ -275,12 +301,16 @@ def test_a_number_out_of_its_range_is_marked_when_its_field_is_left(
     page.goto(f"{live_server.url}/campaigns/new/")
     field, error = page.locator(f"#id_{name}"), page.locator(f"#id_{name}_error")
     field.fill("99999")
-    expect(page.locator("#estimate")).to_contain_text("99999" if name == "clients" else message)
+    expect(page.locator("#estimate")).to_contain_text(
+        "99999" if name == "clients" else message
+    )
     expect(error).to_have_count(0)  # somebody is still typing
     field.blur()
     expect(error).to_contain_text(message)
     expect(field).to_have_attribute("aria-invalid", "true")
-    expect(field).to_have_attribute("aria-describedby", re.compile(rf"\bid_{name}_error$"))
+    expect(field).to_have_attribute(
+        "aria-describedby", re.compile(rf"\bid_{name}_error$")
+    )
     assert error.inner_text().strip() in page.locator("#estimate").inner_text()
     looks.assert_accessible(page)
     field.fill("2")
@@ -308,7 +338,9 @@ def test_a_title_follows_the_choices_until_it_is_typed(page, live_server, ready_
     assert page.complaints == []
 
 
-def test_a_campaign_is_queued_and_cancelled_by_keyboard_and_mouse(page, live_server, ready_server):
+def test_a_campaign_is_queued_and_cancelled_by_keyboard_and_mouse(
+    page, live_server, ready_server
+):
     page.goto(f"{live_server.url}/campaigns/new/")
     page.get_by_role("button", name="Queue the campaign").press("Enter")
     expect(page.locator("h1")).to_have_text("Fixed-point read on db1")
@@ -327,7 +359,10 @@ def test_the_theme_is_switched_and_kept(page, live_server):
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
     page.reload()
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
-    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(14, 18, 23)"
+    assert (
+        page.evaluate("getComputedStyle(document.body).backgroundColor")
+        == "rgb(14, 18, 23)"
+    )
 
 
 def test_settings_are_filtered(page, live_server, lab):
@@ -415,8 +450,12 @@ def test_pages_work_without_javascript(chromium, log_in, live_server, lab):
 @pytest.fixture
 def two_configurations():
     return [
-        factories.configuration("small", name="Small", settings={"shared_buffers": "64MB"}),
-        factories.configuration("large", name="Large", settings={"shared_buffers": "256MB"}),
+        factories.configuration(
+            "small", name="Small", settings={"shared_buffers": "64MB"}
+        ),
+        factories.configuration(
+            "large", name="Large", settings={"shared_buffers": "256MB"}
+        ),
     ]
 
 
@@ -453,25 +492,37 @@ def test_versions_and_configurations_are_queued_in_one_form(
     assert page.complaints == []
 
 
-def test_a_setting_that_a_version_lacks_is_shown_in_the_matrix(page, live_server, ready_server):
+def test_a_setting_that_a_version_lacks_is_shown_in_the_matrix(
+    page, live_server, ready_server
+):
     page.goto(f"{live_server.url}/campaigns/new/")
     page.locator(".vary summary", has_text="Setting").click()
     page.get_by_label("Settings that vary").fill("io_method: sync, worker")
     matrix = page.locator(".matrix")
     expect(matrix.locator("tbody tr")).to_have_count(4)
-    expect(matrix.locator("tbody tr", has_text="PostgreSQL 16.14").first).to_contain_text("✕")
-    expect(matrix.locator("tbody tr", has_text="PostgreSQL 18.4").first).not_to_contain_text("✕")
+    expect(
+        matrix.locator("tbody tr", has_text="PostgreSQL 16.14").first
+    ).to_contain_text("✕")
+    expect(
+        matrix.locator("tbody tr", has_text="PostgreSQL 18.4").first
+    ).not_to_contain_text("✕")
     assert page.complaints == []
 
 
-def test_cores_and_arrangements_are_drawn_and_queued_with_the_rest(page, live_server, ready_server):
+def test_cores_and_arrangements_are_drawn_and_queued_with_the_rest(
+    page, live_server, ready_server
+):
     page.set_viewport_size({"width": 390, "height": 800})
     page.goto(f"{live_server.url}/campaigns/new/")
     page.get_by_label("Clients").fill("2, 4")
     page.locator(".vary summary", has_text="CPU cores").click()
     page.get_by_role("textbox", name="CPU cores").fill("1, 2")
     page.locator(".vary summary", has_text="Arrangement").click()
-    for name in ("one cluster", "one synchronous standby", "a connection pool in front"):
+    for name in (
+        "one cluster",
+        "one synchronous standby",
+        "a connection pool in front",
+    ):
         page.get_by_label(name).check()
     expect(page.locator(".matrix tbody tr")).to_have_count(2 * 2 * 3)
     drawings = page.locator(".arrangement__figure")
@@ -485,7 +536,9 @@ def test_cores_and_arrangements_are_drawn_and_queued_with_the_rest(page, live_se
     campaign = Campaign.objects.get()
     assert campaign.runs.count() == 2 * 2 * 3 * 2 * 3
     factories.finish_all(campaign, gain={"18.4": 1.1})
-    page.goto(f"{live_server.url}/compare/?s={campaign.slug}&facet=arrangement&x=clients")
+    page.goto(
+        f"{live_server.url}/compare/?s={campaign.slug}&facet=arrangement&x=clients"
+    )
     expect(page.locator("body")).to_contain_text("by arrangement")
     assert page.complaints == []
 
@@ -500,7 +553,9 @@ def stored(transactional_db):
     made = configurations.create(
         name="Fixed-point observation 2013",
         description="In the words of 9.3.",
-        content=Content({"checkpoint_segments": "16", "shared_buffers": "4GB"}, (), "9.3"),
+        content=Content(
+            {"checkpoint_segments": "16", "shared_buffers": "4GB"}, (), "9.3"
+        ),
     )
     return configurations.edit(
         configuration=made,
@@ -523,7 +578,9 @@ CONFIGURATIONS = [
 ]
 
 
-def test_every_page_of_configurations_is_accessible_and_faultless(page, live_server, stored):
+def test_every_page_of_configurations_is_accessible_and_faultless(
+    page, live_server, stored
+):
     factories.server("db1", name="db1", versions=("9.3.25", "18.4"))
     for number, path in enumerate(CONFIGURATIONS):
         looks.assert_faultless_in_every_look(page, live_server.url + path, number)
@@ -535,14 +592,20 @@ def test_a_name_is_completed_checked_and_stored(page, live_server, known):
     text = page.get_by_label("Settings", exact=False).first
     text.click()
     page.keyboard.type("shared_bu")
-    expect(page.locator("#setting-names [aria-selected=true]")).to_contain_text("shared_buffers")
+    expect(page.locator("#setting-names [aria-selected=true]")).to_contain_text(
+        "shared_buffers"
+    )
     page.keyboard.press("Tab")
     page.keyboard.type("1kB")
-    expect(page.locator("#check")).to_contain_text("shared_buffers = 1kB is outside the range")
+    expect(page.locator("#check")).to_contain_text(
+        "shared_buffers = 1kB is outside the range"
+    )
     expect(page.locator("#check")).to_contain_text("Line 1")
     page.keyboard.press("Control+A")
     page.keyboard.type("shared_buffers = 1GB")
-    expect(page.locator("#check")).to_contain_text("a server starts with this file as it is.")
+    expect(page.locator("#check")).to_contain_text(
+        "a server starts with this file as it is."
+    )
     page.get_by_label("Name", exact=True).fill("By hand")
     page.get_by_role("button", name="Save").click()
     expect(page).to_have_url(re.compile("/configurations/by-hand/$"))
@@ -558,4 +621,6 @@ def test_a_line_goes_on_as_it_was_typed(page, live_server, known, key):
     expect(page.locator("#setting-names")).to_be_visible()
     page.keyboard.press(key)
     page.keyboard.type("er")
-    expect(page.locator("#id_text")).to_have_value("worker" if key == "Escape" else "work\ner")
+    expect(page.locator("#id_text")).to_have_value(
+        "worker" if key == "Escape" else "work\ner"
+    )

@@ -36,9 +36,18 @@ def lists(client, ready_server):
 
 
 def test_the_page_of_a_list_takes_the_filters_of_its_api(lists):
-    assert set(lists) >= {"audit", "campaigns", "changes", "configurations", "hardware", "servers"}
+    assert set(lists) >= {
+        "audit",
+        "campaigns",
+        "changes",
+        "configurations",
+        "hardware",
+        "servers",
+    }
     differ = {
-        name: (page, api) for name, (page, api) in lists.items() if (page and type(page)) is not api
+        name: (page, api)
+        for name, (page, api) in lists.items()
+        if (page and type(page)) is not api
     }
     assert differ == {}
 
@@ -52,7 +61,9 @@ def test_a_filter_that_fits_nothing_leaves_nothing_or_says_why(lists, client):
             if found.qs.exists() and not found.errors:
                 ignored.append(f"{name} {field}")
             # A field, or the links of a switch.
-            elif not re.search(rf'name="{field}"|href="\?{field}=', page.content.decode()):
+            elif not re.search(
+                rf'name="{field}"|href="\?{field}=', page.content.decode()
+            ):
                 ignored.append(f"{name} {field} is not on its page")
     assert ignored == []
 
@@ -62,10 +73,13 @@ def test_the_pages_of_a_list_keep_its_filters(client, lists):
         factories.configuration(f"own-{number:02}")
     page = client.get("/configurations/?origin=own&q=own")
     assert (
-        page.context["page"].after == f"origin=own&q=own&after={page.context['page'].rows[-1].pk}"
+        page.context["page"].after
+        == f"origin=own&q=own&after={page.context['page'].rows[-1].pk}"
     )
     older = client.get(f"/configurations/?{page.context['page'].after}")
-    assert [each.slug for each in older.context["page"].rows] == [f"own-{n}" for n in range(50, 60)]
+    assert [each.slug for each in older.context["page"].rows] == [
+        f"own-{n}" for n in range(50, 60)
+    ]
     assert older.context["page"].before.startswith("origin=own&q=own&before=")
 
 

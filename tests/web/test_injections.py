@@ -40,7 +40,18 @@ from tests.rights import ADDRESSES
 
 pytestmark = pytest.mark.django_db
 
-ELEMENTS = ("script", "img src=x", "svg", "iframe", "object", "style", "link", "base", "math", "a")
+ELEMENTS = (
+    "script",
+    "img src=x",
+    "svg",
+    "iframe",
+    "object",
+    "style",
+    "link",
+    "base",
+    "math",
+    "a",
+)
 HTML = (
     *(f"<{each} data-inj>" for each in ELEMENTS),
     *(f'"><{each} data-inj>' for each in ELEMENTS[:6]),
@@ -196,8 +207,12 @@ class Page(HTMLParser):
         if address.startswith(("javascript:", "vbscript:", "data:text")):
             self.injected.append((tag, address))
         if tag == "form":
-            self.forms.append((given.get("action") or "", given.get("method") or "get", []))
-        elif tag in {"input", "textarea", "select"} and self.forms and given.get("name"):
+            self.forms.append(
+                (given.get("action") or "", given.get("method") or "get", [])
+            )
+        elif (
+            tag in {"input", "textarea", "select"} and self.forms and given.get("name")
+        ):
             kind = given.get("type", "text") if tag == "input" else tag
             self.forms[-1][2].append([given["name"], kind, given.get("value") or ""])
         elif tag == "option" and self.forms and self.forms[-1][2]:
@@ -205,7 +220,9 @@ class Page(HTMLParser):
             field[2] = field[2] or given.get("value") or ""
 
 
-TEXT = frozenset({"text", "search", "url", "email", "textarea", "password", "datetime-local"})
+TEXT = frozenset(
+    {"text", "search", "url", "email", "textarea", "password", "datetime-local"}
+)
 
 
 def forms(client, address):
@@ -248,7 +265,9 @@ def executed(tmp_path):
 def everything(ready_server, known, monkeypatch, settings, client, django_user_model):
     """An administrator, and one of each thing that pages show."""
     settings.RATE_ANONYMOUS = settings.RATE_TOKEN = 0
-    client.force_login(django_user_model.objects.create_superuser("hanako", password="x"))
+    client.force_login(
+        django_user_model.objects.create_superuser("hanako", password="x")
+    )
     campaign = factories.campaign("one", on=ready_server, project=projects.default())
     factories.finish_all(campaign)
     yield campaign
@@ -273,7 +292,9 @@ def shown(everything, known):
     factories.configuration("own", name="Own")
     factories.own_metric(projects.default(), "own")
     script = GivenScript("a", "SELECT 1;")
-    workloads.create(name="Own", description="", content=WorkloadContent(scripts=(script,)))
+    workloads.create(
+        name="Own", description="", content=WorkloadContent(scripts=(script,))
+    )
     Annotation.objects.create(campaign=everything, text="A note.")
     run = everything.runs.first()
     told = {"kind": "step", "ratio": 1, "before": 1, "after": 1}
@@ -281,7 +302,9 @@ def shown(everything, known):
     observation = Observation.objects.create(
         slug="own", title="Own", server=run.server, designs=[], anchor="16"
     )
-    Edition.objects.create(observation=observation, label="2026").campaigns.add(everything)
+    Edition.objects.create(observation=observation, label="2026").campaigns.add(
+        everything
+    )
     return everything
 
 
@@ -335,13 +358,20 @@ def test_no_value_in_any_field_of_a_form_is_executed_or_rendered(
     found = {}
     for address in pages(shown):
         for action, method, fields in forms(client, address):
-            found[action.partition("?")[0], method, tuple(name for name, *_ in fields)] = fields
-    met = {resolve(action).view_name for action, method, _names in found if method == "post"}
+            found[
+                action.partition("?")[0], method, tuple(name for name, *_ in fields)
+            ] = fields
+    met = {
+        resolve(action).view_name
+        for action, method, _names in found
+        if method == "post"
+    }
     changing = {name for name, rules in ADDRESSES.items() if "POST" in rules}
     assert {
         name
         for name in changing - met - others(shown).keys()
-        if not name.startswith(("api:", *OF_ACCOUNTS)) and not WITHOUT_TEXT.fullmatch(name)
+        if not name.startswith(("api:", *OF_ACCOUNTS))
+        and not WITHOUT_TEXT.fullmatch(name)
     } == set(), "forms that no value meets"
     for number, ((action, method, _names), fields) in enumerate(found.items()):
         send = client.post if method == "post" else client.get
@@ -355,7 +385,10 @@ def test_no_value_in_any_field_of_a_form_is_executed_or_rendered(
 
 def others(campaign):
     """Forms with text that stand on no page as it is at first: (address, fields with `VALUE`)."""
-    run, decision = campaign.runs.last(), f"/changes/{Change.objects.first().pk}/decision/"
+    run, decision = (
+        campaign.runs.last(),
+        f"/changes/{Change.objects.first().pk}/decision/",
+    )
     compared = {"query": "s=one&x=VALUE", "title": "VALUE", "note": "VALUE"}
     return {
         "compare-save": ("/compare/save/", compared),
@@ -375,11 +408,17 @@ def test_no_value_in_a_form_that_comes_up_later_is_executed_or_rendered(
     for place, (name, (address, fields)) in enumerate(others(shown).items()):
         browser = visitor if name in {"login", "account_login"} else client
         for value in values[place % share :: share]:
-            given = {each: text.replace("VALUE", value) for each, text in fields.items()}
+            given = {
+                each: text.replace("VALUE", value) for each, text in fields.items()
+            }
             check(browser.post(address, given))
             check(client.get(address, follow=True))
             run = shown.runs.last()
-            check(client.post(f"/runs/{run.pk}/restore/", {"reason": "To try another one."}))
+            check(
+                client.post(
+                    f"/runs/{run.pk}/restore/", {"reason": "To try another one."}
+                )
+            )
     for address in ("/compare/saved/", "/changes/", "/audit/"):
         check(client.get(address))
     assert SavedComparison.objects.exists()
@@ -395,7 +434,11 @@ def hostile(value, number):
         levels={"clients": 1, "hostile": value[:100]},
         labels={"hostile": value[:200], "job_url": value[:200]},
         external_id=value[:200],
-        hardware={"name": value[:200], "cpu_model": value[:200], "facts": {"text": value}},
+        hardware={
+            "name": value[:200],
+            "cpu_model": value[:200],
+            "facts": {"text": value},
+        },
         environment={"os_name": value[:200], "kernel": value[:200]},
         postgresql={"version": "18.1", "settings": {"application_name": value}},
         tool={"name": value[:40], "version": value[:40]},
@@ -413,7 +456,9 @@ def test_no_value_in_any_field_of_the_api_is_executed_or_rendered(
     header = {"Authorization": f"Bearer {token}"}
 
     def post(path, body):
-        return client.post(f"/api/v1/{path}", json.dumps(body), "application/json", headers=header)
+        return client.post(
+            f"/api/v1/{path}", json.dumps(body), "application/json", headers=header
+        )
 
     stored = []
     for number, value in enumerate(values):
@@ -424,14 +469,23 @@ def test_no_value_in_any_field_of_the_api_is_executed_or_rendered(
             stored.append(Run.objects.get(pk=answer.json()["id"]))
         if number % share:
             continue
-        for name in ("campaign", "scenario", "started_at", "status", "server")[number % 2 :: 2]:
+        for name in ("campaign", "scenario", "started_at", "status", "server")[
+            number % 2 :: 2
+        ]:
             refused = post("uploads/", upload(**{name: value}))
             check(refused)
-            is_name = name in {"campaign", "scenario"} and re.fullmatch(r"[-\w]+", value)
+            is_name = name in {"campaign", "scenario"} and re.fullmatch(
+                r"[-\w]+", value
+            )
             assert (refused.status_code >= 400) != bool(is_name), (name, value)
         check(post("campaigns/one/annotations/", {"text": value, "kind": "note"}))
         check(post("configurations/", {"name": value, "settings": {"work_mem": value}}))
-        for path in ("runs/?campaign=", "measurements/?metric=", "audit/?actor=", "compare/?base="):
+        for path in (
+            "runs/?campaign=",
+            "measurements/?metric=",
+            "audit/?actor=",
+            "compare/?base=",
+        ):
             check(client.get(f"/api/v1/{path}", {path.partition("?")[2][:-1]: value}))
     assert len(stored) >= 60, "most values are texts like others"
     check_pages(client, stored, step=1 if share == 1 else 6)
@@ -468,9 +522,15 @@ def check_csv(client):
         rows = csv.reader(_lines(check(client.get(f"/api/v1/{path}/?format=csv"))))
         for cell in (cell for row in rows for cell in row):
             is_number = (
-                cell.lstrip("-+").replace(".", "").replace("e", "").replace("-", "").isdigit()
+                cell.lstrip("-+")
+                .replace(".", "")
+                .replace("e", "")
+                .replace("-", "")
+                .isdigit()
             )
-            assert is_number or not cell.startswith(("=", "+", "-", "@", "\t", "\r")), cell
+            assert is_number or not cell.startswith(("=", "+", "-", "@", "\t", "\r")), (
+                cell
+            )
 
 
 def body_of(schema, parts, text_of):
@@ -488,7 +548,11 @@ def body_of(schema, parts, text_of):
         if kind == "object":
             own = schema.get("properties") or {name: {}}
             return {each: of(described, each) for each, described in own.items()}
-        plain = {"integer": max(1, schema.get("minimum", 1)), "number": 1.5, "boolean": True}
+        plain = {
+            "integer": max(1, schema.get("minimum", 1)),
+            "number": 1.5,
+            "boolean": True,
+        }
         return plain.get(kind) or text_of(name)
 
     return of(schema, "")
@@ -502,8 +566,13 @@ def operations(client, campaign):
         for method in methods.keys() & {"post", "put", "patch"}:
             content = methods[method].get("requestBody", {}).get("content", {})
             if "application/json" in content:
-                address = path.replace("projects/{slug}", "projects/default").format_map(named)
-                schema, parts = content["application/json"]["schema"], described["components"]
+                address = path.replace(
+                    "projects/{slug}", "projects/default"
+                ).format_map(named)
+                schema, parts = (
+                    content["application/json"]["schema"],
+                    described["components"],
+                )
                 yield address, method, partial(body_of, schema, parts["schemas"])
 
 
@@ -522,12 +591,18 @@ def test_no_value_in_any_described_field_of_the_api_is_executed_or_rendered(
         fields = sorted(set(names))
         for number, value in enumerate(values[place % share :: share]):
             # In all fields at once, and in one, as another one's fault would hide it.
-            for one in (None, *fields[number % len(fields) :][:1]) if fields else (None,):
+            for one in (
+                (None, *fields[number % len(fields) :][:1]) if fields else (None,)
+            ):
                 body = make(
-                    lambda name, one=one, value=value: value if one in {None, name} else "x"
+                    lambda name, one=one, value=value: (
+                        value if one in {None, name} else "x"
+                    )
                 )
                 send = getattr(client, method)
-                answer = send(address, json.dumps(body), "application/json", headers=header)
+                answer = send(
+                    address, json.dumps(body), "application/json", headers=header
+                )
                 check(answer)
                 statuses.add(answer.status_code)
     assert statuses & {200, 201}
@@ -547,9 +622,13 @@ def test_no_value_in_any_field_of_an_import_is_executed_or_rendered(
     rows = [json.loads(line) for line in b"".join(lines.streaming_content).splitlines()]
     campaign = next(row for row in rows if row["type"] == "campaign")
     run = next(row for row in rows if row["type"] == "run" and row["artifacts"])
-    outside = sorted(each for each in tmp_path.rglob("*") if "artifacts" not in each.parts)
+    outside = sorted(
+        each for each in tmp_path.rglob("*") if "artifacts" not in each.parts
+    )
     Campaign.objects.all().delete()
-    texts = [(campaign, name) for name, value in campaign.items() if isinstance(value, str)]
+    texts = [
+        (campaign, name) for name, value in campaign.items() if isinstance(value, str)
+    ]
     texts += [(run, name) for name, value in run.items() if isinstance(value, str)]
     texts += [(run["artifacts"][0], name) for name in ("name", "media_type", "sha256")]
 
@@ -570,5 +649,7 @@ def test_no_value_in_any_field_of_an_import_is_executed_or_rendered(
             check(client.get(f"/runs/{imported.pk}/artifacts/{name}/"))
 
     assert executed(tmp_path) == []
-    assert sorted(e for e in tmp_path.rglob("*") if "artifacts" not in e.parts) == outside
+    assert (
+        sorted(e for e in tmp_path.rglob("*") if "artifacts" not in e.parts) == outside
+    )
     assert Scenario.objects.exists()

@@ -30,7 +30,20 @@ from tests.web.test_injections import (  # noqa: F401 (fixtures)
 
 pytestmark = pytest.mark.django_db
 SIZE = 40_000
-UNITS = ("\\", "[", "'\\", " ", "0.", ":a ", '{"a":', "password='", "\\ shell", "$1$a", "a-", "\n")
+UNITS = (
+    "\\",
+    "[",
+    "'\\",
+    " ",
+    "0.",
+    ":a ",
+    '{"a":',
+    "password='",
+    "\\ shell",
+    "$1$a",
+    "a-",
+    "\n",
+)
 SECONDS = 1.0
 # Each field meets so many of them, other ones each time; what has several lines meets more.
 # Each pattern by itself meets all kinds in tests/unit/test_patterns.py.
@@ -83,9 +96,13 @@ def seconds_of(send):
 
 def plain(fields, page):
     """The fields as the page has them; those that must not be empty get a word."""
-    found = filled(fields, "") | {name: given for name, kind, given in fields if kind in TEXT}
+    found = filled(fields, "") | {
+        name: given for name, kind, given in fields if kind in TEXT
+    }
     must = {name for name in found if re.search(rf'name="{name}"[^>]*\srequired', page)}
-    return {name: given or ("1" if name in must else "") for name, given in found.items()}
+    return {
+        name: given or ("1" if name in must else "") for name, given in found.items()
+    }
 
 
 def every_form(client, campaign):
@@ -103,7 +120,13 @@ def every_form(client, campaign):
         found[address, "post", tuple(given)] = (address, "post", sent, taking)
     for action, method, sent, taking in found.values():
         for name, kind in taking.items():
-            yield action, method, sent, name, MOST_OF_LINES if kind == "textarea" else MOST
+            yield (
+                action,
+                method,
+                sent,
+                name,
+                MOST_OF_LINES if kind == "textarea" else MOST,
+            )
 
 
 def every_body(client, campaign):
@@ -121,7 +144,9 @@ def test_no_long_text_in_any_field_of_a_form_keeps_others_waiting(client, shown)
     with Others().waiting() as somebody:
         for number, (action, method, sent, name, most) in enumerate(some(fields, 3)):
             send = client.post if method == "post" else client.get
-            size = SIZE if method == "post" else 4000  # longer addresses are refused before
+            size = (
+                SIZE if method == "post" else 4000
+            )  # longer addresses are refused before
             for unit, text in texts(number, most):
                 given = sent | {name: text[:size]}
                 seconds = seconds_of(lambda: send(action, given))  # noqa: B023

@@ -58,10 +58,14 @@ def rows(finished_campaign, ready_server):
     configurations.sync()
     for version in ("9.6.24", "10.23", "11.22", "12.22", "13.23", "14.20"):
         factories.installation(ready_server, version)
-    factories.campaign("live", title="Fixed-point update on db1", on=ready_server, state="running")
+    factories.campaign(
+        "live", title="Fixed-point update on db1", on=ready_server, state="running"
+    )
     script = GivenScript("a", "SELECT 1;")
     content = WorkloadContent(scripts=(script,))
-    workloads.create(name="Orders of a shop", description="One row each.", content=content)
+    workloads.create(
+        name="Orders of a shop", description="One row each.", content=content
+    )
     factories.load("orders", project)
     told = {"kind": "step", "ratio": 0.9, "before": 1000, "after": 900}
     Change.objects.create(cell=run.cell, run=run, metric=factories.metric(), **told)
@@ -73,10 +77,16 @@ def rows(finished_campaign, ready_server):
         weekdays=[1],
         next_at=timezone.now(),
     )
-    webhook = webhooks.create(project=project, url="https://ci.example.org/benchlab").webhook
+    webhook = webhooks.create(
+        project=project, url="https://ci.example.org/benchlab"
+    ).webhook
     problem = "The address answered 503 Service Unavailable."
-    WebhookDelivery.objects.create(webhook=webhook, event="changed", payload="", problem=problem)
-    tokens.create(name="Continuous integration", scopes=["read", "upload"], project=project)
+    WebhookDelivery.objects.create(
+        webhook=webhook, event="changed", payload="", problem=problem
+    )
+    tokens.create(
+        name="Continuous integration", scopes=["read", "upload"], project=project
+    )
     AuditEntry.objects.create(
         actor="hanako",
         by_way_of="page",

@@ -76,7 +76,10 @@ def test_the_language_is_switched(client):
 
 @pytest.mark.django_db
 def test_the_browsers_language_is_followed(client):
-    assert "トピック" in client.get("/", headers={"Accept-Language": "ja"}).content.decode()
+    assert (
+        "トピック"
+        in client.get("/", headers={"Accept-Language": "ja"}).content.decode()
+    )
 
 
 @pytest.mark.django_db
@@ -97,7 +100,9 @@ def test_a_fault_of_ours_has_a_page_that_needs_nothing(client):
 
 
 def test_a_request_to_another_host_is_refused_in_words(client):
-    response = client.get("/", headers={"host": "other.example", "accept-language": "ja"})
+    response = client.get(
+        "/", headers={"host": "other.example", "accept-language": "ja"}
+    )
     assert response.status_code == 400
     assert "要求を読み取れませんでした" in response.content.decode()
 
@@ -127,10 +132,15 @@ def test_a_column_of_a_table_is_written_once():
     context = {"rows": [("a<b", 2), ("c", "")], "title": '"Tries"', "shows": True}
     shown = re.sub(r"\n\s*", "", table.render(Context(context)))
     title = "&quot;Tries&quot;"
-    assert f'<th scope="col">Name</th><th scope="col" class="is-number">{title}</th>' in shown
+    assert (
+        f'<th scope="col">Name</th><th scope="col" class="is-number">{title}</th>'
+        in shown
+    )
     cell = f'<td class="is-number" data-label="{title}">2</td>'
     assert f'<tr><th scope="row" class="tried">a&lt;b</th>{cell}</tr>' in shown
-    assert '<tr><th scope="row">c</th><td class="is-number is-none">–</td></tr>' in shown
+    assert (
+        '<tr><th scope="row">c</th><td class="is-number is-none">–</td></tr>' in shown
+    )
     assert "Tries" not in table.render(Context(context | {"shows": False}))
 
 
@@ -154,7 +164,9 @@ def test_every_text_of_code_and_templates_is_translated_into_japanese():
 @pytest.mark.django_db
 def test_a_text_that_is_new_is_found_untranslated(tmp_path):
     code = tmp_path / "new.py"
-    code.write_text('from x import ngettext\nsaid = _("A new " "text"), ngettext("one", "%d", 2)\n')
+    code.write_text(
+        'from x import ngettext\nsaid = _("A new " "text"), ngettext("one", "%d", 2)\n'
+    )
     page = '{% load i18n %}\n{% translate "Other" %}'
     page += '{% blocktranslate %}Says "it"{% endblocktranslate %}'
 
@@ -177,7 +189,9 @@ PART = r"""{%\s*partialdef ([\w-]+)( inline)? %}(.*?){%\s*endpartialdef \1 %}"""
 
 def test_every_part_of_a_template_is_shown_somewhere_and_each_that_is_named_exists():
     root = settings.BASE_DIR
-    sources = {path.relative_to(root / "templates"): path.read_text() for path in TEMPLATES}
+    sources = {
+        path.relative_to(root / "templates"): path.read_text() for path in TEMPLATES
+    }
     parts = {
         f"{name}#{each[1]}": bool(each[2])
         for name, text in sources.items()
@@ -194,7 +208,9 @@ def test_every_part_of_a_template_is_shown_somewhere_and_each_that_is_named_exis
 
     assert len(parts) > 60
     assert named - set(parts) == set()
-    assert [part for part, is_inline in parts.items() if part not in named and not is_inline] == []
+    assert [
+        part for part, is_inline in parts.items() if part not in named and not is_inline
+    ] == []
 
 
 @pytest.mark.django_db
@@ -203,9 +219,13 @@ def test_every_page_whose_parts_ask_again_loads_the_script_that_asks():
     folder = settings.BASE_DIR / "templates"
     sources = {str(each.relative_to(folder)): each.read_text() for each in TEMPLATES}
     for name, text in list(sources.items()):
-        sources |= {f"{name}#{each[1]}": each[3] for each in re.finditer(PART, text, re.DOTALL)}
+        sources |= {
+            f"{name}#{each[1]}": each[3] for each in re.finditer(PART, text, re.DOTALL)
+        }
         # What is shown elsewhere, too, stays where it is shown.
-        sources[name] = re.sub(PART, lambda each: each[3] if each[2] else "", text, flags=re.DOTALL)
+        sources[name] = re.sub(
+            PART, lambda each: each[3] if each[2] else "", text, flags=re.DOTALL
+        )
 
     def parts(name):
         found = set(re.findall(r"""{%\s*include\s+["']([^"']+)["']""", sources[name]))
@@ -264,7 +284,9 @@ def test_a_poll_without_news_is_answered_by_nothing(client, finished_campaign, a
     assert (again.status_code, again.content) == (204, b"")
     assert changed.status_code == 200
     assert changed["X-Stamp"] != seen
-    assert b"csrfmiddlewaretoken" not in first.content, "it would be another one each time"
+    assert b"csrfmiddlewaretoken" not in first.content, (
+        "it would be another one each time"
+    )
 
 
 @pytest.mark.django_db
@@ -287,7 +309,9 @@ def test_its_queries_do_not_grow_with_the_campaigns(
 
 
 @pytest.mark.django_db
-def test_steps_of_a_bisection_are_none_of_the_newest_findings(client, finished_campaign):
+def test_steps_of_a_bisection_are_none_of_the_newest_findings(
+    client, finished_campaign
+):
     assert "Newest findings" in client.get("/").content.decode()
     bisection = Bisection.objects.create(
         campaign=finished_campaign,
@@ -306,7 +330,9 @@ def test_its_queries_do_not_grow_with_what_finished(
     client, ready_server, django_assert_max_num_queries
 ):
     for number in range(5):
-        campaign = factories.campaign(f"lab-{number}", on=ready_server, parameters={"duration": 60})
+        campaign = factories.campaign(
+            f"lab-{number}", on=ready_server, parameters={"duration": 60}
+        )
         factories.finish_all(campaign, gain={"18.4": 1 + number / 10})
     with django_assert_max_num_queries(28):
         page = client.get("/").content.decode()
@@ -350,7 +376,9 @@ def policy(response) -> dict[str, str]:
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("path", ["/", "/login/", "/servers/", "/no-such/", "/api/v1/campaigns/"])
+@pytest.mark.parametrize(
+    "path", ["/", "/login/", "/servers/", "/no-such/", "/api/v1/campaigns/"]
+)
 def test_no_page_may_run_what_stands_in_it(client, path):
     told = policy(client.get(path))
     assert told["default-src"] == "'none'"
@@ -371,7 +399,9 @@ def test_no_page_may_run_what_stands_in_it(client, path):
         ("javascript:alert(1)", "'self'"),
     ],
 )
-def test_forms_lead_to_benchlab_and_to_the_provider_of_logins_only(settings, issuer, told):
+def test_forms_lead_to_benchlab_and_to_the_provider_of_logins_only(
+    settings, issuer, told
+):
     settings.OPENID_ISSUER = issuer
     assert middleware.of_pages()["form-action"] == told
 
@@ -404,12 +434,16 @@ def test_nobody_keeps_what_was_asked_for_with_a_login(client):
 
 @pytest.mark.django_db
 def test_nobody_keeps_what_was_asked_for_with_a_token(client):
-    response = client.get("/api/v1/campaigns/", headers={"Authorization": "Bearer wrong"})
+    response = client.get(
+        "/api/v1/campaigns/", headers={"Authorization": "Bearer wrong"}
+    )
     assert "no-store" in response.headers["Cache-Control"]
 
 
 @pytest.mark.django_db
-def test_too_many_pages_are_refused_with_the_time_to_wait(client, settings, monkeypatch):
+def test_too_many_pages_are_refused_with_the_time_to_wait(
+    client, settings, monkeypatch
+):
     settings.RATE_ANONYMOUS = 2
     monkeypatch.setattr(rate_limit.time, "time", lambda: 1_800_000_030.0)
     # Of an address that no other test has.
@@ -457,13 +491,17 @@ def test_a_large_request_has_the_time_that_it_needs(monkeypatch):
         before = reading._deadline
         theirs.sendall(bytes(100_000))
         assert sum(len(reading.recv(50_000)) for _each in range(2)) == 100_000
-        assert reading._deadline - before == pytest.approx(100_000 / gunicorn.BYTES_PER_SECOND)
+        assert reading._deadline - before == pytest.approx(
+            100_000 / gunicorn.BYTES_PER_SECOND
+        )
 
 
 @pytest.mark.django_db
 def test_long_texts_are_packed_and_no_length_tells_a_secret(client, db):
     for number in range(30):
-        factories.campaign(f"number-{number}", factors={"version": ["16.14"]}, repeats=1)
+        factories.campaign(
+            f"number-{number}", factors={"version": ["16.14"]}, repeats=1
+        )
     taken = {"Accept-Encoding": "gzip"}
     for path in ("/campaigns/", "/api/v1/campaigns/", "/api/v1/campaigns/?format=csv"):
         plain, packed = client.get(path), client.get(path, headers=taken)
@@ -567,7 +605,8 @@ def test_what_is_not_printed_is_unknown():
 
 
 @pytest.mark.parametrize(
-    ("value", "shown"), [(["read", "upload"], "read, upload"), ([], None), ("read", "read")]
+    ("value", "shown"),
+    [(["read", "upload"], "read, upload"), ([], None), ("read", "read")],
 )
 def test_several_values_are_one_line(value, shown):
     assert formats.listed(value) == shown

@@ -19,7 +19,9 @@ class AuditSerializer(serializers.Serializer[AuditEntry]):
     by_way_of = serializers.CharField()
     action = serializers.CharField()
     subject = serializers.CharField()
-    project = serializers.CharField(source="project.slug", allow_null=True, default=None)
+    project = serializers.CharField(
+        source="project.slug", allow_null=True, default=None
+    )
     before = serializers.DictField()
     after = serializers.DictField()
 

@@ -54,7 +54,9 @@ class BearerAuthentication(BaseAuthentication):
         try:
             token = tokens.authenticate(text=text.strip())
         except ServiceError as error:
-            raise AuthenticationFailed(f"{error.message} {error.remedy}", error.code) from error
+            raise AuthenticationFailed(
+                f"{error.message} {error.remedy}", error.code
+            ) from error
         return token.created_by or TokenUser(), token
 
     def authenticate_header(self, request: Request) -> str:
@@ -65,7 +67,9 @@ class BearerAuthentication(BaseAuthentication):
 def _monitor(text: str) -> Token | None:
     """A token of monitoring alone, for BENCHLAB_MONITOR_TOKEN: known without the database."""
     monitor_token = settings.MONITOR_TOKEN
-    if not monitor_token or not hmac.compare_digest(text.encode(), monitor_token.encode()):
+    if not monitor_token or not hmac.compare_digest(
+        text.encode(), monitor_token.encode()
+    ):
         return None
     return Token(name="monitor", scopes=[Token.Scope.MONITOR])
 
@@ -107,7 +111,9 @@ class TablePermission(BasePermission):
         if denied is not None:
             self.message, self.code = _reason(request, denied)
         # Name the actor for the audit trail.
-        token = f", token {actor.name} ({actor.prefix})" if isinstance(actor, Token) else ""
+        token = (
+            f", token {actor.name} ({actor.prefix})" if isinstance(actor, Token) else ""
+        )
         audit.become(request.user.get_username(), f"api{token}")
         return denied is None
 
@@ -117,7 +123,9 @@ def _reason(request: Request, denied: permissions.Denied) -> tuple[str, str]:
         message = _("This token lacks the scope “%(scope)s”.") % {"scope": denied.scope}
         return message, "insufficient_scope"
     if isinstance(request.auth, Token):
-        return _("The owner of this token may not do this in its project."), "permission_denied"
+        return _(
+            "The owner of this token may not do this in its project."
+        ), "permission_denied"
     if not request.user.is_authenticated:
         return "", "not_authenticated"
     return _("Your role does not allow this."), "permission_denied"
@@ -144,7 +152,9 @@ def project_of(request: Request, right: Right) -> Project | None:
 def require_own(request: Request, is_own: Callable[[Token], bool]) -> None:
     """Raise PermissionDenied for a token of another project than that of what it changes."""
     if isinstance(request.auth, Token) and not is_own(request.auth):
-        raise PermissionDenied(_("This token belongs to another project."), "other_project")
+        raise PermissionDenied(
+            _("This token belongs to another project."), "other_project"
+        )
 
 
 def asker(request: Request) -> str:

@@ -27,11 +27,16 @@ def is_marked(mac: str, purpose: str, *content: Any, also: str = "") -> bool:
     """Whether BenchLab wrote this content. `also` are keys accepted besides those of settings."""
     keys = _keys(f"{settings.ENCRYPTION_KEY},{also}")
     mac_bytes = mac.encode(errors="replace")
-    return any(hmac.compare_digest(mac_bytes, _mac(key, purpose, content).encode()) for key in keys)
+    return any(
+        hmac.compare_digest(mac_bytes, _mac(key, purpose, content).encode())
+        for key in keys
+    )
 
 
 def _mac(key: bytes, purpose: str, content: tuple[Any, ...]) -> str:
-    text = json.dumps([purpose, *content], ensure_ascii=True, sort_keys=True, allow_nan=False)
+    text = json.dumps(
+        [purpose, *content], ensure_ascii=True, sort_keys=True, allow_nan=False
+    )
     return hmac.digest(key, text.encode(), "sha256").hex()
 
 

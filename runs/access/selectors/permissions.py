@@ -123,7 +123,9 @@ def decide(
     if not actor.is_authenticated and GRANTS[right].role > Role.ANYBODY:
         return Denied(right)
     # The kind of object that an address names, with the path to its project; None for others.
-    kind = addresses.loaded()[address].of or address.removeprefix("api:").partition("-")[0]
+    kind = (
+        addresses.loaded()[address].of or address.removeprefix("api:").partition("-")[0]
+    )
     subject = SUBJECTS.get(kind) if objects_by_name else None
     if subject is None:
         return denied(actor, right)
@@ -133,12 +135,16 @@ def decide(
     return denied(actor, right, project)
 
 
-def _project_of(model: type[Model], path: str, objects_by_name: Mapping[str, Any]) -> int | None:
+def _project_of(
+    model: type[Model], path: str, objects_by_name: Mapping[str, Any]
+) -> int | None:
     """The project of an object; what names none is of the instance, or of the default project."""
     key, value = next(iter(objects_by_name.items()))
     field = "slug" if key == "slug" else "pk"
     try:
-        rows = list(model._default_manager.filter(**{field: value}).values_list(path, flat=True))
+        rows = list(
+            model._default_manager.filter(**{field: value}).values_list(path, flat=True)
+        )
     except (ValueError, TypeError) as error:
         raise NotThereError from error
     if not rows:
@@ -152,13 +158,19 @@ def project_of(row: Model) -> int | None:
     *steps, last_step = SUBJECTS[str(row._meta.model_name)][1].split("__")
     for step in steps:
         row = getattr(row, step)
-    project_key: int | None = getattr(row, last_step if last_step == "pk" else f"{last_step}_id")
+    project_key: int | None = getattr(
+        row, last_step if last_step == "pk" else f"{last_step}_id"
+    )
     return project_key or (INSTANCE if type(row) in projects.OF_INSTANCE else None)
 
 
 def default_project() -> int | None:
     """The key of the public project for everything that names none."""
-    return Project.objects.filter(slug=projects.DEFAULT).values_list("pk", flat=True).first()
+    return (
+        Project.objects.filter(slug=projects.DEFAULT)
+        .values_list("pk", flat=True)
+        .first()
+    )
 
 
 def role_in(user: User | AnonymousUser, project: int | None) -> Role:
@@ -168,7 +180,9 @@ def role_in(user: User | AnonymousUser, project: int | None) -> Role:
     if user.is_superuser:
         return Role.ADMINISTRATOR
     roles = _roles(user)
-    possible_roles = roles.values() if project is None else [roles.get(project, Role.PERSON)]
+    possible_roles = (
+        roles.values() if project is None else [roles.get(project, Role.PERSON)]
+    )
     return max(possible_roles, default=Role.PERSON)
 
 
@@ -237,7 +251,11 @@ def choices(user: User, right: Right) -> QuerySet[Project]:
     """The projects that a person may choose for something new, by name."""
     project_keys = may_in(user, right)
     all_projects = Project.objects.order_by("name", "pk")
-    return all_projects if project_keys is None else all_projects.filter(pk__in=project_keys)
+    return (
+        all_projects
+        if project_keys is None
+        else all_projects.filter(pk__in=project_keys)
+    )
 
 
 def project_for(user: User, right: Right) -> Project | None:
@@ -255,7 +273,9 @@ def project_for(user: User, right: Right) -> Project | None:
 
 def _roles(user: User) -> dict[int, Role]:
     membership_of = projects.memberships(user)
-    return {project: _ROLES[role] for project, (role, _is_public) in membership_of.items()}
+    return {
+        project: _ROLES[role] for project, (role, _is_public) in membership_of.items()
+    }
 
 
 def default_for(user: User | AnonymousUser) -> int | None:
@@ -294,5 +314,7 @@ def audit_of_project(rows: QuerySet[AuditEntry], slug: str) -> QuerySet[AuditEnt
 
 def tokens_of(user: User) -> QuerySet[Token]:
     """A person's own tokens, the newest first; an administrator sees all."""
-    tokens = Token.objects.select_related("project", "created_by").order_by("-created_at", "-pk")
+    tokens = Token.objects.select_related("project", "created_by").order_by(
+        "-created_at", "-pk"
+    )
     return tokens if user.is_superuser else tokens.filter(created_by=user)

@@ -95,7 +95,9 @@ def visible(rows: QuerySet[M], *, to: Reader) -> QuerySet[M]:
     # The condition above decides; by this one an index leaves out what a list would skip.
     is_open = Q(**{OPEN[rows.model]: True})
     own_keys = [to.project_id] if isinstance(to, Token) else _own_private(to)
-    return readable.filter(is_open | Q(**{f"{path}__in": own_keys}) if own_keys else is_open)
+    return readable.filter(
+        is_open | Q(**{f"{path}__in": own_keys}) if own_keys else is_open
+    )
 
 
 def newest(rows: QuerySet[M], *, to: Reader, number: int) -> QuerySet[M]:
@@ -111,9 +113,9 @@ def newest(rows: QuerySet[M], *, to: Reader, number: int) -> QuerySet[M]:
     if by_run := [column for column, name in enumerate(fields) if name.endswith("_id")]:
         # Not by the keys of measurements, which have an index of ranges only.
         (column,) = by_run
-        return rows.filter(**{f"{fields[column]}__in": {row[column] for row in rows_found}})[
-            :number
-        ]
+        return rows.filter(
+            **{f"{fields[column]}__in": {row[column] for row in rows_found}}
+        )[:number]
     return rows.filter(pk__in=[key for key, *_values in rows_found])
 
 
@@ -147,7 +149,10 @@ def _parts(rows: QuerySet[M], to: Reader) -> list[QuerySet[M]]:
         # PostgreSQL begins with the runs, of which it takes few to be public. It does not know that
         # the newest are not, and would read the measurements of all of these.
         public = public.filter(Exact(Cast(open_, IntegerField()), 1))
-    return [public, *(readable.filter(**{private: key, open_: False}) for key in own_keys)]
+    return [
+        public,
+        *(readable.filter(**{private: key, open_: False}) for key in own_keys),
+    ]
 
 
 def _found(
@@ -157,7 +162,11 @@ def _found(
     order = [str(name) for name in rows.query.order_by]
     fields = [
         "pk",
-        *(name for order_field in order if (name := order_field.removeprefix("-")) != "pk"),
+        *(
+            name
+            for order_field in order
+            if (name := order_field.removeprefix("-")) != "pk"
+        ),
     ]
     rows_found = _together(querysets, fields, number)
     if len(querysets) > 1:
@@ -169,7 +178,9 @@ def _together(
     querysets: Sequence[QuerySet[M]], fields: Sequence[str], number: int
 ) -> QuerySet[M, Any]:
     """The values of the first `number` of each, at least one, in one query."""
-    first_rows, *further_rows = (queryset.values_list(*fields)[:number] for queryset in querysets)
+    first_rows, *further_rows = (
+        queryset.values_list(*fields)[:number] for queryset in querysets
+    )
     return first_rows.union(*further_rows, all=True) if further_rows else first_rows
 
 
@@ -193,10 +204,12 @@ def memberships(user: User) -> dict[int, tuple[str, bool]]:
     if not hasattr(user, "_benchlab_memberships"):
         rows = Membership.objects.filter(user=user).order_by()
         membership_rows = rows.values_list("project_id", "role", "project__is_public")
-        membership_of = {project: (role, is_public) for project, role, is_public in membership_rows}
+        membership_of = {
+            project: (role, is_public) for project, role, is_public in membership_rows
+        }
         setattr(user, "_benchlab_memberships", membership_of)  # noqa: B010 -- not a field of the model
-    kept_memberships: dict[int, tuple[str, bool]] = getattr(user, "_benchlab_memberships")  # noqa: B009
-    return kept_memberships
+    kept: dict[int, tuple[str, bool]] = getattr(user, "_benchlab_memberships")  # noqa: B009
+    return kept
 
 
 def _own_private(to: Reader) -> list[int]:
@@ -204,14 +217,20 @@ def _own_private(to: Reader) -> list[int]:
         return [] if to.project.is_public else [to.project_id]
     if not isinstance(to, User):
         return []
-    return [project for project, (_role, is_public) in memberships(to).items() if not is_public]
+    return [
+        project
+        for project, (_role, is_public) in memberships(to).items()
+        if not is_public
+    ]
 
 
 def hidden(reader: Reader) -> QuerySet[Project]:
     """The private projects that the reader is not a member of; none for administrators."""
     if isinstance(reader, User) and reader.is_superuser:
         return Project.objects.none()
-    own_keys = [reader.project_id] if isinstance(reader, Token) else _own_private(reader)
+    own_keys = (
+        [reader.project_id] if isinstance(reader, Token) else _own_private(reader)
+    )
     return _private_but(own_keys)
 
 

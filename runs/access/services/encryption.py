@@ -94,4 +94,6 @@ def _opens(secret: Any) -> bool:
 
 def _keys(also: str = "") -> MultiFernet:
     key_texts = f"{settings.ENCRYPTION_KEY},{also}".split(",")
-    return MultiFernet([Fernet(key_text.strip()) for key_text in key_texts if key_text.strip()])
+    return MultiFernet(
+        [Fernet(key_text.strip()) for key_text in key_texts if key_text.strip()]
+    )

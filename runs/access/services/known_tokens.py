@@ -52,7 +52,11 @@ def with_prefix(prefix: str) -> Token | None:
     reading = _Process.readings.get(prefix)
     if reading and reading.version == version and now - reading.at < KEPT_SECONDS:
         return reading.token
-    token = Token.objects.select_related("project", "created_by").filter(prefix=prefix).first()
+    token = (
+        Token.objects.select_related("project", "created_by")
+        .filter(prefix=prefix)
+        .first()
+    )
     if token is None or version is None:
         _Process.readings.pop(prefix, None)
         return token
@@ -75,7 +79,9 @@ def _forget() -> None:
     try:
         redis_client().incr(VERSION)
     except (RedisError, OSError):
-        logger.warning("tokens that were read hold for %s s more", KEPT_SECONDS, exc_info=True)
+        logger.warning(
+            "tokens that were read hold for %s s more", KEPT_SECONDS, exc_info=True
+        )
 
 
 def _version(now: float) -> bytes | None:

@@ -22,19 +22,25 @@ DEFAULT = projects.DEFAULT
 
 def default() -> Project:
     """The public project for everything that names none; made when first needed."""
-    project, _created = Project.objects.get_or_create(slug=DEFAULT, defaults={"name": "Default"})
+    project, _created = Project.objects.get_or_create(
+        slug=DEFAULT, defaults={"name": "Default"}
+    )
     return project
 
 
 @transaction.atomic
-def create(*, slug: str, name: str = "", is_public: bool, members: Sequence[User] = ()) -> Project:
+def create(
+    *, slug: str, name: str = "", is_public: bool, members: Sequence[User] = ()
+) -> Project:
     """Make a project; its members are operators. Raises ServiceError `project_exists`."""
     project, created = Project.objects.get_or_create(
         slug=slug, defaults={"name": name or slug, "is_public": is_public}
     )
     if not created:
         message = _("There is a project %(slug)s already.") % {"slug": slug}
-        raise ServiceError("project_exists", message, remedy=_("Choose another."), field="slug")
+        raise ServiceError(
+            "project_exists", message, remedy=_("Choose another."), field="slug"
+        )
     project.members.set(members, through_defaults={"role": Membership.Role.OPERATOR})
     details = {"public": is_public, "operators": [user.username for user in members]}
     audit.record("project_made", project, project=project, after=details)
@@ -82,9 +88,13 @@ def opened_invitation(*, secret: str) -> Invitation:
     if (
         invitation is None
         or not invitation.is_open
-        or not permissions.may(invitation.invited_by, Right.PEOPLE, invitation.project_id)
+        or not permissions.may(
+            invitation.invited_by, Right.PEOPLE, invitation.project_id
+        )
     ):
-        message = _("This invitation is not valid: it was used, has expired or was revoked.")
+        message = _(
+            "This invitation is not valid: it was used, has expired or was revoked."
+        )
         remedy = _("Ask for another one.")
         raise ServiceError("invitation_invalid", message, remedy=remedy)
     return invitation
@@ -99,7 +109,9 @@ def accept(*, secret: str, user: User) -> Membership:
     invitation = opened_invitation(secret=secret)
     ended = Invitation.objects.filter(pk=invitation.pk, ended_at=None)
     if not ended.update(ended_at=timezone.now(), accepted_by=user):
-        raise ServiceError("invitation_invalid", _("This invitation has been used already."))
+        raise ServiceError(
+            "invitation_invalid", _("This invitation has been used already.")
+        )
     membership, created = Membership.objects.get_or_create(
         project=invitation.project, user=user, defaults={"role": invitation.role}
     )
@@ -116,7 +128,9 @@ def accept(*, secret: str, user: User) -> Membership:
 @transaction.atomic
 def take_back(*, invitation: Invitation) -> None:
     """End an invitation that nobody has used."""
-    Invitation.objects.filter(pk=invitation.pk, ended_at=None).update(ended_at=timezone.now())
+    Invitation.objects.filter(pk=invitation.pk, ended_at=None).update(
+        ended_at=timezone.now()
+    )
     details = {"role": invitation.role, "note": invitation.note}
     audit.record("invitation_ended", invitation, before=details)
 
@@ -135,7 +149,9 @@ def change_role(*, membership: Membership, role: str) -> Membership:
 def remove_member(*, membership: Membership) -> None:
     """End a membership. The person's work stays; their tokens for a private project end."""
     subject, before = f"person {membership.user.username}", {"role": membership.role}
-    audit.record("person_removed", subject, project=membership.project_id, before=before)
+    audit.record(
+        "person_removed", subject, project=membership.project_id, before=before
+    )
     membership.delete()
     known_tokens.forget_once_committed()
 

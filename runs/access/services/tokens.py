@@ -50,7 +50,10 @@ def create(
     """
     _check(scopes, expires_at)
     _check_role(scopes, project, by)
-    prefix, secret = secrets.token_hex(PREFIX_BYTES), secrets.token_urlsafe(SECRET_BYTES)
+    prefix, secret = (
+        secrets.token_hex(PREFIX_BYTES),
+        secrets.token_urlsafe(SECRET_BYTES),
+    )
     token = Token.objects.create(
         name=name,
         prefix=prefix,
@@ -77,12 +80,18 @@ def authenticate(*, text: str) -> Token:
     token = _known(text)
     now = timezone.now()
     if token.revoked_at is not None:
-        raise ServiceError("token_revoked", _("This token was revoked."), remedy=_renewal())
+        raise ServiceError(
+            "token_revoked", _("This token was revoked."), remedy=_renewal()
+        )
     if token.expires_at is not None and token.expires_at <= now:
-        raise ServiceError("token_expired", _("This token has expired."), remedy=_renewal())
+        raise ServiceError(
+            "token_expired", _("This token has expired."), remedy=_renewal()
+        )
     if token.created_by is not None and not token.created_by.is_active:
         raise ServiceError(
-            "owner_inactive", _("The owner of this token may not log in."), remedy=_renewal()
+            "owner_inactive",
+            _("The owner of this token may not log in."),
+            remedy=_renewal(),
         )
     if _has_lost_its_project(token):
         message = _("The owner of this token is no member of its project any more.")
@@ -94,13 +103,18 @@ def authenticate(*, text: str) -> Token:
 
 def revoke(*, token: Token) -> Token:
     """Revoke a token for good; one that is revoked already keeps its date."""
-    ended = Token.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=timezone.now())
+    ended = Token.objects.filter(pk=token.pk, revoked_at=None).update(
+        revoked_at=timezone.now()
+    )
     known_tokens.forget_once_committed()
     token.refresh_from_db()
     if ended:
         details = {"prefix": token.prefix, "scopes": token.scopes}
         audit.record(
-            "token_revoked", f"token {token.name}", project=token.project_id, before=details
+            "token_revoked",
+            f"token {token.name}",
+            project=token.project_id,
+            before=details,
         )
     return token
 
@@ -113,7 +127,9 @@ def _check(scopes: Sequence[str], expires_at: datetime | None) -> None:
             known_scopes = ", ".join(Token.Scope.values)
             message = _("There is no scope %(scope)s; known are: %(known)s.")
             raise ServiceError(
-                "scope_unknown", message % {"scope": scope, "known": known_scopes}, field="scopes"
+                "scope_unknown",
+                message % {"scope": scope, "known": known_scopes},
+                field="scopes",
             )
     if expires_at is not None and expires_at <= timezone.now():
         message = _("The token would have expired already.")
@@ -125,7 +141,9 @@ def _check_role(scopes: Sequence[str], project: Project, by: User | None) -> Non
         return
     allowed = permissions.scopes_of(by, project)
     if missing := [scope for scope in scopes if scope not in allowed]:
-        message = _("Your role in the project %(project)s does not allow the scope %(scopes)s.")
+        message = _(
+            "Your role in the project %(project)s does not allow the scope %(scopes)s."
+        )
         names = {"project": project.name, "scopes": ", ".join(missing)}
         raise ServiceError("scope_not_allowed", message % names, field="scopes")
 
@@ -140,7 +158,9 @@ def _known(text: str) -> Token:
     expected = token.secret_hash if token else hashed("")
     if not hmac.compare_digest(expected, hashed(secret)) or token is None:
         message = _("This token is not known.")
-        remedy = _("Give it whole, as it was shown once: Authorization: Bearer blab_...")
+        remedy = _(
+            "Give it whole, as it was shown once: Authorization: Bearer blab_..."
+        )
         raise ServiceError("token_invalid", message, remedy=remedy)
     return token
 

@@ -24,7 +24,9 @@ def audit_list(request: HttpRequest) -> HttpResponse:
     page = pages.page(filters.qs, request.GET)
     rows = [(entry, _changes(entry)) for entry in page.rows]
     return render(
-        request, "access/audit/list.html", {"filters": filters, "page": page, "rows": rows}
+        request,
+        "access/audit/list.html",
+        {"filters": filters, "page": page, "rows": rows},
     )
 
 

@@ -16,7 +16,11 @@ from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.models import User
-from django.contrib.auth.signals import user_logged_in, user_logged_out, user_login_failed
+from django.contrib.auth.signals import (
+    user_logged_in,
+    user_logged_out,
+    user_login_failed,
+)
 from django.contrib.auth.views import redirect_to_login
 from django.contrib.sites.requests import RequestSite
 from django.core.exceptions import PermissionDenied
@@ -63,7 +67,9 @@ def watch() -> None:
         signal.connect(_noting(action), weak=False, dispatch_uid=f"audit {action}")
 
 
-def _refused(request: HttpRequest | None, credentials: dict[str, Any], **_details: Any) -> None:
+def _refused(
+    request: HttpRequest | None, credentials: dict[str, Any], **_details: Any
+) -> None:
     """A wrong password. Nothing of what was typed is kept, except the name of an account."""
     typed = str(credentials.get("username") or credentials.get("email") or "")
     is_typed_user = Q(username=typed) | Q(email__iexact=typed)
@@ -79,7 +85,11 @@ def _noting(action: str) -> Any:
     def noted(request: HttpRequest, user: User | None = None, **details: Any) -> None:
         elsewhere = details.get("sociallogin") or details.get("socialaccount")
         owner = elsewhere.user if elsewhere else user
-        kind = {"kind": details["authenticator"].type} if "authenticator" in details else {}
+        kind = (
+            {"kind": details["authenticator"].type}
+            if "authenticator" in details
+            else {}
+        )
         if owner is not None:  # who logs out may be nobody
             _note(action, request, owner, **kind)
 
@@ -97,14 +107,21 @@ def _note(
     """Add an entry; the last one before others are left out for a while says so."""
     subject = f"account {user.get_username()}" if user else UNKNOWN
     since = timezone.now() - WITHIN
-    same = AuditEntry.objects.filter(subject=subject[:300], action=action).order_by("-pk")
-    recent = sum(attempted_at >= since for attempted_at in same.values_list("at", flat=True)[:MOST])
+    same = AuditEntry.objects.filter(subject=subject[:300], action=action).order_by(
+        "-pk"
+    )
+    recent = sum(
+        attempted_at >= since
+        for attempted_at in same.values_list("at", flat=True)[:MOST]
+    )
     if recent >= MOST:
         return
     if is_known and user is not None and not audit.present().name:
         audit.become(user.get_username(), "page")
     if recent == MOST - 1:
-        details["further_ones"] = f"not recorded for {WITHIN.total_seconds() / 60:.0f} minutes"
+        details["further_ones"] = (
+            f"not recorded for {WITHIN.total_seconds() / 60:.0f} minutes"
+        )
     if request is not None and "REMOTE_ADDR" in request.META:
         details["address"] = get_adapter().get_client_ip(request)
     audit.record(action, subject, after=details)
@@ -135,7 +152,11 @@ class Gate:
             return self.get_response(request)
 
     def process_view(
-        self, request: HttpRequest, view: Any, _args: Any, objects_by_name: dict[str, Any]
+        self,
+        request: HttpRequest,
+        view: Any,
+        _args: Any,
+        objects_by_name: dict[str, Any],
     ) -> HttpResponse | None:
         """Refuse what is not allowed. Absent and hidden objects are not found (404)."""
         match = request.resolver_match
@@ -151,7 +172,10 @@ class Gate:
         if right is None or right == Right.LOOK:
             return None
         try:
-            if permissions.decide(request.user, right, address, objects_by_name) is None:
+            if (
+                permissions.decide(request.user, right, address, objects_by_name)
+                is None
+            ):
                 return None
         except permissions.NotThereError as error:
             raise Http404 from error
@@ -171,7 +195,9 @@ def _to_login(request: HttpRequest) -> HttpResponse:
         return HttpResponse(_("Log in first."), status=401, content_type="text/plain")
     if request.method in SAFE_METHODS:
         return redirect_to_login(request.get_full_path())
-    messages.warning(request, _("Nothing was done: you are logged out. Log in and try again."))
+    messages.warning(
+        request, _("Nothing was done: you are logged out. Log in and try again.")
+    )
     return redirect_to_login(_page_before(request))
 
 
@@ -208,7 +234,9 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
     another one. Where a name is guessed from many addresses, each has few attempts.
     """
 
-    def _get_login_attempts_cache_key(self, request: HttpRequest, **credentials: Any) -> str:
+    def _get_login_attempts_cache_key(
+        self, request: HttpRequest, **credentials: Any
+    ) -> str:
         """Of the name at this address."""
         return f"{self._name(request, credentials)} {ratelimit.get_ip(request)}"
 
@@ -228,7 +256,9 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
                 return
         raise self.validation_error("too_many_login_attempts")
 
-    def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
+    def send_mail(
+        self, template_prefix: str, email: str, context: dict[str, Any]
+    ) -> None:
         """In the name of BenchLab, not of its host."""
         site = RequestSite(self.request)
         site.name = "BenchLab"
@@ -242,7 +272,9 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         return is_invited(request)
 
     @transaction.atomic
-    def save_user(self, request: HttpRequest, user: User, form: Any, commit: bool = True) -> User:
+    def save_user(
+        self, request: HttpRequest, user: User, form: Any, commit: bool = True
+    ) -> User:
         """Create account and membership together: an invitation already used creates neither."""
         saved: User = super().save_user(request, user, form, commit)
         project_service.accept(secret=request.session.pop(INVITATION, ""), user=saved)
@@ -257,7 +289,9 @@ class SocialAccountAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
         return settings.OPENID_SIGN_UP or is_invited(request)
 
     @transaction.atomic
-    def save_user(self, request: HttpRequest, sociallogin: Any, form: Any = None) -> User:
+    def save_user(
+        self, request: HttpRequest, sociallogin: Any, form: Any = None
+    ) -> User:
         """Create the account, and the membership of an invited person."""
         saved: User = super().save_user(request, sociallogin, form)
         if secret := request.session.pop(INVITATION, ""):

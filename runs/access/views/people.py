@@ -40,7 +40,9 @@ class ProjectForm(forms.Form):
 
     slug = forms.SlugField(label=_("Name in addresses"), max_length=80)
     name = forms.CharField(label=_("Name"), max_length=200)
-    is_public = forms.BooleanField(label=_("Everyone may read it"), required=False, initial=True)
+    is_public = forms.BooleanField(
+        label=_("Everyone may read it"), required=False, initial=True
+    )
 
 
 @addresses.page("project-list", posted=Right.PROJECTS)
@@ -55,7 +57,9 @@ def project_list(request: HttpRequest) -> HttpResponse:
             return redirect("project-people", slug=project.slug)
     readable: QuerySet[Project] = projects.readable(request.user)
     rows = readable.annotate(people=Count("memberships")).order_by("name", "pk")
-    return render(request, "access/projects/list.html", {"projects": rows, "form": form})
+    return render(
+        request, "access/projects/list.html", {"projects": rows, "form": form}
+    )
 
 
 @addresses.form("project-people", Right.PEOPLE)
@@ -67,7 +71,9 @@ def project_people(request: HttpRequest, slug: str) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         by = cast(User, request.user)
         invitation = project_service.invite(project=project, by=by, **form.cleaned_data)
-        link = request.build_absolute_uri(reverse("invitation", args=[invitation.secret]))
+        link = request.build_absolute_uri(
+            reverse("invitation", args=[invitation.secret])
+        )
         form = InvitationForm()
     open_ones = [
         invitation
@@ -89,9 +95,13 @@ def project_people(request: HttpRequest, slug: str) -> HttpResponse:
 @addresses.action("project-role", Right.PEOPLE)
 def project_role(request: HttpRequest, slug: str, member_id: int) -> HttpResponse:
     """Give a member another role."""
-    membership = get_object_or_404(Membership, project=_project(request, slug), pk=member_id)
+    membership = get_object_or_404(
+        Membership, project=_project(request, slug), pk=member_id
+    )
     with pages.refusals(request):
-        project_service.change_role(membership=membership, role=request.POST.get("role", ""))
+        project_service.change_role(
+            membership=membership, role=request.POST.get("role", "")
+        )
         messages.success(request, _("The role was changed."))
     return redirect("project-people", slug=slug)
 
@@ -99,16 +109,22 @@ def project_role(request: HttpRequest, slug: str, member_id: int) -> HttpRespons
 @addresses.action("project-remove", Right.PEOPLE)
 def project_remove(request: HttpRequest, slug: str, member_id: int) -> HttpResponse:
     """End a membership."""
-    membership = get_object_or_404(Membership, project=_project(request, slug), pk=member_id)
+    membership = get_object_or_404(
+        Membership, project=_project(request, slug), pk=member_id
+    )
     project_service.remove_member(membership=membership)
     messages.success(request, _("The membership has ended."))
     return redirect("project-people", slug=slug)
 
 
 @addresses.action("project-take-back", Right.PEOPLE)
-def project_take_back(request: HttpRequest, slug: str, invitation_id: int) -> HttpResponse:
+def project_take_back(
+    request: HttpRequest, slug: str, invitation_id: int
+) -> HttpResponse:
     """End an invitation."""
-    invitation = get_object_or_404(Invitation, project=_project(request, slug), pk=invitation_id)
+    invitation = get_object_or_404(
+        Invitation, project=_project(request, slug), pk=invitation_id
+    )
     project_service.take_back(invitation=invitation)
     messages.success(request, _("The invitation was revoked."))
     return redirect("project-people", slug=slug)
@@ -121,9 +137,13 @@ def invitation(request: HttpRequest, secret: str) -> HttpResponse:
     try:
         invitation = project_service.opened_invitation(secret=secret)
     except ServiceError as error:
-        return render(request, "access/projects/invitation.html", {"error": error}, status=404)
+        return render(
+            request, "access/projects/invitation.html", {"error": error}, status=404
+        )
     request.session[INVITATION] = secret
-    return render(request, "access/projects/invitation.html", {"invitation": invitation})
+    return render(
+        request, "access/projects/invitation.html", {"invitation": invitation}
+    )
 
 
 @addresses.action("invitation-accept", Right.OWN)

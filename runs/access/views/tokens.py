@@ -61,7 +61,9 @@ class TokenForm(forms.Form):
         project.queryset = projects.readable(user).order_by("name", "pk")
         scopes: Any = self.fields["scopes"]
         allowed = permissions.scopes_of(user)
-        scopes.choices = [choice for choice in Token.Scope.choices if choice[0] in allowed]
+        scopes.choices = [
+            choice for choice in Token.Scope.choices if choice[0] in allowed
+        ]
 
     def clean_last_day(self) -> datetime | None:
         """The end of that day, in the site's time zone."""
@@ -85,7 +87,9 @@ def token_list(request: HttpRequest) -> HttpResponse:
         with pages.faults_of(form):
             fields = form.cleaned_data
             # No redirect: the text of the token is nowhere but in this answer.
-            new_token = tokens.create(expires_at=fields.pop("last_day"), by=user, **fields)
+            new_token = tokens.create(
+                expires_at=fields.pop("last_day"), by=user, **fields
+            )
             form = TokenForm(user=user)
     address = {"url": request.build_absolute_uri("/").rstrip("/")}
     context = {
@@ -103,7 +107,9 @@ def token_list(request: HttpRequest) -> HttpResponse:
 @addresses.action("token-revoke", Right.OWN)
 def token_revoke(request: HttpRequest, token_id: int) -> HttpResponse:
     """End a token of one's own."""
-    token = get_object_or_404(permissions.tokens_of(cast(User, request.user)), pk=token_id)
+    token = get_object_or_404(
+        permissions.tokens_of(cast(User, request.user)), pk=token_id
+    )
     tokens.revoke(token=token)
     message = _("The token “%(name)s” was revoked.") % {"name": token.name}
     messages.success(request, message)

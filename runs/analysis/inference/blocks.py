@@ -68,7 +68,11 @@ class Fit:
         weights_by_rows = [Weights(even, sides[even], factors, factors[:, 0])]
         if (rows := np.flatnonzero(uneven)).size:
             of_cells = np.zeros((len(rows), len(self.n)))
-            np.add.at(of_cells, (np.arange(len(rows))[:, None], sides[rows]), run_weights[rows])
+            np.add.at(
+                of_cells,
+                (np.arange(len(rows))[:, None], sides[rows]),
+                run_weights[rows],
+            )
             factors, estimable = self._factors(of_cells, apart[rows])
             of_base = factors[np.arange(len(rows)), base[rows]]
             weights_by_rows.append(
@@ -83,7 +87,8 @@ class Fit:
         """
         run_weights = sums / self.n
         return self._factors(
-            run_weights, np.zeros((1, 1)) if self.counts is None else run_weights @ self.counts
+            run_weights,
+            np.zeros((1, 1)) if self.counts is None else run_weights @ self.counts,
         )
 
     def _factors(self, run_weights: Floats, apart: Floats) -> tuple[Floats, Truths]:
@@ -133,7 +138,8 @@ def plain(cells: Sequence[Cell]) -> Fit:
 def blocked(cells: Sequence[Cell]) -> Fit | None:
     """With a block for each round; None if no round has runs of two cells, or a run has none."""
     usable = [
-        len(cell.measured) == len(cell.measured_in) == cell.count and None not in cell.measured_in
+        len(cell.measured) == len(cell.measured_in) == cell.count
+        and None not in cell.measured_in
         for cell in cells
     ]
     if not any(usable):
@@ -145,11 +151,15 @@ def blocked(cells: Sequence[Cell]) -> Fit | None:
     for position, (cell, is_usable) in enumerate(zip(cells, usable, strict=True)):
         if is_usable:
             of_run += [position] * cell.count
-            in_block += [names.setdefault(block, len(names)) for block in cell.measured_in]
+            in_block += [
+                names.setdefault(block, len(names)) for block in cell.measured_in
+            ]
             logs += cell.measured
     if len(names) < 2 or len(names) > MOST_BLOCKS:
         return None
-    return _least_squares(cells, np.array(of_run), np.array(in_block), np.array(logs), len(names))
+    return _least_squares(
+        cells, np.array(of_run), np.array(in_block), np.array(logs), len(names)
+    )
 
 
 def _least_squares(

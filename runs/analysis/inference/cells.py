@@ -76,7 +76,9 @@ class Cell:
 
     def of_jobs(self, jobs: Collection[str]) -> "Cell":
         """The runs of these jobs alone."""
-        return self.of_runs([position for position, job in enumerate(self.jobs) if job in jobs])
+        return self.of_runs(
+            [position for position, job in enumerate(self.jobs) if job in jobs]
+        )
 
     def of_runs(self, positions: Sequence[int]) -> "Cell":
         """The runs at these places alone; the order of runs stays."""
@@ -109,7 +111,12 @@ class CellValue:
 
     def to_json(self) -> dict[str, Any]:
         """As it is kept."""
-        return {"value": self.value, "low": self.low, "high": self.high, "runs": list(self.runs)}
+        return {
+            "value": self.value,
+            "low": self.low,
+            "high": self.high,
+            "runs": list(self.runs),
+        }
 
     @classmethod
     def from_json(cls, kept: Mapping[str, Any]) -> "CellValue":

@@ -26,7 +26,9 @@ NORMAL_FREEDOM = 2000.0
 Groups = tuple[tuple[tuple[float, ...], int], ...]
 
 
-def level(groups: Iterable[Sequence[float]], freedom: float, significance: float) -> float:
+def level(
+    groups: Iterable[Sequence[float]], freedom: float, significance: float
+) -> float:
     """The two-sided level of each row at which all rows together have `significance`.
 
     A group has the rows of one baseline, each with its correlation to it: the square root of the
@@ -81,7 +83,9 @@ def _counted(groups: Groups) -> tuple[Floats, Floats, Floats]:
     """(all correlations, how many rows of each group have each, how many groups are alike)."""
     correlations = sorted({shared for shape, _count in groups for shared in shape})
     of_shapes = [Counter(shape) for shape, _count in groups]
-    rows = [[float(quantiles[shared]) for shared in correlations] for quantiles in of_shapes]
+    rows = [
+        [float(quantiles[shared]) for shared in correlations] for quantiles in of_shapes
+    ]
     counts = [[count] for _shape, count in groups]
     return np.array(correlations), np.array(rows), np.array(counts)
 
@@ -114,7 +118,9 @@ def _scales(freedom: float):  # type: ignore[no-untyped-def]
 
     # Gauss-Legendre over the probabilities, which reaches further into the tails than slices do.
     nodes, weights = np.polynomial.legendre.leggauss(SCALE_NODES)
-    return np.sqrt(sp.special.chdtri(freedom, 1 - (nodes + 1) / 2) / freedom), weights / 2
+    return np.sqrt(
+        sp.special.chdtri(freedom, 1 - (nodes + 1) / 2) / freedom
+    ), weights / 2
 
 
 NODES = 61
@@ -154,12 +160,16 @@ def _crossed(looks: Sequence[int], limit: float) -> float:
     for before, after in pairwise(looks):
         reach = limit * np.sqrt(after)
         next_positions = nodes * reach
-        density = density @ _normal(next_positions[None, :] - positions[:, None], after - before)
+        density = density @ _normal(
+            next_positions[None, :] - positions[:, None], after - before
+        )
         density = density * weights * reach
         positions = next_positions
     return float(1 - density.sum())
 
 
 def _normal(value: Floats, variance: float) -> Floats:
-    density: Floats = np.exp(-(value**2) / (2 * variance)) / np.sqrt(2 * np.pi * variance)
+    density: Floats = np.exp(-(value**2) / (2 * variance)) / np.sqrt(
+        2 * np.pi * variance
+    )
     return density

@@ -122,7 +122,9 @@ class RowScatter:
     def tail(self, difference: float, variances: Floats) -> float:
         """The probability of a difference at least so far below nothing, without a change."""
         scaled = difference / np.sqrt(variances)
-        return float((self.weights * np.stack([_tail(scaled), _light_tail(scaled)])).sum())
+        return float(
+            (self.weights * np.stack([_tail(scaled), _light_tail(scaled)])).sum()
+        )
 
     def half_width(self, level: float, variances: Floats) -> float:
         """Half of the interval of a two-sided level."""
@@ -130,7 +132,9 @@ class RowScatter:
         # Places that weigh nothing are not asked.
         places = [weights > 1e-7 for weights in self.weights]
         heavy, light = (errors[place] for place in places)
-        weights = [weights[place] for weights, place in zip(self.weights, places, strict=True)]
+        weights = [
+            weights[place] for weights, place in zip(self.weights, places, strict=True)
+        ]
         low, high = 1e-12, float(errors.max()) * 1e3
         for _ in range(50):
             middle = math.sqrt(low * high)
@@ -157,19 +161,29 @@ def middle_of(jobs: Stretch) -> float:
     return float(np.median(means))
 
 
-def scatters(rows: Sequence[Sequence[Stretch]], sides: Sequence[float] = ()) -> list[RowScatter]:
+def scatters(
+    rows: Sequence[Sequence[Stretch]], sides: Sequence[float] = ()
+) -> list[RowScatter]:
     """How the jobs of each row scatter; a row has stretches of jobs without a change between.
 
     `sides` are differences of a head's only job and a base's only job, one of each row: where
     nothing else is known they say how the other rows scatter.
     """
-    runs = [RunScatter.of([job for stretch in stretches for job in stretch]) for stretches in rows]
+    runs = [
+        RunScatter.of([job for stretch in stretches for job in stretch])
+        for stretches in rows
+    ]
     likely = np.array(
-        [_likely(stretches, scatter) for stretches, scatter in zip(rows, runs, strict=True)]
+        [
+            _likely(stretches, scatter)
+            for stretches, scatter in zip(rows, runs, strict=True)
+        ]
     ).reshape(len(rows), len(FREEDOMS), *_LOGS.shape)
     of_others = likely
     if len(sides):
-        of_others = likely + np.array([_log_density(side / math.sqrt(2)) for side in sides])
+        of_others = likely + np.array(
+            [_log_density(side / math.sqrt(2)) for side in sides]
+        )
     top = of_others.max(axis=(1, 2, 3), initial=-math.inf)
     of_suites = np.log(np.exp(of_others - top[:, None, None, None]) @ _OF_STEP + 1e-300)
     of_suites += top[:, None, None]
@@ -180,7 +194,9 @@ def scatters(rows: Sequence[Sequence[Stretch]], sides: Sequence[float] = ()) -> 
         of_suite = _OF_FREEDOM[:, None] + _PRIOR + share * (total - of_suites[number])
         logs = of_suite[:, :, None] + likely[number] + np.log(_OF_STEP)
         weights = np.exp(logs - logs.max())
-        row_scatters.append(RowScatter(weights / weights.sum(), scatter, _likeness(rows[number])))
+        row_scatters.append(
+            RowScatter(weights / weights.sum(), scatter, _likeness(rows[number]))
+        )
     return row_scatters
 
 
@@ -194,7 +210,9 @@ def _likeness(stretches: Sequence[Stretch]) -> float:
     for stretch in stretches:
         means = [job.mean for job in stretch]
         near += [abs(after - before) for before, after in itertools.pairwise(means)]
-        far += [abs(after - before) for before, after in zip(means, means[2:], strict=False)]
+        far += [
+            abs(after - before) for before, after in zip(means, means[2:], strict=False)
+        ]
     if len(far) < LEAST_FAR or not np.median(near):
         return 0.0
     ratio = (np.median(far) / np.median(near)) ** 2
@@ -212,7 +230,9 @@ def _likely(stretches: Sequence[Stretch], scatter: RunScatter) -> Floats:
             if before.n == after.n and not rounding:
                 total += _usual_density(difference)
                 continue
-            variance = (scatter.of_job(before.n) + scatter.of_job(after.n)) / 2 + rounding
+            variance = (
+                scatter.of_job(before.n) + scatter.of_job(after.n)
+            ) / 2 + rounding
             total += _log_density(difference, np.log(variance) / 2)
     return total
 

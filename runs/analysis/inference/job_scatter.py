@@ -62,7 +62,10 @@ class JobRow:
         of_base = [] if all(point.key in keys for point in self.base) else [self.base]
         ends = [*self.begins[1:], len(self.history)]
         return [
-            *(self.history[begin:end] for begin, end in zip(self.begins, ends, strict=True)),
+            *(
+                self.history[begin:end]
+                for begin, end in zip(self.begins, ends, strict=True)
+            ),
             *of_base,
             self.head,
         ]
@@ -78,9 +81,15 @@ class JobRow:
         points = [*self.history, *self.base, *self.head]
         if any(point.variance or point.rounding for point in points):
             return False
-        if max((point.n for point in points), default=0) < 2 or min(p.n for p in self.head) < 2:
+        if (
+            max((point.n for point in points), default=0) < 2
+            or min(p.n for p in self.head) < 2
+        ):
             return False
-        if len({point.mean for point in self.head}) > 1 or len({p.mean for p in self.base}) > 1:
+        if (
+            len({point.mean for point in self.head}) > 1
+            or len({p.mean for p in self.base}) > 1
+        ):
             return False
         means = [point.mean for point in self.history]
         steps = sum(before != after for before, after in itertools.pairwise(means))
@@ -147,7 +156,9 @@ def judge_jobs(
     }
     if _are_all_down([cut[key] for key in scattering], rule):
         answers = {key: _suspected(answer) for key, answer in answers.items()}
-    return {key: answers[key] if key in answers else _exact(cut[key], rule) for key in cut}
+    return {
+        key: answers[key] if key in answers else _exact(cut[key], rule) for key in cut
+    }
 
 
 def _scatters(rows: Sequence[JobRow]) -> list[RowScatter]:
@@ -174,7 +185,9 @@ def _answer(row: JobRow, scatter: RowScatter, rule: Rule) -> JobAnswer:
     word = rule.word(low, high)
     reasons: tuple[Reason, ...] = ()
     if word == "undecided":
-        is_bad = rule.direction == "neutral" or (difference < 0) == (rule.direction == "higher")
+        is_bad = rule.direction == "neutral" or (difference < 0) == (
+            rule.direction == "higher"
+        )
         soft = -math.expm1(math.log1p(-SUSPICIOUS) * rule.level / SIGNIFICANCE)
         matters = abs(difference) > math.log1p(rule.effect)
         is_suspicious = is_bad and matters and chance / 2 < soft
@@ -239,7 +252,9 @@ def _are_all_down(rows: Sequence[JobRow], rule: Rule) -> bool:
     if any(len(row.head) > 1 or len(row.compared_with) > 1 for row in rows):
         return False
     worse = 1 if rule.direction == "higher" else -1
-    differences = sorted(worse * (row.head[0].mean - row.compared_with[0].mean) for row in rows)
+    differences = sorted(
+        worse * (row.head[0].mean - row.compared_with[0].mean) for row in rows
+    )
     if differences[-1] >= 0:
         return False
     middle = differences[len(differences) // 2]
@@ -253,7 +268,8 @@ def _suspected(answer: JobAnswer) -> JobAnswer:
     if inference.verdict not in ("undecided", "no_sign"):
         return answer
     return replace(
-        answer, inference=replace(inference, verdict="undecided", reasons=("all_alike",))
+        answer,
+        inference=replace(inference, verdict="undecided", reasons=("all_alike",)),
     )
 
 
@@ -304,10 +320,13 @@ def _new_level(
         before = history[start:place][-BASELINE:]
         following = history[place + 1 : place + 2] or row.head
         off = [
-            middle_of(jobs) - middle_of(before) for jobs in (history[place : place + 1], following)
+            middle_of(jobs) - middle_of(before)
+            for jobs in (history[place : place + 1], following)
         ]
         least = min(map(abs, off))
-        if off[0] * off[1] <= 0 or least <= max(math.log1p(0.01), STANDS_OUT * usual / 2):
+        if off[0] * off[1] <= 0 or least <= max(
+            math.log1p(0.01), STANDS_OUT * usual / 2
+        ):
             continue
         split = [_split(rows[name], history[place].key) for name in keys]
         scatter = job_prior.scatters(split)[list(keys).index(key)]
@@ -326,7 +345,9 @@ def _split(row: JobRow, key: Hashable) -> list[Stretch]:
         return row.stretches
     begins = sorted({*row.begins, places[0]})
     ends = [*begins[1:], len(row.history)]
-    stretches = [row.history[begin:end] for begin, end in zip(begins, ends, strict=True)]
+    stretches = [
+        row.history[begin:end] for begin, end in zip(begins, ends, strict=True)
+    ]
     return [*stretches[:-1], [*stretches[-1], *row.head]]
 
 

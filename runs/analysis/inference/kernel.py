@@ -102,16 +102,26 @@ def _judged(
         )
         why: Reason = "single_run" if are_repeats_known else "repeats_unknown"
         return Inference(
-            "too_few_runs", ratio, base_value=means[0], head_value=means[1], reasons=(why,)
+            "too_few_runs",
+            ratio,
+            base_value=means[0],
+            head_value=means[1],
+            reasons=(why,),
         )
     low, high, p_value = _exact(
-        of_base / burst.size, of_head / burst.size, len(base), len(head), burst.level(rule.level)
+        of_base / burst.size,
+        of_head / burst.size,
+        len(base),
+        len(head),
+        burst.level(rule.level),
     )
     p_value = burst.p_value(p_value)
     verdict = rule.word(low, high)
     missing, shows = None, None
     if verdict == "undecided" and ratio:
-        width = max(high if math.isfinite(high) else 0.0, -low if math.isfinite(low) else 0.0)
+        width = max(
+            high if math.isfinite(high) else 0.0, -low if math.isfinite(low) else 0.0
+        )
         runs = (len(base) + len(head)) / 2
         missing = rounds_missing(math.log(ratio), width, runs, rule.effect)
         shows = shown_by_more(width, runs)
@@ -138,7 +148,10 @@ def _exact(
     if head > 0:
         low = _logit(float(sp.special.betaincinv(head, base + 1, level / 2))) + exposure
     if base > 0:
-        high = _logit(float(sp.special.betaincinv(head + 1, base, 1 - level / 2))) + exposure
+        high = (
+            _logit(float(sp.special.betaincinv(head + 1, base, 1 - level / 2)))
+            + exposure
+        )
     share = of_head / (of_base + of_head)
     upper = float(sp.special.betainc(head, base + 1, share)) if head > 0 else 1.0
     lower = 1 - float(sp.special.betainc(head + 1, base, share)) if base > 0 else 1.0
@@ -167,7 +180,9 @@ def judge_zeros(base: Sequence[float], head: Sequence[float], rule: Rule) -> Inf
     if not all(means):
         far = math.inf if means[1] else -math.inf
         is_proven = all(base) or all(head)
-        return replace(inference, verdict=rule.word(far, far) if is_proven else "undecided")
+        return replace(
+            inference, verdict=rule.word(far, far) if is_proven else "undecided"
+        )
     difference, width, p_value = _welch(base, head, rule.level)
     ends = (difference - width, difference + width)
     low, high = (max(1 + end / means[0], LEAST) for end in ends)
@@ -175,7 +190,9 @@ def judge_zeros(base: Sequence[float], head: Sequence[float], rule: Rule) -> Inf
     missing, shows = None, None
     if verdict == "undecided":
         runs = 2 / (1 / len(base) + 1 / len(head))
-        missing = rounds_missing(difference / means[0], width / means[0], runs, rule.effect)
+        missing = rounds_missing(
+            difference / means[0], width / means[0], runs, rule.effect
+        )
         shows = shown_by_more(width / means[0], runs)
     return replace(
         inference,
@@ -241,16 +258,26 @@ def judge(
     if family and family != pairs:
         level = min(level, model.level(family, significance))
     rule = Rule(direction, effect, level)
-    of_zeros = replace(rule, level=min(level, significance / max(len(family or pairs), 1)))
+    of_zeros = replace(
+        rule, level=min(level, significance / max(len(family or pairs), 1))
+    )
     without = [_without_log(model, pair, of_zeros) for pair in pairs]
-    tested = [pair for pair, inference in zip(pairs, without, strict=True) if inference is None]
+    tested = [
+        pair
+        for pair, inference in zip(pairs, without, strict=True)
+        if inference is None
+    ]
     inferences: Iterator[Inference] = iter(())
     if tested:
         contrasts = model.contrasts(tested)
         inferences = iter(judged(model, tested, contrasts, rule))
         if model.is_unlike:
-            inferences = (replace(inference, error_table="unlike") for inference in inferences)
-    return [next(inferences) if inference is None else inference for inference in without]
+            inferences = (
+                replace(inference, error_table="unlike") for inference in inferences
+            )
+    return [
+        next(inferences) if inference is None else inference for inference in without
+    ]
 
 
 def _without_log(model: Model, pair: Pair, rule: Rule) -> Inference | None:
@@ -274,7 +301,9 @@ def judged(
     widths = -sp.special.stdtrit(freedom, rule.level / 2) * contrasts.errors
     with np.errstate(divide="ignore", invalid="ignore"):
         distances = np.where(
-            contrasts.errors > 0, np.abs(contrasts.differences) / contrasts.errors, np.inf
+            contrasts.errors > 0,
+            np.abs(contrasts.differences) / contrasts.errors,
+            np.inf,
         )
     distances[(contrasts.errors == 0) & (contrasts.differences == 0)] = 0.0
     p_values = 2 * sp.special.stdtr(freedom, -distances)
@@ -291,7 +320,9 @@ def judged(
     )
     return [
         _answer(model, pair, rule, _Figures(*row))
-        for pair, *row in zip(pairs, *(column.tolist() for column in figures), strict=True)
+        for pair, *row in zip(
+            pairs, *(column.tolist() for column in figures), strict=True
+        )
     ]
 
 
@@ -314,7 +345,11 @@ def _answer(model: Model, pair: Pair, rule: Rule, figures: _Figures) -> Inferenc
     if not model.is_tested(pair):
         reasons = _without_interval(model, pair)
         return Inference(
-            "too_few_runs", ratio, base_value=values[0], head_value=values[1], reasons=reasons
+            "too_few_runs",
+            ratio,
+            base_value=values[0],
+            head_value=values[1],
+            reasons=reasons,
         )
     low, high = figures.difference - figures.width, figures.difference + figures.width
     verdict = rule.word(low, high)
@@ -351,7 +386,9 @@ def _sides(model: Model, pair: Pair) -> list[Cell]:
 def _without_interval(model: Model, pair: Pair) -> tuple[Reason, ...]:
     """A published median of three runs is not a single run: its spread was just not printed."""
     sides = _sides(model, pair)
-    unspread = [side.n for side in sides if side.variance is None and side.repeats_known]
+    unspread = [
+        side.n for side in sides if side.variance is None and side.repeats_known
+    ]
     codes: list[Reason] = []
     if any(n < 2 for n in unspread):
         codes.append("single_run")

@@ -108,7 +108,9 @@ class Model:
     ) -> None:
         self.cells = cells
         self.count = len(cells)
-        groups = by_key((cell.campaign, position) for position, cell in enumerate(cells))
+        groups = by_key(
+            (cell.campaign, position) for position, cell in enumerate(cells)
+        )
         self._part_of = np.zeros(self.count, dtype=np.int64)
         self._parts: list[_Part] = []
         # A table is asked for its level, and then for its rows.
@@ -161,7 +163,9 @@ class Model:
             here = (self._part_of[base] == number) & (self._part_of[head] == number)
             if here.any() and part.fits.by_rounds is not None:
                 rows = np.flatnonzero(here)
-                self._within(part.places, *part.fits.by_rounds, rows, base, head, contrasts)
+                self._within(
+                    part.places, *part.fits.by_rounds, rows, base, head, contrasts
+                )
         return contrasts
 
     def together(self, pairs: Sequence[Pair]) -> Contrasts:
@@ -234,7 +238,11 @@ class Model:
     def _across(self, base: Places, head: Places) -> Contrasts:
         """Every pair by the plain means of its cells, ignoring rounds."""
         n, means = np.zeros(self.count), np.zeros(self.count)
-        variances, total, freedom = np.zeros(self.count), np.zeros(self.count), np.zeros(self.count)
+        variances, total, freedom = (
+            np.zeros(self.count),
+            np.zeros(self.count),
+            np.zeros(self.count),
+        )
         shares, pooled = np.zeros(self.count), np.zeros(self.count)
         group = np.zeros(self.count)
         for model_part in self._parts:
@@ -255,7 +263,9 @@ class Model:
         of_base, of_head = variances[base] / n[base], variances[head] / n[head]
         variance = of_base + of_head
         common_base, common_head = shares[base] / n[base], shares[head] / n[head]
-        is_one = (self._part_of[base] == self._part_of[head]) & (group[base] == group[head])
+        is_one = (self._part_of[base] == self._part_of[head]) & (
+            group[base] == group[head]
+        )
         inverse = np.where(
             is_one,
             _over((common_base + common_head) ** 2, pooled[base]),
@@ -272,7 +282,9 @@ class Model:
             freedom=_satterthwaite(variance, inverse, most),
             shared=np.sqrt(_over(of_base, variance)),
             # Of the campaigns of these pairs: what else is loaded changes no answer.
-            pooled=float(max(pooled[base].max(initial=0.0), pooled[head].max(initial=0.0))),
+            pooled=float(
+                max(pooled[base].max(initial=0.0), pooled[head].max(initial=0.0))
+            ),
         )
 
     def _within(
@@ -290,7 +302,11 @@ class Model:
         position_of[places] = np.arange(len(places))
         base_rows, head_rows = position_of[base[rows]], position_of[head[rows]]
         estimable = (fit.freedom[base_rows] > 0) & (fit.freedom[head_rows] > 0)
-        rows, base_rows, head_rows = rows[estimable], base_rows[estimable], head_rows[estimable]
+        rows, base_rows, head_rows = (
+            rows[estimable],
+            base_rows[estimable],
+            head_rows[estimable],
+        )
         if not len(rows):
             return
         # Most rows have two cells: a table of all rows by all cells would be zeros.
@@ -318,7 +334,9 @@ class Model:
             contrasts.shared[target_rows] = np.sqrt(_over(of_base, variance))
 
 
-def _part(cells: Sequence[Cell], places: Places, noise: Noise | None, rounds_from: float) -> _Part:
+def _part(
+    cells: Sequence[Cell], places: Places, noise: Noise | None, rounds_from: float
+) -> _Part:
     part_cells = tuple(cells[position] for position in places)
     fits = _fits if sum(cell.n for cell in part_cells) <= MOST_KEPT else _Fits
     return _Part(places, fits(part_cells, noise, rounds_from))
@@ -352,8 +370,12 @@ def _errors(
     for number in np.unique(moderated.group):
         here = moderated.group == number
         of_group = (common * here[cells]).sum(axis=1)
-        inverse += _over(of_group**2, np.full(len(factors), moderated.freedom[here].max()))
-    return variance, _satterthwaite(variance, inverse, np.maximum(moderated.freedom.max(), most))
+        inverse += _over(
+            of_group**2, np.full(len(factors), moderated.freedom[here].max())
+        )
+    return variance, _satterthwaite(
+        variance, inverse, np.maximum(moderated.freedom.max(), most)
+    )
 
 
 def _rounds_show(fit: Fit) -> bool:

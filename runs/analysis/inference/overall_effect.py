@@ -44,11 +44,15 @@ def judge_together(
 def _over_machines(contrasts_of_machines: Sequence[Contrasts]) -> Contrasts:
     """The mean over machines: its error has what the machines differ by, and the runs' scatter."""
     count = len(contrasts_of_machines)
-    differences = np.array([contrasts.differences[0] for contrasts in contrasts_of_machines])
+    differences = np.array(
+        [contrasts.differences[0] for contrasts in contrasts_of_machines]
+    )
     noises = np.array([contrasts.errors[0] ** 2 for contrasts in contrasts_of_machines])
     seen_variance = max(float(differences.var(ddof=1) - noises.mean()), 0.0)
     freedom = count - 1 + USUAL_FREEDOM
-    between = ((count - 1) * seen_variance + USUAL_FREEDOM * USUAL_MACHINES**2) / freedom
+    between = (
+        (count - 1) * seen_variance + USUAL_FREEDOM * USUAL_MACHINES**2
+    ) / freedom
     noise, machines = float(noises.sum()) / count**2, between / count
     of_noise = min(float(contrasts.freedom[0]) for contrasts in contrasts_of_machines)
     variance = noise + machines
@@ -56,8 +60,12 @@ def _over_machines(contrasts_of_machines: Sequence[Contrasts]) -> Contrasts:
     return replace(
         contrasts_of_machines[0],
         differences=differences.mean(keepdims=True),
-        bases=np.array([np.mean([contrasts.bases[0] for contrasts in contrasts_of_machines])]),
-        heads=np.array([np.mean([contrasts.heads[0] for contrasts in contrasts_of_machines])]),
+        bases=np.array(
+            [np.mean([contrasts.bases[0] for contrasts in contrasts_of_machines])]
+        ),
+        heads=np.array(
+            [np.mean([contrasts.heads[0] for contrasts in contrasts_of_machines])]
+        ),
         errors=np.sqrt(np.array([variance])),
         freedom=np.array([variance**2 / inverse_freedom]),
     )

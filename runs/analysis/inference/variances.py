@@ -94,7 +94,8 @@ def are_unlike(fit: Fit, sides: Floats) -> bool | None:
         return base_variance != head_variance
     ratio = base_variance / head_variance
     chance = min(
-        sp.special.fdtrc(of_one, of_other, ratio), sp.special.fdtrc(of_other, of_one, 1 / ratio)
+        sp.special.fdtrc(of_one, of_other, ratio),
+        sp.special.fdtrc(of_other, of_one, 1 / ratio),
     )
     return bool(2 * chance < UNLIKE_SIDES)
 
@@ -153,7 +154,9 @@ def _pool(variances: Floats, freedom: Floats) -> tuple[float, float, Floats]:
         if not usual.any():
             usual = chance >= chance.max()
         weights = freedom[usual]
-        pooled = float(np.sum(weights * variances[usual]) / np.sum(weights * untailed[usual]))
+        pooled = float(
+            np.sum(weights * variances[usual]) / np.sum(weights * untailed[usual])
+        )
     return pooled, float(freedom[usual].sum()), chance
 
 
@@ -190,14 +193,21 @@ def _upper(freedom: Floats) -> Floats:
     return cut
 
 
-def _with_floor(pooled: float, freedom: float, noise: Noise | None) -> tuple[float, float]:
+def _with_floor(
+    pooled: float, freedom: float, noise: Noise | None
+) -> tuple[float, float]:
     """The campaign's variance combined with the server's, unless the campaign is noisier."""
     if noise is None or noise.variance <= 0 or noise.freedom <= 0:
         return pooled, freedom
     weight = min(noise.freedom, MOST_OF_FLOOR)
-    if freedom > 0 and sp.special.fdtrc(freedom, weight, pooled / noise.variance) < DISAGREES:
+    if (
+        freedom > 0
+        and sp.special.fdtrc(freedom, weight, pooled / noise.variance) < DISAGREES
+    ):
         return pooled, freedom
-    return (freedom * pooled + weight * noise.variance) / (freedom + weight), freedom + weight
+    return (freedom * pooled + weight * noise.variance) / (
+        freedom + weight
+    ), freedom + weight
 
 
 def _alike(variances: Floats, freedom: Floats, pooled: float) -> float:
@@ -209,10 +219,14 @@ def _alike(variances: Floats, freedom: Floats, pooled: float) -> float:
         half = freedom / 2
         # A spike counts like the greatest usual value: it suggests that others may come.
         most = pooled * _of_each(_upper, freedom) / freedom
-        spread = np.log(np.clip(variances, LEAST_SHARE * pooled, most)) - sp.special.psi(half)
+        spread = np.log(
+            np.clip(variances, LEAST_SHARE * pooled, most)
+        ) - sp.special.psi(half)
         spread += np.log(half)
         apart = float(np.sum((spread - spread.mean()) ** 2))
-        expected += apart - (len(variances) - 1) * float(np.mean(sp.special.zeta(2.0, half)))
+        expected += apart - (len(variances) - 1) * float(
+            np.mean(sp.special.zeta(2.0, half))
+        )
         cells += len(variances) - 1
     excess = float(expected) / cells
     return _inverse_trigamma(excess) * 2 if excess > 0 else MOST_PRIOR
@@ -242,7 +256,9 @@ def noise_of(scatter: Sequence[tuple[int, float]]) -> Noise | None:
     freedom_and_variance = [(n - 1, variance) for n, variance in scatter if n > 1]
     if len(freedom_and_variance) < LEAST_CELLS:
         return None
-    freedom = np.array([freedom for freedom, _variance in freedom_and_variance], dtype=float)
+    freedom = np.array(
+        [freedom for freedom, _variance in freedom_and_variance], dtype=float
+    )
     variances = np.array([variance for _freedom, variance in freedom_and_variance])
     pooled, total, _chance = _pool(variances, freedom)
     if pooled <= 0:

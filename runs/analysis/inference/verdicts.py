@@ -79,7 +79,9 @@ class Inference:
     more_rounds: int | None = None
     more_shows: float | None = None
     reasons: tuple[Reason, ...] = ()
-    despite: tuple[Difference | Unknown | Literal["other_jobs", "other_machines"], ...] = ()
+    despite: tuple[
+        Difference | Unknown | Literal["other_jobs", "other_machines"], ...
+    ] = ()
     differing: tuple[Differing, ...] = ()
     judged: Judged = NOT_JUDGED
     rules: int = RULES
@@ -122,7 +124,9 @@ class Rule:
         return "faster" if (low > 0) == (self.direction == "higher") else "slower"
 
 
-def rounds_missing(difference: float, half_width: float, runs: float, effect: float) -> int:
+def rounds_missing(
+    difference: float, half_width: float, runs: float, effect: float
+) -> int:
     """About how many more runs per side make the interval exclude 1, or lie within the effect.
 
     Assumes that the estimate is true, and that the width shrinks with the root of the runs.
@@ -167,7 +171,9 @@ PRECEDENCE: tuple[Verdict, ...] = (
 )
 
 
-def overall(verdicts: Iterable[Verdict], further_verdicts: Iterable[Verdict] = ()) -> Verdict:
+def overall(
+    verdicts: Iterable[Verdict], further_verdicts: Iterable[Verdict] = ()
+) -> Verdict:
     """The word for all of them: the worst. An empty table is not comparable.
 
     One slower row is a regression whatever the others say. Without one, an undecided row leaves the
@@ -177,4 +183,6 @@ def overall(verdicts: Iterable[Verdict], further_verdicts: Iterable[Verdict] = (
     if "slower" in set(further_verdicts):
         return "slower"
     verdict_set = set(verdicts)
-    return next((verdict for verdict in PRECEDENCE if verdict in verdict_set), "not_comparable")
+    return next(
+        (verdict for verdict in PRECEDENCE if verdict in verdict_set), "not_comparable"
+    )

@@ -46,11 +46,16 @@ class Indexed:
     high: float
 
 
-def indices(readings: Sequence[Reading], base: str, *, significance: float) -> dict[str, Indexed]:
+def indices(
+    readings: Sequence[Reading], base: str, *, significance: float
+) -> dict[str, Indexed]:
     """The index of each version that the readings connect to the base, each at this level."""
     joined = _joined(readings, base)
     joined_readings = [reading for reading in readings if reading.version in joined]
-    versions = [base, *sorted({reading.version for reading in joined_readings} - {base})]
+    versions = [
+        base,
+        *sorted({reading.version for reading in joined_readings} - {base}),
+    ]
     if len(versions) < 2:
         return {}
     design = _design(joined_readings, versions)
@@ -64,11 +69,15 @@ def indices(readings: Sequence[Reading], base: str, *, significance: float) -> d
     of_noise = min(reading.freedom for reading in joined_readings)
     index_of = {}
     # The further rows are of campaigns.
-    for version, log, own_noise, shared in zip(versions, logs, noise, machines, strict=False):
+    for version, log, own_noise, shared in zip(
+        versions, logs, noise, machines, strict=False
+    ):
         width, variance = 0.0, own_noise + shared
         if variance > 0:
             inverse_freedom = own_noise**2 / max(of_noise, 1.0) + shared**2 / freedom
-            quantile = -float(sp.special.stdtrit(variance**2 / inverse_freedom, significance / 2))
+            quantile = -float(
+                sp.special.stdtrit(variance**2 / inverse_freedom, significance / 2)
+            )
             width = quantile * math.sqrt(variance)
         ends = math.exp(log - width), math.exp(log + width)
         index_of[version] = Indexed(version, math.exp(log), *ends)

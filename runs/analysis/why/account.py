@@ -108,7 +108,11 @@ def read(document: Mapping[str, Any], load: Load, machine: str) -> Account | Non
     seconds = float(used.get("seconds") or 0)
     transactions = load.transactions or load.tps * seconds
     spans = [(float(begin), float(end)) for begin, end in document.get("spans", ())]
-    processes = [process for process in document.get("processes", ()) if _is_within(process, spans)]
+    processes = [
+        process
+        for process in document.get("processes", ())
+        if _is_within(process, spans)
+    ]
     servers = [process for process in processes if process["kind"] == "server"]
     threads = [process for process in processes if process["kind"] == "load"]
     if not transactions > 0:
@@ -121,7 +125,9 @@ def read(document: Mapping[str, Any], load: Load, machine: str) -> Account | Non
         if servers
         else None,
         workers=_sum(process for process in servers if process["title"] == WORKER),
-        others=_sum(process for process in servers if process["title"] not in {BACKEND, WORKER}),
+        others=_sum(
+            process for process in servers if process["title"] not in {BACKEND, WORKER}
+        ),
         threads=_sum(threads) if threads else None,
         clients_a_thread=load.clients / (len(threads) or load.clients),
         duration=math.fsum(end - begin for begin, end in spans),
@@ -139,11 +145,14 @@ def read(document: Mapping[str, Any], load: Load, machine: str) -> Account | Non
     )
 
 
-def _is_within(process: Mapping[str, Any], spans: Sequence[tuple[float, float]]) -> bool:
+def _is_within(
+    process: Mapping[str, Any], spans: Sequence[tuple[float, float]]
+) -> bool:
     """Whether it lived during the load; sessions that end right before or after it are others."""
     first_second, last_second = float(process["first"]), float(process["last"])
     longest = max(
-        (min(last_second, end) - max(first_second, begin) for begin, end in spans), default=0.0
+        (min(last_second, end) - max(first_second, begin) for begin, end in spans),
+        default=0.0,
     )
     return longest > max(SAMPLE_SECONDS, (last_second - first_second) / 2)
 

@@ -67,12 +67,24 @@ COLUMNS: Mapping[str, Mapping[str, int]] = {
     "log": {"bytes": 110000},
     # Of all statements once, in milliseconds: a property of the load, not counted in it.
     "planning": {"ms": 100000},
-    "pg_stat_user_indexes": dict.fromkeys(("idx_scan", "idx_tup_read", "idx_tup_fetch"), 0),
+    "pg_stat_user_indexes": dict.fromkeys(
+        ("idx_scan", "idx_tup_read", "idx_tup_fetch"), 0
+    ),
     "pg_statio_user_indexes": dict.fromkeys(("idx_blks_read", "idx_blks_hit"), 0),
     "checkpoints": dict.fromkeys(("timed", "requested", "buffers_written"), 0),
-    "pg_stat_bgwriter": dict.fromkeys(("buffers_clean", "maxwritten_clean", "buffers_alloc"), 0),
+    "pg_stat_bgwriter": dict.fromkeys(
+        ("buffers_clean", "maxwritten_clean", "buffers_alloc"), 0
+    ),
     "pg_stat_wal": dict.fromkeys(
-        ("wal_records", "wal_fpi", "wal_bytes", "wal_buffers_full", "wal_write", "wal_sync"), 140000
+        (
+            "wal_records",
+            "wal_fpi",
+            "wal_bytes",
+            "wal_buffers_full",
+            "wal_write",
+            "wal_sync",
+        ),
+        140000,
     ),
     "pg_stat_io": dict.fromkeys(
         ("reads", "writes", "extends", "hits", "evictions", "reuses", "fsyncs"), 160000
@@ -133,11 +145,15 @@ def _renamed(account: Account, version_num: int) -> Iterator[tuple[Name, float]]
                     yield (view, key, column), value
 
 
-_OF_ONE_ROW = frozenset({"pg_stat_database", "pg_stat_wal", "pg_stat_bgwriter", "lsn", "log"})
+_OF_ONE_ROW = frozenset(
+    {"pg_stat_database", "pg_stat_wal", "pg_stat_bgwriter", "lsn", "log"}
+)
 
 
 def moved(
-    a: Sequence[Mapping[Name, float]], b: Sequence[Mapping[Name, float]], versions: tuple[int, int]
+    a: Sequence[Mapping[Name, float]],
+    b: Sequence[Mapping[Name, float]],
+    versions: tuple[int, int],
 ) -> list[Moved]:
     """Counters of which all rounds of one side lie beyond all of the other, by more than 10 %.
 
@@ -153,7 +169,9 @@ def moved(
         of_a, of_b = ([counters.get(name, 0.0) for counters in side] for side in (a, b))
         low, high = sorted((of_a, of_b), key=sum)
         if max(low) < min(high) and min(high) > max(LEAST, LEAST_CHANGE * max(low)):
-            moved_counters.append(Moved(view, key, column, sum(of_a) / len(a), sum(of_b) / len(b)))
+            moved_counters.append(
+                Moved(view, key, column, sum(of_a) / len(a), sum(of_b) / len(b))
+            )
     return sorted(moved_counters, key=_factor)
 
 

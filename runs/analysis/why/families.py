@@ -107,14 +107,23 @@ FAMILIES = {
         Family("planning", (*PLANNING, *SCANS), ("plans",), ("functions",)),
         Family("memory", SPILLS, ("plans",), ("in_memory", "functions")),
         Family("commit", FLUSHES, ("blocked",), ("device",), ("blocked", "server")),
-        Family("wal", (*WAL, *FLUSHES), ("blocked",), ("device",), ("blocked", "server")),
-        Family("checkpoints", (*CHECKPOINTS, ("pg_stat_wal", "wal_fpi")), (), ("short_run",)),
+        Family(
+            "wal", (*WAL, *FLUSHES), ("blocked",), ("device",), ("blocked", "server")
+        ),
+        Family(
+            "checkpoints",
+            (*CHECKPOINTS, ("pg_stat_wal", "wal_fpi")),
+            (),
+            ("short_run",),
+        ),
         Family("background", WRITES, (), ("short_run",), ("blocked", "server")),
         Family("vacuum", VACUUMS, (), ("short_run", "catalogues")),
         Family("reading", READS, (), ("system_cache",), ("blocked", "server")),
         Family("logging", LOG, (), ("log_elsewhere",)),
         Family("functions", FUNCTIONS, (), ("inlined",)),
-        Family("index", (*SCANS, *HITS), ("plans",), ("functions",), ("server", "blocked")),
+        Family(
+            "index", (*SCANS, *HITS), ("plans",), ("functions",), ("server", "blocked")
+        ),
         Family("relation", (*HITS, *READS, *WAL, *CHANGES), ("plans",), ("functions",)),
         Family("trigger", (*FUNCTIONS, *CHANGES, *WAL), (), ("inlined",)),
         Family("statistics", SCANS, ("plans",), ("functions",)),
@@ -126,11 +135,17 @@ FAMILIES = {
 }
 
 _PARALLEL = re.compile(r"parallel|\Amax_worker_processes")
-_PLANNING = re.compile(r"default_statistics_target|plan_cache_mode|collapse_limit|\Ageqo")
+_PLANNING = re.compile(
+    r"default_statistics_target|plan_cache_mode|collapse_limit|\Ageqo"
+)
 _COMMIT = re.compile(r"\A(?:synchronous_|commit_|fsync|wal_sync_method|wal_writer_)")
 _MEMORY = ("work_mem", "hash_mem_multiplier", "temp_buffers")
 _LOGGING = re.compile(r"\Alog_|\Adebug_print|\Atrace_|\Alogging_|\Asyslog")
-_WAL_BY_NAME = ("default_toast_compression", "wal_consistency_checking", "track_commit_timestamp")
+_WAL_BY_NAME = (
+    "default_toast_compression",
+    "wal_consistency_checking",
+    "track_commit_timestamp",
+)
 _BY_CATEGORY = (
     ("Query Tuning", "planner"),
     ("Write-Ahead Log / Checkpoints", "checkpoints"),
@@ -184,4 +199,6 @@ def _name_of(name: str, category: str) -> str:
         return "reading" if name == "shared_buffers" else "none"
     if _LOGGING.search(name):
         return "logging"
-    return next((family for start, family in _BY_CATEGORY if category.startswith(start)), "none")
+    return next(
+        (family for start, family in _BY_CATEGORY if category.startswith(start)), "none"
+    )

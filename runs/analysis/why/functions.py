@@ -69,8 +69,12 @@ def sleeps_of(folded: str) -> Counter[tuple[str, str]]:
     for (command, *frames), samples in stacks(folded):
         if command not in OF_SERVER:
             continue
-        calls = [call_match[1] for frame in frames if (call_match := _CALL.search(frame))]
-        own_frames = [frame for frame in frames if not frame.endswith(OF_KERNEL)][-MOST_FRAMES:]
+        calls = [
+            call_match[1] for frame in frames if (call_match := _CALL.search(frame))
+        ]
+        own_frames = [frame for frame in frames if not frame.endswith(OF_KERNEL)][
+            -MOST_FRAMES:
+        ]
         key = (calls[0], " < ".join(reversed(own_frames))) if calls else (PREEMPTED, "")
         sleeps_by_call[key] += samples
     return sleeps_by_call
@@ -104,7 +108,10 @@ def compare(
         return None
     names = sides[0].every.keys() | sides[1].every.keys()
     functions = [_function(name, sides) for name in names]
-    sure = sorted(filter(_is_sure, functions), key=lambda function: -abs(function.difference.value))
+    sure = sorted(
+        filter(_is_sure, functions),
+        key=lambda function: -abs(function.difference.value),
+    )
     most = max(count / side.number for side in sides for count in side.every.values())
     return Compared(
         (sides[0].number, sides[1].number),
@@ -129,7 +136,9 @@ def _function(name: str, sides: Sequence[_Side]) -> Function:
     of_a, of_b = (sum(of_side) / len(of_side) for of_side in values)
     if min(map(len, values)) > 1:
         return Function(name, of_a, of_b, two_means(*values))
-    return Function(name, of_a, of_b, Estimate.within(of_b - of_a, QUANTILE * sqrt(variance)))
+    return Function(
+        name, of_a, of_b, Estimate.within(of_b - of_a, QUANTILE * sqrt(variance))
+    )
 
 
 def _is_sure(function: Function) -> bool:

@@ -99,7 +99,9 @@ def split(account: Account) -> Parts:
         client=client,
         client_queue=client_queue,
         blocked=account.seconds
-        - math.fsum(part_seconds for part_seconds in measured_parts if part_seconds is not None),
+        - math.fsum(
+            part_seconds for part_seconds in measured_parts if part_seconds is not None
+        ),
         workers=_workers(account, server),
         others=account.others.run / n,
         overlap=overlap,
@@ -124,7 +126,10 @@ def _backends(account: Account) -> tuple[Queued, float] | None:
         return (backends, max(scale, 1.0)) if scale <= 1 / SEEN[0] else None
     sampled_seconds = backends.run
     charged = account.server - account.others.run
-    if sampled_seconds <= 0 or not SEEN[0] <= sampled_seconds / max(charged, 1e-9) <= SEEN[1]:
+    if (
+        sampled_seconds <= 0
+        or not SEEN[0] <= sampled_seconds / max(charged, 1e-9) <= SEEN[1]
+    ):
         return None
     return backends, charged / sampled_seconds
 
@@ -145,7 +150,9 @@ def _workers(account: Account, server: float | None) -> float:
     """What the server was charged beside its sessions and the processes that are always there."""
     if server is None or account.server is None or not account.is_parallel:
         return 0.0
-    return max(0.0, (account.server - account.others.run) / account.transactions - server)
+    return max(
+        0.0, (account.server - account.others.run) / account.transactions - server
+    )
 
 
 def _client(account: Account) -> tuple[float | None, float | None]:
@@ -193,7 +200,11 @@ class Estimate:
     @property
     def is_apart(self) -> bool:
         """Whether the interval excludes 0."""
-        return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
+        return (
+            self.low is not None
+            and self.high is not None
+            and (self.low > 0 or self.high < 0)
+        )
 
 
 class PartRow(NamedTuple):
@@ -236,14 +247,18 @@ class Difference:
             for name, estimate in self.by_part.items()
             if abs(estimate.value) > least and (estimate.is_apart or self.rounds < 2)
         ]
-        return tuple(sorted(moved_names, key=lambda name: -abs(self.by_part[name].value)))
+        return tuple(
+            sorted(moved_names, key=lambda name: -abs(self.by_part[name].value))
+        )
 
     def rows(self) -> Iterator[PartRow]:
         """Each part, `seconds`, and `cpu` if it is known."""
         rows = {**self.by_part, "seconds": self.seconds, "cpu": self.cpu}
         for name, estimate in rows.items():
             if estimate is not None:
-                moved = name in self.moved if name in self.by_part else estimate.is_apart
+                moved = (
+                    name in self.moved if name in self.by_part else estimate.is_apart
+                )
                 a, b = getattr(self.a, name), getattr(self.b, name)
                 yield PartRow(name, a, b, estimate, moved)
 
@@ -254,12 +269,17 @@ def compare(a: Sequence[Parts], b: Sequence[Parts]) -> Difference:
     names = [
         name
         for name in PARTS
-        if all(getattr(run_parts, name) is not None for run_parts in (*a, *b)) and a and b
+        if all(getattr(run_parts, name) is not None for run_parts in (*a, *b))
+        and a
+        and b
     ]
     has_cpu = all(run_parts.cpu is not None for run_parts in (*a, *b))
-    limits = tuple(dict.fromkeys(code for run_parts in (*a, *b) for code in run_parts.limits))
+    limits = tuple(
+        dict.fromkeys(code for run_parts in (*a, *b) for code in run_parts.limits)
+    )
     queues = (
-        statistics.median_high(run_parts.queue_share for run_parts in side) for side in (a, b)
+        statistics.median_high(run_parts.queue_share for run_parts in side)
+        for side in (a, b)
     )
     return Difference(
         *means,
@@ -279,9 +299,13 @@ def _mean(parts_of_runs: Sequence[Parts]) -> Parts:
         return None if None in values else statistics.fmean(values)
 
     further_parts = ("workers", "others", "overlap")
-    mean_by_name = {name: mean(name) for name in ("seconds", "cpu", *PARTS, *further_parts)}
+    mean_by_name = {
+        name: mean(name) for name in ("seconds", "cpu", *PARTS, *further_parts)
+    }
     errors = {
-        name: math.sqrt(math.fsum(run_parts.errors[name] ** 2 for run_parts in parts_of_runs))
+        name: math.sqrt(
+            math.fsum(run_parts.errors[name] ** 2 for run_parts in parts_of_runs)
+        )
         / len(parts_of_runs)
         for name in PARTS
     }
@@ -295,7 +319,10 @@ def _difference(a: Sequence[Parts], b: Sequence[Parts], name: str) -> Estimate:
     is_paired = None not in rounds_a and rounds_a.keys() == rounds_b.keys()
     if is_paired and len(rounds_a) == len(a) == len(b):
         return interval(
-            [rounds_b[round_number] - rounds_a[round_number] for round_number in rounds_a]
+            [
+                rounds_b[round_number] - rounds_a[round_number]
+                for round_number in rounds_a
+            ]
         )
     return two_means([value for _, value in of_a], [value for _, value in of_b])
 
@@ -313,5 +340,8 @@ def two_means(a: Sequence[float], b: Sequence[float]) -> Estimate:
 def _estimate(value: float, *samples: Sequence[float]) -> Estimate:
     if min(map(len, samples)) < 2:
         return Estimate(value)
-    of_means = [(statistics.variance(sample) / len(sample), len(sample) - 1) for sample in samples]
+    of_means = [
+        (statistics.variance(sample) / len(sample), len(sample) - 1)
+        for sample in samples
+    ]
     return Estimate.within(value, margin(of_means))

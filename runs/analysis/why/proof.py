@@ -103,17 +103,24 @@ class Proof:
     @property
     def is_joint(self) -> bool:
         """Whether all together explain it, and none alone."""
-        return not self.explained and self.all is not None and self.all.answer == "proven"
+        return (
+            not self.explained and self.all is not None and self.all.answer == "proven"
+        )
 
 
 def _proven(shares: Sequence[Share]) -> tuple[Share, ...]:
     proven_shares = [share for share in shares if share.answer == "proven"]
     return tuple(
-        sorted(proven_shares, key=lambda share: -(share.share.value if share.share else 0.0))
+        sorted(
+            proven_shares,
+            key=lambda share: -(share.share.value if share.share else 0.0),
+        )
     )
 
 
-def prove(arms: Arms, suspects: Sequence[str], *, has_ended: bool = False) -> Proof | None:
+def prove(
+    arms: Arms, suspects: Sequence[str], *, has_ended: bool = False
+) -> Proof | None:
     """The answer after the rounds that are complete; None before the first look.
 
     `arms` has a positive value of each round by arm: A, B, AGAIN, each suspect, and ALL where
@@ -136,7 +143,10 @@ def prove(arms: Arms, suspects: Sequence[str], *, has_ended: bool = False) -> Pr
     if not rounds:
         return None
     logs = np.array(
-        [[math.log(arms[name].get(block, math.nan)) for block in rounds] for name in names]
+        [
+            [math.log(arms[name].get(block, math.nan)) for block in rounds]
+            for name in names
+        ]
     )
     blocks = _Blocks(names, logs)
     return blocks.proof(list(suspects), given, is_final=is_whole or has_ended)
@@ -210,7 +220,12 @@ class _Blocks:
     def ratio(self, weights: np.ndarray, certainty: float = 0.95) -> Ratio:
         value, error = self.estimate(weights)
         width = float(sp.special.stdtrit(self._freedom, (1 + certainty) / 2)) * error
-        return Ratio(*(math.exp(log_ratio) for log_ratio in (value, value - width, value + width)))
+        return Ratio(
+            *(
+                math.exp(log_ratio)
+                for log_ratio in (value, value - width, value + width)
+            )
+        )
 
     def _of_b(self, name: str) -> np.ndarray:
         """An arm against the mean of both B."""
@@ -220,7 +235,9 @@ class _Blocks:
         """A with something of B against A, as what putting it back would give."""
         return self._weights({A: 1.0, name: -1.0})
 
-    def proof(self, suspects: Sequence[str], given: Sequence[str], *, is_final: bool) -> Proof:
+    def proof(
+        self, suspects: Sequence[str], given: Sequence[str], *, is_final: bool
+    ) -> Proof:
         effect = self._weights({A: -1.0, B: 0.5, AGAIN: 0.5})
         control = self._weights({AGAIN: 1.0, B: -1.0})
         of_control, of_effect = self.ratio(control), self.ratio(effect)
@@ -228,8 +245,12 @@ class _Blocks:
         is_controlled = wide.low <= 1 <= wide.high or _is_small(of_control.value)
         has_effect = not of_effect.low <= 1 <= of_effect.high
         together = {ALL: self._of_b(ALL)} if ALL in self.names else {}
-        of_b = self._shares({name: self._of_b(name) for name in suspects}, effect, is_final)
-        of_a = self._shares({name: self._of_a(name) for name in given}, effect, is_final)
+        of_b = self._shares(
+            {name: self._of_b(name) for name in suspects}, effect, is_final
+        )
+        of_a = self._shares(
+            {name: self._of_a(name) for name in given}, effect, is_final
+        )
         of_all = self._shares(together, effect, is_final)
         if not (is_controlled and has_effect):
             of_b, of_a, of_all = (
@@ -243,7 +264,9 @@ class _Blocks:
             all=of_all[0] if of_all else None,
             interacts=bool(of_all) and self._interacts(suspects),
             rounds=self.logs.shape[1],
-            is_final=is_final or not is_controlled or all(e.answer == "proven" for e in of_b),
+            is_final=is_final
+            or not is_controlled
+            or all(e.answer == "proven" for e in of_b),
             has_effect=has_effect,
             is_controlled=is_controlled,
             given=tuple(of_a),
@@ -256,11 +279,15 @@ class _Blocks:
         """Holm's method: the smallest p-value bears the number of all, the next one less."""
         p_values = {name: self._p_value(weights) for name, weights in contrasts.items()}
         share_by_name, largest = {}, 0.0
-        for position, name in enumerate(sorted(contrasts, key=lambda name: p_values[name])):
+        for position, name in enumerate(
+            sorted(contrasts, key=lambda name: p_values[name])
+        ):
             number = len(contrasts) - position
             largest = max(largest, min(1.0, p_values[name] * number * len(LOOKS)))
             share = self._share(name, contrasts[name], effect, largest, number)
-            share_by_name[name] = replace(share, answer=self._answer(share, effect, is_final))
+            share_by_name[name] = replace(
+                share, answer=self._answer(share, effect, is_final)
+            )
         return [share_by_name[name] for name in contrasts]
 
     def _answer(self, share: Share, effect: np.ndarray, is_final: bool) -> Answer:
@@ -280,7 +307,12 @@ class _Blocks:
         return float(2 * sp.special.stdtr(self._freedom, -abs(value) / error))
 
     def _share(
-        self, name: str, weights: np.ndarray, effect: np.ndarray, p_value: float, number: int
+        self,
+        name: str,
+        weights: np.ndarray,
+        effect: np.ndarray,
+        p_value: float,
+        number: int,
     ) -> Share:
         value, error = self.estimate(weights)
         whole_effect, _ = self.estimate(effect)
@@ -301,7 +333,10 @@ class _Blocks:
 
     def _quotient(self, weights: np.ndarray, effect: np.ndarray) -> Ratio | None:
         """-log(B'/B) / log(B/A) with Fieller's interval; None where B/A is too uncertain."""
-        (value, error), (whole_effect, of_whole) = self.estimate(weights), self.estimate(effect)
+        (value, error), (whole_effect, of_whole) = (
+            self.estimate(weights),
+            self.estimate(effect),
+        )
         common = self._fit.variance * float(weights @ self._fit.inverse @ effect)
         quantile = float(sp.special.stdtrit(self._freedom, 0.975))
         g = (quantile * of_whole / whole_effect) ** 2 if whole_effect else math.inf
@@ -313,11 +348,17 @@ class _Blocks:
         inner -= g * (error**2 - common**2 / of_whole**2)
         width = quantile / abs(whole_effect) * math.sqrt(max(inner, 0.0))
         return Ratio(
-            share, (share - g * between - width) / (1 - g), (share - g * between + width) / (1 - g)
+            share,
+            (share - g * between - width) / (1 - g),
+            (share - g * between + width) / (1 - g),
         )
 
     def _interacts(self, suspects: Sequence[str]) -> bool:
         """Whether the single changes do not add up to that of all, beyond 3 %."""
-        weights = self._of_b(ALL) - sum((self._of_b(name) for name in suspects), self._weights({}))
+        weights = self._of_b(ALL) - sum(
+            (self._of_b(name) for name in suspects), self._weights({})
+        )
         value, _ = self.estimate(weights)
-        return self._p_value(weights) < SIGNIFICANCE and abs(value) > math.log1p(LEAST_EFFECT)
+        return self._p_value(weights) < SIGNIFICANCE and abs(value) > math.log1p(
+            LEAST_EFFECT
+        )

@@ -88,7 +88,10 @@ class Side:
     @property
     def counted(self) -> list[dict[Name, float]]:
         """The counters of each run, per transaction."""
-        return [counters.per_transaction(account, self.version_num) for account in self.accounts]
+        return [
+            counters.per_transaction(account, self.version_num)
+            for account in self.accounts
+        ]
 
 
 @dataclass(frozen=True)
@@ -132,7 +135,9 @@ class Suspect:
     @property
     def key(self) -> str:
         """Its name among all: an arm is called so."""
-        return self.name if self.kind == "setting" else f"{self.kind} {self.name}".strip()
+        return (
+            self.name if self.kind == "setting" else f"{self.kind} {self.name}".strip()
+        )
 
     def to_json(self) -> dict[str, Any]:
         """As an ablation keeps it: `name` is that of its arm."""
@@ -175,7 +180,10 @@ class Facts:
 
     def differ_in(self, node_type: str) -> bool:
         """Whether one side's plans are known to have such a node, and the other's not."""
-        return self.plans is not None and len({node_type in plans for plans in self.plans}) > 1
+        return (
+            self.plans is not None
+            and len({node_type in plans for plans in self.plans}) > 1
+        )
 
     def has(self, view: str) -> bool:
         """Whether a view was read, which a run of an earlier BenchLab may not have done."""
@@ -223,7 +231,9 @@ def halves(candidates: Sequence[Suspect]) -> list[Suspect]:
     middle = (len(candidates) + 1) // 2
     return [
         _group(str(number), members)
-        for number, members in enumerate((candidates[:middle], candidates[middle:]), start=1)
+        for number, members in enumerate(
+            (candidates[:middle], candidates[middle:]), start=1
+        )
     ]
 
 
@@ -233,14 +243,18 @@ def _group(name: str, members: Sequence[Suspect]) -> Suspect:
         name,
         "",
         "",
-        put_back={name: text for member in members for name, text in member.put_back.items()},
+        put_back={
+            name: text for member in members for name, text in member.put_back.items()
+        },
         put_forth={
             name: text
             for member in members
             if member.a or member.kind != "setting"
             for name, text in member.of_b.items()
         },
-        plan_parts=tuple(dict.fromkeys(part for member in members for part in member.plan_parts)),
+        plan_parts=tuple(
+            dict.fromkeys(part for member in members for part in member.plan_parts)
+        ),
         members=tuple(member.key for member in members),
     )
 
@@ -252,7 +266,9 @@ def find(a: Side, b: Side, difference: Difference | None) -> list[Suspect]:
         _judged(suspect, facts, difference)
         for suspect in (*_settings(a, b), *_further(a, b), *_others(a, b, facts))
     ]
-    return sorted(judged, key=lambda suspect: (-suspect.rank, suspect.kind, suspect.name))
+    return sorted(
+        judged, key=lambda suspect: (-suspect.rank, suspect.kind, suspect.name)
+    )
 
 
 def facts_of(a: Side, b: Side) -> Facts:
@@ -287,7 +303,13 @@ def _plans_of(side: Side) -> str:
 
 def form(node: Mapping[str, Any]) -> str:
     """A plan without its figures and values, in words that all versions have."""
-    node_fields = ("Node Type", "Join Type", "Relation Name", "Index Name", "Workers Planned")
+    node_fields = (
+        "Node Type",
+        "Join Type",
+        "Relation Name",
+        "Index Name",
+        "Workers Planned",
+    )
     node_text = " ".join(str(node[name]) for name in node_fields if name in node)
     below = ", ".join(form(child) for child in node.get("Plans", ()))
     return f"{node_text} ({below})" if below else node_text
@@ -343,7 +365,10 @@ def _bounded(
 
 def _read(account: Account, node: Mapping[str, Any], bound: float | None) -> PlanRead:
     """A scan without an index reads the whole relation, whatever passes its condition."""
-    relation, index = str(node.get("Relation Name", "")), str(node.get("Index Name", ""))
+    relation, index = (
+        str(node.get("Relation Name", "")),
+        str(node.get("Index Name", "")),
+    )
     rows = float(node.get("Plan Rows", 0))
     if "Seq Scan" in str(node.get("Node Type", "")):
         rows = float(account.relations.get(relation, {}).get("tuples", rows))
@@ -394,14 +419,22 @@ def _further(a: Side, b: Side) -> Iterator[Suspect]:
     one_sided = relations[0] ^ relations[1]
     for kind in sorted(a.further.keys() & b.further.keys()):
         of_a, of_b = a.further[kind], b.further[kind]
-        names = of_a.keys() & of_b.keys() if kind in _BY_SHARED_NAMES else of_a.keys() | of_b.keys()
+        names = (
+            of_a.keys() & of_b.keys()
+            if kind in _BY_SHARED_NAMES
+            else of_a.keys() | of_b.keys()
+        )
         for name in sorted(names):
             if kind in _OF_RELATIONS and name.partition(".")[0] in one_sided:
                 continue
             if of_a.get(name, "") != of_b.get(name, ""):
                 plan_parts = PLAN_PARTS.get(kind, ())
                 yield Suspect(
-                    kind, name, of_a.get(name, ""), of_b.get(name, ""), plan_parts=plan_parts
+                    kind,
+                    name,
+                    of_a.get(name, ""),
+                    of_b.get(name, ""),
+                    plan_parts=plan_parts,
                 )
 
 
@@ -412,7 +445,9 @@ def _others(a: Side, b: Side, facts: Facts) -> Iterator[Suspect]:
     for name in (*_OF_CLUSTER, *_OF_BUILD):
         of_a, of_b = a.settings.get(name), b.settings.get(name)
         if of_a is not None and of_b is not None and of_a.amount != of_b.amount:
-            kind = _PRESET_KINDS.get(name, "database" if name in _OF_CLUSTER else "build")
+            kind = _PRESET_KINDS.get(
+                name, "database" if name in _OF_CLUSTER else "build"
+            )
             yield Suspect(kind, name, of_a.text, of_b.text)
     if a.accounts and b.accounts:
         yield from _of_relations(a.accounts[0], b.accounts[0])
@@ -433,17 +468,29 @@ def _of_relations(a: Account, b: Account) -> Iterator[Suspect]:
         if a.objects.get(kind) and b.objects.get(kind):
             continue  # They are compared by their definition.
         of_a, of_b = (
-            {name for name, relation in side.relations.items() if relation["kind"] in letters}
+            {
+                name
+                for name, relation in side.relations.items()
+                if relation["kind"] in letters
+            }
             for side in (a, b)
         )
         for name in sorted(of_a ^ of_b):
             evidence = ("relations_differ",)
             yield Suspect(
-                kind, name, name * (name in of_a), name * (name in of_b), evidence=evidence
+                kind,
+                name,
+                name * (name in of_a),
+                name * (name in of_b),
+                evidence=evidence,
             )
     for name in sorted(a.relations.keys() & b.relations.keys()):
         sizes = [float(side.relations[name]["bytes"]) for side in (a, b)]
-        if min(sizes) > 0 and max(sizes) / min(sizes) > BLOATED and max(sizes) > MOST_SMALL:
+        if (
+            min(sizes) > 0
+            and max(sizes) / min(sizes) > BLOATED
+            and max(sizes) > MOST_SMALL
+        ):
             size_of_a, size_of_b = (f"{size / 2**20:.1f} MB" for size in sizes)
             evidence = ("relations_differ",)
             yield Suspect("bloat", name, size_of_a, size_of_b, evidence=evidence)
@@ -452,7 +499,10 @@ def _of_relations(a: Account, b: Account) -> Iterator[Suspect]:
 def _of_builds(a: Account, b: Account) -> Iterator[Suspect]:
     of_compiler = ("compiler", _compiler(a.built), _compiler(b.built))
     of_flags = ("CFLAGS", *(side.configuration.get("CFLAGS", "") for side in (a, b)))
-    of_options = ("CONFIGURE", *(side.configuration.get("CONFIGURE", "") for side in (a, b)))
+    of_options = (
+        "CONFIGURE",
+        *(side.configuration.get("CONFIGURE", "") for side in (a, b)),
+    )
     for name, of_a, of_b in (of_compiler, of_flags, of_options):
         if of_a and of_b and _unplaced(of_a) != _unplaced(of_b):
             yield Suspect("build", name, of_a, of_b, parts=("server",))
@@ -476,7 +526,9 @@ def _judged(suspect: Suspect, facts: Facts, difference: Difference | None) -> Su
     """With its signs, what was looked at, and its rank."""
     family = _family(suspect, facts.majors)
     moved = tuple(
-        counter for counter in facts.moved if (counter.view, counter.column) in family.counters
+        counter
+        for counter in facts.moved
+        if (counter.view, counter.column) in family.counters
     )
     evidence = suspect.evidence + tuple(_evidence(family, facts))
     if "blocked" in family.traces and _is_blocked(difference):
@@ -489,7 +541,12 @@ def _judged(suspect: Suspect, facts: Facts, difference: Difference | None) -> Su
         state = "acts"
     elif looked:
         state = "no_sign"
-    weights = {"parallel_differs": 6.0, "jit_used": 6.0, "plans_differ": 5.0, "counters_moved": 4.0}
+    weights = {
+        "parallel_differs": 6.0,
+        "jit_used": 6.0,
+        "plans_differ": 5.0,
+        "counters_moved": 4.0,
+    }
     weight = {"acts": 1.0, "not_judged": 1.0, "no_sign": 0.5}[state]
     weight += sum(weights.get(code, 2.0) for code in dict.fromkeys(evidence))
     if suspect.kind == "plan":

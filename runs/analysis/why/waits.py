@@ -70,11 +70,18 @@ def split(
                 sampled.total / sessions,
                 seconds_of_side,
             )
-            for sampled, seconds_of_side, sessions in zip((a, b), seconds, clients, strict=True)
+            for sampled, seconds_of_side, sessions in zip(
+                (a, b), seconds, clients, strict=True
+            )
         ]
-        of_a, of_b = (share * seconds_of_side for share, _moments, seconds_of_side in sides)
+        of_a, of_b = (
+            share * seconds_of_side for share, _moments, seconds_of_side in sides
+        )
         error = sqrt(
-            sum(share * (1 - share) / n * seconds_of_side**2 for share, n, seconds_of_side in sides)
+            sum(
+                share * (1 - share) / n * seconds_of_side**2
+                for share, n, seconds_of_side in sides
+            )
         )
         if of_a or of_b:
             difference = Estimate.within(of_b - of_a, QUANTILE * error)

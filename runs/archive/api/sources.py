@@ -84,16 +84,24 @@ class CorrectionSerializer(serializers.Serializer[Any]):
     table = serializers.CharField()
     figures = serializers.ListField(child=serializers.CharField(), default=list)
     was = computed(
-        serializers.CharField, lambda correction: _in(correction["was"], "en"), "In English."
+        serializers.CharField,
+        lambda correction: _in(correction["was"], "en"),
+        "In English.",
     )
     was_ja = computed(
-        serializers.CharField, lambda correction: _in(correction["was"], "ja"), "In Japanese."
+        serializers.CharField,
+        lambda correction: _in(correction["was"], "ja"),
+        "In Japanese.",
     )
     now = computed(
-        serializers.CharField, lambda correction: _in(correction["now"], "en"), "In English."
+        serializers.CharField,
+        lambda correction: _in(correction["now"], "en"),
+        "In English.",
     )
     now_ja = computed(
-        serializers.CharField, lambda correction: _in(correction["now"], "ja"), "In Japanese."
+        serializers.CharField,
+        lambda correction: _in(correction["now"], "ja"),
+        "In Japanese.",
     )
     reason = serializers.DictField(child=serializers.CharField())
 
@@ -126,7 +134,9 @@ class SourceDetailSerializer(SourceSerializer):
     def get_discrepancies(self, source: Source) -> list[dict[str, Any]]:
         """Every contradiction."""
         discrepancies = archive.discrepancies().filter(table__source=source)
-        return [DiscrepancySerializer(discrepancy).data for discrepancy in discrepancies]
+        return [
+            DiscrepancySerializer(discrepancy).data for discrepancy in discrepancies
+        ]
 
 
 @addresses.door(

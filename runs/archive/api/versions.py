@@ -30,13 +30,23 @@ class StepSerializer(serializers.Serializer[Step]):
     base = serializers.CharField()
     head = serializers.CharField()
     state = serializers.ChoiceField(choices=STATES)
-    ratio = serializers.FloatField(source="best.found.ratio", allow_null=True, default=None)
+    ratio = serializers.FloatField(
+        source="best.found.ratio", allow_null=True, default=None
+    )
     low = serializers.FloatField(source="best.found.low", allow_null=True, default=None)
-    high = serializers.FloatField(source="best.found.high", allow_null=True, default=None)
-    verdict = serializers.CharField(source="best.found.verdict", allow_null=True, default=None)
-    clients = serializers.IntegerField(source="best.clients", allow_null=True, default=None)
+    high = serializers.FloatField(
+        source="best.found.high", allow_null=True, default=None
+    )
+    verdict = serializers.CharField(
+        source="best.found.verdict", allow_null=True, default=None
+    )
+    clients = serializers.IntegerField(
+        source="best.clients", allow_null=True, default=None
+    )
     basis = serializers.CharField()
-    campaign = serializers.CharField(source="campaign.slug", allow_null=True, default=None)
+    campaign = serializers.CharField(
+        source="campaign.slug", allow_null=True, default=None
+    )
 
 
 class VersionAnswerSerializer(serializers.Serializer[VersionAnswer]):
@@ -71,8 +81,12 @@ class VersionDoor(QueryDoor):
         operation_id="versions_retrieve",
         parameters=[
             OpenApiParameter("theme", enum=tuple(version_answers.LOADS)),
-            OpenApiParameter("from", description="A major version: 13.", enum=version_line.MAJORS),
-            OpenApiParameter("to", description="A newer one: 17.", enum=version_line.MAJORS),
+            OpenApiParameter(
+                "from", description="A major version: 13.", enum=version_line.MAJORS
+            ),
+            OpenApiParameter(
+                "to", description="A newer one: 17.", enum=version_line.MAJORS
+            ),
             OpenApiParameter(
                 "clients", int, description="Without it, where both versions do most."
             ),
@@ -85,11 +99,15 @@ class VersionDoor(QueryDoor):
         theme = query.get("theme", version_line.READ)
         if theme not in version_answers.LOADS:
             known = ", ".join(version_answers.LOADS)
-            message = _("There is no such line; known are: %(known)s.") % {"known": known}
+            message = _("There is no such line; known are: %(known)s.") % {
+                "known": known
+            }
             raise doors.refuse("theme", "invalid_choice", message)
         base, head = _major(query, "from"), _major(query, "to")
         if base and head and not version_answers.is_upwards(base, head):
-            raise doors.refuse("to", "invalid", _("Give a version that is newer than “from”."))
+            raise doors.refuse(
+                "to", "invalid", _("Give a version that is newer than “from”.")
+            )
         used = version_line.used(theme, to=reader(request))
         line = version_line.read(used, clients=_clients(query))
         found = version_answers.answer(line, theme, base=base, head=head)
@@ -100,7 +118,9 @@ def _major(query: Any, name: str) -> str:
     major = str(query.get(name, ""))
     if major and major not in version_line.MAJORS:
         known = ", ".join(version_line.MAJORS)
-        message = _("There is no such version; known are: %(known)s.") % {"known": known}
+        message = _("There is no such version; known are: %(known)s.") % {
+            "known": known
+        }
         raise doors.refuse(name, "invalid_choice", message)
     return major
 

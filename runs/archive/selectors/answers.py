@@ -59,7 +59,9 @@ class Answer:
     @property
     def basis(self) -> str:
         """Where it was measured, who says so, and how certain it is."""
-        hardware = HardwareProfile(name=self.machine or "", name_ja=self.machine_ja or "")
+        hardware = HardwareProfile(
+            name=self.machine or "", name_ja=self.machine_ja or ""
+        )
         machine = named(hardware) if self.machine else _("hardware not printed")
         return f"{machine} · {self.publication} · {self.certainty}"
 
@@ -85,7 +87,9 @@ class Answer:
         least, greatest = min(self.ratios), max(self.ratios)
         if least < 1 < greatest:
             return _("Not in general")
-        return _("Yes") if (greatest <= 1) == (self.asked["yes_if"] == "less") else _("No")
+        return (
+            _("Yes") if (greatest <= 1) == (self.asked["yes_if"] == "less") else _("No")
+        )
 
 
 def certainty(repeats: int | None, statistic: str, *, has_spread: bool) -> str:
@@ -134,5 +138,10 @@ def answer_of(table: PublishedTable) -> Answer | None:
         return None
     slug = table.campaign.slug
     return next(
-        (answer_of_table for answer_of_table in answers() if answer_of_table.campaign == slug), None
+        (
+            answer_of_table
+            for answer_of_table in answers()
+            if answer_of_table.campaign == slug
+        ),
+        None,
     )

@@ -90,7 +90,9 @@ class Entry:
             "year": {year: year},
             "version": {version: version for version in self.table.versions},
             "os": {name: name for name in self.systems},
-            "topology": {topology.kind: str(topology.get_kind_display())} if topology else {},
+            "topology": {topology.kind: str(topology.get_kind_display())}
+            if topology
+            else {},
             "hardware": self.hardware,
         }
 
@@ -107,8 +109,12 @@ def entries(source: Source | None = None) -> list[Entry]:
         "hardware__facts", "environment__facts"
     )
     tables_listed = tables(source) if source else _listed(PublishedTable.objects.all())
-    related = tables_listed.select_related("source", "campaign__scenario", "campaign__topology")
-    return [_entry(table) for table in related.prefetch_related(Prefetch("nodes", nodes))]
+    related = tables_listed.select_related(
+        "source", "campaign__scenario", "campaign__topology"
+    )
+    return [
+        _entry(table) for table in related.prefetch_related(Prefetch("nodes", nodes))
+    ]
 
 
 def _entry(table: PublishedTable) -> Entry:
@@ -149,16 +155,21 @@ def _ranks(words_asked: str) -> dict[int, tuple[bool, float]]:
     Tables that lack a word are left out. One query.
     """
     query = SearchQuery(words_asked, config=words.CONFIG, search_type="plain")
-    titled = SearchQuery(words.in_titles(words_asked), config=words.CONFIG, search_type="raw")
+    titled = SearchQuery(
+        words.in_titles(words_asked), config=words.CONFIG, search_type="raw"
+    )
     rows = PublishedTable.objects.filter(search=query).annotate(
-        titled=ExpressionWrapper(Q(search=titled), BooleanField()), rank=SearchRank("search", query)
+        titled=ExpressionWrapper(Q(search=titled), BooleanField()),
+        rank=SearchRank("search", query),
     )
     ranked = rows.order_by().values_list("pk", "titled", "rank")
     return {key: (is_titled, rank) for key, is_titled, rank in ranked}
 
 
 def choices(
-    entries_listed: Sequence[Entry], entries_found: Iterable[Entry], wanted_values: Wanted
+    entries_listed: Sequence[Entry],
+    entries_found: Iterable[Entry],
+    wanted_values: Wanted,
 ) -> dict[str, list[tuple[str, str, int]]]:
     """(value, label, number of tables under the other filters) of what each filter offers.
 
@@ -190,7 +201,11 @@ def choices(
 def version() -> str:
     """What changes when a publication is loaded, or goes. One query."""
     totals = Source.objects.aggregate(number=Count("pk"), loaded=Max("loaded_at"))
-    return f"{totals['number']}-{totals['loaded']:%Y%m%d%H%M%S%f}" if totals["number"] else "0"
+    return (
+        f"{totals['number']}-{totals['loaded']:%Y%m%d%H%M%S%f}"
+        if totals["number"]
+        else "0"
+    )
 
 
 def sources() -> QuerySet[Source]:
@@ -226,7 +241,13 @@ def discrepancies() -> QuerySet[Discrepancy]:
     """Every place where a publication contradicts itself, the most serious of each first."""
     return Discrepancy.objects.select_related(
         "table__source", "table__campaign", "figure__measurement__metric"
-    ).order_by("table__source__year", "table__source__slug", "weight", "table__ordinal", "ordinal")
+    ).order_by(
+        "table__source__year",
+        "table__source__slug",
+        "weight",
+        "table__ordinal",
+        "ordinal",
+    )
 
 
 def printed(table: PublishedTable) -> dict[tuple[int, int], PrintedFigure]:
@@ -241,17 +262,23 @@ def figure(slug: str, *, row: int, column: int) -> PrintedFigure | None:
         "measurement__metric", "measurement__run__cell"
     )
     printed_figures = printed_figures.prefetch_related(*provenance.loaded())
-    return printed_figures.filter(table__campaign__slug=slug, row=row, column=column).first()
+    return printed_figures.filter(
+        table__campaign__slug=slug, row=row, column=column
+    ).first()
 
 
-def corrections(table: PublishedTable, figure: PrintedFigure | None = None) -> list[dict[str, Any]]:
+def corrections(
+    table: PublishedTable, figure: PrintedFigure | None = None
+) -> list[dict[str, Any]]:
     """Corrections of a table's transcription, or of a figure's; those of all tables among them."""
     return [
         correction
         for correction in table.source.corrections
         if correction["table"] in ("all", table.number)
         and (
-            figure is None or not correction.get("figures") or figure.text in correction["figures"]
+            figure is None
+            or not correction.get("figures")
+            or figure.text in correction["figures"]
         )
     ]
 
@@ -282,10 +309,14 @@ def measured_since(figure: PrintedFigure) -> list[Later]:
     cell_summaries = CellSummary.objects.filter(
         metric=figure.measurement.metric,
         cell__campaign__scenario=figure.table.campaign.scenario,
-        cell__levels__contains={name: level for name, level in levels.items() if name != "version"},
+        cell__levels__contains={
+            name: level for name, level in levels.items() if name != "version"
+        },
     ).exclude(cell__campaign__origin=Origin.PUBLISHED)
     open_to_all = projects.visible(cell_summaries, to=projects.NOBODY)
-    newest = open_to_all.select_related("cell__campaign").order_by("-pk")[:MOST_LOOKED_AT]
+    newest = open_to_all.select_related("cell__campaign").order_by("-pk")[
+        :MOST_LOOKED_AT
+    ]
     scale = _constant(figure.measurement.run.cell, "scale")
     comparable = [
         cell_summary
@@ -320,4 +351,6 @@ def _unmet(entry: Entry, wanted_values: Wanted) -> set[str]:
     slug = entry.table.source.slug
     offers: Mapping[str, Mapping[str, str]] = {"source": {slug: slug}, **entry.offers}
     filters = {name: getattr(wanted_values, name) for name in offers}
-    return {name for name, value in filters.items() if value and value not in offers[name]}
+    return {
+        name for name, value in filters.items() if value and value not in offers[name]
+    }

@@ -99,7 +99,10 @@ class Plot:
             points_found = self._points(cells, lambda cell: cell.levels[self.x])
             return tuple(sorted(points_found, key=lambda point: point.x))
 
-        return [Line(series.label, series.major, points(series.cells)) for series in self.series]
+        return [
+            Line(series.label, series.major, points(series.cells))
+            for series in self.series
+        ]
 
     def groups(self, label: str = "") -> list[Line]:
         """The series as bars, with the metric's `label`; if sparse, each cell by its own name."""
@@ -129,11 +132,18 @@ class Plot:
             bases = self._values(first_series.cells)
             columns = [self._values(series.cells) for series in other_series]
             rows = [
-                (name, [_ratio(bases.get(name), column.get(name)) for column in columns])
+                (
+                    name,
+                    [_ratio(bases.get(name), column.get(name)) for column in columns],
+                )
                 for name in names
             ]
-            return Ratios(first_series.label, [series.label for series in other_series], rows)
-        values = [(self._name(cell), self.summaries[cell.pk].median) for cell in self.cells]
+            return Ratios(
+                first_series.label, [series.label for series in other_series], rows
+            )
+        values = [
+            (self._name(cell), self.summaries[cell.pk].median) for cell in self.cells
+        ]
         if len(values) < 2:
             return None
         base_name, base = values[0]
@@ -145,13 +155,23 @@ class Plot:
         values: dict[str, dict[str, float]] = defaultdict(dict)
         for cell in self.cells:
             if (summary := self.summaries.get(cell.pk)) and factor in cell.levels:
-                levels = {name: cell.levels[name] for name in other_names if name in cell.levels}
+                levels = {
+                    name: cell.levels[name]
+                    for name in other_names
+                    if name in cell.levels
+                }
                 row = self.factors.described(levels) or metric_label(self.metric)
                 values[row][str(cell.levels[factor])] = summary.median
         levels = dict.fromkeys(str(cell.levels.get(factor)) for cell in self.cells)
         compared = [level for level in levels if level != str(base)]
         rows = [
-            (name, [_ratio(medians.get(str(base)), medians.get(level)) for level in compared])
+            (
+                name,
+                [
+                    _ratio(medians.get(str(base)), medians.get(level))
+                    for level in compared
+                ],
+            )
             for name, medians in values.items()
             if str(base) in medians
         ]
@@ -186,9 +206,13 @@ class Plot:
 
     def _flat(self, cell: Cell) -> str:
         varied = _varied(self.cells)
-        return self.factors.described({n: v for n, v in cell.levels.items() if n in varied})
+        return self.factors.described(
+            {n: v for n, v in cell.levels.items() if n in varied}
+        )
 
-    def _points(self, cells: Sequence[Cell], x_of: Callable[[Cell], Any]) -> list[Point]:
+    def _points(
+        self, cells: Sequence[Cell], x_of: Callable[[Cell], Any]
+    ) -> list[Point]:
         return [
             replace(
                 point_of(x_of(cell), summary, self.values.get(cell.pk)),
@@ -207,11 +231,14 @@ def charts_of(table: PublishedTable) -> list[Mapping[str, Any]]:
     return [table.chart] if table.chart else []
 
 
-def charts(campaign: Campaign, words: Factors) -> list[tuple[Mapping[str, Any], list[Plot]]]:
+def charts(
+    campaign: Campaign, words: Factors
+) -> list[tuple[Mapping[str, Any], list[Plot]]]:
     """The charts that a publication's data file asks for, with the plots of those with figures."""
     cells = list(campaign.cells.order_by("ordinal"))
     charts_with_plots = (
-        (chart, plots(campaign, chart, cells, words)) for chart in charts_of(campaign.published)
+        (chart, plots(campaign, chart, cells, words))
+        for chart in charts_of(campaign.published)
     )
     return [(chart, plots) for chart, plots in charts_with_plots if plots]
 
@@ -224,10 +251,17 @@ def as_printed(
     None without figures, and for more cells than can be told apart. `x` is the factor unless the
     publication's chart has another one. `values` are what the model says of cells. Four queries.
     """
-    published_table = PublishedTable.objects.filter(campaign__slug=campaign.reproduces).first()
+    published_table = PublishedTable.objects.filter(
+        campaign__slug=campaign.reproduces
+    ).first()
     wanted_there = charts_of(published_table) if published_table else []
     printed = next(
-        (chart_there for chart_there in wanted_there if metric.name in _metrics_of(chart_there)), {}
+        (
+            chart_there
+            for chart_there in wanted_there
+            if metric.name in _metrics_of(chart_there)
+        ),
+        {},
     )
     same = {"kind": printed.get("kind", "bars"), "log": printed.get("log", False)}
     if printed.get("x") in campaign.factors:
@@ -237,7 +271,10 @@ def as_printed(
     if len(cells) > MOST_BARS:
         return None
     drawable = plots(
-        campaign, chart, cells, factors(published_table.columns if published_table else [])
+        campaign,
+        chart,
+        cells,
+        factors(published_table.columns if published_table else []),
     )
     drawable = [replace(plot, values=values) for plot in drawable]
     return draw(chart, drawable) if drawable else None
@@ -248,7 +285,10 @@ def _metrics_of(chart: Mapping[str, Any]) -> list[str]:
 
 
 def plots(
-    campaign: Campaign, chart: Mapping[str, Any], cells: Sequence[Cell], factors: Factors
+    campaign: Campaign,
+    chart: Mapping[str, Any],
+    cells: Sequence[Cell],
+    factors: Factors,
 ) -> list[Plot]:
     """The plots of one chart: a metric, or several with grouped bars. Empty without figures.
 
@@ -256,7 +296,8 @@ def plots(
     """
     names = _metrics_of(chart)
     metric_of = {
-        metric.name: metric for metric in Metric.objects.filter(name__in=names, project=None)
+        metric.name: metric
+        for metric in Metric.objects.filter(name__in=names, project=None)
     }
     plots_made = []
     for name in (name for name in names if name in metric_of):
@@ -264,7 +305,9 @@ def plots(
         measured_cells = tuple(cell for cell in cells if cell.pk in summaries)
         if measured_cells:
             x = chart.get("x") or _most_varied(measured_cells)
-            plots_made.append(Plot(metric_of[name], x, measured_cells, summaries, factors))
+            plots_made.append(
+                Plot(metric_of[name], x, measured_cells, summaries, factors)
+            )
     return plots_made
 
 
@@ -273,7 +316,9 @@ def noted(drawn: Sequence[Plot]) -> list[Plot]:
     noted_plots = []
     for plot in drawn:
         record_of = provenance.with_pages([cell.pk for cell in plot.cells], plot.metric)
-        notes = {cell: provenance.hover(lines) for cell, (_page, lines) in record_of.items()}
+        notes = {
+            cell: provenance.hover(lines) for cell, (_page, lines) in record_of.items()
+        }
         urls = {cell: page for cell, (page, _lines) in record_of.items()}
         noted_plots.append(replace(plot, notes=notes, urls=urls))
     return noted_plots
@@ -287,7 +332,9 @@ def draw(chart: Mapping[str, Any], drawn: Sequence[Plot]) -> Figure:
         # Of several on one axis only their unit.
         metric_title(first_plot.metric) if len(drawn) == 1 else first_plot.metric.unit,
         log_y=bool(chart.get("log")),
-        words=cell_words(first_plot.values) if first_plot.values else hover_words(_("value")),
+        words=cell_words(first_plot.values)
+        if first_plot.values
+        else hover_words(_("value")),
     )
     if chart.get("kind") == "lines" and len(drawn) == 1 and first_plot.has_numbers:
         return scaling(first_plot.lines, axes)
@@ -308,7 +355,9 @@ def ratios_of(chart: Mapping[str, Any], drawn: Sequence[Plot]) -> Ratios | None:
 def in_ratios(chart: Mapping[str, Any], drawn: Sequence[Plot]) -> Figure | None:
     """The lines of a chart against its first: 2 % are a pixel on an axis from 0. Else None."""
     plot = drawn[0]
-    is_drawn = chart.get("kind") == "lines" and chart.get("ratio") is None and plot.has_numbers
+    is_drawn = (
+        chart.get("kind") == "lines" and chart.get("ratio") is None and plot.has_numbers
+    )
     if not is_drawn or len(plot.series) < 2:
         return None
     values = {point.x: point.value for point in plot.lines[0].points if point.value}
@@ -332,11 +381,18 @@ def ratio_title(chart: Mapping[str, Any], drawn: Sequence[Plot]) -> str:
 
 def _varied(cells: Sequence[Cell]) -> list[str]:
     names = list(dict.fromkeys(name for cell in cells for name in cell.levels))
-    return [name for name in names if len({repr(cell.levels.get(name)) for cell in cells}) > 1]
+    return [
+        name
+        for name in names
+        if len({repr(cell.levels.get(name)) for cell in cells}) > 1
+    ]
 
 
 def _most_varied(cells: Sequence[Cell]) -> str:
-    counts = {name: len({repr(cell.levels.get(name)) for cell in cells}) for name in _varied(cells)}
+    counts = {
+        name: len({repr(cell.levels.get(name)) for cell in cells})
+        for name in _varied(cells)
+    }
     return max(counts, key=lambda name: counts[name], default="")
 
 

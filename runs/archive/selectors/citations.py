@@ -36,16 +36,21 @@ class Cited:
     @property
     def note(self) -> str:
         """Where it stands, what is known of it, and who transcribed it."""
+        data_version = self.source.data_version
         transcription = (
-            f"Transcribed by BenchLab, data version {self.source.data_version}, {self.address}"
+            f"Transcribed by BenchLab, data version {data_version}, {self.address}"
         )
-        return ". ".join(filter(None, (self.place, "; ".join(self.facts), transcription)))
+        return ". ".join(
+            filter(None, (self.place, "; ".join(self.facts), transcription))
+        )
 
 
 def of_table(table: PublishedTable, address: str) -> Cited:
     """One printed table."""
     part_of_slug = table.campaign.slug.removeprefix(f"{table.source.slug}-")
-    return Cited(table.source, address, part_of_slug, _place(table), table.section, table.page)
+    return Cited(
+        table.source, address, part_of_slug, _place(table), table.section, table.page
+    )
 
 
 def of_figure(figure: PrintedFigure, address: str) -> Cited:
@@ -55,7 +60,9 @@ def of_figure(figure: PrintedFigure, address: str) -> Cited:
     with translation.override("en"):
         facts = tuple(provenance.lines([figure], unit))
     part_of_slug = f"{table.part}-{figure.row + 1}-{figure.column + 1}"
-    return Cited(table.source, address, part_of_slug, "", table.section, table.page, facts)
+    return Cited(
+        table.source, address, part_of_slug, "", table.section, table.page, facts
+    )
 
 
 def bibtex(cited: Cited) -> str:

@@ -29,7 +29,11 @@ class Conclusion:
 
 def printed(findings: Sequence[Mapping[str, str]]) -> list[Mapping[str, str]]:
     """The conclusions that the publication itself draws, without those of BenchLab."""
-    return [finding for finding in findings if finding.get("by", "publication") == "publication"]
+    return [
+        finding
+        for finding in findings
+        if finding.get("by", "publication") == "publication"
+    ]
 
 
 def grouped(table: PublishedTable) -> Iterator[tuple[str, list[Conclusion]]]:
@@ -41,7 +45,9 @@ def grouped(table: PublishedTable) -> Iterator[tuple[str, list[Conclusion]]]:
     }
     for party, title in titles.items():
         conclusions_of_party = [
-            Conclusion(spoken(finding), finding.get("section", ""), finding.get("quote", ""))
+            Conclusion(
+                spoken(finding), finding.get("section", ""), finding.get("quote", "")
+            )
             for finding in table.findings
             if finding.get("by", "publication") == party
         ]

@@ -79,7 +79,15 @@ DISCREPANCIES = _columns(
 )
 CONCLUSIONS = _columns("source", "table", "by", "text", "section", "quote")
 CORRECTIONS = _columns(
-    "source", "date", "table", "figures", "was", "now", "reason", date="date", figures="array"
+    "source",
+    "date",
+    "table",
+    "figures",
+    "was",
+    "now",
+    "reason",
+    date="date",
+    figures="array",
 )
 
 
@@ -96,17 +104,27 @@ def write(*, address: str) -> IO[bytes]:
     file = cast("IO[bytes]", SpooledTemporaryFile(max_size=IN_MEMORY_BYTES))  # noqa: SIM115
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as package:
         for name, (columns, rows) in resources.items():
-            lines = csv_lines(columns, ([row[column] for column in columns] for row in rows))
+            lines = csv_lines(
+                columns, ([row[column] for column in columns] for row in rows)
+            )
             _add(package, f"{name}.csv", "".join(lines))
         described = {name: columns for name, (columns, _rows) in resources.items()}
         _add(package, "datapackage.json", _describe(described, sources, address))
-        cited = (citations.Cited(source, f"{address}{source.slug}/") for source in sources)
-        _add(package, "sources.bib", "\n".join(citations.bibtex(citation) for citation in cited))
+        cited = (
+            citations.Cited(source, f"{address}{source.slug}/") for source in sources
+        )
+        _add(
+            package,
+            "sources.bib",
+            "\n".join(citations.bibtex(citation) for citation in cited),
+        )
     file.seek(0)
     return file
 
 
-def _describe(resources: dict[str, Columns], sources: Sequence[Source], address: str) -> str:
+def _describe(
+    resources: dict[str, Columns], sources: Sequence[Source], address: str
+) -> str:
     title = "Published PostgreSQL performance figures, transcribed by BenchLab"
     version = "-".join(f"{source.slug}.{source.data_version}" for source in sources)
     package = {
@@ -122,7 +140,9 @@ def _describe(resources: dict[str, Columns], sources: Sequence[Source], address:
         ],
         # Of the publications that state one; sources.csv says which.
         "licenses": [
-            {"name": source.licence, "title": source.title} for source in sources if source.licence
+            {"name": source.licence, "title": source.title}
+            for source in sources
+            if source.licence
         ],
         "resources": [
             {
@@ -131,7 +151,9 @@ def _describe(resources: dict[str, Columns], sources: Sequence[Source], address:
                 "profile": "tabular-data-resource",
                 "encoding": "utf-8",
                 "schema": {
-                    "fields": [{"name": field, "type": kind} for field, kind in columns.items()],
+                    "fields": [
+                        {"name": field, "type": kind} for field, kind in columns.items()
+                    ],
                     "missingValues": [""],
                 },
             }
@@ -161,13 +183,18 @@ def _figures() -> Iterator[dict[str, Any]]:
 
 def _discrepancies() -> Iterator[dict[str, Any]]:
     for discrepancy in archive.discrepancies():
-        location = {"source": discrepancy.table.source.slug, "table": discrepancy.table.number}
+        location = {
+            "source": discrepancy.table.source.slug,
+            "table": discrepancy.table.number,
+        }
         yield asdict(provenance.dispute(discrepancy)) | location
 
 
 def _conclusions() -> Iterator[dict[str, Any]]:
     tables = PublishedTable.objects.order_by("source__slug", "ordinal")
-    for source, number, findings in tables.values_list("source__slug", "number", "findings"):
+    for source, number, findings in tables.values_list(
+        "source__slug", "number", "findings"
+    ):
         for finding in findings:
             yield {**finding, "source": source, "table": number, "text": finding["en"]}
 
@@ -175,7 +202,9 @@ def _conclusions() -> Iterator[dict[str, Any]]:
 def _corrections(sources: Iterable[Source]) -> Iterator[dict[str, Any]]:
     for source in sources:
         for correction in source.corrections:
-            texts = {name: _english(correction[name]) for name in ("was", "now", "reason")}
+            texts = {
+                name: _english(correction[name]) for name in ("was", "now", "reason")
+            }
             yield {**correction, "source": source.slug, **texts}
 
 

@@ -76,13 +76,19 @@ def gaps() -> list[Gap]:
     gaps_found = []
     for base, head in pairwise(FISCAL_YEARS):
         reading, updating = (
-            _known([(versions, has) for slug, versions, has in rows if slug == theme], base, head)
+            _known(
+                [(versions, has) for slug, versions, has in rows if slug == theme],
+                base,
+                head,
+            )
             for theme in THEMES
         )
         year = FISCAL_YEARS[head]
         if reading != FIGURES or (updating != FIGURES and year >= UPDATES_SINCE):
             other_theme, is_here = OTHER_THEMES.get(year, ""), f"{SERIES}{year}" in here
-            gaps_found.append(Gap(year, base, head, reading, updating, other_theme, is_here))
+            gaps_found.append(
+                Gap(year, base, head, reading, updating, other_theme, is_here)
+            )
     return gaps_found
 
 

@@ -12,7 +12,14 @@ from runs.archive.selectors.reproduction import Change, of_campaign
 from runs.cells.selectors import provenance, versions
 from runs.cells.selectors.metrics import metric_label, summary_of
 from runs.grouping import by_key
-from runs.models import Campaign, CellSummary, Measurement, PrintedFigure, PublishedTable, Run
+from runs.models import (
+    Campaign,
+    CellSummary,
+    Measurement,
+    PrintedFigure,
+    PublishedTable,
+    Run,
+)
 from runs.published import printing_errors
 from runs.published.document import Rule
 from runs.published.figures import Number
@@ -74,7 +81,10 @@ class Line:
         ratio, own_ratio = self.ratio, self.own
         if not ratio or own_ratio.low is None or own_ratio.high is None:
             return None
-        return ratio * own_ratio.low / own_ratio.value, ratio * own_ratio.high / own_ratio.value
+        return (
+            ratio * own_ratio.low / own_ratio.value,
+            ratio * own_ratio.high / own_ratio.value,
+        )
 
 
 @dataclass(frozen=True)
@@ -114,8 +124,14 @@ class SideBySide:
     def sentence(self) -> str:
         """How large ours are, of the first metric of the table; empty where nothing says it."""
         if not self.lines and self.judged.was_machine_taken:
-            return _("Not measured: others used the machine, and most runs are invalid.")
-        ratios = [(line.figure.measurement.metric, line.ratio) for line in self.lines if line.ratio]
+            return _(
+                "Not measured: others used the machine, and most runs are invalid."
+            )
+        ratios = [
+            (line.figure.measurement.metric, line.ratio)
+            for line in self.lines
+            if line.ratio
+        ]
         if not ratios:
             return ""
         metric = ratios[0][0]
@@ -129,14 +145,19 @@ class SideBySide:
             "factor": factor(max(own_ratios) / min(own_ratios)),
         }
         if len(own_ratios) == 1:
-            return _("Measured here: %(low)s times the printed figure (%(metric)s).") % values
+            return (
+                _("Measured here: %(low)s times the printed figure (%(metric)s).")
+                % values
+            )
         text = _(
             "Measured here: %(low)s to %(high)s times the %(number)d printed figures (%(metric)s)."
         )
         shape = (
             _("Their proportions are as printed, within %(share)s.")
             if max(own_ratios) / min(own_ratios) < ALIKE
-            else _("Their proportions differ from the print, by a factor of up to %(factor)s.")
+            else _(
+                "Their proportions differ from the print, by a factor of up to %(factor)s."
+            )
         )
         return f"{text % values} {shape % values}"
 
@@ -149,16 +170,22 @@ def side_by_side(campaign: Campaign) -> SideBySide | None:
     if not campaign.reproduces:
         return None
     campaigns = Campaign.objects.select_related("published__source", "scenario")
-    published = campaigns.filter(slug=campaign.reproduces, published__isnull=False).first()
+    published = campaigns.filter(
+        slug=campaign.reproduces, published__isnull=False
+    ).first()
     if published is None:
         return None
     table = published.published
-    figures = list(table.printed.select_related("measurement__metric", "measurement__run__cell"))
+    figures = list(
+        table.printed.select_related("measurement__metric", "measurement__run__cell")
+    )
     stand_for = _versions(published, campaign)
     ours = _Ours(
         campaign,
         _measured(campaign),
-        _single(campaign) if any("repeat" in column for column in table.columns) else {},
+        _single(campaign)
+        if any("repeat" in column for column in table.columns)
+        else {},
         stand_for,
     )
     judged = certificate_words.of_cells(campaign.cells.values_list("pk", flat=True))
@@ -166,7 +193,9 @@ def side_by_side(campaign: Campaign) -> SideBySide | None:
     words = [column for column in range(len(table.columns)) if column not in of_figures]
     lines = (_line(table, figure, words, ours, judged) for figure in figures)
     other_versions = {
-        theirs: ours_version for theirs, ours_version in stand_for.items() if theirs != ours_version
+        theirs: ours_version
+        for theirs, ours_version in stand_for.items()
+        if theirs != ours_version
     }
     return SideBySide(
         published,
@@ -199,7 +228,9 @@ class _Ours:
     def translated(self, levels: Mapping[str, Any]) -> dict[str, Any]:
         """Printed levels as stored here, without factors that the campaign did not vary."""
         stored_levels = {
-            name: level for name, level in levels.items() if name in self.campaign.factors
+            name: level
+            for name, level in levels.items()
+            if name in self.campaign.factors
         }
         if VERSION in stored_levels:
             stored_levels[VERSION] = self.stand_for.get(
@@ -212,18 +243,26 @@ class _Ours:
         matching = [
             summary
             for own_levels, summary in self.measured.get(metric, ())
-            if all(str(own_levels.get(name)) == str(level) for name, level in levels.items())
+            if all(
+                str(own_levels.get(name)) == str(level)
+                for name, level in levels.items()
+            )
         ]
         return matching[0] if len(matching) == 1 else None
 
 
 def _measured(campaign: Campaign) -> Measured:
     """The summaries of each metric, with their cells' levels; one query."""
-    cell_summaries = CellSummary.objects.filter(cell__campaign=campaign).order_by("cell__ordinal")
+    cell_summaries = CellSummary.objects.filter(cell__campaign=campaign).order_by(
+        "cell__ordinal"
+    )
     return by_key(
         (
             cell_summary.metric.name,
-            ({VERSION: cell_summary.cell.version, **cell_summary.cell.levels}, cell_summary),
+            (
+                {VERSION: cell_summary.cell.version, **cell_summary.cell.levels},
+                cell_summary,
+            ),
         )
         for cell_summary in cell_summaries.select_related("cell", "metric")
     )
@@ -231,10 +270,15 @@ def _measured(campaign: Campaign) -> Measured:
 
 def _single(campaign: Campaign) -> Single:
     """What each finished repeat measured; one query."""
-    values = Measurement.objects.filter(run__campaign=campaign, run__state=Run.State.FINISHED)
-    rows = values.order_by("run_id").values("run__cell_id", "metric__name", "run__repeat", "value")
+    values = Measurement.objects.filter(
+        run__campaign=campaign, run__state=Run.State.FINISHED
+    )
+    rows = values.order_by("run_id").values(
+        "run__cell_id", "metric__name", "run__repeat", "value"
+    )
     return {
-        (row["run__cell_id"], row["metric__name"], row["run__repeat"]): row["value"] for row in rows
+        (row["run__cell_id"], row["metric__name"], row["run__repeat"]): row["value"]
+        for row in rows
     }
 
 
@@ -254,13 +298,19 @@ def _line(
         return None
     own_ratio, used = figure_and_summaries
     behind = (judged.get(cell_summary.cell_id, NOT_JUDGED) for cell_summary in used)
-    row = [_level(table.grid[figure.row][column], table.columns[column]) for column in words]
+    row = [
+        _level(table.grid[figure.row][column], table.columns[column])
+        for column in words
+    ]
     marked = replace(own_ratio, mark=certificate_words.mark(Judged.total(behind)))
     return Line(row, provenance.head(column), figure.text, figure, marked)
 
 
 def _figure(
-    figure: PrintedFigure, column: Mapping[str, Any], levels_wanted: Mapping[str, Any], ours: _Ours
+    figure: PrintedFigure,
+    column: Mapping[str, Any],
+    levels_wanted: Mapping[str, Any],
+    ours: _Ours,
 ) -> Found | None:
     """Ours in its place: of one repeat that run's value, and no median; else by its rule."""
     metric = figure.measurement.metric.name
@@ -279,7 +329,10 @@ def _figure(
 
 
 def _derived(
-    column: Mapping[str, Any], metric: str, levels_wanted: Mapping[str, Any], ours: _Ours
+    column: Mapping[str, Any],
+    metric: str,
+    levels_wanted: Mapping[str, Any],
+    ours: _Ours,
 ) -> Found | None:
     """By the rule of the publication; None without one, or if an operand is not measured here."""
     if not column.get("derived") or "repeat" in column:
@@ -301,7 +354,9 @@ def _derived(
         value = operand.number.value if operand else None
     else:
         target_levels = {**rule.to, **ours.translated(rule.to)}
-        recomputed = printing_errors.by_rule(replace(rule, to=target_levels), levels_wanted, find)
+        recomputed = printing_errors.by_rule(
+            replace(rule, to=target_levels), levels_wanted, find
+        )
         value = recomputed.value if recomputed else None
     if value is None:
         return None
@@ -311,12 +366,18 @@ def _derived(
 
 def _versions(published: Campaign, campaign: Campaign) -> dict[str, str]:
     """Which version measured here stands for which printed one."""
-    printed = published.published.reproduce.get("versions") or published.factors.get(VERSION, ())
+    printed = published.published.reproduce.get("versions") or published.factors.get(
+        VERSION, ()
+    )
     theirs = sorted(map(str, printed), key=versions.order)
     ours = sorted(campaign.factors.get(VERSION, ()), key=versions.order)
     by_major = {versions.major(version): version for version in ours}
     majors = {version: versions.major(version) for version in theirs}
-    same = {version: by_major[major] for version, major in majors.items() if major in by_major}
+    same = {
+        version: by_major[major]
+        for version, major in majors.items()
+        if major in by_major
+    }
     if len(same) == len(theirs) or len(theirs) != len(ours):
         return same
     return dict(zip(theirs, ours, strict=True))

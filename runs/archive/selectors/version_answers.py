@@ -75,7 +75,9 @@ class Evidence:
     @property
     def sentence(self) -> str:
         """The whole sentence, as the campaign's own page has it."""
-        return summary.summary(f"PostgreSQL {self.head}", f"PostgreSQL {self.base}", [self.found])
+        return summary.summary(
+            f"PostgreSQL {self.head}", f"PostgreSQL {self.base}", [self.found]
+        )
 
     @property
     def basis(self) -> str:
@@ -83,16 +85,18 @@ class Evidence:
         campaign = self.campaign
         if campaign.origin == Origin.PUBLISHED:
             printed = (
-                _("printed %(year)s") % {"year": campaign.year} if campaign.year else _("printed")
+                _("printed %(year)s") % {"year": campaign.year}
+                if campaign.year
+                else _("printed")
             )
             who = f"{printed} · {in_language(campaign, 'title')}"
         else:
             who = _("measured here")
         clients = ""
         if self.clients is not None:
-            clients = ngettext("%(number)s client", "%(number)s clients", self.clients) % {
-                "number": self.clients
-            }
+            clients = ngettext(
+                "%(number)s client", "%(number)s clients", self.clients
+            ) % {"number": self.clients}
         doubts = certificate_words.mark(self.found.judged)
         return " · ".join(filter(None, (who, self.machine, clients, doubts)))
 
@@ -159,7 +163,10 @@ class Step:
         """What a title says of it, as a part of a sentence."""
         names = {"base": self.base, "head": self.head}
         if self.best is None:
-            return _("%(head)s against %(base)s is printed as a picture, without numbers") % names
+            return (
+                _("%(head)s against %(base)s is printed as a picture, without numbers")
+                % names
+            )
         found = self.best.found
         if self.state == "printed" and found.ratio:
             values = names | {"size": printed_size([found.ratio], "higher")}
@@ -201,7 +208,9 @@ class VersionAnswer:
     def jumps(self) -> tuple[Step, ...]:
         """What was measured over several of these steps, without the whole."""
         return tuple(
-            jump for jump in self.every_jump if self._has_inside(jump) and jump != self.whole
+            jump
+            for jump in self.every_jump
+            if self._has_inside(jump) and jump != self.whole
         )
 
     def _has_inside(self, step: Step) -> bool:
@@ -228,7 +237,10 @@ class VersionAnswer:
         """What is asked."""
         values = {"base": self.base, "head": self.head, "load": str(LOADS[self.theme])}
         if self.clients is None:
-            return _("From %(base)s to %(head)s, %(load)s: what do I gain or lose?") % values
+            return (
+                _("From %(base)s to %(head)s, %(load)s: what do I gain or lose?")
+                % values
+            )
         text = ngettext(
             "From %(base)s to %(head)s, %(load)s, at %(clients)d client: what do I gain or lose?",
             "From %(base)s to %(head)s, %(load)s, at %(clients)d clients: what do I gain or lose?",
@@ -244,7 +256,9 @@ class VersionAnswer:
     @property
     def _several_printed(self) -> tuple[Evidence, ...]:
         """Where print is all there is, and several tables print it: none of them is the answer."""
-        printed = tuple(evidence for evidence in self.whole.evidence if evidence.state == "printed")
+        printed = tuple(
+            evidence for evidence in self.whole.evidence if evidence.state == "printed"
+        )
         is_all = self.whole.state == "printed" and len(printed) > 1
         return printed if is_all else ()
 
@@ -263,9 +277,14 @@ class VersionAnswer:
         if self.whole.best is not None:
             return self.whole.best.sentence
         if len(self.steps) == 1 and self.whole.state == "unknown":
-            return _("Nobody has measured PostgreSQL %(head)s against %(base)s.") % names
+            return (
+                _("Nobody has measured PostgreSQL %(head)s against %(base)s.") % names
+            )
         if len(self.steps) > 1 and all(step.state == "unknown" for step in self.steps):
-            return _("Nobody has measured any step from PostgreSQL %(base)s to %(head)s.") % names
+            return (
+                _("Nobody has measured any step from PostgreSQL %(base)s to %(head)s.")
+                % names
+            )
         parts = self._parts()
         text = _("PostgreSQL %(base)s to %(head)s: %(parts)s.")
         return text % (names | {"parts": "; ".join(parts)})
@@ -281,12 +300,15 @@ class VersionAnswer:
     def details(self) -> tuple[str, ...]:
         """What else is to say: other machines and publications, and the steps in between."""
         others = tuple(
-            _("%(where)s: %(sentence)s") % {"where": evidence.basis, "sentence": evidence.sentence}
+            _("%(where)s: %(sentence)s")
+            % {"where": evidence.basis, "sentence": evidence.sentence}
             for evidence in self.whole.evidence[0 if self._several_printed else 1 :]
         )
         if self.is_known or len(self.steps) == 1:
             return others
-        over_several = tuple(jump.best.sentence for jump in self.jumps if jump.best is not None)
+        over_several = tuple(
+            jump.best.sentence for jump in self.jumps if jump.best is not None
+        )
         return (
             *others,
             *over_several,
@@ -327,7 +349,9 @@ class VersionAnswer:
         """The known steps, and the versions between which nothing is known, in their order."""
         runs_of_steps = [
             (is_unknown, list(steps))
-            for is_unknown, steps in groupby(self.steps, lambda step: step.state == "unknown")
+            for is_unknown, steps in groupby(
+                self.steps, lambda step: step.state == "unknown"
+            )
         ]
         known = sum(len(steps) for is_unknown, steps in runs_of_steps if not is_unknown)
         if known + sum(is_unknown for is_unknown, _steps in runs_of_steps) > MOST_PARTS:
@@ -393,8 +417,13 @@ def answer(line: Line, theme: str, *, base: str = "", head: str = "") -> Version
         newest = _newest([*every, *over_several])
         base, head = newest.base, MAJORS[-1]
     known_steps = (*every, *over_several)
-    whole = next((known for known in known_steps if (known.base, known.head) == (base, head)), None)
-    return VersionAnswer(theme, line.clients, whole or step(line, base, head), every, over_several)
+    whole = next(
+        (known for known in known_steps if (known.base, known.head) == (base, head)),
+        None,
+    )
+    return VersionAnswer(
+        theme, line.clients, whole or step(line, base, head), every, over_several
+    )
 
 
 def _newest(known_steps: Sequence[Step]) -> Step:
@@ -442,11 +471,18 @@ def _by_machine(pairs: Sequence[Pair]) -> Iterable[list[Pair]]:
 
 def _of_pair(pair: Pair, base: str, head: str) -> Evidence:
     return Evidence(
-        base, head, pair.comparison, (pair.campaign,), pair.base.machine, pair.base.clients
+        base,
+        head,
+        pair.comparison,
+        (pair.campaign,),
+        pair.base.machine,
+        pair.base.clients,
     )
 
 
-def _chained(line: Line, pairs: Sequence[Pair], base: str, head: str) -> Evidence | None:
+def _chained(
+    line: Line, pairs: Sequence[Pair], base: str, head: str
+) -> Evidence | None:
     """The figure of a machine's whole line; None where its pairs do not join both versions."""
     origin = pairs[0].campaign.origin
     chains = replace(line, pairs=tuple(pairs)).trend(origin, base).chains

@@ -14,8 +14,19 @@ from runs.analysis.inference import SIGNIFICANCE
 from runs.analysis.inference.version_indices import Reading, indices
 from runs.analysis.trend import Chain, Point, Trend, trend
 from runs.archive.selectors import conclusions
-from runs.archive.selectors.version_line_rules import METRIC, MOST_EXECUTED, MOST_LOOKED_AT
-from runs.archive.selectors.version_pairs import Material, Pair, material, minors, pairs, together
+from runs.archive.selectors.version_line_rules import (
+    METRIC,
+    MOST_EXECUTED,
+    MOST_LOOKED_AT,
+)
+from runs.archive.selectors.version_pairs import (
+    Material,
+    Pair,
+    material,
+    minors,
+    pairs,
+    together,
+)
 from runs.cells.selectors import provenance, versions
 from runs.models import BisectionStep, Campaign, CellSummary, Edition, Run, Scenario
 from runs.models.campaigns import Origin
@@ -71,7 +82,9 @@ class Line:
     def trend(self, origin: str, base: str, *, machine: str | None = None) -> Trend:
         """The pairs of one origin, or machine, as an index, 1.0 at `base` if that is reached."""
         pairs_of_machine = (
-            pair for pair in self.pairs if machine is None or pair.base.machine == machine
+            pair
+            for pair in self.pairs
+            if machine is None or pair.base.machine == machine
         )
         drawn = [
             pair
@@ -79,9 +92,15 @@ class Line:
             if pair.campaign.origin == origin and pair.link is not None
         ]
         links = [pair.link for pair in drawn if pair.link is not None]
-        names = {end for link in links for end in (link.base, link.head)} | {base} | set(MAJORS)
+        names = (
+            {end for link in links for end in (link.base, link.head)}
+            | {base}
+            | set(MAJORS)
+        )
         chained = trend(links, versions=sorted(names, key=versions.order), base=base)
-        readings = list(dict.fromkeys(reading for pair in drawn for reading in pair.readings))
+        readings = list(
+            dict.fromkeys(reading for pair in drawn for reading in pair.readings)
+        )
         if not readings or any(not pair.readings for pair in drawn):
             return chained
         chains = tuple(_modelled(chain, readings, drawn) for chain in chained.chains)
@@ -89,7 +108,9 @@ class Line:
 
     def machines(self, origin: str) -> list[str]:
         """The names of the machines of the pairs of one origin."""
-        names = (pair.base.machine for pair in self.pairs if pair.campaign.origin == origin)
+        names = (
+            pair.base.machine for pair in self.pairs if pair.campaign.origin == origin
+        )
         return list(dict.fromkeys(names))
 
 
@@ -118,11 +139,15 @@ def used(theme: str, *, to: Reader = NOBODY) -> Used:
     visible_rows = visible(published, to=to).order_by("-pk").values_list("pk", "slug")
     # One more than is used: it says that there are others. Of each its edition and observation.
     edition = Edition.objects.filter(campaigns=OuterRef("pk")).order_by("pk")
-    names = (Subquery(edition.values(name)[:1]) for name in ("label", "observation__slug"))
+    names = (
+        Subquery(edition.values(name)[:1]) for name in ("label", "observation__slug")
+    )
     ran = list(_executed(theme, to).values_list("pk", *names)[: MOST_EXECUTED + 1])
     newest = tuple(pk for pk, *_edition in ran[:MOST_EXECUTED])
     own_slugs = {
-        published_campaign(name, label, theme) for _pk, label, name in ran if label and name
+        published_campaign(name, label, theme)
+        for _pk, label, name in ran
+        if label and name
     }
     printed = tuple(pk for pk, slug in visible_rows if slug not in own_slugs)
     return Used(theme, newest, printed, len(ran) > MOST_EXECUTED)
@@ -135,7 +160,11 @@ def counts(used: Used) -> list[int]:
 
 def _counts(line_material: Material) -> list[int]:
     return sorted(
-        {cell.clients for measured in line_material.measured.values() for cell in measured}
+        {
+            cell.clients
+            for measured in line_material.measured.values()
+            for cell in measured
+        }
     )
 
 
@@ -150,7 +179,13 @@ def of_campaign(campaign: Campaign) -> Line:
     campaign_material = material([campaign], any_length=True)
     pairs_made = tuple(pairs(campaign_material))
     return Line(
-        None, (), pairs_made, {}, (), leaves_out=False, minors=tuple(minors(campaign_material))
+        None,
+        (),
+        pairs_made,
+        {},
+        (),
+        leaves_out=False,
+        minors=tuple(minors(campaign_material)),
     )
 
 
@@ -161,7 +196,9 @@ def read(used: Used, *, clients: int | None = None) -> Line:
     """
     # The columns of a table that no campaign has take longer than all else of this query.
     tables = ("published__source",) if used.published else ()
-    campaigns = _observed().select_related("scenario", *tables).filter(pk__in=used.campaigns)
+    campaigns = (
+        _observed().select_related("scenario", *tables).filter(pk__in=used.campaigns)
+    )
     line_material = material(campaigns)
     # As many campaigns together as a judge reads the rounds of.
     groups = list(together(line_material))
@@ -185,19 +222,29 @@ def _executed(theme: str, to: Reader) -> QuerySet[Campaign]:
     The theme is found first, not joined: so an index gives them in order, and older ones are not
     looked at. Steps of bisections are none: they measure builds between versions.
     """
-    figures = CellSummary.objects.filter(cell__campaign=OuterRef("pk"), metric__name=METRIC)
+    figures = CellSummary.objects.filter(
+        cell__campaign=OuterRef("pk"), metric__name=METRIC
+    )
     of_theme = Scenario.objects.filter(slug=theme).order_by().values("pk")[:1]
-    ended = Campaign.objects.filter(origin=Origin.EXECUTED).exclude(state__in=Campaign.LIVE)
+    ended = Campaign.objects.filter(origin=Origin.EXECUTED).exclude(
+        state__in=Campaign.LIVE
+    )
     executed = ended.filter(scenario=Subquery(of_theme))
     steps = BisectionStep.objects.filter(campaign=OuterRef("pk"))
     visible_campaigns = visible(executed, to=to).order_by("-pk")
     last_key = visible_campaigns.values("pk")[MOST_LOOKED_AT - 1 : MOST_LOOKED_AT]
-    newest = visible_campaigns.filter(~Exists(steps), pk__gte=Coalesce(Subquery(last_key), 0))
+    newest = visible_campaigns.filter(
+        ~Exists(steps), pk__gte=Coalesce(Subquery(last_key), 0)
+    )
     # Not Exists: see compare.candidates.
-    return newest.alias(figure=Subquery(figures.order_by().values("pk")[:1])).exclude(figure=None)
+    return newest.alias(figure=Subquery(figures.order_by().values("pk")[:1])).exclude(
+        figure=None
+    )
 
 
-def _modelled(chain: Chain, readings: Sequence[Reading], pairs_found: Sequence[Pair]) -> Chain:
+def _modelled(
+    chain: Chain, readings: Sequence[Reading], pairs_found: Sequence[Pair]
+) -> Chain:
     """The chain with the indices of one joint model of all its campaigns."""
     index_of = indices(readings, chain.base, significance=_strictest(pairs_found))
     points = tuple(
@@ -238,7 +285,12 @@ def _strictest(pairs_found: Sequence[Pair]) -> float:
     levels = [-math.expm1(math.log1p(-SIGNIFICANCE) / len(pairs_found))]
     for pair in pairs_found:
         comparison = pair.comparison
-        if comparison.ratio and comparison.high and comparison.log_error and comparison.freedom:
+        if (
+            comparison.ratio
+            and comparison.high
+            and comparison.log_error
+            and comparison.freedom
+        ):
             width = math.log(comparison.high / comparison.ratio) / comparison.log_error
             levels.append(float(2 * sp.special.stdtr(comparison.freedom, -width)))
     return min(levels)
@@ -250,17 +302,25 @@ FACETS = ("machine", "os", "arrangement")
 def facets(whole_line: Line, facet_name: str) -> list[tuple[str, Line]]:
     """The line by machine, arrangement, or operating system as it was at the runs. One query."""
     cells = [pair.base.cell for pair in whole_line.pairs]
-    finished = Run.objects.filter(cell__in=cells, state=Run.State.FINISHED).order_by("cell", "pk")
+    finished = Run.objects.filter(cell__in=cells, state=Run.State.FINISHED).order_by(
+        "cell", "pk"
+    )
     names = ("hardware__name", "environment__os_name", "campaign__topology__kind")
     values_of_cell = {
-        cell: facet_values for cell, *facet_values in finished.values_list("cell", *names)
+        cell: facet_values
+        for cell, *facet_values in finished.values_list("cell", *names)
     }
     index = FACETS.index(facet_name)
     groups: dict[str, list[Pair]] = defaultdict(list)
     for pair in whole_line.pairs:
         value = (values_of_cell.get(pair.base.cell) or ("", "", ""))[index]
-        groups[(pair.base.machine if facet_name == "machine" else "") or value or ""].append(pair)
-    return [(name, replace(whole_line, pairs=tuple(pairs))) for name, pairs in groups.items()]
+        groups[
+            (pair.base.machine if facet_name == "machine" else "") or value or ""
+        ].append(pair)
+    return [
+        (name, replace(whole_line, pairs=tuple(pairs)))
+        for name, pairs in groups.items()
+    ]
 
 
 def records(pairs_found: Sequence[Pair]) -> dict[str, list[str]]:
@@ -275,12 +335,16 @@ def records(pairs_found: Sequence[Pair]) -> dict[str, list[str]]:
     if metric is None or not cells:
         return {}
     of_cells = provenance.of_cells(cells.values(), metric)
-    return {version: of_cells[cell] for version, cell in cells.items() if cell in of_cells}
+    return {
+        version: of_cells[cell] for version, cell in cells.items() if cell in of_cells
+    }
 
 
 def _undocumented(campaigns: Iterable[Campaign]) -> list[Undocumented]:
     """Those of these campaigns whose figures are printed only in a picture."""
-    printed = [campaign for campaign in campaigns if campaign.origin == Origin.PUBLISHED]
+    printed = [
+        campaign for campaign in campaigns if campaign.origin == Origin.PUBLISHED
+    ]
     pictures = [campaign for campaign in printed if hasattr(campaign, "published")]
     return [
         Undocumented(
@@ -289,7 +353,12 @@ def _undocumented(campaigns: Iterable[Campaign]) -> list[Undocumented]:
             tuple(conclusions.printed(campaign.published.findings)),
         )
         for campaign in sorted(
-            pictures, key=lambda campaign: (campaign.year is None, campaign.year or 0, campaign.pk)
+            pictures,
+            key=lambda campaign: (
+                campaign.year is None,
+                campaign.year or 0,
+                campaign.pk,
+            ),
         )
         if not campaign.published.has_figures
     ]

@@ -66,7 +66,9 @@ class Pair:
     @property
     def caution(self) -> str:
         """What of the difference may be the builds' doing; empty where they are alike."""
-        return summary.of_builds(self.head.version, self.base.version, [self.comparison])
+        return summary.of_builds(
+            self.head.version, self.base.version, [self.comparison]
+        )
 
 
 @dataclass(frozen=True)
@@ -87,11 +89,15 @@ def together(line_material: Material) -> Iterator[Material]:
     for campaign, measured in line_material.measured.items():
         many = sum(values[campaign.pk] for campaign in (*group, campaign))
         if group and many > stored_cells.MOST_VALUES:
-            yield Material(group, [cell for campaign in group for cell in cells[campaign.pk]])
+            yield Material(
+                group, [cell for campaign in group for cell in cells[campaign.pk]]
+            )
             group = {}
         group[campaign] = measured
     if group:
-        yield Material(group, [cell for campaign in group for cell in cells[campaign.pk]])
+        yield Material(
+            group, [cell for campaign in group for cell in cells[campaign.pk]]
+        )
 
 
 def material(campaigns: Iterable[Campaign], *, any_length: bool = False) -> Material:
@@ -238,7 +244,9 @@ def _pair(
     judge: Judge,
     metric: Metric,
 ) -> Pair:
-    if inference.ratio is None or versions.major(base.version) == versions.major(head.version):
+    if inference.ratio is None or versions.major(base.version) == versions.major(
+        head.version
+    ):
         return Pair(campaign, inference, base, head, None, metric=metric)
     link = Link(
         base=versions.major(base.version),
@@ -250,7 +258,13 @@ def _pair(
     )
     readings = tuple(_readings(campaign, (base, head), judge, metric))
     return Pair(
-        campaign, inference, base, head, link, readings if len(readings) == 2 else (), metric
+        campaign,
+        inference,
+        base,
+        head,
+        link,
+        readings if len(readings) == 2 else (),
+        metric,
     )
 
 
@@ -268,7 +282,11 @@ def _readings(
 
 def sentences(pairs_found: Sequence[Pair]) -> list[str]:
     """MOST_SAID steps, the largest proven ones first, then printed ones; last how many more are."""
-    proven = [pair for pair in pairs_found if pair.comparison.is_proven and pair.comparison.ratio]
+    proven = [
+        pair
+        for pair in pairs_found
+        if pair.comparison.is_proven and pair.comparison.ratio
+    ]
     proven.sort(key=lambda pair: -abs(math.log(pair.comparison.ratio or 1)))
     printed = [pair for pair in pairs_found if lacks_print(pair.comparison)]
     lines = []

@@ -26,20 +26,26 @@ def by_version(campaign: Campaign, metric: str) -> ByVersion:
     cells = Cell.objects.filter(campaign=campaign)
     for cell in sorted(cells, key=lambda cell: versions.order(cell.version)):
         if cell.pk in summaries and cell.version:
-            other_levels = {name: level for name, level in cell.levels.items() if name != VERSION}
+            other_levels = {
+                name: level for name, level in cell.levels.items() if name != VERSION
+            }
             of_version = summaries_of.setdefault(versions.major(cell.version), {})
             of_version[repr(sorted(other_levels.items()))] = summaries[cell.pk]
     return summaries_of
 
 
 def mean(
-    conditions: Iterable[Sequence[tuple[int, Summary]]], *, significance: float = SIGNIFICANCE
+    conditions: Iterable[Sequence[tuple[int, Summary]]],
+    *,
+    significance: float = SIGNIFICANCE,
 ) -> Contrast | None:
     """The geometric mean of a contrast over conditions; None without one."""
     condition_list = list(conditions)
     weight = 1 / len(condition_list) if condition_list else math.nan
     weighted = (
-        (weight * sign, summary) for parts_of in condition_list for sign, summary in parts_of
+        (weight * sign, summary)
+        for parts_of in condition_list
+        for sign, summary in parts_of
     )
     return contrast(weighted, significance=significance)
 
@@ -57,9 +63,13 @@ def agreement(published: Campaign, repeated: Campaign) -> str:
     published_summaries, here = (
         by_version(campaign, metric.name) for campaign in (published, repeated)
     )
-    steps = list(pairwise(sorted(published_summaries.keys() & here.keys(), key=versions.order)))
+    steps = list(
+        pairwise(sorted(published_summaries.keys() & here.keys(), key=versions.order))
+    )
     significance = -math.expm1(math.log1p(-SIGNIFICANCE) / max(1, len(steps)))
-    contrast_of = {step: _step(published_summaries, here, step, significance) for step in steps}
+    contrast_of = {
+        step: _step(published_summaries, here, step, significance) for step in steps
+    }
     known_contrasts = {
         step: contrast
         for step, contrast in contrast_of.items()
@@ -69,11 +79,16 @@ def agreement(published: Campaign, repeated: Campaign) -> str:
         return ""
     apart = [pair for pair in known_contrasts.items() if pair[1].is_apart]
     undecided = [
-        pair for pair in known_contrasts.items() if not (pair[1].is_apart or pair[1].is_same)
+        pair
+        for pair in known_contrasts.items()
+        if not (pair[1].is_apart or pair[1].is_same)
     ]
     sentences = []
     same = len(known_contrasts) - len(apart) - len(undecided)
-    values: dict[str, object] = {"number": len(known_contrasts), "effect": f"{DEFAULT_EFFECT:g} %"}
+    values: dict[str, object] = {
+        "number": len(known_contrasts),
+        "effect": f"{DEFAULT_EFFECT:g} %",
+    }
     if same:
         text = _(
             "%(count)d of %(number)d steps between versions are as large as published, within "
@@ -110,12 +125,19 @@ def _sized(step: tuple[str, str], contrast_of_step: Contrast) -> str:
 
 
 def _step(
-    published_summaries: ByVersion, here: ByVersion, step: tuple[str, str], significance: float
+    published_summaries: ByVersion,
+    here: ByVersion,
+    step: tuple[str, str],
+    significance: float,
 ) -> Contrast | None:
     """The ratio here by that there, over the conditions that both have of both versions."""
     base, head = step
     shared = set.intersection(
-        *(set(logs[version]) for logs in (published_summaries, here) for version in step)
+        *(
+            set(logs[version])
+            for logs in (published_summaries, here)
+            for version in step
+        )
     )
     return mean(
         (

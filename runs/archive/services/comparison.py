@@ -62,7 +62,9 @@ def _finding(message: str) -> Finding:
 def _document(document: Document, source: Source) -> Iterator[str]:
     wanted_fields = publications.source_fields(document.source)
     yield from _fields(
-        "its description", wanted_fields, {name: getattr(source, name) for name in wanted_fields}
+        "its description",
+        wanted_fields,
+        {name: getattr(source, name) for name in wanted_fields},
     )
     yield from _conditions(document)
     checked = derived_figures.check(document.campaigns)
@@ -83,9 +85,12 @@ def _metrics(document: Document, tables: Sequence[CheckedTable]) -> tuple[Rows, 
         "name", "unit", "direction"
     )
     wanted_metrics = {
-        name: [known_metrics[name].unit, str(known_metrics[name].direction)] for name in used
+        name: [known_metrics[name].unit, str(known_metrics[name].direction)]
+        for name in used
     }
-    return wanted_metrics, {name: unit_and_direction for name, *unit_and_direction in rows}
+    return wanted_metrics, {
+        name: unit_and_direction for name, *unit_and_direction in rows
+    }
 
 
 def _conditions(document: Document) -> Iterator[str]:
@@ -101,7 +106,9 @@ def _conditions(document: Document) -> Iterator[str]:
                 continue
             wanted_fields = dataclasses.asdict(entry)
             slug = f"{document.source.slug}-{wanted_fields.pop('key')}"[:120]
-            row = model._default_manager.filter(slug=slug).values(*wanted_fields).first()
+            row = (
+                model._default_manager.filter(slug=slug).values(*wanted_fields).first()
+            )
             yield from _fields(slug, wanted_fields, row or {})
 
 
@@ -114,8 +121,12 @@ def _table(table: CheckedTable) -> Iterator[str]:
         return
     row = PublishedTable.objects.filter(campaign=campaign).first()
     wanted_fields = {**results.campaign_fields(table), **tables.table_fields(entry)}
-    stored_fields = {name: getattr(campaign, name) for name in results.campaign_fields(table)}
-    stored_fields |= {name: getattr(row, name, None) for name in tables.table_fields(entry)}
+    stored_fields = {
+        name: getattr(campaign, name) for name in results.campaign_fields(table)
+    }
+    stored_fields |= {
+        name: getattr(row, name, None) for name in tables.table_fields(entry)
+    }
     yield from _fields(entry.slug, wanted_fields, stored_fields)
     for subject, these, those in (
         ("run", _planned_runs(planned, table), _stored_runs(campaign)),
@@ -128,7 +139,9 @@ def _table(table: CheckedTable) -> Iterator[str]:
             yield f"{entry.slug}, {difference}"
 
 
-def _planned_runs(planned: Mapping[Any, results.PlannedRun], table: CheckedTable) -> Rows:
+def _planned_runs(
+    planned: Mapping[Any, results.PlannedRun], table: CheckedTable
+) -> Rows:
     described = {}
     for (key, repeat), run in planned.items():
         version = results.cell_fields(table.campaign, run.levels)["version"]
@@ -140,11 +153,15 @@ def _planned_runs(planned: Mapping[Any, results.PlannedRun], table: CheckedTable
 
 
 def _stored_runs(campaign: Campaign) -> Rows:
-    cells = Cell.objects.filter(campaign=campaign).values_list("pk", "key", "levels", "version")
+    cells = Cell.objects.filter(campaign=campaign).values_list(
+        "pk", "key", "levels", "version"
+    )
     facts_of_cell = {pk: cell_facts for pk, *cell_facts in cells}
     names = ("tool_name", "tool_version", "state", "origin")
     of_campaign = Q(campaign=campaign) | Q(cell__campaign=campaign)
-    runs = Run.objects.filter(of_campaign).values("cell_id", "campaign__slug", "repeat", *names)
+    runs = Run.objects.filter(of_campaign).values(
+        "cell_id", "campaign__slug", "repeat", *names
+    )
     stored_rows = []
     for run in runs:
         # A run in the cell of another campaign would count there, and is in no file.
@@ -152,7 +169,9 @@ def _stored_runs(campaign: Campaign) -> Rows:
         key, *facts = facts_of_cell.get(cell, [f"cell {cell}"])
         if slug != campaign.slug:
             key = f"{key} of {slug}"
-        stored_rows.append(((key, run["repeat"]), [*facts, *(run[name] for name in names)]))
+        stored_rows.append(
+            ((key, run["repeat"]), [*facts, *(run[name] for name in names)])
+        )
     return _by_key(stored_rows)
 
 
@@ -202,7 +221,9 @@ def _stored_printed(campaign: Campaign) -> Rows:
     rows = PrintedFigure.objects.filter(table__campaign=campaign).values_list(
         "row", "column", "text", "n", "statistic", "exact", "kind", "recomputed"
     )
-    return _by_key(((row, column), facts_of_figure) for row, column, *facts_of_figure in rows)
+    return _by_key(
+        ((row, column), facts_of_figure) for row, column, *facts_of_figure in rows
+    )
 
 
 def _planned_artifacts(planned: Mapping[Any, results.PlannedRun]) -> Rows:

@@ -69,7 +69,9 @@ def load(*, files: Sequence[Path], again: bool = False) -> Loaded:
             raise
         except DataError as error:
             # Most often a text that is longer than its column.
-            raise PublishedFileError(f"{path.name}: cannot be stored: {error}") from error
+            raise PublishedFileError(
+                f"{path.name}: cannot be stored: {error}"
+            ) from error
     return Loaded(
         stored=tuple(path.stem for path in changed),
         unchanged=tuple(path.stem for path in files if path not in changed),
@@ -84,14 +86,20 @@ def _checked(
     for path in changed:
         try:
             schema.check(documents[path], known_names)
-            yield path, documents[path], derived_figures.check(documents[path].campaigns)
+            yield (
+                path,
+                documents[path],
+                derived_figures.check(documents[path].campaigns),
+            )
         except PublishedFileError as error:
             error.locate(path)
             raise
 
 
 @transaction.atomic
-def store(*, document: Document, found: Sequence[CheckedTable], content_hash: str) -> None:
+def store(
+    *, document: Document, found: Sequence[CheckedTable], content_hash: str
+) -> None:
     """Bring what is stored of one publication in step with its checked document."""
     entry = document.source
     source, _created = Source.objects.update_or_create(
@@ -106,7 +114,9 @@ def store(*, document: Document, found: Sequence[CheckedTable], content_hash: st
         conditions=on,
         metrics=_metrics(source, document, found),
     )
-    tables.store(source=source, document=document, tables=found, conditions=on, results=stored)
+    tables.store(
+        source=source, document=document, tables=found, conditions=on, results=stored
+    )
     published_conditions.remove(before, kept=on)
 
 

@@ -85,7 +85,8 @@ def store(document: Document) -> Conditions:
     nodes = [node for campaign in document.campaigns for node in campaign.nodes]
     slug = document.source.slug
     configurations_made = {
-        key: _configuration(document, key) for key in _named(node.configuration for node in nodes)
+        key: _configuration(document, key)
+        for key in _named(node.configuration for node in nodes)
     }
     return Conditions(
         hardware={
@@ -102,7 +103,9 @@ def store(document: Document) -> Conditions:
             for key, configuration in configurations_made.items()
         },
         topologies={
-            (campaign.topology_kind, campaign.topology_name.en): _topology(slug, campaign)
+            (campaign.topology_kind, campaign.topology_name.en): _topology(
+                slug, campaign
+            )
             for campaign in document.campaigns
             if campaign.topology_kind
         },
@@ -151,7 +154,9 @@ def _configuration(document: Document, key: str) -> Configuration:
         name_ja=entry.name.ja,
         description=f"{version}{document.source.title.en}",
         content=Content(
-            entry.settings, entry.initdb_options, written_for=known_major(entry.version) or ""
+            entry.settings,
+            entry.initdb_options,
+            written_for=known_major(entry.version) or "",
         ),
         origin=Configuration.Origin.PUBLISHED,
     )

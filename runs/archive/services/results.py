@@ -54,7 +54,9 @@ Planned = Mapping[str, Mapping[Identity, PlannedRun]]
 def planned_runs(table: CheckedTable) -> dict[Identity, PlannedRun]:
     """The runs of a table by (cell's key, repeat), in printed order."""
     repeated = {
-        checked.figure.key for checked in table.figures if checked.figure.repeat is not None
+        checked.figure.key
+        for checked in table.figures
+        if checked.figure.repeat is not None
     }
     planned: dict[Identity, PlannedRun] = {}
     for checked in table.figures:
@@ -65,7 +67,9 @@ def planned_runs(table: CheckedTable) -> dict[Identity, PlannedRun]:
         )
         if run.node != figure.node:
             message = f"“{figure.text}”: figures with the levels {figure.key} name two machines."
-            raise PublishedFileError(message, campaign=table.campaign.slug, row=figure.row)
+            raise PublishedFileError(
+                message, campaign=table.campaign.slug, row=figure.row
+            )
         run.figures.append(checked)
     for artifact in table.campaign.artifacts:
         _place_of(artifact, table.campaign, planned).artifacts.append(artifact)
@@ -73,7 +77,9 @@ def planned_runs(table: CheckedTable) -> dict[Identity, PlannedRun]:
 
 
 def _place_of(
-    artifact: ArtifactEntry, campaign: CampaignEntry, planned: dict[Identity, PlannedRun]
+    artifact: ArtifactEntry,
+    campaign: CampaignEntry,
+    planned: dict[Identity, PlannedRun],
 ) -> PlannedRun:
     """The first run that has the artifact's levels; if there is none, a new run without figures."""
     for run in planned.values():
@@ -96,29 +102,41 @@ M = TypeVar("M", bound=Model)
 
 
 def keep_in_step(
-    rows: QuerySet[M], identity: Sequence[str], wanted_rows: Mapping[K, Mapping[str, Any]]
+    rows: QuerySet[M],
+    identity: Sequence[str],
+    wanted_rows: Mapping[K, Mapping[str, Any]],
 ) -> dict[K, M]:
     """Delete, update and insert until the rows are those wanted; `identity` are columns of a row.
 
     A constant number of queries for any number of rows. Call it in a transaction.
     """
-    model, manager, same = rows.model, rows.model._default_manager, itemgetter(*identity)
+    model, manager, same = (
+        rows.model,
+        rows.model._default_manager,
+        itemgetter(*identity),
+    )
     fields = {same(row_fields): row_fields for row_fields in wanted_rows.values()}
     stored_rows = {same(vars(row)): row for row in rows}
     gone = [row.pk for key, row in stored_rows.items() if key not in fields]
     if gone:
         manager.filter(pk__in=gone).delete()
     new_rows = {
-        key: model(**row_fields) for key, row_fields in fields.items() if key not in stored_rows
+        key: model(**row_fields)
+        for key, row_fields in fields.items()
+        if key not in stored_rows
     }
     manager.bulk_create(new_rows.values(), batch_size=2000)
     changed = [
-        row for key, row in stored_rows.items() if key in fields and _apply(row, fields[key])
+        row
+        for key, row in stored_rows.items()
+        if key in fields and _apply(row, fields[key])
     ]
     if changed:
         manager.bulk_update(changed, list(next(iter(fields.values()))), batch_size=500)
     stored = {**stored_rows, **new_rows}
-    return {row_key: stored[same(row_fields)] for row_key, row_fields in wanted_rows.items()}
+    return {
+        row_key: stored[same(row_fields)] for row_key, row_fields in wanted_rows.items()
+    }
 
 
 def _apply(row: Model, fields: Mapping[str, Any]) -> bool:
@@ -162,7 +180,10 @@ def remove(source: Source) -> None:
 
 
 def _campaigns(
-    source: Source, document: Document, tables: Sequence[CheckedTable], conditions: Conditions
+    source: Source,
+    document: Document,
+    tables: Sequence[CheckedTable],
+    conditions: Conditions,
 ) -> dict[str, Campaign]:
     own_campaigns = Campaign.objects.filter(published__source=source)
     other_campaigns = Campaign.objects.exclude(pk__in=own_campaigns.values("pk"))
@@ -180,13 +201,15 @@ def _campaigns(
         if entry.scenario not in scenarios:
             message = f"names the scenario {entry.scenario}; known are {', '.join(scenarios)}."
             raise PublishedFileError(message, campaign=entry.slug)
-        wanted_campaigns[entry.slug] = _campaign(table, scenarios[entry.scenario], conditions) | {
-            "year": document.source.year
-        }
+        wanted_campaigns[entry.slug] = _campaign(
+            table, scenarios[entry.scenario], conditions
+        ) | {"year": document.source.year}
     return keep_in_step(own_campaigns, ["slug"], wanted_campaigns)
 
 
-def _campaign(table: CheckedTable, scenario_id: int, conditions: Conditions) -> dict[str, Any]:
+def _campaign(
+    table: CheckedTable, scenario_id: int, conditions: Conditions
+) -> dict[str, Any]:
     entry = table.campaign
     topology = conditions.topology(entry)
     node = next((node for node in entry.nodes if node.role == "database"), None)
@@ -231,8 +254,14 @@ def _cells(
     wanted_cells: dict[Identity, dict[str, Any]] = {}
     for entry in document.campaigns:
         for position, ((key, _repeat), run) in enumerate(planned[entry.slug].items()):
-            fields = {"campaign_id": campaigns[entry.slug].pk, "key": key, "ordinal": position + 1}
-            wanted_cells.setdefault((entry.slug, key), cell_fields(entry, run.levels) | fields)
+            fields = {
+                "campaign_id": campaigns[entry.slug].pk,
+                "key": key,
+                "ordinal": position + 1,
+            }
+            wanted_cells.setdefault(
+                (entry.slug, key), cell_fields(entry, run.levels) | fields
+            )
     rows = Cell.objects.filter(campaign__in=campaigns.values())
     return keep_in_step(rows, ["campaign_id", "key"], wanted_cells)
 
@@ -274,7 +303,9 @@ def _runs(
     return keep_in_step(rows, ["cell_id", "repeat"], wanted_runs)
 
 
-def _run(entry: CampaignEntry, run: PlannedRun, conditions: Conditions) -> dict[str, Any]:
+def _run(
+    entry: CampaignEntry, run: PlannedRun, conditions: Conditions
+) -> dict[str, Any]:
     on = conditions.of(run.node)
     version = _version(entry, run.levels)
     return {
@@ -305,7 +336,9 @@ def _measurements(
     return keep_in_step(rows, ["run_id", "metric_id", "statistic"], wanted_measurements)
 
 
-def _measurement(figure: Figure, run: Run, metrics: Mapping[str, Metric]) -> dict[str, Any]:
+def _measurement(
+    figure: Figure, run: Run, metrics: Mapping[str, Metric]
+) -> dict[str, Any]:
     return {
         "run_id": run.pk,
         "metric_id": metrics[figure.metric].pk,
@@ -329,7 +362,9 @@ def _summaries(
     keep_in_step(rows, ["cell_id", "metric_id"], wanted_summaries)
 
 
-def planned_summaries(planned: Mapping[Identity, PlannedRun]) -> dict[Identity, dict[str, Any]]:
+def planned_summaries(
+    planned: Mapping[Identity, PlannedRun],
+) -> dict[Identity, dict[str, Any]]:
     """The summaries of a table by (cell's key, metric)."""
     figures = (checked for run in planned.values() for checked in run.figures)
     grouped = by_key(
@@ -343,7 +378,9 @@ def planned_summaries(planned: Mapping[Identity, PlannedRun]) -> dict[Identity, 
 def _summary(figures: Iterable[Figure]) -> dict[str, Any]:
     """Computed from the printed repeats if there are any, else from the single printed figure."""
     figure_list = list(figures)
-    repeats = [figure.number.value for figure in figure_list if figure.repeat is not None]
+    repeats = [
+        figure.number.value for figure in figure_list if figure.repeat is not None
+    ]
     if repeats:
         return dict(vars(summarise(repeats)))
     figure = figure_list[0]

@@ -16,7 +16,9 @@ ASKING = frozenset({"form", "dialog"})
 BARE = ("button", "nav__link", "places__link")
 # Elements that are nothing without their file.
 LOADING = {"link": "href", "script": "src", "img": "src", "iframe": "src"}
-VOID = frozenset({"area", "base", "br", "col", "hr", "img", "input", "link", "meta", "wbr"})
+VOID = frozenset(
+    {"area", "base", "br", "col", "hr", "img", "input", "link", "meta", "wbr"}
+)
 SPACE = re.compile(r"\s+")
 # Words of a page for the search; more is not looked through.
 MOST_WORDS = 6000
@@ -83,7 +85,9 @@ class StaticPage(HTMLParser):
         if self._left_out:
             return
         self._parts.append(data)
-        if "main" in self._inside and not {"script", "style", "svg"} & set(self._inside):
+        if "main" in self._inside and not {"script", "style", "svg"} & set(
+            self._inside
+        ):
             self._words.append(data)
             if "h1" in self._inside:
                 self._title.append(data)
@@ -100,7 +104,9 @@ class StaticPage(HTMLParser):
         """The type of the document."""
         self._parts.append(f"<!{decl}>")
 
-    def _write(self, tag: str, attrs: list[tuple[str, str | None]], *, is_closed: bool) -> None:
+    def _write(
+        self, tag: str, attrs: list[tuple[str, str | None]], *, is_closed: bool
+    ) -> None:
         if not is_closed and tag not in VOID:
             self._inside.append(tag)
         if self._left_out:
@@ -141,7 +147,11 @@ class StaticPage(HTMLParser):
 def _is_bare(before: dict[str, str | None], after: dict[str, str | None]) -> bool:
     """Whether it was a button or a place of the menu, and leads nowhere now."""
     classes = (before.get("class") or "").split()
-    return "href" in before and "href" not in after and any(name in BARE for name in classes)
+    return (
+        "href" in before
+        and "href" not in after
+        and any(name in BARE for name in classes)
+    )
 
 
 def _plain(parts: list[str]) -> str:

@@ -67,7 +67,9 @@ class _Site:
     found: dict[str, list[dict[str, str]]] = field(default_factory=dict)
 
 
-def publish(folder: Path, *, campaigns: Sequence[str] = (), instance: str = "") -> Written:
+def publish(
+    folder: Path, *, campaigns: Sequence[str] = (), instance: str = ""
+) -> Written:
     """Write the site to a folder, which must be new, empty or one of ours.
 
     `campaigns` are the slugs of campaigns executed here that strangers may see. `instance` is named
@@ -90,7 +92,11 @@ def publish(folder: Path, *, campaigns: Sequence[str] = (), instance: str = "") 
         instance or urlsplit(settings.PUBLIC_URL).netloc or "BenchLab",
         timezone.now().strftime("%Y-%m-%d %H:%M UTC"),
     )
-    seeds = [*FIRST, *_version_questions(), *(f"/campaigns/{slug}/" for slug in campaigns)]
+    seeds = [
+        *FIRST,
+        *_version_questions(),
+        *(f"/campaigns/{slug}/" for slug in campaigns),
+    ]
     for language in LANGUAGES:
         _write_language(site, language, seeds)
     _write(fresh / "index.html", _choice(site).encode())
@@ -105,7 +111,9 @@ def publish(folder: Path, *, campaigns: Sequence[str] = (), instance: str = "") 
 
 def _version_questions() -> Iterator[str]:
     """From each version to the next, and to the two newest."""
-    newest = [(base, head) for head in MAJORS[-2:] for base in MAJORS[: MAJORS.index(head)]]
+    newest = [
+        (base, head) for head in MAJORS[-2:] for base in MAJORS[: MAJORS.index(head)]
+    ]
     for base, head in dict.fromkeys([*pairwise(MAJORS), *newest]):
         for theme in (READ, UPDATE):
             yield _of_versions({"theme": theme, "from": base, "to": head})
@@ -145,7 +153,9 @@ def _write_language(site: _Site, language: str, seeds: Sequence[str]) -> None:
         rows.append({"title": page.title, "address": inside, "words": page.words})
     site.found[language] = rows
     index = json.dumps(rows, ensure_ascii=False)
-    _write(site.folder / language / INDEX, f"window.benchlabIndex = {index};\n".encode())
+    _write(
+        site.folder / language / INDEX, f"window.benchlabIndex = {index};\n".encode()
+    )
     _write(site.folder / language / SEARCH, _search(site, language, bodies).encode())
 
 
@@ -190,7 +200,9 @@ def _known(site: _Site, address: str) -> str | None:
 def _place(language: str, address: str) -> str:
     """The file of a page."""
     parts = urlsplit(address)
-    question = "-".join(value for values in parse_qs(parts.query).values() for value in values)
+    question = "-".join(
+        value for values in parse_qs(parts.query).values() for value in values
+    )
     folder = parts.path.strip("/") + (f"/{question}" if question else "")
     return f"{language}/{folder}/index.html"
 
@@ -226,7 +238,9 @@ def _file(site: _Site, language: str, path: str) -> str:
     return place
 
 
-def _write_data(site: _Site, language: str, address: str, page: str) -> Iterator[tuple[str, str]]:
+def _write_data(
+    site: _Site, language: str, address: str, page: str
+) -> Iterator[tuple[str, str]]:
     """The figures of a page as JSON and CSV beside it: names with their places."""
     parts = urlsplit(address)
     campaign = CAMPAIGN.fullmatch(parts.path)
@@ -259,7 +273,11 @@ def _questions(
     for other in pages:
         parts = urlsplit(other)
         question = parse_qs(parts.query)
-        if parts.path == "/versions/" and question.get("theme") == theme and "to" in question:
+        if (
+            parts.path == "/versions/"
+            and question.get("theme") == theme
+            and "to" in question
+        ):
             name = f"{question['from'][0]} → {question['to'][0]}"
             found.append((name, _relative(_place(language, other), page)))
     return found
@@ -308,7 +326,9 @@ def _search(site: _Site, language: str, pages: dict[str, bytes]) -> str:
                 "index": INDEX,
                 "first": [
                     {"place": links(address), "title": rows_title}
-                    for address, rows_title in _first_titles(pages, site.found[language], language)
+                    for address, rows_title in _first_titles(
+                        pages, site.found[language], language
+                    )
                 ],
             },
         )

@@ -15,7 +15,14 @@ from runs.archive.services.published_conditions import Conditions
 from runs.archive.services.results import Results
 from runs.cells.selectors import versions
 from runs.cells.selectors.level_names import Factors
-from runs.models import Campaign, Discrepancy, PrintedFigure, PublishedNode, PublishedTable, Source
+from runs.models import (
+    Campaign,
+    Discrepancy,
+    PrintedFigure,
+    PublishedNode,
+    PublishedTable,
+    Source,
+)
 from runs.models.sources import DiscrepancyWeight
 from runs.published import search_words as words
 from runs.published.derived_figures import CheckedTable, Fault
@@ -37,7 +44,8 @@ def store(
     """Rebuild the tables: nothing refers to them, and their numbers may change places."""
     PublishedTable.objects.filter(source=source).delete()
     published_tables = PublishedTable.objects.bulk_create(
-        _table(source, position, table, results) for position, table in enumerate(tables)
+        _table(source, position, table, results)
+        for position, table in enumerate(tables)
     )
     nodes = PublishedNode.objects.bulk_create(
         node
@@ -50,18 +58,24 @@ def store(
         for row, table in zip(published_tables, tables, strict=True)
         for figure in _figures(row, table, results, of_place)
     )
-    by_place = {(figure.table_id, figure.row, figure.column): figure for figure in figures}
+    by_place = {
+        (figure.table_id, figure.row, figure.column): figure for figure in figures
+    }
     faults = [
         (fault, discrepancy)
         for row, table in zip(published_tables, tables, strict=True)
         for fault, discrepancy in _discrepancies(row, table, by_place)
     ]
-    stored = Discrepancy.objects.bulk_create(discrepancy for _fault, discrepancy in faults)
+    stored = Discrepancy.objects.bulk_create(
+        discrepancy for _fault, discrepancy in faults
+    )
     about = Discrepancy.figures.through
     about.objects.bulk_create(
         about(
             discrepancy_id=discrepancy.pk,
-            printedfigure_id=by_place[discrepancy.table_id, figure.row, figure.column].pk,
+            printedfigure_id=by_place[
+                discrepancy.table_id, figure.row, figure.column
+            ].pk,
         )
         for (fault, _made), discrepancy in zip(faults, stored, strict=True)
         for figure in fault.figures
@@ -69,7 +83,9 @@ def store(
     _make_searchable(published_tables, document, tables)
 
 
-def _table(source: Source, position: int, table: CheckedTable, results: Results) -> PublishedTable:
+def _table(
+    source: Source, position: int, table: CheckedTable, results: Results
+) -> PublishedTable:
     entry = table.campaign
     return PublishedTable(
         campaign=results.campaigns[entry.slug],
@@ -90,7 +106,8 @@ def table_fields(entry: CampaignEntry) -> dict[str, Any]:
         "figure": entry.figure,
         "has_figures": entry.has_figures,
         "method": entry.method.pair(),
-        "asked": entry.asked.pair() | ({"yes_if": entry.yes_if} if entry.yes_if else {}),
+        "asked": entry.asked.pair()
+        | ({"yes_if": entry.yes_if} if entry.yes_if else {}),
         "repeats": entry.repeats,
         "statistic": entry.statistic or "",
         "findings": [finding.stored() for finding in entry.findings],
@@ -111,7 +128,9 @@ def _column(entry: CampaignEntry, column: Column) -> dict[str, Any]:
 
 def _answer(entry: CampaignEntry, campaign: Campaign) -> list[float]:
     """The least and the greatest ratio of what the campaign compares, of its printed figures."""
-    chart: Mapping[str, Any] = entry.chart if isinstance(entry.chart, Mapping) else entry.chart[0]
+    chart: Mapping[str, Any] = (
+        entry.chart if isinstance(entry.chart, Mapping) else entry.chart[0]
+    )
     drawn = plots(campaign, chart, list(campaign.cells.order_by("ordinal")), Factors())
     ratios_found = ratios_of(chart, drawn)
     rows = ratios_found.rows if ratios_found else []
@@ -142,7 +161,9 @@ def _figures(
     results: Results,
     nodes: Mapping[tuple[int, int], PublishedNode],
 ) -> Iterator[PrintedFigure]:
-    ordinals = {id(node): position + 1 for position, node in enumerate(table.campaign.nodes)}
+    ordinals = {
+        id(node): position + 1 for position, node in enumerate(table.campaign.nodes)
+    }
     for checked in table.figures:
         figure = checked.figure
         yield PrintedFigure(
@@ -154,7 +175,9 @@ def _figures(
             statistic=figure.statistic or "",
             exact=figure.is_exact,
             kind=checked.kind,
-            measurement=results.measurements[table.campaign.slug, figure.row, figure.column],
+            measurement=results.measurements[
+                table.campaign.slug, figure.row, figure.column
+            ],
             node=nodes[row.pk, ordinals[id(figure.node)]] if figure.node else None,
             recomputed=checked.recomputed,
             differs=checked.differs,
@@ -162,7 +185,9 @@ def _figures(
 
 
 def _discrepancies(
-    row: PublishedTable, table: CheckedTable, figures: Mapping[tuple[int, int, int], PrintedFigure]
+    row: PublishedTable,
+    table: CheckedTable,
+    figures: Mapping[tuple[int, int, int], PrintedFigure],
 ) -> Iterator[tuple[Fault, Discrepancy]]:
     for position, fault in enumerate(table.faults):
         figure_at_fault = fault.figure
@@ -184,7 +209,9 @@ def _discrepancies(
 
 
 def _make_searchable(
-    published_tables: Sequence[PublishedTable], document: Document, tables: Sequence[CheckedTable]
+    published_tables: Sequence[PublishedTable],
+    document: Document,
+    tables: Sequence[CheckedTable],
 ) -> None:
     """Store each table's words by weight: A its title and versions, B its question and findings."""
     for row, table in zip(published_tables, tables, strict=True):
@@ -197,7 +224,9 @@ def _make_searchable(
         vector = reduce(
             operator.add,
             (
-                SearchVector(Value(words.tokens(texts)), config=words.CONFIG, weight=weight)
+                SearchVector(
+                    Value(words.tokens(texts)), config=words.CONFIG, weight=weight
+                )
                 for weight, texts in weighed.items()
             ),
         )
@@ -206,16 +235,27 @@ def _make_searchable(
 
 def _titles(table: CheckedTable) -> Iterator[str]:
     entry = table.campaign
-    yield from (entry.title.en, entry.title.ja, entry.table, entry.scenario.replace("-", " "))
+    yield from (
+        entry.title.en,
+        entry.title.ja,
+        entry.table,
+        entry.scenario.replace("-", " "),
+    )
     yield from (entry.asked.en, entry.asked.ja)
     with translation.override("ja"):
-        yield translation.gettext(title_of(entry.scenario)) if entry.scenario in THEMES else ""
+        yield (
+            translation.gettext(title_of(entry.scenario))
+            if entry.scenario in THEMES
+            else ""
+        )
     yield from (f"version{major}" for major in _majors(table))
 
 
 def _majors(table: CheckedTable) -> list[str]:
     known_majors = {
-        versions.major(version) for version in _versions(table) if versions.number(version)
+        versions.major(version)
+        for version in _versions(table)
+        if versions.number(version)
     }
     return sorted(known_majors, key=versions.order)
 
@@ -225,7 +265,9 @@ def _versions(table: CheckedTable) -> Iterator[str]:
     entry = table.campaign
     yield from (*entry.versions, *entry.versions.values())
     yield from (str(version) for version in entry.factors.get("version", ()))
-    yield from (str(checked.figure.levels.get("version", "")) for checked in table.figures)
+    yield from (
+        str(checked.figure.levels.get("version", "")) for checked in table.figures
+    )
     for node in entry.nodes:
         if node.role == "database":
             yield from SOFTWARE.findall(node.software)
@@ -251,7 +293,13 @@ def _figures_and_levels(table: CheckedTable) -> Iterator[str]:
 def _surroundings(document: Document, table: CheckedTable) -> Iterator[str]:
     """Method, notes, machines and the publication: everything else that people search for."""
     entry, source = table.campaign, document.source
-    for text in (source.title, source.publisher, entry.method, *entry.notes, entry.topology_name):
+    for text in (
+        source.title,
+        source.publisher,
+        entry.method,
+        *entry.notes,
+        entry.topology_name,
+    ):
         yield from (text.en, text.ja)
     # Words that describe every table, which people may start a search with.
     yield "PostgreSQL benchmark performance ベンチマーク 性能"

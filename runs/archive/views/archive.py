@@ -41,7 +41,9 @@ def archive_index(request: HttpRequest) -> HttpResponse:
     """Every publication with its tables, narrowed by search and filters."""
     wanted_values = _wanted(request)
     is_search = getattr(request, "htmx", False)
-    template_part = "archive/index.html#found" if is_search else "archive/index.html#publications"
+    template_part = (
+        "archive/index.html#found" if is_search else "archive/index.html#publications"
+    )
 
     def make() -> SafeString:
         return render_to_string(template_part, _context(wanted_values))
@@ -67,7 +69,9 @@ def _context(wanted_values: Wanted) -> dict[str, Any]:
         "filters": _filters(
             archive.choices(all_entries, matching_entries, wanted_values), wanted_values
         ),
-        "shelves": by_key((entry.table.source, entry) for entry in filtered_entries).items(),
+        "shelves": by_key(
+            (entry.table.source, entry) for entry in filtered_entries
+        ).items(),
         "shown": len(filtered_entries),
         "total": len(all_entries),
     }
@@ -76,7 +80,9 @@ def _context(wanted_values: Wanted) -> dict[str, Any]:
 @addresses.page("archive-later")
 def archive_later(request: HttpRequest) -> HttpResponse:
     """What later reports of the series would add, and how they come into the archive."""
-    return render(request, "archive/later.html", {"gaps": gaps.gaps(), "traces": gaps.traces()})
+    return render(
+        request, "archive/later.html", {"gaps": gaps.gaps(), "traces": gaps.traces()}
+    )
 
 
 @addresses.page("archive-source")
@@ -123,13 +129,18 @@ def archive_figure_citation(
     figure = archive.figure(slug, row=row - 1, column=column - 1)
     if figure is None:
         raise Http404
-    address = request.build_absolute_uri(reverse("archive-figure", args=[slug, row, column]))
+    address = request.build_absolute_uri(
+        reverse("archive-figure", args=[slug, row, column])
+    )
     return _reference(citations.of_figure(figure, address), form)
 
 
 def _reference(cited: citations.Cited, form: str) -> HttpResponse:
     if form == "bib":
-        text, media_type = citations.bibtex(cited), "application/x-bibtex; charset=utf-8"
+        text, media_type = (
+            citations.bibtex(cited),
+            "application/x-bibtex; charset=utf-8",
+        )
     elif form == "json":
         text = json.dumps([citations.csl(cited)], ensure_ascii=False)
         media_type = "application/vnd.citationstyles.csl+json"
@@ -148,7 +159,9 @@ def archive_data(request: HttpRequest) -> FileResponse:
         with data_package.write(address=address) as file:
             return b64encode(file.read()).decode()
 
-    file = BytesIO(b64decode(caching.answer(("archive", address), archive.version(), make)))
+    file = BytesIO(
+        b64decode(caching.answer(("archive", address), archive.version(), make))
+    )
     return FileResponse(file, as_attachment=True, filename=data_package.FILE_NAME)
 
 
@@ -179,7 +192,9 @@ def _filters(
 
 
 @addresses.page("archive-figure")
-def archive_figure(request: HttpRequest, slug: str, row: int, column: int) -> HttpResponse:
+def archive_figure(
+    request: HttpRequest, slug: str, row: int, column: int
+) -> HttpResponse:
     """A figure by its campaign and its place in the table; both counts start at 1."""
     figure = archive.figure(slug, row=row - 1, column=column - 1)
     if figure is None or figure.measurement is None:
@@ -196,13 +211,20 @@ def archive_figure(request: HttpRequest, slug: str, row: int, column: int) -> Ht
         "record": provenance.of(figure),
         "exactness": provenance.exactness([figure]),
         "head": provenance.head(table.columns[figure.column]),
-        "levels": [(words.title(name), words.level(name, level)) for name, level in levels.items()],
+        "levels": [
+            (words.title(name), words.level(name, level))
+            for name, level in levels.items()
+        ],
         "row": [text for text in table.grid[figure.row] if text],
-        "disputes": Discrepancy.objects.filter(figures=figure).order_by("weight", "ordinal"),
+        "disputes": Discrepancy.objects.filter(figures=figure).order_by(
+            "weight", "ordinal"
+        ),
         "corrections": archive.corrections(table, figure),
         "conditions": provenance.condition_names(figure),
         "since": archive.measured_since(figure),
-        "citation": citation(table, request.build_absolute_uri(request.path), facts=_facts(figure)),
+        "citation": citation(
+            table, request.build_absolute_uri(request.path), facts=_facts(figure)
+        ),
     }
     return render(request, "archive/figure.html", context)
 

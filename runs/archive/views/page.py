@@ -38,7 +38,8 @@ def context(request: HttpRequest, campaign: Campaign) -> dict[str, Any]:
     table = campaign.published
     words = factors(table.columns)
     drawn = [
-        (chart_wanted, chart.noted(plots)) for chart_wanted, plots in chart.charts(campaign, words)
+        (chart_wanted, chart.noted(plots))
+        for chart_wanted, plots in chart.charts(campaign, words)
     ]
     nodes = list(table.nodes.select_related("hardware", "environment", "configuration"))
     return {
@@ -61,7 +62,9 @@ def context(request: HttpRequest, campaign: Campaign) -> dict[str, Any]:
         "discrepancies": list(archive.discrepancies().filter(table=table)),
         "corrections": archive.corrections(table),
         "artifacts": list(
-            Artifact.objects.filter(run__campaign=campaign).order_by("name").select_related("run")
+            Artifact.objects.filter(run__campaign=campaign)
+            .order_by("name")
+            .select_related("run")
         ),
         "parameters": parameters(campaign),
         "citation": citation(table, request.build_absolute_uri(request.path)),
@@ -90,10 +93,14 @@ def _comparison(
     factor = ratio.get("factor") or ("version" if plot.x == "version" else "")
     if not factor:
         return state.query
-    varied = series_cells.open_factors(series_cells.levels_of(cell) for cell in plot.cells)
+    varied = series_cells.open_factors(
+        series_cells.levels_of(cell) for cell in plot.cells
+    )
     other_factors = {name: count for name, count in varied.items() if name != factor}
     axis = (
-        max(other_factors, key=lambda name: other_factors[name]) if ratio and other_factors else ""
+        max(other_factors, key=lambda name: other_factors[name])
+        if ratio and other_factors
+        else ""
     )
     if ratio and set(other_factors) <= {axis}:
         base = SeriesKey(campaign.slug, ((factor, level_text(ratio["base"])),))
@@ -106,7 +113,10 @@ def side_by_side(campaign: Campaign) -> dict[str, Any]:
     comparison = selectors.side_by_side(campaign)
     if comparison is None:
         return {"beside": None}
-    return {"beside": comparison, "agreement": agreement(comparison.published, campaign)}
+    return {
+        "beside": comparison,
+        "agreement": agreement(comparison.published, campaign),
+    }
 
 
 def heads(columns: Sequence[Mapping[str, Any]]) -> list[list[Head]]:
@@ -141,7 +151,9 @@ def rows(table: PublishedTable) -> list[list[dict[str, Any]]]:
                 "recomputed": _recomputed(figure),
                 "address": provenance.address(table, figure) if figure else "",
             }
-            for column, (text, described) in enumerate(zip(texts, table.columns, strict=True))
+            for column, (text, described) in enumerate(
+                zip(texts, table.columns, strict=True)
+            )
         ]
         for row, texts in enumerate(table.grid)
     ]
@@ -171,7 +183,9 @@ def _designed(campaign: Campaign, words: Any) -> list[tuple[str, str]]:
 
 def _nodes(nodes: Sequence[PublishedNode]) -> list[dict[str, Any]]:
     """Each machine with those of its settings in which it differs from the first one's."""
-    first_configuration = next((node.configuration for node in nodes if node.configuration), None)
+    first_configuration = next(
+        (node.configuration for node in nodes if node.configuration), None
+    )
     first_settings = first_configuration.settings if first_configuration else {}
     return [
         {

@@ -48,7 +48,10 @@ class Step:
     @property
     def years(self) -> str:
         """When its versions after the first came out: 2014–2016."""
-        first_year, last_year = lines.RELEASED[self.majors[1]], lines.RELEASED[self.majors[-1]]
+        first_year, last_year = (
+            lines.RELEASED[self.majors[1]],
+            lines.RELEASED[self.majors[-1]],
+        )
         return f"{first_year}–{last_year}" if first_year < last_year else f"{last_year}"
 
     @property
@@ -82,7 +85,9 @@ def version_page(request: HttpRequest) -> HttpResponse:
         return render_to_string("archive/versions/index.html#line", page_context)
 
     offers = [permissions.is_offered(request.user, offer) for offer in OFFERED]
-    html = caching.html(("versions", used, clients, base, facet, *ends, *offers), version, make)
+    html = caching.html(
+        ("versions", used, clients, base, facet, *ends, *offers), version, make
+    )
     return render(request, "archive/versions/index.html", {"shown": html})
 
 
@@ -114,7 +119,9 @@ def context(
         "bases": lines.MAJORS,
         "base": base,
         "figure": figure(line, base),
-        "facets": [(_facet(by, name), figure(line, base)) for name, line in facet_lines],
+        "facets": [
+            (_facet(by, name), figure(line, base)) for name, line in facet_lines
+        ],
         "by": by,
         "choices": [(facet, FACETS[facet]) for facet in lines.FACETS],
         "steps": steps,
@@ -133,14 +140,19 @@ def _facet(facet_name: str, name: str) -> str:
     return name or _("not known")
 
 
-def rows(template: str, steps: Sequence[Step]) -> Iterator[tuple[Step, list[SafeString]]]:
+def rows(
+    template: str, steps: Sequence[Step]
+) -> Iterator[tuple[Step, list[SafeString]]]:
     """Each step with a row of this template for each of its pairs."""
     row = get_template(template)
     for step in steps:
         pair_contexts = [
             {"pair": pair, "year": lines.RELEASED[pair.ends[1]]} for pair in step.pairs
         ]
-        yield step, [SafeString(row.render(pair_context)) for pair_context in pair_contexts]
+        yield (
+            step,
+            [SafeString(row.render(pair_context)) for pair_context in pair_contexts],
+        )
 
 
 def _one_of(value_given: str, choices: Sequence[str], otherwise: str) -> str:
@@ -148,13 +160,19 @@ def _one_of(value_given: str, choices: Sequence[str], otherwise: str) -> str:
 
 
 def _number(number_text: str) -> int | None:
-    return int(number_text) if number_text.isdecimal() and len(number_text) <= LONGEST else None
+    return (
+        int(number_text)
+        if number_text.isdecimal() and len(number_text) <= LONGEST
+        else None
+    )
 
 
 def _base(pairs: Sequence[Pair]) -> str:
     """The oldest version about which anything is known."""
     known_majors = {end for pair in pairs for end in pair.ends}
-    return next((major for major in lines.MAJORS if major in known_majors), lines.MAJORS[0])
+    return next(
+        (major for major in lines.MAJORS if major in known_majors), lines.MAJORS[0]
+    )
 
 
 def figure(line: Line, base: str) -> Figure | None:
@@ -172,27 +190,37 @@ def figure(line: Line, base: str) -> Figure | None:
         x_title=_("PostgreSQL version, year of its release"),
         y_title=_("Throughput, base = 1"),
         narrow_x_title=_("PostgreSQL version"),
-        words=drawing.Words(_("index"), _("interval (95 %)"), _("base"), _("doubtful runs")),
+        words=drawing.Words(
+            _("index"), _("interval (95 %)"), _("base"), _("doubtful runs")
+        ),
     )
 
 
-def _drawn(line: Line, base: str, origin: Origin, machine: str, dash: str) -> drawing.Origin:
+def _drawn(
+    line: Line, base: str, origin: Origin, machine: str, dash: str
+) -> drawing.Origin:
     """Of each version the newest campaign; in doubt where a run of its step is not valid."""
     of_machine = [pair for pair in line.pairs if pair.base.machine == machine]
     pairs = [pair for pair in of_machine if pair.campaign.origin == origin]
     newest = {version: pair.campaign.slug for pair in pairs for version in pair.ends}
     if origin == Origin.PUBLISHED:
         notes = {
-            name: provenance.hover(record_lines) for name, record_lines in line.records.items()
+            name: provenance.hover(record_lines)
+            for name, record_lines in line.records.items()
         }
     else:  # what of the newest step to each version may be its build's doing
         notes = {pair.ends[1]: pair.caution for pair in of_machine if pair.caution}
     return drawing.Origin(
         f"{origin.label} · {machine}" if machine else str(origin.label),
         line.trend(origin, base, machine=machine).chains,
-        {version: reverse("campaign-detail", args=[slug]) for version, slug in newest.items()},
+        {
+            version: reverse("campaign-detail", args=[slug])
+            for version, slug in newest.items()
+        },
         dash,
-        doubtful=frozenset(pair.ends[1] for pair in pairs if pair.comparison.judged.has_doubts),
+        doubtful=frozenset(
+            pair.ends[1] for pair in pairs if pair.comparison.judged.has_doubts
+        ),
         minors=_minors(line, origin, machine),
         notes=notes,
     )
@@ -207,7 +235,9 @@ def _minors(line: Line, origin: Origin, machine: str) -> tuple[drawing.Minor, ..
             reverse("campaign-detail", args=[pair.campaign.slug]),
         )
         for pair in line.minors
-        if pair.campaign.origin == origin and pair.base.machine == machine and pair.comparison.ratio
+        if pair.campaign.origin == origin
+        and pair.base.machine == machine
+        and pair.comparison.ratio
     )
 
 
@@ -226,7 +256,9 @@ def _each_step(pairs: Sequence[Pair], pictures: Sequence[Undocumented]) -> list[
     steps = []
     for base, head in pairwise(lines.MAJORS):
         pairs_of_step = [pair for pair in pairs if pair.ends[1] == head]
-        pictures_of_step = [picture for picture in pictures if _has_step_to(picture, head)]
+        pictures_of_step = [
+            picture for picture in pictures if _has_step_to(picture, head)
+        ]
         steps.append(Step((base, head), pairs_of_step, pictures_of_step))
     return steps
 

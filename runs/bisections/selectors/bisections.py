@@ -37,7 +37,9 @@ class Measured:
         """The last build against the first: as it was answered, else as it is now."""
         if self.step.table is None:
             return self._between(self.step.low, self.step.high)
-        base, head = (self._named(position) for position in (self.step.low, self.step.high))
+        base, head = (
+            self._named(position) for position in (self.step.low, self.step.high)
+        )
         return gate.from_json(self.step.table, base, head)
 
     @cached_property
@@ -57,7 +59,11 @@ class Measured:
     def places(self) -> list[int]:
         """The builds that it measures, by their places."""
         step = self.step
-        return [position for position in (step.low, step.middle, step.high) if position is not None]
+        return [
+            position
+            for position in (step.low, step.middle, step.high)
+            if position is not None
+        ]
 
     @property
     def is_first(self) -> bool:
@@ -84,7 +90,9 @@ class Measured:
         row = self.worst
         if row is None:
             return {}
-        levels = {name: level for name, level in row.levels.items() if level_text(level)}
+        levels = {
+            name: level for name, level in row.levels.items() if level_text(level)
+        }
         return {"metric": row.metric.name, "levels": levels}
 
     def _between(self, base: int, head: int) -> SideVerdict:
@@ -97,7 +105,9 @@ class Measured:
     def _side(self, position: int) -> Side:
         build = self.step.bisection.builds[position]
         cells = self.step.campaign.cells.filter(installation=build["installation"])
-        return replace(self._named(position), find=lambda: tuple(cells.order_by("ordinal")))
+        return replace(
+            self._named(position), find=lambda: tuple(cells.order_by("ordinal"))
+        )
 
     def _named(self, position: int) -> Side:
         """A side without its cells."""
@@ -118,7 +128,9 @@ def listed(*, to: Reader) -> QuerySet[Bisection]:
     """The bisections that somebody may see, the newest first, with their steps."""
     rows = Bisection.objects.select_related("server", "created_by")
     # Campaigns by all their keys at once: joined, each would be looked up by itself.
-    return visible(rows, to=to).prefetch_related("campaign", "steps__campaign__scenario")
+    return visible(rows, to=to).prefetch_related(
+        "campaign", "steps__campaign__scenario"
+    )
 
 
 def measured(bisection: Bisection) -> list[Measured]:
@@ -131,7 +143,11 @@ def measured(bisection: Bisection) -> list[Measured]:
 
 
 def settling(
-    verdict: SideVerdict, *, metrics: Sequence[str] = (), ignore: Sequence[str] = (), to: Reader
+    verdict: SideVerdict,
+    *,
+    metrics: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+    to: Reader,
 ) -> Bisection | None:
     """The newest bisection of this question that somebody may see. At most four queries.
 
@@ -170,12 +186,16 @@ def made_for_each(bisections: Collection[Bisection]) -> dict[int, dict[str, Buil
     """As made_for(), for each of these bisections by its key. One query for all of them."""
     if not bisections:
         return {}
-    commits = {build["commit"] for bisection in bisections for build in bisection.builds}
+    commits = {
+        build["commit"] for bisection in bisections for build in bisection.builds
+    }
     since = Q(asked_at__gte=min(bisection.created_at for bisection in bisections)) | Q(
         state__in=Build.OPEN
     )
     servers = {bisection.server_id for bisection in bisections}
-    rows = Build.objects.filter(since, server__in=servers, commit__in=commits).order_by("pk")
+    rows = Build.objects.filter(since, server__in=servers, commit__in=commits).order_by(
+        "pk"
+    )
     builds_of = by_key(((row.server_id, row.commit), row) for row in rows)
     return {bisection.pk: _made_since(bisection, builds_of) for bisection in bisections}
 
@@ -183,13 +203,19 @@ def made_for_each(bisections: Collection[Bisection]) -> dict[int, dict[str, Buil
 def _made_since(
     bisection: Bisection, builds_of: Mapping[tuple[int, str], Sequence[Build]]
 ) -> dict[str, Build]:
-    servers_and_commits = {(bisection.server_id, build["commit"]) for build in bisection.builds}
+    servers_and_commits = {
+        (bisection.server_id, build["commit"]) for build in bisection.builds
+    }
     rows = sorted(
         (row for key in servers_and_commits for row in builds_of.get(key, ())),
         key=lambda row: row.pk,
     )
     since = bisection.created_at
-    return {row.commit: row for row in rows if row.asked_at >= since or row.state in Build.OPEN}
+    return {
+        row.commit: row
+        for row in rows
+        if row.asked_at >= since or row.state in Build.OPEN
+    }
 
 
 def abandoned() -> QuerySet[Bisection]:
@@ -206,7 +232,9 @@ def name_of(build: dict[str, Any]) -> str:
 def commit_in(bindir: str) -> str:
     """The digits of a commit that a folder carries; empty if there are none."""
     names = _words(bindir)
-    return next((name for name in names if _DIGITS.fullmatch(name) and not name.isdigit()), "")
+    return next(
+        (name for name in names if _DIGITS.fullmatch(name) and not name.isdigit()), ""
+    )
 
 
 def of_commit(sha: str, among: Iterable[Installation]) -> list[Installation]:

@@ -116,21 +116,29 @@ def problems(question: Question) -> Sequence[Problem]:
 
 def _verdict(wish: Wish, reader: Reader) -> SideVerdict:
     try:
-        base, head = sides.both(wish.base, wish.head, campaign=wish.campaign, reader=reader)
+        base, head = sides.both(
+            wish.base, wish.head, campaign=wish.campaign, reader=reader
+        )
     except BadSide as error:
         raise _refused(error.parameter, error.code, error.message) from error
     except NoBaseline as first:
         message = _("There is nothing yet to compare it with.")
         raise _refused("base", "baseline_made", message) from first
     _check_base(base, head)
-    criteria = Criteria(metrics=tuple(wish.metrics), effect=wish.effect, ignore=tuple(wish.ignore))
+    criteria = Criteria(
+        metrics=tuple(wish.metrics), effect=wish.effect, ignore=tuple(wish.ignore)
+    )
     return against_history.compared(base, head, criteria)
 
 
 def _check_base(base: Side, head: Side) -> None:
     """Who may read the head's project reads what the base is called: it must be no secret."""
     project = base.campaign.project
-    if project is not None and not project.is_public and project != head.campaign.project:
+    if (
+        project is not None
+        and not project.is_public
+        and project != head.campaign.project
+    ):
         message = _(
             "The base belongs to a private project, and readers of the head's would see its name."
         )
@@ -143,8 +151,12 @@ def _scenario(wish: Wish, verdict: SideVerdict) -> Scenario:
     try:
         scenario = registry.get(slug, wish.levels or {})
     except KeyError as error:
-        message = _("BenchLab cannot run the scenario %(scenario)s: name one that it can.")
-        raise _refused("scenario", "unknown_scenario", message % {"scenario": slug}) from error
+        message = _(
+            "BenchLab cannot run the scenario %(scenario)s: name one that it can."
+        )
+        raise _refused(
+            "scenario", "unknown_scenario", message % {"scenario": slug}
+        ) from error
     own_metrics = {metric.name for metric in scenario.metrics}
     known_parameters = {parameter.name for parameter in scenario.parameters}
     faults = [
@@ -159,7 +171,8 @@ def _scenario(wish: Wish, verdict: SideVerdict) -> Scenario:
         Fault(
             f"/metric/{position}",
             "unknown_metric",
-            _("%(scenario)s does not measure %(name)s.") % {"scenario": slug, "name": name},
+            _("%(scenario)s does not measure %(name)s.")
+            % {"scenario": slug, "name": name},
         )
         for position, name in enumerate(wish.metrics)
         if name not in own_metrics
@@ -203,14 +216,21 @@ def _installations(wish: Wish, verdict: SideVerdict) -> list[Installation | ToBu
         builds += [_of_side("base", verdict.base, present, wish)]
         builds += [
             _the_one(
-                found_by.of_commit(sha, present), f"commits/{position}", sha, present, wish, sha
+                found_by.of_commit(sha, present),
+                f"commits/{position}",
+                sha,
+                present,
+                wish,
+                sha,
             )
             for position, sha in enumerate(wish.commits)
         ]
         builds.append(_of_side("head", verdict.head, present, wish))
     if len(set(builds)) < len(builds):
         message = _("Two of the commits have the same installation.")
-        raise _refused("commits" if wish.bindirs is None else "bindirs", "same_build", message)
+        raise _refused(
+            "commits" if wish.bindirs is None else "bindirs", "same_build", message
+        )
     return builds
 
 
@@ -238,7 +258,9 @@ def _check_order(installations: Sequence[Installation], verdict: SideVerdict) ->
         sha = found_by.commit_of(side)
         if sha and found_by.of_commit(sha, [installations[position]]):
             words = {"bindir": installations[position].bindir, "sha": sha[:12]}
-            message = _("%(bindir)s is a build of %(sha)s, which is the other side.") % words
+            message = (
+                _("%(bindir)s is a build of %(sha)s, which is the other side.") % words
+            )
             raise _refused(f"bindirs/{position}", "wrong_order", message)
 
 
@@ -246,7 +268,9 @@ def _of_side(
     name: str, side: Side, present: Sequence[Installation], wish: Wish
 ) -> Installation | ToBuild:
     side_installations = found_by.of_side(side, present)
-    return _the_one(side_installations, name, side.label, present, wish, found_by.commit_of(side))
+    return _the_one(
+        side_installations, name, side.label, present, wish, found_by.commit_of(side)
+    )
 
 
 def _the_one(
@@ -264,14 +288,20 @@ def _the_one(
         return ToBuild(commit)
     words = {"server": wish.server.name, "name": name}
     if candidates:
-        message = _("%(server)s has several installations of %(name)s: name the folders.") % words
+        message = (
+            _("%(server)s has several installations of %(name)s: name the folders.")
+            % words
+        )
         raise _refused(
             field,
             "ambiguous_build",
             message,
             ", ".join(installation.bindir for installation in candidates),
         )
-    message = _("%(server)s has no installation of %(name)s in a folder that carries it.") % words
+    message = (
+        _("%(server)s has no installation of %(name)s in a folder that carries it.")
+        % words
+    )
     raise _refused(field, "installation_missing", message, _known(present))
 
 
@@ -328,7 +358,9 @@ def unsaved(question: Question) -> Bisection:
 
 def _builds(question: Question) -> list[dict[str, Any]]:
     """The builds as they are kept: with the commits that were named, else those of the folders."""
-    between = question.wish.commits or [_commit_in(build) for build in question.builds[1:-1]]
+    between = question.wish.commits or [
+        _commit_in(build) for build in question.builds[1:-1]
+    ]
     ends = [
         found_by.commit_of(side) or _commit_in(build)
         for side, build in (
@@ -340,12 +372,16 @@ def _builds(question: Question) -> list[dict[str, Any]]:
         {"installation": None, "bindir": "", "commit": build.commit}
         if isinstance(build, ToBuild)
         else {"installation": build.pk, "bindir": build.bindir, "commit": commit}
-        for build, commit in zip(question.builds, [ends[0], *between, ends[1]], strict=True)
+        for build, commit in zip(
+            question.builds, [ends[0], *between, ends[1]], strict=True
+        )
     ]
 
 
 def _commit_in(build: Installation | ToBuild) -> str:
-    return build.commit if isinstance(build, ToBuild) else found_by.commit_in(build.bindir)
+    return (
+        build.commit if isinstance(build, ToBuild) else found_by.commit_in(build.bindir)
+    )
 
 
 def draft(bisection: Bisection, installations: Sequence[Installation]) -> Draft:
@@ -354,7 +390,9 @@ def draft(bisection: Bisection, installations: Sequence[Installation]) -> Draft:
     first = {"title": "", "server": bisection.server_id, "installations": []}
     draft = Draft.from_json(first | bisection.draft)
     scenario = registry.get(draft.scenario, draft.levels)
-    parameters = {parameter.name: parameter.default for parameter in scenario.parameters}
+    parameters = {
+        parameter.name: parameter.default for parameter in scenario.parameters
+    }
     levels: dict[str, Sequence[Level]] = {
         factor.name: list(factor.default) for factor in scenario.factors
     }
@@ -376,6 +414,7 @@ def draft(bisection: Bisection, installations: Sequence[Installation]) -> Draft:
 def _title(bisection: Bisection) -> str:
     """Titles of campaigns are data, and in English like others that nobody typed."""
     low, high = (
-        found_by.name_of(bisection.builds[position]) for position in (bisection.low, bisection.high)
+        found_by.name_of(bisection.builds[position])
+        for position in (bisection.low, bisection.high)
     )
     return f"{high} against {low} ({bisection.campaign.slug})"[:200]

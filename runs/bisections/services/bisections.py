@@ -30,7 +30,15 @@ from runs.campaigns.services import campaigns, slicing
 from runs.campaigns.services.designs import resolve
 from runs.compare.selectors.judge import gate
 from runs.compare.selectors.judge.gate import SideVerdict
-from runs.models import Bisection, BisectionStep, Build, Campaign, Installation, Run, Token
+from runs.models import (
+    Bisection,
+    BisectionStep,
+    Build,
+    Campaign,
+    Installation,
+    Run,
+    Token,
+)
 from runs.servers.services import builds
 from runs.shared.errors import ServiceError
 
@@ -38,9 +46,13 @@ logger = logging.getLogger(__name__)
 
 S = Bisection.State
 RUN_FAILED = gettext_noop("A run of the last step failed: see its campaign.")
-NOT_TOLD = gettext_noop("The maximum number of repeats did not show in which half the loss is.")
+NOT_TOLD = gettext_noop(
+    "The maximum number of repeats did not show in which half the loss is."
+)
 BUILD_FAILED = gettext_noop("A commit could not be built on the server.")
-NO_RIGHT = gettext_noop("The user who started it may no longer queue campaigns in this project.")
+NO_RIGHT = gettext_noop(
+    "The user who started it may no longer queue campaigns in this project."
+)
 ABANDONED = gettext_noop("Cancelled: the CI job has ended.")
 
 
@@ -57,7 +69,9 @@ def start(
     # Two that ask at the same time wait for each other here.
     Campaign.objects.select_for_update().get(pk=bisection.campaign_id)
     live = Bisection.objects.filter(
-        campaign=bisection.campaign_id, fingerprint=bisection.fingerprint, state=S.RUNNING
+        campaign=bisection.campaign_id,
+        fingerprint=bisection.fingerprint,
+        state=S.RUNNING,
     ).first()
     if live is not None:
         _wait_longer(live, bisection.wait_seconds)
@@ -80,7 +94,9 @@ def cancel(*, bisection: Bisection, by: object = None, message: str = "") -> Bis
     """Cancel what has not ended. Raises `bisection_has_ended`."""
     locked = Bisection.objects.select_for_update().get(pk=bisection.pk)
     if locked.state != S.RUNNING:
-        raise ServiceError("bisection_has_ended", _("This bisection has ended already."))
+        raise ServiceError(
+            "bisection_has_ended", _("This bisection has ended already.")
+        )
     _end(locked, S.CANCELLED, message)
     _cancel_steps(locked, by)
     audit.record("bisection_cancelled", locked)
@@ -93,7 +109,9 @@ def await_answer(*, bisection: Bisection) -> None:
     if bisection.wait_seconds is None or bisection.state != S.RUNNING:
         return
     before = Now() - timedelta(seconds=10)
-    Bisection.objects.filter(pk=bisection.pk, awaited_at__lt=before).update(awaited_at=Now())
+    Bisection.objects.filter(pk=bisection.pk, awaited_at__lt=before).update(
+        awaited_at=Now()
+    )
 
 
 def store(step: BisectionStep) -> SideVerdict:
@@ -107,9 +125,9 @@ def store(step: BisectionStep) -> SideVerdict:
 
 def _cancel_steps(bisection: Bisection, by: object = None) -> None:
     """Cancel the steps that are measured. One whose last run ends at this moment is let be."""
-    for step in bisection.steps.filter(campaign__state__in=Campaign.LIVE).select_related(
-        "campaign"
-    ):
+    for step in bisection.steps.filter(
+        campaign__state__in=Campaign.LIVE
+    ).select_related("campaign"):
         try:
             campaigns.cancel(campaign=step.campaign, by=by)
         except ServiceError as ended:
@@ -129,7 +147,11 @@ def _end_the_abandoned() -> None:
         state=Run.State.QUEUED,
         cancel_requested_at=None,
     )
-    keys = abandoned_runs.order_by().values("campaign__bisection_step__bisection").distinct()
+    keys = (
+        abandoned_runs.order_by()
+        .values("campaign__bisection_step__bisection")
+        .distinct()
+    )
     for bisection in Bisection.objects.filter(pk__in=keys):
         _cancel_steps(bisection)
 
@@ -154,7 +176,9 @@ def go_on() -> None:
 def advance(*, bisection_id: int) -> None:
     """Take one step further, unless another control is at it."""
     rows = Bisection.objects.select_for_update(skip_locked=True, of=("self",))
-    bisection = rows.select_related("server").filter(pk=bisection_id, state=S.RUNNING).first()
+    bisection = (
+        rows.select_related("server").filter(pk=bisection_id, state=S.RUNNING).first()
+    )
     if bisection is None:
         return
     if bisection.is_building:
@@ -253,11 +277,15 @@ def _queue(bisection: Bisection, *, by: User | None) -> None:
     if not _are_built(bisection, places):
         return
     keys = [bisection.builds[position]["installation"] for position in places]
-    present = Installation.objects.filter(removed_at=None, server=bisection.server).in_bulk(keys)
+    present = Installation.objects.filter(
+        removed_at=None, server=bisection.server
+    ).in_bulk(keys)
     for position, key in zip(places, keys, strict=True):
         if key not in present:
             bindir = bisection.builds[position]["bindir"]
-            message = _("There is no installation in %(bindir)s any more.") % {"bindir": bindir}
+            message = _("There is no installation in %(bindir)s any more.") % {
+                "bindir": bindir
+            }
             raise ServiceError("installation_missing", message, field="bindirs")
     draft = slicing.in_turn_if_preferred(
         bisection_questions.draft(bisection, [present[key] for key in keys])
@@ -292,7 +320,9 @@ def _go_on_building(bisection: Bisection) -> None:
     if not _may_go_on(bisection):
         _end(bisection, S.FAILED, NO_RIGHT)
         return
-    commits = [build["commit"] for build in bisection.builds if build["installation"] is None]
+    commits = [
+        build["commit"] for build in bisection.builds if build["installation"] is None
+    ]
     failed = Build.objects.filter(
         server=bisection.server,
         commit__in=commits,
@@ -308,9 +338,16 @@ def _go_on_building(bisection: Bisection) -> None:
 
 
 def _end(
-    bisection: Bisection, state: str, message: str = "", messages: Mapping[str, str] | None = None
+    bisection: Bisection,
+    state: str,
+    message: str = "",
+    messages: Mapping[str, str] | None = None,
 ) -> None:
-    bisection.state, bisection.message, bisection.ended_at = state, message, timezone.now()
+    bisection.state, bisection.message, bisection.ended_at = (
+        state,
+        message,
+        timezone.now(),
+    )
     bisection.messages = dict(messages or {})
     bisection.is_building = False
     bisection.save()

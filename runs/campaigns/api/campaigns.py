@@ -39,9 +39,13 @@ class CampaignSerializer(serializers.Serializer[CampaignRow]):
     slug = serializers.CharField(source="campaign.slug")
     title = serializers.CharField(source="campaign.title")
     origin = serializers.ChoiceField(source="campaign.origin", choices=Origin.choices)
-    state = serializers.ChoiceField(source="campaign.state", choices=Campaign.State.choices)
+    state = serializers.ChoiceField(
+        source="campaign.state", choices=Campaign.State.choices
+    )
     scenario = serializers.CharField(source="campaign.scenario.slug")
-    is_paused = computed(serializers.BooleanField, lambda row: row.campaign.paused_at is not None)
+    is_paused = computed(
+        serializers.BooleanField, lambda row: row.campaign.paused_at is not None
+    )
     priority = serializers.IntegerField(source="campaign.priority")
     runs = serializers.DictField(source="run_counts", child=serializers.IntegerField())
     created_at = serializers.DateTimeField(source="campaign.created_at")
@@ -79,13 +83,17 @@ class CampaignDetailSerializer(CampaignSerializer):
     """A campaign with its cells. `repeats` is null where a publication does not print them."""
 
     question = serializers.CharField(source="campaign.question")
-    factors = serializers.DictField(source="campaign.factors", child=serializers.ListField())
+    factors = serializers.DictField(
+        source="campaign.factors", child=serializers.ListField()
+    )
     parameters = serializers.DictField(source="campaign.parameters")
     treatment = serializers.DictField(source="campaign.treatment")
     repeats = serializers.IntegerField(source="campaign.known_repeats", allow_null=True)
     seed = serializers.IntegerField(source="campaign.seed")
     most_attempts = serializers.IntegerField(source="campaign.most_attempts")
-    topology = serializers.CharField(source="campaign.topology.slug", allow_null=True, default=None)
+    topology = serializers.CharField(
+        source="campaign.topology.slug", allow_null=True, default=None
+    )
     configuration = serializers.CharField(
         source="campaign.configuration.slug", allow_null=True, default=None
     )
@@ -104,7 +112,9 @@ class CampaignDetailSerializer(CampaignSerializer):
     @extend_schema_field(AnswerSerializer(allow_null=True))
     def get_answer(self, row: CampaignRow) -> Any:
         """What its page says first, with its interval; null where `summary` is."""
-        if kept_verdicts.is_wide(row.run_counts) and kept_verdicts.latest(row.campaign.pk):
+        if kept_verdicts.is_wide(row.run_counts) and kept_verdicts.latest(
+            row.campaign.pk
+        ):
             return None
         return AnswerSerializer(answers.of_campaign(row.campaign)).data
 
@@ -116,7 +126,9 @@ class CampaignDetailSerializer(CampaignSerializer):
         if kept_verdicts.is_wide(row.run_counts) and (
             latest := kept_verdicts.latest(row.campaign.pk)
         ):
-            return list(Verdicts(*latest.value).sentences) if latest.is_current else None
+            return (
+                list(Verdicts(*latest.value).sentences) if latest.is_current else None
+            )
         return sentences.of_campaign(row.campaign)
 
     def get_configurations(self, row: CampaignRow) -> list[str]:
@@ -137,7 +149,9 @@ class CampaignDetailSerializer(CampaignSerializer):
 class PrioritySerializer(serializers.Serializer[Any]):
     """A place among the campaigns that wait for a server."""
 
-    priority = serializers.IntegerField(min_value=-HIGHEST_PRIORITY, max_value=HIGHEST_PRIORITY)
+    priority = serializers.IntegerField(
+        min_value=-HIGHEST_PRIORITY, max_value=HIGHEST_PRIORITY
+    )
 
 
 class RoundsSerializer(serializers.Serializer[Any]):
@@ -187,8 +201,12 @@ class CampaignDoor(CampaignExtras, ReadOnlyDoor[Campaign]):
         project, design = project_of(request, Right.QUEUE), body.design()
         if design.draft.priority:
             permissions.require(reader(request), Right.PRIORITISE, project)
-        campaign = campaign_service.queue(design=design, by=person(request), project=project)
-        return self.shown(campaigns.shown().get(pk=campaign.pk), status.HTTP_201_CREATED)
+        campaign = campaign_service.queue(
+            design=design, by=person(request), project=project
+        )
+        return self.shown(
+            campaigns.shown().get(pk=campaign.pk), status.HTTP_201_CREATED
+        )
 
     @extend_schema(request=ExpectedSerializer)
     def partial_update(self, request: Request, slug: str) -> Response:

@@ -54,7 +54,8 @@ class TreatmentSerializer(StrictSerializer):
     """What is done to the machines of every run; what is left out is not done."""
 
     cold_cache = serializers.BooleanField(
-        default=False, help_text="Empty the OS caches before each run; nothing is read ahead."
+        default=False,
+        help_text="Empty the OS caches before each run; nothing is read ahead.",
     )
     governor = serializers.ChoiceField(
         choices=privileged.GOVERNORS,
@@ -63,7 +64,10 @@ class TreatmentSerializer(StrictSerializer):
         help_text="The CPU governor during the run; the previous one is restored afterwards.",
     )
     server_cpus = serializers.CharField(
-        default="", allow_blank=True, max_length=200, help_text="As in 0-3,8; empty is all."
+        default="",
+        allow_blank=True,
+        max_length=200,
+        help_text="As in 0-3,8; empty is all.",
     )
     pgbench_cpus = serializers.CharField(
         default="", allow_blank=True, max_length=200, help_text="The same for the load."
@@ -106,7 +110,9 @@ class ConfigurationField(serializers.SlugRelatedField[Configuration]):
     """A configuration by its slug, of those that the reader (`reader` of the context) may see."""
 
     def __init__(self) -> None:
-        super().__init__(slug_field="slug", queryset=Configuration.objects.all(), required=False)
+        super().__init__(
+            slug_field="slug", queryset=Configuration.objects.all(), required=False
+        )
 
     def get_queryset(self) -> QuerySet[Configuration]:
         """What others keep private does not exist."""
@@ -118,7 +124,9 @@ class ServersField(serializers.ListField):
 
     def __init__(self, **options: Any) -> None:
         child = serializers.CharField(max_length=80)
-        super().__init__(child=child, required=False, max_length=MOST_SERVERS, **options)
+        super().__init__(
+            child=child, required=False, max_length=MOST_SERVERS, **options
+        )
 
     def to_internal_value(self, data: Any) -> list[Server]:
         """The servers. Raises ValidationError for each slug that no server has."""
@@ -148,7 +156,8 @@ class DesignSerializer(StrictSerializer):
     """How something is measured, whatever it answers. Parameters left out get their defaults."""
 
     parameters = serializers.DictField(
-        child=serializers.IntegerField(min_value=-(2**31), max_value=2**31), required=False
+        child=serializers.IntegerField(min_value=-(2**31), max_value=2**31),
+        required=False,
     )
     configuration = ConfigurationField()
     generators = ServersField(
@@ -164,13 +173,17 @@ class DesignSerializer(StrictSerializer):
     def validate_levels(self, value: dict[str, list[Level]]) -> dict[str, list[Level]]:
         """Versions of own scripts are those that the reader sees."""
         own_scripts = [
-            str(level) for level in value.get(SCRIPT_FACTOR, ()) if OWN_SEPARATOR in str(level)
+            str(level)
+            for level in value.get(SCRIPT_FACTOR, ())
+            if OWN_SEPARATOR in str(level)
         ]
         seen_scripts = workloads.seen(own_scripts, to=self.context["reader"])
         for level in own_scripts:
             if level not in seen_scripts:
                 message = _("There is no workload %(level)s.") % {"level": level}
-                raise ValidationError({SCRIPT_FACTOR: [ErrorDetail(message, "unknown_workload")]})
+                raise ValidationError(
+                    {SCRIPT_FACTOR: [ErrorDetail(message, "unknown_workload")]}
+                )
         return value
 
 
@@ -201,7 +214,9 @@ class CampaignDraftSerializer(DesignSerializer):
     title = serializers.CharField(max_length=200)
     scenario = serializers.ChoiceField([scenario.slug for scenario in registry.every()])
     server = serializers.SlugRelatedField(
-        slug_field="slug", queryset=Server.objects.select_related("hardware"), required=False
+        slug_field="slug",
+        queryset=Server.objects.select_related("hardware"),
+        required=False,
     )
     servers = ServersField(
         min_length=1,
@@ -228,9 +243,12 @@ class CampaignDraftSerializer(DesignSerializer):
         "the newest. Several servers use theirs of that version.",
     )
     levels = serializers.DictField(
-        child=serializers.ListField(child=LevelField(), max_length=MOST_LEVELS), required=False
+        child=serializers.ListField(child=LevelField(), max_length=MOST_LEVELS),
+        required=False,
     )
-    repeats = serializers.IntegerField(min_value=1, max_value=MOST_REPEATS, default=REPEATS)
+    repeats = serializers.IntegerField(
+        min_value=1, max_value=MOST_REPEATS, default=REPEATS
+    )
     seed = serializers.IntegerField(min_value=0, max_value=2**31 - 1, required=False)
     configurations = serializers.ListField(
         child=serializers.CharField(max_length=100),
@@ -257,7 +275,9 @@ class CampaignDraftSerializer(DesignSerializer):
     priority = serializers.IntegerField(
         min_value=-HIGHEST_PRIORITY, max_value=HIGHEST_PRIORITY, default=0
     )
-    most_attempts = serializers.IntegerField(min_value=1, max_value=MOST_ATTEMPTS, required=False)
+    most_attempts = serializers.IntegerField(
+        min_value=1, max_value=MOST_ATTEMPTS, required=False
+    )
     remeasures = serializers.IntegerField(
         min_value=0,
         max_value=MOST_REMEASURES,
@@ -272,7 +292,9 @@ class CampaignDraftSerializer(DesignSerializer):
         required=False,
         help_text="0.02: a cell gets further repeats while its 95 % interval is wider than ±2 %.",
     )
-    most_repeats = serializers.IntegerField(min_value=1, max_value=MOST_REPEATS, required=False)
+    most_repeats = serializers.IntegerField(
+        min_value=1, max_value=MOST_REPEATS, required=False
+    )
     slice_seconds = serializers.IntegerField(
         min_value=1,
         max_value=LONGEST_SLICE_SECONDS,
@@ -282,22 +304,29 @@ class CampaignDraftSerializer(DesignSerializer):
         "one whole run after the other. The duration is that of all slices of a run.",
     )
     a_a = serializers.BooleanField(
-        default=False, help_text="Measure everything twice, to see what no difference looks like."
+        default=False,
+        help_text="Measure everything twice, to see what no difference looks like.",
     )
 
     def validate_configurations(self, value: list[str]) -> list[Configuration]:
         """The configurations of these slugs, in this order, each once."""
-        visible_configurations = configurations.listed(to=self.context["reader"]).filter(
-            slug__in=value
+        visible_configurations = configurations.listed(
+            to=self.context["reader"]
+        ).filter(slug__in=value)
+        return _all_known(
+            value, visible_configurations, _("There is no configuration %(slug)s.")
         )
-        return _all_known(value, visible_configurations, _("There is no configuration %(slug)s."))
 
     def validate_settings(self, value: dict[str, list[str]]) -> dict[str, list[str]]:
         """Not too many, and each name once, as PostgreSQL spells it."""
         if len(value) > MOST_SETTINGS:
-            message = _("%(number)d settings are too many to vary.") % {"number": len(value)}
+            message = _("%(number)d settings are too many to vary.") % {
+                "number": len(value)
+            }
             raise ValidationError(message, "out_of_range")
-        levels_of = {catalogue.canonical(name): levels for name, levels in value.items()}
+        levels_of = {
+            catalogue.canonical(name): levels for name, levels in value.items()
+        }
         if len(levels_of) < len(value):
             raise ValidationError(_("A setting is there twice."), "contradicts")
         return levels_of
@@ -311,7 +340,10 @@ class CampaignDraftSerializer(DesignSerializer):
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """Either one server or several, and the same of configurations."""
-        for singular, several in (("server", "servers"), ("configuration", "configurations")):
+        for singular, several in (
+            ("server", "servers"),
+            ("configuration", "configurations"),
+        ):
             if singular in attrs and several in attrs:
                 words = {"one": singular, "several": several}
                 message = _("Give %(one)s or %(several)s, not both.") % words
@@ -326,7 +358,9 @@ class CampaignDraftSerializer(DesignSerializer):
         resolved = resolve(self.unchecked_draft())
         parameter_names = {parameter.name for parameter in resolved.scenario.parameters}
         given_names = set(resolved.draft.parameters)
-        faults = [_unknown_parameter(name) for name in sorted(given_names - parameter_names)]
+        faults = [
+            _unknown_parameter(name) for name in sorted(given_names - parameter_names)
+        ]
         faults += [
             self._placed(fault_of(problem, resolved.scenario))
             for problem in estimates.estimate(resolved).problems
@@ -337,7 +371,10 @@ class CampaignDraftSerializer(DesignSerializer):
 
     def _placed(self, fault: Fault) -> Fault:
         """What is at fault with the server is so at the field that was given."""
-        for singular, several in (("/server", "servers"), ("/configuration", "configurations")):
+        for singular, several in (
+            ("/server", "servers"),
+            ("/configuration", "configurations"),
+        ):
             if fault.pointer == singular and several in self.validated_data:
                 return replace(fault, pointer=f"/{several}")
         return fault
@@ -345,11 +382,15 @@ class CampaignDraftSerializer(DesignSerializer):
     def unchecked_draft(self) -> Draft:
         """The draft with whatever problems it has. Raises Refused for missing installations."""
         body = self.validated_data
-        server, *more_servers = body["servers"] if "servers" in body else [body["server"]]
+        server, *more_servers = (
+            body["servers"] if "servers" in body else [body["server"]]
+        )
         several = body.get("configurations", ())
         configuration, *more_configurations = several or [body.get("configuration")]
         scenario = registry.get(body["scenario"])
-        parameters = {parameter.name: parameter.default for parameter in scenario.parameters}
+        parameters = {
+            parameter.name: parameter.default for parameter in scenario.parameters
+        }
         levels: dict[str, list[Level]] = {
             factor.name: list(factor.default) for factor in scenario.factors
         }
@@ -367,15 +408,23 @@ class CampaignDraftSerializer(DesignSerializer):
         )
 
 
-def _installations(body: Mapping[str, Any], servers: Sequence[Server]) -> list[Installation]:
+def _installations(
+    body: Mapping[str, Any], servers: Sequence[Server]
+) -> list[Installation]:
     """Those that were asked for. Raises Refused for one that is on none of the servers."""
     present = list(Installation.objects.filter(server__in=servers, removed_at=None))
     if "bindirs" in body:
         chosen = [
-            installation for installation in present if installation.bindir in body["bindirs"]
+            installation
+            for installation in present
+            if installation.bindir in body["bindirs"]
         ]
         return _all_there(
-            body, servers, "bindirs", chosen, {installation.bindir for installation in present}
+            body,
+            servers,
+            "bindirs",
+            chosen,
+            {installation.bindir for installation in present},
         )
     if "versions" not in body:
         return _on_all(present, servers)
@@ -383,7 +432,8 @@ def _installations(body: Mapping[str, Any], servers: Sequence[Server]) -> list[I
     chosen = [
         installation
         for installation in present
-        if {installation.version, versions.major(installation.version)} & wanted_versions
+        if {installation.version, versions.major(installation.version)}
+        & wanted_versions
     ]
     known_versions = {
         name
@@ -397,16 +447,22 @@ def _client(body: Mapping[str, Any], server: Server) -> Installation | None:
     """The installation whose pgbench was asked for. Raises Refused if it has none there."""
     if "client" not in body:
         return None
-    present = server.installations.filter(removed_at=None, pgbench_version_num__isnull=False)
+    present = server.installations.filter(
+        removed_at=None, pgbench_version_num__isnull=False
+    )
     installation = present.filter(bindir=body["client"]).first()
     if installation is None:
         message = _("There is no pgbench in %(bindir)s on %(server)s.")
         words = {"bindir": body["client"], "server": server.name}
-        raise Refused("contradicts", [Fault("/client", "installation_missing", message % words)])
+        raise Refused(
+            "contradicts", [Fault("/client", "installation_missing", message % words)]
+        )
     return installation
 
 
-def _on_all(present: Sequence[Installation], servers: Sequence[Server]) -> list[Installation]:
+def _on_all(
+    present: Sequence[Installation], servers: Sequence[Server]
+) -> list[Installation]:
     holders: dict[str, set[int]] = {}
     for installation in present:
         holders.setdefault(installation.version, set()).add(installation.server_id)
@@ -429,7 +485,10 @@ def _all_there(
             f"/{name}/{index}",
             "installation_missing",
             _("There is no PostgreSQL %(wanted)s on %(server)s.")
-            % {"wanted": wanted_name, "server": ", ".join(server.name for server in servers)},
+            % {
+                "wanted": wanted_name,
+                "server": ", ".join(server.name for server in servers),
+            },
         )
         for index, wanted_name in enumerate(body[name])
         if wanted_name not in known_names

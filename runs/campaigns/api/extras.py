@@ -32,7 +32,9 @@ class AnnotationSerializer(serializers.Serializer[Annotation]):
     """A note, a conclusion or a discussion. `levels` is null where it is of the whole campaign."""
 
     id = serializers.IntegerField(read_only=True)
-    kind = serializers.ChoiceField(choices=Annotation.Kind.choices, default=Annotation.Kind.NOTE)
+    kind = serializers.ChoiceField(
+        choices=Annotation.Kind.choices, default=Annotation.Kind.NOTE
+    )
     text = serializers.CharField(max_length=annotations.MOST_CHARACTERS)
     levels = serializers.DictField(
         required=False,
@@ -62,8 +64,12 @@ class LostFactorSerializer(serializers.Serializer[LostFactor]):
 
     code = serializers.CharField()
     name = serializers.CharField()
-    printed = serializers.ListField(child=serializers.CharField(), help_text="Its printed levels.")
-    runs = serializers.ListField(child=serializers.CharField(), help_text="Those that would run.")
+    printed = serializers.ListField(
+        child=serializers.CharField(), help_text="Its printed levels."
+    )
+    runs = serializers.ListField(
+        child=serializers.CharField(), help_text="Those that would run."
+    )
     needed = serializers.CharField(help_text="What would ask it.")
     message = serializers.CharField(source="sentence")
 
@@ -84,10 +90,18 @@ class CampaignExtras(GenericViewSet[Campaign]):
 
     @extend_schema(
         parameters=[
-            OpenApiParameter("server", str, required=True, description="Slug; several with commas"),
-            OpenApiParameter("quick", bool, description="The form that takes a minute or two"),
-            OpenApiParameter("generators", str, description="Slugs: where the load comes from"),
-            OpenApiParameter("cluster_servers", str, description="Slugs: where standbys are"),
+            OpenApiParameter(
+                "server", str, required=True, description="Slug; several with commas"
+            ),
+            OpenApiParameter(
+                "quick", bool, description="The form that takes a minute or two"
+            ),
+            OpenApiParameter(
+                "generators", str, description="Slugs: where the load comes from"
+            ),
+            OpenApiParameter(
+                "cluster_servers", str, description="Slugs: where standbys are"
+            ),
         ],
         responses=ReproductionSerializer,
     )
@@ -105,10 +119,16 @@ class CampaignExtras(GenericViewSet[Campaign]):
             if request.query_params.get(name)
         }
         is_quick = request.query_params.get("quick", "").lower() in {"true", "1"}
-        reproduced = reproduction(campaign, servers, is_quick=is_quick, **further_servers)
+        reproduced = reproduction(
+            campaign, servers, is_quick=is_quick, **further_servers
+        )
         if reproduced is None:
-            theme = campaign.published.reproduce.get("scenario") or campaign.scenario.slug
-            message = _("The scenario %(theme)s cannot run here yet.") % {"theme": theme}
+            theme = (
+                campaign.published.reproduce.get("scenario") or campaign.scenario.slug
+            )
+            message = _("The scenario %(theme)s cannot run here yet.") % {
+                "theme": theme
+            }
             remedy = _("GET /scenarios/ lists those that can.")
             if reason := spoken(campaign.published.reproduce.get("why_not")):
                 message, remedy = reason, ""
@@ -121,7 +141,9 @@ class CampaignExtras(GenericViewSet[Campaign]):
         """What another machine does to repeat it: `benchlab-upload --campaign-run` follows it."""
         plan_document = plan_by_hand(self.get_object())
         if plan_document is None:
-            message = _("Only a campaign of one cluster and one pgbench script has such a plan.")
+            message = _(
+                "Only a campaign of one cluster and one pgbench script has such a plan."
+            )
             raise ServiceError("no_plan", message)
         return Response(plan_document)
 
@@ -143,10 +165,14 @@ class CampaignExtras(GenericViewSet[Campaign]):
             campaign=campaign,
             text=body.validated_data["text"],
             kind=body.validated_data["kind"],
-            cell=self._cell(campaign, (body.validated_data.get("cell") or {}).get("levels")),
+            cell=self._cell(
+                campaign, (body.validated_data.get("cell") or {}).get("levels")
+            ),
             by=person(request),
         )
-        return Response(AnnotationSerializer(annotation).data, status=status.HTTP_201_CREATED)
+        return Response(
+            AnnotationSerializer(annotation).data, status=status.HTTP_201_CREATED
+        )
 
     def known_parameters(self) -> list[str]:
         """With those of the actions here."""
@@ -164,7 +190,9 @@ class CampaignExtras(GenericViewSet[Campaign]):
         missing = [slug for slug in slugs if slug not in server_of]
         if not slugs:
             message = _("Name a server by its slug: ?%(parameter)s=SLUG.")
-            raise ValidationError({parameter: [message % {"parameter": parameter}]}, "required")
+            raise ValidationError(
+                {parameter: [message % {"parameter": parameter}]}, "required"
+            )
         if missing:
             message = _("There is no server %(slug)s.") % {"slug": ", ".join(missing)}
             raise ValidationError({parameter: [message]}, "does_not_exist")
@@ -176,7 +204,9 @@ class CampaignExtras(GenericViewSet[Campaign]):
         # Of a campaign of uploads, that of the newest revision.
         cell = campaign.cells.filter(levels=levels).order_by("-pk").first()
         if cell is None:
-            raise ValidationError({"levels": [_("The campaign has no cell of these levels.")]})
+            raise ValidationError(
+                {"levels": [_("The campaign has no cell of these levels.")]}
+            )
         return cell
 
 

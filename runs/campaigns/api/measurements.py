@@ -25,7 +25,11 @@ from runs.shared.api.shapes import shape
 # Null for what no publication prints.
 OF_PRINT: dict[str, Any] = {"read_only": True, "allow_null": True, "default": None}
 REMARK = {"type": "string", "enum": ["derived", "not_measured"], "nullable": True}
-SAID_BY = {"type": "string", "enum": ["printed", "derived", "not_measured"], "nullable": True}
+SAID_BY = {
+    "type": "string",
+    "enum": ["printed", "derived", "not_measured"],
+    "nullable": True,
+}
 
 
 DisputeSerializer = shape(
@@ -65,12 +69,16 @@ class MeasurementSerializer(serializers.Serializer[Measurement]):
     table = serializers.CharField(
         source="run.campaign.published.number", allow_null=True, default=None
     )
-    printed = serializers.CharField(source="printed.text", allow_null=True, default=None)
+    printed = serializers.CharField(
+        source="printed.text", allow_null=True, default=None
+    )
     remark = serializers.SerializerMethodField()
     place = shape(Place)(source="provenance.place", **OF_PRINT)
     said_by = serializers.SerializerMethodField()
     exact = serializers.BooleanField(
-        source="provenance.exact", help_text="Whether the publication calls it so.", **OF_PRINT
+        source="provenance.exact",
+        help_text="Whether the publication calls it so.",
+        **OF_PRINT,
     )
     conditions = serializers.DictField(source="provenance.conditions", **OF_PRINT)
     recomputed = serializers.FloatField(
@@ -132,13 +140,19 @@ class MeasurementDoor(ReadOnlyDoor[Measurement]):
     def newest(self, rows: QuerySet[Measurement], number: int) -> QuerySet[Measurement]:
         """Those of a publication are not behind others: `readable` is quicker."""
         is_published = self.request.query_params.get("source")
-        return self.readable(rows)[:number] if is_published else super().newest(rows, number)
+        return (
+            self.readable(rows)[:number]
+            if is_published
+            else super().newest(rows, number)
+        )
 
     def readable(self, rows: QuerySet[Measurement]) -> QuerySet[Measurement]:
         """Without the campaigns of a publication's runs, which come separately."""
         if not self.request.query_params.get("source"):
             return super().readable(rows)
-        return rows.exclude(run__campaign__in=projects.hidden_campaigns(reader(self.request)))
+        return rows.exclude(
+            run__campaign__in=projects.hidden_campaigns(reader(self.request))
+        )
 
 
 def levels_of(run: Run) -> dict[str, Any]:

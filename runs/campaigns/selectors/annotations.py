@@ -13,7 +13,10 @@ def of_campaign(campaign: Campaign) -> list[Annotation]:
     annotations = listed().filter(campaign=campaign)
     return sorted(
         annotations,
-        key=lambda annotation: (ORDER.index(Annotation.Kind(annotation.kind)), annotation.pk),
+        key=lambda annotation: (
+            ORDER.index(Annotation.Kind(annotation.kind)),
+            annotation.pk,
+        ),
     )
 
 

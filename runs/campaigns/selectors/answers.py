@@ -96,7 +96,9 @@ def of_campaign(campaign: Campaign) -> CampaignAnswer:
             return answers_of_uploads[campaign.pk]
     cache_versions = caching.versions([campaign.pk])
     kept = caching.answer(
-        ("answer", campaign.pk), cache_versions.results, lambda: _judged(campaign).to_json()
+        ("answer", campaign.pk),
+        cache_versions.results,
+        lambda: _judged(campaign).to_json(),
     )
     return CampaignAnswer.from_json(kept)
 
@@ -109,17 +111,23 @@ def of_list(campaigns: Sequence[Campaign]) -> dict[int, CampaignAnswer]:
     """
     answers = _of_published([c for c in campaigns if c.origin == Origin.PUBLISHED])
     answers |= _of_uploaded([c for c in campaigns if c.origin == Origin.UPLOADED])
-    executed = [c for c in campaigns if c.origin == Origin.EXECUTED and c.state not in c.LIVE]
+    executed = [
+        c for c in campaigns if c.origin == Origin.EXECUTED and c.state not in c.LIVE
+    ]
     keys = sorted(campaign.pk for campaign in executed)
     version = caching.versions(keys).results if keys else None
     kept = caching.answer(("answers", keys), version, lambda: _of_executed(executed))
-    answers |= {row["campaign"]: CampaignAnswer.from_json(row["answer"]) for row in kept}
+    answers |= {
+        row["campaign"]: CampaignAnswer.from_json(row["answer"]) for row in kept
+    }
     return answers
 
 
 def question_of(campaign: Campaign) -> str:
     """What it asks, in words; its title where nobody wrote that."""
-    return formats.in_language(campaign, "question") or formats.in_language(campaign, "title")
+    return formats.in_language(campaign, "question") or formats.in_language(
+        campaign, "title"
+    )
 
 
 def _without(campaign: Campaign) -> CampaignAnswer:
@@ -138,7 +146,9 @@ def _of_rows(campaign: Campaign, rows: Sequence[RatioRow]) -> CampaignAnswer:
         return _without(campaign)
     words = factor_names.words(campaign).among(row.levels for row in rows)
     pairs = summary.by_pair(rows, words)
-    sentences = tuple(summary.of_pair(*names, of_pair) for names, of_pair in pairs.items())
+    sentences = tuple(
+        summary.of_pair(*names, of_pair) for names, of_pair in pairs.items()
+    )
     first_rows = next(iter(pairs.values()))
     whole: Inference = first_rows[0].together or first_rows[0].comparison
     verdict = overall(row.comparison.verdict for row in first_rows)
@@ -150,7 +160,9 @@ def _of_rows(campaign: Campaign, rows: Sequence[RatioRow]) -> CampaignAnswer:
         size(whole) or str(verdict_word(whole)),
         whole.low,
         whole.high,
-        _("The overall effect of all conditions, 95 %; rows have intervals that hold together.")
+        _(
+            "The overall effect of all conditions, 95 %; rows have intervals that hold together."
+        )
         if first_rows[0].together
         else _("The ratio of the one condition, 95 %."),
         verdict,
@@ -158,7 +170,10 @@ def _of_rows(campaign: Campaign, rows: Sequence[RatioRow]) -> CampaignAnswer:
 
 
 def _of_some(
-    campaign: Campaign, sentences: tuple[str, ...], rows: Sequence[RatioRow], verdict: Verdict
+    campaign: Campaign,
+    sentences: tuple[str, ...],
+    rows: Sequence[RatioRow],
+    verdict: Verdict,
 ) -> CampaignAnswer:
     """Of conditions that differ in their verdicts: no ratio bounds what the sentence says."""
     behind = [row.comparison for row in rows if row.comparison.verdict == verdict]
@@ -171,7 +186,9 @@ def _of_some(
         question_of(campaign),
         sentences,
         _("%(size)s, %(number)d of %(total)d") % values,
-        family=_("Each condition has its interval; all hold together in 95 of 100 tables."),
+        family=_(
+            "Each condition has its interval; all hold together in 95 of 100 tables."
+        ),
         verdict=verdict,
     )
 
@@ -193,7 +210,9 @@ def last_cell() -> Subquery:
 
 def _without_wide(campaigns: Sequence[Campaign]) -> list[Campaign]:
     """Those of at most MOST_CELLS cells. One query, which reads the last cell of each."""
-    asked = Campaign.objects.filter(pk__in=[campaign.pk for campaign in campaigns]).order_by()
+    asked = Campaign.objects.filter(
+        pk__in=[campaign.pk for campaign in campaigns]
+    ).order_by()
     wide = asked.alias(last=last_cell()).filter(last__gt=MOST_CELLS)
     wide_keys = set(wide.values_list("pk", flat=True))
     return [campaign for campaign in campaigns if campaign.pk not in wide_keys]
@@ -204,7 +223,9 @@ def _of_published(campaigns: Collection[Campaign]) -> dict[int, CampaignAnswer]:
     if not campaigns:
         return {}
     asked = {answer.campaign: answer for answer in printed_answers.answers()}
-    tables = PublishedTable.objects.filter(campaign__in=[campaign.pk for campaign in campaigns])
+    tables = PublishedTable.objects.filter(
+        campaign__in=[campaign.pk for campaign in campaigns]
+    )
     findings = dict(tables.values_list("campaign_id", "findings"))
     answers = {}
     for campaign in campaigns:
@@ -260,7 +281,11 @@ def _of_uploaded(campaigns: Sequence[Campaign]) -> dict[int, CampaignAnswer]:
     for key in with_history.values_list("pk", flat=True):
         text = _("No change of level")
         answers[key] = CampaignAnswer(
-            question_of(of[key]), (text,), text, family=history_answers.family(), verdict="same"
+            question_of(of[key]),
+            (text,),
+            text,
+            family=history_answers.family(),
+            verdict="same",
         )
     return answers
 
@@ -284,13 +309,17 @@ def dates_of(campaigns: Collection[Campaign]) -> dict[int, Dates]:
     By the campaign's key alone: by the campaign Django would sort all its runs, as campaigns are.
     """
     runs = Run.objects.filter(campaign=OuterRef("pk"), started_at__isnull=False)
-    moments = Campaign.objects.filter(pk__in=[campaign.pk for campaign in campaigns]).values_list(
+    moments = Campaign.objects.filter(
+        pk__in=[campaign.pk for campaign in campaigns]
+    ).values_list(
         "pk",
         Subquery(runs.order_by("campaign_id", "pk").values("started_at")[:1]),
         Subquery(runs.order_by("campaign_id", "-pk").values("started_at")[:1]),
     )
     return {
         # An upload of older data comes later.
-        key: Dates(min(first, last), max(first, last)) if first and last else Dates(first, last)
+        key: Dates(min(first, last), max(first, last))
+        if first and last
+        else Dates(first, last)
         for key, first, last in moments
     }

@@ -56,7 +56,9 @@ class CampaignRow:
     @property
     def is_paused(self) -> bool:
         """No further run of it begins until it is resumed."""
-        return self.campaign.paused_at is not None and self.campaign.state in Campaign.LIVE
+        return (
+            self.campaign.paused_at is not None and self.campaign.state in Campaign.LIVE
+        )
 
 
 def listed() -> QuerySet[Campaign]:
@@ -74,13 +76,21 @@ SUMMARY = ("n", "median", "minimum", "maximum", "mean")
 
 def cells_in_full(campaign: Campaign) -> list[dict[str, Any]]:
     """All cells in their order, with their summaries and what certificates say. Four queries."""
-    cells = list(campaign.cells.order_by("ordinal", "pk").values_list("pk", "levels", "version"))
+    cells = list(
+        campaign.cells.order_by("ordinal", "pk").values_list("pk", "levels", "version")
+    )
     keys = [key for key, *_rest in cells]
     cell_summaries = CellSummary.objects.filter(cell__in=keys).order_by()
     rows = list(cell_summaries.values_list("cell", "metric", *SUMMARY))
-    metrics_found = Metric.objects.filter(pk__in={row[1] for row in rows}).order_by("name")
+    metrics_found = Metric.objects.filter(pk__in={row[1] for row in rows}).order_by(
+        "name"
+    )
     heads = {
-        metric.pk: {"metric": metric.name, "unit": metric.unit, "direction": metric.direction}
+        metric.pk: {
+            "metric": metric.name,
+            "unit": metric.unit,
+            "direction": metric.direction,
+        }
         for metric in metrics_found
     }
     places = {key: position for position, key in enumerate(heads)}
@@ -157,14 +167,18 @@ def causes(campaign: Campaign, states: Collection[str]) -> Any:
     runs_in_states = campaign.runs.filter(state__in=states).order_by()
     grouped = runs_in_states.values("state", "code", cause=text)
     counted = grouped.annotate(
-        number=Count("pk"), runs=ArrayAgg("pk", order_by="position"), first=Min("position")
+        number=Count("pk"),
+        runs=ArrayAgg("pk", order_by="position"),
+        first=Min("position"),
     )
     return counted.order_by("first")
 
 
 def run_counts(campaign_ids: Collection[int]) -> dict[int, dict[str, int]]:
     """By campaign (or EXECUTED_HERE) the number of runs in each state that occurs. One query."""
-    counts: dict[int, dict[str, int]] = {campaign_id: {} for campaign_id in campaign_ids}
+    counts: dict[int, dict[str, int]] = {
+        campaign_id: {} for campaign_id in campaign_ids
+    }
     if not counts:
         return counts
     values = [list(counts), Origin.EXECUTED.value]
@@ -210,11 +224,18 @@ def lines_of(
 
 
 def point_of(
-    level: Any, summary: Summary, value: CellValue | None, *, mark: str = "", url: str = ""
+    level: Any,
+    summary: Summary,
+    value: CellValue | None,
+    *,
+    mark: str = "",
+    url: str = "",
 ) -> Point:
     """The point of a cell: what the model says of it with its runs, else its median and range."""
     if value is None:
-        return Point.of(level, summary, mark=mark, url=url, text=quantity(summary.median))
+        return Point.of(
+            level, summary, mark=mark, url=url, text=quantity(summary.median)
+        )
     return Point(
         level,
         value.value,
@@ -241,7 +262,9 @@ def progress(campaign: Campaign) -> Progress:
         grouped.annotate(
             total=Count("pk"),
             done=Count("pk", filter=Q(state__in=Run.ENDED)),
-            mean=Avg(F("finished_at") - F("started_at"), filter=Q(state=Run.State.FINISHED)),
+            mean=Avg(
+                F("finished_at") - F("started_at"), filter=Q(state=Run.State.FINISHED)
+            ),
         )
     )
     done, total = (sum(group[name] for group in groups) for name in ("done", "total"))
@@ -256,11 +279,15 @@ def progress(campaign: Campaign) -> Progress:
     # A server without a finished run is assumed to be as slow as the slowest.
     seconds_left = [
         _seconds_left(
-            group["total"] - group["done"], group["mean"] or max(known_means), started[group[apart]]
+            group["total"] - group["done"],
+            group["mean"] or max(known_means),
+            started[group[apart]],
         )
         for group in going_on
     ]
-    is_shared = bool(campaign.topology and campaign.topology.kind == Topology.Kind.CLIENT)
+    is_shared = bool(
+        campaign.topology and campaign.topology.kind == Topology.Kind.CLIENT
+    )
     return Progress(done, total, sum(seconds_left) if is_shared else max(seconds_left))
 
 
@@ -278,16 +305,27 @@ def measured_again(campaign: Campaign) -> int:
 def machines(campaign: Campaign) -> list[Run]:
     """The first run on each server, in the order of the factor, with what it ran on. One query."""
     # By their keys: whole rows of all runs take five times as long to sort.
-    first_runs = campaign.runs.order_by("server_id", "position").distinct("server_id").values("pk")
+    first_runs = (
+        campaign.runs.order_by("server_id", "position")
+        .distinct("server_id")
+        .values("pk")
+    )
     runs_found = Run.objects.filter(pk__in=first_runs).defer("plan")
-    places = {slug: position for position, slug in enumerate(campaign.factors.get(SERVER, ()))}
+    places = {
+        slug: position for position, slug in enumerate(campaign.factors.get(SERVER, ()))
+    }
     return sorted(
         runs_found.select_related("server", "hardware", "environment"),
-        key=lambda run: (places.get(run.server.slug if run.server else "", 0), run.position),
+        key=lambda run: (
+            places.get(run.server.slug if run.server else "", 0),
+            run.position,
+        ),
     )
 
 
-def _seconds_left(remaining: int, mean: timedelta, started: Iterable[datetime]) -> float:
+def _seconds_left(
+    remaining: int, mean: timedelta, started: Iterable[datetime]
+) -> float:
     now = timezone.now()
     spent = sum((min(now - started_at, mean) for started_at in started), timedelta())
     return max((remaining * mean - spent).total_seconds(), 0.0)
@@ -309,6 +347,7 @@ def _points(
             url=f"#cell-{cell.pk}",
         )
         for cell in row.cells
-        if cell.pk in summaries and isinstance(level := cell.levels.get(factor), int | float)
+        if cell.pk in summaries
+        and isinstance(level := cell.levels.get(factor), int | float)
     )
     return tuple(sorted(points, key=lambda point: point.x))

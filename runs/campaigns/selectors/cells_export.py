@@ -51,7 +51,9 @@ def as_csv(campaign: Campaign) -> Iterator[str]:
     """One measurement per line, each factor in a column of its own. Three queries."""
     # Every factor of a cell except the version, which has its own column.
     levels = campaign.cells.order_by("ordinal", "pk").values_list("levels", flat=True)
-    names = dict.fromkeys(name for level_names in levels.iterator(CHUNK) for name in level_names)
+    names = dict.fromkeys(
+        name for level_names in levels.iterator(CHUNK) for name in level_names
+    )
     factors = tuple(name for name in names if name not in (*FIRST, *LAST))
     return csv_lines((*FIRST, *factors, *LAST), _lines(campaign, factors), end="\r\n")
 
@@ -71,14 +73,20 @@ def as_json(campaign: Campaign) -> Iterator[str]:
     return tables.document(head, cells=_cells_as_json(campaign))
 
 
-def _of_cells(rows: QuerySet[Any], names: dict[str, str], *, cell: str, by: str) -> Following:
+def _of_cells(
+    rows: QuerySet[Any], names: dict[str, str], *, cell: str, by: str
+) -> Following:
     """Rows that belong to cells, with these names of their fields."""
     ordered = rows.order_by(f"{cell}__ordinal", f"{cell}_id", *by.split())
     value_rows = ordered.values_list(f"{cell}_id", *names.values()).iterator(CHUNK)
-    return Following((dict(zip(("cell", *names), row, strict=True)) for row in value_rows), "cell")
+    return Following(
+        (dict(zip(("cell", *names), row, strict=True)) for row in value_rows), "cell"
+    )
 
 
-def _lines(campaign: Campaign, factors: tuple[str, ...]) -> Iterator[tuple[tables.Value, ...]]:
+def _lines(
+    campaign: Campaign, factors: tuple[str, ...]
+) -> Iterator[tuple[tables.Value, ...]]:
     cells = _cells(campaign)
     measurements = _measurements(campaign)
     for cell in cells:
@@ -125,7 +133,9 @@ def _cells(campaign: Campaign) -> Iterator[Any]:
 def _measurements(campaign: Campaign) -> Following:
     measurements_found = Measurement.objects.filter(run__campaign=campaign)
     names = OF_RUN | OF_MEASUREMENT
-    return _of_cells(measurements_found, names, cell="run__cell", by="run__repeat metric__name pk")
+    return _of_cells(
+        measurements_found, names, cell="run__cell", by="run__repeat metric__name pk"
+    )
 
 
 def _level(level: Any) -> tables.Value:

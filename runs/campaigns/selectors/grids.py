@@ -39,7 +39,9 @@ class GridRun:
     @property
     def tone(self) -> str:
         """Its state, or its judgement where it is not valid."""
-        return {"doubtful": "warning", "invalid": "error"}.get(self.validity, self.state)
+        return {"doubtful": "warning", "invalid": "error"}.get(
+            self.validity, self.state
+        )
 
     @property
     def words(self) -> str:
@@ -49,8 +51,12 @@ class GridRun:
             certificate_words.LABELS[judgement(self.state, self.validity)],
         ]
         if self.outlier is not None:
-            descriptions.append(_("an outlier, %(change)s") % {"change": change(self.outlier)})
-        return ", ".join(str(description) for description in descriptions if description)
+            descriptions.append(
+                _("an outlier, %(change)s") % {"change": change(self.outlier)}
+            )
+        return ", ".join(
+            str(description) for description in descriptions if description
+        )
 
 
 @dataclass(frozen=True)
@@ -139,10 +145,16 @@ class Row:
     @property
     def others(self) -> dict[str, Any]:
         """The levels that do not belong to the measured PostgreSQL."""
-        return {name: level for name, level in self.levels.items() if name not in designs.SUBJECT}
+        return {
+            name: level
+            for name, level in self.levels.items()
+            if name not in designs.SUBJECT
+        }
 
 
-def measured(campaign: Campaign, metric: Metric | None, *, cells: Sequence[Cell] = ()) -> Measured:
+def measured(
+    campaign: Campaign, metric: Metric | None, *, cells: Sequence[Cell] = ()
+) -> Measured:
     """What grid, chart and ratios are made of. Two queries, one with another metric's `cells`."""
     summaries = metrics.summaries(campaign, metric.name) if metric else {}
     return Measured(cells or tuple(series_cells.current(campaign)), summaries)
@@ -177,7 +189,9 @@ def grid(
         return GridCell(cell, tuple(runs[cell.pk]), summary, judgement, value)
 
     all_rows = rows(cells, designs.words(campaign))
-    shown_rows = None if page is None else _page(all_rows, campaign, cells, columns, page)
+    shown_rows = (
+        None if page is None else _page(all_rows, campaign, cells, columns, page)
+    )
     shown_on_page = all_rows[:most_rows] if shown_rows is None else list(shown_rows)
     of_rows = [cell for row in shown_on_page for cell in row.cells]
     runs = _runs(of_rows, summaries, metric)
@@ -187,7 +201,9 @@ def grid(
         by_level = {_level(cell, factor): shown(cell) for cell in row.cells}
         places = tuple(by_level.get(level) for level in columns)
         grid_rows.append(GridRow(row.label, versions.major(row.version), places))
-    return Grid(factor, tuple(columns), tuple(grid_rows), metric, shown_rows, len(all_rows))
+    return Grid(
+        factor, tuple(columns), tuple(grid_rows), metric, shown_rows, len(all_rows)
+    )
 
 
 def rows(cells: Sequence[Cell], words: designs.Words) -> list[Row]:
@@ -202,9 +218,13 @@ def rows(cells: Sequence[Cell], words: designs.Words) -> list[Row]:
         Row(of_row, version_of(group[0]), tuple(group), own_words)
         for of_row, group in zip(levels, grouped.values(), strict=True)
     ]
-    places = {repr(row.others): position for position, row in reversed(list(enumerate(rows_made)))}
+    places = {
+        repr(row.others): position
+        for position, row in reversed(list(enumerate(rows_made)))
+    }
     return sorted(
-        rows_made, key=lambda row: (places[repr(row.others)], versions.order(row.version))
+        rows_made,
+        key=lambda row: (places[repr(row.others)], versions.order(row.version)),
     )
 
 
@@ -215,7 +235,11 @@ def across(cells: Iterable[Cell]) -> str | None:
         for name, level in cell.levels.items():
             if name not in designs.SUBJECT:
                 levels[name].add(str(level))
-    return max(levels, key=lambda name: series_cells.fitness(name, len(levels[name])), default=None)
+    return max(
+        levels,
+        key=lambda name: series_cells.fitness(name, len(levels[name])),
+        default=None,
+    )
 
 
 def version_of(cell: Cell) -> str:
@@ -267,9 +291,13 @@ def _runs(
         if len(runs_of_cell[cell_id]) < MOST_MARKED:
             runs_of_cell[cell_id].append(GridRun(*run))
     spread = [
-        runs for key, runs in runs_of_cell.items() if key in summaries and summaries[key].is_spread
+        runs
+        for key, runs in runs_of_cell.items()
+        if key in summaries and summaries[key].is_spread
     ]
-    run_keys = [run.id for runs in spread for run in runs if run.state == Run.State.FINISHED]
+    run_keys = [
+        run.id for runs in spread for run in runs if run.state == Run.State.FINISHED
+    ]
     measured = Measurement.objects.filter(metric=metric, run__in=run_keys).order_by()
     values = dict(measured.values_list("run", "value"))
     for runs in spread:

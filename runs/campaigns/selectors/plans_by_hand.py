@@ -65,7 +65,9 @@ def _cells(last_run_of: Mapping[int, int], scenario: Scenario) -> list[dict[str,
                 "version": version,
                 "levels": read.levels,
                 "settings": read.settings,
-                "initdb_options": list(options_for(read.version_num, read.initdb_options)),
+                "initdb_options": list(
+                    options_for(read.version_num, read.initdb_options)
+                ),
                 # Each run gets a cluster of its own.
                 "is_fresh": scenario.changes_data(read.levels),
             }

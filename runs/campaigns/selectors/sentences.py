@@ -39,7 +39,8 @@ def made(campaign: Campaign) -> list[Sentence]:
     words = factor_names.words(campaign).among(row.levels for row in rows)
     return [
         Sentence(
-            summary.of_pair(*names, ratio_rows), any(row.comparison.is_proven for row in ratio_rows)
+            summary.of_pair(*names, ratio_rows),
+            any(row.comparison.is_proven for row in ratio_rows),
         )
         for names, ratio_rows in summary.by_pair(rows, words).items()
     ]

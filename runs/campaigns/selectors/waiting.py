@@ -54,7 +54,9 @@ def held_up(slugs: Collection[str]) -> list[Hindrance]:
     if not slugs:
         return []
     servers = Server.objects.filter(slug__in=slugs).order_by("name", "pk")
-    return [hindrance for hindrance in _unusable(servers) if hindrance.kind == "not_ready"]
+    return [
+        hindrance for hindrance in _unusable(servers) if hindrance.kind == "not_ready"
+    ]
 
 
 def of_site(server: Server) -> list[Hindrance]:
@@ -74,7 +76,9 @@ def of_run(run: Run) -> list[Hindrance]:
     servers = list(Server.objects.filter(pk__in=machines))
     unusable = _unusable(servers)
     if run.state == Run.State.LOST:
-        unusable = [hindrance for hindrance in unusable if hindrance.kind == "not_ready"]
+        unusable = [
+            hindrance for hindrance in unusable if hindrance.kind == "not_ready"
+        ]
     unusable += _unserved([servers])
     at_work = Lease.objects.filter(server__in=with_twins(machines), run__isnull=False)
     held = at_work.exclude(run=run)
@@ -104,6 +108,8 @@ def _unserved(groups: Iterable[Sequence[Server]]) -> list[Hindrance]:
             first_server = next(server for server in machines if server.site)
             text = ", ".join(needed)
             hindrances.append(
-                Hindrance(first_server, "unserved", text, health_checks.to_serve(needed))
+                Hindrance(
+                    first_server, "unserved", text, health_checks.to_serve(needed)
+                )
             )
     return hindrances

@@ -40,13 +40,17 @@ from runs.workloads.services import topologies, workloads
 NOT_SLUGS = ("new",)
 
 
-def create(*, draft: Draft, by: User | None = None, project: Project | None = None) -> Campaign:
+def create(
+    *, draft: Draft, by: User | None = None, project: Project | None = None
+) -> Campaign:
     """Resolve a draft, and queue it as `queue` does."""
     return queue(design=resolve(draft), by=by, project=project)
 
 
 @transaction.atomic
-def queue(*, design: Design, by: User | None = None, project: Project | None = None) -> Campaign:
+def queue(
+    *, design: Design, by: User | None = None, project: Project | None = None
+) -> Campaign:
     """Queue a design: its cells, and its runs in a random order whose seed is stored.
 
     It belongs to its project from the start: outsiders never see a campaign of a private project.
@@ -60,7 +64,11 @@ def queue(*, design: Design, by: User | None = None, project: Project | None = N
     if campaign.reproduces:
         campaign.changes = reproduction.stored(reproduction.of_campaign(campaign))
         campaign.save(update_fields=["changes"])
-    details = {"title": campaign.title, "factors": campaign.factors, "repeats": campaign.repeats}
+    details = {
+        "title": campaign.title,
+        "factors": campaign.factors,
+        "repeats": campaign.repeats,
+    }
     audit.record("campaign_queued", campaign, after=details)
     return campaign
 
@@ -89,7 +97,9 @@ def _refreshed(campaign: Campaign, act: str) -> Campaign:
     before = campaign.state
     transitions.refresh_campaign(campaign_id=campaign.pk)
     campaign.refresh_from_db()
-    audit.record(act, campaign, before={"state": before}, after={"state": campaign.state})
+    audit.record(
+        act, campaign, before={"state": before}, after={"state": campaign.state}
+    )
     return campaign
 
 
@@ -126,7 +136,9 @@ def prioritise(*, campaign: Campaign, priority: int) -> Campaign:
     Raises `out_of_range`. A run in progress is never interrupted.
     """
     if abs(priority) > HIGHEST_PRIORITY:
-        message = _("A priority is from -%(most)d to %(most)d.") % {"most": HIGHEST_PRIORITY}
+        message = _("A priority is from -%(most)d to %(most)d.") % {
+            "most": HIGHEST_PRIORITY
+        }
         raise ServiceError("out_of_range", message, field="priority")
     before = campaign.priority
     Campaign.objects.filter(pk=campaign.pk).update(priority=priority)
@@ -140,7 +152,9 @@ def _refuse_of_others(draft: Draft, project: int | None) -> None:
     """Raise ServiceError where the campaign would show what is private in another project."""
     scripts = workloads.versions(draft.levels.get(workloads.SCRIPT_FACTOR, ()))
     configurations = {
-        configuration.pk for configuration in draft.configurations if configuration is not None
+        configuration.pk
+        for configuration in draft.configurations
+        if configuration is not None
     }
     for field, model, keys in (
         ("configuration", Configuration, configurations),
@@ -152,7 +166,9 @@ def _refuse_of_others(draft: Draft, project: int | None) -> None:
     ):
         rows = model._default_manager.filter(pk__in=keys)
         if keys and projects.usable(rows, in_project=project).count() < len(keys):
-            message = _("It is private in another project, which the campaign would show.")
+            message = _(
+                "It is private in another project, which the campaign would show."
+            )
             remedy = _("Copy it into the campaign's project.")
             raise ServiceError("of_other_project", message, remedy=remedy, field=field)
 
@@ -164,9 +180,13 @@ def _wake_servers(campaign: Campaign) -> None:
 
 def _campaign(design: Design, by: User | None, project: Project | None) -> Campaign:
     draft = design.draft
-    used = [configuration or configurations.built_in() for configuration in draft.configurations]
+    used = [
+        configuration or configurations.built_in()
+        for configuration in draft.configurations
+    ]
     revisions = [
-        configurations.current_revision(configuration=configuration) for configuration in used
+        configurations.current_revision(configuration=configuration)
+        for configuration in used
     ]
     is_one = len(used) == 1
     campaign = Campaign(
@@ -186,19 +206,28 @@ def _campaign(design: Design, by: User | None, project: Project | None) -> Campa
         treatment=draft.treatment.chosen(),
         reproduces=draft.reproduces,
         **{name: getattr(draft, name) for name in RULES},
-        most_repeats=draft.most_repeats if draft.wanted_half_width is not None else None,
+        most_repeats=draft.most_repeats
+        if draft.wanted_half_width is not None
+        else None,
         most_attempts=draft.most_attempts or settings.MAXIMUM_ATTEMPTS,
         seed=draft.seed if draft.seed is not None else secrets.randbelow(2**31),
         project=project,
         created_by=by,
     )
     campaign = slugs.store(
-        campaign, called=draft.title, otherwise="campaign", project=project, taken=NOT_SLUGS
+        campaign,
+        called=draft.title,
+        otherwise="campaign",
+        project=project,
+        taken=NOT_SLUGS,
     )
     if not is_one:
         CampaignConfiguration.objects.bulk_create(
             CampaignConfiguration(
-                campaign=campaign, configuration=configuration, revision=revision, ordinal=ordinal
+                campaign=campaign,
+                configuration=configuration,
+                revision=revision,
+                ordinal=ordinal,
             )
             for ordinal, (configuration, revision) in enumerate(
                 zip(used, revisions, strict=True), start=1
@@ -208,7 +237,9 @@ def _campaign(design: Design, by: User | None, project: Project | None) -> Campa
 
 
 def _cells(campaign: Campaign, design: Design) -> list[tuple[Cell, DesignCell, Part]]:
-    version_of_level = workloads.versions(design.draft.levels.get(workloads.SCRIPT_FACTOR, ()))
+    version_of_level = workloads.versions(
+        design.draft.levels.get(workloads.SCRIPT_FACTOR, ())
+    )
     planned = [
         (design_cell, server_part)
         for server_part in design.parts
@@ -260,7 +291,9 @@ def _queue(
     plans.store(queued, [stored[index] for _repeat, index in order])
 
 
-def _run(campaign: Campaign, cell: Cell, repeat: int, position: int, server: Server) -> Run:
+def _run(
+    campaign: Campaign, cell: Cell, repeat: int, position: int, server: Server
+) -> Run:
     return Run(
         campaign=campaign,
         cell=cell,

@@ -62,7 +62,11 @@ class DesignCell:
     def cluster_settings(self) -> dict[str, str]:
         """Settings: the configuration overrides the scenario's wishes, and the scenario's required
         settings override the configuration."""
-        return {**self.cluster.settings, **self.fitted.settings, **self.cluster.required}
+        return {
+            **self.cluster.settings,
+            **self.fitted.settings,
+            **self.cluster.required,
+        }
 
 
 @dataclass(frozen=True)
@@ -87,7 +91,12 @@ class Part:
         loaded_cells: dict[str, DesignCell] = {}
         for design_cell in self.cells:
             settings, options = design_cell.cluster_settings, design_cell.initdb_options
-            made_of = (design_cell.installation.pk, settings, options, design_cell.cluster.data)
+            made_of = (
+                design_cell.installation.pk,
+                settings,
+                options,
+                design_cell.cluster.data,
+            )
             loaded_cells.setdefault(repr(made_of), design_cell)
         return tuple(loaded_cells.values())
 
@@ -136,8 +145,11 @@ class Design:
     def kind(self) -> str:
         """The kind of its topology; empty if every cell has one cluster, and nothing before it."""
         scenario = self.scenario
-        is_arranged = arrangements.NAME in {factor.name for factor in scenario.factors} or any(
-            scenario.arrangement(cell.installation.version_num, cell.levels) for cell in self.cells
+        is_arranged = arrangements.NAME in {
+            factor.name for factor in scenario.factors
+        } or any(
+            scenario.arrangement(cell.installation.version_num, cell.levels)
+            for cell in self.cells
         )
         return scenario.kind if is_arranged else ""
 
@@ -180,7 +192,9 @@ class Design:
         ]
         # Runs that write keep templates only if there is room for one more cluster.
         shared = sum(sizes.disk_bytes for sizes, writes in sizes if not writes)
-        own_bytes = max((sizes.disk_bytes for sizes, writes in sizes if writes), default=0)
+        own_bytes = max(
+            (sizes.disk_bytes for sizes, writes in sizes if writes), default=0
+        )
         if self.draft.slice_seconds:
             # A loaded template of each, and a copy for each cell.
             own_bytes = sum(sizes.disk_bytes for sizes, _writes in sizes) + len(
@@ -192,7 +206,9 @@ class Design:
         )
         run_bytes = max((sizes.run_bytes for sizes, _writes in sizes), default=0)
         recorded = monitors.needed_bytes(parameters)
-        return shared + own_bytes + further_bytes + run_bytes + recorded + BYTES_TO_SPARE
+        return (
+            shared + own_bytes + further_bytes + run_bytes + recorded + BYTES_TO_SPARE
+        )
 
     def further(self, server_part: Part) -> int:
         """How many clusters a run has on its server at most, besides its own."""
@@ -231,14 +247,18 @@ def resolve(draft: Draft) -> Design:
         server_parts.append(server_part)
         room -= len(server_part.cells) + len(server_part.left_out)
     is_cut = len(combinations) == MOST_CELLS
-    number_of_combinations = prod(map(len, varied.values())) if is_cut else len(combinations)
+    number_of_combinations = (
+        prod(map(len, varied.values())) if is_cut else len(combinations)
+    )
     return Design(
         draft=draft,
         scenario=scenario,
         factors=_factors(draft, varied, told_apart),
         variants=variants,
         parts=tuple(server_parts),
-        generators=tuple(Machine(server, present[server.pk]) for server in draft.generators),
+        generators=tuple(
+            Machine(server, present[server.pk]) for server in draft.generators
+        ),
         cluster_machines=tuple(
             Machine(server, present[server.pk]) for server in draft.cluster_servers
         ),
@@ -267,7 +287,9 @@ def _part(
         for installation in draft.installations
         if is_alone or installation.server_id == server.pk
     ]
-    installations = tuple(sorted(chosen, key=lambda installation: installation.version_num))
+    installations = tuple(
+        sorted(chosen, key=lambda installation: installation.version_num)
+    )
     server_level: dict[str, Level] = {} if is_alone else {SERVER: server.slug}
     hardware = server.hardware
     memory = hardware.memory_bytes if hardware else None
@@ -301,7 +323,9 @@ def _part(
     )
 
 
-def _parted(cells: Sequence[DesignCell]) -> tuple[tuple[DesignCell, ...], tuple[DesignCell, ...]]:
+def _parted(
+    cells: Sequence[DesignCell],
+) -> tuple[tuple[DesignCell, ...], tuple[DesignCell, ...]]:
     """The cells to measure, and those to leave out.
 
     A version without any cell, or a level without any version, stays: that is a mistake.
@@ -311,14 +335,19 @@ def _parted(cells: Sequence[DesignCell]) -> tuple[tuple[DesignCell, ...], tuple[
     levels = {pair for cell in able for pair in cell.levels.items()}
 
     def goes(cell: DesignCell) -> bool:
-        refused = cell.refusal and (cell.refusal.factor, cell.levels.get(cell.refusal.factor))
+        refused = cell.refusal and (
+            cell.refusal.factor,
+            cell.levels.get(cell.refusal.factor),
+        )
         return cell.installation.pk in versions and refused in levels
 
     return tuple(filterfalse(goes, cells)), tuple(filter(goes, cells))
 
 
 def _fits(
-    installations: Sequence[Installation], variants: Sequence[Variant], memory: int | None
+    installations: Sequence[Installation],
+    variants: Sequence[Variant],
+    memory: int | None,
 ) -> Iterator[InstallationFit]:
     for installation in installations:
         major = fitted_configurations.major_of(installation)
@@ -326,7 +355,9 @@ def _fits(
             fitted = fitted_configurations.fitted(
                 variant.content, major, memory_bytes=memory, varied=variant.varied
             )
-            yield InstallationFit(installation, fitted, variant.configuration, variant.varied)
+            yield InstallationFit(
+                installation, fitted, variant.configuration, variant.varied
+            )
 
 
 def _combinations(
@@ -335,7 +366,9 @@ def _combinations(
     for combination in product(*varied.values()):
         levels = dict(zip(varied, combination, strict=True))
         # The scenario is not asked about levels that it does not know.
-        if not _are_known(scenario, levels) or scenario.measures(levels, draft.parameters):
+        if not _are_known(scenario, levels) or scenario.measures(
+            levels, draft.parameters
+        ):
             yield levels
 
 
@@ -356,7 +389,9 @@ def _cell(
         cluster_options = scenario.cluster(installation.version_num, levels)
     if draft.treatment.statements:
         library = {"shared_preload_libraries": evidence.LIBRARY}
-        cluster_options = replace(cluster_options, required={**cluster_options.required, **library})
+        cluster_options = replace(
+            cluster_options, required={**cluster_options.required, **library}
+        )
     return DesignCell(
         installation=installation,
         levels=levels,
@@ -369,14 +404,20 @@ def _cell(
 
 def _variants(draft: Draft) -> Iterator[Variant]:
     """Each configuration with each combination of the varied settings, in display order."""
-    settings = {name: list(dict.fromkeys(values)) for name, values in draft.settings.items()}
+    settings = {
+        name: list(dict.fromkeys(values)) for name, values in draft.settings.items()
+    }
     configurations = draft.configurations
     for configuration in configurations:
         slug = configuration.slug if configuration else ""
-        own_levels: dict[str, Level] = {CONFIGURATION: slug} if len(configurations) > 1 else {}
+        own_levels: dict[str, Level] = (
+            {CONFIGURATION: slug} if len(configurations) > 1 else {}
+        )
         for combination in product(*settings.values()):
             varied = dict(zip(settings, combination, strict=True))
-            yield Variant(own_levels | varied, configuration, content(configuration), varied)
+            yield Variant(
+                own_levels | varied, configuration, content(configuration), varied
+            )
 
 
 def _varied(draft: Draft, scenario: Scenario) -> dict[str, list[Level]]:
@@ -397,11 +438,17 @@ def _factors(
     told_apart: Mapping[int, Mapping[str, Level]],
 ) -> dict[str, list[Level]]:
     """All factors: versions, builds, servers, configurations, settings, the scenario's own."""
-    ordered = sorted(draft.installations, key=lambda installation: installation.version_num)
+    ordered = sorted(
+        draft.installations, key=lambda installation: installation.version_num
+    )
     levels_of: dict[str, list[Level]] = {
         VERSION: list(dict.fromkeys(installation.version for installation in ordered))
     }
-    for name in (campaign_builds.BLOCK_SIZE, campaign_builds.BUILD, campaign_builds.BINDIR):
+    for name in (
+        campaign_builds.BLOCK_SIZE,
+        campaign_builds.BUILD,
+        campaign_builds.BINDIR,
+    ):
         levels = [
             told_apart[installation.pk][name]
             for installation in ordered
@@ -413,7 +460,10 @@ def _factors(
         levels_of[SERVER] = [server.slug for server in draft.servers]
     if len(draft.configurations) > 1:
         levels_of[CONFIGURATION] = [
-            configuration.slug if configuration else "" for configuration in draft.configurations
+            configuration.slug if configuration else ""
+            for configuration in draft.configurations
         ]
-    levels_of |= {name: list(dict.fromkeys(values)) for name, values in draft.settings.items()}
+    levels_of |= {
+        name: list(dict.fromkeys(values)) for name, values in draft.settings.items()
+    }
     return levels_of | {name: list(levels) for name, levels in varied.items()}

@@ -102,7 +102,9 @@ class Draft:
     @property
     def servers(self) -> tuple[Server, ...]:
         """The database servers, each once, the baseline first."""
-        return tuple({server.pk: server for server in (self.server, *self.more_servers)}.values())
+        return tuple(
+            {server.pk: server for server in (self.server, *self.more_servers)}.values()
+        )
 
     @property
     def machines(self) -> tuple[Server, ...]:
@@ -112,7 +114,11 @@ class Draft:
     @property
     def repeats_at_most(self) -> int:
         """How many repeats a cell may get, without those of doubtful runs."""
-        return max(self.repeats, self.most_repeats or 0) if self.is_adaptive else self.repeats
+        return (
+            max(self.repeats, self.most_repeats or 0)
+            if self.is_adaptive
+            else self.repeats
+        )
 
     @property
     def is_adaptive(self) -> bool:
@@ -147,12 +153,16 @@ class Draft:
             ),
             client=client,
             generators=_found_servers(
-                [generator["server_id"] for generator in plan.get("generators", ())], "generators"
+                [generator["server_id"] for generator in plan.get("generators", ())],
+                "generators",
             ),
             cluster_servers=_found_servers(
-                [machine["server_id"] for machine in plan.get("machines", ())], "cluster_servers"
+                [machine["server_id"] for machine in plan.get("machines", ())],
+                "cluster_servers",
             ),
-            levels={name: levels for name, levels in factors.items() if name in own_factors},
+            levels={
+                name: levels for name, levels in factors.items() if name in own_factors
+            },
             settings={
                 name: levels
                 for name, levels in factors.items()
@@ -162,7 +172,9 @@ class Draft:
             treatment=Treatment.of(campaign.treatment),
             configuration=configurations[0],
             more_configurations=[
-                configuration for configuration in configurations[1:] if configuration is not None
+                configuration
+                for configuration in configurations[1:]
+                if configuration is not None
             ],
             is_a_a=SIDE in factors,
             **{name: getattr(campaign, name) for name in rules},
@@ -171,16 +183,22 @@ class Draft:
     def installed_now(self) -> Self:
         """Without installations that were removed, and without a client that was."""
         client = self.client
-        if client is not None and (client.removed_at or client.pgbench_version_num is None):
+        if client is not None and (
+            client.removed_at or client.pgbench_version_num is None
+        ):
             client = None
         present = [
-            installation for installation in self.installations if installation.removed_at is None
+            installation
+            for installation in self.installations
+            if installation.removed_at is None
         ]
         return replace(self, installations=present, client=client)
 
     def to_json(self) -> dict[str, Any]:
         """Every field by its name; rows are their keys."""
-        return {field.name: _as_json(getattr(self, field.name)) for field in fields(self)}
+        return {
+            field.name: _as_json(getattr(self, field.name)) for field in fields(self)
+        }
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
@@ -205,7 +223,9 @@ class Draft:
                 values[name] = _all_servers(values[name], server_of, name)
         installation_of = _by_key(Installation, values)
         values["installations"] = [
-            installation_of[key] for key in values["installations"] if key in installation_of
+            installation_of[key]
+            for key in values["installations"]
+            if key in installation_of
         ]
         values["client"] = installation_of.get(values.get("client"))
         values |= _configurations(values)
@@ -242,7 +262,8 @@ def _servers_of(campaign: Campaign) -> list[Server]:
     first_run = executed.select_related("server").first()
     if first_run is None or first_run.server is None:
         raise ServiceError(
-            "not_executed", _("Only a campaign that BenchLab executed can be queued again.")
+            "not_executed",
+            _("Only a campaign that BenchLab executed can be queued again."),
         )
     slugs = campaign.factors.get(SERVER) or [first_run.server.slug]
     key_of = dict(Server.objects.filter(slug__in=slugs).values_list("slug", "pk"))
@@ -258,11 +279,15 @@ def _plan_and_client_of(
     planned = campaign.runs.filter(plan__isnull=False).order_by("pk")
     on_first = planned.filter(server=servers[0]) if len(servers) > 1 else planned
     plan = on_first.values_list("plan", flat=True).first() or {}
-    tools = planned.order_by().values_list("plan__client_version_num", flat=True).distinct()
+    tools = (
+        planned.order_by().values_list("plan__client_version_num", flat=True).distinct()
+    )
     if len(tools) > 1:
         # Several servers each used their own newest pgbench, and do so again.
         return plan, None
-    return plan, servers[0].installations.filter(bindir=plan.get("client_bindir")).first()
+    return plan, servers[0].installations.filter(
+        bindir=plan.get("client_bindir")
+    ).first()
 
 
 def _configurations_of(campaign: Campaign) -> list[Configuration | None]:
@@ -346,7 +371,9 @@ def _configurations(values: Mapping[str, Any]) -> dict[str, Any]:
     more_keys = values.get("more_configurations", [])
     return {
         "configuration": configuration_of.get(values.get("configuration")),
-        "more_configurations": [configuration_of[key] for key in more_keys if key is not None],
+        "more_configurations": [
+            configuration_of[key] for key in more_keys if key is not None
+        ],
     }
 
 
@@ -359,7 +386,9 @@ def _missing(name: str) -> ServiceError:
         message = _("A load generator of this campaign is not registered any more.")
         return ServiceError("generator_missing", message, remedy=remedy)
     if name == "cluster_servers":
-        message = _("A machine of this campaign's further clusters is not registered any more.")
+        message = _(
+            "A machine of this campaign's further clusters is not registered any more."
+        )
         return ServiceError("cluster_server_missing", message, remedy=remedy)
     message = _("A server of this campaign is not registered any more.")
     return ServiceError("server_missing", message, remedy=remedy)

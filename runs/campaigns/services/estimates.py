@@ -7,7 +7,11 @@ from django.utils.translation import gettext as _
 
 from benchlab import extras
 from runs.campaigns.services import repeats, slicing, treatments
-from runs.campaigns.services.campaign_limits import MOST_REPEATS, MOST_RUNS, MOST_VARIANTS
+from runs.campaigns.services.campaign_limits import (
+    MOST_REPEATS,
+    MOST_RUNS,
+    MOST_VARIANTS,
+)
 from runs.campaigns.services.designs import Design, Part, resolve
 from runs.campaigns.services.drafts import Draft
 from runs.configurations.services import fitted_configurations
@@ -47,7 +51,9 @@ def setting_problems(design: Design) -> Iterator[Problem]:
 
 def _alike(design: Design, name: str, levels: Sequence[str]) -> Iterator[Problem]:
     """Levels that write the same value differently, such as 1GB and 1024MB."""
-    majors = dict.fromkeys(major_of(installation) for installation in design.draft.installations)
+    majors = dict.fromkeys(
+        major_of(installation) for installation in design.draft.installations
+    )
     for major in majors:
         level_of_value: dict[object, str] = {}
         for level in dict.fromkeys(levels):
@@ -55,8 +61,13 @@ def _alike(design: Design, name: str, levels: Sequence[str]) -> Iterator[Problem
             other_level = level_of_value.setdefault(value, level)
             if other_level != level:
                 words = {"name": name, "one": other_level, "other": level}
-                message = _("%(name)s has the same value as %(one)s and as %(other)s.") % words
-                yield Problem("same_level", message, _("Leave one out."), f"settings/{name}")
+                message = (
+                    _("%(name)s has the same value as %(one)s and as %(other)s.")
+                    % words
+                )
+                yield Problem(
+                    "same_level", message, _("Leave one out."), f"settings/{name}"
+                )
                 return
 
 
@@ -66,7 +77,9 @@ def _value(name: str, level: str, major: str) -> object:
     for own_name, text in fitting.fit({name: level}, major).settings.items():
         catalogued = setting(own_name, major)
         try:
-            own_values.append((own_name, values.parse(text, catalogued) if catalogued else text))
+            own_values.append(
+                (own_name, values.parse(text, catalogued) if catalogued else text)
+            )
         except values.BadValue:
             own_values.append((own_name, text))
     return tuple(own_values) or level
@@ -76,7 +89,9 @@ def problems(design: Design, runs: int) -> Iterator[Problem]:
     """Every problem of a design that has at most this many runs. No query."""
     draft, scenario = design.draft, design.scenario
     if not draft.title.strip():
-        yield Problem("no_title", _("The campaign has no title."), _("Give one."), "title")
+        yield Problem(
+            "no_title", _("The campaign has no title."), _("Give one."), "title"
+        )
     yield from topologies.generator_problems(design)
     yield from topologies.cluster_problems(design)
     yield from treatments.problems(draft)
@@ -90,12 +105,19 @@ def problems(design: Design, runs: int) -> Iterator[Problem]:
         yield from _parameter_problems(parameter, draft.parameters.get(parameter.name))
     if not 1 <= draft.repeats <= MOST_REPEATS:
         message = _("Repeats must be from 1 to %(most)d.") % {"most": MOST_REPEATS}
-        yield Problem("out_of_range", message, _("Three or more are needed to compare."), "repeats")
+        yield Problem(
+            "out_of_range",
+            message,
+            _("Three or more are needed to compare."),
+            "repeats",
+        )
     yield from repeats.problems(draft)
     yield from slicing.problems(design)
     if runs > MOST_RUNS:
         message = _("%(runs)d runs are too many.") % {"runs": runs}
-        yield Problem("too_many_runs", message, _("Choose fewer levels or repeats."), "levels")
+        yield Problem(
+            "too_many_runs", message, _("Choose fewer levels or repeats."), "levels"
+        )
     yield from workloads.problems(design)
     yield from _package_problems(scenario)
     yield from _objections(design)
@@ -105,9 +127,13 @@ def problems(design: Design, runs: int) -> Iterator[Problem]:
 def _package_problems(scenario: Scenario) -> Iterator[Problem]:
     """Data generators of a scenario that are missing here, found before a worker needs them."""
     if missing := ", ".join(scenario.missing_packages()):
-        message = _("Packages that make the data are missing: %(names)s.") % {"names": missing}
+        message = _("Packages that make the data are missing: %(names)s.") % {
+            "names": missing
+        }
         command = {"command": extras.command("datasets")}
-        remedy = _("Run %(command)s in BenchLab's folder, and start it again.") % command
+        remedy = (
+            _("Run %(command)s in BenchLab's folder, and start it again.") % command
+        )
         yield Problem("missing_package", message, remedy, "scenario")
 
 
@@ -126,7 +152,12 @@ def _objections(design: Design) -> Iterator[Problem]:
     }
     yield from sorted(problems, key=lambda problem: problem.message)
     is_whole = all(draft.levels.get(factor.name) for factor in scenario.factors)
-    if not design.cells and draft.installations and is_whole and all(draft.settings.values()):
+    if (
+        not design.cells
+        and draft.installations
+        and is_whole
+        and all(draft.settings.values())
+    ):
         message = _("No combination of these levels belongs to the scenario.")
         remedy = _("Choose more levels, or change the parameter that limits them.")
         yield Problem("no_cell", message, remedy, "levels")
@@ -144,8 +175,13 @@ def _level_problems(factor: AnyFactor, levels: Sequence[Level]) -> Iterator[Prob
 def _not_accepted(factor: AnyFactor, level: Level) -> Problem:
     if isinstance(factor, Factor) and isinstance(level, int):
         return _out_of_range(factor, level)
-    message = _("%(name)s cannot be %(level)s.") % {"name": _(factor.title), "level": level}
-    return Problem("unknown_level", message, _("Choose one of the options."), factor.name)
+    message = _("%(name)s cannot be %(level)s.") % {
+        "name": _(factor.title),
+        "level": level,
+    }
+    return Problem(
+        "unknown_level", message, _("Choose one of the options."), factor.name
+    )
 
 
 def _parameter_problems(parameter: Parameter, value: int | None) -> Iterator[Problem]:
@@ -157,7 +193,10 @@ def _parameter_problems(parameter: Parameter, value: int | None) -> Iterator[Pro
 
 
 def _out_of_range(bounded: Factor | Parameter, value: int) -> Problem:
-    message = _("%(name)s %(value)d is out of range.") % {"name": _(bounded.title), "value": value}
+    message = _("%(name)s %(value)d is out of range.") % {
+        "name": _(bounded.title),
+        "value": value,
+    }
     words = {"minimum": bounded.minimum, "maximum": bounded.maximum}
     remedy = _("Choose from %(minimum)d to %(maximum)d.") % words
     return Problem("out_of_range", message, remedy, bounded.name)
@@ -196,7 +235,11 @@ def estimate(design_or_draft: Design | Draft) -> Estimate:
 
     Works from a design, without a query; resolve a draft first.
     """
-    design = design_or_draft if isinstance(design_or_draft, Design) else resolve(design_or_draft)
+    design = (
+        design_or_draft
+        if isinstance(design_or_draft, Design)
+        else resolve(design_or_draft)
+    )
     draft = design.draft
     seconds = [_seconds(design, server_part) for server_part in design.parts]
     together = sum if draft.generators or draft.cluster_servers else max
@@ -220,7 +263,10 @@ def _seconds(design: Design, server_part: Part) -> tuple[float, float]:
     draft = design.draft
     around = SECONDS_AROUND_A_RUN
     if draft.slice_seconds:
-        around += slices.number_of(draft.parameters, draft.slice_seconds) * SECONDS_AROUND_A_SLICE
+        around += (
+            slices.number_of(draft.parameters, draft.slice_seconds)
+            * SECONDS_AROUND_A_SLICE
+        )
     prepared = sum(design.seconds(design_cell)[0] for design_cell in server_part.loaded)
     round_of_runs = sum(
         design.seconds(design_cell)[1] + around for design_cell in server_part.cells

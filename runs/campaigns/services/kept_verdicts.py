@@ -66,7 +66,9 @@ def values(campaign_id: int, metric: str) -> Sequence[Mapping[str, Any]]:
     return caching.latest(values_key(campaign_id, metric), "").value or ()
 
 
-def keep(campaign_id: int, page_query: str, make: Callable[[], Mapping[Any, object]]) -> None:
+def keep(
+    campaign_id: int, page_query: str, make: Callable[[], Mapping[Any, object]]
+) -> None:
     """Keep what is made of a campaign as it is now, unless that was done, or a moment ago."""
     version = caching.versions([campaign_id]).results
     if version is not None:

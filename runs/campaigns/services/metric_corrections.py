@@ -20,8 +20,12 @@ def correct(*, metric: Metric, unit: str, direction: str, title: str) -> Metric:
     """
     stored = Metric.objects.select_for_update().get(pk=metric.pk)
     if stored.project_id is None:
-        message = _("The metric %(name)s is shared by all projects.") % {"name": stored.name}
-        raise ServiceError("shared_metric", message, remedy=_("Upload yours by another name."))
+        message = _("The metric %(name)s is shared by all projects.") % {
+            "name": stored.name
+        }
+        raise ServiceError(
+            "shared_metric", message, remedy=_("Upload yours by another name.")
+        )
     before = {"unit": stored.unit, "direction": stored.direction, "title": stored.title}
     after = {"unit": unit, "direction": direction, "title": title or stored.name}
     if before == after:
@@ -29,19 +33,31 @@ def correct(*, metric: Metric, unit: str, direction: str, title: str) -> Metric:
     sealed = _sealed(stored)
     Metric.objects.filter(pk=stored.pk).update(**after)
     for run in sealed:
-        seals.request(run=run, kind=Seal.Kind.AMENDED, reason=f"metric {stored.name} was corrected")
+        seals.request(
+            run=run,
+            kind=Seal.Kind.AMENDED,
+            reason=f"metric {stored.name} was corrected",
+        )
     subject = f"metric {stored.name}"
-    audit.record("metric_changed", subject, project=stored.project_id, before=before, after=after)
+    audit.record(
+        "metric_changed", subject, project=stored.project_id, before=before, after=after
+    )
     stored.refresh_from_db()
     return stored
 
 
 def _sealed(metric: Metric) -> list[int]:
     runs = Measurement.objects.filter(metric=metric).order_by().values("run").distinct()
-    seals_of_runs = Seal.objects.filter(run__in=runs).order_by("run").values_list("run", flat=True)
+    seals_of_runs = (
+        Seal.objects.filter(run__in=runs).order_by("run").values_list("run", flat=True)
+    )
     sealed = list(seals_of_runs.distinct()[: MOST_SEALED + 1])
     if len(sealed) > MOST_SEALED:
-        message = _("More than %(most)d sealed runs have this metric.") % {"most": MOST_SEALED}
-        remedy = _("Upload further runs by another name, with the right unit and direction.")
+        message = _("More than %(most)d sealed runs have this metric.") % {
+            "most": MOST_SEALED
+        }
+        remedy = _(
+            "Upload further runs by another name, with the right unit and direction."
+        )
         raise ServiceError("too_many_runs", message, remedy=remedy)
     return sealed

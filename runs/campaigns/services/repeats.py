@@ -63,14 +63,20 @@ def problems(draft: Draft) -> Iterator[Problem]:
     if width is None:
         return
     if not NARROWEST <= width <= WIDEST:
-        message = _("An interval of ±%(width)g %% is out of range.") % {"width": 100 * width}
+        message = _("An interval of ±%(width)g %% is out of range.") % {
+            "width": 100 * width
+        }
         words = {"least": 100 * NARROWEST, "most": 100 * WIDEST}
         remedy = _("Choose from ±%(least)g %% to ±%(most)g %%.") % words
         yield Problem("out_of_range", message, remedy, "wanted_half_width")
     if most is None or not draft.repeats < most <= MOST_REPEATS:
-        message = _("The most repeats must be more than the least, and at most %(most)d.")
+        message = _(
+            "The most repeats must be more than the least, and at most %(most)d."
+        )
         message %= {"most": MOST_REPEATS}
-        yield Problem("out_of_range", message, _("Give a larger number."), "most_repeats")
+        yield Problem(
+            "out_of_range", message, _("Give a larger number."), "most_repeats"
+        )
 
 
 def add_round(*, campaign: Campaign) -> int:
@@ -96,11 +102,15 @@ def add_round(*, campaign: Campaign) -> int:
             return len(_queue(campaign, latest, rounds, continuation.reason))
     except ServiceError as error:
         # The runs that there are stay; the campaign ends as it would without the wish for more.
-        logger.warning("campaign %s gets no further round: %s", campaign.slug, error.message)
+        logger.warning(
+            "campaign %s gets no further round: %s", campaign.slug, error.message
+        )
         return 0
 
 
-def _continuation(campaign: Campaign, latest: Mapping[int, Run], half_width: float) -> Continuation:
+def _continuation(
+    campaign: Campaign, latest: Mapping[int, Run], half_width: float
+) -> Continuation:
     """Whose campaign it is says whether it goes on; others do while they scatter too much."""
     for continuation_of in CONTINUATIONS:
         continuation = continuation_of(campaign)
@@ -136,7 +146,9 @@ def _why_in_turn(latest: Mapping[int, Run], metric: str, wanted_width: float) ->
         return ""
     width = math.expm1(known_width)
     words = {"width": 100 * width, "wanted": 100 * wanted_width}
-    text = _("Added: the interval is ±%(width).1f %%, and ±%(wanted).1f %% was asked for.")
+    text = _(
+        "Added: the interval is ±%(width).1f %%, and ±%(wanted).1f %% was asked for."
+    )
     return text % words if width > wanted_width else ""
 
 
@@ -163,11 +175,15 @@ def add_rounds(*, campaign: Campaign, rounds: int) -> int:
 
 def _check_rounds(campaign: Campaign, latest: Mapping[int, Run], rounds: int) -> None:
     if campaign.origin != Origin.EXECUTED:
-        raise ServiceError("not_executed", _("Only campaigns executed here can be continued."))
+        raise ServiceError(
+            "not_executed", _("Only campaigns executed here can be continued.")
+        )
     if campaign.state in Campaign.LIVE:
         raise ServiceError("campaign_not_ended", _("This campaign has not ended yet."))
     if not latest:
-        raise ServiceError("nothing_to_repeat", _("No run of this campaign has finished."))
+        raise ServiceError(
+            "nothing_to_repeat", _("No run of this campaign has finished.")
+        )
     most = MOST_REPEATS - max(run.repeat for run in latest.values())
     if not 1 <= rounds <= most:
         message = _("The rounds must be from 1 to %(most)d.") % {"most": most}
@@ -184,13 +200,17 @@ def _latest_runs(campaign: Campaign) -> dict[int, Run]:
     return {cell: run for cell, run in latest.items() if run.state in Run.WITH_RESULT}
 
 
-def _queue(campaign: Campaign, latest: Mapping[int, Run], rounds: int, reason: str) -> list[Run]:
+def _queue(
+    campaign: Campaign, latest: Mapping[int, Run], rounds: int, reason: str
+) -> list[Run]:
     """Complete rounds: all cells have the same repeat in it, each round has its own order."""
     last_position = _last_position(campaign)
     rounds_made = max(run.repeat for run in latest.values())
     queued = []
     for repeat in range(rounds_made + 1, rounds_made + rounds + 1):
-        order = random_order.shuffled(sorted(latest), f"{campaign.seed}/{last_position}")
+        order = random_order.shuffled(
+            sorted(latest), f"{campaign.seed}/{last_position}"
+        )
         queued += [
             _another(latest[cell], repeat, last_position + offset)
             for offset, cell in enumerate(order, start=1)
@@ -229,7 +249,10 @@ def _reason(scattered: Sequence[Summary], wanted_width: float) -> str:
     if len(known_widths) < len(widths):
         return _("Added: a single run says nothing about the spread.")
     words = {"width": 100 * max(known_widths), "wanted": 100 * wanted_width}
-    return _("Added: the interval is ±%(width).1f %%, and ±%(wanted).1f %% was asked for.") % words
+    return (
+        _("Added: the interval is ±%(width).1f %%, and ±%(wanted).1f %% was asked for.")
+        % words
+    )
 
 
 def _last_position(campaign: Campaign) -> int:
@@ -253,7 +276,9 @@ def remeasure(*, campaign: Campaign, reason_of: Mapping[Run, str]) -> list[Run]:
     queued = []
     for offset, run in enumerate(order, start=1):
         repeats[run.cell_id] += 1
-        queued.append(_another(run, repeats[run.cell_id], last_position + offset, again_of=run))
+        queued.append(
+            _another(run, repeats[run.cell_id], last_position + offset, again_of=run)
+        )
     plans.store(queued, [plans.copied(run) for run in order])
     return _announced(queued, "measured_again", [reason_of[run] for run in order])
 
@@ -291,7 +316,9 @@ def await_quiet(*, campaign: Campaign) -> int:
         for run in _taken(locked).select_related("again_of")
     }
     if not reason_of:
-        raise ServiceError("nothing_to_repeat", _("No run of this campaign waits to be repeated."))
+        raise ServiceError(
+            "nothing_to_repeat", _("No run of this campaign waits to be repeated.")
+        )
     locked.waits_for_quiet = True
     locked.state = Campaign.State.QUEUED
     locked.save(update_fields=["waits_for_quiet", "state"])
@@ -301,7 +328,9 @@ def await_quiet(*, campaign: Campaign) -> int:
     return len(queued)
 
 
-LEFT_OUT = gettext_noop("Doubtful: this campaign leaves such runs out, by its own rule.")
+LEFT_OUT = gettext_noop(
+    "Doubtful: this campaign leaves such runs out, by its own rule."
+)
 INVALID = gettext_noop(
     "Invalid: it is in no median and no verdict unless somebody lets it count, and says why."
 )
@@ -324,7 +353,8 @@ def add_remeasured(*, campaign: Campaign) -> int:
         again=None,
     )
     reason_of = {
-        run: _("Run %(id)d is doubtful or invalid, and is measured again.") % {"id": run.pk}
+        run: _("Run %(id)d is doubtful or invalid, and is measured again.")
+        % {"id": run.pk}
         for run in doubtful.select_related("again_of")
         if _times_before(run) < campaign.remeasures
     }
@@ -334,7 +364,9 @@ def add_remeasured(*, campaign: Campaign) -> int:
         with transaction.atomic():
             return len(remeasure(campaign=campaign, reason_of=reason_of))
     except ServiceError as error:
-        logger.warning("campaign %s measures nothing again: %s", campaign.slug, error.message)
+        logger.warning(
+            "campaign %s measures nothing again: %s", campaign.slug, error.message
+        )
         return 0
 
 

@@ -31,7 +31,9 @@ def problems(design: Design) -> Iterator[Problem]:
     if slice_s is None:
         return
     if not 1 <= slice_s <= LONGEST_SLICE_SECONDS:
-        message = _("A slice takes from 1 to %(most)d s.") % {"most": LONGEST_SLICE_SECONDS}
+        message = _("A slice takes from 1 to %(most)d s.") % {
+            "most": LONGEST_SLICE_SECONDS
+        }
         yield _problem("out_of_range", message)
         return
     if not design.scenario.offers_slices:
@@ -65,12 +67,16 @@ def _of_length(design: Design, slice_s: int) -> Iterator[Problem]:
     number = slices.number_of({"duration": seconds}, slice_s)
     if not LEAST_SLICES <= number <= MOST_SLICES:
         words = {"number": number, "least": LEAST_SLICES, "most": MOST_SLICES}
-        message = _("A run of %(number)d slices; it has from %(least)d to %(most)d.") % words
+        message = (
+            _("A run of %(number)d slices; it has from %(least)d to %(most)d.") % words
+        )
         remedy = _("Change the duration, or choose whole runs.")
         yield Problem("out_of_range", message, remedy, "duration")
     in_turn = max((len(server_part.cells) for server_part in design.parts), default=0)
     if seconds * in_turn > MOST_SECONDS_IN_TURN:
-        message = _("A round of %(seconds)d s of load is too long; at most %(most)d s are.")
+        message = _(
+            "A round of %(seconds)d s of load is too long; at most %(most)d s are."
+        )
         message %= {"seconds": seconds * in_turn, "most": MOST_SECONDS_IN_TURN}
         remedy = _("Choose a shorter duration and more repeats, or whole runs.")
         yield Problem("out_of_range", message, remedy, "duration")
@@ -110,7 +116,9 @@ def expected(draft: Draft) -> Expected | None:
     scenario = registry.get(draft.scenario, draft.levels)
     if not scenario.offers_slices or not draft.parameters.get("duration"):
         return None
-    rounds = slices.number_of(draft.parameters, draft.slice_seconds or 1) * draft.repeats
+    rounds = (
+        slices.number_of(draft.parameters, draft.slice_seconds or 1) * draft.repeats
+    )
     return recorded_seconds.expected_on(
         draft.server, scenario.primary_metric, repeats=draft.repeats, rounds=rounds
     )
@@ -121,7 +129,9 @@ def is_preferred(design: Design) -> bool:
 
     A single cell has nobody to take turns with.
     """
-    if all(len(server_part.cells) < 2 for server_part in design.parts) or any(problems(design)):
+    if all(len(server_part.cells) < 2 for server_part in design.parts) or any(
+        problems(design)
+    ):
         return False
     shown = expected(design.draft)
     return shown is not None and shown.prefers_slices
@@ -140,6 +150,9 @@ MOST_OF_MEMORY = 0.6
 def needed_bytes(server_part: Part) -> int:
     """The shared_buffers of all clusters of a server together."""
     return sum(
-        Effective(cell.cluster_settings, major_of(cell.installation)).bytes("shared_buffers") or 0
+        Effective(cell.cluster_settings, major_of(cell.installation)).bytes(
+            "shared_buffers"
+        )
+        or 0
         for cell in server_part.cells
     )

@@ -50,7 +50,9 @@ def problems(draft: Draft) -> Iterator[Problem]:
     if treatment.governor:
         yield from _governor_problems(treatment.governor, servers, generators)
     yield from _cpu_problems("server_cpus", treatment.server_cpus, servers)
-    yield from _cpu_problems("pgbench_cpus", treatment.pgbench_cpus, generators or servers)
+    yield from _cpu_problems(
+        "pgbench_cpus", treatment.pgbench_cpus, generators or servers
+    )
     yield from _evidence_problems(treatment, draft.installations)
 
 
@@ -59,7 +61,9 @@ def _governor_problems(
 ) -> Iterator[Problem]:
     if governor not in privileged.GOVERNORS:
         message = _("There is no CPU governor %(name)s.") % {"name": governor[:40]}
-        remedy = _("Choose one of: %(names)s.") % {"names": ", ".join(privileged.GOVERNORS)}
+        remedy = _("Choose one of: %(names)s.") % {
+            "names": ", ".join(privileged.GOVERNORS)
+        }
         yield Problem("unknown_governor", message, remedy, "governor")
     for server in servers:
         if not offered(server)["governor"]:
@@ -67,35 +71,50 @@ def _governor_problems(
     for server in (*servers, *generators):
         if offered(server)["governor"]:
             facts = _facts(server)
-            known_governors = str(facts["governor"]).split() if "governor" in facts else None
+            known_governors = (
+                str(facts["governor"]).split() if "governor" in facts else None
+            )
             yield from _cpufreq_problems(server, known_governors)
 
 
-def _cpufreq_problems(server: Server, governors: Sequence[str] | None) -> Iterator[Problem]:
+def _cpufreq_problems(
+    server: Server, governors: Sequence[str] | None
+) -> Iterator[Problem]:
     """Why its governor cannot be changed, given those in use; None means not known."""
     name = {"server": server.name}
     if governors is None:
         return
     if not governors:
-        message = _("%(server)s has no CPU governor (no cpufreq), as most virtual machines.") % name
+        message = (
+            _("%(server)s has no CPU governor (no cpufreq), as most virtual machines.")
+            % name
+        )
         remedy = _("Leave the governor out, or choose another server.")
         yield Problem("no_cpufreq", message, remedy, "governor")
     elif len(governors) > 1 or governors[0] not in privileged.GOVERNORS:
-        message = _("The governor of %(server)s could not be restored: it is %(found)s.")
+        message = _(
+            "The governor of %(server)s could not be restored: it is %(found)s."
+        )
         words = {**name, "found": ", ".join(governors)}
-        remedy = _("Give all its processors one of these, and inspect the server again: %(names)s.")
+        remedy = _(
+            "Give all its processors one of these, and inspect the server again: %(names)s."
+        )
         names = {"names": ", ".join(privileged.GOVERNORS)}
         yield Problem("cannot_be_set_back", message % words, remedy % names, "governor")
 
 
-def _cpu_problems(field: str, text: str, machines: Sequence[Server]) -> Iterator[Problem]:
+def _cpu_problems(
+    field: str, text: str, machines: Sequence[Server]
+) -> Iterator[Problem]:
     if not text:
         return
     try:
         highest_cpu = max(cpus.parse(text))
     except ValueError:
         message = _("%(text)s is not a list of CPUs.") % {"text": text[:40]}
-        yield Problem("not_a_cpu_list", message, _("Give numbers and ranges, as in 0-3,8."), field)
+        yield Problem(
+            "not_a_cpu_list", message, _("Give numbers and ranges, as in 0-3,8."), field
+        )
         return
     for machine in machines:
         threads = machine.hardware.threads if machine.hardware else None
@@ -108,14 +127,22 @@ def _cpu_problems(field: str, text: str, machines: Sequence[Server]) -> Iterator
 
 def _perf_problems(server: Server, paranoia: str) -> Iterator[Problem]:
     """That the kernel lets only root sample, and nothing can be changed about it."""
-    if "perf" in server.privileges or not paranoia.isdigit() or int(paranoia) <= STRICTEST_FOR_OWN:
+    if (
+        "perf" in server.privileges
+        or not paranoia.isdigit()
+        or int(paranoia) <= STRICTEST_FOR_OWN
+    ):
         return
-    message = _("The kernel of %(server)s lets only root use perf (%(setting)s = %(value)s).") % {
+    message = _(
+        "The kernel of %(server)s lets only root use perf (%(setting)s = %(value)s)."
+    ) % {
         "server": server.name,
         "setting": PARANOIA,
         "value": paranoia,
     }
-    remedy = _("Tick 'Let perf see the kernel' on its Edit page and install the sudoers fragment.")
+    remedy = _(
+        "Tick 'Let perf see the kernel' on its Edit page and install the sudoers fragment."
+    )
     yield Problem("perf_not_permitted", message, remedy, "profile")
 
 
@@ -133,19 +160,28 @@ def _evidence_problems(
                 message = _(
                     "PostgreSQL %(version)s does not provide this: it was added in %(since)s."
                 )
-                words = {"version": installation.version, "since": version_text(first_version)}
-                yield Problem("version_too_old", message % words, _("Leave one out."), name)
+                words = {
+                    "version": installation.version,
+                    "since": version_text(first_version),
+                }
+                yield Problem(
+                    "version_too_old", message % words, _("Leave one out."), name
+                )
         if treatment.statements and evidence.LIBRARY not in installation.extensions:
             message = _("%(installation)s does not have the extension %(extension)s.")
             words = {"extension": evidence.LIBRARY, "installation": str(installation)}
-            remedy = _("Install PostgreSQL's contrib modules there (postgresql-contrib).")
+            remedy = _(
+                "Install PostgreSQL's contrib modules there (postgresql-contrib)."
+            )
             yield Problem("missing_extension", message % words, remedy, "statements")
 
 
 def _not_ticked(server: Server, action: str, field: str) -> Problem:
     words = {"server": server.name, "action": _(privileged.action(action).title)}
     message = _("%(server)s does not permit: %(action)s.") % words
-    remedy = _("Tick it on the server's Edit page, and install the sudoers fragment shown then.")
+    remedy = _(
+        "Tick it on the server's Edit page, and install the sudoers fragment shown then."
+    )
     return Problem("privilege_missing", message, remedy, field)
 
 
@@ -153,17 +189,23 @@ def _facts(server: Server) -> dict[str, Any]:
     return server.environment.facts if server.environment else {}
 
 
-def problems_of_machines(treatment: Treatment, server: Server, target: Target) -> Iterator[Problem]:
+def problems_of_machines(
+    treatment: Treatment, server: Server, target: Target
+) -> Iterator[Problem]:
     """Why this machine cannot be treated so, beyond what stored facts already show.
 
     Pass what is done to this machine: for a load generator `Treatment.on_generator`.
     """
-    pinned = [name for name in ("server_cpus", "pgbench_cpus") if getattr(treatment, name)]
+    pinned = [
+        name for name in ("server_cpus", "pgbench_cpus") if getattr(treatment, name)
+    ]
     if pinned and "taskset" not in target.tools:
         yield _missing("taskset", _("Install util-linux on the server."), pinned[0])
     if treatment.profile:
         if "perf" not in target.tools:
-            remedy = _("Install it (linux-perf, linux-tools or perf), or leave the profile out.")
+            remedy = _(
+                "Install it (linux-perf, linux-tools or perf), or leave the profile out."
+            )
             yield _missing("perf", remedy, "profile")
         else:
             yield from _perf_problems(server, target.paranoia)
@@ -174,7 +216,9 @@ def problems_of_machines(treatment: Treatment, server: Server, target: Target) -
         elif target.ptrace_scope not in {"", "0"}:
             message = _("The kernel of %(server)s lets only root attach strace.")
             message %= {"server": server.name}
-            remedy = _("Set kernel.yama.ptrace_scope to 0 there, or leave the system calls out.")
+            remedy = _(
+                "Set kernel.yama.ptrace_scope to 0 there, or leave the system calls out."
+            )
             yield Problem("trace_not_permitted", message, remedy, "syscalls")
     if treatment.instructions and "valgrind" not in target.tools:
         remedy = _("Install valgrind there, or leave the instructions out.")
@@ -193,5 +237,7 @@ def arrangement_problems(draft: Draft, target: Target) -> Iterator[Problem]:
 
 
 def _missing(program: str, remedy: str, field: str) -> Problem:
-    message = _("The program %(program)s is missing on the server.") % {"program": program}
+    message = _("The program %(program)s is missing on the server.") % {
+        "program": program
+    }
     return Problem("missing_program", message, remedy, field)

@@ -29,11 +29,15 @@ MOST_CELLS = 400
 NO_WORDS = designs.Words({}, {})
 
 
-def context(request: HttpRequest, campaign: Campaign, versions: Versions = NEVER) -> dict[str, Any]:
+def context(
+    request: HttpRequest, campaign: Campaign, versions: Versions = NEVER
+) -> dict[str, Any]:
     """What the part of the page needs, in up to three queries; the points to choose are kept."""
     user = cast(User, request.user)
     annotations_found = annotation_selectors.of_campaign(campaign)
-    is_about_points = any(annotation.cell is not None for annotation in annotations_found)
+    is_about_points = any(
+        annotation.cell is not None for annotation in annotations_found
+    )
     words = designs.words(campaign) if is_about_points else NO_WORDS
     return {
         "annotations": [
@@ -63,7 +67,10 @@ def annotation_add(request: HttpRequest, slug: str) -> HttpResponse:
     campaign = get_object_or_404(visible_campaigns, slug=slug)
     key = request.POST.get("cell", "")
     cell = get_object_or_404(campaign.cells, pk=int(key)) if key.isdecimal() else None
-    text, kind = request.POST.get("text", ""), request.POST.get("kind", Annotation.Kind.NOTE)
+    text, kind = (
+        request.POST.get("text", ""),
+        request.POST.get("kind", Annotation.Kind.NOTE),
+    )
     fields = {"campaign": campaign, "text": text, "kind": kind, "cell": cell}
     return _done(request, campaign, annotations.add, **fields)
 
@@ -80,7 +87,9 @@ def annotation_change(request: HttpRequest, annotation_id: int) -> HttpResponse:
 def annotation_delete(request: HttpRequest, annotation_id: int) -> HttpResponse:
     """Take it away."""
     annotation = _annotation(request, annotation_id)
-    return _done(request, annotation.campaign, annotations.delete, annotation=annotation)
+    return _done(
+        request, annotation.campaign, annotations.delete, annotation=annotation
+    )
 
 
 def on_lines(
@@ -96,7 +105,8 @@ def on_lines(
     places = {
         cell.pk: (level, values[cell.pk])
         for cell, _texts in noted
-        if cell.pk in values and isinstance(level := cell.levels.get(factor), int | float)
+        if cell.pk in values
+        and isinstance(level := cell.levels.get(factor), int | float)
     }
     return _marked(figure, noted, places)
 
@@ -135,9 +145,9 @@ def _noted(campaign: Campaign) -> list[tuple[Cell, list[Annotation]]]:
     annotations_of: dict[int, tuple[Cell, list[Annotation]]] = {}
     for annotation in annotation_selectors.of_campaign(campaign):
         if annotation.cell is not None:
-            annotations_of.setdefault(annotation.cell.pk, (annotation.cell, []))[1].append(
-                annotation
-            )
+            annotations_of.setdefault(annotation.cell.pk, (annotation.cell, []))[
+                1
+            ].append(annotation)
     return list(annotations_of.values())
 
 
@@ -159,7 +169,11 @@ def _done(
     except ServiceError as refusal:
         error = refusal
     if getattr(request, "htmx", False):
-        page_context = {"campaign": subject, "user": request.user, **context(request, subject)}
+        page_context = {
+            "campaign": subject,
+            "user": request.user,
+            **context(request, subject),
+        }
         page_context |= {
             "annotation_error": error,
             "typed": request.POST.get("text", "") if error else "",
@@ -173,10 +187,14 @@ def _done(
 
 def _points(campaign: Campaign) -> SafeString:
     """The points of a campaign as options; of its names those that it has now."""
-    words = designs.words(Campaign.objects.select_related("scenario").get(pk=campaign.pk))
+    words = designs.words(
+        Campaign.objects.select_related("scenario").get(pk=campaign.pk)
+    )
     cells = campaign.cells.order_by("ordinal", "pk")[:MOST_CELLS]
     return format_html_join(
-        "", '<option value="{}">{}</option>', ((cell.pk, _point(cell, words)) for cell in cells)
+        "",
+        '<option value="{}">{}</option>',
+        ((cell.pk, _point(cell, words)) for cell in cells),
     )
 
 
@@ -184,5 +202,7 @@ def _point(cell: Cell | None, words: designs.Words) -> str:
     """Version 16.14, Clients 8; empty for what is about the campaign as such."""
     if cell is None:
         return ""
-    levels = sorted(cell.levels.items(), key=lambda name_and_level: name_and_level[0] != "version")
+    levels = sorted(
+        cell.levels.items(), key=lambda name_and_level: name_and_level[0] != "version"
+    )
     return words.listed(dict(levels))

@@ -68,7 +68,9 @@ def arrangements_of(design: Design) -> list[tuple[str, Drawing]]:
     """A drawing for each arrangement of the design, with its title; none of a single cluster."""
     drawings: dict[object, tuple[str, Drawing]] = {}
     for cell in design.parts[0].cells if design.parts else ():
-        clusters = design.scenario.arrangement(cell.installation.version_num, cell.levels)
+        clusters = design.scenario.arrangement(
+            cell.installation.version_num, cell.levels
+        )
         level = cell.levels.get(arrangements.NAME)
         key = (level, tuple((cluster.name, cluster.role) for cluster in clusters))
         if key not in drawings and len(drawings) < MOST_DRAWINGS:
@@ -82,24 +84,38 @@ def _title(level: Any) -> str:
     return _(title) if title else ""
 
 
-def _parts(design: Design, cell: DesignCell, clusters: tuple[FurtherCluster, ...]) -> list[Part]:
+def _parts(
+    design: Design, cell: DesignCell, clusters: tuple[FurtherCluster, ...]
+) -> list[Part]:
     own_name = design.parts[0].server.name
     loads = [generator.server.name for generator in design.generators] or [own_name]
     components = [Part("load", name, "pgbench", _("load")) for name in loads]
     if cell.levels.get(arrangements.NAME) == arrangements.POOLED:
         machine = next(
-            (cluster_machine.server.name for cluster_machine in design.cluster_machines), own_name
+            (
+                cluster_machine.server.name
+                for cluster_machine in design.cluster_machines
+            ),
+            own_name,
         )
         components.append(Part("pool", machine, "PgBouncer", _("connection pool")))
     version = f"PostgreSQL {cell.installation.version}"
-    components.append(Part("database", own_name, MAIN if clusters else version, _("database")))
+    components.append(
+        Part("database", own_name, MAIN if clusters else version, _("database"))
+    )
     modes = _modes(cell.levels)
     for position, cluster in enumerate(clusters):
         machines = design.cluster_machines
-        machine = machines[position % len(machines)].server.name if machines else own_name
+        machine = (
+            machines[position % len(machines)].server.name if machines else own_name
+        )
         components.append(
             Part(
-                "further", machine, cluster.name, _(cluster.role), _(modes.get(position, "")) or ""
+                "further",
+                machine,
+                cluster.name,
+                _(cluster.role),
+                _(modes.get(position, "")) or "",
             )
         )
     return components
@@ -110,13 +126,17 @@ def _modes(levels: Mapping[str, Any]) -> dict[int, str]:
     level = levels.get(arrangements.NAME)
     if level in arrangements.MODES:
         return {
-            position: LINKS[mode] for position, mode in enumerate(arrangements.MODES[str(level)])
+            position: LINKS[mode]
+            for position, mode in enumerate(arrangements.MODES[str(level)])
         }
     if "sync_standbys" not in levels:
         return {}
     number = int(levels["sync_standbys"])
     mode = LINKS["quorum" if levels.get("synchronous_by") == "majority" else "sync"]
-    return {position: mode if position < number else LINKS["async"] for position in range(16)}
+    return {
+        position: mode if position < number else LINKS["async"]
+        for position in range(16)
+    }
 
 
 PAGE_SIZE = 25
@@ -139,7 +159,9 @@ def campaign_list(request: HttpRequest) -> HttpResponse:
     """Campaigns that are not published, the newest first; or those of one origin."""
     origin = request.GET.get("origin", "")
     chosen = origin if origin in Origin.values else None
-    campaigns_chosen = campaign_selectors.listed() if chosen else campaign_selectors.unpublished()
+    campaigns_chosen = (
+        campaign_selectors.listed() if chosen else campaign_selectors.unpublished()
+    )
     filters = CampaignFilters(request.GET, campaigns_chosen, request=request)
     page = pages.page(filters.qs, request.GET, size=PAGE_SIZE, to=request.user)
     context = {
@@ -190,7 +212,10 @@ def campaign_new(request: HttpRequest) -> HttpResponse:
             **(reproduced.initial if reproduced else {}),
         }
         form = CampaignForm(
-            scenario=scenario, servers=servers, project=project_of(request), initial=initial
+            scenario=scenario,
+            servers=servers,
+            project=project_of(request),
+            initial=initial,
         )
         proposed = form.initial["title"]
         form.initial["title"] = _own_title(query) or proposed
@@ -217,10 +242,14 @@ def campaign_estimate(request: HttpRequest) -> HttpResponse:
     return render(request, "campaigns/form.html#estimate", _estimated(form))
 
 
-def form_of(request: HttpRequest, query: QueryDict, servers: Sequence[Server]) -> CampaignForm:
+def form_of(
+    request: HttpRequest, query: QueryDict, servers: Sequence[Server]
+) -> CampaignForm:
     """The form as it was sent, for these servers."""
     project = project_of(request)
-    return CampaignForm(query, scenario=_scenario(query), servers=servers, project=project)
+    return CampaignForm(
+        query, scenario=_scenario(query), servers=servers, project=project
+    )
 
 
 @addresses.page("campaign-detail")
@@ -230,14 +259,18 @@ def campaign_detail(request: HttpRequest, slug: str) -> HttpResponse:
     all_campaigns = campaign_selectors.listed().select_related(
         "topology", "published__source", "ablation"
     )
-    campaign = get_object_or_404(projects.visible(all_campaigns, to=request.user), slug=slug)
+    campaign = get_object_or_404(
+        projects.visible(all_campaigns, to=request.user), slug=slug
+    )
     if hasattr(campaign, "published"):
         context = {"section": "archive", **published_page.context(request, campaign)}
         context |= annotations.context(request, campaign)
         return render(request, "campaigns/published.html", context)
     standing = campaign_page.standing(campaign)
     versions = campaign_page.versions_of(campaign)
-    stamp = campaign_page.stamp(campaign, standing, request.GET, versions, reader=request.user)
+    stamp = campaign_page.stamp(
+        campaign, standing, request.GET, versions, reader=request.user
+    )
     is_poll = getattr(request, "htmx", False)
     if stamp and is_poll and request.headers.get(pages.STAMP) == stamp:
         return HttpResponse(status=204)
@@ -253,7 +286,9 @@ def campaign_detail(request: HttpRequest, slug: str) -> HttpResponse:
         **annotations.context(request, campaign, versions),
     }
     if campaign.origin == Origin.IMPORTED:
-        context["imports"] = Import.objects.filter(pk__in=campaign.runs.values("imported"))
+        context["imports"] = Import.objects.filter(
+            pk__in=campaign.runs.values("imported")
+        )
     if campaign.origin == Origin.UPLOADED:
         # Its data have dates of their own, and never that of the upload.
         context["dates"] = answers.dates_of([campaign]).get(campaign.pk)
@@ -318,7 +353,8 @@ def _estimated(form: CampaignForm) -> dict[str, Any]:
         "expected": slicing.expected(draft),
         "compared_rows": rows,
         "disk_bytes": max(
-            (design.needed_bytes(server_part) or 0 for server_part in design.parts), default=0
+            (design.needed_bytes(server_part) or 0 for server_part in design.parts),
+            default=0,
         ),
         "matrix": matrix(design),
         "arrangements": arrangements_of(design),
@@ -375,7 +411,9 @@ def chosen_servers(query: QueryDict) -> list[Server]:
     if first_server is None:
         return []
     more_servers = (
-        targets().filter(slug__in=query.getlist("more_servers")).exclude(pk=first_server.pk)
+        targets()
+        .filter(slug__in=query.getlist("more_servers"))
+        .exclude(pk=first_server.pk)
     )
     return [first_server, *more_servers.order_by("name", "pk")]
 
@@ -404,9 +442,13 @@ def _scenario(query: Mapping[str, Any]) -> Scenario:
 
 def _reproduced(query: QueryDict, servers: Sequence[Server]) -> Reproduction | None:
     """The published design that the address names, scaled to the servers."""
-    campaign = Campaign.objects.filter(slug=query.get("from", ""), published__isnull=False).first()
+    campaign = Campaign.objects.filter(
+        slug=query.get("from", ""), published__isnull=False
+    ).first()
     is_quick = query.get("quick", "") == "true"
-    reproduced = reproduction(campaign, servers, is_quick=is_quick) if campaign else None
+    reproduced = (
+        reproduction(campaign, servers, is_quick=is_quick) if campaign else None
+    )
     wants_other = (
         reproduced
         and query.get("scenario", reproduced.choice.scenario.slug)
@@ -415,7 +457,9 @@ def _reproduced(query: QueryDict, servers: Sequence[Server]) -> Reproduction | N
     return None if wants_other else reproduced
 
 
-def _kept(query: QueryDict, scenario: Scenario, servers: Sequence[Server]) -> dict[str, Any]:
+def _kept(
+    query: QueryDict, scenario: Scenario, servers: Sequence[Server]
+) -> dict[str, Any]:
     """What was typed already and still has its place."""
     every = (*scenario.factors, *common_factors.offered(scenario))
     factors = [factor.name for factor in every]
@@ -424,10 +468,14 @@ def _kept(query: QueryDict, scenario: Scenario, servers: Sequence[Server]) -> di
     fields: dict[str, Any] = {name: query[name] for name in names if query.get(name)}
     # Of several boxes the first alone would be half an answer.
     chosen = [factor.name for factor in every if isinstance(factor, ChoiceFactor)]
-    ticked = still_ticked(query, servers) or of_versions(query.get("versions", ""), servers)
+    ticked = still_ticked(query, servers) or of_versions(
+        query.get("versions", ""), servers
+    )
     fields |= {"installations": ticked} if ticked else {}
     more_configurations = query.getlist("more_configurations")
-    fields |= {"more_configurations": more_configurations} if more_configurations else {}
+    fields |= (
+        {"more_configurations": more_configurations} if more_configurations else {}
+    )
     return fields | {name: query.getlist(name) for name in chosen if name in fields}
 
 
@@ -449,7 +497,9 @@ def _with_place(query: QueryDict, draft: Draft) -> QueryDict:
     completed = query.copy()
     completed.setlistdefault("scenario", [draft.scenario])
     completed.setlistdefault("server", [draft.server.slug])
-    completed.setlistdefault("more_servers", [server.slug for server in draft.more_servers])
+    completed.setlistdefault(
+        "more_servers", [server.slug for server in draft.more_servers]
+    )
     return completed
 
 
@@ -482,7 +532,9 @@ def _initial(draft: Draft) -> dict[str, Any]:
             )
         ),
         "configuration": draft.configuration.pk if draft.configuration else None,
-        "more_configurations": [configuration.slug for configuration in draft.more_configurations],
+        "more_configurations": [
+            configuration.slug for configuration in draft.more_configurations
+        ],
         "client": draft.client.pk if draft.client else None,
         "generators": [generator.slug for generator in draft.generators],
         "cluster_servers": [server.slug for server in draft.cluster_servers],

@@ -139,7 +139,9 @@ class CampaignForm(treatment_fields.TreatmentFields):
     is_a_a = forms.BooleanField(
         label=_("A/A: measure everything twice under two labels"),
         required=False,
-        help_text=_("Shows how large a difference this server shows where there is none."),
+        help_text=_(
+            "Shows how large a difference this server shows where there is none."
+        ),
     )
     priority = forms.IntegerField(
         label=_("Priority"),
@@ -257,10 +259,13 @@ class CampaignForm(treatment_fields.TreatmentFields):
             initial=_initial(scenario, servers) | dict(initial or {}),
         )
         self.choice("scenario").choices = [
-            (scenario_there.slug, _(scenario_there.title)) for scenario_there in registry.every()
+            (scenario_there.slug, _(scenario_there.title))
+            for scenario_there in registry.every()
         ]
         targets = Server.objects.exclude(base_dir="")  # the others are only hops
-        targets = targets.order_by("name", "pk").select_related("hardware", "environment")
+        targets = targets.order_by("name", "pk").select_related(
+            "hardware", "environment"
+        )
         self.choice("server").queryset = targets
         self.choice("more_servers").queryset = targets.exclude(pk=server.pk)
         for name in ("configuration", "more_configurations"):
@@ -285,7 +290,9 @@ class CampaignForm(treatment_fields.TreatmentFields):
         for parameter in scenario.parameters:
             self.fields[parameter.name] = _number(parameter)
         if not scenario.offers_slices:
-            self.choice("slice_seconds").choices = self.choice("slice_seconds").choices[:1]
+            self.choice("slice_seconds").choices = self.choice("slice_seconds").choices[
+                :1
+            ]
 
     def _fits(self, name: str) -> Q:
         """Own configurations, those that publications had in this scenario, and the chosen ones."""
@@ -293,9 +300,15 @@ class CampaignForm(treatment_fields.TreatmentFields):
             table__campaign__scenario__slug=self.definition.slug
         )
         chosen = (
-            cast(QueryDict, self.data).getlist(name) if self.is_bound else self.initial.get(name)
+            cast(QueryDict, self.data).getlist(name)
+            if self.is_bound
+            else self.initial.get(name)
         )
-        keys = [str(key) for key in (chosen if isinstance(chosen, list) else [chosen]) if key]
+        keys = [
+            str(key)
+            for key in (chosen if isinstance(chosen, list) else [chosen])
+            if key
+        ]
         return (
             ~Q(origin=Configuration.Origin.PUBLISHED)
             | Q(pk__in=published.values("configuration"))
@@ -313,7 +326,9 @@ class CampaignForm(treatment_fields.TreatmentFields):
             return
         field = treatment_fields.VersionsField(
             label=_("PostgreSQL versions"),
-            help_text=_("Each server measures its own installations of these releases."),
+            help_text=_(
+                "Each server measures its own installations of these releases."
+            ),
         )
         common = field.offer(self.servers)
         self.fields["installations"] = field
@@ -338,7 +353,9 @@ class CampaignForm(treatment_fields.TreatmentFields):
     def factor_fields(self) -> list[tuple[forms.BoundField, bool]]:
         """The fields of the scenario's factors, and whether they are choices."""
         factors = self.definition.factors
-        return [(self[factor.name], isinstance(factor, ChoiceFactor)) for factor in factors]
+        return [
+            (self[factor.name], isinstance(factor, ChoiceFactor)) for factor in factors
+        ]
 
     @property
     def scenario_cards(self) -> list[tuple[Any, Any]]:
@@ -352,7 +369,10 @@ class CampaignForm(treatment_fields.TreatmentFields):
     @property
     def parameter_fields(self) -> list[tuple[forms.BoundField, str]]:
         """The fields of the scenario's parameters, with their units."""
-        return [(self[parameter.name], parameter.unit) for parameter in self.definition.parameters]
+        return [
+            (self[parameter.name], parameter.unit)
+            for parameter in self.definition.parameters
+        ]
 
     def untouched(self) -> "CampaignForm":
         """This form as it would be sent without a change: what the first estimate is of."""
@@ -373,9 +393,13 @@ class CampaignForm(treatment_fields.TreatmentFields):
         """The campaign asked for. Only of a valid form."""
         fields = self.cleaned_data
         configuration, more_configurations = self._configurations(fields)
-        levels = {factor.name: fields[factor.name] for factor in self.definition.factors}
+        levels = {
+            factor.name: fields[factor.name] for factor in self.definition.factors
+        }
         levels |= {
-            factor.name: fields[factor.name] for factor in self.common if fields[factor.name]
+            factor.name: fields[factor.name]
+            for factor in self.common
+            if fields[factor.name]
         }
         is_automatic = fields["slice_seconds"] == AUTOMATIC
         draft = Draft(
@@ -384,9 +408,11 @@ class CampaignForm(treatment_fields.TreatmentFields):
             installations=self._installations(fields),
             levels=levels,
             parameters={
-                parameter.name: fields[parameter.name] for parameter in self.definition.parameters
+                parameter.name: fields[parameter.name]
+                for parameter in self.definition.parameters
             },
-            wanted_half_width=fields["wanted_percent"] and fields["wanted_percent"] / 100,
+            wanted_half_width=fields["wanted_percent"]
+            and fields["wanted_percent"] / 100,
             priority=fields["priority"] or 0,
             remeasures=1 if fields["remeasures"] is None else fields["remeasures"],
             configuration=configuration,
@@ -405,12 +431,20 @@ class CampaignForm(treatment_fields.TreatmentFields):
         self, fields: Mapping[str, Any]
     ) -> tuple[Configuration | None, list[Configuration]]:
         """The baseline and the others; the built-in one by its row where there are others."""
-        baseline, more_configurations = fields["configuration"], fields["more_configurations"]
+        baseline, more_configurations = (
+            fields["configuration"],
+            fields["more_configurations"],
+        )
         if more_configurations and baseline is None:
             slug = configurations.FIXED_POINT_SLUG
-            baseline = Configuration.objects.filter(slug=slug).first() or configurations.built_in()
+            baseline = (
+                Configuration.objects.filter(slug=slug).first()
+                or configurations.built_in()
+            )
         return baseline, [
-            configuration for configuration in more_configurations if configuration != baseline
+            configuration
+            for configuration in more_configurations
+            if configuration != baseline
         ]
 
     @property
@@ -422,7 +456,11 @@ class CampaignForm(treatment_fields.TreatmentFields):
     def common_fields(self) -> list[tuple[forms.BoundField, bool, bool]]:
         """The fields of the factors that many scenarios can have: (field, choices, in use)."""
         return [
-            (self[factor.name], isinstance(factor, ChoiceFactor), bool(self[factor.name].value()))
+            (
+                self[factor.name],
+                isinstance(factor, ChoiceFactor),
+                bool(self[factor.name].value()),
+            )
             for factor in self.common
         ]
 
@@ -437,13 +475,18 @@ class CampaignForm(treatment_fields.TreatmentFields):
     def reproduces(self) -> str:
         """The published campaign that the form began with."""
         slug = self.data.get("from", "")
-        is_known = slug and Campaign.objects.filter(slug=slug, published__isnull=False).exists()
+        is_known = (
+            slug
+            and Campaign.objects.filter(slug=slug, published__isnull=False).exists()
+        )
         return slug if is_known else ""
 
     def _installations(self, fields: Mapping[str, Any]) -> list[Installation]:
         if len(self.servers) == 1:
             return list(fields["installations"])
-        installations_there = Installation.objects.filter(server__in=self.servers, removed_at=None)
+        installations_there = Installation.objects.filter(
+            server__in=self.servers, removed_at=None
+        )
         return list(installations_there.filter(version__in=fields["installations"]))
 
 
@@ -451,20 +494,27 @@ def _initial(scenario: Scenario, servers: Sequence[Server]) -> dict[str, Any]:
     server, *other_servers = servers
     names = ", ".join(server.name for server in servers)
     initial = {
-        "title": _("%(scenario)s on %(server)s") % {"scenario": _(scenario.title), "server": names},
+        "title": _("%(scenario)s on %(server)s")
+        % {"scenario": _(scenario.title), "server": names},
         "scenario": scenario.slug,
         "server": server.slug,
         "more_servers": [workload_version.slug for workload_version in other_servers],
         "installations": []
         if other_servers
-        else list(server.installations.filter(removed_at=None).values_list("pk", flat=True)),
+        else list(
+            server.installations.filter(removed_at=None).values_list("pk", flat=True)
+        ),
         "repeats": REPEATS,
     }
     for factor in scenario.factors:
         is_choice = isinstance(factor, ChoiceFactor)
-        default = list(factor.default) if is_choice else ", ".join(map(str, factor.default))
+        default = (
+            list(factor.default) if is_choice else ", ".join(map(str, factor.default))
+        )
         initial[factor.name] = default
-    return initial | {parameter.name: parameter.default for parameter in scenario.parameters}
+    return initial | {
+        parameter.name: parameter.default for parameter in scenario.parameters
+    }
 
 
 def _levels(factor: AnyFactor, project: int | None) -> forms.Field:
@@ -478,7 +528,10 @@ def _levels(factor: AnyFactor, project: int | None) -> forms.Field:
             ]
         return treatment_fields.ChoicesField(label=_(factor.title), choices=choices)
     bounds = {"minimum": f"{factor.minimum:,}", "maximum": f"{factor.maximum:,}"}
-    help_text = _("Whole numbers from %(minimum)s to %(maximum)s, with commas between.") % bounds
+    help_text = (
+        _("Whole numbers from %(minimum)s to %(maximum)s, with commas between.")
+        % bounds
+    )
     return treatment_fields.LevelsField(
         factor=factor,
         label=_(factor.title),

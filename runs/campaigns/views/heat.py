@@ -34,7 +34,9 @@ def matrix(design: Design) -> dict[str, Any] | None:
         **own_titles(),
         **{factor.name: _(factor.title) for factor in design.scenario.factors},
     }
-    varied = {name for name, levels in design.factors.items() if len(levels) > 1} | {VERSION}
+    varied = {name for name, levels in design.factors.items() if len(levels) > 1} | {
+        VERSION
+    }
     grouped: dict[str, dict[str, DesignCell]] = {}
     for cell in cells:
         other_levels = [
@@ -42,7 +44,9 @@ def matrix(design: Design) -> dict[str, Any] | None:
             for name, level in cell.levels.items()
             if name != across and (name in varied or name not in design.factors)
         ]
-        grouped.setdefault(" · ".join(other_levels), {})[str(cell.levels[across])] = cell
+        grouped.setdefault(" · ".join(other_levels), {})[str(cell.levels[across])] = (
+            cell
+        )
     shown_rows = list(grouped.items())[:MOST_ROWS]
     # None where the scenario measures no such combination.
     rows: list[dict[str, Any]] = [
@@ -58,7 +62,10 @@ def matrix(design: Design) -> dict[str, Any] | None:
         for label, cells_of_row in shown_rows
     ]
     reasons = dict.fromkeys(
-        cell_context["reason"] for row in rows for cell_context in row["cells"] if cell_context
+        cell_context["reason"]
+        for row in rows
+        for cell_context in row["cells"]
+        if cell_context
     )
     title = titles.get(across, _("Version") if across == VERSION else across)
     return {
@@ -83,11 +90,15 @@ def reason_against(cell: DesignCell) -> str:
     return ""
 
 
-def _level_text(name: str, level: Any, titles: Mapping[str, str], design: Design) -> str:
+def _level_text(
+    name: str, level: Any, titles: Mapping[str, str], design: Design
+) -> str:
     if name == VERSION:
         return f"PostgreSQL {level}"
     if name == SERVER:
-        return next((s.name for s in design.draft.servers if s.slug == level), str(level))
+        return next(
+            (s.name for s in design.draft.servers if s.slug == level), str(level)
+        )
     if name == CONFIGURATION:
         used = (
             configuration
@@ -128,7 +139,11 @@ def heat_table(
     factor = next(iter(varied)) if len(varied) == 1 else ""
 
     def condition(row: RatioRow) -> str:
-        return str(words.level(factor, row.levels[factor])) if factor else words.listed(row.levels)
+        return (
+            str(words.level(factor, row.levels[factor]))
+            if factor
+            else words.listed(row.levels)
+        )
 
     conditions = list(dict.fromkeys(condition(row) for row in steps))
     by_head: dict[str, dict[str, RatioRow]] = {}
@@ -156,7 +171,9 @@ def heat_table(
             {
                 "version": version,
                 "cells": [
-                    cell(rows_of_version[x].comparison if x in rows_of_version else None)
+                    cell(
+                        rows_of_version[x].comparison if x in rows_of_version else None
+                    )
                     for x in conditions
                 ],
                 "step": cell(_together(next(iter(rows_of_version.values())))),

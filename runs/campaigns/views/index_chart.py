@@ -26,7 +26,10 @@ class Index:
 
 
 def index(
-    rows: Sequence[grids.Row], factor: str, totals: Sequence[RatioRow], steps: Sequence[RatioRow]
+    rows: Sequence[grids.Row],
+    factor: str,
+    totals: Sequence[RatioRow],
+    steps: Sequence[RatioRow],
 ) -> Index | None:
     """A line for each version, those in colour last; None where these are not many versions.
 
@@ -35,7 +38,12 @@ def index(
     one that lost most against the version before; without such a loss the oldest, which is 1.
     """
     majors = [versions.major(row.version) for row in rows]
-    if len(rows) <= MOST_IN_COLOUR or len(set(majors)) < len(rows) or "" in majors or not totals:
+    if (
+        len(rows) <= MOST_IN_COLOUR
+        or len(set(majors)) < len(rows)
+        or "" in majors
+        or not totals
+    ):
         return None
     inference_of = {row.cells[1]: row.comparison for row in totals}
     base_cells = {row.cells[0] for row in totals}
@@ -46,7 +54,9 @@ def index(
         if points:
             is_asked = any(cell.pk in asked_cells for cell in row.cells)
             major = versions.major(row.version)
-            lines.append(Line(row.label, major, points, row.version, is_quiet=not is_asked))
+            lines.append(
+                Line(row.label, major, points, row.version, is_quiet=not is_asked)
+            )
     ratios = {key: found.ratio for key, found in inference_of.items() if found.ratio}
     return Index(
         tuple(sorted(lines, key=lambda line: not line.is_quiet)),
@@ -61,7 +71,11 @@ def _asked(rows: Sequence[grids.Row], steps: Sequence[RatioRow]) -> set[int]:
     worst = min(losses, key=lambda row: row.comparison.ratio or 1.0, default=None)
     in_order = sorted(rows, key=lambda row: versions.number(row.version) or 0)
     asked = [in_order[-1]]
-    lost = [row for row in in_order if worst and worst.cells[1] in {one.pk for one in row.cells}]
+    lost = [
+        row
+        for row in in_order
+        if worst and worst.cells[1] in {one.pk for one in row.cells}
+    ]
     asked += lost if lost and lost[0] is not in_order[-1] else [in_order[0]]
     return {cell.pk for row in asked for cell in row.cells}
 

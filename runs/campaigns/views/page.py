@@ -88,7 +88,13 @@ def stamp(
         return ""
     is_under_way = any(standing.counts.get(state) for state in Run.ACTIVE)
     shown_values = [
-        (campaign.pk, campaign.state, campaign.paused_at, campaign.priority, get_language()),
+        (
+            campaign.pk,
+            campaign.state,
+            campaign.paused_at,
+            campaign.priority,
+            get_language(),
+        ),
         (reader.pk, may_here({"user": reader}, "campaign-rounds", campaign)),
         sorted(standing.counts.items()),
         [_key_of(hindrance) for hindrance in standing.hindrances],
@@ -118,7 +124,9 @@ def versions_of(campaign: Campaign) -> Versions:
     """The versions of all that the page shows. One query; one more for what it reproduces."""
     other_keys: Sequence[int] = ()
     if campaign.reproduces:
-        campaigns = Campaign.objects.filter(slug=campaign.reproduces, published__isnull=False)
+        campaigns = Campaign.objects.filter(
+            slug=campaign.reproduces, published__isnull=False
+        )
         other_keys = list(campaigns.values_list("pk", flat=True))
     return caching.versions((campaign.pk, *other_keys))
 
@@ -141,7 +149,9 @@ def live(
         if is_live
         else campaign_selectors.finished(standing.counts),
         "counts": standing.counts,
-        "shown": _shown(campaign, query, versions, is_wide=kept_verdicts.is_wide(standing.counts)),
+        "shown": _shown(
+            campaign, query, versions, is_wide=kept_verdicts.is_wide(standing.counts)
+        ),
     }
 
 
@@ -181,13 +191,17 @@ def _shown(
         versions.results,
         lambda: written("campaigns/_kept.html#figure", _figure_of(page_results)),
     )
-    cells, can_retry, measured_again = caching.answer(("cells", key), versions.whole, progress)
+    cells, can_retry, measured_again = caching.answer(
+        ("cells", key), versions.whole, progress
+    )
     return {
         "findings": SafeString(shown_verdicts.findings),
         "lead": shown_verdicts.sentences[0] if shown_verdicts.sentences else "",
         "more_rounds": shown_verdicts.more_rounds,
         "to_await": caching.answer(
-            ("to_await", campaign.pk), versions.whole, lambda: repeats.number_to_await(campaign)
+            ("to_await", campaign.pk),
+            versions.whole,
+            lambda: repeats.number_to_await(campaign),
         ),
         "has_history": shown_verdicts.has_history,
         "figure": figure,
@@ -239,17 +253,23 @@ def _cells_of(results: Found) -> dict[str, Any]:
         "grid": grid,
         "most_open_rows": MOST_OPEN_ROWS,
         "factor_title": factor_title(campaign, grid.factor),
-        "rows": parts.part(grid.page, parts.CELLS, results.given) if grid.page else None,
+        "rows": parts.part(grid.page, parts.CELLS, results.given)
+        if grid.page
+        else None,
         "order": _marks(
             parts.listed(
-                campaign.runs.order_by("position").values_list("pk", "position", "state"),
+                campaign.runs.order_by("position").values_list(
+                    "pk", "position", "state"
+                ),
                 parts.ORDER,
                 results.given,
             )
         ),
         "troubled": _with_runs(
             parts.listed(
-                campaign_selectors.causes(campaign, TROUBLED), parts.TROUBLED_RUNS, results.given
+                campaign_selectors.causes(campaign, TROUBLED),
+                parts.TROUBLED_RUNS,
+                results.given,
             )
         ),
     }
@@ -270,7 +290,10 @@ def _with_runs(causes: parts.Part) -> parts.Part:
     run_keys = {pk for cause in causes.rows for pk in cause["runs"][:MOST_OF_A_CAUSE]}
     runs = Run.objects.select_related("cell", "server").defer("plan").in_bulk(run_keys)
     rows = [
-        {**cause, "runs": [runs[pk] for pk in cause["runs"][:MOST_OF_A_CAUSE] if pk in runs]}
+        {
+            **cause,
+            "runs": [runs[pk] for pk in cause["runs"][:MOST_OF_A_CAUSE] if pk in runs],
+        }
         for cause in causes.rows
     ]
     return replace(causes, rows=rows)
@@ -279,7 +302,9 @@ def _with_runs(causes: parts.Part) -> parts.Part:
 def conditions(campaign: Campaign, versions: Versions = NEVER) -> dict[str, SafeString]:
     """What was kept the same, and on what: HTML for all readers alike, kept until it changes."""
     key = ("conditions", campaign.pk)
-    html_of = caching.answer(key, versions.whole, lambda: _conditions_of(again(campaign, versions)))
+    html_of = caching.answer(
+        key, versions.whole, lambda: _conditions_of(again(campaign, versions))
+    )
     return {name: SafeString(html) for name, html in html_of.items()}
 
 
@@ -308,7 +333,9 @@ def _conditions_of(campaign: Campaign) -> dict[str, str]:
     }
     return {
         "servers": written("campaigns/_kept.html#servers", machines_context),
-        "machines": written("campaigns/_kept.html#machines", machines_context | {"builds": built}),
+        "machines": written(
+            "campaigns/_kept.html#machines", machines_context | {"builds": built}
+        ),
         "parameters": written("campaigns/_kept.html#parameters", constants_context),
         # With their lines as they are, and as they were then: they may say something else by now.
         "configurations": render_to_string(
@@ -326,14 +353,17 @@ def side_by_side(campaign: Campaign, versions: Versions = NEVER) -> SafeString:
         ("beside", campaign.pk),
         versions.results,
         lambda: written(
-            "campaigns/_kept.html#beside", published_page.side_by_side(again(campaign, versions))
+            "campaigns/_kept.html#beside",
+            published_page.side_by_side(again(campaign, versions)),
         ),
     )
 
 
 def _drawn(results: Found) -> dict[int, float]:
     """By cell the value that the chart has."""
-    medians = {cell: summary.median for cell, summary in results.measured.summaries.items()}
+    medians = {
+        cell: summary.median for cell, summary in results.measured.summaries.items()
+    }
     return medians | {cell: value.value for cell, value in results.values.items()}
 
 

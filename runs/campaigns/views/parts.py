@@ -44,14 +44,18 @@ def part(page: "Page[Any]", name: str, query_given: QueryDict) -> Part:
         before=query(query_given, **{name: page.previous_page_number()})
         if page.has_previous()
         else "",
-        after=query(query_given, **{name: page.next_page_number()}) if page.has_next() else "",
+        after=query(query_given, **{name: page.next_page_number()})
+        if page.has_next()
+        else "",
     )
 
 
 def of_ratios(query: QueryDict, number: int | None = None) -> QueryDict:
     """What the address says of the ratios: their page is the same whatever cells are shown."""
     changed_query = QueryDict(mutable=True)
-    changed_query.update({name: str(query[name]) for name in (BY, METRIC) if query.get(name)})
+    changed_query.update(
+        {name: str(query[name]) for name in (BY, METRIC) if query.get(name)}
+    )
     if (number or number_of(query)) > 1:
         changed_query[RATIOS] = str(number or number_of(query))
     return changed_query

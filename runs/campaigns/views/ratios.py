@@ -100,7 +100,11 @@ def _verdicts(rows: Sequence[RatioRow], words: Words) -> list[tuple[str, str, st
         ((row.comparison.verdict, TAKEN in row.comparison.reasons), row) for row in rows
     )
     return [
-        (verdict, size_of_all([row.comparison for row in ratio_rows]), _remark(ratio_rows, words))
+        (
+            verdict,
+            size_of_all([row.comparison for row in ratio_rows]),
+            _remark(ratio_rows, words),
+        )
         for (verdict, _is_taken), ratio_rows in rows_alike.items()
     ]
 
@@ -134,7 +138,9 @@ def _places(rows: Sequence[RatioRow], words: Words) -> str:
 def _more(number: int) -> str:
     if not number:
         return ""
-    return ngettext("and %(number)d more", "and %(number)d more", number) % {"number": number}
+    return ngettext("and %(number)d more", "and %(number)d more", number) % {
+        "number": number
+    }
 
 
 def _mark(row: RatioRow, reach: float) -> dict[str, Any] | None:

@@ -20,7 +20,15 @@ from runs.servers.services.tools import installed
 from runs.shared.formats import named
 from runs.tools.pgbench import version_text
 
-EVIDENCE = ("profile", "waits", "statements", "io", "syscalls", "stacks", "instructions")
+EVIDENCE = (
+    "profile",
+    "waits",
+    "statements",
+    "io",
+    "syscalls",
+    "stacks",
+    "instructions",
+)
 NAMES = ("cold_cache", "governor", "server_cpus", "pgbench_cpus", *EVIDENCE)
 
 
@@ -47,7 +55,10 @@ class TreatmentFields(forms.Form):
     )
     governor = forms.ChoiceField(
         label=_("CPU governor during the run"),
-        choices=[("", _("as it is")), *((governor, governor) for governor in privileged.GOVERNORS)],
+        choices=[
+            ("", _("as it is")),
+            *((governor, governor) for governor in privileged.GOVERNORS),
+        ],
         required=False,
         help_text=_("The previous values are restored, however the run ends."),
     )
@@ -66,7 +77,9 @@ class TreatmentFields(forms.Form):
     profile = forms.BooleanField(
         label=_("Profile by perf"),
         required=False,
-        help_text=_("A report and a flame graph of each run; it costs some throughput."),
+        help_text=_(
+            "A report and a flame graph of each run; it costs some throughput."
+        ),
     )
     waits = forms.BooleanField(
         label=_("Wait events"),
@@ -114,7 +127,8 @@ class TreatmentFields(forms.Form):
         permitted = [treatments.offered(server) for server in self.servers]
         names = ("cold_cache", "governor")
         return {
-            n: all(permissions[n] for permissions in permitted) or bool(self.data.get(n))
+            n: all(permissions[n] for permissions in permitted)
+            or bool(self.data.get(n))
             for n in names
         }
 
@@ -130,7 +144,11 @@ class TreatmentFields(forms.Form):
     @property
     def not_permitting(self) -> list[Server]:
         """The servers on which something of it is not ticked."""
-        return [server for server in self.servers if not all(treatments.offered(server).values())]
+        return [
+            server
+            for server in self.servers
+            if not all(treatments.offered(server).values())
+        ]
 
 
 # Of a campaign, and characters of a value, which is part of the cells' keys.
@@ -147,13 +165,17 @@ class LevelsField(forms.CharField):
 
     def clean(self, value: Any) -> list[int]:
         """The numbers in the order given; a ValidationError names the first that is at fault."""
-        words = [word for word in re.split(r"[\s,、;]+", super().clean(value) or "") if word]
+        words = [
+            word for word in re.split(r"[\s,、;]+", super().clean(value) or "") if word
+        ]
         for word in words:
             if not re.fullmatch(r"\d{1,9}", word, re.ASCII):
                 message = _("%(word)s is not a whole number.")
                 raise forms.ValidationError(message, params={"word": word[:40]})
             if not self.factor.accepts(int(word)):
-                message = _("%(word)s is out of range. Choose from %(minimum)s to %(maximum)s.")
+                message = _(
+                    "%(word)s is out of range. Choose from %(minimum)s to %(maximum)s."
+                )
                 bounds = {
                     "minimum": f"{self.factor.minimum:,}",
                     "maximum": f"{self.factor.maximum:,}",
@@ -191,7 +213,11 @@ class InstallationsField(forms.ModelMultipleChoiceField):  # type: ignore[type-a
 
     def label_from_instance(self, obj: Any) -> str:
         """The version; two builds of one version differ by their folder."""
-        return f"{obj} · {obj.bindir}" if self.versions.get(obj.version, 2) > 1 else str(obj)
+        return (
+            f"{obj} · {obj.bindir}"
+            if self.versions.get(obj.version, 2) > 1
+            else str(obj)
+        )
 
 
 class VersionsField(forms.MultipleChoiceField):
@@ -209,7 +235,9 @@ class VersionsField(forms.MultipleChoiceField):
         names: dict[str, dict[str, None]] = {}
         by_key = {server.pk: server.name for server in servers}
         for installation in installations:
-            names.setdefault(installation.version, {})[by_key[installation.server_id]] = None
+            names.setdefault(installation.version, {})[
+                by_key[installation.server_id]
+            ] = None
         common = [version for version, on in names.items() if len(on) == len(servers)]
         self.choices = [
             (version, _version_label(version, list(on), version in common))
@@ -236,7 +264,9 @@ class SettingsField(forms.CharField):
     def prepare_value(self, value: Any) -> Any:
         """As text; also of the values by name that a design has."""
         if isinstance(value, Mapping):
-            return "\n".join(f"{name}: {', '.join(levels)}" for name, levels in value.items())
+            return "\n".join(
+                f"{name}: {', '.join(levels)}" for name, levels in value.items()
+            )
         return value
 
     def clean(self, value: Any) -> dict[str, list[str]]:
@@ -279,7 +309,9 @@ def as_offered(data: QueryDict, servers: Sequence[Server]) -> QueryDict:
     Without JavaScript it may be sent for another choice of servers: versions, or installations.
     """
     sent = data.copy()
-    other_slugs = [slug for slug in sent.getlist("more_servers") if slug != servers[0].slug]
+    other_slugs = [
+        slug for slug in sent.getlist("more_servers") if slug != servers[0].slug
+    ]
     sent.setlist("more_servers", other_slugs)
     if chosen := [str(value) for value in sent.getlist("installations")]:
         sent.setlist("installations", _translated(chosen, servers))
@@ -292,7 +324,9 @@ def still_ticked(data: QueryDict, servers: Sequence[Server]) -> list[str]:
     if len(servers) > 1 or not ticked:
         return ticked
     present = installed(servers)[servers[0].pk]
-    elsewhere = Installation.objects.filter(pk__in=ticked[:MOST_CHOSEN]).exclude(server=servers[0])
+    elsewhere = Installation.objects.filter(pk__in=ticked[:MOST_CHOSEN]).exclude(
+        server=servers[0]
+    )
     versions = set(elsewhere.values_list("version", flat=True))
     return [
         str(installation.pk)
@@ -321,16 +355,24 @@ def _translated(chosen: Sequence[str], servers: Sequence[Server]) -> list[str]:
     keys = [text for text in chosen if text.isdecimal()]
     if len(servers) > 1:
         versions = [text for text in chosen if not text.isdecimal()]
-        installations = Installation.objects.filter(pk__in=keys[:MOST_CHOSEN]) if keys else ()
+        installations = (
+            Installation.objects.filter(pk__in=keys[:MOST_CHOSEN]) if keys else ()
+        )
         return list(
-            dict.fromkeys([*versions, *(installation.version for installation in installations)])
+            dict.fromkeys(
+                [*versions, *(installation.version for installation in installations)]
+            )
         )
     if len(keys) == len(chosen):
         return keys
     present = installed(servers)[servers[0].pk]
     return [
         *keys,
-        *(str(installation.pk) for installation in present if installation.version in chosen),
+        *(
+            str(installation.pk)
+            for installation in present
+            if installation.version in chosen
+        ),
     ]
 
 

@@ -115,7 +115,10 @@ class Found:
 
     def value_rows(self) -> list[dict[str, Any]]:
         """The same as JSON has them, made now."""
-        return [{"cell": cell, **value.to_json()} for cell, value in self.tables.values().items()]
+        return [
+            {"cell": cell, **value.to_json()}
+            for cell, value in self.tables.values().items()
+        ]
 
     @cached_property
     def words(self) -> Words:
@@ -153,7 +156,9 @@ def again(campaign: Campaign, versions: Versions) -> Campaign:
     """The campaign as it is after the versions were read. One query; none without versions."""
     if versions.whole is None:
         return campaign
-    campaigns = campaign_selectors.listed().select_related("topology", "published__source")
+    campaigns = campaign_selectors.listed().select_related(
+        "topology", "published__source"
+    )
     return get_object_or_404(campaigns, pk=campaign.pk)
 
 
@@ -195,10 +200,15 @@ def judge(campaign_id: int, page_query: str) -> dict[object, object]:
         numbers = range(first_page, min(first_page + PAGES_AT_ONCE, last_page + 1))
         tables = [parts.of_ratios(results.given, number) for number in numbers]
         addresses = [page_query, *map(parts.query, tables[1:])]
-        for address, verdict_values in zip(addresses, judged(results, *tables), strict=True):
+        for address, verdict_values in zip(
+            addresses, judged(results, *tables), strict=True
+        ):
             yield kept_verdicts.key(campaign_id, address), verdict_values
         if results.metric is not None:
-            yield kept_verdicts.values_key(campaign_id, results.metric.name), results.value_rows()
+            yield (
+                kept_verdicts.values_key(campaign_id, results.metric.name),
+                results.value_rows(),
+            )
 
     verdicts_of: dict[object, object] = {}
     for language, _name in settings.LANGUAGES:
@@ -212,7 +222,9 @@ def _conclusion(results: Found) -> tuple[SafeString, list[str], int | None, bool
     findings = ratios.findings(results.tables.conclusions(), results.words)
     written = SafeString()
     if findings:
-        written = render_to_string("campaigns/_parts.html#findings", ratios.folded(findings))
+        written = render_to_string(
+            "campaigns/_parts.html#findings", ratios.folded(findings)
+        )
     sentences = [finding.summary for finding in findings]
     rounds = more_rounds(results.campaign, results.ratios)
     return written, sentences, rounds, _has_history(results.campaign)
@@ -226,7 +238,8 @@ def _results_of(results: Found, query: QueryDict) -> dict[str, Any]:
     return {
         "by": results.subject,
         "ratios": replace(
-            ratio_part, rows=ratios.ratio_lines(ratio_part.rows, words, among=results.ratios)
+            ratio_part,
+            rows=ratios.ratio_lines(ratio_part.rows, words, among=results.ratios),
         ),
         "baselines": ", ".join(dict.fromkeys(words.named(*base) for base in bases)),
         "heat": _heat(results),
@@ -243,7 +256,9 @@ def _heat(results: Found) -> dict[str, Any] | None:
     # Before more is judged and worded, which takes seconds for tens of thousands.
     if not steps or len({repr(row.levels) for row in steps}) > MOST_CONDITIONS:
         return None
-    return heat_table(steps, results.tables.by(VERSION), results.words, results.metric.direction)
+    return heat_table(
+        steps, results.tables.by(VERSION), results.words, results.metric.direction
+    )
 
 
 def _switch(results: Found, query: QueryDict) -> list[tuple[str, str, bool]]:
@@ -264,9 +279,15 @@ def _switch(results: Found, query: QueryDict) -> list[tuple[str, str, bool]]:
 def more_rounds(campaign: Campaign, rows: Sequence[RatioRow]) -> int | None:
     """How many rounds the button offers: enough for each row that is within reach."""
     missing = [row.comparison.more_rounds for row in rows if row.comparison.more_rounds]
-    if not missing or campaign.state in Campaign.LIVE or campaign.origin != Origin.EXECUTED:
+    if (
+        not missing
+        or campaign.state in Campaign.LIVE
+        or campaign.origin != Origin.EXECUTED
+    ):
         return None
-    return max((number for number in missing if number <= MOST_OFFERED), default=MOST_OFFERED)
+    return max(
+        (number for number in missing if number <= MOST_OFFERED), default=MOST_OFFERED
+    )
 
 
 def _has_history(campaign: Campaign) -> bool:

@@ -8,7 +8,13 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from runs.cells.selectors.series_cells import CONFIGURATION, SERVER, SIDE, current, fitness
+from runs.cells.selectors.series_cells import (
+    CONFIGURATION,
+    SERVER,
+    SIDE,
+    current,
+    fitness,
+)
 from runs.models import Campaign, CampaignConfiguration, TopologyNode
 from runs.scenarios import common_factors, registry
 from runs.scenarios.definition import Parameter
@@ -60,17 +66,27 @@ class Words:
 
     def listed(self, levels: Mapping[str, Any]) -> str:
         """Several levels in one line."""
-        return ", ".join(self.named(name, level) for name, level in self.varied(levels).items())
+        return ", ".join(
+            self.named(name, level) for name, level in self.varied(levels).items()
+        )
 
     def varied(self, levels: Mapping[str, Any]) -> dict[str, Any]:
         """These levels without those of constant factors."""
-        return {name: level for name, level in levels.items() if name not in self.constant}
+        return {
+            name: level for name, level in levels.items() if name not in self.constant
+        }
 
 
 def constant(rows: Iterable[Mapping[str, Any]]) -> frozenset[str]:
     """The factors that have one level in all of these rows."""
-    shared = [{(name, repr(level)) for name, level in levels.items()} for levels in rows]
-    return frozenset(name for name, _level in set.intersection(*shared)) if shared else frozenset()
+    shared = [
+        {(name, repr(level)) for name, level in levels.items()} for levels in rows
+    ]
+    return (
+        frozenset(name for name, _level in set.intersection(*shared))
+        if shared
+        else frozenset()
+    )
 
 
 @cache
@@ -79,7 +95,9 @@ def _choices() -> Mapping[tuple[str, str], str]:
     titles_of: dict[tuple[str, str], set[str]] = defaultdict(set)
     for scenario in registry.runnable():
         for factor in scenario.factors:
-            choices = getattr(factor, "choices", {}) if factor.name not in OF_TOOLS else {}
+            choices = (
+                getattr(factor, "choices", {}) if factor.name not in OF_TOOLS else {}
+            )
             for choice, title in choices.items():
                 titles_of[factor.name, choice].add(title)
     return {
@@ -107,7 +125,9 @@ def says_itself(name: str, level: Any) -> bool:
 
 def words(campaign: Campaign) -> Words:
     """The names for a campaign. One query each if servers or configurations vary."""
-    return Words(factor_titles(campaign), names_of_levels([campaign.slug], campaign.factors))
+    return Words(
+        factor_titles(campaign), names_of_levels([campaign.slug], campaign.factors)
+    )
 
 
 def names_of_levels(
@@ -118,7 +138,9 @@ def names_of_levels(
     if SERVER in factors:
         name_of |= {(SERVER, slug): name for slug, name in _servers(slugs).items()}
     if CONFIGURATION in factors:
-        used = CampaignConfiguration.objects.filter(campaign__slug__in=slugs).order_by("pk")
+        used = CampaignConfiguration.objects.filter(campaign__slug__in=slugs).order_by(
+            "pk"
+        )
         pairs = used.values_list("configuration__slug", "configuration__name")
         name_of |= {(CONFIGURATION, slug): _(name) for slug, name in pairs}
     return name_of
@@ -183,10 +205,16 @@ def constants(campaign: Campaign) -> list[tuple[str, str]]:
     uploads, whose factors their cells have, one query.
     """
     names = words(campaign)
-    levels = {name: values[0] for name, values in campaign.factors.items() if len(values) == 1}
+    levels = {
+        name: values[0] for name, values in campaign.factors.items() if len(values) == 1
+    }
     if not campaign.factors:
         rows = [cell.levels for cell in current(campaign)]
-        levels = {name: rows[0][name] for name in rows[0] if name in constant(rows)} if rows else {}
+        levels = (
+            {name: rows[0][name] for name in rows[0] if name in constant(rows)}
+            if rows
+            else {}
+        )
     of_factors = [
         (names.title(name), str(names.level(name, level)))
         for name, level in levels.items()
@@ -198,7 +226,10 @@ def constants(campaign: Campaign) -> list[tuple[str, str]]:
 def parameter_texts(campaign: Campaign) -> list[tuple[str, str]]:
     """(title, value with its unit) of what the scenario keeps constant."""
     return [
-        (title, f"{quantity(value) if isinstance(value, int | float) else value} {unit}".strip())
+        (
+            title,
+            f"{quantity(value) if isinstance(value, int | float) else value} {unit}".strip(),
+        )
         for title, value, unit in parameters(campaign)
     ]
 
@@ -209,7 +240,9 @@ def parameters(campaign: Campaign) -> list[tuple[str, Any, str]]:
     scenario_parameters = registry.get(slug).parameters if registry.knows(slug) else ()
     parameter_of = {parameter.name: parameter for parameter in scenario_parameters}
     return [
-        _parameter(parameter_of[name], value) if name in parameter_of else (term(name), value, "")
+        _parameter(parameter_of[name], value)
+        if name in parameter_of
+        else (term(name), value, "")
         for name, value in campaign.parameters.items()
     ]
 

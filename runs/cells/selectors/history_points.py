@@ -26,7 +26,16 @@ from django.db.models.functions import TruncDay
 from runs.analysis.lineage import Commit, left_behind
 from runs.cells.selectors import revisions
 from runs.grouping import by_key
-from runs.models import Campaign, Cell, CellSummary, Change, Measurement, Metric, RevisionRef, Run
+from runs.models import (
+    Campaign,
+    Cell,
+    CellSummary,
+    Change,
+    Measurement,
+    Metric,
+    RevisionRef,
+    Run,
+)
 from runs.shared import queries
 
 OF_CELL = revisions.made_at("cell__revision")
@@ -126,7 +135,9 @@ def newest(
     What was measured without a commit is in no window.
     """
     values = {"campaign": campaign.pk, "keys": list(keys), "ref": ref}
-    cell_rows = queries.rows(_NEWEST, {**values, "number": number, "skip": skip}, of=Cell)
+    cell_rows = queries.rows(
+        _NEWEST, {**values, "number": number, "skip": skip}, of=Cell
+    )
     cells = tuple(cell for cell, is_beyond in cell_rows if not is_beyond)
     return Window(cells, len(cells) < len(cell_rows), skip)
 
@@ -174,13 +185,17 @@ def of(
 
 def first_runs(cells: Collection[int]) -> dict[int, FirstRun]:
     """The first finished run of each cell that has one. One query."""
-    run_rows = queries.rows(_FIRST_RUNS, (list(cells), Run.State.FINISHED.value), of=Run)
+    run_rows = queries.rows(
+        _FIRST_RUNS, (list(cells), Run.State.FINISHED.value), of=Run
+    )
     return {cell: FirstRun(*run_columns) for cell, *run_columns in run_rows}
 
 
 def _revisions(rows: QuerySet[CellSummary], ref: str) -> Points:
     if ref:
-        further_refs = RevisionRef.objects.filter(revision=OuterRef("cell__revision"), ref=ref)
+        further_refs = RevisionRef.objects.filter(
+            revision=OuterRef("cell__revision"), ref=ref
+        )
         rows = rows.filter(Q(cell__revision__ref=ref) | Q(Exists(further_refs)))
     of_cell = ("cell__series_key", "cell_id", "n", "median", "minimum", "maximum")
     of_revision = ("cell__revision__sha", "cell__revision__ref", "cell__revision__url")
@@ -208,7 +223,9 @@ def _revisions(rows: QuerySet[CellSummary], ref: str) -> Points:
         Commit(sha, ref or refs[sha], of_sha) for sha, of_sha in parents.items()
     )
     return {
-        key: [point for point in by_commit(points, parents) if point.sha not in left_shas]
+        key: [
+            point for point in by_commit(points, parents) if point.sha not in left_shas
+        ]
         for key, points in points_of.items()
     }
 
@@ -226,7 +243,9 @@ def by_commit(
     after: dict[str, list[str]] = defaultdict(list)
     for point in points:
         own_parents = {
-            sha for sha in parents.get(point.sha, ()) if sha in shas and sha != point.sha
+            sha
+            for sha in parents.get(point.sha, ())
+            if sha in shas and sha != point.sha
         }
         before[point.sha] = len(own_parents)
         for sha in own_parents:
@@ -238,7 +257,9 @@ def by_commit(
     while ready:
         point = points[heapq.heappop(ready)]
         moment = max(point.at, ordered_points[-1].at) if ordered_points else point.at
-        ordered_points.append(point._replace(at=moment) if moment != point.at else point)
+        ordered_points.append(
+            point._replace(at=moment) if moment != point.at else point
+        )
         for sha in after[point.sha]:
             before[sha] -= 1
             if not before[sha]:
@@ -262,7 +283,9 @@ def _days(
     if since:
         rows = rows.filter(run__started_at__gte=since)
     days = (
-        rows.annotate(key=F("run__cell__series_key"), day=TruncDay("run__started_at", tzinfo=UTC))
+        rows.annotate(
+            key=F("run__cell__series_key"), day=TruncDay("run__started_at", tzinfo=UTC)
+        )
         .order_by("day")
         .values_list("key", "day", "run__cell_id")
         .annotate(

@@ -45,7 +45,11 @@ class Factors:
 
     def title(self, name: str) -> str:
         """The factor's title; its own name if there is no other."""
-        known_title = self.titles.get(name) or USUAL.get(name) or (name if existence(name) else "")
+        known_title = (
+            self.titles.get(name)
+            or USUAL.get(name)
+            or (name if existence(name) else "")
+        )
         return str(known_title) if known_title else name.replace("_", " ").capitalize()
 
     def level(self, name: str, value: Any) -> str:
@@ -59,7 +63,9 @@ class Factors:
     def series(self, metric: str, levels: Mapping[str, Any]) -> str:
         """What distinguishes a series from the others: the head of its column, else its levels."""
         head = self.heads.get((metric, combination(levels)))
-        return head or " · ".join(self._named(name, value) for name, value in levels.items())
+        return head or " · ".join(
+            self._named(name, value) for name, value in levels.items()
+        )
 
     def described(self, levels: Mapping[str, Any]) -> str:
         """All levels in one line: "Clients 8, PostgreSQL 9.6"."""
@@ -126,14 +132,18 @@ def _heads(columns: Sequence[Mapping[str, Any]]) -> dict[tuple[str, Combination]
     for column in measuring_columns:
         group, label = spoken(column.get("group")), spoken(column.get("label"))
         is_alone = groups[column["metric"], group] == 1
-        name = (group or label) if is_alone else " · ".join(filter(None, (group, label)))
+        name = (
+            (group or label) if is_alone else " · ".join(filter(None, (group, label)))
+        )
         heads[column["metric"], combination(column["levels"])] = name
     return heads
 
 
 def _told_by_heads(column: Mapping[str, Any]) -> dict[tuple[str, str], str]:
     """A column for one level names that level by its own head or group."""
-    column_levels = {name: level for name, level in column["levels"].items() if name != "version"}
+    column_levels = {
+        name: level for name, level in column["levels"].items() if name != "version"
+    }
     head = spoken(column.get("group")) or spoken(column.get("label"))
     if len(column_levels) != 1 or not head:
         return {}

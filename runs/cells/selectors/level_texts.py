@@ -15,4 +15,8 @@ def level(value: Any, name: str) -> str:
 
 def choice(value: Any, name: str) -> str:
     """A level that a scenario has a title for, as `level`; empty for all others."""
-    return level(value, name) if isinstance(value, str) and choice_title(name, value) else ""
+    return (
+        level(value, name)
+        if isinstance(value, str) and choice_title(name, value)
+        else ""
+    )

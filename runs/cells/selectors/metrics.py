@@ -52,13 +52,17 @@ def primary(campaign: Campaign, among: Sequence[Metric] | None = None) -> Metric
     """
     name = _of_scenario(campaign)
     if name is None:
-        return next(iter(of_campaign(campaign) if among is None else by_use(among)), None)
+        return next(
+            iter(of_campaign(campaign) if among is None else by_use(among)), None
+        )
     return Metric.objects.filter(name=name, project=None).first()
 
 
 def known(names: Collection[str], *, in_project: int | None) -> QuerySet[Metric]:
     """The metrics of these names that a project has: the shared ones, then its own."""
-    rows = Metric.objects.filter(Q(project=None) | Q(project=in_project), name__in=names)
+    rows = Metric.objects.filter(
+        Q(project=None) | Q(project=in_project), name__in=names
+    )
     return rows.order_by(F("project").asc(nulls_first=True), "name")
 
 
@@ -74,17 +78,23 @@ def joined(metrics: Iterable[Metric]) -> dict[int, Metric]:
     Projects may name alike what they measure alike: these are compared. It is the shared one, or
     the oldest.
     """
-    ordered = sorted(metrics, key=lambda metric: (metric.project_id is not None, metric.pk))
+    ordered = sorted(
+        metrics, key=lambda metric: (metric.project_id is not None, metric.pk)
+    )
     metric_of: dict[tuple[str, str, str], Metric] = {}
     return {
-        metric.pk: metric_of.setdefault((metric.name, metric.unit, metric.direction), metric)
+        metric.pk: metric_of.setdefault(
+            (metric.name, metric.unit, metric.direction), metric
+        )
         for metric in ordered
     }
 
 
 def primary_name(campaign: Campaign, metrics_found: Iterable[Metric]) -> str:
     """The campaign's primary metric: its scenario's, else tps, else its first one."""
-    return _of_scenario(campaign) or next((metric.name for metric in by_use(metrics_found)), "")
+    return _of_scenario(campaign) or next(
+        (metric.name for metric in by_use(metrics_found)), ""
+    )
 
 
 def primary_names(campaigns: Iterable[Campaign]) -> dict[Campaign, str]:
@@ -102,7 +112,11 @@ def primary_names(campaigns: Iterable[Campaign]) -> dict[Campaign, str]:
 def _of_scenario(campaign: Campaign) -> str | None:
     """The metric that its scenario names; None for one with data only."""
     slug = campaign.scenario.slug
-    return registry.get(slug).headline(campaign.reproduces) if registry.knows(slug) else None
+    return (
+        registry.get(slug).headline(campaign.reproduces)
+        if registry.knows(slug)
+        else None
+    )
 
 
 def of_campaign(campaign: Campaign) -> list[Metric]:
@@ -114,21 +128,30 @@ def by_use(metrics: Iterable[Metric]) -> list[Metric]:
     """The most useful first: tps, then those with a better direction, by name."""
     return sorted(
         metrics,
-        key=lambda metric: (metric.name != "tps", metric.direction == "neutral", metric.name),
+        key=lambda metric: (
+            metric.name != "tps",
+            metric.direction == "neutral",
+            metric.name,
+        ),
     )
 
 
 def summaries(campaign: Campaign, metric_name: str) -> dict[int, Summary]:
     """The summaries of a metric by the key of their cell. One query."""
-    cell_summaries = _of_cells([campaign.pk]).filter(metric__name=metric_name).order_by()
+    cell_summaries = (
+        _of_cells([campaign.pk]).filter(metric__name=metric_name).order_by()
+    )
     return {
-        cell: Summary(*fields) for cell, *fields in cell_summaries.values_list("cell_id", *FIELDS)
+        cell: Summary(*fields)
+        for cell, *fields in cell_summaries.values_list("cell_id", *FIELDS)
     }
 
 
 def _of_cells(campaigns: Sequence[int]) -> QuerySet[CellSummary]:
     """By the cells: by the metric PostgreSQL may read the summaries of all campaigns."""
-    of_campaigns = "cell_id = ANY(ARRAY(SELECT id FROM runs_cell WHERE campaign_id = ANY(%s)))"
+    of_campaigns = (
+        "cell_id = ANY(ARRAY(SELECT id FROM runs_cell WHERE campaign_id = ANY(%s)))"
+    )
     return CellSummary.objects.extra(where=[of_campaigns], params=[list(campaigns)])  # noqa: S610 -- no text
 
 
@@ -182,7 +205,9 @@ def listed() -> QuerySet[Measurement]:
     """Measurements of finished runs with everything that a row shows, the newest runs first."""
     return (
         Measurement.objects.filter(run__state=Run.State.FINISHED)
-        .select_related("metric", "run__cell", "run__campaign__published__source", "printed")
+        .select_related(
+            "metric", "run__cell", "run__campaign__published__source", "printed"
+        )
         # Tables come separately: otherwise a printed grid would be fetched with each figure.
         .prefetch_related(*provenance.loaded(at="printed__"))
         .only(*TOLD)
@@ -197,7 +222,9 @@ def of_tables(rows: QuerySet[Measurement], **which: Any) -> QuerySet[Measurement
     PostgreSQL finds their runs directly, however many results there are.
     """
     tables = PublishedTable.objects.filter(**which).order_by()
-    return rows.filter(run__campaign__in=list(tables.values_list("campaign_id", flat=True)))
+    return rows.filter(
+        run__campaign__in=list(tables.values_list("campaign_id", flat=True))
+    )
 
 
 def of_source(rows: QuerySet[Measurement], slug: str) -> QuerySet[Measurement]:
@@ -254,7 +281,9 @@ def are_many(metrics: Sequence[int]) -> bool:
     """Whether there are many measurements of these metrics. One query, which reads a few pages."""
     # The oldest, which an index shows without the table.
     measured_runs = (
-        Measurement.objects.filter(metric__in=metrics).order_by("run").values_list("run")
+        Measurement.objects.filter(metric__in=metrics)
+        .order_by("run")
+        .values_list("run")
     )
     return bool(measured_runs[MANY : MANY + 1])
 
@@ -264,14 +293,18 @@ def are_frequent(metrics: Sequence[int]) -> bool:
     if len(metrics) != 1:
         return False
     measured_runs = (
-        Measurement.objects.filter(metric=metrics[0]).order_by("-run").values_list("run")
+        Measurement.objects.filter(metric=metrics[0])
+        .order_by("-run")
+        .values_list("run")
     )
     far = measured_runs[MANY : MANY + 1].first()
     newest = Run.objects.order_by("-pk").values_list("pk", flat=True).first()
     return far is not None and (newest or 0) - far[0] <= MANY * FREQUENT
 
 
-def among_others(rows: QuerySet[Measurement], metrics: Sequence[int]) -> QuerySet[Measurement]:
+def among_others(
+    rows: QuerySet[Measurement], metrics: Sequence[int]
+) -> QuerySet[Measurement]:
     """Those of these metrics, found by their runs.
 
     By the metric PostgreSQL reads all of its measurements down to those of an old campaign, or to

@@ -59,11 +59,15 @@ def of_servers(servers: Sequence[Server], metric: str) -> ServerNoise | None:
     present = Q(pk__in=[])
     for server in servers:
         present |= Q(server=server, hardware=server.hardware_id)
-    newest = Run.objects.filter(present, state=Run.State.FINISHED).order_by("-pk")[:NEWEST_RUNS]
+    newest = Run.objects.filter(present, state=Run.State.FINISHED).order_by("-pk")[
+        :NEWEST_RUNS
+    ]
     return _of_runs(Run.objects.filter(pk__in=newest.values("pk")), metric)
 
 
-def of_hardware(hardware: HardwareProfile, metric: str, *, to: Reader) -> ServerNoise | None:
+def of_hardware(
+    hardware: HardwareProfile, metric: str, *, to: Reader
+) -> ServerNoise | None:
     """The same of the newest runs on a hardware profile that the reader may see."""
     return _of_runs(_newest_on(hardware, to), metric)
 
@@ -122,7 +126,9 @@ def _repeated(runs: QuerySet[Run], metric: str) -> QuerySet[CellSummary]:
 def _without_sides(rows: Iterable[CellSummary]) -> list[Summary]:
     groups: dict[str, list[Summary]] = defaultdict(list)
     for row in rows:
-        levels = sorted((name, level) for name, level in row.cell.levels.items() if name != SIDE)
+        levels = sorted(
+            (name, level) for name, level in row.cell.levels.items() if name != SIDE
+        )
         groups[f"{row.cell.campaign_id} {levels}"].append(summary_of(row))
     return [_pooled(group) for group in groups.values()]
 
@@ -134,7 +140,10 @@ def _pooled(cells: list[Summary]) -> Summary:
     counts = [cell.n or 1 for cell in cells]
     runs = sum(counts)
     means = [cell.log_mean or 0.0 for cell in cells]
-    mean = math.fsum(n * log_mean for n, log_mean in zip(counts, means, strict=True)) / runs
+    mean = (
+        math.fsum(n * log_mean for n, log_mean in zip(counts, means, strict=True))
+        / runs
+    )
     squares = math.fsum(
         (n - 1) * (cell.log_variance or 0.0) + n * (log_mean - mean) ** 2
         for cell, n, log_mean in zip(cells, counts, means, strict=True)

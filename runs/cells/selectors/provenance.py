@@ -35,7 +35,10 @@ RELATED = (
 )
 MOST_MEASURED = 100_000
 UNUSED = (
-    *(f"table__{name}" for name in ("search", "method", "grid", "asked", "answer", "findings")),
+    *(
+        f"table__{name}"
+        for name in ("search", "method", "grid", "asked", "answer", "findings")
+    ),
     *(f"table__{name}" for name in ("notes", "chart", "reproduce", "versions")),
     *(f"table__campaign__{name}" for name in ("factors", "question", "question_ja")),
     "node__hardware__facts",
@@ -103,7 +106,9 @@ def loaded(*, at: str = "", leaves_out: Sequence[str] = ()) -> tuple[Any, ...]:
     tables = PublishedTable.objects.select_related(
         "source", "campaign__scenario", "campaign__topology"
     )
-    nodes = PublishedNode.objects.select_related("hardware", "environment", "configuration")
+    nodes = PublishedNode.objects.select_related(
+        "hardware", "environment", "configuration"
+    )
     return (
         Prefetch(f"{at}table", queryset=tables.defer("search", "method", *leaves_out)),
         Prefetch(f"{at}node", queryset=nodes.defer("configuration__settings")),
@@ -162,10 +167,18 @@ def conditions(figure: PrintedFigure) -> dict[str, Any]:
 def condition_names(figure: PrintedFigure) -> list[str]:
     """The same in the reader's language, a fact each: "Scale factor: 1000"."""
     campaign, node = figure.table.campaign, figure.node
-    names = [f"{title}: {value} {unit}".strip() for title, value, unit in parameters(campaign)]
+    names = [
+        f"{title}: {value} {unit}".strip()
+        for title, value, unit in parameters(campaign)
+    ]
     if node:
         system = node.environment.os_name if node.environment else ""
-        descriptions = (named(node.hardware), system, node.software, named(node.configuration))
+        descriptions = (
+            named(node.hardware),
+            system,
+            node.software,
+            named(node.configuration),
+        )
         names += [description for description in descriptions if description]
     return [*names, *filter(None, (named(campaign.topology),))]
 
@@ -208,9 +221,13 @@ def of_cells(cells: Iterable[int], metric: Metric) -> dict[int, list[str]]:
     return {cell: record for cell, (_page, record) in with_pages(cells, metric).items()}
 
 
-def with_pages(cells: Iterable[int], metric: Metric) -> dict[int, tuple[str, list[str]]]:
+def with_pages(
+    cells: Iterable[int], metric: Metric
+) -> dict[int, tuple[str, list[str]]]:
     """The same after the address of each cell's first printed figure, if any. Three queries."""
-    measured = Measurement.objects.filter(run__cell__in=list(cells), metric=metric).order_by()
+    measured = Measurement.objects.filter(
+        run__cell__in=list(cells), metric=metric
+    ).order_by()
     # By themselves: of a dozen joins PostgreSQL may choose a bad order, and read all figures.
     runs = set(measured.values_list("run", flat=True)[:MOST_MEASURED])
     rows = (
@@ -264,13 +281,16 @@ def lines(figures: Sequence[PrintedFigure], unit: str) -> list[str]:
     first_figure = figures[0]
     printed = ", ".join(figure.text for figure in figures)
     sentences = [
-        _("as printed: %(printed)s; unit: %(unit)s") % {"printed": printed, "unit": unit or "–"},
+        _("as printed: %(printed)s; unit: %(unit)s")
+        % {"printed": printed, "unit": unit or "–"},
         where(first_figure.table),
         _rows_and_columns(first_figure.table, figures),
         _("said by the publication (%(how)s)")
         % {
             "how": ", ".join(
-                dict.fromkeys(str(figure_printed.get_kind_display()) for figure_printed in figures)
+                dict.fromkeys(
+                    str(figure_printed.get_kind_display()) for figure_printed in figures
+                )
             )
         },
         exactness(figures),
@@ -285,7 +305,8 @@ def lines(figures: Sequence[PrintedFigure], unit: str) -> list[str]:
         if condition
     ]
     sentences += [
-        _("disputed: %(how)s") % {"how": disputed_text} for disputed_text in disputes(figures)
+        _("disputed: %(how)s") % {"how": disputed_text}
+        for disputed_text in disputes(figures)
     ]
     return sentences
 
@@ -326,8 +347,12 @@ def repeats(figure: PrintedFigure) -> str:
 
 
 def _rows_and_columns(table: PublishedTable, figures: Sequence[PrintedFigure]) -> str:
-    rows = ", ".join(dict.fromkeys(str(figure_printed.row + 1) for figure_printed in figures))
-    columns = ", ".join(dict.fromkeys(str(figure_printed.column + 1) for figure_printed in figures))
+    rows = ", ".join(
+        dict.fromkeys(str(figure_printed.row + 1) for figure_printed in figures)
+    )
+    columns = ", ".join(
+        dict.fromkeys(str(figure_printed.column + 1) for figure_printed in figures)
+    )
     heads = (head(table.columns[figure_printed.column]) for figure_printed in figures)
     position = _("row %(row)s, column %(column)s") % {"row": rows, "column": columns}
     return f"{position}: {', '.join(dict.fromkeys(filter(None, heads)))}"

@@ -26,7 +26,9 @@ def expected_on(server: Server, metric: str, *, repeats: int, rounds: int) -> Ex
         campaign__treatment={},
     )
     newest = list(measured.order_by("-pk").values_list("pk", flat=True)[:NEWEST])
-    values = Measurement.objects.filter(run__in=newest, metric__name=metric, value__gt=0)
+    values = Measurement.objects.filter(
+        run__in=newest, metric__name=metric, value__gt=0
+    )
     cells: dict[int, list[float]] = defaultdict(list)
     for cell, value in values.order_by().values_list("run__cell", "value"):
         cells[cell].append(math.log(value))

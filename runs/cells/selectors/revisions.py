@@ -20,7 +20,11 @@ def made_at(path: str = "") -> Coalesce:
     has no date.
     """
     revision_key = OuterRef(f"{path}_id" if path else "pk")
-    runs = Run.objects.filter(cell__revision=revision_key).order_by().values("cell__revision")
+    runs = (
+        Run.objects.filter(cell__revision=revision_key)
+        .order_by()
+        .values("cell__revision")
+    )
     first_start = Subquery(runs.annotate(at=Min("started_at")).values("at"))
     name = f"{path}__" if path else ""
     return Coalesce(f"{name}committed_at", first_start, f"{name}created_at")
@@ -30,7 +34,9 @@ def moment_of(revision: Revision) -> datetime:
     """The same of one revision. One query, none where the commit has a date."""
     if revision.committed_at is not None:
         return revision.committed_at
-    revisions_with_time = Revision.objects.annotate(at=made_at()).values_list("at", flat=True)
+    revisions_with_time = Revision.objects.annotate(at=made_at()).values_list(
+        "at", flat=True
+    )
     moment: datetime = revisions_with_time.get(pk=revision.pk)
     return moment
 
@@ -66,7 +72,11 @@ def _of_project(campaign: Campaign) -> Q:
 
 
 def _newest(
-    rows: QuerySet[Revision], campaign: Campaign, number: int, *, until: datetime | None = None
+    rows: QuerySet[Revision],
+    campaign: Campaign,
+    number: int,
+    *,
+    until: datetime | None = None,
 ) -> list[Revision]:
     """So many of these of a campaign's measured() ones, the newest first; none after `until`.
 
@@ -85,8 +95,9 @@ def _newest(
         dated.order_by("-committed_at", "-pk")[:number],
         undated.order_by(MADE_AT.desc(), "-pk")[:number],
     )
-    dated_and_undated = ordered[0].union(ordered[1], all=True).order_by("-made_at", "-id")  # type: ignore[misc]
-    return list(dated_and_undated[:number])
+    both = ordered[0].union(ordered[1], all=True)
+    newest = both.order_by("-made_at", "-id")  # type: ignore[misc]
+    return list(newest[:number])
 
 
 def _first(rows: QuerySet[Revision], campaign: Campaign) -> Revision | None:
@@ -96,7 +107,11 @@ def _first(rows: QuerySet[Revision], campaign: Campaign) -> Revision | None:
 def tracked(campaign: Campaign) -> QuerySet[Revision]:
     """The revisions of the campaign's history branch; all, if it names none."""
     revisions = measured(campaign)
-    return revisions.filter(on_ref(campaign.tracked_ref)) if campaign.tracked_ref else revisions
+    return (
+        revisions.filter(on_ref(campaign.tracked_ref))
+        if campaign.tracked_ref
+        else revisions
+    )
 
 
 def on_ref(ref: str, arrived: int | None = None) -> Q:
@@ -107,7 +122,9 @@ def on_ref(ref: str, arrived: int | None = None) -> Q:
     further_refs = RevisionRef.objects.filter(revision=OuterRef("pk"), ref=ref)
     if arrived is not None:
         arrival = Run.objects.filter(pk=arrived).values("queued_at")
-        further_refs = further_refs.filter(Q(known_at=None) | Q(known_at__lte=Subquery(arrival)))
+        further_refs = further_refs.filter(
+            Q(known_at=None) | Q(known_at__lte=Subquery(arrival))
+        )
     return Q(ref=ref) | Q(Exists(further_refs))
 
 
@@ -129,14 +146,24 @@ class Line:
 
 
 def last(
-    campaign: Campaign, head: Revision, ref: str, number: int, *, arrived: int | None = None
+    campaign: Campaign,
+    head: Revision,
+    ref: str,
+    number: int,
+    *,
+    arrived: int | None = None,
 ) -> list[Revision]:
     """The revisions of line_before()."""
     return list(line_before(campaign, head, ref, number, arrived=arrived).revisions)
 
 
 def line_before(
-    campaign: Campaign, head: Revision, ref: str, number: int, *, arrived: int | None = None
+    campaign: Campaign,
+    head: Revision,
+    ref: str,
+    number: int,
+    *,
+    arrived: int | None = None,
 ) -> Line:
     """The last measured commits that a commit is based on; never the commit itself.
 
@@ -179,7 +206,9 @@ def line_before(
     return Line((*known, *further)[:number], is_by_time=is_by_time)
 
 
-def _is_after(revision: Revision, ends: Sequence[str], parents: Mapping[str, list[str]]) -> bool:
+def _is_after(
+    revision: Revision, ends: Sequence[str], parents: Mapping[str, list[str]]
+) -> bool:
     """Whether a commit is based on all commits at which the line of a head ends: no ancestor."""
     return bool(ends) and set(ends) <= set(_ancestors(revision, parents))
 
@@ -204,7 +233,9 @@ def _before(
     left_shas = left_behind(
         Commit(commit.sha, ref or commit.ref, commit.parents) for commit in line
     )
-    return [commit for commit in revisions_found if commit.sha not in left_shas][:number]
+    return [commit for commit in revisions_found if commit.sha not in left_shas][
+        :number
+    ]
 
 
 def left(campaign: Campaign, number: int) -> frozenset[str]:
@@ -212,14 +243,16 @@ def left(campaign: Campaign, number: int) -> frozenset[str]:
     ref = campaign.tracked_ref
     newest_ones = tracked(campaign).values_list("sha", "ref", "parents")[:number]
     commits = [
-        Commit(sha, ref or own_ref, parents) for sha, own_ref, parents in reversed(newest_ones)
+        Commit(sha, ref or own_ref, parents)
+        for sha, own_ref, parents in reversed(newest_ones)
     ]
     return left_behind(commits)
 
 
 def following(campaign: Campaign, revision: Revision, number: int) -> list[Revision]:
     """The next revisions of the history after a commit, the oldest first. One query."""
-    later = tracked(campaign).filter(made_at__gte=moment_of(revision)).exclude(pk=revision.pk)  # type: ignore[misc]  # annotated
+    others = tracked(campaign).exclude(pk=revision.pk)
+    later = others.filter(made_at__gte=moment_of(revision))  # type: ignore[misc]  # annotated
     return list(later.reverse()[:number])
 
 
@@ -245,7 +278,10 @@ def _with(merge_base: str, parents: Sequence[str]) -> list[str]:
 
     A commit that its parents lead to as well only gets a further way there.
     """
-    return [*parents, *([merge_base] if merge_base and merge_base not in parents else [])]
+    return [
+        *parents,
+        *([merge_base] if merge_base and merge_base not in parents else []),
+    ]
 
 
 def _ancestors(head: Revision, parents: Mapping[str, list[str]]) -> list[str]:
@@ -253,7 +289,9 @@ def _ancestors(head: Revision, parents: Mapping[str, list[str]]) -> list[str]:
     ancestors_found: dict[str, None] = {}
     generation = list(parents.get(head.sha, head.parents))
     while generation and len(ancestors_found) < MOST_ANCESTORS:
-        fresh = [sha for sha in generation if sha not in ancestors_found and sha != head.sha]
+        fresh = [
+            sha for sha in generation if sha not in ancestors_found and sha != head.sha
+        ]
         ancestors_found.update(dict.fromkeys(fresh))
         generation = [parent for sha in fresh for parent in parents.get(sha, ())]
     return _children_first(list(ancestors_found), parents)
@@ -302,7 +340,9 @@ def _begins_with(campaign: Campaign, sha: str) -> Q:
     of_project = _of_project(campaign)
     if len(sha) not in WHOLE_SHA:
         return of_project & Q(sha__startswith=sha, sha__gte=sha, sha__lt=f"{sha}g")
-    spelled_revisions = Revision.objects.filter(of_project, sha__in=spellings(sha)).order_by("-sha")
+    spelled_revisions = Revision.objects.filter(
+        of_project, sha__in=spellings(sha)
+    ).order_by("-sha")
     # Without a limit PostgreSQL expects one of each, and reads all cells of the campaign.
     return Q(pk__in=spelled_revisions.values("pk")[:MOST_SPELLINGS])
 
@@ -322,7 +362,9 @@ def named(campaign: Campaign, text: str) -> Revision:
     Raises UnknownRevision `unknown_revision` or `ambiguous_revision`. At most two queries.
     """
     if len(text) >= SHORTEST_SHA:
-        revisions_found = list(measured(campaign).filter(_begins_with(campaign, text.lower()))[:2])
+        revisions_found = list(
+            measured(campaign).filter(_begins_with(campaign, text.lower()))[:2]
+        )
         if len(revisions_found) == 1 or (
             revisions_found and revisions_found[0].sha == text.lower()
         ):

@@ -41,9 +41,16 @@ def of_cells(cells: Collection[int]) -> list[SlicedRun]:
             begun.cell,
             begun.server,
             begun.repeat,
-            [None if moment is None else begun.start + moment for moment in begun.values],
+            [
+                None if moment is None else begun.start + moment
+                for moment in begun.values
+            ],
             shares.values if shares else (),
-            {metric: of_name[name].values for metric, name in SERIES.items() if name in of_name},
+            {
+                metric: of_name[name].values
+                for metric, name in SERIES.items()
+                if name in of_name
+            },
         )
         runs.append(run)
     return runs

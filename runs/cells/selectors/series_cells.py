@@ -57,13 +57,17 @@ class SeriesKey:
     @classmethod
     def from_json(cls, members: Mapping[str, Any]) -> "SeriesKey":
         """The key of these parts."""
-        return cls(members["slug"], tuple((name, text) for name, text in members["levels"]))
+        return cls(
+            members["slug"], tuple((name, text) for name, text in members["levels"])
+        )
 
 
 def parse(text: str) -> SeriesKey:
     """Read a key. Raises BadSeriesKey, which names the unreadable part."""
     if "\0" in unquote(text):
-        raise BadSeriesKey(_("A series has a null character in it, which no level can have."))
+        raise BadSeriesKey(
+            _("A series has a null character in it, which no level can have.")
+        )
     slug, *level_texts = text.split("~")
     if not SLUG.fullmatch(slug):
         raise BadSeriesKey(
@@ -76,12 +80,15 @@ def parse(text: str) -> SeriesKey:
         name = unquote(name)
         if not name or not equals:
             raise BadSeriesKey(
-                _("“%(part)s” in “%(text)s” must be a factor and its level, as in version=16.")
+                _(
+                    "“%(part)s” in “%(text)s” must be a factor and its level, as in version=16."
+                )
                 % {"part": level_text, "text": text}
             )
         if name in levels:
             raise BadSeriesKey(
-                _("“%(text)s” fixes the factor %(name)s twice.") % {"name": name, "text": text}
+                _("“%(text)s” fixes the factor %(name)s twice.")
+                % {"name": name, "text": text}
             )
         levels[name] = unquote(level)
     return SeriesKey(slug, tuple(levels.items()))
@@ -94,7 +101,9 @@ def level_text(level: Any) -> str:
     return level if isinstance(level, str) else json.dumps(level, sort_keys=True)
 
 
-def have_levels(levels: Mapping[str, Any], wanted_levels: Iterable[tuple[str, str]]) -> bool:
+def have_levels(
+    levels: Mapping[str, Any], wanted_levels: Iterable[tuple[str, str]]
+) -> bool:
     """Whether a cell with these levels has those that are wanted, each as text."""
     return all(level_text(levels.get(name, "")) == text for name, text in wanted_levels)
 
@@ -128,7 +137,9 @@ SUBJECTS = (VERSION, "build", "bindir", REVISION)
 MADE_AT = revisions.made_at("revision")
 
 
-def wanted(keys: Sequence[SeriesKey], campaigns: Mapping[str, Campaign], x: str) -> QuerySet[Cell]:
+def wanted(
+    keys: Sequence[SeriesKey], campaigns: Mapping[str, Campaign], x: str
+) -> QuerySet[Cell]:
     """The cells that the keys name; of uploads those of the newest revision, unless asked for."""
     condition = Q(pk__in=[])
     for key in keys:
@@ -213,4 +224,11 @@ def fitness(name: str, levels: int) -> tuple[bool, bool, bool, bool, int, str]:
     Clients do best where their number varies, and servers where nothing else does.
     """
     varies, is_clients, is_server = levels > 1, name == "clients", name == SERVER
-    return varies and is_clients, varies and not is_server, is_clients, not is_server, levels, name
+    return (
+        varies and is_clients,
+        varies and not is_server,
+        is_clients,
+        not is_server,
+        levels,
+        name,
+    )

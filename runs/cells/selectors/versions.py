@@ -36,7 +36,11 @@ def major(version: str) -> str:
     if match is None:
         return ""
     first_number, second = match.group(1), match.group(2)
-    return f"{first_number}.{second}" if int(first_number) < 10 and second else first_number
+    return (
+        f"{first_number}.{second}"
+        if int(first_number) < 10 and second
+        else first_number
+    )
 
 
 @lru_cache(maxsize=1024)
@@ -46,7 +50,13 @@ def order(version: str) -> tuple[int, ...]:
     if match is None:
         return ()
     first_number, second, third, stage, number = match.groups()
-    return (int(first_number), STAGES[stage], int(second or 0), int(third or 0), int(number or 0))
+    return (
+        int(first_number),
+        STAGES[stage],
+        int(second or 0),
+        int(third or 0),
+        int(number or 0),
+    )
 
 
 def matching(version: str) -> Q:
@@ -83,10 +93,14 @@ def is_released(version: str) -> bool:
 
 def of_runs(version: str, *, path: str = "") -> Q:
     """The condition that a run (at `path`) measured this version, or one of this major version."""
-    if version == major(version) and (int(version.partition(".")[0]) >= 10 or "." in version):
+    if version == major(version) and (
+        int(version.partition(".")[0]) >= 10 or "." in version
+    ):
         return Q(**{f"{path}cell_major": version})
     if version.isdigit():  # 9 is no major version, but the first part of seven
-        return Q(**{f"{path}cell_major__in": [f"{version}.{minor}" for minor in range(7)]})
+        return Q(
+            **{f"{path}cell_major__in": [f"{version}.{minor}" for minor in range(7)]}
+        )
     # With its major version, by which an index has the runs of a campaign.
     return Q(**{f"{path}cell_version": version, f"{path}cell_major": major(version)})
 
@@ -96,11 +110,17 @@ def number(version: str) -> int | None:
     match = TEXT.fullmatch(version)
     if match is None:
         return None
-    first_number, second, third = (int(number_text or 0) for number_text in match.groups()[:3])
-    return first_number * 10000 + (second * 100 + third if first_number < 10 else second)
+    first_number, second, third = (
+        int(number_text or 0) for number_text in match.groups()[:3]
+    )
+    return first_number * 10000 + (
+        second * 100 + third if first_number < 10 else second
+    )
 
 
 def one_a_major(installations: Iterable[Installation]) -> list[Installation]:
     """The last of each major version, in the order of versions."""
     last_of_major = {installation.major: installation for installation in installations}
-    return sorted(last_of_major.values(), key=lambda installation: installation.version_num)
+    return sorted(
+        last_of_major.values(), key=lambda installation: installation.version_num
+    )

@@ -46,7 +46,9 @@ SELECT cell_id, metric_id,
         excluded.log_mean, excluded.log_variance)
 """  # noqa: S608 -- of our own parts
 # EXISTS is asked once: where it fails, no run is read, whatever the planner thinks of the list.
-_OF_SHORT = "EXISTS (SELECT FROM short) AND run.cell_id = ANY(ARRAY(SELECT cell_id FROM short))"
+_OF_SHORT = (
+    "EXISTS (SELECT FROM short) AND run.cell_id = ANY(ARRAY(SELECT cell_id FROM short))"
+)
 BEGIN = """
 INSERT INTO runs_cellsummary
        (cell_id, metric_id, median, n, minimum, maximum, mean, log_mean, log_variance)
@@ -104,18 +106,28 @@ UPDATE runs_cellsummary summary SET median = found.median
 
 def refresh(*, cell_id: int) -> None:
     """Recompute the summary of a cell's finished runs, one row per metric. In a transaction."""
-    rows = Measurement.objects.filter(run__cell_id=cell_id, run__state=Run.State.FINISHED)
+    rows = Measurement.objects.filter(
+        run__cell_id=cell_id, run__state=Run.State.FINISHED
+    )
     measurements = rows.values_list("metric_id", "run__repeat", "value")
-    values = by_key((metric_id, (repeat, value)) for metric_id, repeat, value in measurements)
+    values = by_key(
+        (metric_id, (repeat, value)) for metric_id, repeat, value in measurements
+    )
     newest = max(
-        (repeat for repeats_and_values in values.values() for repeat, _value in repeats_and_values),
+        (
+            repeat
+            for repeats_and_values in values.values()
+            for repeat, _value in repeats_and_values
+        ),
         default=0,
     )
     CellSummary.objects.filter(cell_id=cell_id).exclude(metric_id__in=values).delete()
     CellSummary.objects.bulk_create(
         [
             CellSummary(
-                cell_id=cell_id, metric_id=metric_id, **asdict(_summary(repeats_and_values, newest))
+                cell_id=cell_id,
+                metric_id=metric_id,
+                **asdict(_summary(repeats_and_values, newest)),
             )
             for metric_id, repeats_and_values in sorted(values.items())
         ],

@@ -81,7 +81,9 @@ class CompareDoor(QueryDoor):
         body = caching.answer(
             key,
             versions.results,
-            lambda: JSONRenderer().render(_body(base, head, criteria, request)).decode(),
+            lambda: (
+                JSONRenderer().render(_body(base, head, criteria, request)).decode()
+            ),
         )
         return HttpResponse(body, content_type=JSONRenderer.media_type)
 
@@ -124,7 +126,9 @@ def _baseline_made(head: Side, request: Request) -> HttpResponseBase:
             "notes": [],
             "effect": doors.percent(request.query_params.get("effect"), DEFAULT_EFFECT),
             "base": None,
-            "head": compare_schema.SideSerializer(head, context={"request": request}).data,
+            "head": compare_schema.SideSerializer(
+                head, context={"request": request}
+            ).data,
             "together": [],
             "rows": [],
             "error_row": None,
@@ -145,14 +149,18 @@ def _ignored(text: str) -> tuple[str, ...]:
     names = tuple(text.split(",")) if text else ()
     if not set(names) <= set(CONDITIONS):
         message = _("Only these conditions can be ignored: %(known)s.")
-        raise doors.refuse("ignore", "invalid_choice", message % {"known": ", ".join(CONDITIONS)})
+        raise doors.refuse(
+            "ignore", "invalid_choice", message % {"known": ", ".join(CONDITIONS)}
+        )
     return names
 
 
 def _check_metrics(criteria: Criteria, to: Reader) -> None:
     if not criteria.metrics:
         return
-    visible_metrics = projects.visible(Metric.objects.filter(name__in=criteria.metrics), to=to)
+    visible_metrics = projects.visible(
+        Metric.objects.filter(name__in=criteria.metrics), to=to
+    )
     known_metric_names = visible_metrics.values_list("name", flat=True)
     for name in sorted(set(criteria.metrics) - set(known_metric_names)):
         message = _("There is no metric %(name)s.") % {"name": name}
@@ -163,11 +171,19 @@ def _earlier_answers(
     side_verdict: SideVerdict, criteria: Criteria, request: Request
 ) -> list[EarlierAnswer]:
     """What was told before and otherwise; what a CI job is told now is kept."""
-    is_job = isinstance(request.auth, Token) and Token.Scope.UPLOAD in request.auth.scopes
+    is_job = (
+        isinstance(request.auth, Token) and Token.Scope.UPLOAD in request.auth.scopes
+    )
     return gate_services.answered(side_verdict, criteria, is_job=is_job)
 
 
-def _body(base: Side, head: Side, criteria: Criteria, request: Request) -> dict[str, Any]:
+def _body(
+    base: Side, head: Side, criteria: Criteria, request: Request
+) -> dict[str, Any]:
     side_verdict = against_history.compared(base, head, criteria)
-    answer = answers.of_sides(side_verdict, _earlier_answers(side_verdict, criteria, request))
-    return compare_schema.ComparisonSerializer(answer, context={"request": request}).data
+    answer = answers.of_sides(
+        side_verdict, _earlier_answers(side_verdict, criteria, request)
+    )
+    return compare_schema.ComparisonSerializer(
+        answer, context={"request": request}
+    ).data

@@ -66,7 +66,9 @@ def markdown(
         paragraphs.append(as_markdown(table, cell=_within_cell).rstrip())
     if len(rows) > MOST_ROWS:
         values = {"number": len(rows) - MOST_ROWS}
-        paragraphs.append(_("%(number)d more rows are in the JSON of this comparison.") % values)
+        paragraphs.append(
+            _("%(number)d more rows are in the JSON of this comparison.") % values
+        )
     if lines := _trails(side_verdict, address):
         paragraphs.append("\n".join(lines))
     notes = [answer.family, *(row.text for row in answer.evidence)]
@@ -100,12 +102,17 @@ def _in_one_job(side_verdict: SideVerdict, answer: ComparisonAnswer) -> list[str
         return []
     base = side_verdict.base.revision.ref if side_verdict.base.revision else ""
     command = in_turn(side_verdict.head.campaign, base)
-    text = _("Nothing in the commit explains it? Measure both sides in one job, in turn:")
+    text = _(
+        "Nothing in the commit explains it? Measure both sides in one job, in turn:"
+    )
     return [text, fenced(command)]
 
 
 def _sides(side_verdict: SideVerdict, address: Address) -> str:
-    sides = {"base": _link(side_verdict.base, address), "head": _link(side_verdict.head, address)}
+    sides = {
+        "base": _link(side_verdict.base, address),
+        "head": _link(side_verdict.head, address),
+    }
     text = _("Base: %(base)s – head: %(head)s") % sides
     job = gate.job_of(side_verdict)
     return f"{text} – [{_('CI job')}]({in_link(job)})" if job else text
@@ -118,11 +125,16 @@ def _trails(side_verdict: SideVerdict, address: Address) -> list[str]:
     for trail in gate.of(side_verdict):
         row = trail.row
         query = [("metric", row.metric.name)]
-        query += [("level", f"{name}={level_text(level)}") for name, level in row.levels.items()]
+        query += [
+            ("level", f"{name}={level_text(level)}")
+            for name, level in row.levels.items()
+        ]
         link = f"[{_('history')}]({in_link(address(f'{page}?{urlencode(query)}'))})"
         levels = answers.condition_of(row.levels)
         name = plain(f"{row.metric.name}, {levels}" if levels else row.metric.name)
-        lines.append(f"- {name}: {sparkline(trail.values, side_verdict.effect / 100)} {link}")
+        lines.append(
+            f"- {name}: {sparkline(trail.values, side_verdict.effect / 100)} {link}"
+        )
     return lines
 
 
@@ -133,18 +145,31 @@ def sparkline(values: Sequence[float], effect: float) -> str:
     half = max((high - low) / 2, abs(middle) * effect)
     if half == 0:
         return BARS[3] * len(values)
-    return "".join(BARS[round((value - middle + half) / (2 * half) * 7)] for value in values)
+    return "".join(
+        BARS[round((value - middle + half) / (2 * half) * 7)] for value in values
+    )
 
 
-def _table(rows: Sequence[AnswerRow], common: Mapping[str, Any], address: Address) -> Table:
-    heads = (_("Verdict"), _("Metric"), _("Condition"), _("Base"), _("Head"), _("Ratio"))
+def _table(
+    rows: Sequence[AnswerRow], common: Mapping[str, Any], address: Address
+) -> Table:
+    heads = (
+        _("Verdict"),
+        _("Metric"),
+        _("Condition"),
+        _("Base"),
+        _("Head"),
+        _("Ratio"),
+    )
     return Table(
         (*heads, _("Interval"), pgettext("effect", "Size")),
         tuple(_line(row, common, address) for row in rows),
     )
 
 
-def _line(row: AnswerRow, common: Mapping[str, Any], address: Address) -> tuple[str, ...]:
+def _line(
+    row: AnswerRow, common: Mapping[str, Any], address: Address
+) -> tuple[str, ...]:
     unit = f" ({_in_cell(row.metric.unit)})" if row.metric.unit else ""
     return (
         _verdict(row),
@@ -197,7 +222,8 @@ def plain(text: str) -> str:
     """A name of a branch is somebody's text: it must not become Markdown of its own."""
     words = defused(" ".join(text.split()))
     return "".join(
-        f"\\{character}" if character in "\\`*_[]<>()#|!~" else character for character in words
+        f"\\{character}" if character in "\\`*_[]<>()#|!~" else character
+        for character in words
     )
 
 

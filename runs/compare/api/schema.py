@@ -15,7 +15,12 @@ from runs.compare.selectors.judge.gate_answers import BECAUSE
 from runs.models import Metric
 from runs.shared.api.answers import AnswerSerializer
 from runs.shared.api.examples import EXAMPLES
-from runs.shared.api.shapes import ChangeRevisionSerializer, JudgedSerializer, computed, shape
+from runs.shared.api.shapes import (
+    ChangeRevisionSerializer,
+    JudgedSerializer,
+    computed,
+    shape,
+)
 
 Shape = serializers.Serializer[Any]
 FIGURES = ("n", "median", "minimum", "maximum", "mean")
@@ -50,7 +55,9 @@ class SideSummarySerializer(Shape):
     maximum = serializers.FloatField()
     mean = serializers.FloatField()
     run = serializers.IntegerField(allow_null=True)
-    doubtful = serializers.IntegerField(help_text="How many runs are doubtful or invalid.")
+    doubtful = serializers.IntegerField(
+        help_text="How many runs are doubtful or invalid."
+    )
     judged = JudgedSerializer()
 
 
@@ -59,7 +66,10 @@ def _summary(figure: Figure) -> dict[str, Any] | None:
         return None
     judged = figure.runs.judged
     figures = {name: getattr(figure.summary, name) for name in FIGURES}
-    runs_and_doubts = {"run": figure.runs.first, "doubtful": judged.doubtful + judged.invalid}
+    runs_and_doubts = {
+        "run": figure.runs.first,
+        "doubtful": judged.doubtful + judged.invalid,
+    }
     return {**figures, **runs_and_doubts, "judged": judged.counts}
 
 
@@ -83,11 +93,17 @@ class VerdictRowSerializer(Shape):
     levels = serializers.DictField()
     metric = serializers.CharField(source="metric.name")
     unit = serializers.CharField(source="metric.unit")
-    direction = serializers.ChoiceField(source="metric.direction", choices=Metric.Direction.choices)
+    direction = serializers.ChoiceField(
+        source="metric.direction", choices=Metric.Direction.choices
+    )
     base = serializers.SerializerMethodField()
     head = serializers.SerializerMethodField()
-    base_value = serializers.FloatField(source="result.inference.base_value", allow_null=True)
-    head_value = serializers.FloatField(source="result.inference.head_value", allow_null=True)
+    base_value = serializers.FloatField(
+        source="result.inference.base_value", allow_null=True
+    )
+    head_value = serializers.FloatField(
+        source="result.inference.head_value", allow_null=True
+    )
     ratio = serializers.FloatField(source="result.inference.ratio", allow_null=True)
     low = serializers.FloatField(source="result.inference.low", allow_null=True)
     high = serializers.FloatField(source="result.inference.high", allow_null=True)
@@ -95,17 +111,24 @@ class VerdictRowSerializer(Shape):
     adjusted_p_value = serializers.FloatField(
         source="result.inference.adjusted_p_value", allow_null=True
     )
-    verdict = serializers.ChoiceField(source="result.inference.verdict", choices=VERDICTS)
+    verdict = serializers.ChoiceField(
+        source="result.inference.verdict", choices=VERDICTS
+    )
     size = computed(serializers.CharField, lambda row: row.result.size, SIZE)
-    more_rounds = serializers.IntegerField(source="result.inference.more_rounds", allow_null=True)
+    more_rounds = serializers.IntegerField(
+        source="result.inference.more_rounds", allow_null=True
+    )
     base_jobs = serializers.IntegerField(
         source="result.inference.base_jobs",
         allow_null=True,
         help_text="Jobs compared, where other jobs measured the sides.",
     )
-    head_jobs = serializers.IntegerField(source="result.inference.head_jobs", allow_null=True)
+    head_jobs = serializers.IntegerField(
+        source="result.inference.head_jobs", allow_null=True
+    )
     rules = serializers.IntegerField(
-        source="result.inference.rules", help_text="The version of the rules of judging."
+        source="result.inference.rules",
+        help_text="The version of the rules of judging.",
     )
     reasons = ReasonSerializer(source="result.inference.reasons", many=True)
     despite = ReasonSerializer(source="result.inference.despite", many=True)
@@ -155,7 +178,9 @@ class ToldSerializer(Shape):
 class ComparisonSerializer(Shape):
     """The table, and what it says as a whole."""
 
-    overall = serializers.ChoiceField(source="verdict", choices=[*VERDICTS, "baseline_made"])
+    overall = serializers.ChoiceField(
+        source="verdict", choices=[*VERDICTS, "baseline_made"]
+    )
     exit_code = serializers.IntegerField(
         help_text="0 no regression, 1 slower, 2 undecided, 3 not comparable.",
         min_value=0,
@@ -163,19 +188,24 @@ class ComparisonSerializer(Shape):
     )
     message = computed(serializers.CharField, lambda answer: answer.headline)
     sentences = serializers.ListField(
-        child=serializers.CharField(), help_text="What follows, the most important first."
+        child=serializers.CharField(),
+        help_text="What follows, the most important first.",
     )
     notes = serializers.ListField(
-        child=serializers.CharField(), help_text="What it rests on, and where a loss began."
+        child=serializers.CharField(),
+        help_text="What it rests on, and where a loss began.",
     )
     effect = serializers.FloatField(help_text="The minimum effect in percent.")
     base = SideSerializer(
-        allow_null=True, help_text="null where the head is the first: overall is baseline_made."
+        allow_null=True,
+        help_text="null where the head is the first: overall is baseline_made.",
     )
     head = SideSerializer()
     together = serializers.SerializerMethodField()
     rows = VerdictRowSerializer(many=True)
-    error_row = shape(ErrorRow, table=serializers.ChoiceField(choices=[*TABLES]))(allow_null=True)
+    error_row = shape(ErrorRow, table=serializers.ChoiceField(choices=[*TABLES]))(
+        allow_null=True
+    )
     told_before = serializers.SerializerMethodField()
     answer = AnswerSerializer(source="*", read_only=True)
 
@@ -213,19 +243,31 @@ COMPARE: dict[str, Any] = {
             description=f"{SIDE} A branch stands for the commit on it that the head comes from, "
             "never for the head itself. Left out: the revision before the head.",
         ),
-        OpenApiParameter("head", description=f"{SIDE} Left out: the campaign's newest revision."),
-        OpenApiParameter("campaign", description="Slug of the campaign that has the revisions."),
+        OpenApiParameter(
+            "head", description=f"{SIDE} Left out: the campaign's newest revision."
+        ),
+        OpenApiParameter(
+            "campaign", description="Slug of the campaign that has the revisions."
+        ),
         OpenApiParameter(
             "metric",
             many=True,
             description="Name of a metric; without one all of which an end is better.",
         ),
         OpenApiParameter(
-            "level", many=True, description="A condition that is fixed, such as clients=8."
+            "level",
+            many=True,
+            description="A condition that is fixed, such as clients=8.",
         ),
-        OpenApiParameter("effect", OpenApiTypes.DOUBLE, description="Percent; 3 by default."),
-        OpenApiParameter("ignore", description="hardware, environment or both: may differ."),
-        OpenApiParameter("format", enum=["json", "md"], description="md for a pull request."),
+        OpenApiParameter(
+            "effect", OpenApiTypes.DOUBLE, description="Percent; 3 by default."
+        ),
+        OpenApiParameter(
+            "ignore", description="hardware, environment or both: may differ."
+        ),
+        OpenApiParameter(
+            "format", enum=["json", "md"], description="md for a pull request."
+        ),
     ],
     "responses": {
         (200, "application/json"): ComparisonSerializer,
@@ -233,7 +275,10 @@ COMPARE: dict[str, Any] = {
     },
     "examples": [
         OpenApiExample(
-            "Slower", EXAMPLES["comparison"], response_only=True, media_type="application/json"
+            "Slower",
+            EXAMPLES["comparison"],
+            response_only=True,
+            media_type="application/json",
         )
     ],
 }

@@ -258,7 +258,9 @@ class ComparisonAnswer:
             return str(VERDICTS[self.verdict])
         if not behind[0].inference.is_proven:
             return behind[0].word
-        word = worded(behind[0].inference, size_of_all([one.inference for one in behind]))
+        word = worded(
+            behind[0].inference, size_of_all([one.inference for one in behind])
+        )
         if len(self.rows) == 1:
             return word
         values = {"size": word, "number": len(behind), "total": len(self.rows)}
@@ -273,7 +275,9 @@ class ComparisonAnswer:
     def counts(self) -> list[Count]:
         """How many rows have each verdict, the most first."""
         counted = Counter((row.result.tone, row.result.word) for row in self.rows)
-        return [Count(tone, word, number) for (tone, word), number in counted.most_common()]
+        return [
+            Count(tone, word, number) for (tone, word), number in counted.most_common()
+        ]
 
     @property
     def rules(self) -> int:
@@ -421,7 +425,9 @@ def _evidence_of_series(page: ComparedPage) -> tuple[ErrorRow, ...]:
     return tuple(evidence.values())
 
 
-def of_sides(side_verdict: SideVerdict, earlier: Sequence[EarlierAnswer] = ()) -> ComparisonAnswer:
+def of_sides(
+    side_verdict: SideVerdict, earlier: Sequence[EarlierAnswer] = ()
+) -> ComparisonAnswer:
     """What head against base says; `earlier` are answers that were others."""
     rows = tuple(_row_of_sides(row, side_verdict) for row in side_verdict.rows)
     sides = {"base": side_verdict.base.label, "head": side_verdict.head.label}
@@ -489,7 +495,11 @@ def _sentences_of_sides(side_verdict: SideVerdict) -> tuple[str, ...]:
     for metric in dict.fromkeys(
         row.metric for row in side_verdict.rows if row.is_asked and row.counts
     ):
-        rows = [row.comparison for row in side_verdict.rows if row.metric == metric and row.counts]
+        rows = [
+            row.comparison
+            for row in side_verdict.rows
+            if row.metric == metric and row.counts
+        ]
         text = summary.summary(
             side_verdict.head.label,
             side_verdict.base.label,
@@ -507,7 +517,9 @@ def _notes_of_sides(side_verdict: SideVerdict) -> tuple[str, ...]:
     notes = [job_words.judged_by(proven), *_began(side_verdict)]
     if side_verdict.base.is_by_time:
         notes.append(
-            _("No known parents of the commit lead to the base: it was found by its time.")
+            _(
+                "No known parents of the commit lead to the base: it was found by its time."
+            )
         )
     return tuple(dict.fromkeys(filter(None, notes)))
 
@@ -521,8 +533,13 @@ def _began(side_verdict: SideVerdict) -> list[str]:
         is_worse = (row.began.ratio < 1) == (row.metric.direction == "higher")
         share = abs(1 - row.began.ratio)
         if is_worse and 100 * share > side_verdict.effect:
-            values = {"size": percent(share), "commit": _commit_at(row.began.sha, side_verdict)}
-            sentences.append(_("The loss of %(size)s %% began at %(commit)s, not here.") % values)
+            values = {
+                "size": percent(share),
+                "commit": _commit_at(row.began.sha, side_verdict),
+            }
+            sentences.append(
+                _("The loss of %(size)s %% began at %(commit)s, not here.") % values
+            )
     return sentences
 
 

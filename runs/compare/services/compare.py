@@ -15,7 +15,9 @@ from runs.shared.errors import ServiceError
 
 
 @transaction.atomic
-def save_comparison(*, state: CompareState, title: str, note: str, user: User) -> SavedComparison:
+def save_comparison(
+    *, state: CompareState, title: str, note: str, user: User
+) -> SavedComparison:
     """Store a state under a title. Raises ServiceError without a title or without series."""
     title, note = (text.replace("\0", "").strip() for text in (title, note))
     if not title:
@@ -23,13 +25,20 @@ def save_comparison(*, state: CompareState, title: str, note: str, user: User) -
         remedy = _("Give it a title that others can find it by.")
         raise ServiceError("title_missing", message, remedy=remedy, field="title")
     if not state.series:
-        message, remedy = _("Nothing is compared yet."), _("Add at least one series before saving.")
+        message, remedy = (
+            _("Nothing is compared yet."),
+            _("Add at least one series before saving."),
+        )
         raise ServiceError("no_series", message, remedy=remedy)
-    comparison = SavedComparison(title=title[:200], note=note, query=state.query, created_by=user)
+    comparison = SavedComparison(
+        title=title[:200], note=note, query=state.query, created_by=user
+    )
     return slugs.store(comparison, called=title, otherwise="comparison")
 
 
-def answered(side_verdict: SideVerdict, criteria: Criteria, *, is_job: bool) -> list[EarlierAnswer]:
+def answered(
+    side_verdict: SideVerdict, criteria: Criteria, *, is_job: bool
+) -> list[EarlierAnswer]:
     """What was told to this question otherwise before; keeps the answer that a job is given now.
 
     An answer by the same words and the same runs is kept once. Three queries at most.

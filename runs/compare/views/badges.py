@@ -25,7 +25,9 @@ WIDTH, PADDING = 6.6, 12
 @conditional_page  # caches keep it for some minutes, and ask again with its content's hash
 def campaign_badge(request: HttpRequest, slug: str) -> HttpResponse:
     """The verdict of the newest revision against the one before, or against `base`."""
-    campaigns = projects.visible(Campaign.objects.select_related("project"), to=request.user)
+    campaigns = projects.visible(
+        Campaign.objects.select_related("project"), to=request.user
+    )
     campaign = get_object_or_404(campaigns, slug=slug)
     answer = answers.of_newest(
         campaign,
@@ -53,5 +55,8 @@ def campaign_badge(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _width(text: str) -> float:
     """About as wide as the text is drawn; a Japanese character takes the room of two."""
-    places = sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)
+    places = sum(
+        2 if unicodedata.east_asian_width(character) in "WF" else 1
+        for character in text
+    )
     return round(places * WIDTH + PADDING)

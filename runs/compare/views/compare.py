@@ -97,7 +97,9 @@ _EXAMPLES = (
 def examples(reader: Reader) -> list[dict[str, Any]]:
     """Those whose campaigns are there. One query."""
     wanted_slugs = {example.slug for example in _EXAMPLES}
-    visible_campaigns = projects.visible(Campaign.objects.filter(slug__in=wanted_slugs), to=reader)
+    visible_campaigns = projects.visible(
+        Campaign.objects.filter(slug__in=wanted_slugs), to=reader
+    )
     known_slugs = set(visible_campaigns.values_list("slug", flat=True))
     return [
         {
@@ -124,7 +126,10 @@ def cells_shown(cells: ComparedCells, state: CompareState) -> dict[str, Any]:
             (
                 compare_words.KINDS[difference.kind],
                 series_labels.fact(difference.kind, difference.name),
-                [series_labels.fact_value(difference.name, value) for value in difference.values],
+                [
+                    series_labels.fact_value(difference.name, value)
+                    for value in difference.values
+                ],
             )
             for difference in cells.differences
         ],
@@ -143,7 +148,9 @@ def _printed(side: Side) -> list[tuple[str, str, list[str]]]:
     return provenance.of_cell(side.cell.pk) if is_published else []
 
 
-def _address(cells: ComparedCells, state: CompareState, *, swapped: bool = False) -> str:
+def _address(
+    cells: ComparedCells, state: CompareState, *, swapped: bool = False
+) -> str:
     a, b = cells.a.cell.pk, cells.b.cell.pk
     pair = f"a={b}&b={a}" if swapped else f"a={a}&b={b}"
     more_query = replace(state, series=()).query
@@ -221,7 +228,9 @@ def compare_cells(request: HttpRequest) -> HttpResponse:
 def compare_saved(request: HttpRequest) -> HttpResponse:
     """Every kept comparison, the newest first."""
     saved = SavedComparison.objects.select_related("created_by")
-    return render(request, "compare/saved.html", {"page": pages.page(saved, request.GET)})
+    return render(
+        request, "compare/saved.html", {"page": pages.page(saved, request.GET)}
+    )
 
 
 @addresses.page("compare-open")
@@ -243,7 +252,9 @@ def compare_save(request: HttpRequest) -> HttpResponse:
             note=fields.get("note", ""),
             user=request.user,  # type: ignore[arg-type]
         )
-        messages.success(request, _("The comparison was saved; everyone can find it in the list."))
+        messages.success(
+            request, _("The comparison was saved; everyone can find it in the list.")
+        )
         return redirect("compare-saved")
     return redirect(f"{reverse('compare')}?{state.query}")
 
@@ -317,12 +328,20 @@ def _rendered(
     return KeptComparison(html=html, lead=lead, faults=faults, series=series)
 
 
-def _beginning(request: HttpRequest, state: CompareState, *, is_empty: bool) -> dict[str, Any]:
+def _beginning(
+    request: HttpRequest, state: CompareState, *, is_empty: bool
+) -> dict[str, Any]:
     """What can be added, while somebody searches or nothing is compared yet; examples at first."""
     is_picking = "q" in request.GET or is_empty
     # By their keys, which is their order in the list, too: an index has it.
-    saved = SavedComparison.objects.select_related("created_by").order_by("-pk")[:NEWEST_SAVED]
-    search = _search(request, state) if is_picking else {"q": "", "filters": CandidateFilters()}
+    saved = SavedComparison.objects.select_related("created_by").order_by("-pk")[
+        :NEWEST_SAVED
+    ]
+    search = (
+        _search(request, state)
+        if is_picking
+        else {"q": "", "filters": CandidateFilters()}
+    )
     return {
         **search,
         "is_picking": is_picking,
@@ -333,9 +352,13 @@ def _beginning(request: HttpRequest, state: CompareState, *, is_empty: bool) -> 
 
 def _search(request: HttpRequest, state: CompareState) -> dict[str, Any]:
     words = _text(request, "q")
-    filters = CandidateFilters(**{name: _text(request, f"in_{name}") for name in FILTERS})
+    filters = CandidateFilters(
+        **{name: _text(request, f"in_{name}") for name in FILTERS}
+    )
     candidates_found = candidates.candidates(words, filters, reader=request.user)
-    wording = series_labels.wording({candidate.campaign.slug for candidate in candidates_found})
+    wording = series_labels.wording(
+        {candidate.campaign.slug for candidate in candidates_found}
+    )
     return {
         "q": words,
         "filters": filters,
@@ -359,7 +382,8 @@ def _offer(candidate: Candidate, state: CompareState, words: Factors) -> dict[st
         "series": [
             {
                 "label": " · ".join(
-                    spoken_level(words, name, level) for name, level in offered.levels.items()
+                    spoken_level(words, name, level)
+                    for name, level in offered.levels.items()
                 ),
                 "query": state.with_series(offered.key).query,
                 "is_chosen": offered.key in state.series,

@@ -33,19 +33,27 @@ FITTED_POINTS = 60
 MOST_IN_COLOUR = 6
 
 
-def lines(page: ComparedPage, answer: ComparisonAnswer, words: Wording) -> list[tuple[str, Figure]]:
+def lines(
+    page: ComparedPage, answer: ComparisonAnswer, words: Wording
+) -> list[tuple[str, Figure]]:
     """A figure for each facet, with the facet's value."""
     if page.loaded.metric is None:
         return []
-    places = {series.key: position for position, series in enumerate(page.loaded.series)}
+    places = {
+        series.key: position for position, series in enumerate(page.loaded.series)
+    }
     short = short_labels(page)
     results = {row.head.cell: row.result for row in answer.rows}
     ratios = results if page.state.relative else None
     coloured = _are_told_apart_by_version(page.loaded.series)
     curves = (
-        {series_fit.series.key: series_fit for series_fit in page.fits} if ratios is None else {}
+        {series_fit.series.key: series_fit for series_fit in page.fits}
+        if ratios is None
+        else {}
     )
-    asked = _asked(page) if coloured and len(places) > MOST_IN_COLOUR else frozenset(places)
+    asked = (
+        _asked(page) if coloured and len(places) > MOST_IN_COLOUR else frozenset(places)
+    )
     facets = [
         [
             Track(
@@ -64,7 +72,10 @@ def lines(page: ComparedPage, answer: ComparisonAnswer, words: Wording) -> list[
         for value, series in page.facets
     ]
     figures = drawing.comparison(facets, _axes(page, words))
-    return [(value, figure) for (value, _series), figure in zip(page.facets, figures, strict=True)]
+    return [
+        (value, figure)
+        for (value, _series), figure in zip(page.facets, figures, strict=True)
+    ]
 
 
 def _asked(page: ComparedPage) -> frozenset[Any]:
@@ -134,7 +145,9 @@ def short_labels(page: ComparedPage) -> dict[str, str]:
 
 def _row_label(label: str, row: AnswerRow) -> str:
     text = f"{label} · {row.condition}" if row.levels else label
-    return f"{text} \N{WARNING SIGN}" if row.result.inference.judged.has_doubts else text
+    return (
+        f"{text} \N{WARNING SIGN}" if row.result.inference.judged.has_doubts else text
+    )
 
 
 def level(x: Any, page: ComparedPage, words: Wording) -> str:
@@ -146,7 +159,9 @@ def pair_urls(rows: Sequence[AnswerRow], page: ComparedPage) -> list[str]:
     """The addresses that show both cells of each row side by side."""
     address = reverse("compare-cells")
     ignore_query = f"&ignore={','.join(page.state.ignore)}" if page.state.ignore else ""
-    return [f"{address}?a={row.base.cell}&b={row.head.cell}{ignore_query}" for row in rows]
+    return [
+        f"{address}?a={row.base.cell}&b={row.head.cell}{ignore_query}" for row in rows
+    ]
 
 
 def _cell_urls(one_series: Series) -> list[str]:
@@ -164,14 +179,17 @@ def _axes(page: ComparedPage, words: Wording) -> Axes:
     metric, x = page.loaded.metric, page.loaded.x
     title = metric_title(metric) if metric else ""
     numbers = [cell.x for series in page.loaded.series for cell in series.cells]
-    least = [cell.summary.minimum for series in page.loaded.series for cell in series.cells]
+    least = [
+        cell.summary.minimum for series in page.loaded.series for cell in series.cells
+    ]
     if page.state.relative:
         title = _("Ratio to the baseline")
     return Axes(
         x_title=words.title(x) if x else "",
         y_title=title,
         # A level of zero has no place on a logarithmic axis.
-        log_x=page.state.log_x and all(isinstance(x, int | float) and x > 0 for x in numbers),
+        log_x=page.state.log_x
+        and all(isinstance(x, int | float) and x > 0 for x in numbers),
         log_y=page.state.log_y and all(value > 0 for value in least),
         relative=page.state.relative,
         from_zero=metric is None or not metric.is_ratio,

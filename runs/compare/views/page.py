@@ -34,7 +34,9 @@ MOST_QUESTIONS = 5
 MOST_OPEN_SERIES = 6
 
 
-def context(page: ComparedPage, answer: ComparisonAnswer, words: Wording) -> dict[str, Any]:
+def context(
+    page: ComparedPage, answer: ComparisonAnswer, words: Wording
+) -> dict[str, Any]:
     """Everything about the comparison."""
     rows = answer.by_effect[:MOST_ROWS]
     sentences = answer.sentences
@@ -54,7 +56,9 @@ def context(page: ComparedPage, answer: ComparisonAnswer, words: Wording) -> dic
         "drawn_rows": min(compare_figures.MOST_BRANCHES, len(answer.by_effect)),
         "ratio_lines": [
             _ratio_line(row, url)
-            for row, url in zip(rows, compare_figures.pair_urls(rows, page), strict=True)
+            for row, url in zip(
+                rows, compare_figures.pair_urls(rows, page), strict=True
+            )
         ],
         "all_rows": len(answer.by_effect),
         "left_out": len(answer.by_effect) - len(rows),
@@ -111,7 +115,9 @@ def _choices(offered: Any, chosen: str) -> tuple[tuple[str, str, bool], ...]:
 
 def _levels(page: ComparedPage, words: Wording) -> list[tuple[str, str]]:
     x_of_text = {
-        level_text(cell.x): cell.x for series in page.loaded.series for cell in series.cells
+        level_text(cell.x): cell.x
+        for series in page.loaded.series
+        for cell in series.cells
     }
     if page.loaded.x is None:
         return []
@@ -130,7 +136,9 @@ def _chips(page: ComparedPage) -> list[dict[str, Any]]:
             "origin_name": series.campaign.get_origin_display(),
             "label": label,
             "is_base": series is page.base,
-            "conditions": compare_figures.conditions(page, series.cells[0]) if series.cells else "",
+            "conditions": compare_figures.conditions(page, series.cells[0])
+            if series.cells
+            else "",
             "without": page.state.without_series(series.key).query,
             "as_base": replace(page.state, base=str(series.key)).query,
         }
@@ -168,13 +176,18 @@ def _place(
     page: ComparedPage,
 ) -> dict[str, Any]:
     """A cell in the table of values. The baseline has no verdict; `record` is a fact a line."""
-    summary, result, value = cell.summary, results.get(cell.id), page.values.get(cell.id)
+    summary, result, value = (
+        cell.summary,
+        results.get(cell.id),
+        page.values.get(cell.id),
+    )
     ends = f"{quantity(summary.minimum)} – {quantity(summary.maximum)} · "
     return {
         "id": cell.id,
         "name": name,
         "value": estimate(value.value) if value else quantity(summary.median),
-        "spread": (ends if summary.minimum < summary.maximum else "") + repeats(summary.n),
+        "spread": (ends if summary.minimum < summary.maximum else "")
+        + repeats(summary.n),
         "size": (result.size or result.word) if result else "",
         "tone": result.tone if result else "",
         "verdict": result.word if result else "",
@@ -215,12 +228,18 @@ def _why(row: AnswerRow) -> str:
 def _closed_loop(page: ComparedPage) -> str:
     """A note on the metric if it is a latency; empty if any series has a rate."""
     metric = page.loaded.metric
-    parameters_of_campaigns = [series.campaign.parameters for series in page.loaded.series]
+    parameters_of_campaigns = [
+        series.campaign.parameters for series in page.loaded.series
+    ]
     levels = [cell.levels for series in page.loaded.series for cell in series.cells]
-    return closed_loop([metric.name] if metric else [], *parameters_of_campaigns, *levels)
+    return closed_loop(
+        [metric.name] if metric else [], *parameters_of_campaigns, *levels
+    )
 
 
-def _heat(page: ComparedPage, words: Wording) -> list[tuple[str, tuple[dict[str, Any], ...]]]:
+def _heat(
+    page: ComparedPage, words: Wording
+) -> list[tuple[str, tuple[dict[str, Any], ...]]]:
     if page.heat is None:
         return []
     better = page.loaded.metric.direction if page.loaded.metric else "neutral"
@@ -237,7 +256,11 @@ def _heat_place(
     if cell is None:
         return {}
     result = Result(cell.comparison)
-    condition = "" if page.heat and page.heat.level else compare_figures.level(cell.x, page, words)
+    condition = (
+        ""
+        if page.heat and page.heat.level
+        else compare_figures.level(cell.x, page, words)
+    )
     return {
         "text": result.ratio,
         "change": compare_words.change(cell.comparison.ratio),
@@ -251,11 +274,14 @@ def _heat_place(
 def _differences(page: ComparedPage) -> list[tuple[str, list[tuple[str, list[str]]]]]:
     differences_by_kind: dict[str, list[tuple[str, list[str]]]] = {}
     for difference in page.differences:
-        values = [series_labels.fact_value(difference.name, value) for value in difference.values]
+        values = [
+            series_labels.fact_value(difference.name, value)
+            for value in difference.values
+        ]
         name = series_labels.fact(difference.kind, difference.name)
-        differences_by_kind.setdefault(str(compare_words.KINDS[difference.kind]), []).append(
-            (name, values)
-        )
+        differences_by_kind.setdefault(
+            str(compare_words.KINDS[difference.kind]), []
+        ).append((name, values))
     return list(differences_by_kind.items())
 
 
@@ -291,7 +317,9 @@ def _overrides(page: ComparedPage) -> list[tuple[str, str]]:
     ]
 
 
-def _open_questions(page: ComparedPage, answer: ComparisonAnswer) -> list[tuple[str, str]]:
+def _open_questions(
+    page: ComparedPage, answer: ComparisonAnswer
+) -> list[tuple[str, str]]:
     """The series that are slower or undecided: (label, query of the form that settles it)."""
     if page.base is None or page.loaded.metric is None:
         return []

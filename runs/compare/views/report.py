@@ -51,12 +51,23 @@ def answer(
         # The table with the record of each published figure in its last column.
         cells = [cell.id for series in page.loaded.series for cell in series.cells]
         records = ("; ".join(page.loaded.provenance.get(cell, ())) for cell in cells)
-        rows = tuple((*row, record) for row, record in zip(value_table.rows, records, strict=True))
-        value_table = replace(value_table, heads=(*value_table.heads, _("Record")), rows=rows)
-    return file(write(value_table).encode(), f"comparison.{ending}", f"{media_type}; charset=utf-8")
+        rows = tuple(
+            (*row, record)
+            for row, record in zip(value_table.rows, records, strict=True)
+        )
+        value_table = replace(
+            value_table, heads=(*value_table.heads, _("Record")), rows=rows
+        )
+    return file(
+        write(value_table).encode(),
+        f"comparison.{ending}",
+        f"{media_type}; charset=utf-8",
+    )
 
 
-def table(page: ComparedPage, comparison: ComparisonAnswer, words: Wording) -> tables.Table:
+def table(
+    page: ComparedPage, comparison: ComparisonAnswer, words: Wording
+) -> tables.Table:
     """The values of every series, each with its ratio to the baseline."""
     results = {row.head.cell: row.result for row in comparison.rows}
     metric = page.loaded.metric
@@ -89,7 +100,9 @@ def table(page: ComparedPage, comparison: ComparisonAnswer, words: Wording) -> t
             for series, label in zip(page.loaded.series, page.labels, strict=True)
             for cell in series.cells
         ),
-        caption=_("Ratios to %(base)s") % {"base": page.label(page.base)} if page.base else "",
+        caption=_("Ratios to %(base)s") % {"base": page.label(page.base)}
+        if page.base
+        else "",
     )
 
 
@@ -123,7 +136,9 @@ def content(page: ComparedPage, comparison: ComparisonAnswer) -> dict[str, Any]:
     }
 
 
-def _series_as_json(one_series: Series, label: str, page: ComparedPage) -> dict[str, Any]:
+def _series_as_json(
+    one_series: Series, label: str, page: ComparedPage
+) -> dict[str, Any]:
     record_of = page.loaded.provenance
     return {
         "key": str(one_series.key),
@@ -132,7 +147,12 @@ def _series_as_json(one_series: Series, label: str, page: ComparedPage) -> dict[
         "origin": one_series.campaign.origin,
         "levels": dict(one_series.levels),
         "cells": [
-            {"id": cell.id, "x": cell.x, **vars(cell.summary), "judged": cell.runs.judged.counts}
+            {
+                "id": cell.id,
+                "x": cell.x,
+                **vars(cell.summary),
+                "judged": cell.runs.judged.counts,
+            }
             | ({"record": record_of[cell.id]} if cell.id in record_of else {})
             for cell in one_series.cells
         ],
@@ -182,7 +202,12 @@ def compare_report(request: HttpRequest) -> HttpResponse:
 
 
 def report(
-    page: ComparedPage, comparison: ComparisonAnswer, words: Wording, *, address: str, today: date
+    page: ComparedPage,
+    comparison: ComparisonAnswer,
+    words: Wording,
+    *,
+    address: str,
+    today: date,
 ) -> Report:
     """The report of what the compare page shows, in the reader's language; `address` is its own."""
     sections = (
@@ -197,13 +222,19 @@ def report(
         language=(get_language() or "en")[:2],
         title=comparison.question,
         subtitle=_("report of %(day)s") % {"day": today},
-        sections=tuple(Section(title, tuple(blocks)) for title, blocks in sections if blocks),
+        sections=tuple(
+            Section(title, tuple(blocks)) for title, blocks in sections if blocks
+        ),
     )
 
 
 def _series(page: ComparedPage) -> list[Block]:
     rows = tuple(
-        (label, in_language(series.campaign, "title"), str(series.campaign.get_origin_display()))
+        (
+            label,
+            in_language(series.campaign, "title"),
+            str(series.campaign.get_origin_display()),
+        )
         for series, label in zip(page.loaded.series, page.labels, strict=True)
     )
     base = page.label(page.base) if page.base else "–"
@@ -231,7 +262,11 @@ def _provenance(page: ComparedPage, words: Wording) -> list[Block]:
     """The record of each figure that a publication prints; no block without one."""
     record_of = page.loaded.provenance
     rows = tuple(
-        (label, compare_figures.level(cell.x, page, words), "; ".join(record_of[cell.id]))
+        (
+            label,
+            compare_figures.level(cell.x, page, words),
+            "; ".join(record_of[cell.id]),
+        )
         for series, label in zip(page.loaded.series, page.labels, strict=True)
         for cell in series.cells
         if cell.id in record_of
@@ -241,7 +276,9 @@ def _provenance(page: ComparedPage, words: Wording) -> list[Block]:
     return [Table("", heads, rows)] if rows else []
 
 
-def _results(page: ComparedPage, comparison: ComparisonAnswer, words: Wording) -> list[Block]:
+def _results(
+    page: ComparedPage, comparison: ComparisonAnswer, words: Wording
+) -> list[Block]:
     charts: list[Block] = [
         Picture(f"chart-{number}", facet or _("Series side by side"), figure)
         for number, (facet, figure) in enumerate(
@@ -255,4 +292,8 @@ def _results(page: ComparedPage, comparison: ComparisonAnswer, words: Wording) -
     rows = tuple(tuple(map(tables.shown, row)) for row in value_table.rows)
     numbers = frozenset(range(2, len(value_table.heads) - 1))
     paragraphs = [Paragraph(sentence) for sentence in comparison.sentences]
-    return [*paragraphs, *charts, Table(value_table.caption, value_table.heads, rows, numbers)]
+    return [
+        *paragraphs,
+        *charts,
+        Table(value_table.caption, value_table.heads, rows, numbers),
+    ]

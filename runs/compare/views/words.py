@@ -54,13 +54,18 @@ def differing(facts: Iterable[Differing]) -> str:
         for differing in undeclared[:MOST_NAMED]
     ]
     if len(undeclared) > MOST_NAMED:
-        descriptions.append(_("%(number)d more") % {"number": len(undeclared) - MOST_NAMED})
+        descriptions.append(
+            _("%(number)d more") % {"number": len(undeclared) - MOST_NAMED}
+        )
     return "; ".join(descriptions)
 
 
 def _sides(differing_fact: Differing) -> str:
     return " ↔ ".join(
-        [", ".join(map(str, side)) or "–" for side in (differing_fact.base, differing_fact.head)]
+        [
+            ", ".join(map(str, side)) or "–"
+            for side in (differing_fact.base, differing_fact.head)
+        ]
     )
 
 

@@ -44,12 +44,18 @@ def descriptions(configurations: Iterable[Configuration]) -> dict[int, str]:
     In Japanese one query.
     """
     is_japanese = (get_language() or "").startswith("ja")
-    titles = dict(Source.objects.values_list("title", "title_ja")) if is_japanese else {}
+    titles = (
+        dict(Source.objects.values_list("title", "title_ja")) if is_japanese else {}
+    )
     texts = {}
     for configuration in configurations:
-        title = next((title for title in titles if configuration.description.endswith(title)), "")
+        title = next(
+            (title for title in titles if configuration.description.endswith(title)), ""
+        )
         start = configuration.description.removesuffix(title)
-        texts[configuration.pk] = start + (titles[title] or title) if title else translated(start)
+        texts[configuration.pk] = (
+            start + (titles[title] or title) if title else translated(start)
+        )
     return texts
 
 
@@ -65,13 +71,19 @@ def uses(configuration_ids: list[int], *, to: Reader) -> dict[int, int]:
     )
     uses_of = dict.fromkeys(configuration_ids, 0)
     for users, number in counted:
-        users_of_configurations = users.filter(configuration__in=configuration_ids).order_by()
-        for key, used in users_of_configurations.values_list("configuration").annotate(number):
+        users_of_configurations = users.filter(
+            configuration__in=configuration_ids
+        ).order_by()
+        for key, used in users_of_configurations.values_list("configuration").annotate(
+            number
+        ):
             uses_of[key] += used
     return uses_of
 
 
-def used_by(configuration: Configuration, *, to: Reader, limit: int) -> list[CampaignRow]:
+def used_by(
+    configuration: Configuration, *, to: Reader, limit: int
+) -> list[CampaignRow]:
     """The newest campaigns that the reader may see and that use it, published ones included."""
     printed = PublishedNode.objects.filter(
         configuration=configuration, table__campaign=OuterRef("pk")
@@ -104,7 +116,9 @@ def contained(campaign: Campaign) -> list[Contained]:
         return []
     varied = campaign.configurations.select_related("configuration", "revision")
     return [
-        _contained(campaign_configuration.configuration, campaign_configuration.revision)
+        _contained(
+            campaign_configuration.configuration, campaign_configuration.revision
+        )
         for campaign_configuration in varied
     ]
 
@@ -112,13 +126,18 @@ def contained(campaign: Campaign) -> list[Contained]:
 def _contained(
     configuration: Configuration, then: Configuration | ConfigurationRevision
 ) -> Contained:
-    return Contained(configuration.slug, named(configuration), then.settings, then.initdb_options)
+    return Contained(
+        configuration.slug, named(configuration), then.settings, then.initdb_options
+    )
 
 
 def installed_majors() -> list[str]:
     """The major versions installed on any server, oldest first; only recorded ones."""
     nums = Installation.objects.filter(removed_at=None).order_by("version_num")
-    majors = (known_major(major_version(num)) for num in nums.values_list("version_num", flat=True))
+    majors = (
+        known_major(major_version(num))
+        for num in nums.values_list("version_num", flat=True)
+    )
     return list(dict.fromkeys(major for major in majors if major))
 
 
@@ -156,14 +175,20 @@ def load_reference(reference: str, *, to: Reader) -> Applied:
     if kind == "configuration":
         configuration = _seen(Configuration.objects.filter(slug=key), reference, to)
         major = known_major(configuration.written_for)
-        return Applied(reference, kind, configuration.name, key, major, {}, configuration)
+        return Applied(
+            reference, kind, configuration.name, key, major, {}, configuration
+        )
     if kind == "campaign":
         campaign = _seen(Campaign.objects.filter(slug=key), reference, to)
-        return _recorded(reference, kind, campaign.title, campaign.slug, campaign.runs.all())
+        return _recorded(
+            reference, kind, campaign.title, campaign.slug, campaign.runs.all()
+        )
     if not (key.isascii() and key.isdigit() and int(key) <= BigIntegerField.MAX_BIGINT):
         raise UnknownReference(reference)
     if kind == "cell":
-        cell = _seen(Cell.objects.filter(pk=key).select_related("campaign"), reference, to)
+        cell = _seen(
+            Cell.objects.filter(pk=key).select_related("campaign"), reference, to
+        )
         return _of_cell(reference, kind, cell, cell.runs.all())
     if kind == "run":
         runs = Run.objects.filter(pk=key)
@@ -185,7 +210,9 @@ def _of_cell(reference: str, kind: str, cell: Cell, runs: QuerySet[Run]) -> Appl
     return _recorded(reference, kind, label, cell.campaign.slug, runs)
 
 
-def _recorded(reference: str, kind: str, label: str, slug: str, runs: QuerySet[Run]) -> Applied:
+def _recorded(
+    reference: str, kind: str, label: str, slug: str, runs: QuerySet[Run]
+) -> Applied:
     """What the servers of the runs printed; each distinct output is read once."""
     pairs = list(
         runs.filter(settings__isnull=False)
@@ -199,17 +226,24 @@ def _recorded(reference: str, kind: str, label: str, slug: str, runs: QuerySet[R
     for key, version_num in pairs:
         major = known_major(major_version(version_num)) if version_num else None
         majors.add(major or "")
-        for name, value_shown in of_server(_printed(prints[key].settings), major).items():
+        for name, value_shown in of_server(
+            _printed(prints[key].settings), major
+        ).items():
             values.setdefault(name, {}).setdefault(value_shown, []).append(major or "")
     ordered = sorted(majors - {""}, key=_order)
     each_once = {
-        name: _of_versions(versions_of, len(ordered)) for name, versions_of in values.items()
+        name: _of_versions(versions_of, len(ordered))
+        for name, versions_of in values.items()
     }
     newest = ordered[-1] if ordered else None
-    return Applied(reference, kind, label, slug, newest, each_once, majors=tuple(ordered))
+    return Applied(
+        reference, kind, label, slug, newest, each_once, majors=tuple(ordered)
+    )
 
 
-def _of_versions(versions_of: Mapping[Shown, Sequence[str]], number: int) -> tuple[Shown, ...]:
+def _of_versions(
+    versions_of: Mapping[Shown, Sequence[str]], number: int
+) -> tuple[Shown, ...]:
     """The values that occur, each with its versions where these differ in it."""
     if number < 2 or len(versions_of) < 2:
         return tuple(versions_of)
@@ -221,7 +255,9 @@ def _of_versions(versions_of: Mapping[Shown, Sequence[str]], number: int) -> tup
 
 def _printed(stored: Any) -> Mapping[str, Mapping[str, str]]:
     return {
-        name: printed_row for name, printed_row in stored.items() if isinstance(printed_row, dict)
+        name: printed_row
+        for name, printed_row in stored.items()
+        if isinstance(printed_row, dict)
     }
 
 

@@ -44,7 +44,9 @@ class Remark:
     @property
     def sentence(self) -> str:
         """The message with its line."""
-        if self.line is None or not self.name:  # an unknown setting names its line itself
+        if (
+            self.line is None or not self.name
+        ):  # an unknown setting names its line itself
             return self.message
         values = {"line": self.line, "message": self.message}
         return _("Line %(line)d: %(message)s") % values
@@ -160,9 +162,12 @@ def check(
     """Check settings for the versions. Raises UnknownVersion."""
     machine = machine or Machine()
     fitted = tuple(
-        fitted_configurations.fitted(content, major, memory_bytes=memory_bytes) for major in majors
+        fitted_configurations.fitted(content, major, memory_bytes=memory_bytes)
+        for major in majors
     )
-    of_machine = [_of_machine(version.settings, version.major, machine) for version in fitted]
+    of_machine = [
+        _of_machine(version.settings, version.major, machine) for version in fitted
+    ]
     starts = tuple(
         Start(
             version.major,
@@ -201,7 +206,9 @@ def machine_of(server: Server | None) -> Machine:
     )
 
 
-def _of_machine(settings: Mapping[str, str], major: str, machine: Machine) -> tuple[Finding, ...]:
+def _of_machine(
+    settings: Mapping[str, str], major: str, machine: Machine
+) -> tuple[Finding, ...]:
     return tuple(combinations.machine_findings(Effective(settings, major), machine))
 
 
@@ -227,7 +234,9 @@ def _as_written(
 ) -> tuple[Finding, ...]:
     """With which settings, untouched, the version does not start."""
     settings = dict(content.settings)
-    found = validation.check(settings, [major], memory_bytes=memory_bytes, for_run=False)
+    found = validation.check(
+        settings, [major], memory_bytes=memory_bytes, for_run=False
+    )
     return validation.errors((*found, *_of_machine(settings, major, machine)))
 
 
@@ -236,16 +245,22 @@ def _of_starts(starts: Sequence[Start]) -> Iterator[Remark]:
 
     An error of both is told as one.
     """
-    told = {(finding.code, finding.name) for start in starts for finding in start.of_run}
+    told = {
+        (finding.code, finding.name) for start in starts for finding in start.of_run
+    }
     findings = merged(finding for start in starts for finding in start.as_written)
     for finding in findings:
         if (finding.code, finding.name) not in told:
             message, remedy = words(finding)
-            yield Remark("warning", AS_WRITTEN, finding.name, finding.majors, message, remedy)
+            yield Remark(
+                "warning", AS_WRITTEN, finding.name, finding.majors, message, remedy
+            )
 
 
 def _sentences(checked: Checked) -> Iterator[Sentence]:
-    if any(remark.severity == "error" and not remark.name for remark in checked.remarks):
+    if any(
+        remark.severity == "error" and not remark.name for remark in checked.remarks
+    ):
         yield Sentence("error", _("The text was not read whole: see the lines below."))
     for majors, names in _refusing(checked.starts).items():
         message = ngettext(
@@ -253,9 +268,15 @@ def _sentences(checked: Checked) -> Iterator[Sentence]:
             "%(versions)s: no server starts with this file, for %(number)d settings: %(names)s.",
             len(names),
         )
-        values = {"versions": _versions(majors), "number": len(names), "names": ", ".join(names)}
+        values = {
+            "versions": _versions(majors),
+            "number": len(names),
+            "names": ", ".join(names),
+        }
         yield Sentence("error", message % values)
-    of_run = [start.major for start in checked.starts if start.as_written and not start.of_run]
+    of_run = [
+        start.major for start in checked.starts if start.as_written and not start.of_run
+    ]
     if of_run:
         message = _("%(versions)s: translated for a run here, it starts.")
         yield Sentence("success", message % {"versions": _versions(of_run)})
@@ -297,13 +318,19 @@ def _replaced(entries: Sequence[Entry]) -> Iterator[Remark]:
         winner = last_entry_of[entry.name]
         if winner is not entry:
             words = {"line": winner.line, "name": entry.name}
-            message = _("Line %(line)d sets %(name)s again; the last line counts.") % words
-            yield Remark("warning", "set_again", entry.name, (), message, line=entry.line)
+            message = (
+                _("Line %(line)d sets %(name)s again; the last line counts.") % words
+            )
+            yield Remark(
+                "warning", "set_again", entry.name, (), message, line=entry.line
+            )
 
 
 def _of_finding(finding: Finding) -> Remark:
     message, remedy = words(finding)
-    return Remark(finding.severity, finding.code, finding.name, finding.majors, message, remedy)
+    return Remark(
+        finding.severity, finding.code, finding.name, finding.majors, message, remedy
+    )
 
 
 def _of_translation(fitted: Iterable[Fitted]) -> Iterator[Remark]:
@@ -316,11 +343,13 @@ def _of_translation(fitted: Iterable[Fitted]) -> Iterator[Remark]:
                 "value": change.value_to,
                 "reason": _(change.reason) % change.parameters,
             }
-            versions_of.setdefault(("translated", change.name_from, message), []).append(
-                fitted_version.major
-            )
+            versions_of.setdefault(
+                ("translated", change.name_from, message), []
+            ).append(fitted_version.major)
         for lost in fitted_version.left_out:
-            message = _("is not applied: %(reason)s") % {"reason": _(lost.reason) % lost.parameters}
+            message = _("is not applied: %(reason)s") % {
+                "reason": _(lost.reason) % lost.parameters
+            }
             versions_of.setdefault(("left_out", lost.name_from, message), []).append(
                 fitted_version.major
             )

@@ -48,7 +48,9 @@ def sync() -> None:
     store(
         slug=DEFAULTS_SLUG,
         name=gettext_noop("PostgreSQL defaults"),
-        description=gettext_noop("No setting at all: each version as initdb leaves it."),
+        description=gettext_noop(
+            "No setting at all: each version as initdb leaves it."
+        ),
         content=Content(),
         origin=Origin.BUILT_IN,
     )
@@ -72,7 +74,9 @@ def store(
     as printed, except for passwords, which nobody needs to read.
     """
     settings = secrets.masked_all(content.settings)
-    content = replace(content, settings=settings, initdb_options=list(content.initdb_options))
+    content = replace(
+        content, settings=settings, initdb_options=list(content.initdb_options)
+    )
     fields = {
         "name": name,
         "name_ja": name_ja,
@@ -86,7 +90,9 @@ def store(
     )
     before = stored_rows.first()
     configuration, is_new = Configuration.objects.update_or_create(
-        slug=slug, defaults=fields, create_defaults={**fields, "project": project, "created_by": by}
+        slug=slug,
+        defaults=fields,
+        create_defaults={**fields, "project": project, "created_by": by},
     )
     current_revision(configuration=configuration, by=by, is_new=is_new)
     audit.record(
@@ -137,7 +143,9 @@ def create(
     own_slug = slugs.in_project(slug, project, of=Configuration)
     if slug and usable.filter(slug__in=[slug, own_slug]).exists():
         message = _("There is a configuration %(slug)s already.") % {"slug": slug}
-        raise ServiceError("slug_taken", message, remedy=_("Choose another name."), field="slug")
+        raise ServiceError(
+            "slug_taken", message, remedy=_("Choose another name."), field="slug"
+        )
     _require_startable(content)
     return store(
         slug=free_slug(slug or name, project),
@@ -190,4 +198,6 @@ def _require_startable(content: Content) -> None:
 def free_slug(name: str, project: Project | None) -> str:
     """A slug of a name in a project that nothing has yet."""
     wanted_slug = slugify(name)[:90] or "configuration"
-    return slugs.free(Configuration, wanted_slug, project=project, forbidden_slugs=NOT_SLUGS)
+    return slugs.free(
+        Configuration, wanted_slug, project=project, forbidden_slugs=NOT_SLUGS
+    )

@@ -59,8 +59,12 @@ def problems(fits: Sequence[InstallationFit]) -> Iterator[Problem]:
 
     A setting that a version does not have cannot be varied on it: its cells would not differ.
     """
-    varied = {name.lower() for installation_fit in fits for name in installation_fit.varied}
-    for finding in fitting.merged_findings([installation_fit.fitted for installation_fit in fits]):
+    varied = {
+        name.lower() for installation_fit in fits for name in installation_fit.varied
+    }
+    for finding in fitting.merged_findings(
+        [installation_fit.fitted for installation_fit in fits]
+    ):
         if finding.severity == "error":
             message, remedy = words(finding)
             version = _("PostgreSQL %(versions)s: %(message)s") % {
@@ -90,15 +94,25 @@ def _not_varied(fits: Sequence[InstallationFit]) -> Iterator[Problem]:
 
 def remarks(fits: Sequence[InstallationFit]) -> list[Finding]:
     """What to know before runs of these versions are compared."""
-    findings = list(fitting.merged_findings([installation_fit.fitted for installation_fit in fits]))
+    findings = list(
+        fitting.merged_findings([installation_fit.fitted for installation_fit in fits])
+    )
     of_alike: dict[str, list[Fitted]] = defaultdict(list)
     for installation_fit in fits:
-        owner = installation_fit.configuration.pk if installation_fit.configuration else None
+        owner = (
+            installation_fit.configuration.pk
+            if installation_fit.configuration
+            else None
+        )
         of_alike[repr((owner, sorted(installation_fit.varied.items())))].append(
             installation_fit.fitted
         )
     for fitted_alike in of_alike.values():
-        findings += [finding for finding in fitting.across(fitted_alike) if finding not in findings]
+        findings += [
+            finding
+            for finding in fitting.across(fitted_alike)
+            if finding not in findings
+        ]
     return [finding for finding in findings if finding.severity == "warning"]
 
 
@@ -107,7 +121,9 @@ def option_problems(options: Iterable[str]) -> Iterator[Problem]:
     for option in fitting.refused(options):
         known_options = ", ".join(fitting.OFFERED)
         message = _(fitting.REFUSED) % {"option": option[:100], "known": known_options}
-        yield Problem("initdb_option_refused", message, _("Leave it out."), "configuration")
+        yield Problem(
+            "initdb_option_refused", message, _("Leave it out."), "configuration"
+        )
 
 
 def faults(content: Content) -> list[Fault]:
@@ -118,7 +134,9 @@ def faults(content: Content) -> list[Fault]:
         return [Fault("/written_for", "version_unknown", message % values)]
     home = content.written_for or fitting.home(content.settings, NEWEST)
     setting_faults = [
-        Fault(f"/settings/{finding.name}", finding.code, " ".join(words(finding)).strip())
+        Fault(
+            f"/settings/{finding.name}", finding.code, " ".join(words(finding)).strip()
+        )
         for finding in fitted(content, home).errors
     ]
     return setting_faults + [

@@ -58,7 +58,9 @@ def configuration_detail(request: HttpRequest, slug: str) -> HttpResponse:
         "own_major": own_major,
         "majors": OFFERED_MAJORS,
         "meanings": configuration_page.meanings(configuration),
-        "campaigns": selectors.used_by(configuration, to=request.user, limit=pages.MOST_CAMPAIGNS),
+        "campaigns": selectors.used_by(
+            configuration, to=request.user, limit=pages.MOST_CAMPAIGNS
+        ),
         "past": configuration_page.past(list(selectors.history(configuration))),
         "is_own": configuration.origin == Configuration.Origin.OWN,
         **configuration_page.translated(configuration, major),
@@ -88,7 +90,11 @@ def configuration_new(request: HttpRequest) -> HttpResponse:
     """A new configuration, empty or from one that is there (`?from=slug`)."""
     if request.method == "POST":
         return _edited(request, None)
-    origin = selectors.listed(to=request.user).filter(slug=request.GET.get("from", "")).first()
+    origin = (
+        selectors.listed(to=request.user)
+        .filter(slug=request.GET.get("from", ""))
+        .first()
+    )
     initial: dict[str, Any] = {"majors": selectors.installed_majors()}
     if origin is not None:
         name = _("%(name)s, changed") % {"name": named(origin)}
@@ -104,7 +110,9 @@ def configuration_edit(request: HttpRequest, slug: str) -> HttpResponse:
     configuration = get_object_or_404(selectors.listed(to=request.user), slug=slug)
     if request.method == "POST":
         return _edited(request, configuration)
-    form = ConfigurationForm(initial=initial_of(configuration, selectors.installed_majors()))
+    form = ConfigurationForm(
+        initial=initial_of(configuration, selectors.installed_majors())
+    )
     return _editor(request, form, configuration)
 
 
@@ -118,12 +126,17 @@ def configuration_check(request: HttpRequest) -> HttpResponse:
 @addresses.page("configuration-names")
 def configuration_names(request: HttpRequest) -> HttpResponse:
     """Names of settings that start with, or contain, the typed text: JSON for the editor."""
-    majors = [major for major in request.GET.getlist("majors") if major in OFFERED_MAJORS]
+    majors = [
+        major for major in request.GET.getlist("majors") if major in OFFERED_MAJORS
+    ]
     completions = complete(
         request.GET.get("prefix", "")[:64], majors or OFFERED_MAJORS[-1:], most=8
     )
     fields = ("name", "default", "allowed", "versions", "missing", "description")
-    names = [{field: getattr(completion, field) for field in fields} for completion in completions]
+    names = [
+        {field: getattr(completion, field) for field in fields}
+        for completion in completions
+    ]
     return JsonResponse({"names": names})
 
 
@@ -197,7 +210,13 @@ def _checked(form: ConfigurationForm) -> dict[str, Any]:
     general = [remark for remark in checked.remarks if remark.line is None]
     return {
         "checked": checked,
-        "line_remarks": [remark for remark in checked.remarks if remark.line is not None],
-        "general_remarks": [remark for remark in general if remark.code != "default_differs"],
-        "default_remarks": [remark for remark in general if remark.code == "default_differs"],
+        "line_remarks": [
+            remark for remark in checked.remarks if remark.line is not None
+        ],
+        "general_remarks": [
+            remark for remark in general if remark.code != "default_differs"
+        ],
+        "default_remarks": [
+            remark for remark in general if remark.code == "default_differs"
+        ],
     }

@@ -104,11 +104,13 @@ class ConfigurationForm(forms.Form):
         if user is None:
             del self.fields["project"]
         else:
-            cast(pages.ProjectField, self.fields["project"]).offer(user, Right.CONFIGURE)
+            cast(pages.ProjectField, self.fields["project"]).offer(
+                user, Right.CONFIGURE
+            )
         servers: Any = self.fields["server"]
-        servers.queryset = Server.objects.select_related("hardware", "environment").order_by(
-            "name", "pk"
-        )
+        servers.queryset = Server.objects.select_related(
+            "hardware", "environment"
+        ).order_by("name", "pk")
         if is_draft:
             self.fields["name"].required = False
 
@@ -119,7 +121,9 @@ class ConfigurationForm(forms.Form):
             return None
         if uploaded.size > MOST_CHARACTERS:
             message = _("The file is larger than %(most)d kB.")
-            raise forms.ValidationError(message, params={"most": MOST_CHARACTERS // 1024})
+            raise forms.ValidationError(
+                message, params={"most": MOST_CHARACTERS // 1024}
+            )
         try:
             text = uploaded.read().decode("utf-8-sig")
         except UnicodeDecodeError as error:
@@ -137,7 +141,9 @@ class ConfigurationForm(forms.Form):
             self.file_content = reader.settings(fields.get("text", ""))
         if len(self.file_content.settings) > MOST_SETTINGS:
             message = _("More than %(most)d settings.")
-            self.add_error("text", forms.ValidationError(message, params={"most": MOST_SETTINGS}))
+            self.add_error(
+                "text", forms.ValidationError(message, params={"most": MOST_SETTINGS})
+            )
         return fields
 
     def checked(self) -> Checked:
@@ -176,7 +182,9 @@ def initial_of(configuration: Configuration, majors: list[str]) -> dict[str, Any
 
 def as_text(settings: Mapping[str, str]) -> str:
     """Settings as lines to edit, by name."""
-    return "".join(f"{name} = {_value(value)}\n" for name, value in sorted(settings.items()))
+    return "".join(
+        f"{name} = {_value(value)}\n" for name, value in sorted(settings.items())
+    )
 
 
 def _value(value: str) -> str:

@@ -27,7 +27,10 @@ def own_major(configuration: Configuration) -> str:
 def meanings(configuration: Configuration) -> list[dict[str, Any]]:
     """Each setting with its facts in the configuration's own version."""
     major = own_major(configuration)
-    return [_meaning(name, value, major) for name, value in sorted(configuration.settings.items())]
+    return [
+        _meaning(name, value, major)
+        for name, value in sorted(configuration.settings.items())
+    ]
 
 
 def translated(configuration: Configuration, major: str) -> dict[str, Any]:
@@ -45,7 +48,9 @@ def translated(configuration: Configuration, major: str) -> dict[str, Any]:
 
 def changes(fitted: Fitted) -> list[dict[str, str]]:
     """What reads otherwise in that version, or is not there, with the reason."""
-    return recorded_changes([vars(change) for change in (*fitted.changes, *fitted.left_out)])
+    return recorded_changes(
+        [vars(change) for change in (*fitted.changes, *fitted.left_out)]
+    )
 
 
 def recorded_changes(translated: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
@@ -53,14 +58,18 @@ def recorded_changes(translated: Sequence[Mapping[str, Any]]) -> list[dict[str, 
     return [
         {
             "before": f"{change['name_from']} = {change['value_from']}",
-            "after": f"{change['name_to']} = {change['value_to']}" if change["name_to"] else "",
+            "after": f"{change['name_to']} = {change['value_to']}"
+            if change["name_to"]
+            else "",
             "reason": _(change["reason"]) % change["parameters"],
         }
         for change in translated
     ]
 
 
-def of_installations(fits: Sequence[InstallationFit], remarks: Sequence[Finding]) -> dict[str, Any]:
+def of_installations(
+    fits: Sequence[InstallationFit], remarks: Sequence[Finding]
+) -> dict[str, Any]:
     """What installations get in other words than written, those alike together; and warnings."""
     groups: dict[str, dict[str, Any]] = {}
     for fit in fits:
@@ -69,7 +78,9 @@ def of_installations(fits: Sequence[InstallationFit], remarks: Sequence[Finding]
             group = groups.setdefault(
                 repr(changes_found), {"versions": [], "changes": changes_found}
             )
-            if fit.installation.version not in group["versions"]:  # once for several servers
+            if (
+                fit.installation.version not in group["versions"]
+            ):  # once for several servers
                 group["versions"].append(fit.installation.version)
     sentences = [fitted_configurations.words(finding) for finding in remarks]
     return {"translations": list(groups.values()), "remarks": sentences}
@@ -83,12 +94,17 @@ def file(configuration: Configuration, major: str) -> str:
     own = translate(configuration.settings, own_major(configuration), major)
     fitted = fitted_configurations.fitted(content(configuration), major)
     of_benchlab = sorted(
-        name for name, value in own.settings.items() if fitted.settings.get(name) != value
+        name
+        for name, value in own.settings.items()
+        if fitted.settings.get(name) != value
     )
     notes = []
     if of_benchlab:
         names = ", ".join(of_benchlab)
-        notes = [_("A run of BenchLab leaves out or sets itself: %(names)s.") % {"names": names}]
+        notes = [
+            _("A run of BenchLab leaves out or sets itself: %(names)s.")
+            % {"names": names}
+        ]
     written = [vars(change) for change in (*own.changes, *own.impossible)]
     head = [*_head(configuration, recorded_changes(written)), *notes]
     return conf_text.write(own.settings, major, header=head)
@@ -98,11 +114,15 @@ def file_of_run(configuration: Configuration, major: str) -> str:
     """What a run of BenchLab has with that version: no file for another server."""
     fitted = fitted_configurations.fitted(content(configuration), major)
     head = _head(configuration, changes(fitted))
-    head.insert(1, _("For a run of BenchLab, which archives nothing: not for another server."))
+    head.insert(
+        1, _("For a run of BenchLab, which archives nothing: not for another server.")
+    )
     return conf_text.write(fitted.settings, major, header=head)
 
 
-def _head(configuration: Configuration, changes_found: Sequence[Mapping[str, str]]) -> list[str]:
+def _head(
+    configuration: Configuration, changes_found: Sequence[Mapping[str, str]]
+) -> list[str]:
     options = " ".join(configuration.initdb_options)
     lines = [
         f"{change['before']} -> {change['after'] or '-'}: {change['reason']}"
@@ -117,7 +137,9 @@ def past(revisions: Sequence[ConfigurationRevision]) -> list[dict[str, Any]]:
     return [
         {
             "revision": configuration_revision,
-            "differences": differences(before, _flat(configuration_revision)) if before else [],
+            "differences": differences(before, _flat(configuration_revision))
+            if before
+            else [],
         }
         for configuration_revision, before in zip(revisions, older, strict=True)
     ]
@@ -135,7 +157,9 @@ def _meaning(name: str, value: str, major: str) -> dict[str, Any]:
     }
 
 
-def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[dict[str, Any]]:
+def differences(
+    before: Mapping[str, Any], after: Mapping[str, Any]
+) -> list[dict[str, Any]]:
     """The settings that read otherwise after than before, by name."""
     return [
         {"name": name, "before": before.get(name, ""), "after": after.get(name, "")}

@@ -34,7 +34,9 @@ def settings_diff(request: HttpRequest) -> HttpResponse:
                 message = _("There is no %(reference)s here. Write %(kinds)s.")
                 kinds = "run:12, cell:7, campaign:slug, configuration:slug"
                 faults.append(message % {"reference": reference, "kinds": kinds})
-    if {"a", "b"} <= request.GET.keys() and not all(request.GET[side].strip() for side in sides):
+    if {"a", "b"} <= request.GET.keys() and not all(
+        request.GET[side].strip() for side in sides
+    ):
         faults.append(_("Write into both A and B what to compare, such as run:12."))
     shows_all = request.GET.get("all") == "1"
     context = {
@@ -42,7 +44,9 @@ def settings_diff(request: HttpRequest) -> HttpResponse:
         "sides": sides,
         "faults": faults,
         "shows_all": shows_all,
-        "configurations": configurations.listed(to=request.user).values_list("slug", "name"),
+        "configurations": configurations.listed(to=request.user).values_list(
+            "slug", "name"
+        ),
     }
     if sides["a"] is not None and sides["b"] is not None:
         context |= _compared(sides["a"], sides["b"], shows_all=shows_all)
@@ -73,7 +77,9 @@ def _both(a: Applied, b: Applied) -> tuple[Values, Values]:
 
 def _beside_configuration(printed: Values, written: Values) -> tuple[Values, Values]:
     """What a server printed and what a configuration says, both of what either has chosen."""
-    set_names = {name for name, shown_values in written.items() if not shown_values[0].is_default}
+    set_names = {
+        name for name, shown_values in written.items() if not shown_values[0].is_default
+    }
     chosen_values = comparing.chosen(printed, set_names)
     return chosen_values, {
         name: shown_values
@@ -105,7 +111,9 @@ def _major(side: Applied, other_side: Applied) -> str:
     if other_side.configuration is None and other_side.major:
         return other_side.major
     majors = [
-        applied.major for applied in (side, other_side) if applied.configuration and applied.major
+        applied.major
+        for applied in (side, other_side)
+        if applied.configuration and applied.major
     ]
     newest = max(majors, key=position, default="")
     return newest or home(side.configuration.settings, OFFERED_MAJORS[-1])

@@ -51,7 +51,9 @@ def machines(table: PublishedTable) -> list[Block]:
     heads = (_("Role"), _("Hardware"), _("Environment"), _("Software"))
     blocks: list[Block] = [Table(_("Machines"), heads, rows)] if rows else []
     configuration_of = {
-        node.configuration.pk: node.configuration for node in nodes if node.configuration
+        node.configuration.pk: node.configuration
+        for node in nodes
+        if node.configuration
     }
     blocks += [
         report_conditions.settings_table(configuration.name, configuration.settings)
@@ -104,8 +106,12 @@ def discrepancies(table: PublishedTable) -> list[Block]:
 
 
 def _ratio_table(ratios: Ratios, title: str) -> Table:
-    caption = _("Ratios computed from the printed figures; base: %(base)s") % {"base": ratios.base}
-    rows = tuple((name, *(factor(value) for value in values)) for name, values in ratios.rows)
+    caption = _("Ratios computed from the printed figures; base: %(base)s") % {
+        "base": ratios.base
+    }
+    rows = tuple(
+        (name, *(factor(value) for value in values)) for name, values in ratios.rows
+    )
     numbers = frozenset(range(1, len(ratios.heads) + 1))
     return Table(caption, (title, *ratios.heads), rows, numbers)
 
@@ -138,7 +144,9 @@ def _provenance(table: PublishedTable) -> list[Block]:
         .prefetch_related(*provenance.loaded(leaves_out=("grid",)))
         .order_by("row", "column")
     )
-    conditions_of_figures = ["; ".join(provenance.condition_names(figure)) for figure in figures]
+    conditions_of_figures = [
+        "; ".join(provenance.condition_names(figure)) for figure in figures
+    ]
     differ = len(set(conditions_of_figures)) > 1
     rows = tuple(
         (
@@ -167,7 +175,8 @@ def _provenance(table: PublishedTable) -> list[Block]:
     if conditions_of_figures and conditions_of_figures[0] and not differ:
         blocks.append(
             Paragraph(
-                _("Conditions of all figures: %(which)s") % {"which": conditions_of_figures[0]}
+                _("Conditions of all figures: %(which)s")
+                % {"which": conditions_of_figures[0]}
             )
         )
     return blocks
@@ -188,7 +197,9 @@ def _text(text: str, column: Mapping[str, Any], figure: PrintedFigure | None) ->
 MOST_SCRIPT_CHARACTERS = 200_000
 
 
-def of_campaign(campaign: Campaign, *, language: str, address: str, today: date) -> Report:
+def of_campaign(
+    campaign: Campaign, *, language: str, address: str, today: date
+) -> Report:
     """The report of any campaign: executed here, uploaded, or published.
 
     `address` is that of the campaign's page. Expensive: some forty queries, whatever the size,
@@ -207,7 +218,9 @@ def of_campaign(campaign: Campaign, *, language: str, address: str, today: date)
             language=language,
             title=in_language(campaign, "title"),
             subtitle=_subtitle(campaign, today),
-            sections=tuple(Section(title, tuple(blocks)) for title, blocks in sections if blocks),
+            sections=tuple(
+                Section(title, tuple(blocks)) for title, blocks in sections if blocks
+            ),
         )
 
 
@@ -224,7 +237,10 @@ def _executed(campaign: Campaign) -> list[tuple[str, Sequence[Block]]]:
         ),
         (
             _("Method"),
-            [report_conditions.kept(campaign), Paragraph(report_conditions.order(campaign))],
+            [
+                report_conditions.kept(campaign),
+                Paragraph(report_conditions.order(campaign)),
+            ],
         ),
         (_("Results"), report_results.results(campaign)),
         (_("Verdicts"), report_results.verdicts(campaign)),
@@ -269,7 +285,14 @@ def _remarks(campaign: Campaign) -> list[tuple[str, Sequence[Block]]]:
         Annotation.Kind.NOTE: _("Notes"),
     }
     return [
-        (title, [remark(annotation) for annotation in annotations_found if annotation.kind == kind])
+        (
+            title,
+            [
+                remark(annotation)
+                for annotation in annotations_found
+                if annotation.kind == kind
+            ],
+        )
         for kind, title in titles.items()
     ]
 
@@ -283,13 +306,17 @@ def _appendix(campaign: Campaign, address: str) -> list[Block]:
     return listings
 
 
-def _script(campaign: Campaign, runs: Sequence[RecordedRun], address: str, server: str) -> Listing:
+def _script(
+    campaign: Campaign, runs: Sequence[RecordedRun], address: str, server: str
+) -> Listing:
     """What a server executed, to be repeated by hand on a similar machine."""
     script = shell_script(campaign.slug, campaign.title, runs, address=address)
     caption = _("All runs in their order, as a shell script")
     if len(script) > MOST_SCRIPT_CHARACTERS:
         script = shell_script(campaign.slug, campaign.title, runs[:1], address=address)
-        caption = _("The first run as a shell script; that of all runs is on the campaign's page")
+        caption = _(
+            "The first run as a shell script; that of all runs is on the campaign's page"
+        )
     return Listing(f"{server}: {caption}" if server else caption, script)
 
 

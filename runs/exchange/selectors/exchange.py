@@ -73,7 +73,11 @@ def campaigns(project: Project) -> QuerySet[Campaign]:
     of_project = Q(project=project)
     if project.slug == "default":
         of_project |= Q(project=None)
-    return Campaign.objects.filter(of_project).exclude(origin=Origin.PUBLISHED).order_by("slug")
+    return (
+        Campaign.objects.filter(of_project)
+        .exclude(origin=Origin.PUBLISHED)
+        .order_by("slug")
+    )
 
 
 def _used(runs: QuerySet[Run], name: str) -> Any:
@@ -85,10 +89,15 @@ def shared(project: Project) -> Iterator[tuple[str, Row]]:
     campaign = campaigns(project).order_by()
     runs = Run.objects.filter(campaign__in=campaign, state__in=Run.ENDED).order_by()
     varied = CampaignConfiguration.objects.filter(campaign__in=campaign).order_by()
-    used = Q(pk__in=campaign.values("configuration")) | Q(pk__in=varied.values("configuration"))
+    used = Q(pk__in=campaign.values("configuration")) | Q(
+        pk__in=varied.values("configuration")
+    )
     configurations = Configuration.objects.filter(used).order_by("slug")
     yield from _rows(
-        "scenario", Scenario.objects.filter(pk__in=campaign.values("scenario")), SCENARIO, "slug"
+        "scenario",
+        Scenario.objects.filter(pk__in=campaign.values("scenario")),
+        SCENARIO,
+        "slug",
     )
     for metric in _metrics(campaign).order_by("name").values(*METRIC, "project_id"):
         is_shared = metric.pop("project_id") is None
@@ -102,11 +111,15 @@ def shared(project: Project) -> Iterator[tuple[str, Row]]:
     for configuration in configurations.iterator(CHUNK):
         row = {name: getattr(configuration, name) for name in CONFIGURATION}
         revisions = ConfigurationRevision.objects.filter(configuration=configuration)
-        row["revisions"] = list(revisions.order_by("number").values(*CONFIGURATION_REVISION))
+        row["revisions"] = list(
+            revisions.order_by("number").values(*CONFIGURATION_REVISION)
+        )
         yield "configuration", row
     topologies = Topology.objects.filter(pk__in=campaign.values("topology"))
     yield from _rows("topology", topologies, TOPOLOGY, "slug")
-    yield from _rows("revision", Revision.objects.filter(project=project), REVISION, "sha")
+    yield from _rows(
+        "revision", Revision.objects.filter(project=project), REVISION, "sha"
+    )
 
 
 def files(project: Project) -> Iterator[str]:
@@ -114,7 +127,9 @@ def files(project: Project) -> Iterator[str]:
     stored_artifacts = Artifact.objects.filter(
         run__campaign__in=campaigns(project).order_by(), run__state__in=Run.ENDED
     )
-    hashes = stored_artifacts.order_by("sha256").values_list("sha256", flat=True).distinct()
+    hashes = (
+        stored_artifacts.order_by("sha256").values_list("sha256", flat=True).distinct()
+    )
     yield from hashes.iterator(CHUNK)
 
 
@@ -129,11 +144,15 @@ def _results(together: Sequence[Campaign]) -> Iterator[tuple[str, Row]]:
     these = Q(campaign__in=together)
     order = ("campaign__slug", "cell__ordinal", "cell_id")
     ended, of_cell = these & Q(state__in=Run.ENDED), these & Q(cell__isnull=False)
-    notes = _following(Annotation, "campaign", ANNOTATION, these & Q(cell=None), order[:1])
+    notes = _following(
+        Annotation, "campaign", ANNOTATION, these & Q(cell=None), order[:1]
+    )
     by_ordinal = ("campaign__slug", "ordinal")
     cells = _following(Cell, "campaign", ("pk", *CELL), these, by_ordinal, "cell")
     # The number of the last chain entry that has the content of a run.
-    entries = Seal.objects.filter(run=OuterRef("pk")).exclude(content="").order_by("-number")
+    entries = (
+        Seal.objects.filter(run=OuterRef("pk")).exclude(content="").order_by("-number")
+    )
     sealed_as = Subquery(entries.values("number")[:1])
     in_order = (*order, "repeat")
     origin = tuple(f"imported__{name}" for name in IMPORTED)
@@ -163,7 +182,12 @@ def _provenance(run: Row) -> Row | None:
 
 def seals(project: Project) -> Iterator[Row]:
     """The project's chain, from its first entry to its last."""
-    yield from Seal.objects.filter(project=project).order_by("number").values(*SEAL).iterator(CHUNK)
+    yield from (
+        Seal.objects.filter(project=project)
+        .order_by("number")
+        .values(*SEAL)
+        .iterator(CHUNK)
+    )
 
 
 def _following(
@@ -201,7 +225,11 @@ class _Outputs:
 
         self.within = {
             "measurements": following(
-                Measurement, MEASUREMENT, "metric__name", "statistic", kind="measurement"
+                Measurement,
+                MEASUREMENT,
+                "metric__name",
+                "statistic",
+                kind="measurement",
             ),
             "artifacts": following(Artifact, ARTIFACT, "name"),
             "events": following(RunEvent, EVENT, "at"),
@@ -231,10 +259,13 @@ def _rows(
 
 
 def _metrics(campaign: QuerySet[Campaign]) -> QuerySet[Metric]:
-    used = Measurement.objects.filter(run__campaign__in=campaign, run__state__in=Run.ENDED)
+    used = Measurement.objects.filter(
+        run__campaign__in=campaign, run__state__in=Run.ENDED
+    )
     changed = Change.objects.filter(campaign__in=campaign)
     return Metric.objects.filter(
-        Q(pk__in=used.order_by().values("metric")) | Q(pk__in=changed.order_by().values("metric"))
+        Q(pk__in=used.order_by().values("metric"))
+        | Q(pk__in=changed.order_by().values("metric"))
     )
 
 
@@ -244,7 +275,8 @@ def _campaign(campaign: Campaign) -> Row:
     varied = campaign.configurations.order_by("ordinal")
     row["configurations"] = list(
         varied.values(
-            configuration_slug=F("configuration__slug"), revision_number=F("revision__number")
+            configuration_slug=F("configuration__slug"),
+            revision_number=F("revision__number"),
         )
     )
     return row

@@ -25,11 +25,21 @@ def lines(project: Project) -> Iterator[bytes]:
     with transaction.atomic():
         if len(connection.savepoint_ids) == 0:
             with connection.cursor() as cursor:
-                cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+                cursor.execute(
+                    "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY"
+                )
         number = 1
-        owner = {"slug": project.slug, "name": project.name, "public": project.is_public}
+        owner = {
+            "slug": project.slug,
+            "name": project.name,
+            "public": project.is_public,
+        }
         instance = Instance.objects.values_list("name", flat=True).first()
-        first = {"version": FORMAT_VERSION, "project": owner, "instance": str(instance or "")}
+        first = {
+            "version": FORMAT_VERSION,
+            "project": owner,
+            "instance": str(instance or ""),
+        }
         yield _line(FORMAT, first)
         for kind, row in _rows(project):
             number += 1

@@ -34,7 +34,9 @@ class Files:
             self.digest = row["sha256"]
             self.part = self._gathered(self.digest).open("w+b")
         if row["sha256"] != self.digest:
-            raise refused(number, "broken_off", _("The file before this one has no last part."))
+            raise refused(
+                number, "broken_off", _("The file before this one has no last part.")
+            )
         self.part.write(base64.b64decode(row["gzip"], validate=True))
         if row["last"]:
             self._close()
@@ -42,7 +44,9 @@ class Files:
     def finish(self, number: int) -> None:
         """Refuse a file without its last part."""
         if self.part is not None:
-            raise refused(number, "broken_off", _("The file before this one has no last part."))
+            raise refused(
+                number, "broken_off", _("The file before this one has no last part.")
+            )
 
     def check(self, number: int, project: Project, row: Row) -> None:
         """Refuse an artifact whose file is not the one imported, or not one of the project.
@@ -56,11 +60,15 @@ class Files:
             is_its = (
                 artifacts.missing([row["sha256"]])
                 or Artifact.objects.filter(
-                    sha256=row["sha256"], size=row["size"], run__campaign__project=project
+                    sha256=row["sha256"],
+                    size=row["size"],
+                    run__campaign__project=project,
                 ).exists()
             )
         if not is_its:
-            message = _("%(name)s is not the file of its SHA-256.") % {"name": row["name"]}
+            message = _("%(name)s is not the file of its SHA-256.") % {
+                "name": row["name"]
+            }
             raise refused(number, "file_differs", message)
 
     def place(self) -> None:

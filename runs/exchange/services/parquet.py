@@ -130,7 +130,9 @@ def _condition(month: str) -> str:
         return "r.finished_at IS NULL"
     begin = datetime.strptime(month, "%Y-%m")  # noqa: DTZ007 -- a month of UTC
     end = f"timestamptz '{begin:%Y-%m-01} UTC' + interval '1 month'"
-    return f"r.finished_at >= timestamptz '{begin:%Y-%m-01} UTC' AND r.finished_at < {end}"
+    return (
+        f"r.finished_at >= timestamptz '{begin:%Y-%m-01} UTC' AND r.finished_at < {end}"
+    )
 
 
 def _convert(rows: Path, path: Path) -> int:

@@ -9,7 +9,16 @@ from django.utils.translation import gettext as _
 from runs import export_reader
 from runs.exchange.services import values
 from runs.export_reader import NESTED
-from runs.models import Annotation, Campaign, Change, Configuration, Metric, Run, Seal, Topology
+from runs.models import (
+    Annotation,
+    Campaign,
+    Change,
+    Configuration,
+    Metric,
+    Run,
+    Seal,
+    Topology,
+)
 from runs.models.campaigns import Origin
 from runs.models.measurements import Statistic
 from runs.seals.selectors.export_fields import Row
@@ -60,7 +69,10 @@ OLDEST, NEWEST = 1970, 2999
 
 
 def refused(
-    number: int, code: str, message: str, kind: Literal["invalid", "contradicts"] = "invalid"
+    number: int,
+    code: str,
+    message: str,
+    kind: Literal["invalid", "contradicts"] = "invalid",
 ) -> Refused:
     """What is wrong with a line of the file, or how it contradicts what is stored here."""
     return Refused(kind, [Fault(f"/{number}", code, message)])
@@ -142,7 +154,10 @@ def _check_value(number: int, kind: str, name: str, row: Row) -> None:
     if name in TIMES:
         row[name] = _moment(number, name, value)
     elif choices is not None and not (isinstance(value, str) and value in choices):
-        message = _("%(name)s cannot be %(value)s.") % {"name": name, "value": str(value)[:100]}
+        message = _("%(name)s cannot be %(value)s.") % {
+            "name": name,
+            "value": str(value)[:100],
+        }
         raise refused(number, "invalid_choice", message)
     elif complaint := values.wrong(kind, name, value):
         raise _not_fitting(number, kind, name, complaint)
@@ -150,4 +165,6 @@ def _check_value(number: int, kind: str, name: str, row: Row) -> None:
 
 def _not_fitting(number: int, kind: str, name: str, complaint: str) -> Refused:
     message = _("%(name)s of %(kind)s is not %(what)s.")
-    return refused(number, "invalid", message % {"name": name, "kind": kind, "what": _(complaint)})
+    return refused(
+        number, "invalid", message % {"name": name, "kind": kind, "what": _(complaint)}
+    )

@@ -57,9 +57,17 @@ class Known:
         try:
             name, instance = self.makers[kind](row)
         except _Contradiction as contradiction:
-            message = _("%(kind)s %(name)s is here already, and differs in: %(fields)s.")
-            names = {"kind": kind, "name": contradiction.name, "fields": contradiction.field}
-            raise refused(number, "differs", message % names, "contradicts") from contradiction
+            message = _(
+                "%(kind)s %(name)s is here already, and differs in: %(fields)s."
+            )
+            names = {
+                "kind": kind,
+                "name": contradiction.name,
+                "fields": contradiction.field,
+            }
+            raise refused(
+                number, "differs", message % names, "contradicts"
+            ) from contradiction
         self.keys[kind, name] = instance.pk
 
     def key(self, number: int, kind: str, name: Any) -> int | None:
@@ -68,7 +76,9 @@ class Known:
             return None
         if (kind, name) not in self.keys:
             message = _("%(kind)s %(name)s is named here, but not described before.")
-            raise refused(number, "not_described", message % {"kind": kind, "name": name})
+            raise refused(
+                number, "not_described", message % {"kind": kind, "name": name}
+            )
         return self.keys[kind, name]
 
     def _revision(self, row: Row) -> tuple[str, Revision]:
@@ -93,7 +103,9 @@ class Known:
             ConfigurationRevision.objects.filter(pk=configuration_revision.pk).update(
                 created_at=revision_row["created_at"]
             )
-        configuration_revisions = ConfigurationRevision.objects.filter(configuration=configuration)
+        configuration_revisions = ConfigurationRevision.objects.filter(
+            configuration=configuration
+        )
         for number, key in configuration_revisions.values_list("number", "pk"):
             self.keys["configuration_revision", (row["slug"], number)] = key
         return row["slug"], configuration
@@ -103,12 +115,17 @@ class Known:
 
         What an earlier import has made so is found again by its content.
         """
-        usable = projects.usable(Configuration.objects.all(), in_project=self.project.pk)
+        usable = projects.usable(
+            Configuration.objects.all(), in_project=self.project.pk
+        )
         if configuration := usable.filter(slug=row["slug"]).first():
             return configuration, False
         name = row["slug"].removesuffix(f"{slugs.OF}{self.exported_from}")
         slug = slugs.free(
-            Configuration, name, project=self.project, forbidden_slugs=configurations.NOT_SLUGS
+            Configuration,
+            name,
+            project=self.project,
+            forbidden_slugs=configurations.NOT_SLUGS,
         )
         if slug != row["slug"]:
             own_configurations = Configuration.objects.filter(
@@ -117,7 +134,9 @@ class Known:
             if configuration := own_configurations.first():
                 return configuration, False
         fields = _fields(row, export_fields.CONFIGURATION, "slug")
-        return Configuration.objects.create(slug=slug, project=self.project, **fields), True
+        return Configuration.objects.create(
+            slug=slug, project=self.project, **fields
+        ), True
 
     def _metric(self, row: Row) -> tuple[str, Metric]:
         known_metric = metrics.known([row["name"]], in_project=self.project.pk).last()
@@ -138,7 +157,9 @@ class _Contradiction(Exception):
 
 def _scenario(row: Row) -> tuple[str, Scenario]:
     defaults = _fields(row, export_fields.SCENARIO, "slug")
-    return row["slug"], Scenario.objects.get_or_create(slug=row["slug"], defaults=defaults)[0]
+    return row["slug"], Scenario.objects.get_or_create(
+        slug=row["slug"], defaults=defaults
+    )[0]
 
 
 def _profile(model: Any, names: tuple[str, ...], row: Row) -> tuple[str, Any]:
@@ -165,7 +186,10 @@ def _topology(row: Row) -> tuple[str, Topology]:
 
     Another one of that slug may be what others imported: its name is not shown here.
     """
-    slug, fields = f"{IMPORTED}{row['slug']}"[:100], {"name": row["name"], "kind": row["kind"]}
+    slug, fields = (
+        f"{IMPORTED}{row['slug']}"[:100],
+        {"name": row["name"], "kind": row["kind"]},
+    )
     topology = Topology.objects.filter(slug__startswith=slug, **fields).first()
     if topology is None:
         topology = Topology.objects.create(slug=slugs.free(Topology, slug), **fields)

@@ -17,7 +17,15 @@ from runs.exchange.services.files import Files
 from runs.exchange.services.reading import refused
 from runs.exchange.services.references import Known
 from runs.export_reader import FILE
-from runs.models import Annotation, Campaign, CampaignConfiguration, Cell, Import, Project, Run
+from runs.models import (
+    Annotation,
+    Campaign,
+    CampaignConfiguration,
+    Cell,
+    Import,
+    Project,
+    Run,
+)
 from runs.models.campaigns import Origin
 from runs.seals.selectors import export_fields
 from runs.seals.selectors.export_fields import Row
@@ -73,7 +81,9 @@ class Waiting:
 
 def new_ids(table: str) -> Iterator[int]:
     """Keys for new rows, without end."""
-    query = "SELECT nextval(pg_get_serial_sequence(%s, 'id')) FROM generate_series(1, %s)"
+    query = (
+        "SELECT nextval(pg_get_serial_sequence(%s, 'id')) FROM generate_series(1, %s)"
+    )
     while True:
         yield from (key for (key,) in queries.rows(query, [table, IDS]))
 
@@ -86,7 +96,9 @@ def _copy(table: str, rows: list[Row]) -> None:
 def _plain(name: str, value: Any) -> Any:
     if name == "values":  # the only array
         return array(value)
-    return json.dumps(value) if name in JSON or isinstance(value, dict | list) else value
+    return (
+        json.dumps(value) if name in JSON or isinstance(value, dict | list) else value
+    )
 
 
 # JSON columns, where a null is a value too: those that are never null.
@@ -143,7 +155,11 @@ class Results:
     """
 
     def __init__(
-        self, project: Project, known_references: Known, files: Files, provenance: Provenance
+        self,
+        project: Project,
+        known_references: Known,
+        files: Files,
+        provenance: Provenance,
     ) -> None:
         self.project = project
         self.provenance = provenance
@@ -172,7 +188,11 @@ class Results:
         elif kind in {"series", "command"}:
             self._of_run(number, kind, row)
         else:
-            takers = {"cell": self._cell, "run": self._run, "annotation": self._annotation}
+            takers = {
+                "cell": self._cell,
+                "run": self._run,
+                "annotation": self._annotation,
+            }
             takers[kind](self.campaign, number, row)
         if self.waiting.is_much:
             self.store()
@@ -194,17 +214,23 @@ class Results:
         fields |= self._linked(number, row)
         every = fields["expected_every"]
         fields["expected_every"] = None if every is None else timedelta(seconds=every)
-        name = fields.pop("slug").removesuffix(f"{slugs.OF}{self.provenance.exported_from}")
+        name = fields.pop("slug").removesuffix(
+            f"{slugs.OF}{self.provenance.exported_from}"
+        )
         slug = own_slugs({name}, self.project).get(name, name)
         fields |= {
             "project": self.project,
             "uploaded_as": name if slug != name else "",
             "origin": self.provenance.origin(number, row["origin"]),
         }
-        self.campaign, self.is_new = Campaign.objects.get_or_create(slug=slug, defaults=fields)
+        self.campaign, self.is_new = Campaign.objects.get_or_create(
+            slug=slug, defaults=fields
+        )
         self.cell = self.run = None
         if self.is_new:
-            Campaign.objects.filter(pk=self.campaign.pk).update(created_at=row["created_at"])
+            Campaign.objects.filter(pk=self.campaign.pk).update(
+                created_at=row["created_at"]
+            )
             self._add_configurations(number, row)
             self.campaigns += 1
         else:
@@ -220,7 +246,9 @@ class Results:
             keys: dict[str, Any] = {
                 "campaign": self.campaign,
                 "configuration_id": self.known.key(number, "configuration", slug),
-                "revision_id": self.known.key(number, "configuration_revision", (slug, revision)),
+                "revision_id": self.known.key(
+                    number, "configuration_revision", (slug, revision)
+                ),
             }
             campaign_configuration = CampaignConfiguration(ordinal=ordinal, **keys)
             campaign_configuration.save(force_insert=True)
@@ -231,8 +259,12 @@ class Results:
         return {
             "scenario_id": self.known.key(number, "scenario", row["scenario"]),
             "topology_id": self.known.key(number, "topology", row["topology"]),
-            "configuration_id": self.known.key(number, "configuration", row["configuration"]),
-            "configuration_revision_id": self.known.key(number, "configuration_revision", name),
+            "configuration_id": self.known.key(
+                number, "configuration", row["configuration"]
+            ),
+            "configuration_revision_id": self.known.key(
+                number, "configuration_revision", name
+            ),
         }
 
     def _refuse_another(self, campaign: Campaign, number: int, row: Row) -> None:
@@ -240,14 +272,22 @@ class Results:
         if owner != self.project.pk:
             message = _("The name %(slug)s is taken by a campaign of another project.")
             raise refused(
-                number, "campaign_taken", message % {"slug": campaign.slug}, "contradicts"
+                number,
+                "campaign_taken",
+                message % {"slug": campaign.slug},
+                "contradicts",
             )
         scenario = self.known.key(number, "scenario", row["scenario"])
         origins = {row["origin"], self.provenance.origin(number, row["origin"])}
         if campaign.origin not in origins or campaign.scenario_id != scenario:
-            message = _("There is another campaign %(slug)s: of another origin or scenario.")
+            message = _(
+                "There is another campaign %(slug)s: of another origin or scenario."
+            )
             raise refused(
-                number, "campaign_differs", message % {"slug": campaign.slug}, "contradicts"
+                number,
+                "campaign_differs",
+                message % {"slug": campaign.slug},
+                "contradicts",
             )
 
     def _cell(self, campaign: Campaign, number: int, row: Row) -> None:
@@ -256,7 +296,9 @@ class Results:
             stored_cell = Cell.objects.filter(campaign=campaign, key=row["key"]).first()
             if stored_cell is not None:
                 self.cell = stored_cell.pk
-                runs = Run.objects.filter(cell=stored_cell).values_list("repeat", "started_at")
+                runs = Run.objects.filter(cell=stored_cell).values_list(
+                    "repeat", "started_at"
+                )
                 self.there = dict(runs)
                 return
             self.to_note.add(campaign.pk)
@@ -295,7 +337,9 @@ class Results:
                 "campaign_id": campaign.pk,
                 "cell_id": self.cell,
                 "hardware_id": self.known.key(number, "hardware", row["hardware"]),
-                "environment_id": self.known.key(number, "environment", row["environment"]),
+                "environment_id": self.known.key(
+                    number, "environment", row["environment"]
+                ),
                 "settings_id": self.known.key(number, "settings", row["settings"]),
                 **{name: row[name] for name in export_fields.RUN},
                 "labels": labels,
@@ -313,8 +357,15 @@ class Results:
 
     def _refuse_another_run(self, number: int, row: Row) -> None:
         if self.there[row["repeat"]] != row["started_at"]:
-            message = _("Repeat %(repeat)d of this cell is here already, and is another run.")
-            raise refused(number, "run_differs", message % {"repeat": row["repeat"]}, "contradicts")
+            message = _(
+                "Repeat %(repeat)d of this cell is here already, and is another run."
+            )
+            raise refused(
+                number,
+                "run_differs",
+                message % {"repeat": row["repeat"]},
+                "contradicts",
+            )
 
     def _add_outputs(self, number: int, row: Row) -> None:
         for results in row["measurements"]:
@@ -374,7 +425,10 @@ class Imported:
 
 
 def load(
-    *, lines: Iterable[bytes], into: Project | None = None, may_bring_executed: bool = True
+    *,
+    lines: Iterable[bytes],
+    into: Project | None = None,
+    may_bring_executed: bool = True,
 ) -> Imported:
     """Store an export; existing rows stay, so a second import adds nothing.
 
@@ -393,7 +447,11 @@ def load(
 
 
 def _load(
-    export: reading.ExportFile, into: Project | None, files: Files, *, may_bring_executed: bool
+    export: reading.ExportFile,
+    into: Project | None,
+    files: Files,
+    *,
+    may_bring_executed: bool,
 ) -> Imported:
     provenance = Provenance(may_bring_executed=may_bring_executed)
     rows = export.rows()
@@ -410,7 +468,11 @@ def _load(
         results.store()
         assert export.proof is not None  # noqa: S101  # its last line has been read
         provenance.finish(export.proof)
-        details = {"campaigns": results.campaigns, "runs": results.runs, "there": results.skipped}
+        details = {
+            "campaigns": results.campaigns,
+            "runs": results.runs,
+            "there": results.skipped,
+        }
         audit.record("imported", project, project=project, after=details)
         files.place()
         seals.seal_once_committed()
@@ -430,7 +492,12 @@ def _project(described: Row) -> Project:
 
 
 def _take(
-    number: int, kind: str, row: Row, known_references: Known, files: Files, results: Results
+    number: int,
+    kind: str,
+    row: Row,
+    known_references: Known,
+    files: Files,
+    results: Results,
 ) -> None:
     if kind == FILE:
         files.add(number, row)

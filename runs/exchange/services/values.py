@@ -59,7 +59,12 @@ def wrong(kind: str, name: str, value: Any) -> str:
     model = MODELS.get(kind)
     if model is None or name not in _columns(model):
         # What a line names is text, a revision number, or nothing; lists are checked elsewhere.
-        is_fine = value is None or _is_whole(value) or isinstance(value, list) or _is_line(value)
+        is_fine = (
+            value is None
+            or _is_whole(value)
+            or isinstance(value, list)
+            or _is_line(value)
+        )
         return "" if is_fine else _("a name")
     field = _columns(model)[name]
     if value is None:
@@ -76,14 +81,20 @@ def wrong(kind: str, name: str, value: Any) -> str:
 
 @cache
 def _columns(model: type[models.Model]) -> Mapping[str, "models.Field[Any, Any]"]:
-    return {field.name: field for field in model._meta.concrete_fields if not field.is_relation}
+    return {
+        field.name: field
+        for field in model._meta.concrete_fields
+        if not field.is_relation
+    }
 
 
 def is_text(value: Any) -> bool:
     """Text that PostgreSQL can store."""
     if not isinstance(value, str) or "\0" in value:
         return False
-    return value.isascii() or not any("\ud800" <= character <= "\udfff" for character in value)
+    return value.isascii() or not any(
+        "\ud800" <= character <= "\udfff" for character in value
+    )
 
 
 def _is_line(value: Any) -> bool:
@@ -122,7 +133,10 @@ def _fits_array(_field: Any, value: Any) -> bool:
         isinstance(value, list)
         and len(value) <= MOST_VALUES
         # Stored in four bytes each.
-        and all(number is None or (_is_number(number) and abs(number) < 3e38) for number in value)
+        and all(
+            number is None or (_is_number(number) and abs(number) < 3e38)
+            for number in value
+        )
     )
 
 
@@ -172,19 +186,25 @@ def _is_named_texts(value: Any) -> bool:
 
 def _is_snapshot(value: Any) -> bool:
     return isinstance(value, dict) and all(
-        is_text(name) and isinstance(row, dict) and _is_storable(row) and _has_setting(row)
+        is_text(name)
+        and isinstance(row, dict)
+        and _is_storable(row)
+        and _has_setting(row)
         for name, row in value.items()
     )
 
 
 def _has_setting(row: Mapping[str, Any]) -> bool:
     return all(
-        row.get(name) is None or is_text(row[name]) for name in ("setting", "unit", "source")
+        row.get(name) is None or is_text(row[name])
+        for name in ("setting", "unit", "source")
     )
 
 
 def _is_factors(value: Any) -> bool:
-    return _is_object(value) and all(isinstance(member, list) for member in value.values())
+    return _is_object(value) and all(
+        isinstance(member, list) for member in value.values()
+    )
 
 
 def _is_notes(value: Any) -> bool:
@@ -214,7 +234,11 @@ def _is_file_name(value: Any) -> bool:
 
 
 def _is_media_type(value: Any) -> bool:
-    return isinstance(value, str) and len(value) <= 100 and MEDIA_TYPE.fullmatch(value) is not None
+    return (
+        isinstance(value, str)
+        and len(value) <= 100
+        and MEDIA_TYPE.fullmatch(value) is not None
+    )
 
 
 def _is_size(value: Any) -> bool:
@@ -258,8 +282,13 @@ def _is_plan(value: Any) -> bool:
     return (
         _is_object(value)
         and all(isinstance(value.get(name, ""), str) for name in PLAN_TEXTS)
-        and all(_is_size(value.get(name, 0)) for name in ("version_num", "client_version_num"))
-        and all(isinstance(value.get(name, {}), dict) for name in ("settings", "treatment"))
+        and all(
+            _is_size(value.get(name, 0))
+            for name in ("version_num", "client_version_num")
+        )
+        and all(
+            isinstance(value.get(name, {}), dict) for name in ("settings", "treatment")
+        )
         and _is_rows(value.get("generators", []), GENERATOR_TEXTS)
         and _is_rows(value.get("machines", []), MACHINE_TEXTS)
         and _is_rows(value.get("clusters", []), CLUSTER_TEXTS)
@@ -269,28 +298,40 @@ def _is_plan(value: Any) -> bool:
             for list_name in ("generators", "machines")
             for entry in value.get(list_name, [])
         )
-        and all(isinstance(entry.get("parameters"), dict) for entry in value.get("translated", []))
+        and all(
+            isinstance(entry.get("parameters"), dict)
+            for entry in value.get("translated", [])
+        )
     )
 
 
 def _is_rows(value: Any, texts: frozenset[str]) -> bool:
     return isinstance(value, list) and all(
-        isinstance(row, dict) and all(is_text(row.get(name)) for name in texts) for row in value
+        isinstance(row, dict) and all(is_text(row.get(name)) for name in texts)
+        for row in value
     )
 
 
 PLAN_TEXTS = frozenset(
     {"campaign", "scenario", "base_dir", "bindir", "client_bindir", "psql_bindir"}
 )
-GENERATOR_TEXTS = frozenset({"name", "base_dir", "client_bindir", "address_of_database"})
+GENERATOR_TEXTS = frozenset(
+    {"name", "base_dir", "client_bindir", "address_of_database"}
+)
 MACHINE_TEXTS = frozenset({"name", "base_dir", "address_of_database"})
 CLUSTER_TEXTS = frozenset({"name", "role", "origin", "machine", "bindir"})
-TRANSLATED_TEXTS = frozenset({"name_from", "value_from", "name_to", "value_to", "reason"})
+TRANSLATED_TEXTS = frozenset(
+    {"name_from", "value_from", "name_to", "value_to", "reason"}
+)
 
 TYPES: tuple[tuple[type, str, Callable[[Any, Any], bool]], ...] = (
     (models.CharField, _("one line that is not too long"), _fits_line),
     (models.TextField, _("text"), lambda _field, value: is_text(value)),
-    (models.BooleanField, _("true or false"), lambda _field, value: isinstance(value, bool)),
+    (
+        models.BooleanField,
+        _("true or false"),
+        lambda _field, value: isinstance(value, bool),
+    ),
     (models.IntegerField, _("a whole number within its bounds"), _fits_whole),
     (models.FloatField, _("a finite number"), lambda _field, value: _is_number(value)),
     (ArrayField, _("a list of finite numbers"), _fits_array),

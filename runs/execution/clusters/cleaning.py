@@ -78,7 +78,9 @@ class Cleaning:
         ended = await self._on_each(self._stop_steps)
         keep = partial(step_limits.keep, self.bench.in_hand, self.bench.reporter)
         await self.attempt(partial(keep, self.bench.findings))
-        set_back = await self._on_each(partial(treating.set_back_whatever_was, self.bench))
+        set_back = await self._on_each(
+            partial(treating.set_back_whatever_was, self.bench)
+        )
         prepared: dict[tuple[Node, Cluster], bool] = {}
         for nodes in self._clusters():
             await self.attempt(partial(self._stop_cluster, *nodes, prepared))
@@ -118,7 +120,9 @@ class Cleaning:
         """Every cluster that this run may have started; standbys before their primaries."""
         members = reversed(self.bench.members.values())
         started_clusters = [
-            (member.node, member.cluster) for member in members if member.node not in self.left_out
+            (member.node, member.cluster)
+            for member in members
+            if member.node not in self.left_out
         ]
         return started_clusters + [
             (self.bench.database, cluster) for cluster in self.preparing.clusters
@@ -126,7 +130,9 @@ class Cleaning:
 
     async def _on_each(self, clean: Callable[[Node], Awaitable[None]]) -> list[Node]:
         """The machines on which it succeeded. The last comes first: two may be the same."""
-        nodes = [node for node in reversed(self.bench.nodes) if node not in self.left_out]
+        nodes = [
+            node for node in reversed(self.bench.nodes) if node not in self.left_out
+        ]
         return [node for node in nodes if await self.attempt(partial(clean, node))]
 
     async def _check_fences(self) -> None:
@@ -155,7 +161,10 @@ class Cleaning:
     def _is_needless(self, cluster: Cluster, *, is_prepared: bool) -> bool:
         """No other run can use incomplete clusters, and those that do not start."""
         # A cluster that others connect to has an address and a port by now.
-        is_broken = self.preparing.is_broken and cluster.directory == self.bench.cluster.directory
+        is_broken = (
+            self.preparing.is_broken
+            and cluster.directory == self.bench.cluster.directory
+        )
         return is_broken or not is_prepared
 
     async def _remove_placed(self) -> None:

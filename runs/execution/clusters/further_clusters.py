@@ -26,7 +26,11 @@ from runs.execution.clusters.postgres import (
     read_extensions,
     read_settings,
 )
-from runs.execution.clusters.preparing import BYTES_TO_SPARE, did_not_start, replace_folder
+from runs.execution.clusters.preparing import (
+    BYTES_TO_SPARE,
+    did_not_start,
+    replace_folder,
+)
 from runs.execution.errors import OUT_OF_REACH, ServerFault, TargetProblem
 from runs.execution.nodes import DATABASE_NODE, Member, conninfo
 from runs.execution.plan import MAIN
@@ -68,7 +72,9 @@ class Arrangement:
                         "%(address)s; %(there)s GB are free."
                     ),
                     code="disk_too_small",
-                    remedy=_("Choose a smaller scale, free space, or use another base directory."),
+                    remedy=_(
+                        "Choose a smaller scale, free space, or use another base directory."
+                    ),
                     own=members_there,
                     needed=f"{needed / 1e9:.1f}",
                     path=node.base.path,
@@ -112,7 +118,9 @@ class Arrangement:
 
     async def _printed(self, step: str, member: Member) -> str:
         name = f"{step}-{member.name}"
-        return await self.bench.sql(name, READ_SETTINGS, database="postgres", at=member.name)
+        return await self.bench.sql(
+            name, READ_SETTINGS, database="postgres", at=member.name
+        )
 
     async def look_once(self) -> None:
         """As one look of `watch`, for what happened since its last one."""
@@ -124,7 +132,11 @@ class Arrangement:
         for member in reversed(self.members):
             node, cluster = member.node, member.cluster
             await self.bench.step(
-                f"stop-{member.name}", cluster.stop(), floor_bytes=0, on=node, serving=cluster
+                f"stop-{member.name}",
+                cluster.stop(),
+                floor_bytes=0,
+                on=node,
+                serving=cluster,
             )
 
     async def keep_logs(self) -> None:
@@ -181,16 +193,26 @@ class Arrangement:
         """Whether its pg_ctl says so; a machine that is silent must not hold up the next look."""
         try:
             async with asyncio.timeout(SECONDS_TO_ANSWER):
-                status_answer = await self.bench.run(*member.cluster.status(), on=member.node)
+                status_answer = await self.bench.run(
+                    *member.cluster.status(), on=member.node
+                )
         except (*OUT_OF_REACH, TimeoutError):
             return False
         return status_answer.exit_status in NOT_RUNNING
 
-    async def _look_from_the_database(self, member: Member, silent: dict[str, int]) -> None:
+    async def _look_from_the_database(
+        self, member: Member, silent: dict[str, int]
+    ) -> None:
         """Count how often in a row it did not answer. Raises `cluster_out_of_reach`."""
         cluster, database = member.cluster, self.bench.database
-        asking = replace(self.bench.cluster, socket_dir=cluster.address, port=cluster.port).psql()
-        words = ["env", "PGCONNECT_TIMEOUT=5", f"PGPASSFILE={listening.passfile_of(database)}"]
+        asking = replace(
+            self.bench.cluster, socket_dir=cluster.address, port=cluster.port
+        ).psql()
+        words = [
+            "env",
+            "PGCONNECT_TIMEOUT=5",
+            f"PGPASSFILE={listening.passfile_of(database)}",
+        ]
         reply = await self.bench.run(*words, *asking[:-2], "-c", "SELECT 1")
         silent[member.name] = silent[member.name] + 1 if reply.exit_status else 0
         if silent[member.name] >= LOOKS_WITHOUT_ANSWER:
@@ -225,7 +247,9 @@ class Arrangement:
                     "that waits for it would wait for ever. Its log ends:\n%(log)s"
                 ),
                 code="standby_gone",
-                remedy=_("Read the standby's log and the primary's, then queue the run again."),
+                remedy=_(
+                    "Read the standby's log and the primary's, then queue the run again."
+                ),
                 name=member.name,
                 address=member.node.address,
                 log=log,
@@ -236,7 +260,9 @@ class Arrangement:
                 "ends:\n%(log)s"
             ),
             code="cluster_gone",
-            remedy=_("Read the cluster's log: out of memory, a crash, or somebody stopped it."),
+            remedy=_(
+                "Read the cluster's log: out of memory, a crash, or somebody stopped it."
+            ),
             name=member.name,
             address=member.node.address,
             log=log,
@@ -246,7 +272,10 @@ class Arrangement:
         """Create its folder, with data and settings, ready to be started."""
         bench, node, cluster = self.bench, member.node, member.cluster
         stopped = await bench.step(
-            f"clear-{member.name}", postgres.argv_to_stop(cluster.directory), check=False, on=node
+            f"clear-{member.name}",
+            postgres.argv_to_stop(cluster.directory),
+            check=False,
+            on=node,
         )
         if stopped.exit_status != 0:
             raise postgres.does_not_stop(cluster.directory)
@@ -257,12 +286,16 @@ class Arrangement:
             await bench.step(f"initdb-{member.name}", cluster.initdb(options), on=node)
             lines = ["listen_addresses = ''", *lines]
         else:
-            await bench.step(f"base-backup-{member.name}", self._backup(member), on=node)
+            await bench.step(
+                f"base-backup-{member.name}", self._backup(member), on=node
+            )
         if member.plan.origin == "standby":
             lines += await self._follow(member)
         argv, text = cluster.append(lines)
         await bench.step(f"configure-{member.name}", argv, stdin=text, on=node)
-        prepared = replace(member, cluster=await listening.prepare_member(bench, member))
+        prepared = replace(
+            member, cluster=await listening.prepare_member(bench, member)
+        )
         bench.members[member.name] = prepared
 
     def _backup(self, member: Member) -> tuple[str, ...]:
@@ -290,7 +323,8 @@ class Arrangement:
     def main_seen_from(self, member: Member) -> tuple[str, int]:
         """(host, port) of the run's own cluster; on its own machine the folder of the sockets."""
         machines = {
-            machine.name: machine.address_of_database for machine in self.bench.plan.machines
+            machine.name: machine.address_of_database
+            for machine in self.bench.plan.machines
         }
         host = machines.get(member.node.name, self.bench.cluster.socket_dir)
         return host, self.bench.cluster.port
@@ -321,7 +355,11 @@ class Arrangement:
     async def _start(self, member: Member) -> None:
         bench, cluster = self.bench, member.cluster
         result = await bench.step(
-            f"start-{member.name}", cluster.start(), check=False, on=member.node, serving=cluster
+            f"start-{member.name}",
+            cluster.start(),
+            check=False,
+            on=member.node,
+            serving=cluster,
         )
         if result.exit_status != 0:
             problem = did_not_start(result, await bench.server_log(LAST_LINES, member))
@@ -338,7 +376,10 @@ class Arrangement:
                 await listening.set_password(bench, member.node, cluster)
             statement = f"CREATE DATABASE {DATABASE};"
             await bench.sql(
-                f"create-database-{member.name}", statement, database="postgres", at=member.name
+                f"create-database-{member.name}",
+                statement,
+                database="postgres",
+                at=member.name,
             )
 
     def _note(self) -> None:
@@ -353,5 +394,9 @@ class Arrangement:
                     "%(number)s clusters share the machine %(address)s: %(names)s. They compete "
                     "for processors, memory and disk, and no network is between them."
                 )
-                values = {"number": len(names), "address": address, "names": ", ".join(names)}
+                values = {
+                    "number": len(names),
+                    "address": address,
+                    "names": ", ".join(names),
+                }
                 self.bench.note("clusters_share_machine", text, level="info", **values)

@@ -34,7 +34,9 @@ def options_for(version_num: int, options: Sequence[str]) -> tuple[str, ...]:
     for option in options:
         _require_known(version_num, option.partition("=")[0])
     other_options = tuple(
-        option for option in options if option not in CHECKSUMS and option != NO_CHECKSUMS
+        option
+        for option in options
+        if option not in CHECKSUMS and option != NO_CHECKSUMS
     )
     nosync = ("-N",) if version_num >= NO_SYNC_SINCE else ()
     return (*nosync, *other_options, *_checksums(version_num, options))
@@ -59,5 +61,9 @@ def _checksums(version_num: int, options: Sequence[str]) -> tuple[str, ...]:
 def _require_known(version_num: int, option: str) -> None:
     since = SINCE.get(option, 0)
     if version_num < since:
-        text = f"{since // 10000}" if since >= 100000 else f"{since // 10000}.{since // 100 % 100}"
+        text = (
+            f"{since // 10000}"
+            if since >= 100000
+            else f"{since // 10000}.{since // 100 % 100}"
+        )
         raise ValueError(f"initdb knows {option} from PostgreSQL {text} on.")

@@ -26,7 +26,9 @@ async def marked(host: Host, base: BaseDir) -> list[str]:
     If several runs could not restore their machine, the oldest knows its original state, so it
     comes last.
     """
-    listing = await host.run(["sh", "-c", _LIST, "list", base.path, base.mark(base.path)])
+    listing = await host.run(
+        ["sh", "-c", _LIST, "list", base.path, base.mark(base.path)]
+    )
     lines = listing.stdout.decode(errors="replace").splitlines()
     runs, marks = base.below("runs"), zip(lines[::2], lines[1::2], strict=False)
 
@@ -34,7 +36,9 @@ async def marked(host: Host, base: BaseDir) -> list[str]:
         folder, _slash, name = path.rpartition("/")
         return folder == runs, [int(number) for number in re.findall(r"\d+", name)]
 
-    return sorted((path for path, mark in marks if mark == base.mark(path)), key=age, reverse=True)
+    return sorted(
+        (path for path, mark in marks if mark == base.mark(path)), key=age, reverse=True
+    )
 
 
 async def end(host: Host, base: BaseDir, path: str) -> None:

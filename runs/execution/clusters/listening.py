@@ -74,14 +74,22 @@ async def prepare(bench: Bench) -> Cluster:
     Raises TargetProblem `address_unknown`, `no_free_port`.
     """
     plan = bench.plan
-    known_by = [checked(connecting.address_of_database) for connecting in plan.connecting]
+    known_by = [
+        checked(connecting.address_of_database) for connecting in plan.connecting
+    ]
     if plan.clusters and not known_by:
         await _admit(bench, "admit-clusters", bench.cluster, bench.database, [])
         return bench.cluster
     port = await free_port(bench, "choose-port", bench.database)
-    nodes = [*bench.database_nodes[1:], *bench.generators] if plan.generators else bench.nodes[1:]
+    nodes = (
+        [*bench.database_nodes[1:], *bench.generators]
+        if plan.generators
+        else bench.nodes[1:]
+    )
     nodes_and_names = zip(nodes[-len(known_by) :], known_by, strict=True)
-    sources = [await source_of(bench, node, address) for node, address in nodes_and_names]
+    sources = [
+        await source_of(bench, node, address) for node, address in nodes_and_names
+    ]
     among, loads = sources[: len(plan.joined)], sources[len(plan.joined) :]
     lines = _hosts(("all", "replication"), among, method_of(bench))
     lines += _hosts((DATABASE,), loads, method_of(bench))
@@ -104,10 +112,14 @@ async def prepare_member(bench: Bench, member: Member) -> Cluster:
         ),
         None,
     )
-    if machine:  # the machine of the run's own cluster reaches those on it by their sockets
+    if (
+        machine
+    ):  # the machine of the run's own cluster reaches those on it by their sockets
         address = checked(machine.host)
         port = await free_port(bench, f"choose-port-{member.name}", member.node)
-        source = await source_of(bench, bench.database, address, step=f"source-to-{member.name}")
+        source = await source_of(
+            bench, bench.database, address, step=f"source-to-{member.name}"
+        )
         lines = _hosts(("all",), [source], method_of(bench))
         cluster = replace(cluster, port=port, address=address)
     await _admit(bench, f"admit-at-{member.name}", cluster, member.node, lines)
@@ -124,7 +136,9 @@ def _hosts(databases: Sequence[str], sources: Sequence[str], method: str) -> lis
 
 async def free_port(bench: Bench, step: str, node: Node) -> int:
     """A port that nobody uses there now. Raises TargetProblem `no_free_port`."""
-    chosen = await bench.step(step, ["sh", "-c", _FREE_PORT, "port"], check=False, on=node)
+    chosen = await bench.step(
+        step, ["sh", "-c", _FREE_PORT, "port"], check=False, on=node
+    )
     port = number_in(chosen.stdout.strip())
     if chosen.exit_status != 0 or port is None:
         raise TargetProblem(
@@ -158,7 +172,9 @@ async def give_password(bench: Bench) -> None:
     await set_password(bench, bench.database, bench.cluster)
     line = f"*:*:*:*:{password}\n".encode()
     among = bench.database_nodes if bench.plan.joined else ()
-    for node in dict.fromkeys((*among, *(bench.generators if bench.plan.generators else ()))):
+    for node in dict.fromkeys(
+        (*among, *(bench.generators if bench.plan.generators else ()))
+    ):
         await _leave(node, passfile_of(node), line)
     for node in among[1:]:
         await _leave(node, f"{node.directory}/password", password.encode())
@@ -192,7 +208,9 @@ def _not_set(node: Node, reply: Answer) -> TargetProblem:
     if NO_SPACE in message:
         return disk_full(f"{node.directory} on {node.address}", message)
     return TargetProblem(
-        _("On %(address)s the password for the load generators could not be set: %(said)s"),
+        _(
+            "On %(address)s the password for the load generators could not be set: %(said)s"
+        ),
         code="password_not_set",
         remedy=_("Read the server's log with the run."),
         address=node.address,
@@ -202,7 +220,9 @@ def _not_set(node: Node, reply: Answer) -> TargetProblem:
 
 def method_of(bench: Bench) -> str:
     """SCRAM if the server and every client support it."""
-    versions = [generator_plan.client_version_num for generator_plan in bench.plan.generators]
+    versions = [
+        generator_plan.client_version_num for generator_plan in bench.plan.generators
+    ]
     versions += [cluster_plan.version_num for cluster_plan in bench.plan.clusters]
     knows = min([bench.plan.version_num, *versions]) >= SCRAM_SINCE
     return "scram-sha-256" if knows else "md5"
@@ -214,7 +234,9 @@ async def source_of(bench: Bench, node: Node, address: str, *, step: str = "") -
     Raises TargetProblem `missing_program`, `address_unknown`.
     """
     argv = ["sh", "-c", _SOURCE, "source", address]
-    step_result = await bench.step(step or f"source-{node.name}", argv, check=False, on=node)
+    step_result = await bench.step(
+        step or f"source-{node.name}", argv, check=False, on=node
+    )
     if step_result.exit_status == NO_SUCH_PROGRAM:
         raise TargetProblem(
             _("The program ip is missing on %(address)s."),
@@ -227,7 +249,9 @@ async def source_of(bench: Bench, node: Node, address: str, *, step: str = "") -
         raise TargetProblem(
             _("%(address)s knows no way to %(database)s: %(stderr)s"),
             code="address_unknown",
-            remedy=_("Check the database's address on its server's page, as seen from there."),
+            remedy=_(
+                "Check the database's address on its server's page, as seen from there."
+            ),
             address=node.address,
             database=address,
             stderr=step_result.stderr.strip()[-300:],

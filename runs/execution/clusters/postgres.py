@@ -179,10 +179,16 @@ def lines_for(settings: Mapping[str, str]) -> list[str]:
 
 
 def _line(name: str, value: str) -> str:
-    if ownership.runs_command(name, value) or ownership.loads_from_elsewhere(name, value):
-        raise _refused(_("%(line)s would run something on the server."), f"{name} = {value}")
+    if ownership.runs_command(name, value) or ownership.loads_from_elsewhere(
+        name, value
+    ):
+        raise _refused(
+            _("%(line)s would run something on the server."), f"{name} = {value}"
+        )
     if not names.is_name(name) or "\n" in value or "\0" in value:
-        raise _refused(_("%(line)s is no line of postgresql.conf."), f"{name} = {value}")
+        raise _refused(
+            _("%(line)s is no line of postgresql.conf."), f"{name} = {value}"
+        )
     return f"{name} = {conf_text.quoted(value)}"
 
 
@@ -243,7 +249,9 @@ def differing(
 
 def read_extensions(printed: str) -> frozenset[str]:
     """The names of the extensions that READ_SETTINGS printed."""
-    return frozenset(row["extension"] for row in json_rows(printed) if "extension" in row)
+    return frozenset(
+        row["extension"] for row in json_rows(printed) if "extension" in row
+    )
 
 
 def json_rows(printed: str) -> list[dict[str, Any]]:
@@ -259,7 +267,14 @@ _STOP = (Path(__file__).parent / "stop_cluster.sh").read_text()
 
 def argv_to_stop(directory: str) -> tuple[str, ...]:
     """Stop the server of a folder: fast, immediate, KILL; exit status 1 if it still runs."""
-    return ("sh", "-c", _STOP, "stop", f"{directory}/data", str(SECONDS_BETWEEN_SIGNALS))
+    return (
+        "sh",
+        "-c",
+        _STOP,
+        "stop",
+        f"{directory}/data",
+        str(SECONDS_BETWEEN_SIGNALS),
+    )
 
 
 async def stop_in(run: Run, directory: str) -> bool:

@@ -90,7 +90,9 @@ class Preparing:
         self.cluster = bench.cluster
         self.template: Cluster | None = None
         if key := bench.plan.template_key:
-            self.template = replace(self.cluster, directory=self.base.below("clusters", key))
+            self.template = replace(
+                self.cluster, directory=self.base.below("clusters", key)
+            )
         self.is_broken = False
 
     @property
@@ -109,7 +111,9 @@ class Preparing:
     async def start(self, step: str) -> None:
         """Start the bench's cluster. Raises TargetProblem with the end of its log."""
         cluster = self.bench.cluster
-        result = await self.bench.step(step, cluster.start(), check=False, serving=cluster)
+        result = await self.bench.step(
+            step, cluster.start(), check=False, serving=cluster
+        )
         if result.exit_status in NOT_A_PROGRAM:
             raise failed(result, self.base.path)
         if result.exit_status != 0:
@@ -120,7 +124,9 @@ class Preparing:
     async def _find_cluster(self) -> bool:
         is_prepared = await self._look("look-for-cluster", _LOOK_FOR_CLUSTER)
         if is_prepared:
-            await self.bench.reporter.cluster(self.cluster.directory, prepared_now=False)
+            await self.bench.reporter.cluster(
+                self.cluster.directory, prepared_now=False
+            )
         return bool(is_prepared)
 
     async def _restore_or_rebuild(self, template: Cluster, free: int) -> None:
@@ -145,7 +151,9 @@ class Preparing:
         await self.bench.step(
             "restore", ["sh", "-c", _COPY, "copy", template.data, self.cluster.data]
         )
-        message = _("Restored from a copy of a loaded cluster that was stopped cleanly.")
+        message = _(
+            "Restored from a copy of a loaded cluster that was stopped cleanly."
+        )
         self.bench.note("cluster_restored", message, level="info")
 
     async def _look(self, step: str, script: str) -> str:
@@ -154,7 +162,9 @@ class Preparing:
         Once per attempt: a replay must not stop what the attempt itself has started since.
         """
         directories = [cluster.directory for cluster in reversed(self.clusters)]
-        step_result = await self.bench.step(step, ["sh", "-c", script, "look", *directories])
+        step_result = await self.bench.step(
+            step, ["sh", "-c", script, "look", *directories]
+        )
         lines = step_result.stdout.splitlines()
         for directory in directories:
             if SERVING + directory in lines:
@@ -176,7 +186,11 @@ class Preparing:
     @property
     def needed_bytes(self) -> int:
         """What must be free for the run below the base directory."""
-        return self.disk_bytes + monitors.needed_bytes(self.bench.parameters) + BYTES_TO_SPARE
+        return (
+            self.disk_bytes
+            + monitors.needed_bytes(self.bench.parameters)
+            + BYTES_TO_SPARE
+        )
 
     def _check_disk(self, free: int) -> None:
         needed = self.needed_bytes
@@ -192,7 +206,9 @@ class Preparing:
         argv, settings = cluster.configure(plan.settings)
         await bench.step("configure", argv, stdin=settings)
         await self.start("start-to-load")
-        await bench.sql("create-database", f"CREATE DATABASE {DATABASE};", database="postgres")
+        await bench.sql(
+            "create-database", f"CREATE DATABASE {DATABASE};", database="postgres"
+        )
         await self.procedure.load(bench)
         await bench.step("stop-after-load", cluster.stop(), serving=cluster)
         bench.is_serving = False
@@ -203,7 +219,14 @@ class Preparing:
     async def share(self, cluster: Cluster) -> None:
         """Let further runs use the loaded cluster, of this and of later campaigns."""
         bench, plan = self.bench, self.bench.plan
-        mark = ["sh", "-c", _MARK_PREPARED, "mark", cluster.directory, f"{plan.bindir}/postgres"]
+        mark = [
+            "sh",
+            "-c",
+            _MARK_PREPARED,
+            "mark",
+            cluster.directory,
+            f"{plan.bindir}/postgres",
+        ]
         marked = await bench.step("mark-prepared", mark, stdin=f"run {plan.run_id}\n")
         size = 1024 * (number_in(marked.stdout.partition("\t")[0]) or 0)
         await bench.reporter.cluster(cluster.directory, prepared_now=True, size=size)
@@ -212,7 +235,9 @@ class Preparing:
 async def replace_folder(node: Node, directory: str) -> None:
     """Start with an empty, marked folder, once: a replay must not remove what it then finds."""
     noted = f"{node.directory}/begun-{directory.rpartition('/')[2]}"
-    await node.on_host(partial(node.base.replace, path=directory, noted=noted, fence=node.fence))
+    await node.on_host(
+        partial(node.base.replace, path=directory, noted=noted, fence=node.fence)
+    )
 
 
 def did_not_start(result: StepResult, log: str) -> TargetProblem:
@@ -238,6 +263,8 @@ def did_not_start(result: StepResult, log: str) -> TargetProblem:
     return TargetProblem(
         _("PostgreSQL does not start. The last lines of its log:\n%(log)s"),
         code="postgres_does_not_start",
-        remedy=_("Check the configuration's settings against this version and machine."),
+        remedy=_(
+            "Check the configuration's settings against this version and machine."
+        ),
         log=log or result.stderr,
     )

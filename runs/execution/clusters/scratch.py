@@ -51,7 +51,8 @@ _WRITE = 'cat >"$1"'
 _MAKE_SOCKETS = 'umask 077; mkdir "$1"'
 _TIMEOUT = "canceling statement due to statement timeout"
 _ABORTED = re.compile(
-    r"client 0 (?:script 0 )?aborted in command (\d{1,9})[^:;]{0,100}[:;]\s*(.*)", re.DOTALL
+    r"client 0 (?:script 0 )?aborted in command (\d{1,9})[^:;]{0,100}[:;]\s*(.*)",
+    re.DOTALL,
 )
 # Not just the word: a notice may name a table like that.
 _DIED = re.compile(r"client 0 [^\n]{0,100}aborted", re.IGNORECASE)
@@ -96,7 +97,9 @@ async def tried(
         raise TargetProblem(
             _("A scratch cluster needs %(needed)s MB below %(path)s."),
             code="disk_too_small",
-            remedy=_("Choose a smaller scale, free space, or use another base directory."),
+            remedy=_(
+                "Choose a smaller scale, free space, or use another base directory."
+            ),
             needed=f"{NEEDED_BYTES / 1e6:.0f}",
             path=base.path,
         )
@@ -184,7 +187,9 @@ class _Trial:
         """Each script by itself, whatever its weight."""
         failures = []
         # Pipelines run in the extended protocol only, as a campaign with them has to.
-        has_pipelines = any(has_pipeline(script.text) for script in self.workload.scripts)
+        has_pipelines = any(
+            has_pipeline(script.text) for script in self.workload.scripts
+        )
         for position, script in enumerate(self.workload.scripts):
             text = pgbench.for_tool(script.text, self.programs.client_version_num)
             path = f"{self.path}/script-{position}.sql"
@@ -211,7 +216,9 @@ class _Trial:
         return await self.host.run(words, stdin=given.encode(), timeout_s=None)
 
 
-def _of_script(position: int, text: str, path: str, reply: Answer, message: str) -> Failure:
+def _of_script(
+    position: int, text: str, path: str, reply: Answer, message: str
+) -> Failure:
     in_file = re.search(rf"{re.escape(path)}:(\d+): (.*)", message, re.DOTALL)
     if in_file:
         return Failure(position, int(in_file[1]), "bad_command", in_file[2].strip())
@@ -233,10 +240,14 @@ def _of_init(reply: Answer) -> Failure:
     if reply.exit_status == TIMED_OUT:
         return Failure(None, 0, "never_ends", "")
     line_match = _OF_PSQL.search(message)
-    line = max(0, int(line_match[1]) - 1) if line_match else 0  # the first line sets the scale
+    line = (
+        max(0, int(line_match[1]) - 1) if line_match else 0
+    )  # the first line sets the scale
     if _TIMEOUT in message:
         return Failure(None, line, "never_ends", "")
-    return Failure(None, line, "sql_error", line_match[2].strip() if line_match else message)
+    return Failure(
+        None, line, "sql_error", line_match[2].strip() if line_match else message
+    )
 
 
 def _output(reply: Answer) -> str:

@@ -53,7 +53,11 @@ def needed_settings(version_num: int) -> dict[str, str]:
 
 def position_sql(version_num: int) -> str:
     """The present end of the WAL, as an expression."""
-    return "pg_current_wal_lsn()" if version_num >= LSN_SINCE else "pg_current_xlog_location()"
+    return (
+        "pg_current_wal_lsn()"
+        if version_num >= LSN_SINCE
+        else "pg_current_xlog_location()"
+    )
 
 
 def behind_sql(version_num: int) -> str:
@@ -94,32 +98,44 @@ async def set_modes(bench: Bench, modes: Mapping[str, str], number: int) -> None
     """
     if synchronous := [name for name, mode in modes.items() if mode != "async"]:
         method = "ANY" if "quorum" in modes.values() else "FIRST"
-        value = names_setting(bench.plan.version_num, synchronous, number, method=method)
-        argv, text = bench.cluster.append(lines_for({"synchronous_standby_names": value}))
+        value = names_setting(
+            bench.plan.version_num, synchronous, number, method=method
+        )
+        argv, text = bench.cluster.append(
+            lines_for({"synchronous_standby_names": value})
+        )
         await bench.step("set-synchronous", argv, stdin=text)
         await bench.step("set-synchronous-reload", bench.cluster.reload())
     await wait(bench, list(modes), "wait-for-modes", states=",".join(modes.values()))
 
 
-async def wait(bench: Bench, names: Sequence[str], step: str, *, states: str = "") -> None:
+async def wait(
+    bench: Bench, names: Sequence[str], step: str, *, states: str = ""
+) -> None:
     """Wait until these follow and have replayed all earlier WAL; a durable step.
 
     With `states` (sync_state of each in the order of names, separated by commas) also until they
     have these. Raises TargetProblem `standby_does_not_catch_up`.
     """
     version_num = bench.plan.version_num
-    end = (await bench.sql(f"{step}-position", f"SELECT {position_sql(version_num)};")).strip()
+    end = (
+        await bench.sql(f"{step}-position", f"SELECT {position_sql(version_num)};")
+    ).strip()
     tries = str(CATCH_UP_SECONDS * POLLS_A_SECOND)
     sql = _caught_up_sql(version_num, names, end, with_states=bool(states))
     expected = "\t".join([str(len(names)), *([states] if states else [])])
     argv = ["sh", "-c", _WAIT, "wait", expected, tries, sql, *bench.cluster.psql()]
     result = await bench.step(step, argv, check=False)
     if result.exit_status != 0:
-        raise await _does_not_catch_up(bench, names, expected, result.stdout + result.stderr)
+        raise await _does_not_catch_up(
+            bench, names, expected, result.stdout + result.stderr
+        )
 
 
 @asynccontextmanager
-async def proven(bench: Bench, moment: str, modes: Mapping[str, str]) -> AsyncIterator[None]:
+async def proven(
+    bench: Bench, moment: str, modes: Mapping[str, str]
+) -> AsyncIterator[None]:
     """pg_stat_replication before and after the block, stored as the files WHAT-before and -after.
 
     Both must show these standbys with their sync_state. Raises TargetProblem `replication_differs`.
@@ -174,13 +190,17 @@ async def missing(bench: Bench, names: Sequence[str]) -> list[str]:
     return [name for name in names if name not in following]
 
 
-def _caught_up_sql(version_num: int, names: Sequence[str], end: str, *, with_states: bool) -> str:
+def _caught_up_sql(
+    version_num: int, names: Sequence[str], end: str, *, with_states: bool
+) -> str:
     quoted_names = ", ".join(f"'{name}'" for name in names)
     if version_num >= LSN_SINCE:
         reached = f"replay_lsn >= '{end}'"
     else:
         reached = f"pg_xlog_location_diff(replay_location, '{end}') >= 0"
-    places = " ".join(f"WHEN '{name}' THEN {position}" for position, name in enumerate(names))
+    places = " ".join(
+        f"WHEN '{name}' THEN {position}" for position, name in enumerate(names)
+    )
     order = f"ORDER BY CASE application_name {places} END"
     states = f", string_agg(sync_state, ',' {order})" if with_states else ""
     return (
@@ -199,7 +219,9 @@ async def _does_not_catch_up(
     ]
     logged = "\n".join([actual.strip() or "(none)", *logs])
     return TargetProblem(
-        _("The standbys %(names)s do not follow as they should (%(wanted)s); seen: %(told)s"),
+        _(
+            "The standbys %(names)s do not follow as they should (%(wanted)s); seen: %(told)s"
+        ),
         code="standby_does_not_catch_up",
         remedy=_(
             "Read the logs of the standbys: their disk may be slow, the network cut, or a setting "

@@ -119,7 +119,9 @@ class Accounting:
 
     async def end_sampling(self) -> None:
         """Right after the load."""
-        await self._bench.run("sh", "-c", _STOP, "stop", f"{self._bench.steps_directory}/{STEP}")
+        await self._bench.run(
+            "sh", "-c", _STOP, "stop", f"{self._bench.steps_directory}/{STEP}"
+        )
 
     async def stop(self, printed: str) -> None:
         """Keep all, with the counters that `after_sql` printed."""
@@ -140,12 +142,16 @@ class Accounting:
             "planning_ms": bench.planning_ms,
             "has_nested": bench.has_nested,
         }
-        self._bench.keep(FILE, json.dumps(document, separators=(",", ":")), is_json=True)
+        self._bench.keep(
+            FILE, json.dumps(document, separators=(",", ":")), is_json=True
+        )
 
     async def _read_before(self) -> None:
         version = self._bench.plan.version_num
         log = self._bench.cluster.log
-        sql = "\n".join((facts_sql(version), objects_sql(version), counters_sql(version, log)))
+        sql = "\n".join(
+            (facts_sql(version), objects_sql(version), counters_sql(version, log))
+        )
         printed = await self._bench.sql("counters-before", sql)
         self._before, self._known = counted(printed), facts(printed)
 
@@ -175,7 +181,9 @@ def after_sql(version: int, log: str = "") -> str:
     The collector of statistics to 14 may answer with what it wrote half a second ago; from 15 on a
     session has counted in shared memory when it has ended.
     """
-    wait = "" if version >= FLUSHED_AT_EXIT_SINCE else f"\\o /dev/null\n{FLUSHED};\n\\o\n"
+    wait = (
+        "" if version >= FLUSHED_AT_EXIT_SINCE else f"\\o /dev/null\n{FLUSHED};\n\\o\n"
+    )
     return wait + counters_sql(version, log)
 
 
@@ -209,7 +217,9 @@ def facts_sql(version: int) -> str:
             "SELECT row_to_json(c) FROM (SELECT name AS option, setting FROM pg_config) c;"
         )
     if version >= JIT_SINCE:
-        statements.append("SELECT row_to_json(j) FROM (SELECT pg_jit_available() AS jit) j;")
+        statements.append(
+            "SELECT row_to_json(j) FROM (SELECT pg_jit_available() AS jit) j;"
+        )
     return "\n".join([*statements, _RELATIONS])
 
 
@@ -251,7 +261,11 @@ def facts(printed: str) -> dict[str, Any]:
     """What `facts_sql` and `objects_sql` printed: `built`, `configuration`, `jit`, `relations`,
     `objects`."""
     rows = json_rows(printed)
-    facts_by_name: dict[str, Any] = {"configuration": {}, "relations": {}, "objects": objects(rows)}
+    facts_by_name: dict[str, Any] = {
+        "configuration": {},
+        "relations": {},
+        "objects": objects(rows),
+    }
     for row in rows:
         if "option" in row:
             facts_by_name["configuration"][row["option"]] = row["setting"]
@@ -316,5 +330,7 @@ def kind_of(title: str) -> str:
         return ""
     if WORKER in name:
         return WORKER
-    own_kind = next((own_kind_name for own_kind_name in _OWN if name.startswith(own_kind_name)), "")
+    own_kind = next(
+        (own_kind_name for own_kind_name in _OWN if name.startswith(own_kind_name)), ""
+    )
     return own_kind.strip() or CLIENT_BACKEND

@@ -59,4 +59,6 @@ def _vacuumed(moved: Moved, bytes_of_relation: Mapping[str, float]) -> list[str]
         for key, row in moved.get("pg_stat_user_tables", {}).items()
         if any(row.get(column, 0) for column in VACUUMS)
     ]
-    return sorted(name for name in names if bytes_of_relation.get(name, 0) > LEAST_SHARE * total)
+    return sorted(
+        name for name in names if bytes_of_relation.get(name, 0) > LEAST_SHARE * total
+    )

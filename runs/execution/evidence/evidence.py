@@ -100,7 +100,9 @@ class Evidence:
             await bench.run("sh", "-c", _ATTACHED, "attached", data, step)
         if self._wanted.stacks:
             limits = [str(SECONDS_OF_STACKS), str(MOST_BYTES)]
-            self._begin("stacks", ["sh", "-c", _STACKS, "stacks", data, folder, *limits])
+            self._begin(
+                "stacks", ["sh", "-c", _STACKS, "stacks", data, folder, *limits]
+            )
 
     async def stop(self) -> None:
         """End it, and keep what was found."""
@@ -116,7 +118,9 @@ class Evidence:
                 await self._keep_traced(name, read)
         if self._wanted.statements:
             rows = await self._rows("read-statements", self._statements_sql())
-            self._keep("statements", ("calls", "total_ms", "mean_ms", "rows", "query"), rows)
+            self._keep(
+                "statements", ("calls", "total_ms", "mean_ms", "rows", "query"), rows
+            )
         if self._wanted.io:
             rows = await self._rows("read-io", _IO)
             self._keep("io", _IO_COLUMNS, rows)
@@ -135,7 +139,9 @@ class Evidence:
             err = f"{self._bench.steps_directory}/{name}/err"
             # Whom it let go of is no reason.
             last_lines_script = 'grep -v "tached$" "$1" | tail -n 3'
-            last_lines = await self._bench.run("sh", "-c", last_lines_script, "said", err)
+            last_lines = await self._bench.run(
+                "sh", "-c", last_lines_script, "said", err
+            )
             output = last_lines.stdout.decode(errors="replace").strip()[-300:]
             self._missing(name, output or _("nothing was seen"))
             return
@@ -149,7 +155,9 @@ class Evidence:
 
     def _keep_waits(self, printed: str) -> None:
         lines = [line.split("\t") for line in printed.splitlines()]
-        whole_lines = (line for line in lines if len(line) == 5)  # the last one may be half a line
+        whole_lines = (
+            line for line in lines if len(line) == 5
+        )  # the last one may be half a line
         samples = [_WaitSample.of_line(line) for line in whole_lines]
         counts: Counter[tuple[str, str]] = Counter()
         asleep: Counter[tuple[str, str]] = Counter()
@@ -168,17 +176,23 @@ class Evidence:
         printed = await self._bench.sql(step, sql)
         return [line.split("\t") for line in printed.splitlines()]
 
-    def _keep(self, name: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    def _keep(
+        self, name: str, columns: Sequence[str], rows: Sequence[Sequence[str]]
+    ) -> None:
         text = json.dumps({"columns": columns, "rows": rows})
         self._bench.keep(f"evidence-{name}.json", text, is_json=True)
 
     def _missing(self, name: str, reason: object) -> None:
-        self._bench.note("evidence_missing", _("No %(name)s: %(said)s"), name=name, said=reason)
+        self._bench.note(
+            "evidence_missing", _("No %(name)s: %(said)s"), name=name, said=reason
+        )
 
     def _statements_sql(self) -> str:
         newer = self._bench.plan.version_num >= EXEC_TIME_SINCE
         total, mean = (
-            ("total_exec_time", "mean_exec_time") if newer else ("total_time", "mean_time")
+            ("total_exec_time", "mean_exec_time")
+            if newer
+            else ("total_time", "mean_time")
         )
         query = r"left(regexp_replace(query, '\s+', ' ', 'g'), 300)"
         return (
@@ -212,12 +226,18 @@ def calls(text: str) -> tuple[Sequence[str], Rows]:
     rows = []
     for line in text.splitlines():
         words = line.split()
-        if len(words) < 5 or not words[0].replace(".", "", 1).isdigit() or words[-1] == "total":
+        if (
+            len(words) < 5
+            or not words[0].replace(".", "", 1).isdigit()
+            or words[-1] == "total"
+        ):
             continue
         number, errors = int(words[3]), int(words[4]) if len(words) == 6 else 0
         share = f"{100 * errors / number:.1f}"
         rows.append([words[-1], words[0], words[1], str(number), str(errors), share])
-    return ("call", "time_share", "seconds", "calls", "errors", "failed_share"), rows[:MOST_ROWS]
+    return ("call", "time_share", "seconds", "calls", "errors", "failed_share"), rows[
+        :MOST_ROWS
+    ]
 
 
 def stacks(text: str) -> tuple[Sequence[str], Rows]:
@@ -243,13 +263,19 @@ def _call(line: str) -> str:
     outcome = line.partition(" ")[2].strip()
     if outcome.startswith("<... "):
         return outcome.split()[1]
-    return outcome.partition("(")[0] if "(" in outcome and "<unfinished" not in outcome else ""
+    return (
+        outcome.partition("(")[0]
+        if "(" in outcome and "<unfinished" not in outcome
+        else ""
+    )
 
 
 def _function(line: str) -> str:
     """The function in a line as " > /usr/bin/postgres(LWLockRelease+0xe2) [0x3c]"."""
     inner = line.partition("(")[2].partition(")")[0]
-    return inner.partition("+")[0] or line.partition("(")[0].rpartition("/")[2].strip(" >")
+    return inner.partition("+")[0] or line.partition("(")[0].rpartition("/")[2].strip(
+        " >"
+    )
 
 
 class _WaitSample(NamedTuple):
@@ -264,7 +290,9 @@ class _WaitSample(NamedTuple):
     @classmethod
     def of_line(cls, words: Sequence[str]) -> Self:
         """As the query prints it."""
-        fields = dict(zip(("at", "kind", "event", "state", "number"), words, strict=True))
+        fields = dict(
+            zip(("at", "kind", "event", "state", "number"), words, strict=True)
+        )
         return cls(
             float(fields["at"]),
             fields["kind"],

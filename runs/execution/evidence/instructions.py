@@ -30,7 +30,9 @@ valgrind --tool=callgrind --callgrind-out-file="$folder/callgrind.$times" \\
     "$postgres" --single -D "$data" "$database" >/dev/null || exit 1
 exec callgrind_annotate --threshold=100 "$folder/callgrind.$times"
 """
-_TOTAL = re.compile(r"^[ \t]*([\d,]+) (?:\([\d.]+%\))?[ \t]+PROGRAM TOTALS", re.MULTILINE)
+_TOTAL = re.compile(
+    r"^[ \t]*([\d,]+) (?:\([\d.]+%\))?[ \t]+PROGRAM TOTALS", re.MULTILINE
+)
 _FUNCTION = re.compile(r"^\s*([\d,]+) +\([ \d.]+%\) +\S*?:(\S+?)(?: \[|'\d|$)")
 # What a compiler appends to parts and variants of a function.
 _CLONE = re.compile(r"\.(?:isra|part|constprop|cold|lto_priv)\b.*")
@@ -41,10 +43,14 @@ async def count(bench: Bench) -> None:
 
     What cannot be counted costs the run its evidence only, and is noted with it.
     """
-    lines = [line_of(statement) for statement in bench.statements if "--" not in statement]
+    lines = [
+        line_of(statement) for statement in bench.statements if "--" not in statement
+    ]
     lines_each = len(lines) // MANY
     if not lines_each:
-        bench.note("evidence_missing", _("No instructions: the statements are not known."))
+        bench.note(
+            "evidence_missing", _("No instructions: the statements are not known.")
+        )
         return
     try:
         few, many, twice = [
@@ -52,9 +58,13 @@ async def count(bench: Bench) -> None:
             for times, again in ((FEW, 1), (MANY, 1), (MANY, 2))
         ]
     except TargetProblem as problem:
-        bench.note("evidence_missing", _("No instructions: %(problem)s"), problem=problem)
+        bench.note(
+            "evidence_missing", _("No instructions: %(problem)s"), problem=problem
+        )
         return
-    rows = [(name, *map(str, numbers)) for name, *numbers in differences(few, many, twice)]
+    rows = [
+        (name, *map(str, numbers)) for name, *numbers in differences(few, many, twice)
+    ]
     bench.keep(FILE, json.dumps({"columns": COLUMNS, "rows": rows}), is_json=True)
 
 
@@ -74,10 +84,14 @@ async def _counted(bench: Bench, lines: list[str], times: int) -> dict[str, int]
         limit_s=LIMIT_SECONDS,
     )
     if step.exit_status == 127:
-        raise TargetProblem(_("valgrind is not installed there."), code="missing_program")
+        raise TargetProblem(
+            _("valgrind is not installed there."), code="missing_program"
+        )
     instructions = functions(step.stdout)
     if step.exit_status != 0 or not instructions:
-        raise TargetProblem(step.stderr.strip()[-300:] or _("callgrind counted nothing."))
+        raise TargetProblem(
+            step.stderr.strip()[-300:] or _("callgrind counted nothing.")
+        )
     return instructions
 
 
@@ -89,7 +103,9 @@ def functions(printed: str) -> dict[str, int]:
     for line in printed.splitlines():
         if function_match := _FUNCTION.match(line):
             name = _CLONE.sub("", function_match[2])
-            instructions[name] = instructions.get(name, 0) + int(function_match[1].replace(",", ""))
+            instructions[name] = instructions.get(name, 0) + int(
+                function_match[1].replace(",", "")
+            )
     return instructions
 
 

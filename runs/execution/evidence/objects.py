@@ -135,9 +135,13 @@ def objects_sql(version: int) -> str:
     The last row of a kind has no name: it says that the kind was read.
     """
     statements = [
-        _statement(name, kind.query) for name, kind in KINDS.items() if version >= kind.since
+        _statement(name, kind.query)
+        for name, kind in KINDS.items()
+        if version >= kind.since
     ]
-    return "\n".join(["\\set ON_ERROR_STOP off", *statements, "\\set ON_ERROR_STOP on", ""])
+    return "\n".join(
+        ["\\set ON_ERROR_STOP off", *statements, "\\set ON_ERROR_STOP on", ""]
+    )
 
 
 def _statement(name: str, query: str) -> str:

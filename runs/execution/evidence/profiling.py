@@ -64,7 +64,11 @@ class Profile:
         sees_all = "perf" in node.privileges
         if sees_all:
             await treating.change(
-                self._bench, node, "perf", treating.PARANOIA_FILES, privileged.PARANOIA_FOR_PERF
+                self._bench,
+                node,
+                "perf",
+                treating.PARANOIA_FILES,
+                privileged.PARANOIA_FOR_PERF,
             )
         seconds = str(int(self._bench.parameters.get("duration", 0) + GRACE_SECONDS))
         argv = ["sh", "-c", _RECORD, STEP, node.directory, seconds, LARGEST]
@@ -92,12 +96,15 @@ class Profile:
             return
         folder = self._bench.directory
         report = await self._text(
-            "profile-report", ["sh", "-c", _REPORT, "report", folder, str(MOST_REPORT_BYTES)]
+            "profile-report",
+            ["sh", "-c", _REPORT, "report", folder, str(MOST_REPORT_BYTES)],
         )
         argv = ["sh", "-c", _FOLD, "fold", folder, str(MOST_STACKS), self._nameless]
         folded = await self._text("profile-stacks", argv)
         if not folded:
-            last_lines = "\n".join(self._recorded.stderr.splitlines()[-LAST_LINES:]).strip()
+            last_lines = "\n".join(
+                self._recorded.stderr.splitlines()[-LAST_LINES:]
+            ).strip()
             self._note_missing(last_lines or _("perf recorded nothing"))
             return
         self._bench.keep(REPORT, report)
@@ -107,7 +114,9 @@ class Profile:
 
     async def _text(self, step: str, argv: list[str]) -> str:
         try:
-            return (await self._bench.step(step, argv, check=False, floor_bytes=0)).stdout
+            return (
+                await self._bench.step(step, argv, check=False, floor_bytes=0)
+            ).stdout
         except TargetProblem as problem:
             if problem.code != "step_timeout":
                 raise

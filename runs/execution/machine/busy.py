@@ -45,10 +45,14 @@ async def read(host: Host) -> Busy:
 def parse(report: str) -> Busy:
     """Read the script's output. Raises TargetProblem `load_unknown`."""
     before_text, mark, after_text = neutralised(report).partition("\nagain\n")
-    before, after = _reading(before_text.splitlines()), _reading(after_text.splitlines())
+    before, after = (
+        _reading(before_text.splitlines()),
+        _reading(after_text.splitlines()),
+    )
     if not mark or before is None or after is None or after.ticks <= before.ticks:
         raise TargetProblem(
-            _("The machine does not report what its processors do."), code="load_unknown"
+            _("The machine does not report what its processors do."),
+            code="load_unknown",
         )
     ticks = after.ticks - before.ticks
     used = ticks - (after.idle - before.idle)
@@ -56,8 +60,12 @@ def parse(report: str) -> Busy:
     for process, ticks_of_process in after.processes.items():
         ticks_since = ticks_of_process - before.processes.get(process, 0)
         share_of[after.names[process]] += max(0, ticks_since)
-    programs = [(name, number / ticks) for name, number in share_of.most_common(MOST_PROGRAMS)]
-    named = tuple((name, round(share, 3)) for name, share in programs if share >= LEAST_SHARE)
+    programs = [
+        (name, number / ticks) for name, number in share_of.most_common(MOST_PROGRAMS)
+    ]
+    named = tuple(
+        (name, round(share, 3)) for name, share in programs if share >= LEAST_SHARE
+    )
     return Busy(round(min(1.0, max(0.0, used / ticks)), 3), named)
 
 

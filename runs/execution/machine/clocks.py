@@ -33,7 +33,9 @@ async def compare(bench: Bench) -> None:
     if is_off(list(bench.skews.values())):
         bench.note(
             "clocks_differ",
-            _("A clock is off by more than %(seconds)s s (%(clocks)s): let chrony or ntpd set it."),
+            _(
+                "A clock is off by more than %(seconds)s s (%(clocks)s): let chrony or ntpd set it."
+            ),
             seconds=f"{SKEW_LIMIT_SECONDS:g}",
             clocks=message,
         )
@@ -43,7 +45,9 @@ def is_off(skews: Sequence[Skew]) -> bool:
     """Whether one certainly differs from the worker, or another one, by more than the limit."""
     least = [max(abs(skew.skew_s) - skew.uncertainty_s, 0.0) for skew in skews]
     apart = [
-        abs(one_skew.skew_s - other_skew.skew_s) - one_skew.uncertainty_s - other_skew.uncertainty_s
+        abs(one_skew.skew_s - other_skew.skew_s)
+        - one_skew.uncertainty_s
+        - other_skew.uncertainty_s
         for one_skew, other_skew in combinations(skews, 2)
     ]
     return max([*least, *apart], default=0.0) > SKEW_LIMIT_SECONDS

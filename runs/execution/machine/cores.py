@@ -75,9 +75,13 @@ async def check(bench: Bench) -> None:
     argv = ["sh", "-c", _OF_POSTMASTER, "affinity", bench.cluster.data]
     step_result = await bench.step("read-affinity", argv, check=False)
     actual_cpus = step_result.stdout.strip()
-    if step_result.exit_status != 0 or cpus.parse(actual_cpus) != cpus.parse(bench.cluster.cpus):
+    if step_result.exit_status != 0 or cpus.parse(actual_cpus) != cpus.parse(
+        bench.cluster.cpus
+    ):
         raise _refused(bench, bench.cluster.cpus, actual_cpus or step_result.stderr)
-    _allowed, threads = read((await bench.step("show-cores", ["sh", "-c", _SHOW])).stdout)
+    _allowed, threads = read(
+        (await bench.step("show-cores", ["sh", "-c", _SHOW])).stdout
+    )
     _note(bench, sorted(cpus.parse(actual_cpus)), threads)
 
 
@@ -140,7 +144,9 @@ def _too_many(bench: Bench, wanted_cores: int, present_cores: int) -> TargetProb
     return TargetProblem(
         _("%(wanted)s cores are asked for; %(there)s may be used on %(address)s."),
         code="cores_not_there",
-        remedy=_("Choose fewer cores, or leave more of them to PostgreSQL in the treatment."),
+        remedy=_(
+            "Choose fewer cores, or leave more of them to PostgreSQL in the treatment."
+        ),
         wanted=wanted_cores,
         there=present_cores,
         address=bench.database.address,

@@ -45,7 +45,9 @@ class Seen:
     def again(self, identity: Identity, at: datetime) -> "Seen":
         """The same after another look."""
         is_same_kernel = identity.boot_id == self.identity.boot_id
-        return replace(self, identity=identity, last=at, first=self.first if is_same_kernel else at)
+        return replace(
+            self, identity=identity, last=at, first=self.first if is_same_kernel else at
+        )
 
     def to_json(self) -> dict[str, Any]:
         """As it is stored."""
@@ -102,7 +104,10 @@ def is_in_doubt(one: Seen, other: Seen) -> bool:
 
 def has_one_id(one: Seen, other: Seen) -> bool:
     """Whether they have one machine-id, as copies and restarted machines do."""
-    return bool(one.identity.machine_id) and one.identity.machine_id == other.identity.machine_id
+    return (
+        bool(one.identity.machine_id)
+        and one.identity.machine_id == other.identity.machine_id
+    )
 
 
 def differ(one: str, other: str) -> bool:

@@ -131,14 +131,18 @@ class OperatingSystem:
 def hardware(sections: Sections) -> Hardware:
     """Read the sections about hardware."""
     cpu = pairs(sections.get("lscpu", []), ":")
-    virtualization = first(sections, "virtualization") or cpu.get("Hypervisor vendor", "")
+    virtualization = first(sections, "virtualization") or cpu.get(
+        "Hypervisor vendor", ""
+    )
     cards = sections.get("network", [])
     return Hardware(
         **processors_of(sections),
         memory_bytes=usable_memory(sections),
         virtualization="" if virtualization == "none" else virtualization,
         product=" ".join(line.strip() for line in sections.get("product", [])).strip(),
-        disks=tuple(_disk(line) for line in sections.get("disks", []) if line.count("\t") == 3),
+        disks=tuple(
+            _disk(line) for line in sections.get("disks", []) if line.count("\t") == 3
+        ),
         threads_per_core=number_in(cpu.get("Thread(s) per core")),
         numa_nodes=number_in(cpu.get("NUMA node(s)")),
         cloud=" ".join(_CLOUD.findall("\n".join(sections.get("cloud", [])))),
@@ -173,7 +177,9 @@ def _system_name(lines: Sequence[str]) -> str:
     release = {name: _of_shell(value) for name, value in pairs(lines, "=").items()}
     version = release.get("VERSION") or release.get("VERSION_ID", "")
     name = f"{release.get('NAME') or release.get('ID', '')} {version}".strip()
-    first_line = next((line.strip() for line in lines if line.strip() and "=" not in line), "")
+    first_line = next(
+        (line.strip() for line in lines if line.strip() and "=" not in line), ""
+    )
     return release.get("PRETTY_NAME") or name or first_line
 
 
@@ -233,4 +239,6 @@ def _flag(text: str) -> bool | None:
 
 def _nameless(devices: Sequence[dict[str, Any]]) -> list[str]:
     """Devices in a stable order: the kernel numbers them as it finds them."""
-    return sorted(json.dumps({**device, "name": ""}, sort_keys=True) for device in devices)
+    return sorted(
+        json.dumps({**device, "name": ""}, sort_keys=True) for device in devices
+    )

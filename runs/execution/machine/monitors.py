@@ -39,7 +39,9 @@ def seconds_between(parameters: Mapping[str, int]) -> int:
 
 def samples_of(parameters: Mapping[str, int]) -> int:
     """How many samples a monitor takes before it ends by itself."""
-    return math.ceil((parameters.get("duration", 0) + GRACE_SECONDS) / seconds_between(parameters))
+    return math.ceil(
+        (parameters.get("duration", 0) + GRACE_SECONDS) / seconds_between(parameters)
+    )
 
 
 def needed_bytes(parameters: Mapping[str, int]) -> int:
@@ -112,17 +114,23 @@ def _series(
     for column, values in watched_machine.reading.columns.items():
         points = [
             (second + shift, value)
-            for second, value in zip(watched_machine.reading.seconds, values, strict=True)
+            for second, value in zip(
+                watched_machine.reading.seconds, values, strict=True
+            )
         ]
         if (metric := metric_of(column)) is None:
             continue
         # `cpu_idle` if the run has one machine, `load1-cpu_idle` if it has several.
-        named_metric = replace(metric, name=column if alone else f"{watched_machine.node}-{column}")
+        named_metric = replace(
+            metric, name=column if alone else f"{watched_machine.node}-{column}"
+        )
         series += regular(named_metric, points, interval=interval)
     return series
 
 
-def _note_steal(bench: Bench, watched_machine: Watched, span: tuple[float, float]) -> None:
+def _note_steal(
+    bench: Bench, watched_machine: Watched, span: tuple[float, float]
+) -> None:
     values = watched_machine.while_loaded(CPU_STEAL, span)
     mean = sum(values) / len(values) if values else 0.0
     if mean > STOLEN:
@@ -151,7 +159,12 @@ def has_ended_with_load(step: str, exit_status: int | None, stderr: str) -> bool
     """
     is_monitor = step == STEP or step.startswith(f"{STEP}-")
     is_print = step.endswith("-print")
-    return is_monitor and not is_print and exit_status in ENDED_BY_US and not stderr.strip()
+    return (
+        is_monitor
+        and not is_print
+        and exit_status in ENDED_BY_US
+        and not stderr.strip()
+    )
 
 
 # Not `sar -o`: that records everything that the kernel counts, such as each interrupt of each
@@ -185,7 +198,14 @@ class Monitors:
         parameters = self._bench.parameters
         numbers = [str(seconds_between(parameters)), str(samples_of(parameters))]
         for node in self._bench.nodes:
-            argv = ["sh", "-c", _RECORD, STEP, f"{node.directory}/monitor.sar", *numbers]
+            argv = [
+                "sh",
+                "-c",
+                _RECORD,
+                STEP,
+                f"{node.directory}/monitor.sar",
+                *numbers,
+            ]
             step = STEP if len(self._bench.nodes) == 1 else f"{STEP}-{node.name}"
             self._monitors.append(self._bench.background(node, step, argv))
 
@@ -213,7 +233,9 @@ class Monitors:
         await self._bench.reporter.command(monitor.node.address, recorded)
         self._recorded.append((monitor, recorded))
 
-    async def _watched(self, monitor: Background, recorded: StepResult) -> Watched | None:
+    async def _watched(
+        self, monitor: Background, recorded: StepResult
+    ) -> Watched | None:
         try:
             reading = await self._read(monitor, recorded)
         except (TargetProblem, UnreadableOutput) as problem:
@@ -225,7 +247,9 @@ class Monitors:
         logger.info("run %s: no monitor: %s", self._bench.plan.run_id, problem)
         text = _("There is no record of what %(address)s did under load. %(said)s")
         address = monitor.node.address
-        self._bench.note("monitor_missing", text, level="info", address=address, said=problem)
+        self._bench.note(
+            "monitor_missing", text, level="info", address=address, said=problem
+        )
 
     async def _read(self, monitor: Background, recorded: StepResult) -> HostReading:
         """The output of vmstat, or the records in sadc's file.
@@ -236,9 +260,13 @@ class Monitors:
         if recorded.stdout:
             self._bench.keep(f"vmstat-{name}.txt", recorded.stdout)
             interval_s = seconds_between(self._bench.parameters)
-            return self._without_cpus(vmstat.read(recorded.stdout, interval_s=interval_s), name)
+            return self._without_cpus(
+                vmstat.read(recorded.stdout, interval_s=interval_s), name
+            )
         # The CPUs to count on a machine, since PostgreSQL uses no others; empty means all.
-        of_cluster = self._bench.cluster.cpus if monitor.node is self._bench.database else ""
+        of_cluster = (
+            self._bench.cluster.cpus if monitor.node is self._bench.database else ""
+        )
         of_cpus = cpus.parse(of_cluster) if of_cluster else frozenset()
         script = _PRINT_EACH_CPU if of_cpus else _PRINT
         argv = ["sh", "-c", script, "print", f"{monitor.node.directory}/monitor.sar"]
@@ -247,7 +275,8 @@ class Monitors:
         )
         if printed.exit_status != 0:
             raise TargetProblem(
-                "sadf: %(stderr)s", stderr=(printed.stderr + recorded.stderr).strip()[-300:]
+                "sadf: %(stderr)s",
+                stderr=(printed.stderr + recorded.stderr).strip()[-300:],
             )
         reading = sar.read(printed.stdout, cpus=of_cpus)
         self._bench.keep(f"sar-{name}.json", printed.stdout)
@@ -262,5 +291,7 @@ class Monitors:
             "installed."
         )
         self._bench.note("cpu_idle_unknown", text, level="info")
-        columns = {key: column for key, column in reading.columns.items() if key[:4] != "cpu_"}
+        columns = {
+            key: column for key, column in reading.columns.items() if key[:4] != "cpu_"
+        }
         return replace(reading, columns=columns)

@@ -28,8 +28,13 @@ Command = tuple[str, ...]
 DROP_CACHES: Command = (SYSCTL, "-w", "vm.drop_caches=3")
 # What can be set and restored: by the name of the action, the command line for each value.
 SETTINGS: dict[str, dict[str, Command]] = {
-    "governor": {governor: (CPUPOWER, "frequency-set", "-g", governor) for governor in GOVERNORS},
-    "perf": {level: (SYSCTL, "-w", f"kernel.perf_event_paranoid={level}") for level in PARANOIA},
+    "governor": {
+        governor: (CPUPOWER, "frequency-set", "-g", governor) for governor in GOVERNORS
+    },
+    "perf": {
+        level: (SYSCTL, "-w", f"kernel.perf_event_paranoid={level}")
+        for level in PARANOIA
+    },
 }
 
 
@@ -69,7 +74,9 @@ def sudoers(username: str, names: Iterable[str]) -> str:
     ]
     if not allowed:
         return ""
-    return "\n".join(["# BenchLab: exactly these command lines, as root.", *allowed, ""])
+    return "\n".join(
+        ["# BenchLab: exactly these command lines, as root.", *allowed, ""]
+    )
 
 
 async def refused(host: Host, names: Iterable[str]) -> list[str]:
@@ -116,7 +123,9 @@ def _missing(kind: type[P], name: str, reason: str) -> P:
     return kind(
         "%(title)s: %(reason)s",
         code="privilege_missing",
-        remedy=_("Tick it on the server's page, and install the sudoers fragment shown there."),
+        remedy=_(
+            "Tick it on the server's page, and install the sudoers fragment shown there."
+        ),
         title=action(name).title,
         reason=reason,
     )

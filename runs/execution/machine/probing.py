@@ -46,7 +46,9 @@ async def _look(bench: Bench, node: Node) -> None:
     except (TargetProblem, TimeoutError) as problem:
         reason = problem
         if not str(problem):
-            reason = TargetProblem(_("no answer within %(seconds)s s"), seconds=LIMIT_SECONDS)
+            reason = TargetProblem(
+                _("no answer within %(seconds)s s"), seconds=LIMIT_SECONDS
+            )
         text = _("%(address)s does not report its hardware: %(reason)s")
         unknown = TargetProblem(text, address=node.address, reason=reason)
         await bench.reporter.event(UNKNOWN, unknown)

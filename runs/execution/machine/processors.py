@@ -30,7 +30,9 @@ def processors_of(sections: Sections) -> dict[str, Any]:
         is_part = not topology and (cores > threads or threads < listed_threads)
         per_core = number_in(cpu.get("Thread(s) per core")) if is_part else None
         cores = min(cores, max(threads // (per_core or 1), 1))
-        sockets = sockets and min(sockets, cores)  # a mainframe lists all that it could have
+        sockets = sockets and min(
+            sockets, cores
+        )  # a mainframe lists all that it could have
     model = _model(sections)
     return {"cpu_model": model, "sockets": sockets, "cores": cores, "threads": threads}
 
@@ -78,7 +80,9 @@ def _numbers(text: str) -> frozenset[int]:
 
 
 def _online(sections: Sections) -> frozenset[int]:
-    return _numbers(pairs(sections.get("lscpu", []), ":").get("On-line CPU(s) list", ""))
+    return _numbers(
+        pairs(sections.get("lscpu", []), ":").get("On-line CPU(s) list", "")
+    )
 
 
 def _threads(sections: Sections, usable: frozenset[int]) -> int | None:
@@ -92,12 +96,16 @@ def _threads(sections: Sections, usable: frozenset[int]) -> int | None:
     return min((count for count in counts if count), default=None)
 
 
-def _topology(sections: Sections, usable: frozenset[int]) -> tuple[int | None, int | None] | None:
+def _topology(
+    sections: Sections, usable: frozenset[int]
+) -> tuple[int | None, int | None] | None:
     """(sockets, cores) by the kernel's own files; the siblings say which threads share a core."""
     packages, cores = set(), set()
     for line in sections.get("topology", []):
         # An old kernel leaves out what it does not have, at the end.
-        columns = zip_longest(("number", "core", "package", "siblings"), line.split("\t"))
+        columns = zip_longest(
+            ("number", "core", "package", "siblings"), line.split("\t")
+        )
         thread = {name: text or "" for name, text in columns}
         number = thread["number"]
         if number_in(number) is None or (usable and int(number) not in usable):
@@ -114,7 +122,9 @@ def _blocks(lines: Sequence[str]) -> Iterator[dict[str, str]]:
     """The lines of lscpu by model: a hybrid machine has several."""
     block: list[str] = []
     for line in lines:
-        if line.strip().startswith("Model name:") and any("Model name:" in line for line in block):
+        if line.strip().startswith("Model name:") and any(
+            "Model name:" in line for line in block
+        ):
             yield pairs(block, ":")
             block = []
         block.append(line)
@@ -124,7 +134,11 @@ def _blocks(lines: Sequence[str]) -> Iterator[dict[str, str]]:
 def _of_block(cpu: dict[str, str]) -> tuple[int | None, int | None]:
     sockets = number_in(cpu.get("Socket(s)")) or number_in(cpu.get("CPU socket(s)"))
     if sockets is None and (per_book := number_in(cpu.get("Socket(s) per book"))):
-        books = number_in(cpu.get("Book(s)")) or number_in(cpu.get("Book(s) per drawer")) or 1
+        books = (
+            number_in(cpu.get("Book(s)"))
+            or number_in(cpu.get("Book(s) per drawer"))
+            or 1
+        )
         sockets = per_book * books * (number_in(cpu.get("Drawer(s)")) or 1)
     clusters = number_in(cpu.get("Cluster(s)"))
     per_socket = number_in(cpu.get("Core(s) per socket"))
@@ -148,15 +162,23 @@ def _cores(lines: Sequence[str]) -> int | None:
 def _model(sections: Sections) -> str:
     lines = sections.get("lscpu", [])
     model_names = [block.get("Model name", "") for block in _blocks(lines)]
-    models = [model_name for model_name in dict.fromkeys(model_names) if model_name not in _UNKNOWN]
+    models = [
+        model_name
+        for model_name in dict.fromkeys(model_names)
+        if model_name not in _UNKNOWN
+    ]
     if models:
         return " + ".join(models)
-    if (cpuinfo_model := first(sections, "cpuinfo").partition(":")[2].strip()) not in _UNKNOWN:
+    if (
+        cpuinfo_model := first(sections, "cpuinfo").partition(":")[2].strip()
+    ) not in _UNKNOWN:
         return cpuinfo_model
     cpu = pairs(lines, ":")
     if (bios := cpu.get("BIOS Model name", "")) not in _UNKNOWN:
         return bios
-    if (vendor := cpu.get("Vendor ID", "")) in _UNKNOWN:  # its number of a model says nothing
+    if (
+        vendor := cpu.get("Vendor ID", "")
+    ) in _UNKNOWN:  # its number of a model says nothing
         return cpu.get("Architecture", "")
     model = cpu.get("Machine type", "") or cpu.get("Model", "")
     return vendor if model in _UNKNOWN else f"{vendor} {model}"
@@ -185,5 +207,7 @@ def _share(quota: int | None, period: int | None) -> list[float]:
 def _memory_limit(sections: Sections) -> int | None:
     names = ("memory.max", "memory.limit_in_bytes")
     name_value_pairs = (line.partition("\t") for line in sections.get("cgroup", []))
-    limits = [number_in(value) for name, _tab, value in name_value_pairs if name in names]
+    limits = [
+        number_in(value) for name, _tab, value in name_value_pairs if name in names
+    ]
     return min((limit for limit in limits if limit), default=None)

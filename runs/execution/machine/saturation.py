@@ -19,7 +19,11 @@ def note_machines(bench: Bench, idle: dict[str, float]) -> None:
     """If a generator is busy while the database is not, the run measures the generator."""
     database = idle.get(DATABASE_NODE, 0.0)
     for name, mean in idle.items():
-        if name != DATABASE_NODE and mean < SATURATED_IDLE and database > IDLING_DATABASE:
+        if (
+            name != DATABASE_NODE
+            and mean < SATURATED_IDLE
+            and database > IDLING_DATABASE
+        ):
             bench.note(
                 "generator_saturated",
                 _(
@@ -32,7 +36,9 @@ def note_machines(bench: Bench, idle: dict[str, float]) -> None:
             )
 
 
-def note_threads(bench: Bench, steps: Sequence[StepResult], threads: Sequence[int | None]) -> None:
+def note_threads(
+    bench: Bench, steps: Sequence[StepResult], threads: Sequence[int | None]
+) -> None:
     """Add pgbench's processor time, and whether its threads were the bottleneck."""
     # One that fails at once takes less than the hundredth of a second that is counted.
     used_shares = [

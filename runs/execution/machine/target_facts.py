@@ -22,7 +22,9 @@ _HERE = Path(__file__).parent
 _END = "\nsection end\n"
 _MACHINE = (_HERE / "probe.sh").read_text()
 _PROBE = _MACHINE + (_HERE / "probe_installations.sh").read_text() + _END
-_VERSION = re.compile(r"\)\s+(\d+)(?:\.(\d+))?(?:\.(\d+))?((?:devel|alpha|beta|rc)\d*)?\s*(.*)$")
+_VERSION = re.compile(
+    r"\)\s+(\d+)(?:\.(\d+))?(?:\.(\d+))?((?:devel|alpha|beta|rc)\d*)?\s*(.*)$"
+)
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,9 @@ async def discover(host: Host, bindirs: Sequence[str], *, base_dir: str = "/") -
 
     The reported storage is that below `base_dir`.
     """
-    reply = await host.run(["sh", "-c", _PROBE, "probe", base_dir, *bindirs], timeout_s=60)
+    reply = await host.run(
+        ["sh", "-c", _PROBE, "probe", base_dir, *bindirs], timeout_s=60
+    )
     return read(reply.stdout.decode(errors="replace"))
 
 
@@ -114,7 +118,9 @@ def version_num(text: str) -> int | None:
     match = _VERSION.search(text)
     if match is None:
         return None
-    first_number, second, third = (int(number_text or 0) for number_text in match.groups()[:3])
+    first_number, second, third = (
+        int(number_text or 0) for number_text in match.groups()[:3]
+    )
     if first_number < 10:
         return first_number * 10000 + second * 100 + third
     return first_number * 10000 + second
@@ -169,7 +175,10 @@ def _compiler(text: str) -> str:
 
 def _wal_segment_size(facts: dict[str, str], number: int) -> int | None:
     """Up to version 10 the size is given in WAL blocks."""
-    size, block = number_in(facts.get("wal_segment_size")), number_in(facts.get("wal_block_size"))
+    size, block = (
+        number_in(facts.get("wal_segment_size")),
+        number_in(facts.get("wal_block_size")),
+    )
     if size is None or number >= 110000:
         return size
     return size * block if block else None

@@ -139,7 +139,9 @@ async def change(bench: Bench, node: Node, name: str, files: str, value: str) ->
         raise privileged.failed(name, done.stderr + done.stdout)
     command = privileged.SETTINGS[name][value]
     try:
-        await _as_root(bench, node, name, command, step=_named(bench, node, f"set-{name}"))
+        await _as_root(
+            bench, node, name, command, step=_named(bench, node, f"set-{name}")
+        )
     except TargetProblem as problem:
         if problem.code == "privilege_missing":
             argv = ["sh", "-c", FORGET, "forget", node.directory, name, files]
@@ -154,12 +156,16 @@ async def set_back_now(bench: Bench) -> None:
     Raises TargetProblem if a step does not end; the result must not be lost for that.
     """
     for node in reversed(bench.nodes):
-        if not _may_be_changed(bench, node) or not set(privileged.SETTINGS) & set(node.privileges):
+        if not _may_be_changed(bench, node) or not set(privileged.SETTINGS) & set(
+            node.privileges
+        ):
             continue
         step = _named(bench, node, "set-back")
         argv = argv_to_set_back(node.directory)
         limit = LIMIT_SECONDS
-        done = await bench.step(step, argv, check=False, limit_s=limit, floor_bytes=0, on=node)
+        done = await bench.step(
+            step, argv, check=False, limit_s=limit, floor_bytes=0, on=node
+        )
         if done.exit_status != 0:
             problem = not_set_back(node.address, done.stderr)
             await bench.reporter.event("cleanup_incomplete", problem)
@@ -183,7 +189,9 @@ async def _empty_caches(bench: Bench) -> None:
     """The cluster is stopped, so what the server itself would cache is gone as well."""
     await bench.step("write-out", ["sync"])
     node = bench.database
-    await _as_root(bench, node, "drop_caches", privileged.DROP_CACHES, step="drop-caches")
+    await _as_root(
+        bench, node, "drop_caches", privileged.DROP_CACHES, step="drop-caches"
+    )
     message = _(
         "Measured with cold caches: the machine's file caches were emptied before PostgreSQL was "
         "started, and nothing was read ahead."
@@ -197,7 +205,9 @@ async def _set_governor(bench: Bench, governor: str) -> None:
     chosen += [node for node in bench.nodes[1:] if "governor" in node.privileges]
     for node in chosen:
         was = await change(bench, node, "governor", GOVERNOR_FILES, governor)
-        text = _("%(address)s: CPU governor %(governor)s during the run, %(was)s before.")
+        text = _(
+            "%(address)s: CPU governor %(governor)s during the run, %(was)s before."
+        )
         values = {"address": node.address, "governor": governor, "was": was}
         bench.note("governor_set", text, level="info", **values)
 
@@ -211,20 +221,26 @@ async def _as_root(
         raise privileged.failed(name, done.stderr + done.stdout)
 
 
-async def _check_cpus(bench: Bench, node: Node, cpus_text: str, wanted_cpus: str) -> None:
+async def _check_cpus(
+    bench: Bench, node: Node, cpus_text: str, wanted_cpus: str
+) -> None:
     """The kernel silently drops unknown processors from a list, unless all are unknown."""
     step = _named(bench, node, f"check-cpus-of-{cpus_text}")
     step_result = await bench.step(
         step, [*cpus.pinned(wanted_cpus), *_ALLOWED], check=False, on=node
     )
     actual_cpus = step_result.stdout.partition(":")[2]
-    if step_result.exit_status == 0 and cpus.parse(actual_cpus) == cpus.parse(wanted_cpus):
+    if step_result.exit_status == 0 and cpus.parse(actual_cpus) == cpus.parse(
+        wanted_cpus
+    ):
         return
     output = actual_cpus.strip() or step_result.stderr.strip()[-300:]
     raise TargetProblem(
         _("%(address)s does not give the CPUs %(wanted)s: %(said)s"),
         code="cpus_not_there",
-        remedy=_("Choose CPUs that the server has, and install util-linux (taskset) there."),
+        remedy=_(
+            "Choose CPUs that the server has, and install util-linux (taskset) there."
+        ),
         address=node.address,
         wanted=wanted_cpus,
         said=output,
@@ -232,7 +248,10 @@ async def _check_cpus(bench: Bench, node: Node, cpus_text: str, wanted_cpus: str
 
 
 def _note_cpus(bench: Bench) -> None:
-    server, pgbench = bench.plan.treatment.server_cpus, bench.plan.treatment.pgbench_cpus
+    server, pgbench = (
+        bench.plan.treatment.server_cpus,
+        bench.plan.treatment.pgbench_cpus,
+    )
     if server and pgbench:
         text = _("Pinned: PostgreSQL on CPUs %(server)s, pgbench on CPUs %(pgbench)s.")
     elif server:

@@ -52,7 +52,11 @@ class Treatment:
         """The treatment from its stored form; unknown fields of a later BenchLab are ignored."""
         known_fields = {field.name for field in fields(cls)}
         return cls(
-            **{name: value for name, value in (stored or {}).items() if name in known_fields}
+            **{
+                name: value
+                for name, value in (stored or {}).items()
+                if name in known_fields
+            }
         )
 
 

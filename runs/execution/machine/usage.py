@@ -68,19 +68,29 @@ async def read(node: Node, folders: Sequence[str]) -> Usage | None:
         reply = await node.run(["sh", "-c", _SCRIPT, "usage", *folders])
         return parse(reply.stdout.decode(errors="replace"))
     except (CommandTimeout, ValueError, KeyError, IndexError) as problem:
-        logger.info("%s does not report what uses its processors: %s", node.address, problem)
+        logger.info(
+            "%s does not report what uses its processors: %s", node.address, problem
+        )
         return None
 
 
 async def read_all(nodes: dict[str, tuple[Node, list[str]]]) -> dict[str, Usage]:
     """The readings of several machines, by name; those without one are left out."""
-    usages = await asyncio.gather(*(read(node, folders) for node, folders in nodes.values()))
-    return {name: usage for name, usage in zip(nodes, usages, strict=True) if usage is not None}
+    usages = await asyncio.gather(
+        *(read(node, folders) for node, folders in nodes.values())
+    )
+    return {
+        name: usage
+        for name, usage in zip(nodes, usages, strict=True)
+        if usage is not None
+    }
 
 
 def parse(report: str) -> Usage:
     """Read the script's output. Raises ValueError, KeyError, IndexError for anything else."""
-    fields = {words[0]: words[1:] for line in report.splitlines() if (words := line.split())}
+    fields = {
+        words[0]: words[1:] for line in report.splitlines() if (words := line.split())
+    }
     ticks = int(fields["ticks"][0])
     machine, stolen = (int(text) for text in fields["machine"])
     return Usage(
@@ -141,7 +151,11 @@ class Account:
 
     def lacking(self) -> list[str]:
         """The machines of which too little is known, since the load was shorter than a second."""
-        short = (name for name, seconds in self._seconds.items() if seconds < SHORTEST_SECONDS)
+        short = (
+            name
+            for name, seconds in self._seconds.items()
+            if seconds < SHORTEST_SECONDS
+        )
         return [name for name in short if name not in self._unknown]
 
     def fill(self, before: Mapping[str, Usage], after: Mapping[str, Usage]) -> None:

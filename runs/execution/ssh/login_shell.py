@@ -77,7 +77,9 @@ class LoginShell:
         return printed[match.end() :]
 
 
-def own_output(stdout: bytes | bytearray, exit_status: int, stderr: bytes | bytearray) -> bytes:
+def own_output(
+    stdout: bytes | bytearray, exit_status: int, stderr: bytes | bytearray
+) -> bytes:
     """A command's output, without the greeting of a login shell before it.
 
     Raises TargetProblem `no_report` if the login shell started no command at all.
@@ -92,7 +94,9 @@ def shell_fault(output: bytes) -> ServerFault:
     """The error for a login shell that ends, or does not understand, what sh would execute."""
     text = output[:MOST_SAID].replace(BEGIN, b"").decode(errors="replace")
     return ServerFault(
-        _("The account's login shell does not execute BenchLab's commands. It said: %(said)s"),
+        _(
+            "The account's login shell does not execute BenchLab's commands. It said: %(said)s"
+        ),
         code="no_report",
         remedy=_(
             "Give the account a plain shell, as root: usermod -s /bin/sh and the account's name. "

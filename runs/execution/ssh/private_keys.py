@@ -11,7 +11,9 @@ SMALLEST_RSA_BITS = 2048
 class PrivateKeyRefused(Exception):
     """The text is not a usable private key. `field`: private_key or passphrase."""
 
-    def __init__(self, code: str, message: str, remedy: str, field: str = "private_key") -> None:
+    def __init__(
+        self, code: str, message: str, remedy: str, field: str = "private_key"
+    ) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
@@ -36,7 +38,10 @@ def read(text: str, passphrase: str = "") -> tuple[str, str]:
         )
     key.set_comment(key.get_comment() or "benchlab")
     try:
-        return key.export_private_key().decode(), key.export_public_key().decode().strip()
+        return (
+            key.export_private_key().decode(),
+            key.export_public_key().decode().strip(),
+        )
     except asyncssh.KeyExportError as error:
         raise _unreadable() from error
 
@@ -76,7 +81,9 @@ def _no_private_key(text: str) -> PrivateKeyRefused:
     is_public = text.startswith(("ssh-", "ecdsa-")) or "PUBLIC KEY" in text
     return PrivateKeyRefused(
         "not_a_private_key",
-        _("This is the public half of a key.") if is_public else _("This is not a private key."),
+        _("This is the public half of a key.")
+        if is_public
+        else _("This is not a private key."),
         _("Give the whole file, from -----BEGIN ... PRIVATE KEY----- to its END line."),
     )
 
@@ -85,5 +92,7 @@ def _unreadable() -> PrivateKeyRefused:
     return PrivateKeyRefused(
         "private_key_unreadable",
         _("This private key cannot be read."),
-        _("Give the whole file in OpenSSH or PEM form; ssh-keygen -y -f FILE must accept it."),
+        _(
+            "Give the whole file in OpenSSH or PEM form; ssh-keygen -y -f FILE must accept it."
+        ),
     )

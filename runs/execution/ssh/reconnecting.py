@@ -6,7 +6,12 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
-from runs.execution.errors import ConnectionLost, HostUnreachable, TargetProblem, TooFewSessions
+from runs.execution.errors import (
+    ConnectionLost,
+    HostUnreachable,
+    TargetProblem,
+    TooFewSessions,
+)
 from runs.execution.ssh.hosts import Host
 
 T = TypeVar("T")
@@ -26,7 +31,9 @@ class Line:
     loss until a connection has held for `STEADY_SECONDS`.
     """
 
-    def __init__(self, connect: Connect, waits: Sequence[float] = WAITS_SECONDS) -> None:
+    def __init__(
+        self, connect: Connect, waits: Sequence[float] = WAITS_SECONDS
+    ) -> None:
         self._connect = connect
         self._waits = waits
         self._host: Host | None = None
@@ -70,7 +77,9 @@ class Line:
     async def _open(self) -> Host:
         async with self._opening:
             if self._host is None:
-                self._host = await (self._come_back() if self._was_open else self._connect())
+                self._host = await (
+                    self._come_back() if self._was_open else self._connect()
+                )
                 self._was_open = True
                 self._opened_at = time.monotonic()
             return self._host

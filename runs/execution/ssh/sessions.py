@@ -39,7 +39,9 @@ async def begin(
                 raise
             refused = error
     raise TooFewSessions(
-        _("%(address)s opens no further session on a connection that is open: %(reason)s."),
+        _(
+            "%(address)s opens no further session on a connection that is open: %(reason)s."
+        ),
         address=address,
         reason=refused.reason,
     )
@@ -56,7 +58,9 @@ async def allows(connection: asyncssh.SSHClientConnection) -> bool:
         if isinstance(session, asyncssh.SSHClientProcess):
             session.close()
     for session in opened:
-        if isinstance(session, BaseException) and not isinstance(session, TooFewSessions):
+        if isinstance(session, BaseException) and not isinstance(
+            session, TooFewSessions
+        ):
             raise session
     return not any(isinstance(session, TooFewSessions) for session in opened)
 
@@ -98,7 +102,8 @@ async def read_all(
 ) -> tuple[bytearray, bytearray]:
     """Both streams of a command to their end. Raises AnswerTooLong, and then reads no more."""
     streams = [
-        asyncio.ensure_future(_read(pipe, budget)) for pipe in (process.stdout, process.stderr)
+        asyncio.ensure_future(_read(pipe, budget))
+        for pipe in (process.stdout, process.stderr)
     ]
     try:
         stdout, stderr = await asyncio.gather(*streams)

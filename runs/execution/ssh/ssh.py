@@ -47,8 +47,12 @@ _ERRNO = re.compile(r"\[Errno (\d+)\]")
 # What to do about a hop; a person must look there, not at the page of the server behind it.
 REMEDIES_AT_A_HOP = {
     "host_unreachable": _("Repair the jump host, or remove it on the server's page."),
-    "login_refused": _("Add the public key that is shown on the hop's own page, on the hop."),
-    "host_key_changed": _("Nothing was executed. Inspect the hop, and compare its host key there."),
+    "login_refused": _(
+        "Add the public key that is shown on the hop's own page, on the hop."
+    ),
+    "host_key_changed": _(
+        "Nothing was executed. Inspect the hop, and compare its host key there."
+    ),
 }
 
 
@@ -106,9 +110,13 @@ class SSHHost:
         source = {"input": stdin} if stdin else {"stdin": asyncssh.DEVNULL}
         try:
             line = self._shell.line(argv, in_own_session=in_own_session)
-            process = await sessions.begin(self._connection, self.address, line, **source)
+            process = await sessions.begin(
+                self._connection, self.address, line, **source
+            )
             async with asyncio.timeout(timeout_s) as limit:
-                stdout, stderr = await sessions.read_all(process, Budget(most_bytes, self.address))
+                stdout, stderr = await sessions.read_all(
+                    process, Budget(most_bytes, self.address)
+                )
                 await process.wait_closed()
         except TimeoutError as error:
             if not limit.expired():
@@ -137,7 +145,10 @@ class SSHHost:
         return ConnectionLost(text, address=self.address, error=error)
 
     def _out_of_time(
-        self, process: asyncssh.SSHClientProcess[bytes], argv: Sequence[str], timeout_s: float
+        self,
+        process: asyncssh.SSHClientProcess[bytes],
+        argv: Sequence[str],
+        timeout_s: float,
     ) -> TargetProblem:
         """Abandon a command; it must not affect the next ones on this connection."""
         _let_go(process)
@@ -178,7 +189,9 @@ async def connect(
     hops = contextlib.AsyncExitStack()
     try:
         tunnel = await hops.enter_async_context(_tunnel(through))
-        connection = await _log_in(Login(address, host_key, private_key), tunnel, through)
+        connection = await _log_in(
+            Login(address, host_key, private_key), tunnel, through
+        )
     except BaseException:
         await hops.aclose()
         raise
@@ -186,7 +199,9 @@ async def connect(
 
 
 @asynccontextmanager
-async def _tunnel(through: Sequence[Login]) -> AsyncIterator[asyncssh.SSHClientConnection | None]:
+async def _tunnel(
+    through: Sequence[Login],
+) -> AsyncIterator[asyncssh.SSHClientConnection | None]:
     """The connection to the last hop, each opened through the one before; None without hops."""
     opened: list[asyncssh.SSHClientConnection] = []
     try:
@@ -236,7 +251,9 @@ async def _log_in(
             fingerprint=pinned.get_fingerprint(),
         ) from error
     except asyncssh.PermissionDenied as error:
-        raise LoginRefused(_("%(address)s refuses BenchLab's key."), address=address) from error
+        raise LoginRefused(
+            _("%(address)s refuses BenchLab's key."), address=address
+        ) from error
     except (OSError, asyncssh.Error) as error:
         raise _unreachable(address, error, through) from error
 
@@ -287,7 +304,9 @@ def _pinned_first(key: asyncssh.SSHKey) -> list[str]:
         for algorithm in get_default_public_key_algs()
         if algorithm not in key.sig_algorithms
     ]
-    return [algorithm.decode() for algorithm in (*key.sig_algorithms, *other_algorithms)]
+    return [
+        algorithm.decode() for algorithm in (*key.sig_algorithms, *other_algorithms)
+    ]
 
 
 def _unreachable(
@@ -302,11 +321,15 @@ def _unreachable(
         )
     if not through:
         return HostUnreachable(
-            _("%(address)s cannot be reached over SSH: %(reason)s."), address=address, reason=reason
+            _("%(address)s cannot be reached over SSH: %(reason)s."),
+            address=address,
+            reason=reason,
         )
     hop = through[-1].address
     return HostUnreachable(
-        _("%(address)s cannot be reached over SSH through the hop %(hop)s: %(reason)s."),
+        _(
+            "%(address)s cannot be reached over SSH through the hop %(hop)s: %(reason)s."
+        ),
         remedy=_(
             "The hop itself was reached. Check address and port as the hop sees them, and that its "
             "sshd allows AllowTcpForwarding."
@@ -318,7 +341,9 @@ def _unreachable(
 
 
 # What a process lacks itself, whatever it wanted to reach.
-_LOCAL = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EACCES, errno.EPERM})
+_LOCAL = frozenset(
+    {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EACCES, errno.EPERM}
+)
 
 
 def _is_local(error: Exception) -> bool:
@@ -333,7 +358,9 @@ def _is_local(error: Exception) -> bool:
 
 def _reason(error: Exception) -> str:
     """ "Connection refused", without Python's wrapping and the numbers of each address tried."""
-    number = error.errno if isinstance(error, OSError) and (error.errno or 0) > 0 else None
+    number = (
+        error.errno if isinstance(error, OSError) and (error.errno or 0) > 0 else None
+    )
     if number is None and (errno_match := _ERRNO.search(str(error))):
         number = int(errno_match[1])
     return os.strerror(number) if number else str(error) or type(error).__name__

@@ -27,10 +27,14 @@ class Background:
         folder = f"{self.node.steps_directory}/{self.name}"
         await self.node.run(["sh", "-c", _END, "end", folder])
         try:
-            return await asyncio.wait_for(asyncio.shield(self._recording), SECONDS_FOR_ITS_END)
+            return await asyncio.wait_for(
+                asyncio.shield(self._recording), SECONDS_FOR_ITS_END
+            )
         except TimeoutError as error:
             late = _("Step %(name)s did not end within %(seconds)s s.")
-            raise TargetProblem(late, name=self.name, seconds=SECONDS_FOR_ITS_END) from error
+            raise TargetProblem(
+                late, name=self.name, seconds=SECONDS_FOR_ITS_END
+            ) from error
 
     async def let_go(self) -> None:
         """Stop waiting for it; on the machine it continues until the run's steps are ended."""

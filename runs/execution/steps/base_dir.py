@@ -26,7 +26,9 @@ _HERE = Path(__file__).parent
 
 def _script(*names: str) -> str:
     """Of shell files here, the first of which has what they share."""
-    return FREE + "".join((_HERE / f"{name}.sh").read_text() for name in ("base_dir", *names))
+    return FREE + "".join(
+        (_HERE / f"{name}.sh").read_text() for name in ("base_dir", *names)
+    )
 
 
 _CLAIM, _RELEASE = _script("claim"), _script("release")
@@ -65,8 +67,12 @@ def is_plain_path(path: str) -> bool:
 
     PostgreSQL's own pg_ctl passes paths, between double quotes, to a shell.
     """
-    is_shortest = posixpath.isabs(path) and posixpath.normpath(path) == path and path != "/"
-    return is_shortest and not path.startswith("//") and _NOT_ALLOWED.search(path) is None
+    is_shortest = (
+        posixpath.isabs(path) and posixpath.normpath(path) == path and path != "/"
+    )
+    return (
+        is_shortest and not path.startswith("//") and _NOT_ALLOWED.search(path) is None
+    )
 
 
 # By exit status of a script: code, message and remedy. They may name `path` and what was `found`.
@@ -128,7 +134,9 @@ class BaseDir:
         """The text that marks a folder as made by this BenchLab at exactly that place."""
         return f"benchlab {self.instance} {posixpath.relpath(path, self.path)}"
 
-    async def claim(self, host: Host, mount: str = "", fence: Fence | None = None) -> int:
+    async def claim(
+        self, host: Host, mount: str = "", fence: Fence | None = None
+    ) -> int:
         """Claim the folder for this BenchLab, or check that it has it; return its free bytes.
 
         `mount` is where its file system must be mounted (empty: anywhere). Then the fence is
@@ -154,20 +162,26 @@ class BaseDir:
 
         Raises TargetProblem `base_dir_in_use` while something of ours is in use there.
         """
-        reply = await host.run(["sh", "-c", _RELEASE, "release", self.path, self.mark(self.path)])
+        reply = await host.run(
+            ["sh", "-c", _RELEASE, "release", self.path, self.mark(self.path)]
+        )
         output = (reply.stdout + reply.stderr).decode(errors="replace").strip()
         if reply.exit_status == 98:
             raise TargetProblem(
                 _("%(path)s still has files of BenchLab: %(found)s"),
                 code="base_dir_in_use",
-                remedy=_("Wait for its campaigns to end or clean up the server, then try again."),
+                remedy=_(
+                    "Wait for its campaigns to end or clean up the server, then try again."
+                ),
                 path=self.path,
                 found=output,
             )
         if reply.exit_status != 0:
             raise self._refusal(reply.exit_status, output)
 
-    async def make_folder(self, host: Host, path: str, *, then: Sequence[str] = ()) -> None:
+    async def make_folder(
+        self, host: Host, path: str, *, then: Sequence[str] = ()
+    ) -> None:
         """Make a marked folder, which `remove` will later accept; one of ours stays as it is.
 
         Then execute the command `then`, whatever its status. Raises TargetProblem `not_ours` for a
@@ -184,12 +198,16 @@ class BaseDir:
         """
         await self.run(host, _REMOVE, path, timeout_s=REMOVAL_SECONDS)
 
-    async def replace(self, host: Host, path: str, *, noted: str, fence: Fence | None) -> None:
+    async def replace(
+        self, host: Host, path: str, *, noted: str, fence: Fence | None
+    ) -> None:
         """Remove a folder and make it anew, unless the file `noted` is there, which tells of it.
 
         Raises what `remove` and `make_folder` raise, and LeaseLost.
         """
-        await self.run(host, _REPLACE, path, more=(noted,), timeout_s=REMOVAL_SECONDS, fence=fence)
+        await self.run(
+            host, _REPLACE, path, more=(noted,), timeout_s=REMOVAL_SECONDS, fence=fence
+        )
 
     async def check(self, host: Host, path: str) -> None:
         """Check before starting or ending something in a folder: it is ours, and no link leads out.
@@ -203,7 +221,9 @@ class BaseDir:
         """What `check` checks, for a step in the folder or about its server."""
 
         def refused(status: int, printed: bytes) -> TargetProblem:
-            return self._refusal_at(path, status, printed.decode(errors="replace").strip())
+            return self._refusal_at(
+                path, status, printed.decode(errors="replace").strip()
+            )
 
         return Condition(_CHECK, self._words(path), refused)
 
@@ -213,7 +233,9 @@ class BaseDir:
         They must not end with a status of the check's own (`_STATUSES`).
         """
 
-        async def run(argv: Sequence[str], *, timeout_s: float | None = COMMAND_SECONDS) -> Answer:
+        async def run(
+            argv: Sequence[str], *, timeout_s: float | None = COMMAND_SECONDS
+        ) -> Answer:
             return await self.run(host, _CHECK, path, timeout_s=timeout_s, then=argv)
 
         return run
@@ -274,7 +296,9 @@ class BaseDir:
                     "left alone."
                 ),
                 code="not_ours",
-                remedy=_("Inspect the server again; it then says who has the base directory now."),
+                remedy=_(
+                    "Inspect the server again; it then says who has the base directory now."
+                ),
                 path=self.path,
                 folder=path,
             )
@@ -282,7 +306,9 @@ class BaseDir:
             return TargetProblem(
                 _("%(path)s does not carry this BenchLab's mark and was left alone."),
                 code="not_ours",
-                remedy=_("Look at the folder on the server and remove it by hand if it is yours."),
+                remedy=_(
+                    "Look at the folder on the server and remove it by hand if it is yours."
+                ),
                 path=path,
             )
         return self._refusal(exit_status, output)
@@ -291,7 +317,9 @@ class BaseDir:
         if exit_status == 95:
             return disk_full(self.path, output)
         code, message, remedy = _REFUSALS.get(exit_status, _NOT_WRITABLE)
-        return ServerFault(message, code=code, remedy=remedy, path=self.path, found=output)
+        return ServerFault(
+            message, code=code, remedy=remedy, path=self.path, found=output
+        )
 
 
 def _command(script: str, words: Sequence[str], then: Sequence[str]) -> list[str]:

@@ -76,18 +76,27 @@ class Guard:
             if last_look is None:
                 continue
             if not last_look.has_ended:
-                _check_free(f"Step {self.name}", last_look.free_bytes, self.node, self.floor_bytes)
+                _check_free(
+                    f"Step {self.name}",
+                    last_look.free_bytes,
+                    self.node,
+                    self.floor_bytes,
+                )
                 self._check_time(now - begun)
             ended = (ended or now) if last_look.has_ended else None
             if ended is not None and now - ended > self.stuck_s:
-                raise EndNotSeen(f"Step {self.name} has ended on the target without being seen.")
+                raise EndNotSeen(
+                    f"Step {self.name} has ended on the target without being seen."
+                )
 
     async def _look(self, begun: float) -> Look | None:
         """One look, however long it takes: another one would leave a hanging process too."""
         node, host = self.node, self.node.line.open_host()
         if host is None:
             return None
-        looking = asyncio.create_task(look(host, node.steps_directory, self.name, node.base.path))
+        looking = asyncio.create_task(
+            look(host, node.steps_directory, self.name, node.base.path)
+        )
         began = time.monotonic()
         try:
             while not looking.done():
@@ -139,7 +148,9 @@ class DiskGuard:
         while True:
             await asyncio.sleep(wait)
             try:
-                free = await self.node.on_host(partial(free_bytes, folder=self.node.base.path))
+                free = await self.node.on_host(
+                    partial(free_bytes, folder=self.node.base.path)
+                )
             except TooFewSessions:
                 raise
             except TargetProblem:
@@ -170,7 +181,9 @@ def _check_free(step_name: str, free: int | None, node: Node, floor_bytes: int) 
         )
 
 
-async def guarded(work: Coroutine[Any, Any, T], watch: Coroutine[Any, Any, NoReturn]) -> T:
+async def guarded(
+    work: Coroutine[Any, Any, T], watch: Coroutine[Any, Any, NoReturn]
+) -> T:
     """The result of `work`, unless the watch raises first: then the work is abandoned."""
     task, watching = asyncio.create_task(work), asyncio.create_task(watch)
     try:
@@ -214,7 +227,9 @@ class InHand:
         return await self.node.on_host(act)
 
 
-async def keep(steps: dict[str, InHand], reporter: Reporter, findings: Findings) -> None:
+async def keep(
+    steps: dict[str, InHand], reporter: Reporter, findings: Findings
+) -> None:
     """Report steps as they are, add their outputs to the findings as files, and forget them.
 
     Call it after they were ended, and before their folders are removed. One that cannot be read

@@ -171,18 +171,23 @@ async def perform(
     if condition:
         condition.raise_if_refused(reply)
     if reply.exit_status == STDIN_CUT_OFF:
-        raise ConnectionLost(_("The input of step %(name)s did not arrive whole."), name=name)
+        raise ConnectionLost(
+            _("The input of step %(name)s did not arrive whole."), name=name
+        )
     if reply.exit_status != 0:
         raise _cannot_write(folder, reply)
     result = _read(name, tuple(argv), stdin, reply, end)
     if result.exit_status is None:
         raise TargetRestarted(
-            _("Step %(name)s vanished from the target without an exit status."), name=name
+            _("Step %(name)s vanished from the target without an exit status."),
+            name=name,
         )
     return result
 
 
-async def _report_of(host: Host, script: str, words: Sequence[str], stdin: str) -> Answer:
+async def _report_of(
+    host: Host, script: str, words: Sequence[str], stdin: str
+) -> Answer:
     async def ask() -> Answer:
         return await host.run(
             ["sh", "-c", script, "step", *words],
@@ -215,7 +220,9 @@ async def so_far(
     Does not start or wait for anything. Raises ConnectionLost, CommandTimeout.
     """
     words = (f"{directory}/{name}", str(OUTPUT_CAP_BYTES), end := secrets.token_hex(8))
-    reply = await host.run(["sh", "-c", _SO_FAR, "step", *words], most_bytes=REPORT_BYTES)
+    reply = await host.run(
+        ["sh", "-c", _SO_FAR, "step", *words], most_bytes=REPORT_BYTES
+    )
     is_there = _MARKER in reply.stdout
     return _read(name, tuple(argv), stdin, reply, end) if is_there else None
 
@@ -262,14 +269,18 @@ async def free_bytes(host: Host, folder: str) -> int | None:
     return int(output) * 1024 if re.fullmatch(rb"\d{1,15}", output) else None
 
 
-async def peek(host: Host, directory: str, name: str, stream: str, offset: int) -> bytes:
+async def peek(
+    host: Host, directory: str, name: str, stream: str, offset: int
+) -> bytes:
     """What a running step has written to `out` or `err` since `offset` (bytes)."""
     path = f"{directory}/{name}/{stream}"
     reply = await host.run(["tail", "-c", f"+{offset + 1}", path], timeout_s=30)
     return reply.stdout if reply.exit_status == 0 else b""
 
 
-def _read(name: str, argv: tuple[str, ...], stdin: str, reply: Answer, end: str) -> StepResult:
+def _read(
+    name: str, argv: tuple[str, ...], stdin: str, reply: Answer, end: str
+) -> StepResult:
     # What a login shell says by itself comes before the markers.
     begin = reply.stdout.find(_MARKER)
     newline = reply.stdout.find(b"\n", max(begin, 0))
@@ -319,7 +330,11 @@ def _end(started: str, finished: str) -> float:
     if not all(uptimes):
         return ended
     counted = float(uptimes[1]) - float(uptimes[0])
-    return begun + counted if abs(ended - begun - counted) > CLOCK_WAS_SET_SECONDS else ended
+    return (
+        begun + counted
+        if abs(ended - begun - counted) > CLOCK_WAS_SET_SECONDS
+        else ended
+    )
 
 
 def _cannot_write(folder: str, reply: Answer) -> TargetProblem:
@@ -329,7 +344,9 @@ def _cannot_write(folder: str, reply: Answer) -> TargetProblem:
     return ServerFault(
         _("Cannot write to %(folder)s: %(said)s"),
         code="base_dir_not_writable",
-        remedy=_("Make the base directory writable for the user that BenchLab logs in as."),
+        remedy=_(
+            "Make the base directory writable for the user that BenchLab logs in as."
+        ),
         folder=folder,
         said=message,
     )
@@ -354,7 +371,9 @@ def disk_full(folder: str, output: str) -> TargetProblem:
     return ServerFault(
         _("The disk is full at %(where)s: %(found)s"),
         code="disk_full",
-        remedy=_("Free space on the server, choose a smaller scale, or another base directory."),
+        remedy=_(
+            "Free space on the server, choose a smaller scale, or another base directory."
+        ),
         where=folder,
         found=output.strip()[-500:],
     )

@@ -73,7 +73,9 @@ class ChangeSerializer(serializers.Serializer[Change]):
     reason = serializers.ChoiceField(choices=Change.Reason.choices, allow_blank=True)
     settled_at = serializers.DateTimeField(allow_null=True)
     note = serializers.CharField()
-    decided_by = serializers.CharField(source="decided_by.username", allow_null=True, default=None)
+    decided_by = serializers.CharField(
+        source="decided_by.username", allow_null=True, default=None
+    )
     decided_at = serializers.DateTimeField(allow_null=True)
 
 
@@ -85,9 +87,14 @@ class DecisionSerializer(serializers.Serializer[Any]):
     """
 
     decision = serializers.ChoiceField(
-        choices=[(change_decision.value, change_decision.label) for change_decision in DECISIONS]
+        choices=[
+            (change_decision.value, change_decision.label)
+            for change_decision in DECISIONS
+        ]
     )
-    note = serializers.CharField(required=False, default="", allow_blank=True, max_length=2000)
+    note = serializers.CharField(
+        required=False, default="", allow_blank=True, max_length=2000
+    )
     of = serializers.ChoiceField(choices=["change", "cause"], default="change")
 
 
@@ -135,7 +142,9 @@ class WebhookSerializer(Shape):
     id = serializers.IntegerField(read_only=True)
     project = serializers.CharField(source="project.slug", read_only=True)
     url = serializers.CharField(max_length=500)
-    events = serializers.ListField(child=serializers.ChoiceField(webhooks.EVENTS), required=False)
+    events = serializers.ListField(
+        child=serializers.ChoiceField(webhooks.EVENTS), required=False
+    )
     is_active = serializers.BooleanField(required=False)
     created_at = serializers.DateTimeField(read_only=True)
 
@@ -214,7 +223,9 @@ class WebhookDoor(ReadOnlyDoor[Webhook]):
     serializer_class = WebhookSerializer
 
     @extend_schema(
-        request=NewWebhookSerializer, responses={201: MadeWebhookSerializer}, examples=[MADE]
+        request=NewWebhookSerializer,
+        responses={201: MadeWebhookSerializer},
+        examples=[MADE],
     )
     def create(self, request: Request) -> Response:
         """Make a webhook of the token's project."""
@@ -224,7 +235,10 @@ class WebhookDoor(ReadOnlyDoor[Webhook]):
         permissions.require(reader(request), Right.WEBHOOKS, project)
         new_webhook = webhooks.create(project=project, **body.validated_data)
         # The secret is in this answer only.
-        webhook_data = {**WebhookSerializer(new_webhook.webhook).data, "secret": new_webhook.secret}
+        webhook_data = {
+            **WebhookSerializer(new_webhook.webhook).data,
+            "secret": new_webhook.secret,
+        }
         return Response(webhook_data, status.HTTP_201_CREATED)
 
     @extend_schema(request=ChangedWebhookSerializer)
@@ -244,7 +258,9 @@ class WebhookDoor(ReadOnlyDoor[Webhook]):
     def ping(self, request: Request, pk: str) -> Response:
         """Queue a report without an event, to see whether they arrive."""
         delivery = webhooks.ping(webhook=self.get_object())
-        return Response(WebhookDeliverySerializer(delivery).data, status.HTTP_202_ACCEPTED)
+        return Response(
+            WebhookDeliverySerializer(delivery).data, status.HTTP_202_ACCEPTED
+        )
 
     @extend_schema(responses={200: WebhookDeliverySerializer(many=True)})
     @action(detail=True, methods=["get"], pagination_class=None)

@@ -103,7 +103,9 @@ class HistorySeriesSerializer(Shape):
     """A history with all its points."""
 
     levels = serializers.DictField()
-    total = serializers.SerializerMethodField(help_text="How many points this page has.")
+    total = serializers.SerializerMethodField(
+        help_text="How many points this page has."
+    )
     points = HistoryPointSerializer(many=True)
     changes = ChangeSerializer(many=True)
 
@@ -123,7 +125,9 @@ class HistorySerializer(Shape):
         source="metric.name", read_only=True, allow_null=True, default=None
     )
     unit = serializers.CharField(source="metric.unit", default="", read_only=True)
-    direction = serializers.CharField(source="metric.direction", default="", read_only=True)
+    direction = serializers.CharField(
+        source="metric.direction", default="", read_only=True
+    )
     ref = serializers.CharField()
     more = serializers.IntegerField()
     older = serializers.IntegerField(allow_null=True)
@@ -150,12 +154,22 @@ class HistoryDoor(QueryDoor):
     @extend_schema(
         operation_id="history_retrieve",
         parameters=[
-            OpenApiParameter("campaign", required=True, description="Slug of the campaign."),
-            OpenApiParameter("metric", description="Name; the campaign's first by default."),
-            OpenApiParameter("level", many=True, description="A fixed level: clients=8."),
-            OpenApiParameter("ref", description="A branch; the campaign's own by default."),
             OpenApiParameter(
-                "skip", int, description="So many of the newest commits of each are left out."
+                "campaign", required=True, description="Slug of the campaign."
+            ),
+            OpenApiParameter(
+                "metric", description="Name; the campaign's first by default."
+            ),
+            OpenApiParameter(
+                "level", many=True, description="A fixed level: clients=8."
+            ),
+            OpenApiParameter(
+                "ref", description="A branch; the campaign's own by default."
+            ),
+            OpenApiParameter(
+                "skip",
+                int,
+                description="So many of the newest commits of each are left out.",
             ),
         ],
         responses=HistorySerializer,

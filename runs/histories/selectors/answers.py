@@ -123,9 +123,14 @@ def of_histories(found: Histories) -> HistoryAnswer:
         for change in history.changes
         if change.decision not in Change.GONE
     ]
-    same = constant([history.levels for history in found.series]) if len(found.series) > 1 else ()
+    same = (
+        constant([history.levels for history in found.series])
+        if len(found.series) > 1
+        else ()
+    )
     rows = [
-        HistoryRow(history, _levels(history, same), _newest(history)) for history in found.series
+        HistoryRow(history, _levels(history, same), _newest(history))
+        for history in found.series
     ]
     points = [point for history in found.series for point in history.points]
     return HistoryAnswer(
@@ -150,14 +155,20 @@ def _question(found: Histories) -> str:
 def _levels(history: History, same: Collection[str]) -> str:
     """What tells a series from the others."""
     varied = {name: value for name, value in history.levels.items() if name not in same}
-    return ", ".join(level(value, name) for name, value in varied.items()) or _("all runs")
+    return ", ".join(level(value, name) for name, value in varied.items()) or _(
+        "all runs"
+    )
 
 
 def _newest(history: History) -> Change | None:
     """Its newest change that nobody and nothing took back."""
     newest_first: Sequence[Change] = history.changes[::-1]
-    return next((change for change in newest_first if change.decision not in Change.GONE), None)
+    return next(
+        (change for change in newest_first if change.decision not in Change.GONE), None
+    )
 
 
 def _interest(row: HistoryRow) -> tuple[int, float]:
-    return causes.place_of(row.verdict), -causes.size_of(row.change) if row.change else 0.0
+    return causes.place_of(row.verdict), -causes.size_of(
+        row.change
+    ) if row.change else 0.0

@@ -135,7 +135,10 @@ class Cause:
         for change in self.changes:
             for fact in change.facts:
                 sides = [
-                    ", ".join(series_labels.fact_value(fact["name"], value) for value in fact[side])
+                    ", ".join(
+                        series_labels.fact_value(fact["name"], value)
+                        for value in fact[side]
+                    )
                     for side in ("before", "after")
                 ]
                 name = series_labels.fact(fact["kind"], fact["name"])
@@ -156,7 +159,9 @@ class Cause:
     @property
     def _machine(self) -> str:
         if self.facts:
-            return _("The machine changed: %(facts)s.") % {"facts": "; ".join(self.facts)}
+            return _("The machine changed: %(facts)s.") % {
+                "facts": "; ".join(self.facts)
+            }
         return str(UNKNOWN) % {"command": self.again}
 
     @property
@@ -167,7 +172,10 @@ class Cause:
         # The greatest come first; a commit that moves a whole suite is no list of its metrics.
         groups = list(changes_by_metric.values())
         shown_groups = groups if len(groups) <= MOST_LINES else groups[:SHOWN_LINES]
-        return [*map(self._line, shown_groups), *_of_others(groups[len(shown_groups) :])]
+        return [
+            *map(self._line, shown_groups),
+            *_of_others(groups[len(shown_groups) :]),
+        ]
 
     def _line(self, changes_of_line: Sequence[Change]) -> str:
         metric = changes_of_line[0].metric
@@ -185,7 +193,8 @@ class Cause:
 def _of_others(groups: Sequence[Sequence[Change]]) -> list[str]:
     """One line for each verdict and direction of further metrics: "27 more metrics: 8 to 17 %"."""
     groups_of_others = by_key(
-        ((changes[0].verdict, changes[0].metric.direction), changes) for changes in groups
+        ((changes[0].verdict, changes[0].metric.direction), changes)
+        for changes in groups
     )
     return [
         ngettext(
@@ -240,7 +249,11 @@ def of(changes: Iterable[Change], *, by_decision: bool = True) -> list[Cause]:
 
 
 def page(
-    changes: QuerySet[Change], *, number: int, before: int | None = None, to: Reader | None = None
+    changes: QuerySet[Change],
+    *,
+    number: int,
+    before: int | None = None,
+    to: Reader | None = None,
 ) -> Page:
     """So many causes of these changes; `before` is the `older` of the page before.
 
@@ -252,10 +265,14 @@ def page(
     if before is not None:
         changes = changes.filter(pk__lt=before).exclude(_is_told(before))
     most = MOST_CHANGES + 1
-    newest = changes[:most] if to is None else projects.newest(changes, to=to, number=most)
+    newest = (
+        changes[:most] if to is None else projects.newest(changes, to=to, number=most)
+    )
     keys = list(newest.values_list("pk", flat=True))
     # To plan the joins of eight tables takes PostgreSQL longer than to find that there is nothing.
-    read = list(histories.all_changes().filter(pk__in=keys[:MOST_CHANGES])) if keys else []
+    read = (
+        list(histories.all_changes().filter(pk__in=keys[:MOST_CHANGES])) if keys else []
+    )
     shown_changes, last_key = _first(read, number)
     is_all = len(shown_changes) == len(read) == len(keys)
     if not is_all:
@@ -271,7 +288,9 @@ def page(
 
 def same(change: Change) -> QuerySet[Change]:
     """The changes of its cause, itself among them."""
-    return Change.objects.alias(day=DAY).filter(_beside([change]), decision=change.decision)
+    return Change.objects.alias(day=DAY).filter(
+        _beside([change]), decision=change.decision
+    )
 
 
 def _first(changes: Sequence[Change], number: int) -> tuple[list[Change], int]:
@@ -289,7 +308,9 @@ def _first(changes: Sequence[Change], number: int) -> tuple[list[Change], int]:
 def _beside(changes: Sequence[Change]) -> Q:
     """Whether a change is at one of the commits or days of these."""
     condition = Q(pk__in=[])
-    by_campaign: dict[int, tuple[set[int], set[date]]] = defaultdict(lambda: (set(), set()))
+    by_campaign: dict[int, tuple[set[int], set[date]]] = defaultdict(
+        lambda: (set(), set())
+    )
     for change in changes:
         revisions, days = by_campaign[change.campaign_id]
         if change.cell.revision_id is not None:
@@ -313,14 +334,17 @@ def _is_told(before: int) -> Exists:
     return Exists(newer.filter(of_commit | of_day))
 
 
-def _measured(groups: Collection[Sequence[Change]]) -> dict[tuple[int, int | None], dict[int, int]]:
+def _measured(
+    groups: Collection[Sequence[Change]],
+) -> dict[tuple[int, int | None], dict[int, int]]:
     """How many conditions were measured at each commit, by metric."""
     if not groups:
         return {}
     condition = Q(pk__in=[])
     for changes in groups:
         condition |= Q(
-            cell__campaign=changes[0].campaign_id, cell__revision=changes[0].cell.revision_id
+            cell__campaign=changes[0].campaign_id,
+            cell__revision=changes[0].cell.revision_id,
         )
     rows = (
         CellSummary.objects.filter(condition)
@@ -376,7 +400,9 @@ def by_interest(causes_found: Iterable[Cause]) -> list[Cause]:
     present = of_now(change for cause in listed for change in cause.changes)
 
     def interest(cause: Cause) -> tuple[int, int]:
-        places = [place_of(change.verdict) for change in cause.changes if change.pk in present]
+        places = [
+            place_of(change.verdict) for change in cause.changes if change.pk in present
+        ]
         return min(places, default=len(ORDER) + 1), -cause.first.pk
 
     return sorted(listed, key=interest)

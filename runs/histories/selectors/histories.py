@@ -65,10 +65,18 @@ def histories(
     series_found = _series(campaign, levels)
     series_shown = dict(list(series_found.items())[:MOST_SERIES])
     number = min(WINDOW, WINDOW_OF_ALL // max(len(series_shown), 1))
-    window = history_points.newest(campaign, list(series_shown), ref=ref, number=number, skip=skip)
-    points = history_points.of(campaign, metric, list(series_shown), ref=ref, window=window)
-    cells = {point.cell for history_points in points.values() for point in history_points}
-    change_list = changes(campaign, metric, list(series_shown), cells if window.is_part else None)
+    window = history_points.newest(
+        campaign, list(series_shown), ref=ref, number=number, skip=skip
+    )
+    points = history_points.of(
+        campaign, metric, list(series_shown), ref=ref, window=window
+    )
+    cells = {
+        point.cell for history_points in points.values() for point in history_points
+    }
+    change_list = changes(
+        campaign, metric, list(series_shown), cells if window.is_part else None
+    )
     changes_of = by_key((change.cell.series_key, change) for change in change_list)
     histories_made = [
         History(key, series_shown[key], tuple(points[key]), tuple(changes_of[key]))
@@ -86,14 +94,21 @@ def histories(
     )
 
 
-def _series(campaign: Campaign, levels: Sequence[tuple[str, str]]) -> dict[str, Mapping[str, Any]]:
+def _series(
+    campaign: Campaign, levels: Sequence[tuple[str, str]]
+) -> dict[str, Mapping[str, Any]]:
     series_found = {}
     for cell in history_points.series(campaign):
-        all_levels = ({series_cells.VERSION: cell.version} if cell.version else {}) | cell.levels
+        all_levels = (
+            {series_cells.VERSION: cell.version} if cell.version else {}
+        ) | cell.levels
         if series_cells.have_levels(all_levels, levels):
             series_found[cell.series_key] = all_levels
     return dict(
-        sorted(series_found.items(), key=lambda key_and_levels: _by_value(key_and_levels[1]))
+        sorted(
+            series_found.items(),
+            key=lambda key_and_levels: _by_value(key_and_levels[1]),
+        )
     )
 
 
@@ -112,7 +127,13 @@ def _by_value(levels: Mapping[str, Any]) -> list[tuple[str, bool, float, str]]:
 
 def all_changes() -> QuerySet[Change]:
     """Every change with what its row shows, the newest first."""
-    related = ("cell__campaign__scenario", "cell__revision", "metric", "run", "decided_by")
+    related = (
+        "cell__campaign__scenario",
+        "cell__revision",
+        "metric",
+        "run",
+        "decided_by",
+    )
     own_fields = Change.objects.select_related(*related).defer("run__plan")
     return own_fields.order_by("-pk")
 
@@ -127,9 +148,13 @@ def newest_standing(campaigns: Collection[Campaign], number: int) -> list[Change
     queries, or one without any.
     """
     place = Window(RowNumber(), partition_by="campaign", order_by="-pk")
-    changes_of_campaigns = Change.objects.filter(campaign__in=[one.pk for one in campaigns])
+    changes_of_campaigns = Change.objects.filter(
+        campaign__in=[one.pk for one in campaigns]
+    )
     standing_ones = changes_of_campaigns.exclude(decision__in=Change.GONE).order_by()
-    keys = list(standing_ones.annotate(place=place).filter(place__lte=number).values_list("pk"))
+    keys = list(
+        standing_ones.annotate(place=place).filter(place__lte=number).values_list("pk")
+    )
     return list(all_changes().filter(pk__in=[key for (key,) in keys])) if keys else []
 
 
@@ -148,7 +173,10 @@ _SHOWN = (
 
 
 def changes(
-    campaign: Campaign, metric: Metric, keys: Collection[str], cells: Collection[int] | None = None
+    campaign: Campaign,
+    metric: Metric,
+    keys: Collection[str],
+    cells: Collection[int] | None = None,
 ) -> list[Change]:
     """The changes of these histories, in the order in which they were found. One query."""
     own = [field.attname for field in Change._meta.concrete_fields]
@@ -174,19 +202,27 @@ def place(change: Change, points: Sequence[HistoryPoint]) -> int | None:
 
 def _is_day_of(point: HistoryPoint, change: Change) -> bool:
     started = change.run.started_at
-    return started is not None and started.astimezone(point.at.tzinfo).date() == point.at.date()
+    return (
+        started is not None
+        and started.astimezone(point.at.tzinfo).date() == point.at.date()
+    )
 
 
 def _with_runs(histories_made: Sequence[History]) -> tuple[History, ...]:
     """The same with the first run of each point."""
     cells = {
-        point.cell for history in histories_made for point in history.points if point.run is None
+        point.cell
+        for history in histories_made
+        for point in history.points
+        if point.run is None
     }
     runs = history_points.first_runs(cells) if cells else {}
     return tuple(
         replace(
             history,
-            points=tuple(_with_run(point, runs.get(point.cell)) for point in history.points),
+            points=tuple(
+                _with_run(point, runs.get(point.cell)) for point in history.points
+            ),
         )
         for history in histories_made
     )
@@ -224,7 +260,9 @@ def host_changes(series: Sequence[History]) -> dict[str, tuple[HostChange, ...]]
     other_runs = {runs.run for runs in points if runs.run} - profiles_of.keys()
     rows = Run.objects.filter(pk__in=other_runs).order_by()
     profile_keys = rows.values_list("pk", "hardware_id", "environment_id")
-    profiles_of |= {pk: (hardware, environment) for pk, hardware, environment in profile_keys}
+    profiles_of |= {
+        pk: (hardware, environment) for pk, hardware, environment in profile_keys
+    }
     hardware = _profiles(HardwareProfile, {hard for hard, _env in profiles_of.values()})
     environments = _profiles(Environment, {env for _hard, env in profiles_of.values()})
     changes_of = {

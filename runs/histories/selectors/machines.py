@@ -42,15 +42,20 @@ def changed(change: Change) -> Changed:
     first_revision, last_revision = (
         between.get(sha, revision) for sha in (change.earliest, change.latest)
     )
-    before = _cells(change, revisions.last(campaign, first_revision, campaign.tracked_ref, AROUND))
+    before = _cells(
+        change, revisions.last(campaign, first_revision, campaign.tracked_ref, AROUND)
+    )
     after = _cells(
-        change, [last_revision, *revisions.following(campaign, last_revision, AROUND - 1)]
+        change,
+        [last_revision, *revisions.following(campaign, last_revision, AROUND - 1)],
     )
     comparability_known = comparability.of_cells([*before, *after])
     pairs = [
         {
             differing.name: differing
-            for differing in comparability_known.judgement(base_cell, head_cell).differing
+            for differing in comparability_known.judgement(
+                base_cell, head_cell
+            ).differing
         }
         for base_cell, head_cell in itertools.product(before, after)
     ]
@@ -61,15 +66,23 @@ def changed(change: Change) -> Changed:
         and all(differing.name in differing_of_pair for differing_of_pair in pairs)
     ]
     facts = _as_stated(differing_facts, before[0], after[0]) if differing_facts else ()
-    return Changed(facts, any(differing.weight == "forbids" for differing in differing_facts))
+    return Changed(
+        facts, any(differing.weight == "forbids" for differing in differing_facts)
+    )
 
 
-def _as_stated(facts: Sequence[Differing], before: int, after: int) -> tuple[dict[str, Any], ...]:
+def _as_stated(
+    facts: Sequence[Differing], before: int, after: int
+) -> tuple[dict[str, Any], ...]:
     """As the profiles of both sides spell them: what is judged is in small letters."""
     runs = history_points.first_runs({before, after})
     profiles: dict[str, dict[int, Any]] = {
-        "hardware": HardwareProfile.objects.in_bulk({runs[cell].hardware or 0 for cell in runs}),
-        "environment": Environment.objects.in_bulk({runs[cell].environment or 0 for cell in runs}),
+        "hardware": HardwareProfile.objects.in_bulk(
+            {runs[cell].hardware or 0 for cell in runs}
+        ),
+        "environment": Environment.objects.in_bulk(
+            {runs[cell].environment or 0 for cell in runs}
+        ),
     }
     stated_facts = []
     for differing in facts:
@@ -78,7 +91,9 @@ def _as_stated(facts: Sequence[Differing], before: int, after: int) -> tuple[dic
             ("before", before, differing.base),
             ("after", after, differing.head),
         ):
-            profile = profiles[differing.kind].get(getattr(runs[cell], differing.kind) or 0)
+            profile = profiles[differing.kind].get(
+                getattr(runs[cell], differing.kind) or 0
+            )
             stated = getattr(profile, differing.name, None)
             is_same = len(judged) == 1 and str(stated).lower() == str(judged[0]).lower()
             sides[side] = [stated] if is_same else list(judged)
@@ -101,14 +116,20 @@ def again(causes: Iterable[Cause]) -> dict[str, dict[str, str]]:
 
     Two queries and those of the parent of each; none without causes of a machine.
     """
-    machine_causes = [cause for cause in causes if cause.is_machine and cause.first.run.hardware_id]
+    machine_causes = [
+        cause for cause in causes if cause.is_machine and cause.first.run.hardware_id
+    ]
     if not machine_causes:
         return {}
-    servers = list(Server.objects.filter(hardware__isnull=False).select_related("hardware"))
+    servers = list(
+        Server.objects.filter(hardware__isnull=False).select_related("hardware")
+    )
     profiles = HardwareProfile.objects.in_bulk(
         {cause.first.run.hardware_id for cause in machine_causes}
     )
-    server_of = {_named_by(server.hardware): server.slug for server in servers if server.hardware}
+    server_of = {
+        _named_by(server.hardware): server.slug for server in servers if server.hardware
+    }
     chosen: dict[str, dict[str, str]] = {}
     for cause in machine_causes:
         campaign, revision = cause.first.cell.campaign, cause.first.cell.revision

@@ -65,8 +65,12 @@ def of_jobs(campaign: Campaign) -> SuiteJobs:
 
 def _series(campaign: Campaign, among: Sequence[int]) -> dict[Series, int]:
     """The series of the newest commits, each with its sign."""
-    newest = Cell.objects.filter(campaign=campaign, revision__in=among[-2:]).exclude(series_key="")
-    stored = CellSummary.objects.filter(cell__in=newest, median__gt=0).select_related("metric")
+    newest = Cell.objects.filter(campaign=campaign, revision__in=among[-2:]).exclude(
+        series_key=""
+    )
+    stored = CellSummary.objects.filter(cell__in=newest, median__gt=0).select_related(
+        "metric"
+    )
     keys_found = list(
         stored.order_by("cell__series_key", "metric")
         .values_list("cell__series_key", "metric")
@@ -78,7 +82,10 @@ def _series(campaign: Campaign, among: Sequence[int]) -> dict[Series, int]:
         (key, metric): sign(metric_of[metric])
         for key, metric in keys_found
         if metrics.is_speed(metric_of[metric])
-        and (metric_of[metric].project_id is not None or metric_of[metric].name == primary)
+        and (
+            metric_of[metric].project_id is not None
+            or metric_of[metric].name == primary
+        )
     }
     return dict(list(signs.items())[:MOST_SERIES])
 
@@ -93,7 +100,9 @@ def _medians(
         metric__in={metric for _key, metric in series},
         median__gt=0,
     )
-    summaries = rows.order_by().values("cell__series_key", "metric", "cell__revision", "median")
+    summaries = rows.order_by().values(
+        "cell__series_key", "metric", "cell__revision", "median"
+    )
     return [
         ((row["cell__series_key"], row["metric"]), row["cell__revision"], row["median"])
         for row in summaries

@@ -59,9 +59,13 @@ def watched(
                 history=_without(_values(points, single), points, metric, suite.parts),
                 known=_known(campaign, metric, key, points),
                 last_is_new=points[-1].cell in cells,
-                jobs=tuple(map(tuple, by_key(single.get(_mark(points[-1]), ())).values())),
+                jobs=tuple(
+                    map(tuple, by_key(single.get(_mark(points[-1]), ())).values())
+                ),
                 moves=tuple(
-                    position for position, point in enumerate(points) if point.sha in suite.moves
+                    position
+                    for position, point in enumerate(points)
+                    if point.sha in suite.moves
                 ),
             )
 
@@ -74,7 +78,9 @@ def _without(
 ) -> tuple[tuple[float, ...], ...]:
     if not jobs or not metrics.is_speed(metric):
         return values
-    factors = [math.exp(-suites.sign(metric) * jobs.get(point.sha, 0.0)) for point in points]
+    factors = [
+        math.exp(-suites.sign(metric) * jobs.get(point.sha, 0.0)) for point in points
+    ]
     return tuple(
         tuple(value * factor for value in values_of_point)
         for values_of_point, factor in zip(values, factors, strict=True)
@@ -96,7 +102,9 @@ def _since(campaign: Campaign, key: str, cells: Collection[int]) -> datetime | N
     ]
     if not moments:
         return None
-    of_series = revisions.tracked(campaign).filter(cells__campaign=campaign, cells__series_key=key)
+    of_series = revisions.tracked(campaign).filter(
+        cells__campaign=campaign, cells__series_key=key
+    )
     before = of_series.filter(made_at__lt=min(moments))  # type: ignore[misc]  # annotated
     oldest = before.values_list(revisions.MADE_AT, flat=True)[WINDOW + SAME_PLACE :]
     return oldest.first()
@@ -114,7 +122,8 @@ def _values(
     return (
         *((point.median,) * min(point.n, MOST_REPEATS) for point in older),
         *(
-            tuple(value for _job, value in single.get(_mark(point), ())) or (point.median,)
+            tuple(value for _job, value in single.get(_mark(point), ()))
+            or (point.median,)
             for point in recent
         ),
     )
@@ -124,14 +133,19 @@ def _mark(point: HistoryPoint) -> Mark:
     return point.cell, None if point.sha else point.at.date()
 
 
-def _single_values(points: Sequence[HistoryPoint], metric: Metric) -> dict[Mark, list[OfJob]]:
+def _single_values(
+    points: Sequence[HistoryPoint], metric: Metric
+) -> dict[Mark, list[OfJob]]:
     rows = Measurement.objects.filter(
-        metric=metric, run__cell__in={point.cell for point in points}, run__state=Run.State.FINISHED
+        metric=metric,
+        run__cell__in={point.cell for point in points},
+        run__state=Run.State.FINISHED,
     )
     by_day = not points[0].sha
     if by_day:
         rows = rows.filter(
-            run__started_at__gte=points[0].at, run__started_at__lt=points[-1].at + timedelta(days=1)
+            run__started_at__gte=points[0].at,
+            run__started_at__lt=points[-1].at + timedelta(days=1),
         )
     values_of: dict[Mark, list[OfJob]] = defaultdict(list)
     values = rows.order_by("run_id").values(
@@ -140,7 +154,9 @@ def _single_values(points: Sequence[HistoryPoint], metric: Metric) -> dict[Mark,
     for row in values:
         started_at = row["run__started_at"]
         day = started_at.astimezone(UTC).date() if by_day and started_at else None
-        values_of[row["run__cell_id"], day].append((row["run__labels__job"] or "", row["value"]))
+        values_of[row["run__cell_id"], day].append(
+            (row["run__labels__job"] or "", row["value"])
+        )
     return dict(values_of)
 
 

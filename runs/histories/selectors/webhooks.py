@@ -25,7 +25,9 @@ def with_deliveries(asker: Token | User | AnonymousUser) -> QuerySet[Webhook]:
         foreign_key="webhook",
         number=SHOWN_DELIVERIES,
     )
-    return webhooks(to=asker).prefetch_related(Prefetch("deliveries", newest, to_attr="recent"))
+    return webhooks(to=asker).prefetch_related(
+        Prefetch("deliveries", newest, to_attr="recent")
+    )
 
 
 def deliveries(webhook: Webhook) -> QuerySet[WebhookDelivery]:

@@ -24,7 +24,13 @@ from runs.cells.selectors import history_points, revisions
 from runs.cells.selectors.history_points import HistoryPoint
 from runs.cells.services import summaries
 from runs.grouping import by_key
-from runs.histories.selectors import causes, histories, machines, suites, watched_histories
+from runs.histories.selectors import (
+    causes,
+    histories,
+    machines,
+    suites,
+    watched_histories,
+)
 from runs.histories.selectors.suites import SuiteJobs
 from runs.histories.selectors.watched_histories import Watched
 from runs.histories.services import webhooks
@@ -70,7 +76,9 @@ def find(*, campaign_id: int) -> list[Change]:
 
     One worker at a time; a call by another does nothing. New work stays queued for the next call.
     """
-    waiting = list(StaleCell.objects.filter(campaign=campaign_id).values_list("pk", "cell_id"))
+    waiting = list(
+        StaleCell.objects.filter(campaign=campaign_id).values_list("pk", "cell_id")
+    )
     # Committed before the rest, which takes its time: uploads wait for the summaries.
     summaries.renew_medians(cell_ids=sorted({cell for _pk, cell in waiting}))
     return _find(campaign_id, waiting)
@@ -117,7 +125,9 @@ def _reported_by_alarms(foretold: Collection[int]) -> set[int]:
 
 
 @transaction.atomic
-def decide_cause(*, change: Change, decision: str, note: str = "", by: User | None = None) -> int:
+def decide_cause(
+    *, change: Change, decision: str, note: str = "", by: User | None = None
+) -> int:
     """The same decision for all changes of a change's cause that are as it is; returns how many."""
     own_changes = list(causes.same(change).select_related("cell__campaign"))
     for own_change in own_changes:
@@ -126,7 +136,9 @@ def decide_cause(*, change: Change, decision: str, note: str = "", by: User | No
 
 
 @transaction.atomic
-def decide(*, change: Change, decision: str, note: str = "", by: User | None = None) -> Change:
+def decide(
+    *, change: Change, decision: str, note: str = "", by: User | None = None
+) -> Change:
     """Store a person's decision about a change; `open` undoes it. Later analyses respect it."""
     is_open = decision == Change.Decision.OPEN
     before, change.decision = change.decision, decision
@@ -161,7 +173,9 @@ def _beside(campaign: Campaign, cells: Collection[int]) -> set[int]:
 
 
 def _by_series(cells: Collection[int]) -> Mapping[str, list[int]]:
-    cells_with_series = Cell.objects.filter(pk__in=cells).exclude(series_key="").order_by("pk")
+    cells_with_series = (
+        Cell.objects.filter(pk__in=cells).exclude(series_key="").order_by("pk")
+    )
     return by_key(cells_with_series.values_list("series_key", "pk"))
 
 
@@ -183,28 +197,39 @@ def _news(history: Watched) -> _NewChanges:
         moves=history.moves,
     )
     # Before steps move, so that none is in the way of another one.
-    refute(changes=Change.objects.filter(pk__in=news.refuted), reason=Change.Reason.LATER_RUNS)
+    refute(
+        changes=Change.objects.filter(pk__in=news.refuted),
+        reason=Change.Reason.LATER_RUNS,
+    )
     # What later runs show again is told again.
     _settle(news.reopened, Change.Decision.OPEN)
     for key, step in news.moved:
         move(key=key, step=step, points=history.points)
-    confirmed = Change.objects.filter(pk__in=news.confirmed, decision=Change.Decision.OPEN)
+    confirmed = Change.objects.filter(
+        pk__in=news.confirmed, decision=Change.Decision.OPEN
+    )
     confirmed.update(decision=Change.Decision.CONFIRMED)
     points_and_changes = [
         (
             step.position,
             Change(
-                kind=Change.Kind.STEP, metric=history.metric, **_figures_of(step, history.points)
+                kind=Change.Kind.STEP,
+                metric=history.metric,
+                **_figures_of(step, history.points),
             ),
         )
         for step in news.steps
     ]
     if news.alarm is not None:
-        points_and_changes.append((news.alarm.position, _raised(news.alarm, history.metric)))
+        points_and_changes.append(
+            (news.alarm.position, _raised(news.alarm, history.metric))
+        )
     stored_changes = _stored(
         [(history.points[position], change) for position, change in points_and_changes]
     )
-    alarms = [known for known in history.known if known.kind == "alarm" and not known.settled]
+    alarms = [
+        known for known in history.known if known.kind == "alarm" and not known.settled
+    ]
     foretold = {
         change.pk
         for step, change in zip(news.steps, stored_changes, strict=False)
@@ -222,7 +247,9 @@ def move(*, key: int, step: ChangePoint, points: Sequence[HistoryPoint]) -> None
     first_run = point.run or history_points.first_runs({point.cell})[point.cell].run
     values = _figures_of(step, points)
     change = Change.objects.filter(pk=key)
-    changes_there = Change.objects.filter(run=first_run, kind__in=Change.STEPS, metric__change=key)
+    changes_there = Change.objects.filter(
+        run=first_run, kind__in=Change.STEPS, metric__change=key
+    )
     if changes_there.exclude(pk=key).exists():
         del values["earliest"], values["latest"]
     else:
@@ -271,7 +298,9 @@ def _stored(points_and_changes: Sequence[tuple[HistoryPoint, Change]]) -> list[C
 def refute(*, changes: QuerySet[Change], reason: str) -> None:
     """Refute those of them that nobody has decided on; their followers hear of it."""
     undecided = changes.filter(decision=Change.Decision.OPEN, decided_at=None)
-    _settle(list(undecided.values_list("pk", flat=True)), Change.Decision.REFUTED, reason)
+    _settle(
+        list(undecided.values_list("pk", flat=True)), Change.Decision.REFUTED, reason
+    )
 
 
 def _settle(keys: Collection[int], decision: str, reason: str = "") -> None:
@@ -285,7 +314,9 @@ def _settle(keys: Collection[int], decision: str, reason: str = "") -> None:
 def _refute_left(campaign: Campaign) -> None:
     """Refute what began at a commit that its branch has left behind, as after a forced push."""
     if left_shas := revisions.left(campaign, WINDOW):
-        left_changes = Change.objects.filter(campaign=campaign, cell__revision__sha__in=left_shas)
+        left_changes = Change.objects.filter(
+            campaign=campaign, cell__revision__sha__in=left_shas
+        )
         refute(changes=left_changes, reason=Change.Reason.LEFT)
 
 
@@ -299,7 +330,9 @@ def _mark_machines(suite: SuiteJobs, keys: Collection[int]) -> None:
         kind = Change.Kind.MACHINE if is_machine else Change.Kind.STEP
         facts = list(changed.facts) if is_machine else []
         change_keys = [
-            change.pk for change in cause.changes if (change.kind, change.facts) != (kind, facts)
+            change.pk
+            for change in cause.changes
+            if (change.kind, change.facts) != (kind, facts)
         ]
         if change_keys:
             Change.objects.filter(pk__in=change_keys).update(kind=kind, facts=facts)
@@ -309,7 +342,9 @@ def _tell(keys: Collection[int], *, without_alarms: bool = False) -> None:
     """Report changes; `without_alarms` to those alone who do not hear of alarms."""
     for cause in causes.of(histories.all_changes().filter(pk__in=keys)) if keys else ():
         webhooks.changed(
-            cause=cause, campaign=cause.first.cell.campaign, without_alarms=without_alarms
+            cause=cause,
+            campaign=cause.first.cell.campaign,
+            without_alarms=without_alarms,
         )
 
 
@@ -357,7 +392,9 @@ def _changes_again() -> int:
         for campaign_of_history in {campaign for campaign, _key in histories}
     }
     for (campaign, key), cells in histories.items():
-        for watched_history in watched_histories.watched(campaign, key, cells, suite_of[campaign]):
+        for watched_history in watched_histories.watched(
+            campaign, key, cells, suite_of[campaign]
+        ):
             _judge(watched_history, judged_keys)
     Change.objects.filter(pk__in=judged_keys).update(rules=monitoring.RULES)
     return len(judged)
@@ -367,13 +404,17 @@ def _judge(history: Watched, recomputed: set[int]) -> None:
     """Steps that these rules find too get their figures and place; the others are refuted."""
     known_steps = [change for change in history.known if change.id in recomputed]
     step_of = (
-        monitoring.again(history.history, known_steps, moves=history.moves) if known_steps else {}
+        monitoring.again(history.history, known_steps, moves=history.moves)
+        if known_steps
+        else {}
     )
     for key, step in step_of.items():
         if step is None:
             # No news: nothing was measured.
             open_ones = Change.objects.filter(pk=key, decision=Decision.OPEN)
             reason = Change.Reason.NEWER_RULES
-            open_ones.update(decision=Decision.REFUTED, settled_at=timezone.now(), reason=reason)
+            open_ones.update(
+                decision=Decision.REFUTED, settled_at=timezone.now(), reason=reason
+            )
         else:
             move(key=key, step=step, points=history.points)

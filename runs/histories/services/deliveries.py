@@ -49,7 +49,9 @@ class _PinnedHTTP(http.client.HTTPConnection):
     """Connects to the address that was checked, whatever the name resolves to now."""
 
     def __init__(self, url_parts: SplitResult, address: str) -> None:
-        super().__init__(str(url_parts.hostname), url_parts.port, timeout=TIMEOUT_SECONDS)
+        super().__init__(
+            str(url_parts.hostname), url_parts.port, timeout=TIMEOUT_SECONDS
+        )
         self.address = address
 
     def connect(self) -> None:
@@ -67,7 +69,9 @@ class _PinnedHTTPS(_PinnedHTTP):
         self.sock = tls.wrap_socket(self.sock, server_hostname=self.host)
 
 
-def post(url: str, body: bytes, headers: Mapping[str, str], *, allow_private: bool) -> Answer:
+def post(
+    url: str, body: bytes, headers: Mapping[str, str], *, allow_private: bool
+) -> Answer:
     """Send the body, and return the answer, whatever its status. Redirects are not followed.
 
     Raises Undeliverable: the name has no address, or one that is not public; nobody answers
@@ -84,7 +88,9 @@ def post(url: str, body: bytes, headers: Mapping[str, str], *, allow_private: bo
     try:
         connection.request("POST", _target(url_parts), body, dict(headers))
         response = connection.getresponse()
-        return Answer(response.status, response.read(MOST_BYTES).decode("utf-8", "replace"))
+        return Answer(
+            response.status, response.read(MOST_BYTES).decode("utf-8", "replace")
+        )
     except (OSError, http.client.HTTPException, ValueError) as error:
         raise Undeliverable(f"{type(error).__name__}: {error}") from error
     finally:
@@ -128,7 +134,9 @@ def _break_off(connection: http.client.HTTPConnection) -> None:
 
 State = WebhookDelivery.State
 # The pause after each failed try; after the last one the delivery is given up.
-PAUSES = tuple(timedelta(seconds=seconds) for seconds in (30, 120, 600, 3600, 6 * 3600, 24 * 3600))
+PAUSES = tuple(
+    timedelta(seconds=seconds) for seconds in (30, 120, 600, 3600, 6 * 3600, 24 * 3600)
+)
 # Until then nobody else tries; the delivery of a worker that was killed goes to the next one.
 TRY_TAKES = timedelta(seconds=60)
 KEPT_FOR = timedelta(days=30)
@@ -138,7 +146,9 @@ LONGEST_PROBLEM = 1000
 
 def wake() -> None:
     """Wake a worker for each delivery that is due."""
-    due = WebhookDelivery.objects.filter(state=State.WAITING, next_try_at__lte=timezone.now())
+    due = WebhookDelivery.objects.filter(
+        state=State.WAITING, next_try_at__lte=timezone.now()
+    )
     for key in due.order_by("next_try_at").values_list("pk", flat=True)[:MOST_WOKEN]:
         celery_messages.deliver(key)
 
@@ -183,11 +193,13 @@ def signature(secret: str, timestamp: str, body: bytes) -> str:
 @transaction.atomic
 def _claim(delivery_id: int) -> WebhookDelivery | None:
     now = timezone.now()
-    due = WebhookDelivery.objects.select_for_update(skip_locked=True, of=("self",)).filter(
-        not_held(), pk=delivery_id, state=State.WAITING, next_try_at__lte=now
-    )
+    due = WebhookDelivery.objects.select_for_update(
+        skip_locked=True, of=("self",)
+    ).filter(not_held(), pk=delivery_id, state=State.WAITING, next_try_at__lte=now)
     delivery = due.select_related("webhook").first()
-    if delivery is None or webhooks.give_up(WebhookDelivery.objects.filter(pk=delivery.pk)):
+    if delivery is None or webhooks.give_up(
+        WebhookDelivery.objects.filter(pk=delivery.pk)
+    ):
         return None
     delivery.tries += 1
     delivery.next_try_at = now + TRY_TAKES
@@ -204,9 +216,16 @@ def _send(delivery: WebhookDelivery) -> Answer:
         "X-BenchLab-Event": delivery.event,
         "X-BenchLab-Delivery": str(delivery.pk),
         "X-BenchLab-Timestamp": timestamp,
-        "X-BenchLab-Signature": signature(webhooks.secret_of(delivery.webhook), timestamp, body),
+        "X-BenchLab-Signature": signature(
+            webhooks.secret_of(delivery.webhook), timestamp, body
+        ),
     }
-    return post(delivery.webhook.url, body, headers, allow_private=settings.WEBHOOK_ALLOW_PRIVATE)
+    return post(
+        delivery.webhook.url,
+        body,
+        headers,
+        allow_private=settings.WEBHOOK_ALLOW_PRIVATE,
+    )
 
 
 def _answered(delivery: WebhookDelivery, response: Answer) -> None:

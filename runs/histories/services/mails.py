@@ -71,7 +71,9 @@ _Mailed = TypeVar("_Mailed", Change, Campaign)
 @transaction.atomic
 def _claim(waiting: QuerySet[_Mailed]) -> list[_Mailed]:
     """Those of them that nobody else is mailing; from now on this worker is."""
-    mailed = list(waiting.select_for_update(skip_locked=True, of=("self",))[:MOST_AT_ONCE])
+    mailed = list(
+        waiting.select_for_update(skip_locked=True, of=("self",))[:MOST_AT_ONCE]
+    )
     keys = [mail.pk for mail in mailed]
     waiting.model.objects.filter(pk__in=keys).update(mailing_since=timezone.now())
     return mailed
@@ -92,7 +94,11 @@ def _absences() -> QuerySet[Campaign]:
     unmailed = Q(missing_mailed_at=None) | Q(missing_mailed_at__lt=F("missing_told_at"))
     since = timezone.now() - NEWS_FOR
     absent = Campaign.objects.filter(_is_free(), unmailed, missing_told_at__gte=since)
-    return absent.filter(expected_every__isnull=False).select_related("project").order_by("pk")
+    return (
+        absent.filter(expected_every__isnull=False)
+        .select_related("project")
+        .order_by("pk")
+    )
 
 
 def _send_changes(project_id: int | None) -> int:
@@ -114,7 +120,9 @@ def _send_absence(campaign_id: int) -> int:
     if campaign is None:
         return 0
     receivers = _receivers(campaign.project)
-    subject = _("BenchLab: no more uploads to %(campaign)s") % {"campaign": campaign.slug}
+    subject = _("BenchLab: no more uploads to %(campaign)s") % {
+        "campaign": campaign.slug
+    }
     is_mailed = _mailed(subject, _text_of_absence(campaign), receivers)
     # Of this absence, and not of a new one reported while this mail was being sent.
     mailed = campaign.missing_told_at if is_mailed else campaign.missing_mailed_at
@@ -143,7 +151,9 @@ def _receivers(project: Project | None) -> list[str]:
 
 
 def _text_of_absence(campaign: Campaign) -> str:
-    last_upload = campaign.runs.order_by("-pk").values_list("queued_at", flat=True).first()
+    last_upload = (
+        campaign.runs.order_by("-pk").values_list("queued_at", flat=True).first()
+    )
     words = {
         "campaign": campaign.slug,
         "every": campaign.expected_every,
@@ -162,9 +172,9 @@ def _subject(cause_list: Sequence[Cause]) -> str:
     number = len(cause_list)
     if number == 1 and cause_list[0].first.decision != Change.Decision.REFUTED:
         values_of_one = {"campaign": campaigns[0], "told": cause_list[0].lines[0]}
-        return " ".join((_("BenchLab: %(campaign)s, %(told)s") % values_of_one).split())[
-            :LONGEST_SUBJECT
-        ]
+        return " ".join(
+            (_("BenchLab: %(campaign)s, %(told)s") % values_of_one).split()
+        )[:LONGEST_SUBJECT]
     words = {"number": number, "campaigns": ", ".join(campaigns[:3])}
     subject = ngettext(
         "BenchLab: %(number)d change in %(campaigns)s",
@@ -180,14 +190,19 @@ def _item(cause: Cause) -> str:
     if cause.first.decision == Change.Decision.REFUTED:
         words = {"campaign": campaign.slug, "since": cause.since}
         words["reason"] = cause.first.get_reason_display()
-        lines = [_("%(campaign)s, since %(since)s: refuted, %(reason)s.") % words, *cause.lines]
+        lines = [
+            _("%(campaign)s, since %(since)s: refuted, %(reason)s.") % words,
+            *cause.lines,
+        ]
     else:
         lines = [f"{campaign.slug}: {cause.sentence}", *cause.further_lines]
     if len(cause.changes) == 1 and (condition := _condition(cause.first)):
         lines.append(condition)
     if any(change.kind == Change.Kind.ALARM for change in cause.changes):
         lines.append(_("An alarm: two jobs agree on it."))
-    return "\n".join([*lines, webhooks.address(webhooks.history_path(campaign, cause.first))])
+    return "\n".join(
+        [*lines, webhooks.address(webhooks.history_path(campaign, cause.first))]
+    )
 
 
 def _condition(change: Change) -> str:

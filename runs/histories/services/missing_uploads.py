@@ -21,7 +21,9 @@ def look() -> list[Campaign]:
 
 def expect(*, campaign: Campaign, every: timedelta | None) -> Campaign:
     """Set how often uploads are expected; None is never. The absence starts from now."""
-    Campaign.objects.filter(pk=campaign.pk).update(expected_every=every, missing_told_at=None)
+    Campaign.objects.filter(pk=campaign.pk).update(
+        expected_every=every, missing_told_at=None
+    )
     campaign.refresh_from_db()
     return campaign
 

@@ -57,7 +57,9 @@ def create(
     """
     _check_url(url)
     if secret and len(secret) < SHORTEST_SECRET:
-        message = _("A secret has at least %(number)d characters.") % {"number": SHORTEST_SECRET}
+        message = _("A secret has at least %(number)d characters.") % {
+            "number": SHORTEST_SECRET
+        }
         raise ServiceError("secret_too_short", message, field="secret")
     secret = secret or secrets.token_urlsafe(SECRET_BYTES)
     webhook = Webhook.objects.create(
@@ -107,7 +109,9 @@ def give_up(deliveries: QuerySet[WebhookDelivery]) -> int:
 
     Pings are sent anyway: somebody has just asked for them.
     """
-    unwanted = deliveries.filter(state=WebhookDelivery.State.WAITING, webhook__is_active=False)
+    unwanted = deliveries.filter(
+        state=WebhookDelivery.State.WAITING, webhook__is_active=False
+    )
     return unwanted.exclude(event=PING).update(
         state=WebhookDelivery.State.GIVEN_UP,
         next_try_at=None,
@@ -132,23 +136,33 @@ def ping(*, webhook: Webhook) -> WebhookDelivery:
     return _queued([webhook], PING, {"project": webhook.project.slug})[0]
 
 
-def queue(*, event: str, project_id: int | None, content: dict[str, Any], unless: str = "") -> None:
+def queue(
+    *, event: str, project_id: int | None, content: dict[str, Any], unless: str = ""
+) -> None:
     """Queue a report for each webhook that wants it. Call it in the event's transaction.
 
     Those that want the event `unless` as well have had that one. What belongs to no project goes to
     the default one.
     """
-    project = Project.objects.filter(pk=project_id).first() if project_id else projects.default()
+    project = (
+        Project.objects.filter(pk=project_id).first()
+        if project_id
+        else projects.default()
+    )
     wanting = [
         webhook
-        for webhook in Webhook.objects.filter(project=project, is_active=True).order_by("pk")
+        for webhook in Webhook.objects.filter(project=project, is_active=True).order_by(
+            "pk"
+        )
         if event in webhook.events and unless not in webhook.events
     ]
     if wanting and project:
         _queued(wanting, event, {"project": project.slug, **content})
 
 
-def _queued(hooks: Sequence[Webhook], event: str, content: dict[str, Any]) -> list[WebhookDelivery]:
+def _queued(
+    hooks: Sequence[Webhook], event: str, content: dict[str, Any]
+) -> list[WebhookDelivery]:
     now = timezone.now()
     body = {"id": str(uuid.uuid4()), "event": event, "at": now.isoformat(), **content}
     payload = json.dumps(body, ensure_ascii=False)
@@ -187,13 +201,20 @@ def _check_url(url: str) -> None:
     except ValueError:
         is_good = False
     if not is_good:
-        message = _("“%(url)s” is not an address http(s)://host/path without a user name.")
+        message = _(
+            "“%(url)s” is not an address http(s)://host/path without a user name."
+        )
         raise ServiceError("url_not_allowed", message % {"url": url}, field="url")
     if not settings.WEBHOOK_ALLOW_PRIVATE and _is_private(url_parts.hostname or ""):
         message = _("“%(host)s” is no public address: reports to it would be refused.")
-        remedy = _("To allow webhooks to your own network, set BENCHLAB_WEBHOOK_ALLOW_PRIVATE=1.")
+        remedy = _(
+            "To allow webhooks to your own network, set BENCHLAB_WEBHOOK_ALLOW_PRIVATE=1."
+        )
         raise ServiceError(
-            "url_not_allowed", message % {"host": url_parts.hostname}, remedy=remedy, field="url"
+            "url_not_allowed",
+            message % {"host": url_parts.hostname},
+            remedy=remedy,
+            field="url",
         )
 
 
@@ -221,14 +242,27 @@ def changed(*, cause: Cause, campaign: Campaign, without_alarms: bool = False) -
             _tell(
                 event,
                 campaign,
-                {"lines": cause_of_kind.lines, "change": changes[0], "changes": changes},
+                {
+                    "lines": cause_of_kind.lines,
+                    "change": changes[0],
+                    "changes": changes,
+                },
                 unless="alarm.raised" if without_alarms else "",
             )
     celery_messages.send_mails()
 
 
 def _change(change: Change, campaign: Campaign) -> dict[str, Any]:
-    names = ("kind", "verdict", "ratio", "before", "after", "facts", "decision", "reason")
+    names = (
+        "kind",
+        "verdict",
+        "ratio",
+        "before",
+        "after",
+        "facts",
+        "decision",
+        "reason",
+    )
     commit = change.cell.revision
     return {
         "id": change.pk,
@@ -245,13 +279,19 @@ def _change(change: Change, campaign: Campaign) -> dict[str, Any]:
 def _commit(commit: Revision) -> dict[str, Any]:
     names = ("sha", "ref", "url", "subject", "author")
     committed_at = commit.committed_at.isoformat() if commit.committed_at else None
-    return {**{name: getattr(commit, name) for name in names}, "committed_at": committed_at}
+    return {
+        **{name: getattr(commit, name) for name in names},
+        "committed_at": committed_at,
+    }
 
 
 def missing(*, campaign: Campaign, since: datetime | None) -> None:
     """`upload.missing`: no upload for longer than the campaign expects."""
     every = campaign.expected_every.total_seconds() if campaign.expected_every else None
-    content = {"expected_every": every, "last_upload_at": since.isoformat() if since else None}
+    content = {
+        "expected_every": every,
+        "last_upload_at": since.isoformat() if since else None,
+    }
     _tell("upload.missing", campaign, content)
 
 
@@ -276,7 +316,9 @@ def history_path(campaign: Campaign, change: Change) -> str:
     return f"{path}?metric={change.metric.name}#change-{change.pk}"
 
 
-def _tell(event: str, campaign: Campaign, content: dict[str, Any], *, unless: str = "") -> None:
+def _tell(
+    event: str, campaign: Campaign, content: dict[str, Any], *, unless: str = ""
+) -> None:
     about = {
         "slug": campaign.slug,
         "title": campaign.title,

@@ -51,7 +51,9 @@ def change_list(request: HttpRequest) -> HttpResponse:
     decided = filters.qs.filter(decision__in=names[which])
     before_text = request.GET.get("before", "")
     is_later = before_text.isascii() and before_text.isdigit()
-    before = min(int(before_text[:20]), BigIntegerField.MAX_BIGINT) if is_later else None
+    before = (
+        min(int(before_text[:20]), BigIntegerField.MAX_BIGINT) if is_later else None
+    )
     page = causes.page(decided, number=ROWS, before=before, to=request.user)
     context = {
         "which": which,
@@ -137,7 +139,9 @@ def webhook_list(request: HttpRequest) -> HttpResponse:
 def webhook_ping(request: HttpRequest, webhook_id: int) -> HttpResponse:
     """Queue a report without an event."""
     webhooks.ping(webhook=_seen(request, webhook_id))
-    messages.success(request, _("A ping is on its way; its result appears in the list."))
+    messages.success(
+        request, _("A ping is on its way; its result appears in the list.")
+    )
     return redirect("webhook-list")
 
 
@@ -146,10 +150,14 @@ def webhook_remove(request: HttpRequest, webhook_id: int) -> HttpResponse:
     """Remove a webhook, and what waits for it."""
     webhook = _seen(request, webhook_id)
     webhooks.remove(webhook=webhook)
-    messages.success(request, _("The webhook to %(url)s was removed.") % {"url": webhook.url})
+    messages.success(
+        request, _("The webhook to %(url)s was removed.") % {"url": webhook.url}
+    )
     return redirect("webhook-list")
 
 
 def _seen(request: HttpRequest, webhook_id: int) -> Webhook:
-    webhook: Webhook = get_object_or_404(webhook_selectors.webhooks(to=request.user), pk=webhook_id)
+    webhook: Webhook = get_object_or_404(
+        webhook_selectors.webhooks(to=request.user), pk=webhook_id
+    )
     return webhook

@@ -172,7 +172,8 @@ def _parts(answer: HistoryAnswer, found: Histories) -> list[SeriesPart]:
 def _query_of(row: HistoryRow, found: Histories) -> str:
     """The address of the page with this series alone."""
     levels = [
-        ("level", f"{name}={level_text(value)}") for name, value in row.history.levels.items()
+        ("level", f"{name}={level_text(value)}")
+        for name, value in row.history.levels.items()
     ]
     metric = [("metric", found.metric.name)] if found.metric else []
     return urlencode([*metric, *levels])
@@ -241,7 +242,9 @@ def _figures(answer: HistoryAnswer) -> SafeString:
 
 def _label(point: HistoryPoint) -> str:
     """Its commit and branch, else its day."""
-    return f"{point.sha[:12]} {point.ref}".strip() if point.sha else f"{point.at:%Y-%m-%d}"
+    return (
+        f"{point.sha[:12]} {point.ref}".strip() if point.sha else f"{point.at:%Y-%m-%d}"
+    )
 
 
 def _points(points: Sequence[HistoryPoint]) -> list[Point]:
@@ -266,10 +269,16 @@ def _decided(history: History) -> list[Event]:
         if position is None or (change.decided_at is None and not change.note):
             continue
         by = change.decided_by.get_username() if change.decided_by else ""
-        label = ": ".join(filter(None, [str(change.get_decision_display()), change.note]))
-        short = label if len(label) <= LONGEST_LABEL else f"{label[: LONGEST_LABEL - 1]}…"
+        label = ": ".join(
+            filter(None, [str(change.get_decision_display()), change.note])
+        )
+        short = (
+            label if len(label) <= LONGEST_LABEL else f"{label[: LONGEST_LABEL - 1]}…"
+        )
         events.append(
-            Event(history.points[position].at, short, "\n".join(filter(None, (label, by))))
+            Event(
+                history.points[position].at, short, "\n".join(filter(None, (label, by)))
+            )
         )
     return events
 
@@ -281,7 +290,9 @@ def _marks(history: History) -> list[Mark]:
         position = histories.place(change, history.points)
         if change.decision not in Change.GONE and position is not None:
             is_step = change.kind in Change.STEPS
-            marks.append(Mark(history.points[position].at, change.before, change.after, is_step))
+            marks.append(
+                Mark(history.points[position].at, change.before, change.after, is_step)
+            )
     return marks
 
 
@@ -303,13 +314,17 @@ class WatchForm(forms.Form):
         required=False,
         min_value=0.1,
         max_value=LONGEST_HOURS,
-        help_text=gettext_lazy("Left empty, nobody is notified when they stop arriving."),
+        help_text=gettext_lazy(
+            "Left empty, nobody is notified when they stop arriving."
+        ),
     )
     ref = forms.CharField(
         label=gettext_lazy("Branch of the history"),
         required=False,
         max_length=200,
-        help_text=gettext_lazy("Left empty, the history has the revisions of all branches."),
+        help_text=gettext_lazy(
+            "Left empty, the history has the revisions of all branches."
+        ),
     )
 
 
@@ -321,7 +336,11 @@ def campaign_history(request: HttpRequest, slug: str) -> HttpResponse:
     levels = [(name, value) for name, equals, value in texts if equals]
     skip = skipping.skipped(request.GET.get("skip", "0")) or 0
     context = shown_histories(campaign, request.GET.get("metric", ""), levels, skip)
-    hours = campaign.expected_every.total_seconds() / 3600 if campaign.expected_every else None
+    hours = (
+        campaign.expected_every.total_seconds() / 3600
+        if campaign.expected_every
+        else None
+    )
     places = (context["found"].newer, context["found"].older)
     queries = (
         "" if number_to_skip is None else beside(request.GET, skip=number_to_skip)
@@ -360,9 +379,13 @@ def campaign_watch(request: HttpRequest, slug: str) -> HttpResponse:
         every = timedelta(hours=hours) if hours else None
         watchdog.expect(campaign=campaign, every=every)
         watchdog.track(campaign=campaign, ref=form.cleaned_data["ref"])
-        messages.success(request, _("The expected uploads of this campaign were saved."))
+        messages.success(
+            request, _("The expected uploads of this campaign were saved.")
+        )
     else:
-        messages.error(request, _("Give a number of hours from 0.1 to 8760, or nothing."))
+        messages.error(
+            request, _("Give a number of hours from 0.1 to 8760, or nothing.")
+        )
     return redirect("campaign-history", slug=slug)
 
 

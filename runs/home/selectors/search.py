@@ -20,7 +20,15 @@ from runs.campaigns.selectors.answers import CampaignAnswer
 from runs.cells.selectors import versions
 from runs.compare.selectors.address import candidates
 from runs.configurations.selectors import configurations
-from runs.models import Campaign, Observation, PublishedTable, Run, Server, Source, Workload
+from runs.models import (
+    Campaign,
+    Observation,
+    PublishedTable,
+    Run,
+    Server,
+    Source,
+    Workload,
+)
 from runs.models.campaigns import Origin
 from runs.published import search_words
 from runs.servers.selectors import hardware
@@ -51,7 +59,9 @@ EMPTY_WORDS = _words(
     "where which who why will with would you"
 )
 NUMBER = re.compile(r"\d{1,3}|\d+(?:\.\d+)+|\d{5,}")
-VERSION = re.compile(r"(?i)\b(?:postgresql|postgres|pg|version)\s*v?(\d{1,2}(?:\.\d{1,2}){0,2})\b")
+VERSION = re.compile(
+    r"(?i)\b(?:postgresql|postgres|pg|version)\s*v?(\d{1,2}(?:\.\d{1,2}){0,2})\b"
+)
 SPLIT = re.compile(r"[^\w.+%-]+")
 
 
@@ -100,7 +110,14 @@ PAGES = (
         "archive",
         _("all printed tables, their corrections and discrepancies"),
         frozenset(
-            ["archive", "publications", "publication", "reports", "pgecons", "discrepancies"]
+            [
+                "archive",
+                "publications",
+                "publication",
+                "reports",
+                "pgecons",
+                "discrepancies",
+            ]
         ),
     ),
     Page(
@@ -166,11 +183,17 @@ def everywhere(words: str, *, to: Reader, kind: str = "", skip: int = 0) -> list
 def _groups(words: str, to: Reader, kind: str, skip: int) -> Iterable[Group]:
     def group(name: str, rows_found: QuerySet[Any]) -> Group:
         after = skip if kind == name else 0
-        return Group(name, list(rows_found[after : after + MOST]), rows_found.count(), after)
+        return Group(
+            name, list(rows_found[after : after + MOST]), rows_found.count(), after
+        )
 
     # "548", "#548", "run 548"
     number = words.strip().lower().removeprefix("run").strip().removeprefix("#")
-    if number.isdecimal() and len(number) < 20 and int(number) <= BigIntegerField.MAX_BIGINT:
+    if (
+        number.isdecimal()
+        and len(number) < 20
+        and int(number) <= BigIntegerField.MAX_BIGINT
+    ):
         runs = projects.visible(Run.objects.select_related("campaign", "cell"), to=to)
         yield group("run", runs.filter(pk=int(number)))
     asked = set(words.lower().split()) - EMPTY_WORDS
@@ -181,8 +204,12 @@ def _groups(words: str, to: Reader, kind: str, skip: int) -> Iterable[Group]:
         # Elsewhere its number is a year, or part of a name.
         return
     sources = Source.objects.order_by("-year")
-    yield group("source", saying(sources, words, "slug", "title", "title_ja", "publisher"))
-    yield group("server", saying(Server.objects.order_by("name"), words, "slug", "name"))
+    yield group(
+        "source", saying(sources, words, "slug", "title", "title_ja", "publisher")
+    )
+    yield group(
+        "server", saying(Server.objects.order_by("name"), words, "slug", "name")
+    )
     yield group("hardware", of_hardware(hardware.listed(to=to), words))
     yield group("configuration", of_configurations(configurations.listed(to=to), words))
     runnable = scenarios.listed(to=to).filter(runnable=True)
@@ -193,7 +220,9 @@ def _groups(words: str, to: Reader, kind: str, skip: int) -> Iterable[Group]:
     yield group("workload", saying(workloads, words, "slug", "name"))
 
 
-def _of_campaigns(ranked: Sequence[Campaign], skip: int, *, is_near: bool = False) -> Group:
+def _of_campaigns(
+    ranked: Sequence[Campaign], skip: int, *, is_near: bool = False
+) -> Group:
     rows = list(ranked[skip : skip + MOST])
     known = answers.of_list(rows) if rows else {}
     return Group("campaign", rows, len(ranked), skip, is_near, known)
@@ -235,8 +264,14 @@ class Said:
         """What a word is worth here; 0 where it does not stand."""
         if word.is_version:
             return FACTOR + 1 if versions.major(word.text) in self.majors else 0.0
-        best = FACTOR if word.is_number and versions.major(word.text) in self.majors else 0.0
-        stem = word.text if word.is_number or len(word.text) < 5 else word.text.rstrip("s")
+        best = (
+            FACTOR
+            if word.is_number and versions.major(word.text) in self.majors
+            else 0.0
+        )
+        stem = (
+            word.text if word.is_number or len(word.text) < 5 else word.text.rstrip("s")
+        )
         whole = re.compile(rf"(?<![\w.]){re.escape(word.text)}(?![\w.]*\w)")
         beginning = re.compile(rf"(?<!\w){re.escape(stem)}")
         for weight, text in self.texts:
@@ -284,11 +319,14 @@ def _with_all(words: str, wanted: Sequence[Word], to: Reader) -> list[Campaign]:
     letters = [word.text for word in wanted if not word.is_version]
     found = candidates.campaigns(" ".join(letters), reader=to, number=MOST_RANKED)
     if any(word.is_version for word in wanted):
-        tokens = [search_words.version_token(word.text) for word in wanted if word.is_version]
+        tokens = [
+            search_words.version_token(word.text) for word in wanted if word.is_version
+        ]
         return [
             campaign
             for campaign in found
-            if set(tokens) <= {search_words.version_token(major) for major in _majors(campaign)}
+            if set(tokens)
+            <= {search_words.version_token(major) for major in _majors(campaign)}
         ]
     return list(found)
 
@@ -297,25 +335,34 @@ def _near(wanted: Sequence[Word], to: Reader) -> list[Campaign]:
     """Those that have one of the words at least."""
     found: dict[int, Campaign] = {}
     for word in wanted:
-        for campaign in candidates.campaigns(word.text, reader=to, number=MOST_RANKED // 4):
+        for campaign in candidates.campaigns(
+            word.text, reader=to, number=MOST_RANKED // 4
+        ):
             found[campaign.pk] = campaign
     return list(found.values())
 
 
 def _said(campaigns: Collection[Campaign]) -> dict[int, Said]:
     """What these campaigns say. One query."""
-    tables = PublishedTable.objects.filter(campaign__in=[campaign.pk for campaign in campaigns])
+    tables = PublishedTable.objects.filter(
+        campaign__in=[campaign.pk for campaign in campaigns]
+    )
     printed = {
         key: (asked, findings)
         for key, asked, findings in tables.values_list("campaign", "asked", "findings")
     }
     return {
-        campaign.pk: _of(campaign, *printed.get(campaign.pk, ({}, ()))) for campaign in campaigns
+        campaign.pk: _of(campaign, *printed.get(campaign.pk, ({}, ())))
+        for campaign in campaigns
     }
 
 
 def _of(campaign: Campaign, asked: Mapping[str, Any], findings: Iterable[Any]) -> Said:
-    factors = [str(part) for name, levels in campaign.factors.items() for part in (name, *levels)]
+    factors = [
+        str(part)
+        for name, levels in campaign.factors.items()
+        for part in (name, *levels)
+    ]
     conclusions = [str(text) for finding in findings for text in finding.values()]
     texts = (
         (TITLE, f"{campaign.title} {campaign.title_ja}"),

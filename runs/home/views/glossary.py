@@ -28,7 +28,9 @@ TERMS = (
     Term(
         "cell",
         _("Cell"),
-        _("One combination of what a campaign varies, such as PostgreSQL 17 with 64 clients."),
+        _(
+            "One combination of what a campaign varies, such as PostgreSQL 17 with 64 clients."
+        ),
     ),
     Term(
         "run",
@@ -59,7 +61,9 @@ TERMS = (
     Term(
         "series",
         _("Series"),
-        _("The same cell measured again and again, commit after commit or year after year."),
+        _(
+            "The same cell measured again and again, commit after commit or year after year."
+        ),
     ),
     Term(
         "line",

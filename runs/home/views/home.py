@@ -50,7 +50,11 @@ def home(request: HttpRequest) -> HttpResponse:
         "fitnesses": _fitnesses(request.user),
         "silences": silences(),
         "hindrances": waiting.held_up(
-            [row.slug for row in overview if row.queued and row.state != Server.State.READY]
+            [
+                row.slug
+                for row in overview
+                if row.queued and row.state != Server.State.READY
+            ]
         ),
         "finished": finished,
         "waiting": sum(row.queued for row in overview),
@@ -87,7 +91,9 @@ def _finished_things(to: projects.Reader) -> dict[str, str]:
     def line() -> list[str]:
         line_context = versions.context(used)
         answer = line_context["answer"]
-        drawn = render_to_string(template, {"figure": line_context["figure"], "answer": answer})
+        drawn = render_to_string(
+            template, {"figure": line_context["figure"], "answer": answer}
+        )
         return [answer.sentence if line_context["pairs"] else "", drawn]
 
     # Each by itself: a run that finishes changes the line, and nothing of what has ended.
@@ -102,10 +108,14 @@ def _newest(to: projects.Reader) -> list[int]:
 
     Those of hundreds of cells and the steps of bisections say what they found elsewhere.
     """
-    executed = Campaign.objects.filter(origin=Origin.EXECUTED, state=Campaign.State.FINISHED)
+    executed = Campaign.objects.filter(
+        origin=Origin.EXECUTED, state=Campaign.State.FINISHED
+    )
     # No anti-joins, for which all campaigns would be read.
     steps = BisectionStep.objects.filter(campaign=OuterRef("pk")).values("pk")[:1]
-    few = executed.alias(last=Coalesce(campaign_answers.last_cell(), 0), step=Subquery(steps))
+    few = executed.alias(
+        last=Coalesce(campaign_answers.last_cell(), 0), step=Subquery(steps)
+    )
     alone = few.filter(last__lte=campaign_answers.MOST_CELLS, step=None)
     return projects.newest_keys(alone.order_by("-pk"), to=to, number=NEWEST_FINDINGS)
 
@@ -116,12 +126,19 @@ def _findings(
     """The results of these campaigns, if they decide anything or may, the newest first."""
     newest = metrics.primary_names(campaigns.listed().filter(pk__in=campaign_keys))
     rows_of_campaign = ratios_of_executed(newest)
-    campaigns_sorted = sorted(rows_of_campaign, key=lambda campaign: campaign.pk, reverse=True)
+    campaigns_sorted = sorted(
+        rows_of_campaign, key=lambda campaign: campaign.pk, reverse=True
+    )
     return [
         (
             campaign,
-            ratios.folded(ratios.findings(rows_of_campaign[campaign], designs.words(campaign))),
+            ratios.folded(
+                ratios.findings(rows_of_campaign[campaign], designs.words(campaign))
+            ),
         )
         for campaign in campaigns_sorted
-        if any(row.comparison.verdict != "too_few_runs" for row in rows_of_campaign[campaign])
+        if any(
+            row.comparison.verdict != "too_few_runs"
+            for row in rows_of_campaign[campaign]
+        )
     ]

@@ -38,7 +38,9 @@ def everywhere(request: HttpRequest) -> HttpResponse:
     """What the words of `?q=` find, all of a kind by `kind` and `skip`; without words the form."""
     words = " ".join(request.GET.get("q", "").split())[:LONGEST]
     kind, skip_text = request.GET.get("kind", ""), request.GET.get("skip", "0")
-    is_number = skip_text.isascii() and skip_text.isdecimal() and len(skip_text) <= LONGEST_SKIP
+    is_number = (
+        skip_text.isascii() and skip_text.isdecimal() and len(skip_text) <= LONGEST_SKIP
+    )
     found = search.everywhere(
         words,
         to=request.user,
@@ -71,7 +73,11 @@ def _row(group: Group, row: Any) -> dict[str, Any]:
     key = row.pk if kind in {"run", "hardware"} else row.slug
     href = reverse(KINDS[kind][1], args=[key])
     if kind == "run":
-        return {"name": f"{row.pk}", "href": href, "note": in_language(row.campaign, "title")}
+        return {
+            "name": f"{row.pk}",
+            "href": href,
+            "note": in_language(row.campaign, "title"),
+        }
     if kind == "campaign":
         answer = (group.answers or {}).get(row.pk)
         return {
@@ -81,7 +87,9 @@ def _row(group: Group, row: Any) -> dict[str, Any]:
             "answer": answer.sentence if answer and answer.is_there else "",
         }
     if hasattr(row, "title"):
-        name = translated(row.title) if kind == "scenario" else in_language(row, "title")
+        name = (
+            translated(row.title) if kind == "scenario" else in_language(row, "title")
+        )
         return {"name": name, "href": href, "note": str(getattr(row, "year", ""))}
     return {
         "name": named(row),

@@ -58,7 +58,9 @@ def _figure() -> dict[str, object]:
                 label=f"PostgreSQL {major}",
                 major=major,
                 points=tuple(
-                    Point(level, rate * level, rate * level * 0.94, rate * level * 1.05, 3)
+                    Point(
+                        level, rate * level, rate * level * 0.94, rate * level * 1.05, 3
+                    )
                     for level in levels
                 ),
             )

@@ -130,7 +130,9 @@ def _tree(shapes: Sequence[PlanShape]) -> str:
                 "" if node.rows is None else f"rows={node.rows:.0f}",
                 "" if node.milliseconds is None else f"time={node.milliseconds:.3f} ms",
             ]
-            lines.append(f"{'  ' * node.depth}{node.title} ({' '.join(filter(None, figures))})")
+            lines.append(
+                f"{'  ' * node.depth}{node.title} ({' '.join(filter(None, figures))})"
+            )
         lines.append(f"buffers: hit={shape.blocks_hit} read={shape.blocks_read}")
     return "\n".join(lines)
 
@@ -203,7 +205,10 @@ class LoadAnswer:
     def sentence(self) -> str:
         """The title."""
         if not self.judged:
-            return _("From %(base)s to %(head)s: no statement can be judged yet.") % self._ends
+            return (
+                _("From %(base)s to %(head)s: no statement can be judged yet.")
+                % self._ends
+            )
         text = ngettext(
             "From %(base)s to %(head)s, %(same)d of %(number)d statement the same, %(faster)d "
             "faster, %(slower)d slower",
@@ -218,7 +223,10 @@ class LoadAnswer:
             "slower": self.count("slower"),
         }
         if undecided := self.count("undecided"):
-            text = _("%(text)s, %(number)d undecided") % {"text": text, "number": undecided}
+            text = _("%(text)s, %(number)d undecided") % {
+                "text": text,
+                "number": undecided,
+            }
         return _("%(text)s; %(whole)s.") % {"text": text, "whole": self.whole_part}
 
     @property
@@ -384,7 +392,9 @@ class _Pairs:
         found = side[one_round].get(number)
         return found.milliseconds if found else None
 
-    def mean(self, side: Mapping[int, Mapping[int, FoundUnit]], number: int) -> float | None:
+    def mean(
+        self, side: Mapping[int, Mapping[int, FoundUnit]], number: int
+    ) -> float | None:
         """Over the rounds, None if it failed in all."""
         times = [self.time(side, one_round, number) for one_round in self.rounds]
         known = [time for time in times if time is not None]
@@ -408,8 +418,12 @@ class _Pairs:
     def code(self, number: int) -> str:
         """The SQLSTATE of a statement that failed, on the base first."""
         sides = [self.base, self.head]
-        found = [side[one_round].get(number) for side in sides for one_round in self.rounds]
-        return next((unit.code for unit in found if unit and unit.milliseconds is None), "")
+        found = [
+            side[one_round].get(number) for side in sides for one_round in self.rounds
+        ]
+        return next(
+            (unit.code for unit in found if unit and unit.milliseconds is None), ""
+        )
 
     def shapes(
         self, side: Mapping[int, Mapping[int, FoundUnit]], number: int
@@ -419,9 +433,12 @@ class _Pairs:
         return found.shapes if found else ()
 
 
-def _rows(units: Sequence[Unit], pairs: _Pairs, judged: Mapping[int, Judged]) -> Iterator[Row]:
+def _rows(
+    units: Sequence[Unit], pairs: _Pairs, judged: Mapping[int, Judged]
+) -> Iterator[Row]:
     weights = {
-        unit.number: unit.calls * (pairs.mean(pairs.base, unit.number) or 0.0) for unit in units
+        unit.number: unit.calls * (pairs.mean(pairs.base, unit.number) or 0.0)
+        for unit in units
     }
     total = sum(weights.values())
     for unit in units:

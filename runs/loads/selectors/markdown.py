@@ -8,12 +8,23 @@ from runs.shared import formats
 
 def markdown(answer: LoadAnswer) -> str:
     """The sentence, what differs first, what could not be judged, and what was left out."""
-    lines = [f"# {_cell(answer.name)}", "", f"**{answer.sentence}**", "", answer.family, ""]
+    lines = [
+        f"# {_cell(answer.name)}",
+        "",
+        f"**{answer.sentence}**",
+        "",
+        answer.family,
+        "",
+    ]
     if answer.caution:
         lines += [answer.caution, ""]
     lines += [
         "| {} | {} | {} | {} | {} |".format(
-            _("Statement"), answer.base, answer.head, _("Time, head by base"), _("Answer")
+            _("Statement"),
+            answer.base,
+            answer.head,
+            _("Time, head by base"),
+            _("Answer"),
         ),
         "| --- | ---: | ---: | ---: | --- |",
     ]
@@ -25,7 +36,9 @@ def markdown(answer: LoadAnswer) -> str:
     if answer.left_out:
         lines += ["", f"## {_('Left out')}", ""]
         for left_out in answer.left_out:
-            lines.append(f"- `{_code(left_out.text[:160])}`: {REASONS[left_out.reason]}")
+            lines.append(
+                f"- `{_code(left_out.text[:160])}`: {REASONS[left_out.reason]}"
+            )
     return "\n".join([*lines, ""])
 
 

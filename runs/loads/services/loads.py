@@ -74,15 +74,21 @@ def read(brought: Brought) -> Preview:
                 masks=brought.masks,
             )
     except NotUnderstood as error:
-        faults.append(Fault("/statements", error.refusal.code, reading.sentence(error.refusal)))
+        faults.append(
+            Fault("/statements", error.refusal.code, reading.sentence(error.refusal))
+        )
     if brought.data_kind == "sql":
         try:
             with reading.reader() as reader:
                 script = reader.load_data(brought.sql)
         except NotUnderstood as error:
-            faults.append(Fault("/sql", error.refusal.code, reading.sentence(error.refusal)))
+            faults.append(
+                Fault("/sql", error.refusal.code, reading.sentence(error.refusal))
+            )
     if brought.data_kind == "file" and not _is_path(brought.path):
-        message = _("Give the absolute path of a dump on the server, such as /srv/dumps/shop.dump.")
+        message = _(
+            "Give the absolute path of a dump on the server, such as /srv/dumps/shop.dump."
+        )
         faults.append(Fault("/path", "no_path", message))
     if read_load is not None and not read_load.units:
         message = _("None of its statements can be run; see what is left out, and why.")
@@ -120,7 +126,12 @@ def _data(brought: Brought, script: DataScript | None) -> LoadData:
 
 @transaction.atomic
 def create(
-    *, name: str, brought: Brought, project: Project, by: User | None, days: int = USUAL_DAYS
+    *,
+    name: str,
+    brought: Brought,
+    project: Project,
+    by: User | None,
+    days: int = USUAL_DAYS,
 ) -> Load:
     """Keep a load for so many days. Raises as `read`."""
     preview = read(brought)
@@ -146,8 +157,12 @@ def create(
     )
     # Never again the slug of one that was removed: clusters on servers are found by it.
     called = f"{name} {timezone.now():%Y%m%d%H%M%S}"
-    slugs.store(load, called=called, otherwise="load", project=project, taken=_NOT_SLUGS)
-    audit.record("load_kept", f"load {load.slug}", project=project, after={"units": load.units})
+    slugs.store(
+        load, called=called, otherwise="load", project=project, taken=_NOT_SLUGS
+    )
+    audit.record(
+        "load_kept", f"load {load.slug}", project=project, after={"units": load.units}
+    )
     return load
 
 

@@ -37,11 +37,18 @@ def key_of(load: Load) -> str:
     return encryption.decrypt(bytes(load.key_encrypted))
 
 
-def answer(load: Load, campaign: Campaign, *, base: str = "", head: str = "") -> LoadAnswer | None:
+def answer(
+    load: Load, campaign: Campaign, *, base: str = "", head: str = ""
+) -> LoadAnswer | None:
     """The answer of a campaign of the load. Two queries, and a file for each run."""
     key, parts = key_of(load), opened(load)
     return answers.answer(
-        load.name, parts.units, parts.left_out, _measured(key, campaign), base=base, head=head
+        load.name,
+        parts.units,
+        parts.left_out,
+        _measured(key, campaign),
+        base=base,
+        head=head,
     )
 
 
@@ -49,7 +56,9 @@ def _measured(key: str, campaign: Campaign) -> list[Measured]:
     # An invalid run is withdrawn by itself; it counts here, and the answer says so (`caution`).
     counts = Q(run__state=Run.State.FINISHED)
     counts |= Q(run__state=Run.State.WITHDRAWN, run__validity=Run.Validity.INVALID)
-    files = Artifact.objects.filter(counts, run__campaign=campaign, name=content.ARTIFACT)
+    files = Artifact.objects.filter(
+        counts, run__campaign=campaign, name=content.ARTIFACT
+    )
     measured = []
     for file in files.select_related("run__cell"):
         try:
@@ -59,5 +68,7 @@ def _measured(key: str, campaign: Campaign) -> list[Measured]:
             continue
         run = file.run
         is_invalid = run.validity == Run.Validity.INVALID
-        measured.append(Measured(run.cell.version, run.repeat, found, is_invalid=is_invalid))
+        measured.append(
+            Measured(run.cell.version, run.repeat, found, is_invalid=is_invalid)
+        )
     return measured

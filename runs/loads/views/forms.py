@@ -33,7 +33,9 @@ class TextFile(forms.FileField):
             return ""
         if (uploaded.size or 0) > self.most:
             message = _("The file is larger than %(most)d MB.")
-            raise forms.ValidationError(message, params={"most": self.most // 1_000_000})
+            raise forms.ValidationError(
+                message, params={"most": self.most // 1_000_000}
+            )
         content: bytes = uploaded.read()
         if packed_files.form_of(content):
             raise forms.ValidationError(_("The file is compressed: unpack it first."))
@@ -60,7 +62,9 @@ class LoadForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 12, **CODE}),
     )
     statements_file = TextFile(
-        _("or as a file"), loads.MOST_STATEMENTS, _("Takes the place of the text above.")
+        _("or as a file"),
+        loads.MOST_STATEMENTS,
+        _("Takes the place of the text above."),
     )
     log_line_prefix = forms.CharField(
         label="log_line_prefix",
@@ -73,12 +77,16 @@ class LoadForm(forms.Form):
     weights_file = TextFile(
         _("pg_stat_statements of the same server"),
         loads.MOST_STATEMENTS,
-        _("How often each statement is called, where the log has only a part of the time."),
+        _(
+            "How often each statement is called, where the log has only a part of the time."
+        ),
     )
     masks = forms.BooleanField(
         label=_("Mask values that look like secrets before anything is kept"),
         required=False,
-        help_text=_("Addresses of mail, numbers of cards, keys, and what is called a password."),
+        help_text=_(
+            "Addresses of mail, numbers of cards, keys, and what is called a password."
+        ),
     )
     data_kind = forms.ChoiceField(
         label=_("Data"),
@@ -90,7 +98,11 @@ class LoadForm(forms.Form):
         initial="pgbench",
     )
     scale = forms.IntegerField(
-        label=_("Scale factor"), required=False, initial=10, min_value=1, max_value=10_000
+        label=_("Scale factor"),
+        required=False,
+        initial=10,
+        min_value=1,
+        max_value=10_000,
     )
     sql = forms.CharField(
         label=_("SQL that makes the data"),
@@ -99,12 +111,16 @@ class LoadForm(forms.Form):
         max_length=MOST_WRITTEN,
         widget=forms.Textarea(attrs={"rows": 6, **CODE}),
     )
-    sql_file = TextFile(_("or as a file"), loads.MOST_SQL, _("Takes the place of the text above."))
+    sql_file = TextFile(
+        _("or as a file"), loads.MOST_SQL, _("Takes the place of the text above.")
+    )
     path = forms.CharField(
         label=_("Path on the server"),
         required=False,
         max_length=500,
-        help_text=_("pg_dump -Fc; it is read by pg_restore there, and not copied here."),
+        help_text=_(
+            "pg_dump -Fc; it is read by pg_restore there, and not copied here."
+        ),
         widget=forms.TextInput(attrs=CODE),
     )
     days = forms.IntegerField(
@@ -112,14 +128,18 @@ class LoadForm(forms.Form):
         initial=loads.USUAL_DAYS,
         min_value=1,
         max_value=loads.MOST_DAYS,
-        help_text=_("Days, then it is removed, and what was found of its statements with it."),
+        help_text=_(
+            "Days, then it is removed, and what was found of its statements with it."
+        ),
     )
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         field = cast(pages.ProjectField, self.fields["project"])
         field.offer(user, Right.CONFIGURE)
-        field.help_text = _("Its members see the load, even where the project is public.")
+        field.help_text = _(
+            "Its members see the load, even where the project is public."
+        )
 
     def clean(self) -> dict[str, Any]:
         """Statements are needed, and those of a file take the place of written ones."""
@@ -127,7 +147,10 @@ class LoadForm(forms.Form):
         for name in ("statements", "sql"):
             if text := fields.get(f"{name}_file"):
                 fields[name] = text
-        if not fields.get("statements", "").strip() and "statements_file" not in self.errors:
+        if (
+            not fields.get("statements", "").strip()
+            and "statements_file" not in self.errors
+        ):
             self.add_error("statements", _("Write or choose statements."))
         return fields
 
@@ -182,7 +205,9 @@ class MeasureForm(forms.Form):
         initial=1000,
         min_value=10,
         max_value=10_000_000,
-        help_text=_("MB in a cluster, with indexes: so much must be free for each version."),
+        help_text=_(
+            "MB in a cluster, with indexes: so much must be free for each version."
+        ),
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -208,7 +233,9 @@ class MeasureForm(forms.Form):
         fields: dict[str, Any] = super().clean() or self.cleaned_data
         server = fields.get("server")
         chosen = fields.get("installations") or ()
-        if server and any(installation.server_id != server.pk for installation in chosen):
+        if server and any(
+            installation.server_id != server.pk for installation in chosen
+        ):
             self.add_error("installations", _("Choose versions of the server."))
         return fields
 

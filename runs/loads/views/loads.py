@@ -72,7 +72,9 @@ def load_new(request: HttpRequest) -> HttpResponse:
     return _editor(request, form)
 
 
-def _editor(request: HttpRequest, form: LoadForm, preview: Preview | None = None) -> HttpResponse:
+def _editor(
+    request: HttpRequest, form: LoadForm, preview: Preview | None = None
+) -> HttpResponse:
     context = {
         "form": form,
         "preview": preview,
@@ -117,7 +119,9 @@ def load_measure(request: HttpRequest, slug: str) -> HttpResponse:
     form = MeasureForm(request.POST)
     if form.is_valid():
         with pages.faults_of(form):
-            campaign = loads.queue(load=load, asked=form.asked(), by=cast(User, request.user))
+            campaign = loads.queue(
+                load=load, asked=form.asked(), by=cast(User, request.user)
+            )
             return redirect("load-answer", slug=load.slug, campaign=campaign.slug)
     return _detail(request, load, form)
 
@@ -126,7 +130,9 @@ def load_measure(request: HttpRequest, slug: str) -> HttpResponse:
 def load_delete(request: HttpRequest, slug: str) -> HttpResponse:
     """Remove a load."""
     loads.remove(load=_found(request, slug))
-    messages.success(request, _("The load is removed, and what was found of its statements."))
+    messages.success(
+        request, _("The load is removed, and what was found of its statements.")
+    )
     return redirect("load-list")
 
 
@@ -152,7 +158,9 @@ def load_report(request: HttpRequest, slug: str, campaign: str) -> HttpResponse:
     answer = _answer(request, load, _campaign_of(load, campaign))
     if answer is None:
         raise Http404
-    return pages.file(markdown(answer).encode(), f"{load.slug}.md", "text/markdown; charset=utf-8")
+    return pages.file(
+        markdown(answer).encode(), f"{load.slug}.md", "text/markdown; charset=utf-8"
+    )
 
 
 def _campaign_of(load: Load, campaign: str) -> Campaign:
@@ -161,5 +169,8 @@ def _campaign_of(load: Load, campaign: str) -> Campaign:
 
 def _answer(request: HttpRequest, load: Load, campaign: Campaign) -> LoadAnswer | None:
     return results.answer(
-        load, campaign, base=request.GET.get("base", ""), head=request.GET.get("head", "")
+        load,
+        campaign,
+        base=request.GET.get("base", ""),
+        head=request.GET.get("head", ""),
     )

@@ -25,7 +25,9 @@ class Command(command.Command):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         if not options["run"] and not options["entry"]:
-            raise CommandError("Name a project and entries of its chain, or a run by --run.")
+            raise CommandError(
+                "Name a project and entries of its chain, or a run by --run."
+            )
         try:
             if options["entry"]:
                 number = seals.acknowledge(
@@ -35,11 +37,17 @@ class Command(command.Command):
                 )
                 self.stdout.write(f"{number} amendments acknowledged")
             for run in options["run"]:
-                is_new, removed = seals.request_by_hand(run=run, reason=options["reason"])
-                state = "waits to be sealed" if is_new else "is sealed, and stays as it is"
+                is_new, removed = seals.request_by_hand(
+                    run=run, reason=options["reason"]
+                )
+                state = (
+                    "waits to be sealed" if is_new else "is sealed, and stays as it is"
+                )
                 self.stdout.write(f"run {run} {state}; {removed} requests removed")
         except (OSError, ValueError) as error:
-            raise CommandError(f"The key of BENCHLAB_SEAL_KEY cannot be used: {error}") from error
+            raise CommandError(
+                f"The key of BENCHLAB_SEAL_KEY cannot be used: {error}"
+            ) from error
 
 
 def _spans(words: list[str]) -> list[tuple[int, int]]:

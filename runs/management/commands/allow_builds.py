@@ -17,13 +17,20 @@ class Command(command.Command):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("server", help="the slug of a registered server")
         which = parser.add_mutually_exclusive_group(required=True)
-        which.add_argument("--from", dest="clone", help="the folder of a clone on that server")
-        which.add_argument("--never", action="store_true", help="stop allowing it; keep the builds")
+        which.add_argument(
+            "--from", dest="clone", help="the folder of a clone on that server"
+        )
+        which.add_argument(
+            "--never", action="store_true", help="stop allowing it; keep the builds"
+        )
         which.add_argument(
             "--remove", action="store_true", help="stop allowing it; remove the builds"
         )
         parser.add_argument(
-            "--configure", default="", metavar="OPTIONS", help="of configure, in one argument"
+            "--configure",
+            default="",
+            metavar="OPTIONS",
+            help="of configure, in one argument",
         )
 
     def handle(self, *_args: Any, **options: Any) -> None:
@@ -38,5 +45,7 @@ class Command(command.Command):
         if removed:
             self.stdout.write(f"{removed} builds are removed")
         self.stdout.write(
-            f"{server.slug} builds commits of {clone}" if clone else f"{server.slug} builds nothing"
+            f"{server.slug} builds commits of {clone}"
+            if clone
+            else f"{server.slug} builds nothing"
         )

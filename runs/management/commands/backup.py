@@ -15,10 +15,14 @@ class Command(command.Command):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("folder", type=Path)
-        parser.add_argument("--keep", type=int, metavar="N", help="remove all but the newest N")
+        parser.add_argument(
+            "--keep", type=int, metavar="N", help="remove all but the newest N"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         backup = backups.make(
-            folder=options["folder"], passphrase=settings.BACKUP_PASSPHRASE, keep=options["keep"]
+            folder=options["folder"],
+            passphrase=settings.BACKUP_PASSPHRASE,
+            keep=options["keep"],
         )
         self.stdout.write(f"{backup}, {backup.stat().st_size / 2**20:.1f} MB")

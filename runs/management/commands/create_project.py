@@ -15,7 +15,9 @@ class Command(command.Command):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("slug")
         parser.add_argument("--name", default="")
-        parser.add_argument("--private", action="store_true", help="only members can read it")
+        parser.add_argument(
+            "--private", action="store_true", help="only members can read it"
+        )
         parser.add_argument("--member", action="append", default=[], metavar="USER")
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -17,7 +17,9 @@ class Command(command.Command):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name", help="who uses it")
         parser.add_argument(
-            "--scopes", default="read,upload", help=f"some of {','.join(Token.Scope.values)}"
+            "--scopes",
+            default="read,upload",
+            help=f"some of {','.join(Token.Scope.values)}",
         )
         parser.add_argument("--project", default=projects.DEFAULT, metavar="SLUG")
         parser.add_argument("--days", type=int, help="number of days until it expires")
@@ -28,6 +30,8 @@ class Command(command.Command):
             name=options["name"],
             scopes=[scope.strip() for scope in scopes if scope.strip()],
             project=command.project_named(options["project"]),
-            expires_at=timezone.now() + timedelta(days=days) if days is not None else None,
+            expires_at=timezone.now() + timedelta(days=days)
+            if days is not None
+            else None,
         )
         self.stdout.write(token.text)

@@ -18,7 +18,9 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Servers take up to 6 s each where nobody answers."""
-        parser.add_argument("--without-targets", action="store_true", help="do not check servers")
+        parser.add_argument(
+            "--without-targets", action="store_true", help="do not check servers"
+        )
         parser.add_argument(
             "--before-start",
             action="store_true",
@@ -28,9 +30,12 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         if options["before_start"]:
             # One line for all that has failed.
-            faults = [outcome for outcome in doctor.before_start() if outcome.status == FAILED]
+            faults = [
+                outcome for outcome in doctor.before_start() if outcome.status == FAILED
+            ]
             lines = (
-                f"{outcome.check}: {outcome.reason} {outcome.remedy}".strip() for outcome in faults
+                f"{outcome.check}: {outcome.reason} {outcome.remedy}".strip()
+                for outcome in faults
             )
             if faults:
                 raise CommandError(" ".join(lines))
@@ -39,6 +44,8 @@ class Command(BaseCommand):
         for outcome in doctor.examine(with_targets=not options["without_targets"]):
             failed += outcome.status == FAILED
             line = f"{outcome.status:8}{outcome.check}: {outcome.reason}"
-            self.stdout.write(f"{line} {outcome.remedy}" if outcome.status != OK else line)
+            self.stdout.write(
+                f"{line} {outcome.remedy}" if outcome.status != OK else line
+            )
         if failed:
             raise CommandError(f"{failed} things are wrong; see the lines above.")

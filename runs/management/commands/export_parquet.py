@@ -18,11 +18,16 @@ class Command(LeanCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("folder", type=Path)
         parser.add_argument(
-            "--since", default="", metavar="MONTH", help="only this month and later ones: 2026-11"
+            "--since",
+            default="",
+            metavar="MONTH",
+            help="only this month and later ones: 2026-11",
         )
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        if options["since"] and not re.fullmatch(r"\d{4}-(0[1-9]|1[0-2])", options["since"]):
+        if options["since"] and not re.fullmatch(
+            r"\d{4}-(0[1-9]|1[0-2])", options["since"]
+        ):
             raise CommandError("--since is a month such as 2026-11.")
         try:
             extras.need("archive-export")

@@ -23,7 +23,9 @@ class Command(LeanCommand):
             project_slugs = ", ".join(
                 Project.objects.order_by("slug").values_list("slug", flat=True)
             )
-            raise CommandError(f"There is no project {options['slug']}. There are: {project_slugs}")
+            raise CommandError(
+                f"There is no project {options['slug']}. There are: {project_slugs}"
+            )
         write = sys.stdout.buffer.write
         try:
             for line in services.lines(project):

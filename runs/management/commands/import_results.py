@@ -21,9 +21,13 @@ class Command(command.Command):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("peer", choices=sorted(IMPORTERS))
-        parser.add_argument("source", help="a file, a folder, or postgresql://... of pgbench-tools")
+        parser.add_argument(
+            "source", help="a file, a folder, or postgresql://... of pgbench-tools"
+        )
         parser.add_argument("--project", default=projects.DEFAULT, metavar="SLUG")
-        parser.add_argument("--dry-run", action="store_true", help="read, and store nothing")
+        parser.add_argument(
+            "--dry-run", action="store_true", help="read, and store nothing"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         source, peer = options["source"], options["peer"]
@@ -40,7 +44,9 @@ class Command(command.Command):
             self.stdout.write(f"{len(imported.runs)} runs can be read.")
             self._tell(left_out)
             return
-        origin = f"{peer}: {Path(source).name if '://' not in source else 'a connection'}"
+        origin = (
+            f"{peer}: {Path(source).name if '://' not in source else 'a connection'}"
+        )
         project = command.project_named(options["project"])
         runs = importing.in_own_campaigns(imported.runs, project)
         done = importing.load(runs=runs, project=project, origin=origin)

@@ -14,4 +14,6 @@ class Command(LeanCommand):
         changed = certificates.judge_again()
         self.stdout.write(f"{changed} runs have a different judgement than before")
         judged = changes.judge_all()
-        self.stdout.write(f"{judged} changes and bisections were judged by the current rules")
+        self.stdout.write(
+            f"{judged} changes and bisections were judged by the current rules"
+        )

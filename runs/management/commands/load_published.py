@@ -53,7 +53,9 @@ class Command(command.Command):
 
     def _load(self, *, again: bool) -> None:
         loaded = publications.load(files=publications.files(), again=again)
-        changed = {word: slugs for word, slugs in vars(loaded).items() if word != "unchanged"}
+        changed = {
+            word: slugs for word, slugs in vars(loaded).items() if word != "unchanged"
+        }
         if any(changed.values()):
             audit.record("publications_loaded", "archive", after=changed)
         for word, slugs in vars(loaded).items():
@@ -74,7 +76,9 @@ class Command(command.Command):
         known_names = schema.known(documents.values())
         faults = 0
         for path in files or others:
-            faults += self._check_file(path, documents[path], known_names, is_named=bool(files))
+            faults += self._check_file(
+                path, documents[path], known_names, is_named=bool(files)
+            )
         if faults:
             raise CommandError(
                 f"{faults} to mend, nothing is stored; docs/adding-a-source.md has each field."
@@ -94,7 +98,9 @@ class Command(command.Command):
             fault.locate(path)
             self.stderr.write(str(fault))
         for table in tables:
-            self.stdout.write(f"{path.stem} {table.campaign.table}: {len(table.figures)} figures")
+            self.stdout.write(
+                f"{path.stem} {table.campaign.table}: {len(table.figures)} figures"
+            )
             for contradiction in table.faults:
                 self.stdout.write(
                     f"  {contradiction.kind}: {contradiction.printed} → "
@@ -104,7 +110,9 @@ class Command(command.Command):
             self._sum_up(path, document, tables)
         return len(faults)
 
-    def _sum_up(self, path: Path, document: Document, tables: Sequence[CheckedTable]) -> None:
+    def _sum_up(
+        self, path: Path, document: Document, tables: Sequence[CheckedTable]
+    ) -> None:
         figures = [figure for table in tables for figure in table.figures]
         computed = sum(figure.recomputed is not None for figure in figures)
         contradictions = sum(len(table.faults) for table in tables)

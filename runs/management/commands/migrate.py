@@ -18,7 +18,15 @@ LAST_OF_0_2 = "0054_reads_by_campaign"
 REPLACEMENT = "0001_squashed_0054_reads_by_campaign"
 # With one of these, somebody only looks, or wants certain migrations.
 _OTHERWISE = frozenset(
-    ("app_label", "check_unapplied", "fake", "fake_initial", "plan", "prune", "run_syncdb")
+    (
+        "app_label",
+        "check_unapplied",
+        "fake",
+        "fake_initial",
+        "plan",
+        "prune",
+        "run_syncdb",
+    )
 )
 
 
@@ -49,7 +57,9 @@ class Command(migrate.Command):
                 raise
             if not self._waits.goes_on:
                 text = f"It was cut off: {str(error).splitlines()[0]}."
-                raise CommandError(f"{text} See “Updates” in docs/deployment.md.") from error
+                raise CommandError(
+                    f"{text} See “Updates” in docs/deployment.md."
+                ) from error
             self._waits.pause(error)
             return False
         return True

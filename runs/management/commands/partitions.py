@@ -24,7 +24,9 @@ class Command(command.Command):
             help="how many rows a full one has (%(default)s)",
         )
         parser.add_argument(
-            "--drop", action="store_true", help="drop partitions that have no rows any more"
+            "--drop",
+            action="store_true",
+            help="drop partitions that have no rows any more",
         )
 
     def handle(self, *_args: Any, **options: Any) -> None:

@@ -50,7 +50,9 @@ class Command(BaseCommand):
     help = __doc__
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--write", action="store_true", help="write them into docs/security.md")
+        parser.add_argument(
+            "--write", action="store_true", help="write them into docs/security.md"
+        )
         parser.add_argument(
             "--check", action="store_true", help="check that docs/security.md has them"
         )

@@ -20,18 +20,26 @@ class Command(command.Command):
     """Its data file is written to the folder of the instance's publications, and loaded."""
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("observation", help="Its slug: the last part of its address.")
+        parser.add_argument(
+            "observation", help="Its slug: the last part of its address."
+        )
         parser.add_argument("edition", help="Such as 2026.")
         parser.add_argument("--publisher", default="BenchLab", help="Who measured it.")
-        parser.add_argument("--to", help="Write the file to this folder, and load nothing.")
+        parser.add_argument(
+            "--to", help="Write the file to this folder, and load nothing."
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        editions = Edition.objects.select_related("observation__server", "observation__project")
+        editions = Edition.objects.select_related(
+            "observation__server", "observation__project"
+        )
         edition = editions.filter(
             observation__slug=options["observation"], label=options["edition"]
         ).first()
         if edition is None:
-            raise CommandError("There is no such edition: see the page of observations.")
+            raise CommandError(
+                "There is no such edition: see the page of observations."
+            )
         project = edition.observation.project
         if project is not None and not project.is_public and not options["to"]:
             raise CommandError(

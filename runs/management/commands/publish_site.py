@@ -13,7 +13,9 @@ class Command(command.Command):
     """Topics, publications, versions and chosen campaigns, as strangers see them."""
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("folder", type=Path, help="A new or empty folder, or one of before.")
+        parser.add_argument(
+            "folder", type=Path, help="A new or empty folder, or one of before."
+        )
         parser.add_argument(
             "--campaign",
             action="append",
@@ -21,7 +23,9 @@ class Command(command.Command):
             metavar="SLUG",
             help="A campaign executed here that everybody may see; may be given several times.",
         )
-        parser.add_argument("--instance", default="", help="How each page names this instance.")
+        parser.add_argument(
+            "--instance", default="", help="How each page names this instance."
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         folder = options["folder"].absolute()
@@ -29,6 +33,8 @@ class Command(command.Command):
             folder, campaigns=options["campaign"], instance=options["instance"]
         )
         audit.record(
-            "site_published", "archive", after={"folder": str(folder), "pages": written.pages}
+            "site_published",
+            "archive",
+            after={"folder": str(folder), "pages": written.pages},
         )
         self.stdout.write(f"{folder}: {written.pages} pages, {written.files} files")

@@ -33,7 +33,9 @@ class Command(command.Command):
         )
         call_command("migrate", interactive=False, verbosity=0)
         copies.hold(Instance.Hold.RESTORED)
-        self.stdout.write(f"{sum(rows.values())} rows of {len(rows)} tables were restored.")
+        self.stdout.write(
+            f"{sum(rows.values())} rows of {len(rows)} tables were restored."
+        )
         self.stdout.write(
             "Nothing runs, is sent or backed up until an administrator says on the page "
             "/take-over/, or by manage.py take_over, who uses the servers."

@@ -14,7 +14,9 @@ class Command(command.Command):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
-            "--remove", action="store_true", help="remove it; without this, only report it"
+            "--remove",
+            action="store_true",
+            help="remove it; without this, only report it",
         )
         parser.add_argument(
             "--keep",

@@ -13,7 +13,9 @@ class Command(LeanCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
-            "--write", action="store_true", help="keep this database's as that of the release"
+            "--write",
+            action="store_true",
+            help="keep this database's as that of the release",
         )
 
     def handle(self, *_args: Any, **options: Any) -> None:

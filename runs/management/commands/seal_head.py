@@ -15,11 +15,15 @@ class Command(command.Command):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("project", nargs="?", default=projects.DEFAULT)
-        parser.add_argument("--audit", action="store_true", help="the chain of the audit trail")
+        parser.add_argument(
+            "--audit", action="store_true", help="the chain of the audit trail"
+        )
 
     def handle(self, *_args: Any, **options: Any) -> None:
         chain = AUDIT if options["audit"] else options["project"]
         try:
             self.stdout.write(seals.head_line(chain=chain))
         except (OSError, ValueError) as error:
-            raise CommandError(f"The key of BENCHLAB_SEAL_KEY cannot be used: {error}") from error
+            raise CommandError(
+                f"The key of BENCHLAB_SEAL_KEY cannot be used: {error}"
+            ) from error

@@ -64,11 +64,15 @@ class Command(BaseCommand):
             return
         password = secrets.token_urlsafe(12)
         User.objects.create_superuser("admin", password=password)
-        self.stdout.write(f"First login: user admin, password {password} (shown only now)")
+        self.stdout.write(
+            f"First login: user admin, password {password} (shown only now)"
+        )
 
     def _register_this_machine(self) -> Server:
         """The embedded SSH target. Its host key comes from its own file: no trust on first use."""
-        server = Server.objects.select_related("ssh_key").filter(slug=FIRST_SERVER).first()
+        server = (
+            Server.objects.select_related("ssh_key").filter(slug=FIRST_SERVER).first()
+        )
         # Let the keys of BenchLab in: its own, and the one that was chosen for the server.
         keys = [servers.public_key()]
         if server is not None and server.ssh_key is not None:
@@ -83,7 +87,9 @@ class Command(BaseCommand):
         except ServiceError as problem:
             raise CommandError(f"{problem.message} {problem.remedy}") from problem
         if server.state != Server.State.READY:
-            raise CommandError(f"This machine is not ready as a target: {server.problem}")
+            raise CommandError(
+                f"This machine is not ready as a target: {server.problem}"
+            )
         return server
 
     def _looked_at_again(self, server: Server) -> Server:
@@ -115,7 +121,9 @@ class Command(BaseCommand):
                 queued = queue(server)
             except ServiceError as problem:
                 # The site is of use without it; the page says the same when one queues by hand.
-                self.stderr.write(f"No first campaign: {problem.message} {problem.remedy}")
+                self.stderr.write(
+                    f"No first campaign: {problem.message} {problem.remedy}"
+                )
                 continue
             if queued:
                 self.stdout.write(f"Queued the first campaign: {queued}")

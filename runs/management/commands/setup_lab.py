@@ -43,7 +43,9 @@ class Command(command.Command):
         found = Server.objects.filter(name=name).first()
         if found is not None and found.host_key:
             return servers.inspect(server=found)
-        host_key = self._waited_for(folder / "hosts" / f"{name.removeprefix('lab-')}.pub")
+        host_key = self._waited_for(
+            folder / "hosts" / f"{name.removeprefix('lab-')}.pub"
+        )
         registered_server = found or servers.register(
             name=name,
             address=name,
@@ -54,7 +56,9 @@ class Command(command.Command):
             jump=jump,
         )
         fingerprint = servers.fingerprint(host_key)
-        host_keys.confirm(server=registered_server, fingerprint=fingerprint, by="setup_lab")
+        host_keys.confirm(
+            server=registered_server, fingerprint=fingerprint, by="setup_lab"
+        )
         server = servers.inspect(server=Server.objects.get(pk=registered_server.pk))
         if server.state != Server.State.READY:
             raise CommandError(f"{name}: {server.problem} {server.problem_remedy}")

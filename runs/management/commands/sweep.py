@@ -15,7 +15,9 @@ class Command(LeanCommand):
     """Only folders with this BenchLab's mark are touched, and none of a run that is still open."""
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--server", metavar="SLUG", help="only this one; default all")
+        parser.add_argument(
+            "--server", metavar="SLUG", help="only this one; default all"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Sweep, and end with an error when a server could not be swept completely."""
@@ -38,5 +40,7 @@ class Command(LeanCommand):
             self.stdout.write(f"{server.slug}: removed {path}")
         self.stdout.write(f"{server.slug}: {len(swept.removed)} removed")
         for problem in swept.left:
-            self.stderr.write(f"{server.slug}: {problem.message} {problem.remedy}".strip())
+            self.stderr.write(
+                f"{server.slug}: {problem.message} {problem.remedy}".strip()
+            )
         return not swept.left

@@ -13,10 +13,18 @@ class Command(command.Command):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
-            "--gone", nargs="+", default=[], metavar="SLUG", help="no other BenchLab uses these"
+            "--gone",
+            nargs="+",
+            default=[],
+            metavar="SLUG",
+            help="no other BenchLab uses these",
         )
         parser.add_argument(
-            "--left", nargs="+", default=[], metavar="SLUG", help="another BenchLab uses these"
+            "--left",
+            nargs="+",
+            default=[],
+            metavar="SLUG",
+            help="another BenchLab uses these",
         )
         parser.add_argument(
             "--all-gone", action="store_true", help="no other BenchLab uses any of them"

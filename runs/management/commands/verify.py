@@ -21,24 +21,35 @@ from runs.seals.services import seals as seal_service
 
 def _lines(paths: Sequence[Path]) -> list[str]:
     try:
-        return [line for path in paths for line in path.read_text().splitlines() if line.strip()]
+        return [
+            line
+            for path in paths
+            for line in path.read_text().splitlines()
+            if line.strip()
+        ]
     except (OSError, ValueError) as error:
         raise CommandError(f"The heads cannot be read: {error}") from error
 
 
-def _findings(tally: verification.Tally, heads: Sequence[str]) -> Iterator[verification.Finding]:
+def _findings(
+    tally: verification.Tally, heads: Sequence[str]
+) -> Iterator[verification.Finding]:
     """Of the runs, the audit trail, the archive, and heads published earlier."""
     try:
         archive = comparison.read()
     except PublishedFileError as error:
-        raise CommandError(f"The archive's data files cannot be read: {error}") from error
+        raise CommandError(
+            f"The archive's data files cannot be read: {error}"
+        ) from error
     ends = seal_keys.heads()
     trusted = verification.Trusted(
         keys=seal_keys.trusted(),
         ends=ends,
         acknowledged=seal_service.acknowledged(),
         published=frozenset(
-            campaign_entry.slug for document in archive for campaign_entry in document.campaigns
+            campaign_entry.slug
+            for document in archive
+            for campaign_entry in document.campaigns
         ),
     )
     yield from schema.findings()
@@ -52,7 +63,9 @@ class Command(LeanCommand):
     """Names every run and figure that is not as it was sealed; docs/seals.md says what it finds."""
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--files", action="store_true", help="read the kept files, too")
+        parser.add_argument(
+            "--files", action="store_true", help="read the kept files, too"
+        )
         parser.add_argument(
             "--head",
             type=Path,
@@ -60,7 +73,9 @@ class Command(LeanCommand):
             default=[],
             help="a file with lines of seal_head, which the chains must still have",
         )
-        parser.add_argument("--json", action="store_true", help="one JSON object a finding")
+        parser.add_argument(
+            "--json", action="store_true", help="one JSON object a finding"
+        )
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Look at everything. Exit status 1 where something has changed."""
@@ -86,14 +101,20 @@ class Command(LeanCommand):
         try:
             changed = list(artifacts.changed())
         except StoreError as error:
-            raise CommandError(f"The files cannot be read: {error}", returncode=2) from error
+            raise CommandError(
+                f"The files cannot be read: {error}", returncode=2
+            ) from error
         for digest in changed:
-            self.stdout.write(f"file_changed: the content of the file {digest} is not its own")
+            self.stdout.write(
+                f"file_changed: the content of the file {digest} is not its own"
+            )
         return len(changed)
 
     def _sum_up(self, tally: verification.Tally) -> None:
         for run, reason in tally.acknowledged:
-            self.stdout.write(f"amended since it was sealed, acknowledged: run {run}: {reason}")
+            self.stdout.write(
+                f"amended since it was sealed, acknowledged: run {run}: {reason}"
+            )
         self.stdout.write(
             f"{tally.entries} entries and {tally.runs} runs looked at; {tally.waiting} wait to be"
             " sealed"

@@ -14,7 +14,9 @@ def line(edition: Edition) -> list[tuple[str, Figure]]:
 
     Nothing before there are two. Some six queries for an edition and a scenario.
     """
-    first_edition, *later = edition.observation.editions.filter(pk__lte=edition.pk).order_by("pk")
+    first_edition, *later = edition.observation.editions.filter(
+        pk__lte=edition.pk
+    ).order_by("pk")
     branches_of: dict[str, list[Branch]] = {}
     for later_edition in later:
         for again in editions.again(later_edition, first_edition):

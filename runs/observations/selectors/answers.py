@@ -82,7 +82,9 @@ def of_read(edition: Edition, parts: list[Part], again: list[Again]) -> EditionA
             "change?"
         )
         % {"server": edition.observation.server.name},
-        against=tuple(text for answer in again for text in (answer.sentence, *answer.remarks)),
+        against=tuple(
+            text for answer in again for text in (answer.sentence, *answer.remarks)
+        ),
         parts=tuple(of_part(part) for part in parts),
     )
 
@@ -98,7 +100,9 @@ def of_part(part: Part) -> PartAnswer:
         others=tuple(part.others),
         remarks=tuple(part.remarks),
         causes=tuple(_causes(asked_about)),
-        open_questions=tuple(_open(part, pairs)) if part.campaign.state not in LIVE else (),
+        open_questions=tuple(_open(part, pairs))
+        if part.campaign.state not in LIVE
+        else (),
     )
 
 
@@ -117,4 +121,6 @@ def _open(part: Part, asked_about: set[tuple[int, int]]) -> Iterator[str]:
     for pair in part.line.pairs:
         cells = (pair.base.cell, pair.head.cell)
         if pair.comparison.is_proven and cells not in asked_about:
-            yield _("Why %(b)s differs from %(a)s") % dict(zip("ab", pair.ends, strict=True))
+            yield _("Why %(b)s differs from %(a)s") % dict(
+                zip("ab", pair.ends, strict=True)
+            )

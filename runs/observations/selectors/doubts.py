@@ -26,9 +26,13 @@ class Doubt:
 def of_campaign(campaign: Campaign) -> list[Doubt]:
     """In the order of the conditions, in the reader's language."""
     ended = campaign.runs.filter(state__in=Run.WITH_RESULT)
-    doubted = ended.filter(validity__in=Run.DOUBTED).select_related("cell").order_by("pk")
+    doubted = (
+        ended.filter(validity__in=Run.DOUBTED).select_related("cell").order_by("pk")
+    )
     words = designs.words(campaign)
-    alike = by_key(((run.cell.ordinal, run.cell_id, run.validity), run) for run in doubted)
+    alike = by_key(
+        ((run.cell.ordinal, run.cell_id, run.validity), run) for run in doubted
+    )
     return [
         _of_runs(words.listed(runs[0].cell.levels), runs)
         for _place, runs in sorted(alike.items(), key=lambda item: item[0])
@@ -51,7 +55,9 @@ def notes(campaign: Campaign) -> Iterator[str]:
     if not doubted:
         return
     ended = campaign.runs.filter(state__in=Run.WITH_RESULT).count()
-    text = _("%(count)d of %(total)d runs are doubtful or invalid; invalid runs do not count.")
+    text = _(
+        "%(count)d of %(total)d runs are doubtful or invalid; invalid runs do not count."
+    )
     yield text % {"count": sum(len(doubt.runs) for doubt in doubted), "total": ended}
     for doubt in doubted:
         yield _("%(condition)s: %(number)d runs are %(judgement)s: %(reason)s") % {

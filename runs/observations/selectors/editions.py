@@ -95,7 +95,11 @@ class Again:
     def sentence(self) -> str:
         """What the anchor says of the machine, in the reader's language."""
         here, other_name = self.names
-        values: dict[str, object] = {"anchor": self.anchor, "edition": other_name, "here": here}
+        values: dict[str, object] = {
+            "anchor": self.anchor,
+            "edition": other_name,
+            "here": here,
+        }
         drift = self.drift
         if drift.low is None or drift.high is None:
             values["size"] = printed_size([drift.ratio], self.direction)
@@ -140,12 +144,18 @@ class Again:
         """What else differs between both."""
         texts = []
         if not self.is_same_machine:
-            texts.append(_("The record of the machine or of its system is another one."))
+            texts.append(
+                _("The record of the machine or of its system is another one.")
+            )
         if self.lost:
-            text = _("Measured in %(edition)s and without a figure in %(here)s: %(versions)s.")
+            text = _(
+                "Measured in %(edition)s and without a figure in %(here)s: %(versions)s."
+            )
             here, other_name = self.names
             versions = ", ".join(self.lost)
-            texts.append(text % {"edition": other_name, "here": here, "versions": versions})
+            texts.append(
+                text % {"edition": other_name, "here": here, "versions": versions}
+            )
         return texts
 
     @property
@@ -178,13 +188,18 @@ def parts(edition: Edition) -> list[Part]:
 def others(edition: Edition, *, to: Reader) -> list[Edition]:
     """The editions that it can be compared with, of all observations that share a scenario."""
     visible_observations = visible(Observation.objects.all(), to=to)
-    editions = Edition.objects.filter(observation__in=visible_observations).exclude(pk=edition.pk)
+    editions = Edition.objects.filter(observation__in=visible_observations).exclude(
+        pk=edition.pk
+    )
     scenarios = {design["scenario"] for design in edition.observation.designs}
-    newest = editions.select_related("observation__server").order_by("-pk")[:MOST_OTHERS]
+    newest = editions.select_related("observation__server").order_by("-pk")[
+        :MOST_OTHERS
+    ]
     return [
         edition
         for edition in newest
-        if scenarios & {own_design["scenario"] for own_design in edition.observation.designs}
+        if scenarios
+        & {own_design["scenario"] for own_design in edition.observation.designs}
     ]
 
 
@@ -225,18 +240,23 @@ def _part(campaign: Campaign) -> Part:
 
 
 def _again(
-    edition: Edition, before: Edition, earlier_campaign: Campaign, later_campaign: Campaign
+    edition: Edition,
+    before: Edition,
+    earlier_campaign: Campaign,
+    later_campaign: Campaign,
 ) -> Again | None:
     """None where they share no condition of the anchor."""
     metric, anchor = metrics.primary(later_campaign), edition.observation.anchor
     if metric is None:
         return None
     was, now = (
-        by_version(campaign, metric.name) for campaign in (earlier_campaign, later_campaign)
+        by_version(campaign, metric.name)
+        for campaign in (earlier_campaign, later_campaign)
     )
     shared = sorted(was.get(anchor, {}).keys() & now.get(anchor, {}).keys())
     drift = mean(
-        [(1, now[anchor][condition]), (-1, was[anchor][condition])] for condition in shared
+        [(1, now[anchor][condition]), (-1, was[anchor][condition])]
+        for condition in shared
     )
     if drift is None:
         return None
@@ -246,7 +266,9 @@ def _again(
     )
     same = _machines(earlier_campaign) == _machines(later_campaign)
     known_answers = [
-        version_answer for version_answer in version_answers if version_answer is not None
+        version_answer
+        for version_answer in version_answers
+        if version_answer is not None
     ]
     direction = cast(Direction, metric.direction)
     anchors = (_build(later_campaign, anchor), _build(earlier_campaign, anchor))
@@ -268,18 +290,24 @@ def _again(
 
 def _machines(campaign: Campaign) -> list[tuple[int | None, ...]]:
     machine_runs = campaigns.machines(campaign)
-    return [(run.server_id, run.hardware_id, run.environment_id) for run in machine_runs]
+    return [
+        (run.server_id, run.hardware_id, run.environment_id) for run in machine_runs
+    ]
 
 
 def _build(campaign: Campaign, anchor: str) -> str:
     """The release of the anchor that a campaign measured, and how it was built."""
     for installation in builds.of_campaign(campaign).order_by("-version_num"):
         if installation.major == anchor:
-            return ", ".join(filter(None, (installation.version, builds.words(installation))))
+            return ", ".join(
+                filter(None, (installation.version, builds.words(installation)))
+            )
     return anchor
 
 
-def _version(was: ByVersion, now: ByVersion, anchor: str, version: str) -> VersionAgain | None:
+def _version(
+    was: ByVersion, now: ByVersion, anchor: str, version: str
+) -> VersionAgain | None:
     shared = set.intersection(
         *(
             set(logs[version_of_pair])
@@ -288,15 +316,20 @@ def _version(was: ByVersion, now: ByVersion, anchor: str, version: str) -> Versi
         )
     )
 
-    def ratio(logs: ByVersion, condition: str, sign: int = 1) -> list[tuple[int, Summary]]:
+    def ratio(
+        logs: ByVersion, condition: str, sign: int = 1
+    ) -> list[tuple[int, Summary]]:
         return [(sign, logs[version][condition]), (-sign, logs[anchor][condition])]
 
     in_order = sorted(shared)
     before = mean(ratio(was, condition) for condition in in_order)
     after = mean(ratio(now, condition) for condition in in_order)
-    change = mean([*ratio(now, condition), *ratio(was, condition, -1)] for condition in in_order)
+    change = mean(
+        [*ratio(now, condition), *ratio(was, condition, -1)] for condition in in_order
+    )
     direct = mean(
-        [(1, now[version][condition]), (-1, was[version][condition])] for condition in in_order
+        [(1, now[version][condition]), (-1, was[version][condition])]
+        for condition in in_order
     )
     if before is None or after is None or change is None or direct is None:
         return None

@@ -13,7 +13,14 @@ from runs.cells.selectors import versions
 from runs.cells.selectors.series_cells import VERSION
 from runs.configurations.selectors import configurations
 from runs.grouping import by_key
-from runs.models import Campaign, Edition, Environment, HardwareProfile, Measurement, Run
+from runs.models import (
+    Campaign,
+    Edition,
+    Environment,
+    HardwareProfile,
+    Measurement,
+    Run,
+)
 from runs.models.observations import published_campaign
 from runs.observations.selectors import doubts, editions, remarks
 from runs.observations.selectors.editions import Part
@@ -50,7 +57,9 @@ def of_edition(edition: Edition, *, publisher: str, today: str) -> str:
         "hardware": {MACHINE: _hardware(run.hardware)},
         "environments": {SYSTEM: _environment(run.environment)},
         "configurations": {CONFIGURATION: _configuration(first_campaign)},
-        "campaigns": [_campaign(edition, part_of_edition) for part_of_edition in parts_with_metric],
+        "campaigns": [
+            _campaign(edition, part_of_edition) for part_of_edition in parts_with_metric
+        ],
     }
     return yaml.safe_dump(content, allow_unicode=True, sort_keys=False, width=100)
 
@@ -70,11 +79,16 @@ def _campaign(edition: Edition, part_of_edition: Part) -> dict[str, Any]:
     assert metric is not None  # noqa: S101 - left out before
     printed, theme = _printed(campaign, metric.pk), campaign.scenario.slug
     run, parameters = _first_run(campaign), dict(campaign.parameters)
-    levels = {name: list(levels_of_factor) for name, levels_of_factor in printed.levels.items()}
+    levels = {
+        name: list(levels_of_factor)
+        for name, levels_of_factor in printed.levels.items()
+    }
     ends = f"{printed.versions[0]} – {printed.versions[-1]}"
     return {
         "slug": published_campaign(edition.observation.slug, edition.label, theme),
-        "title": _in_each_language(lambda: f"{_(campaign.scenario.title)}: PostgreSQL {ends}"),
+        "title": _in_each_language(
+            lambda: f"{_(campaign.scenario.title)}: PostgreSQL {ends}"
+        ),
         "question": _in_each_language(lambda: _("How fast is each version?")),
         "scenario": theme,
         "table": theme,
@@ -82,14 +96,19 @@ def _campaign(edition: Edition, part_of_edition: Part) -> dict[str, Any]:
         "statistic": "median" if campaign.repeats > 1 else "single",
         "parameters": parameters,
         "method": _in_each_language(lambda: _(campaign.scenario.description)),
-        "topology": {"kind": "single", "name": _in_each_language(lambda: _("One machine"))},
+        "topology": {
+            "kind": "single",
+            "name": _in_each_language(lambda: _("One machine")),
+        },
         "nodes": [_node(edition, printed)],
         "tool": {"name": run.tool_name, "version": run.tool_version},
         "versions": {version: version for version in printed.versions},
         "columns": _columns(theme, metric.name, printed),
         "rows": "".join(f"{' | '.join(row)}\n" for row in printed.rows),
         "chart": _chart(metric.name, levels),
-        "notes": _of_languages(lambda: [*remarks.of_campaign(campaign), *doubts.notes(campaign)]),
+        "notes": _of_languages(
+            lambda: [*remarks.of_campaign(campaign), *doubts.notes(campaign)]
+        ),
         "findings": [
             {**finding, "by": "benchlab"}
             for finding in _of_languages(lambda: sentences.of_campaign(campaign))
@@ -126,10 +145,20 @@ def _columns(theme: str, metric: str, printed: Printed) -> list[dict[str, Any]]:
 def _chart(metric: str, levels: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
     """Lines over the first factor that varies; bars of the versions where none does."""
     over = next(
-        (name for name, levels_of_factor in levels.items() if len(levels_of_factor) > 1), None
+        (
+            name
+            for name, levels_of_factor in levels.items()
+            if len(levels_of_factor) > 1
+        ),
+        None,
     )
     if over is None:
-        return {"kind": "bars", "metric": metric, "x": VERSION, "series": next(iter(levels))}
+        return {
+            "kind": "bars",
+            "metric": metric,
+            "x": VERSION,
+            "series": next(iter(levels)),
+        }
     return {"kind": "lines", "metric": metric, "x": over, "series": VERSION}
 
 
@@ -140,10 +169,14 @@ def _printed(campaign: Campaign, metric: int) -> Printed:
     )
     values = by_key(counted.order_by("run_id").values_list("run__cell", "value"))
     measured = (cell for cell in campaign.cells.all() if cell.pk in values)
-    cells = sorted(measured, key=lambda cell: (versions.order(cell.version), cell.ordinal))
+    cells = sorted(
+        measured, key=lambda cell: (versions.order(cell.version), cell.ordinal)
+    )
     repeats = max(map(len, values.values()), default=0)
     levels = {
-        name: factor_levels for name, factor_levels in campaign.factors.items() if name != VERSION
+        name: factor_levels
+        for name, factor_levels in campaign.factors.items()
+        if name != VERSION
     }
     rows = [
         [
@@ -154,7 +187,9 @@ def _printed(campaign: Campaign, metric: int) -> Printed:
         ]
         for cell in cells
     ]
-    return Printed(list(dict.fromkeys(cell.version for cell in cells)), levels, repeats, rows)
+    return Printed(
+        list(dict.fromkeys(cell.version for cell in cells)), levels, repeats, rows
+    )
 
 
 def _of_languages(words: Callable[[], list[str]]) -> list[dict[str, str]]:
@@ -167,7 +202,9 @@ def _of_languages(words: Callable[[], list[str]]) -> list[dict[str, str]]:
 
 
 def _summary(edition: Edition) -> str:
-    text = _("The line through the versions of PostgreSQL on %(server)s, measured by BenchLab.")
+    text = _(
+        "The line through the versions of PostgreSQL on %(server)s, measured by BenchLab."
+    )
     return edition.conclusion or text % {"server": edition.observation.server.name}
 
 
@@ -181,7 +218,9 @@ def _hardware(profile: HardwareProfile | None) -> dict[str, Any]:
         "cores": profile.cores,
         "threads": profile.threads,
         # Exact: a rounded size would be another machine's.
-        "memory": f"{profile.memory_bytes // 2**10} KiB" if profile.memory_bytes else "",
+        "memory": f"{profile.memory_bytes // 2**10} KiB"
+        if profile.memory_bytes
+        else "",
         "virtualization": profile.virtualization,
     }
     return {name: value for name, value in facts_of_profile.items() if value}

@@ -20,7 +20,9 @@ LONGEST_REST = timedelta(minutes=15)
 def of_campaign(campaign: Campaign) -> list[str]:
     """Unlike builds, versions without a figure and why, and interrupted rounds. Four queries."""
     unlike = builds.unlike(builds.of_campaign(campaign))
-    return [*filter(None, (unlike, *_without_figures(campaign), _interrupted(campaign)))]
+    return [
+        *filter(None, (unlike, *_without_figures(campaign), _interrupted(campaign)))
+    ]
 
 
 def _without_figures(campaign: Campaign) -> Iterator[str]:
@@ -30,11 +32,14 @@ def _without_figures(campaign: Campaign) -> Iterator[str]:
         lasting.order_by().values_list("cell_version", flat=True).distinct()
     )
     other_runs = (
-        campaign.runs.exclude(cell_version__in=versions_with_figures).order_by("pk").defer("plan")
+        campaign.runs.exclude(cell_version__in=versions_with_figures)
+        .order_by("pk")
+        .defer("plan")
     )
     last_of_version = {run.cell_version: run for run in other_runs}
     for version, run in sorted(
-        last_of_version.items(), key=lambda version_and_run: versions.order(version_and_run[0])
+        last_of_version.items(),
+        key=lambda version_and_run: versions.order(version_and_run[0]),
     ):
         text = _("PostgreSQL %(version)s has no figure: %(reason)s")
         reason = worded(run) or str(run.get_state_display())
@@ -43,9 +48,12 @@ def _without_figures(campaign: Campaign) -> Iterator[str]:
 
 def _interrupted(campaign: Campaign) -> str:
     """How many rounds rested in their middle; runs that were measured again are of no round."""
-    of_rounds = campaign.runs.filter(repeat__lte=campaign.repeats or 0, finished_at__isnull=False)
+    of_rounds = campaign.runs.filter(
+        repeat__lte=campaign.repeats or 0, finished_at__isnull=False
+    )
     in_order = {
-        name: Window(Lag(name), order_by="started_at") for name in ("finished_at", "repeat")
+        name: Window(Lag(name), order_by="started_at")
+        for name in ("finished_at", "repeat")
     }
     after = of_rounds.annotate(
         rest=F("started_at") - in_order["finished_at"], last=in_order["repeat"]

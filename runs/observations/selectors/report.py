@@ -19,7 +19,16 @@ from runs.models import Campaign, Edition, Run
 from runs.observations.selectors import anchors, answers, doubts, editions
 from runs.observations.selectors.answers import EditionAnswer
 from runs.observations.selectors.editions import Again, Part
-from runs.reports.report import Block, Bullets, Listing, Paragraph, Picture, Report, Section, Table
+from runs.reports.report import (
+    Block,
+    Bullets,
+    Listing,
+    Paragraph,
+    Picture,
+    Report,
+    Section,
+    Table,
+)
 from runs.shared.formats import factor
 
 # Draws the line of a part; charts of pages and reports are the same.
@@ -41,7 +50,10 @@ def of_edition(
         answer = answers.of_read(edition, edition_parts, again)
         sections = [
             (_("Purpose"), _purpose(edition, edition_parts)),
-            (pgettext("section of a report", "Environment"), _environment(edition_parts)),
+            (
+                pgettext("section of a report", "Environment"),
+                _environment(edition_parts),
+            ),
             (_("Procedure"), _procedure(edition, edition_parts)),
             *(
                 (_scenario(part_of_edition), _results(part_of_edition, draw))
@@ -49,12 +61,17 @@ def of_edition(
             ),
             (_("Why versions differ"), _causes(edition_parts)),
             (
-                _("Against another edition") if before else _("Against the edition before"),
+                _("Against another edition")
+                if before
+                else _("Against the edition before"),
                 [*_against(again), *_anchors(edition)],
             ),
             (_("Doubtful runs"), _doubts(edition_parts)),
             (_("Discussion"), [*_written(edition.discussion), *_discussed(answer)]),
-            (pgettext("section of a report", "Conclusion"), _conclusion(edition, answer)),
+            (
+                pgettext("section of a report", "Conclusion"),
+                _conclusion(edition, answer),
+            ),
             (_("Revision history"), _written(edition.history)),
             (_("Licence"), _written(edition.licence)),
             (_("Data"), _data(edition_parts, address)),
@@ -99,15 +116,24 @@ def _kernel(campaign: Campaign) -> Iterator[Block]:
     """What was set in the system: sysctls, huge pages, limits and governor."""
     runs = campaign.runs.filter(environment__isnull=False).select_related("environment")
     run = runs.order_by("pk").first()
-    facts = run.environment.facts if run is not None and run.environment is not None else {}
-    rows = {str(name): str(value) for name, value in facts.get("kernel_settings", {}).items()}
+    facts = (
+        run.environment.facts if run is not None and run.environment is not None else {}
+    )
+    rows = {
+        str(name): str(value)
+        for name, value in facts.get("kernel_settings", {}).items()
+    }
     limits = facts.get("limits", {}).items()
-    rows |= {f"ulimit {name}": "unlimited" if n is None else str(n) for name, n in limits}
+    rows |= {
+        f"ulimit {name}": "unlimited" if n is None else str(n) for name, n in limits
+    }
     for name in ("huge_pages", "governor"):
         if facts.get(name):
             rows[name] = str(facts[name])
     if rows:
-        yield Table(_("Settings of the system"), (_("Setting"), _("Value")), tuple(rows.items()))
+        yield Table(
+            _("Settings of the system"), (_("Setting"), _("Value")), tuple(rows.items())
+        )
 
 
 def _calls(campaign: Campaign) -> Iterator[Block]:
@@ -116,7 +142,9 @@ def _calls(campaign: Campaign) -> Iterator[Block]:
     run = runs.first()
     if run is None:
         return
-    commands = run.commands.filter(step__regex=r"^(load|warm-up|pgbench)(-|$)").order_by("ordinal")
+    commands = run.commands.filter(
+        step__regex=r"^(load|warm-up|pgbench)(-|$)"
+    ).order_by("ordinal")
     calls = [shlex.join(map(str, command.argv)) for command in commands]
     if calls:
         yield Paragraph(
@@ -144,7 +172,11 @@ def _procedure(edition: Edition, edition_parts: Sequence[Part]) -> list[Block]:
             conditions.kept(part_of_edition.campaign),
             Paragraph(conditions.order(part_of_edition.campaign)),
             *_calls(part_of_edition.campaign),
-            *([Bullets(tuple(part_of_edition.remarks))] if part_of_edition.remarks else []),
+            *(
+                [Bullets(tuple(part_of_edition.remarks))]
+                if part_of_edition.remarks
+                else []
+            ),
         ]
     return blocks
 
@@ -152,14 +184,21 @@ def _procedure(edition: Edition, edition_parts: Sequence[Part]) -> list[Block]:
 def _results(part_of_edition: Part, draw: Draw) -> list[Block]:
     figure = draw(part_of_edition)
     caption = _("The line through versions, with its interval (95 %)")
-    line = [Picture(f"line-{part_of_edition.campaign.pk}", caption, figure)] if figure else []
+    line = (
+        [Picture(f"line-{part_of_edition.campaign.pk}", caption, figure)]
+        if figure
+        else []
+    )
     result_blocks = results.results(part_of_edition.campaign, most_metrics=1)
     # Each campaign has a picture of its own file.
     named_blocks = [
         replace(block, name=f"{block.name}-{part_of_edition.campaign.pk}")
         if isinstance(block, Picture)
         else block
-        for block in (*result_blocks, *results.verdicts(part_of_edition.campaign, subject=STEPS))
+        for block in (
+            *result_blocks,
+            *results.verdicts(part_of_edition.campaign, subject=STEPS),
+        )
     ]
     return [*line, *named_blocks]
 
@@ -221,31 +260,53 @@ def _doubts(edition_parts: Sequence[Part]) -> list[Block]:
     doubted = [(part, doubts.of_campaign(part.campaign)) for part in edition_parts]
     number = sum(len(doubt.runs) for _part, of_part in doubted for doubt in of_part)
     total = sum(part_of_edition.progress.total for part_of_edition in edition_parts)
-    text = _("%(count)d of %(total)d runs are doubtful or invalid; invalid runs do not count.")
+    text = _(
+        "%(count)d of %(total)d runs are doubtful or invalid; invalid runs do not count."
+    )
     blocks: list[Block] = [Paragraph(text % {"count": number, "total": total})]
     for part_of_edition, of_part in doubted:
         if of_part:
-            heads = (_("Condition"), _("Judgement"), _("Runs"), _("Reason, of the first of them"))
+            heads = (
+                _("Condition"),
+                _("Judgement"),
+                _("Runs"),
+                _("Reason, of the first of them"),
+            )
             rows = tuple(
-                (doubt.condition, doubt.judgement, ", ".join(map(str, doubt.runs)), doubt.reason)
+                (
+                    doubt.condition,
+                    doubt.judgement,
+                    ", ".join(map(str, doubt.runs)),
+                    doubt.reason,
+                )
                 for doubt in of_part
             )
-            blocks.append(Table(f"{_('Doubtful runs')}: {_scenario(part_of_edition)}", heads, rows))
+            blocks.append(
+                Table(
+                    f"{_('Doubtful runs')}: {_scenario(part_of_edition)}", heads, rows
+                )
+            )
     return blocks
 
 
 def _discussed(answer: EditionAnswer) -> Iterator[Block]:
     """What ablations say of each step, with the figures that it rests on, and what nobody asked."""
     for part in answer.parts:
-        causes = [" ".join((cause.sentence, *cause.ablation.notes)) for cause in part.causes]
+        causes = [
+            " ".join((cause.sentence, *cause.ablation.notes)) for cause in part.causes
+        ]
         if causes:
             yield Paragraph(_("%(scenario)s:") % {"scenario": part.scenario})
             yield Bullets(tuple(causes))
     questions = tuple(
-        f"{part.scenario}: {question}" for part in answer.parts for question in part.open_questions
+        f"{part.scenario}: {question}"
+        for part in answer.parts
+        for question in part.open_questions
     )
     if questions:
-        yield Paragraph(_("Open questions: of these proven steps no cause has been tried."))
+        yield Paragraph(
+            _("Open questions: of these proven steps no cause has been tried.")
+        )
         yield Bullets(questions)
 
 
@@ -273,7 +334,9 @@ def _data(edition_parts: Sequence[Part], address: str) -> list[Block]:
         campaign__in=[part_of_edition.campaign for part_of_edition in edition_parts],
         state="finished",
     )
-    text = _("Each of the %(number)d runs with its certificate and commands: %(address)s")
+    text = _(
+        "Each of the %(number)d runs with its certificate and commands: %(address)s"
+    )
     return [Paragraph(text % {"number": runs.count(), "address": address})]
 
 
@@ -300,7 +363,9 @@ def _numbered(sections: Sequence[tuple[str, Sequence[Block]]]) -> Iterator[Secti
                 numbers[type(block)] += 1
                 name = names[type(block)] % {"number": numbers[type(block)]}
                 numbered_blocks.append(
-                    replace(block, caption=f"{name}: {block.caption}".removesuffix(": "))
+                    replace(
+                        block, caption=f"{name}: {block.caption}".removesuffix(": ")
+                    )
                 )
             else:
                 numbered_blocks.append(block)

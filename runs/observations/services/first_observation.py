@@ -32,7 +32,9 @@ def queue(server: Server) -> str:
         Environment().int("BENCHLAB_FIRST_REPEATS", default=REPEATS),
         slice_seconds=SLICE_SECONDS if seconds >= LEAST_SLICES else None,
     )
-    observation = observations.create(plan=Plan("First observation", server, [design], VERSIONS))
+    observation = observations.create(
+        plan=Plan("First observation", server, [design], VERSIONS)
+    )
     # It ends after some minutes, whatever else the machine does.
     observations.begin(observation=observation, remeasures=0)
     return "PostgreSQL 16 and 18, fixed-point read"

@@ -17,7 +17,15 @@ from runs.campaigns.services import campaigns
 from runs.campaigns.services.campaign_limits import MOST_REPEATS, REPEATS
 from runs.campaigns.services.drafts import Draft
 from runs.campaigns.services.estimates import Estimate, estimate
-from runs.models import Campaign, Configuration, Edition, Installation, Observation, Project, Server
+from runs.models import (
+    Campaign,
+    Configuration,
+    Edition,
+    Installation,
+    Observation,
+    Project,
+    Server,
+)
 from runs.models.observations import Releases
 from runs.scenarios import registry
 from runs.scenarios.definition import Level
@@ -52,7 +60,11 @@ def keep() -> None:
         for edition in observation.editions.filter(live).distinct():
             for campaign in edition.campaigns.filter(state__in=Campaign.LIVE):
                 paused_at = campaign.paused_at
-                if is_on and paused_at is not None and not is_night(observation, paused_at):
+                if (
+                    is_on
+                    and paused_at is not None
+                    and not is_night(observation, paused_at)
+                ):
                     campaigns.resume(campaign=campaign)
                 elif not is_on and paused_at is None:
                     campaigns.pause(campaign=campaign)
@@ -94,7 +106,9 @@ class Plan:
     time_zone: str = "UTC"
 
 
-def proposed(server: Server, *, seconds: int = version_line_rules.LEAST_SECONDS) -> Plan:
+def proposed(
+    server: Server, *, seconds: int = version_line_rules.LEAST_SECONDS
+) -> Plan:
     """Reading and updating, all that is installed, with runs of so many seconds."""
     title = _("Fixed-point observation on %(server)s") % {"server": server.name}
     designs = [
@@ -105,11 +119,16 @@ def proposed(server: Server, *, seconds: int = version_line_rules.LEAST_SECONDS)
 
 
 @transaction.atomic
-def create(*, plan: Plan, by: User | None = None, project: Project | None = None) -> Observation:
+def create(
+    *, plan: Plan, by: User | None = None, project: Project | None = None
+) -> Observation:
     """Store what is observed; nothing is queued yet. Raises what `planned` raises."""
     planned_observation = planned(plan)
     if plan.time_zone not in available_timezones():
-        message, remedy = _("There is no such time zone."), _("Give one such as Asia/Tokyo.")
+        message, remedy = (
+            _("There is no such time zone."),
+            _("Give one such as Asia/Tokyo."),
+        )
         raise ServiceError("no_such_time", message, remedy=remedy, field="time_zone")
     observation = Observation(
         title=plan.title.strip(),
@@ -142,7 +161,11 @@ def create(*, plan: Plan, by: User | None = None, project: Project | None = None
 
 @transaction.atomic
 def begin(
-    *, observation: Observation, label: str = "", by: User | None = None, remeasures: int = 1
+    *,
+    observation: Observation,
+    label: str = "",
+    by: User | None = None,
+    remeasures: int = 1,
 ) -> Edition:
     """Queue an edition: a campaign of each design, over what is installed now.
 
@@ -153,7 +176,9 @@ def begin(
     edition, is_new = Edition.objects.get_or_create(observation=observation, label=name)
     if not is_new:
         message = _("There is an edition %(label)s already.") % {"label": name}
-        remedy = _("Give the new one another name, such as “%(label)s, again”.") % {"label": name}
+        remedy = _("Give the new one another name, such as “%(label)s, again”.") % {
+            "label": name
+        }
         raise ServiceError("edition_exists", message, remedy=remedy, field="label")
     for draft in drafts(plan_of(observation), label=name):
         draft_asked = replace(draft, remeasures=remeasures)
@@ -169,7 +194,11 @@ def write(*, edition: Edition, **texts: str) -> Edition:
     for name, text in texts.items():
         setattr(edition, name, text.strip())
     edition.save(update_fields=list(texts))
-    audit.record("edition_written", edition.observation, after={"edition": edition.label, **texts})
+    audit.record(
+        "edition_written",
+        edition.observation,
+        after={"edition": edition.label, **texts},
+    )
     return edition
 
 
@@ -181,23 +210,34 @@ def planned(plan: Plan) -> Plan:
     """
     majors = majors_of(plan)
     if len(majors) < 2:
-        message = _("Two versions at least are needed, and the server has %(count)d of these.")
+        message = _(
+            "Two versions at least are needed, and the server has %(count)d of these."
+        )
         remedy = _("Install others, or add their folders on the server's page.")
         raise ServiceError(
-            "nothing_installed", message % {"count": len(majors)}, remedy=remedy, field="versions"
+            "nothing_installed",
+            message % {"count": len(majors)},
+            remedy=remedy,
+            field="versions",
         )
     if not plan.designs:
-        raise ServiceError("no_scenario", _("Choose what is observed."), field="scenarios")
+        raise ServiceError(
+            "no_scenario", _("Choose what is observed."), field="scenarios"
+        )
     anchor = plan.anchor or majors[-2]
     if anchor not in majors:
-        message = _("The anchor %(version)s is not among the versions.") % {"version": anchor}
+        message = _("The anchor %(version)s is not among the versions.") % {
+            "version": anchor
+        }
         remedy = _("Choose one of %(versions)s.") % {"versions": ", ".join(majors)}
         raise ServiceError("anchor_missing", message, remedy=remedy, field="anchor")
     chosen = replace(plan, anchor=anchor)
     if plan.hours is None:
         return chosen
     rounds = rounds_within(chosen)
-    return replace(chosen, designs=[replace(design, repeats=rounds) for design in plan.designs])
+    return replace(
+        chosen, designs=[replace(design, repeats=rounds) for design in plan.designs]
+    )
 
 
 def rounds_within(plan: Plan) -> int:
@@ -220,7 +260,8 @@ def rounds_within(plan: Plan) -> int:
 def _seconds_of_rounds(plan: Plan, number: int) -> float:
     designs = [replace(design, repeats=number) for design in plan.designs]
     return sum(
-        estimate.seconds for estimate in estimates(replace(plan, hours=None, designs=designs))
+        estimate.seconds
+        for estimate in estimates(replace(plan, hours=None, designs=designs))
     )
 
 
@@ -284,19 +325,29 @@ def left_out(plan: Plan) -> str:
     slow = (
         []
         if plan.versions
-        else [installation for installation in _chosen(plan) if builds.is_slow(installation)]
+        else [
+            installation
+            for installation in _chosen(plan)
+            if builds.is_slow(installation)
+        ]
     )
     if not slow:
         return ""
     slow_versions = "; ".join(
-        f"PostgreSQL {installation.version} ({builds.words(installation)})" for installation in slow
+        f"PostgreSQL {installation.version} ({builds.words(installation)})"
+        for installation in slow
     )
-    text = _("Not measured unless chosen, since figures of such builds say little: %(versions)s.")
+    text = _(
+        "Not measured unless chosen, since figures of such builds say little: %(versions)s."
+    )
     return text % {"versions": slow_versions}
 
 
 def _chosen(plan: Plan) -> list[Installation]:
-    present, wanted_versions = installed([plan.server])[plan.server.pk], set(plan.versions)
+    present, wanted_versions = (
+        installed([plan.server])[plan.server.pk],
+        set(plan.versions),
+    )
     of_versions = (
         installation
         for installation in present
@@ -307,9 +358,15 @@ def _chosen(plan: Plan) -> list[Installation]:
 
 def majors_of(plan: Plan) -> list[str]:
     """The major versions that an edition would measure, the oldest first. One query."""
-    return list(dict.fromkeys(installation.major for installation in installations(plan)))
+    return list(
+        dict.fromkeys(installation.major for installation in installations(plan))
+    )
 
 
 def offered(server: Server) -> list[str]:
     """The major versions that can be chosen on a server, the oldest first. One query."""
-    return list(dict.fromkeys(installation.major for installation in _chosen(Plan("", server, ()))))
+    return list(
+        dict.fromkeys(
+            installation.major for installation in _chosen(Plan("", server, ()))
+        )
+    )

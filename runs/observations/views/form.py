@@ -39,7 +39,9 @@ class ObservationForm(forms.Form):
     server = forms.ModelChoiceField(
         Server.objects.none(), label=_("Server"), to_field_name="slug", empty_label=None
     )
-    scenarios = forms.MultipleChoiceField(label=_("Scenarios"), widget=forms.CheckboxSelectMultiple)
+    scenarios = forms.MultipleChoiceField(
+        label=_("Scenarios"), widget=forms.CheckboxSelectMultiple
+    )
     versions = forms.MultipleChoiceField(
         label=_("Versions"),
         widget=forms.CheckboxSelectMultiple,
@@ -64,7 +66,9 @@ class ObservationForm(forms.Form):
         max_length=500,
     )
     scale = forms.IntegerField(label=_("Scale factor"), min_value=1, max_value=100_000)
-    duration = forms.IntegerField(label=_("Seconds a run"), min_value=1, max_value=604_800)
+    duration = forms.IntegerField(
+        label=_("Seconds a run"), min_value=1, max_value=604_800
+    )
     repeats = forms.IntegerField(
         label=_("Rounds"), min_value=1, max_value=MOST_REPEATS, required=False
     )
@@ -94,15 +98,23 @@ class ObservationForm(forms.Form):
     )
     time_zone = forms.CharField(label=_("Time zone"), max_length=60)
 
-    def __init__(self, data: QueryDict | None, *, server: Server, project: int | None) -> None:
+    def __init__(
+        self, data: QueryDict | None, *, server: Server, project: int | None
+    ) -> None:
         super().__init__(data)
         majors = observations.offered(server)
-        self._choice("server").queryset = Server.objects.exclude(base_dir="").order_by("name")
+        self._choice("server").queryset = Server.objects.exclude(base_dir="").order_by(
+            "name"
+        )
         self._choice("scenarios").choices = [
             (scenario.slug, _(scenario.title)) for scenario in observed()
         ]
-        self._choice("versions").choices = [(major, f"PostgreSQL {major}") for major in majors]
-        self._choice("anchor").choices = [(major, f"PostgreSQL {major}") for major in majors]
+        self._choice("versions").choices = [
+            (major, f"PostgreSQL {major}") for major in majors
+        ]
+        self._choice("anchor").choices = [
+            (major, f"PostgreSQL {major}") for major in majors
+        ]
         self._choice("configuration").queryset = projects.usable(
             Configuration.objects.all(), in_project=project
         )
@@ -114,7 +126,9 @@ class ObservationForm(forms.Form):
         """Rounds or hours, and both ends of the night or neither."""
         fields = super().clean() or {}
         if not fields.get("repeats") and not fields.get("hours"):
-            self.add_error("repeats", _("Give the rounds, or the hours that they may take."))
+            self.add_error(
+                "repeats", _("Give the rounds, or the hours that they may take.")
+            )
         if (fields.get("night_from") is None) != (fields.get("night_until") is None):
             self.add_error("night_until", _("Give both ends of the night, or neither."))
         return fields
@@ -123,7 +137,15 @@ class ObservationForm(forms.Form):
         """Only of a valid form."""
         fields = self.cleaned_data
         night = (fields["night_from"], fields["night_until"])
-        same = ("title", "server", "versions", "anchor", "configuration", "hours", "time_zone")
+        same = (
+            "title",
+            "server",
+            "versions",
+            "anchor",
+            "configuration",
+            "hours",
+            "time_zone",
+        )
         return Plan(
             **{name: fields[name] for name in same},
             designs=[

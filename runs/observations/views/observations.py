@@ -75,7 +75,9 @@ def observation_detail(request: HttpRequest, slug: str) -> HttpResponse:
     observation = _observation(request, slug)
     all_editions = list(observation.editions.order_by("-pk"))
     wanted_edition = request.GET.get("edition")
-    edition = next((edition for edition in all_editions if edition.label == wanted_edition), None)
+    edition = next(
+        (edition for edition in all_editions if edition.label == wanted_edition), None
+    )
     edition = edition or next(iter(all_editions), None)
     edition_parts = editions.parts(edition) if edition else []
     other_editions = editions.others(edition, to=request.user) if edition else []
@@ -159,13 +161,17 @@ def observation_publication(request: HttpRequest, slug: str) -> HttpResponse:
     edition = _edition(request, slug)
     with or_404(ValueError, _("Nothing of this edition has finished.")):
         text = publication.of_edition(
-            edition, publisher=request.get_host(), today=timezone.localdate().isoformat()
+            edition,
+            publisher=request.get_host(),
+            today=timezone.localdate().isoformat(),
         )
     return file(text.encode(), f"{edition.published_as}.yaml", "application/yaml")
 
 
 def _edition(request: HttpRequest, slug: str) -> Edition:
-    editions_found = _observation(request, slug).editions.select_related("observation__server")
+    editions_found = _observation(request, slug).editions.select_related(
+        "observation__server"
+    )
     return get_object_or_404(editions_found, label=request.GET.get("edition", ""))
 
 
@@ -176,7 +182,9 @@ def _named(edition: Edition) -> str:
 def _before(request: HttpRequest, other_editions: Sequence[Edition]) -> Edition | None:
     """The edition that the address asks to compare with; None for the one before."""
     wanted_name = request.GET.get("against", "")
-    edition = next((edition for edition in other_editions if _named(edition) == wanted_name), None)
+    edition = next(
+        (edition for edition in other_editions if _named(edition) == wanted_name), None
+    )
     if wanted_name and edition is None:
         raise Http404
     return edition
@@ -193,10 +201,16 @@ def _elsewhere(observation: Observation) -> list[tuple[Server, str]]:
         "anchor": observation.anchor,
         "clients": ", ".join(map(str, clients)),
         "repeats": first_design.get("repeats", REPEATS),
-        "configuration": observation.configuration.slug if observation.configuration else "",
+        "configuration": observation.configuration.slug
+        if observation.configuration
+        else "",
         **first_design.get("parameters", {}),
     }
-    servers = Server.objects.exclude(base_dir="").exclude(pk=observation.server_id).order_by("name")
+    servers = (
+        Server.objects.exclude(base_dir="")
+        .exclude(pk=observation.server_id)
+        .order_by("name")
+    )
     return [
         (server, urlencode({**fields, "server": server.slug}, doseq=True))
         for server in servers[:MOST_SERVERS]
@@ -211,7 +225,9 @@ def _begun(request: HttpRequest, form: ObservationForm) -> Observation | None:
     user = cast(User, request.user)
     with pages.faults_of(form):
         observation = observations.create(
-            plan=form.plan(), by=user, project=permissions.project_for(user, Right.QUEUE)
+            plan=form.plan(),
+            by=user,
+            project=permissions.project_for(user, Right.QUEUE),
         )
         observations.begin(observation=observation, by=user)
         return observation
@@ -239,18 +255,28 @@ def _previewed(form: ObservationForm) -> dict[str, Any]:
         ],
         "remarks": list(
             filter(
-                None, (builds.unlike(observations.installations(plan)), observations.left_out(plan))
+                None,
+                (
+                    builds.unlike(observations.installations(plan)),
+                    observations.left_out(plan),
+                ),
             )
         ),
         "seconds": sum(estimate.seconds for estimate in estimates_found),
-        "problems": [problem for estimate in estimates_found for problem in estimate.problems],
+        "problems": [
+            problem for estimate in estimates_found for problem in estimate.problems
+        ],
     }
 
 
 def _shows(plan: Plan, design: Design) -> float | None:
     """The smallest difference of two versions that the repeats show in 4 of 5 cases."""
-    floor = noise.of_servers([plan.server], registry.get(design.scenario).primary_metric)
-    rows = max(1, len(observations.installations(plan)) - 1) * len(design.levels[CLIENTS])
+    floor = noise.of_servers(
+        [plan.server], registry.get(design.scenario).primary_metric
+    )
+    rows = max(1, len(observations.installations(plan)) - 1) * len(
+        design.levels[CLIENTS]
+    )
     return floor.can_show(design.repeats, rows) if floor else None
 
 
@@ -289,7 +315,10 @@ def _texts(edition: Edition) -> list[tuple[str, str, str]]:
 
 def _proposed(editions_so_far: list[Edition]) -> str:
     """A name for the next edition: the year, numbered from the second of a year on."""
-    year, labels = str(timezone.localdate().year), {edition.label for edition in editions_so_far}
+    year, labels = (
+        str(timezone.localdate().year),
+        {edition.label for edition in editions_so_far},
+    )
     return next(
         label
         for number in range(1, len(editions_so_far) + 2)

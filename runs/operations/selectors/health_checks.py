@@ -56,7 +56,9 @@ def database() -> Outcome:
     """Whether the results database answers, and has the tables of this version."""
     try:
         with connected() as database:
-            rows = database.execute("SELECT name FROM django_migrations WHERE app = 'runs'")
+            rows = database.execute(
+                "SELECT name FROM django_migrations WHERE app = 'runs'"
+            )
             applied = {str(row[0]) for row in rows}
     except psycopg.errors.UndefinedTable:
         applied = set()
@@ -73,7 +75,9 @@ def database() -> Outcome:
         text = reason % {"name": max(unknown)}
         remedy = _("Start that version, or restore the backup that was made before it.")
         return Outcome("database", FAILED, text, remedy)
-    return Outcome("database", OK, _("It answers, and its tables are those of this version."))
+    return Outcome(
+        "database", OK, _("It answers, and its tables are those of this version.")
+    )
 
 
 @cache
@@ -86,7 +90,11 @@ def _migrations() -> tuple[frozenset[str], frozenset[str]]:
         for (app, name), migration in loader.disk_migrations.items()
         if app == "runs"
     }
-    replaced = {name for migration in own_migrations.values() for _app, name in migration.replaces}
+    replaced = {
+        name
+        for migration in own_migrations.values()
+        for _app, name in migration.replaces
+    }
     return frozenset(own_migrations), frozenset(replaced)
 
 
@@ -109,7 +117,9 @@ def pages() -> Outcome:
 
 def replica() -> Outcome:
     """Whether the standby that pages are read from follows its primary, where there is one."""
-    remedy = _("Start the standby, or correct DATABASE_REPLICA_URL. The primary answers meanwhile.")
+    remedy = _(
+        "Start the standby, or correct DATABASE_REPLICA_URL. The primary answers meanwhile."
+    )
     try:
         with connected(ALIAS) as database:
             row = database.execute(IS_USABLE, [None]).fetchone()
@@ -129,9 +139,13 @@ def not_asked(check: str) -> Outcome:
 
 def encryption_key() -> Outcome:
     """Whether BENCHLAB_ENCRYPTION_KEY decrypts what is stored."""
-    remedy = _("Set the key that it was encrypted with, from your backup, after a comma as well.")
+    remedy = _(
+        "Set the key that it was encrypted with, from your backup, after a comma as well."
+    )
     try:
-        keys = MultiFernet([Fernet(key.strip()) for key in settings.ENCRYPTION_KEY.split(",")])
+        keys = MultiFernet(
+            [Fernet(key.strip()) for key in settings.ENCRYPTION_KEY.split(",")]
+        )
     except ValueError:
         text = _("BENCHLAB_ENCRYPTION_KEY is missing or is not a Fernet key.")
         return Outcome("encryption key", FAILED, text, remedy)
@@ -159,9 +173,15 @@ def redis() -> Outcome:
     except (RedisError, OSError, ValueError) as error:
         remedy = _("Start Redis, or correct REDIS_URL. Results are stored without it.")
         return Outcome("redis", FAILED, one_line(error), remedy)
-    if not urlsplit(settings.REDIS_URL).password and not settings.REDIS_URL.startswith("unix:"):
-        text = _("It answers without a password: whoever reaches it can change its messages.")
-        remedy = _("Set requirepass in its configuration, and the password in REDIS_URL.")
+    if not urlsplit(settings.REDIS_URL).password and not settings.REDIS_URL.startswith(
+        "unix:"
+    ):
+        text = _(
+            "It answers without a password: whoever reaches it can change its messages."
+        )
+        remedy = _(
+            "Set requirepass in its configuration, and the password in REDIS_URL."
+        )
         return Outcome("redis", WARNING, text, remedy)
     return Outcome("redis", OK, _("It answers."))
 
@@ -172,7 +192,9 @@ def workers() -> Outcome:
         if unfit := worker_health.reasons():
             text = _("A worker takes no runs for now: %(why)s")
             why = "; ".join(f"{host}: {reason}" for host, reason in unfit.items())
-            return Outcome("workers", WARNING, text % {"why": why}, _(WorkerFault.remedy))
+            return Outcome(
+                "workers", WARNING, text % {"why": why}, _(WorkerFault.remedy)
+            )
     return _living(
         "workers",
         "worker",
@@ -204,7 +226,8 @@ def sites() -> Outcome:
     try:
         with connected() as database:
             cursor = database.execute(
-                _SITES, {"live": [campaign_state.value for campaign_state in Campaign.LIVE]}
+                _SITES,
+                {"live": [campaign_state.value for campaign_state in Campaign.LIVE]},
             )
             needed = sorted([str(site) for site in row[0]] for row in cursor)
     except psycopg.Error:
@@ -221,19 +244,31 @@ def sites() -> Outcome:
         if not any(served.issuperset(sites_of_campaign) for served in workers)
     ]
     single_sites = [
-        sites_of_campaign[0] for sites_of_campaign in needed if len(sites_of_campaign) == 1
+        sites_of_campaign[0]
+        for sites_of_campaign in needed
+        if len(sites_of_campaign) == 1
     ]
     if alone := [
-        sites_of_campaign[0] for sites_of_campaign in missing if len(sites_of_campaign) == 1
+        sites_of_campaign[0]
+        for sites_of_campaign in missing
+        if len(sites_of_campaign) == 1
     ]:
-        text = _("No live worker serves these sites: %(sites)s. Runs on their servers wait.")
-        return Outcome("sites", WARNING, text % {"sites": ", ".join(alone)}, to_serve(alone))
+        text = _(
+            "No live worker serves these sites: %(sites)s. Runs on their servers wait."
+        )
+        return Outcome(
+            "sites", WARNING, text % {"sites": ", ".join(alone)}, to_serve(alone)
+        )
     if missing:
-        text = _("No live worker serves %(sites)s together: runs on servers of all of them wait.")
+        text = _(
+            "No live worker serves %(sites)s together: runs on servers of all of them wait."
+        )
         words = {"sites": ", ".join(missing[0])}
         return Outcome("sites", WARNING, text % words, to_serve(missing[0]))
     return Outcome(
-        "sites", OK, _("Live workers serve %(sites)s.") % {"sites": ", ".join(single_sites)}
+        "sites",
+        OK,
+        _("Live workers serve %(sites)s.") % {"sites": ", ".join(single_sites)},
     )
 
 
@@ -260,11 +295,15 @@ def to_serve(site_names: Iterable[str]) -> str:
     return text % {"setting": f"BENCHLAB_SITES={','.join(site_names)}"}
 
 
-def _living(check: str, kind: str, patience: float, nobody: str, remedy: str) -> Outcome:
+def _living(
+    check: str, kind: str, patience: float, nobody: str, remedy: str
+) -> Outcome:
     try:
         signs_of_kind = [sign for sign in signs.signs() if sign.kind == kind]
     except (RedisError, OSError):
-        return Outcome(check, UNKNOWN, _("Not checked: Redis does not answer."), _("See Redis."))
+        return Outcome(
+            check, UNKNOWN, _("Not checked: Redis does not answer."), _("See Redis.")
+        )
     silent = [sign for sign in signs_of_kind if sign.age > patience]
     live = len(signs_of_kind) - len(silent)
     names = ", ".join(f"{sign.process} ({sign.age:.0f} s)" for sign in silent)
@@ -275,7 +314,9 @@ def _living(check: str, kind: str, patience: float, nobody: str, remedy: str) ->
         text = _("%(number)d live; silent: %(who)s.") % {"number": live, "who": names}
         return Outcome(check, WARNING, text, remedy)
     if replaced := signs.counted("restarts").get(kind, 0):
-        text = _("%(number)d live; %(replaced)d that crashed were replaced: see the log.")
+        text = _(
+            "%(number)d live; %(replaced)d that crashed were replaced: see the log."
+        )
         return Outcome(check, OK, text % {"number": live, "replaced": replaced})
     return Outcome(check, OK, _("%(number)d live.") % {"number": live})
 
@@ -294,14 +335,22 @@ def targets() -> Outcome:
     }
     try:
         with connected() as database:
-            rows = [(str(name), str(why)) for name, why in database.execute(_TARGETS, words)]
+            rows = [
+                (str(name), str(why)) for name, why in database.execute(_TARGETS, words)
+            ]
     except psycopg.Error:
         return not_asked("targets")
     if not rows:
         return Outcome("targets", OK, _("All servers that runs wait for can be used."))
-    server_names = ", ".join(f"{name} ({why or _('does not answer')})" for name, why in rows)
-    text = _("Runs or checks wait for these servers: %(servers)s.") % {"servers": server_names}
-    return Outcome("targets", WARNING, text, _("Their pages say what is wrong, and what to do."))
+    server_names = ", ".join(
+        f"{name} ({why or _('does not answer')})" for name, why in rows
+    )
+    text = _("Runs or checks wait for these servers: %(servers)s.") % {
+        "servers": server_names
+    }
+    return Outcome(
+        "targets", WARNING, text, _("Their pages say what is wrong, and what to do.")
+    )
 
 
 # Those at fault, by their code; those that a worker has asked in vain, without one.
@@ -331,7 +380,9 @@ def disk() -> Outcome:
         return Outcome("disk", FAILED, one_line(error), remedy)
     if not os.access(folder, os.W_OK):
         text = _("%(folder)s cannot be written to.") % {"folder": folder}
-        return Outcome("disk", FAILED, text, _("Let BenchLab's account own that folder."))
+        return Outcome(
+            "disk", FAILED, text, _("Let BenchLab's account own that folder.")
+        )
     free = {"folder": folder, "size": f"{usage.free / 2**20:.0f}"}
     text = _("%(size)s MB are free for %(folder)s.") % free
     if usage.free < LEAST_FREE_BYTES or (inodes.f_files and not inodes.f_favail):
@@ -347,7 +398,9 @@ def files() -> Outcome:
     try:
         bucket.ask()
     except OSError as error:
-        wait = _("Nothing is lost: %(number)d files wait in %(folder)s until it answers.")
+        wait = _(
+            "Nothing is lost: %(number)d files wait in %(folder)s until it answers."
+        )
         remedy = wait % {"number": waiting, "folder": folder}
         return Outcome("files", WARNING, one_line(error), remedy)
     text = _("%(bucket)s answers; %(number)d files wait to be sent there.")
@@ -358,7 +411,9 @@ def files() -> Outcome:
 def connected(alias: str = DEFAULT_DB_ALIAS) -> "psycopg.Connection[Any]":
     """A separate connection to the results database, which gives up after two seconds."""
     parameters: Mapping[str, Any] = connections[alias].get_connection_params()
-    kept_parameters = {name: parameters[name] for name in parameters if name in _OF_LIBPQ}
+    kept_parameters = {
+        name: parameters[name] for name in parameters if name in _OF_LIBPQ
+    }
     timeout = f"-c statement_timeout={CONNECT_SECONDS * 1000}"
     options = f"{kept_parameters.pop('options', '')} {timeout}".strip()
     return psycopg.connect(
@@ -406,13 +461,19 @@ def copy() -> Outcome:
     except psycopg.Error:
         return not_asked("copy")
     if row is None:
-        return Outcome("copy", OK, _("Nothing says that another BenchLab uses its servers."))
+        return Outcome(
+            "copy", OK, _("Nothing says that another BenchLab uses its servers.")
+        )
     held_by, server = (str(value) for value in row)
     why = str(Instance.Hold(held_by).label)
     if server:
         why = _("%(server)s was claimed by a copy of it.") % {"server": server}
-    text = _("This results database may be a copy: nothing runs, is sent or backed up. %(why)s")
-    remedy = _("Say on the page /take-over/, or by manage.py take_over, who uses its servers.")
+    text = _(
+        "This results database may be a copy: nothing runs, is sent or backed up. %(why)s"
+    )
+    remedy = _(
+        "Say on the page /take-over/, or by manage.py take_over, who uses its servers."
+    )
     return Outcome("copy", FAILED, text % {"why": why}, remedy)
 
 
@@ -424,12 +485,18 @@ def backup() -> Outcome:
     except psycopg.Error:
         return not_asked("backup")
     most = settings.BACKUP_HOURS * SECONDS_AN_HOUR
-    remedy = _("Run manage.py backup each day; BENCHLAB_BACKUP_HOURS=0 if something else does it.")
+    remedy = _(
+        "Run manage.py backup each day; BENCHLAB_BACKUP_HOURS=0 if something else does it."
+    )
     if age is None:
         if here is None or here <= most:
             return Outcome("backup", OK, _("Nothing had to be backed up yet."))
-        return Outcome("backup", WARNING, _("manage.py backup has made no backup yet."), remedy)
-    text = _("The newest backup is %(hours).0f hours old.") % {"hours": age / SECONDS_AN_HOUR}
+        return Outcome(
+            "backup", WARNING, _("manage.py backup has made no backup yet."), remedy
+        )
+    text = _("The newest backup is %(hours).0f hours old.") % {
+        "hours": age / SECONDS_AN_HOUR
+    }
     is_old = age > most
     return Outcome("backup", WARNING if is_old else OK, text, remedy if is_old else "")
 

@@ -84,7 +84,8 @@ STATES: dict[str, Any] = {
     "waiting": [Run.State.QUEUED.value, Run.State.LOST.value],
     "active": [run_state.value for run_state in Run.ACTIVE],
     "ended": [
-        run_state.value for run_state in (Run.State.FINISHED, *Run.UNSUCCESSFUL, Run.State.LOST)
+        run_state.value
+        for run_state in (Run.State.FINISHED, *Run.UNSUCCESSFUL, Run.State.LOST)
     ],
     "finished": Run.State.FINISHED.value,
     "undelivered": WebhookDelivery.State.WAITING.value,
@@ -109,21 +110,35 @@ class _Benchlab(Collector):
         outcomes = readiness.get().outcomes
         yield from _of_health(outcomes)
         with suppress(OSError):
-            usage = shutil.disk_usage(health_checks.existing(Path(settings.ARTIFACTS_DIR)))
+            usage = shutil.disk_usage(
+                health_checks.existing(Path(settings.ARTIFACTS_DIR))
+            )
             room = [(usage.free,)]
-            yield _gauge("benchlab_disk_free_bytes", "Room for files of runs.", [], room)
+            yield _gauge(
+                "benchlab_disk_free_bytes", "Room for files of runs.", [], room
+            )
         # A database that hangs would keep its own limits of time no more than anything else.
-        if all(outcome.status != FAILED for outcome in outcomes if outcome.check == "database"):
+        if all(
+            outcome.status != FAILED
+            for outcome in outcomes
+            if outcome.check == "database"
+        ):
             with transaction.atomic():
                 with connection.cursor() as cursor:
-                    cursor.execute(f"SET LOCAL statement_timeout = '{STATEMENT_TIMEOUT}'")
+                    cursor.execute(
+                        f"SET LOCAL statement_timeout = '{STATEMENT_TIMEOUT}'"
+                    )
                 yield from _of_runs()
                 yield from _of_results()
                 # Nothing where none was made: an alert asks for that as well.
                 text = "Seconds since manage.py backup has made the newest backup."
                 yield _gauge("benchlab_backup_age_seconds", text, [], _rows(BACKUP_AGE))
-        yield from _counted("http_errors", "Requests that ended in an error.", "address")
-        yield from _counted("restarts", "Processes that took the place of a crashed one.", "kind")
+        yield from _counted(
+            "http_errors", "Requests that ended in an error.", "address"
+        )
+        yield from _counted(
+            "restarts", "Processes that took the place of a crashed one.", "kind"
+        )
 
 
 def _of_health(outcomes: Iterable[Outcome]) -> Iterator[Metric]:
@@ -150,7 +165,9 @@ def _of_runs() -> Iterator[Metric]:
     yield _gauge("benchlab_queue_oldest_seconds", text, ["state"], ages)
     text = f"Ends of runs in the last hour, among the newest {MOST_ROWS} events."
     yield _gauge("benchlab_runs_ended_1h", text, ["state", "code"], _rows(ENDED))
-    durations = [(f"{quantile * 100:g}", seconds) for quantile, seconds in _rows(DURATIONS)]
+    durations = [
+        (f"{quantile * 100:g}", seconds) for quantile, seconds in _rows(DURATIONS)
+    ]
     text = "Duration of the runs that finished in the last day."
     yield _gauge("benchlab_run_duration_seconds", text, ["percentile"], durations)
     yield _gauge("benchlab_servers", "Servers by state.", ["state"], _rows(SERVERS))
@@ -171,7 +188,9 @@ def _of_results() -> Iterator[Metric]:
     yield _gauge("benchlab_verdicts_1d", text, ["kind", "decision"], _rows(VERDICTS))
     text = f"What waits to be looked at or sent, at most {MOST_ROWS}."
     yield _gauge("benchlab_waiting", text, ["what"], _rows(WAITING))
-    yield _gauge("benchlab_database_bytes", "Size of the results database.", [], _rows(SIZE))
+    yield _gauge(
+        "benchlab_database_bytes", "Size of the results database.", [], _rows(SIZE)
+    )
 
 
 def _counted(name: str, text: str, label: str) -> Iterator[Metric]:

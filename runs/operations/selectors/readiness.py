@@ -108,9 +108,14 @@ class _Kept:
     def _ask(self) -> Readiness:
         asked_checks = [_asking(check, self._asked) for check in CHECKS]
         end = time.monotonic() + PATIENCE_SECONDS
-        outcomes = [asked_check.outcome(end - time.monotonic()) for asked_check in asked_checks]
+        outcomes = [
+            asked_check.outcome(end - time.monotonic()) for asked_check in asked_checks
+        ]
         # Control shows no sign of life while it waits for the database: that is no second cause.
-        if any(outcome.check == "database" and outcome.status == FAILED for outcome in outcomes):
+        if any(
+            outcome.check == "database" and outcome.status == FAILED
+            for outcome in outcomes
+        ):
             outcomes = [
                 health_checks.not_asked(outcome.check)
                 if outcome.check == "control" and outcome.status == FAILED

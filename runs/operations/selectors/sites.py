@@ -36,7 +36,8 @@ def have_a_worker(sites: Collection[str]) -> bool:
         return True
     try:
         return any(
-            set(sites) <= sites_of_worker for sites_of_worker in health_checks.sites_of_workers()
+            set(sites) <= sites_of_worker
+            for sites_of_worker in health_checks.sites_of_workers()
         )
     except (RedisError, OSError, ValueError):
         return True

@@ -52,7 +52,9 @@ class Writer:
         self._zip = zipfile.ZipFile(self._encrypted, "w", allowZip64=True)
         return self
 
-    def add(self, name: str, pieces: Iterator[bytes], *, is_packed: bool = False) -> None:
+    def add(
+        self, name: str, pieces: Iterator[bytes], *, is_packed: bool = False
+    ) -> None:
         """A member of that name, compressed unless it is."""
         info = zipfile.ZipInfo(name)
         info.compress_type = zipfile.ZIP_STORED if is_packed else zipfile.ZIP_DEFLATED
@@ -87,7 +89,9 @@ class Reader:
     `trusts_plain` also takes a backup of 0.2 or before, which anybody may have changed.
     """
 
-    def __init__(self, path: Path, passphrase: str, *, trusts_plain: bool = False) -> None:
+    def __init__(
+        self, path: Path, passphrase: str, *, trusts_plain: bool = False
+    ) -> None:
         try:
             self._file = _opened(path, passphrase, trusts_plain=trusts_plain)
             self._zip = zipfile.ZipFile(self._file)
@@ -96,11 +100,15 @@ class Reader:
         except FileNotFoundError:
             raise _unreadable(_("%(path)s is not there.") % {"path": path}) from None
         except (OSError, KeyError, ValueError, InvalidTag, zipfile.BadZipFile) as error:
-            message = _("%(path)s is no backup, or was cut off or changed.") % {"path": path}
+            message = _("%(path)s is no backup, or was cut off or changed.") % {
+                "path": path
+            }
             raise _unreadable(message) from error
         is_plain = isinstance(self._file, Path)
         if self.manifest.get("format") != (PLAIN if is_plain else FORMAT):
-            raise _unreadable(_("This backup is of a format that this version does not know."))
+            raise _unreadable(
+                _("This backup is of a format that this version does not know.")
+            )
         if is_plain:
             self.secrets = _secrets_of_plain(self.secrets, passphrase)
 
@@ -120,7 +128,9 @@ class Reader:
             for piece in self.pieces(name):
                 read.update(piece)
             if read.hexdigest() != digest:
-                raise _unreadable(_("%(name)s is not what was written.") % {"name": name})
+                raise _unreadable(
+                    _("%(name)s is not what was written.") % {"name": name}
+                )
 
     def pieces(self, name: str) -> Iterator[bytes]:
         """The content of a member."""
@@ -134,7 +144,9 @@ class Reader:
 
     def below(self, folder: str) -> list[str]:
         """The names of members in a folder."""
-        return sorted(name for name in self.manifest["digests"] if name.startswith(f"{folder}/"))
+        return sorted(
+            name for name in self.manifest["digests"] if name.startswith(f"{folder}/")
+        )
 
     def size(self, name: str) -> int:
         """Bytes of a member as stored in the backup; for artifacts these are the ones on disk."""
@@ -151,7 +163,9 @@ def _opened(path: Path, passphrase: str, *, trusts_plain: bool) -> IO[bytes] | P
         if not zipfile.is_zipfile(path):
             raise
     if not trusts_plain:
-        message = _("%(path)s is a plain backup of 0.2 or before: anybody may have changed it.")
+        message = _(
+            "%(path)s is a plain backup of 0.2 or before: anybody may have changed it."
+        )
         message %= {"path": path}
         remedy = _("If you know that nobody did, restore it with --trust-plain.")
         raise ServiceError("backup_not_authentic", message, remedy=remedy)
@@ -161,7 +175,9 @@ def _opened(path: Path, passphrase: str, *, trusts_plain: bool) -> IO[bytes] | P
 def _secrets_of_plain(stored: dict[str, str], passphrase: str) -> dict[str, Any]:
     try:
         key = plain_key(passphrase, bytes.fromhex(stored["salt"]))
-        secrets_read: dict[str, Any] = json.loads(Fernet(key).decrypt(stored["encrypted"]))
+        secrets_read: dict[str, Any] = json.loads(
+            Fernet(key).decrypt(stored["encrypted"])
+        )
     except (InvalidToken, KeyError, ValueError) as error:
         raise _wrong_passphrase() from error
     return secrets_read

@@ -32,7 +32,9 @@ from runs.shared import copies
 from runs.shared.errors import ServiceError
 
 # Open logins, and what says which migrations were applied.
-NOT_KEPT = frozenset({"django_session", "usersessions_usersession", "django_migrations"})
+NOT_KEPT = frozenset(
+    {"django_session", "usersessions_usersession", "django_migrations"}
+)
 TABLES = """
 SELECT c.relname, array_agg(a.attname::text ORDER BY a.attnum)
 FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
@@ -66,7 +68,9 @@ def make(*, folder: Path, passphrase: str, keep: int | None = None) -> Path:
         with Writer(path, passphrase) as writer, health_checks.connected() as database:
             _write(writer, database)
     except (OSError, psycopg.Error) as error:
-        message = _("No backup was made: %(reason)s.") % {"reason": health_checks.one_line(error)}
+        message = _("No backup was made: %(reason)s.") % {
+            "reason": health_checks.one_line(error)
+        }
         remedy = _("Free space in %(folder)s, or fix the problem reported above.")
         remedy %= {"folder": folder}
         raise ServiceError("backup_failed", message, remedy=remedy) from error
@@ -86,12 +90,16 @@ def _write(writer: Writer, database: "psycopg.Connection[Any]") -> None:
             continue
         query = sql.SQL("COPY (SELECT {} FROM {}) TO STDOUT")
         cursor = database.cursor()
-        with cursor.copy(query.format(_listed(columns), sql.Identifier(name))) as copied:
+        with cursor.copy(
+            query.format(_listed(columns), sql.Identifier(name))
+        ) as copied:
             writer.add(f"tables/{name}", map(bytes, copied))
         tables[name] = {"columns": columns, "rows": cursor.rowcount}
     lost = _write_files(writer, database)
     writer.add(KEYS, iter([json.dumps(_secrets()).encode()]))
-    migrations = database.execute("SELECT app, name FROM django_migrations ORDER BY id").fetchall()
+    migrations = database.execute(
+        "SELECT app, name FROM django_migrations ORDER BY id"
+    ).fetchall()
     writer.finish(
         {
             "version": settings.VERSION,
@@ -124,11 +132,15 @@ def _secrets() -> dict[str, Any]:
     files = [path for path in paths if path.is_file() and not path.name.startswith(".")]
     return {
         "encryption_key": settings.ENCRYPTION_KEY,
-        "seals": {path.name: base64.b64encode(path.read_bytes()).decode() for path in files},
+        "seals": {
+            path.name: base64.b64encode(path.read_bytes()).decode() for path in files
+        },
     }
 
 
-def restore(*, path: Path, passphrase: str, trusts_plain: bool = False) -> dict[str, int]:
+def restore(
+    *, path: Path, passphrase: str, trusts_plain: bool = False
+) -> dict[str, int]:
     """Bring a backup into this empty instance: the number of rows of each table.
 
     `trusts_plain`: also one of 0.2 or before, which was not authenticated.
@@ -158,11 +170,15 @@ def _restored(backup: Reader) -> dict[str, int]:
         if "runs_auditlink" in backup.manifest["tables"]:
             seals.take_over(also=secrets["encryption_key"])
     except (OSError, DatabaseError, psycopg.Error) as error:
-        message = _("Nothing was restored: %(reason)s.") % {"reason": health_checks.one_line(error)}
+        message = _("Nothing was restored: %(reason)s.") % {
+            "reason": health_checks.one_line(error)
+        }
         remedy = _("Stop web, control and workers, free space, and try again.")
         raise ServiceError("restore_failed", message, remedy=remedy) from error
     if unreadable:
-        message = _("Restored, but no key opens %(names)s.") % {"names": ", ".join(unreadable)}
+        message = _("Restored, but no key opens %(names)s.") % {
+            "names": ", ".join(unreadable)
+        }
         remedy = _("They were lost before the backup: enter them again.")
         raise ServiceError("secrets_unreadable", message, remedy=remedy)
     return {name: table["rows"] for name, table in backup.manifest["tables"].items()}
@@ -172,9 +188,13 @@ def _prepare(backup: Reader) -> None:
     executor = MigrationExecutor(connection)
     loader = executor.loader
     wanted_migrations = {(app, name) for app, name in backup.manifest["migrations"]}
-    replaced = {key for migration in loader.replacements.values() for key in migration.replaces}
+    replaced = {
+        key for migration in loader.replacements.values() for key in migration.replaces
+    }
     if unknown := sorted(wanted_migrations - set(loader.disk_migrations) - replaced):
-        raise _other_version(backup, _("it has %(name)s") % {"name": ".".join(unknown[0])})
+        raise _other_version(
+            backup, _("it has %(name)s") % {"name": ".".join(unknown[0])}
+        )
     # One that replaces others makes the same tables: they decide.
     applied = set(loader.applied_migrations) - set(loader.replacements)
     if not applied:
@@ -193,7 +213,9 @@ def _leaves(
     graph = executor.loader.graph
     replacing = executor.loader.replacements.items()
     wanted_migrations = wanted_migrations | {
-        key for key, migration in replacing if wanted_migrations.issuperset(migration.replaces)
+        key
+        for key, migration in replacing
+        if wanted_migrations.issuperset(migration.replaces)
     }
     return sorted(
         key
@@ -281,10 +303,14 @@ def _load(backup: Reader) -> None:
         for name in triggered:
             cursor.execute(_of("ALTER TABLE {} ENABLE TRIGGER USER", [name]))
         for name, value in backup.manifest["sequences"].items():
-            cursor.execute("SELECT setval(quote_ident(%s)::regclass, %s)", [name, value])
+            cursor.execute(
+                "SELECT setval(quote_ident(%s)::regclass, %s)", [name, value]
+            )
 
 
-def _copy_in(cursor: Any, name: str, table: dict[str, Any], pieces: Iterator[bytes]) -> None:
+def _copy_in(
+    cursor: Any, name: str, table: dict[str, Any], pieces: Iterator[bytes]
+) -> None:
     first_piece = next(pieces, None)
     if first_piece is None:
         return
@@ -316,7 +342,9 @@ def _restore_seals(files: dict[str, str]) -> None:
 
 
 def _other_version(backup: Reader, why: str) -> ServiceError:
-    message = _("This database has other tables than the backup: %(why)s.") % {"why": why}
+    message = _("This database has other tables than the backup: %(why)s.") % {
+        "why": why
+    }
     remedy = _("Restore with version %(version)s, or into a database without tables.")
     remedy %= {"version": backup.manifest["version"]}
     return ServiceError("other_version", message, remedy=remedy)

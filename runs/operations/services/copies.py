@@ -55,7 +55,9 @@ def _look() -> None:
     key = _key()
     if not instance.signature:
         _sign(instance, key or _new_key())
-    elif key is None or not hmac.compare_digest(instance.signature, _signature(instance, key)):
+    elif key is None or not hmac.compare_digest(
+        instance.signature, _signature(instance, key)
+    ):
         copies.hold(Hold.RESTORED)
     elif _place() not in instance.places:
         copies.hold(Hold.MOVED)
@@ -63,7 +65,9 @@ def _look() -> None:
 
 def servers_to_answer() -> list[Server]:
     """Those on which something may run."""
-    return list(Server.objects.exclude(host_key="").exclude(base_dir="").order_by("name"))
+    return list(
+        Server.objects.exclude(host_key="").exclude(base_dir="").order_by("name")
+    )
 
 
 @transaction.atomic
@@ -76,13 +80,19 @@ def take_over(*, gone: Collection[str], left: Collection[str] = ()) -> None:
     """
     instance = Instance.objects.select_for_update().filter(pk=1).first()
     if instance is None or instance.held_since is None:
-        raise ServiceError("not_held", _("This results database is not held: it goes on."))
+        raise ServiceError(
+            "not_held", _("This results database is not held: it goes on.")
+        )
     servers = {server.slug: server for server in servers_to_answer()}
     answered = [*gone, *left]
     if sorted(answered) != sorted(servers):
         missing = sorted(set(servers) ^ set(answered)) or sorted(answered)
-        message = _("Say of each server, once, whether another BenchLab uses it: %(servers)s.")
-        remedy = _("Name each of them as gone (nobody else uses it) or left (somebody does).")
+        message = _(
+            "Say of each server, once, whether another BenchLab uses it: %(servers)s."
+        )
+        remedy = _(
+            "Name each of them as gone (nobody else uses it) or left (somebody does)."
+        )
         words = {"servers": ", ".join(missing)}
         raise ServiceError("not_answered", message % words, remedy=remedy)
     before: datetime = instance.held_since
@@ -102,7 +112,9 @@ def take_over(*, gone: Collection[str], left: Collection[str] = ()) -> None:
         held_at="",
     )
     details = {"gone": sorted(gone), "left": sorted(left), "epoch": instance.epoch + 1}
-    audit.record("taken_over", str(instance.name), before={"held": before}, after=details)
+    audit.record(
+        "taken_over", str(instance.name), before={"held": before}, after=details
+    )
     for slug in gone:
         celery_messages.wake(servers[slug].pk)
 

@@ -58,7 +58,12 @@ def examine(*, with_targets: bool = True) -> Iterator[Outcome]:
 
 def before_start() -> Iterator[Outcome]:
     """What can be checked while no service runs: without it none of them should start."""
-    for check in (health_checks.database, health_checks.disk, health_checks.encryption_key, _clock):
+    for check in (
+        health_checks.database,
+        health_checks.disk,
+        health_checks.encryption_key,
+        _clock,
+    ):
         yield check()
 
 
@@ -77,12 +82,19 @@ def _settings() -> Iterator[Outcome]:
         "kept": kept_names or "-",
         "own": own_names or "-",
     }
-    text = _("%(file)s has %(kept)s; the environment of this process has %(own)s.") % values
+    text = (
+        _("%(file)s has %(kept)s; the environment of this process has %(own)s.")
+        % values
+    )
     yield Outcome("settings", OK, text)
     for message in messages:
         status = FAILED if message.level >= system_checks.ERROR else WARNING
         yield Outcome("settings", status, str(message.msg), str(message.hint or ""))
-    if not settings.DEBUG and not settings.TLS and settings.PUBLIC_URL.startswith("https:"):
+    if (
+        not settings.DEBUG
+        and not settings.TLS
+        and settings.PUBLIC_URL.startswith("https:")
+    ):
         remedy = _("Set BENCHLAB_TLS=1 where a proxy ends TLS.")
         text = _("BENCHLAB_URL begins with https, and BENCHLAB_TLS is not set.")
         yield Outcome("settings", WARNING, text, remedy)
@@ -92,7 +104,10 @@ def _clock() -> Outcome:
     """This machine's clock compared with those of PostgreSQL and Redis, and what was stored."""
     remedy = _("Let all machines keep time by NTP (chrony, systemd-timesyncd).")
     answers, far = [], []
-    for name, ask in (("PostgreSQL", partial(_seconds, NOW)), ("Redis", _time_of_redis)):
+    for name, ask in (
+        ("PostgreSQL", partial(_seconds, NOW)),
+        ("Redis", _time_of_redis),
+    ):
         try:
             skew = _skew(ask)
         except (psycopg.Error, RedisError, OSError):
@@ -101,10 +116,14 @@ def _clock() -> Outcome:
         if abs(skew) > MOST_SKEW_SECONDS:
             far.append(f"{name} {skew:+.0f} s")
     if far:
-        text = _("The clocks differ from this one: %(what)s.") % {"what": ", ".join(far)}
+        text = _("The clocks differ from this one: %(what)s.") % {
+            "what": ", ".join(far)
+        }
         return Outcome("clock", FAILED, text, remedy)
     if (ahead := _newest_event() - time.time()) > MOST_SKEW_SECONDS:
-        text = _("The newest event of a run is %(seconds)d s in the future of this clock.")
+        text = _(
+            "The newest event of a run is %(seconds)d s in the future of this clock."
+        )
         return Outcome("clock", FAILED, text % {"seconds": ahead}, remedy)
     if not answers:
         return Outcome("clock", WARNING, _("No time source could be reached."))
@@ -140,7 +159,9 @@ def _static_files() -> Outcome:
     if (Path(settings.STATIC_ROOT) / "staticfiles.json").exists():
         return Outcome("static files", OK, _("The static files are there."))
     remedy = _("Run manage.py collectstatic --noinput.")
-    return Outcome("static files", FAILED, _("They were not collected: no page works."), remedy)
+    return Outcome(
+        "static files", FAILED, _("They were not collected: no page works."), remedy
+    )
 
 
 def _certificate() -> Iterator[Outcome]:
@@ -150,8 +171,12 @@ def _certificate() -> Iterator[Outcome]:
         return
     host_and_port = (url.hostname or "", url.port or 443)
     try:
-        read = ssl.get_server_certificate(host_and_port, timeout=CERTIFICATE_SECONDS).encode()
-        days = (load_pem_x509_certificate(read).not_valid_after_utc - datetime.now(UTC)).days
+        read = ssl.get_server_certificate(
+            host_and_port, timeout=CERTIFICATE_SECONDS
+        ).encode()
+        days = (
+            load_pem_x509_certificate(read).not_valid_after_utc - datetime.now(UTC)
+        ).days
     except (OSError, ValueError) as error:
         remedy = _("Let this machine reach BENCHLAB_URL.")
         yield Outcome("certificate", WARNING, health_checks.one_line(error), remedy)
@@ -162,7 +187,10 @@ def _certificate() -> Iterator[Outcome]:
         status = WARNING
     else:
         status = OK
-    text = _("That of %(host)s is valid for %(days)d days.") % {"host": url.hostname, "days": days}
+    text = _("That of %(host)s is valid for %(days)d days.") % {
+        "host": url.hostname,
+        "days": days,
+    }
     yield Outcome("certificate", status, text, _("Renew it, and restart the proxy."))
 
 
@@ -170,8 +198,12 @@ def _secrets() -> Outcome:
     unreadable = encryption.unreadable()
     if not unreadable:
         return Outcome("secrets", OK, _("All of them can be decrypted."))
-    remedy = _("Add the key they were encrypted under to BENCHLAB_ENCRYPTION_KEY, after a comma.")
-    text = _("These cannot be decrypted: %(names)s.") % {"names": ", ".join(unreadable[:10])}
+    remedy = _(
+        "Add the key they were encrypted under to BENCHLAB_ENCRYPTION_KEY, after a comma."
+    )
+    text = _("These cannot be decrypted: %(names)s.") % {
+        "names": ", ".join(unreadable[:10])
+    }
     return Outcome("secrets", FAILED, text, remedy)
 
 
@@ -184,11 +216,15 @@ def _bucket() -> Outcome:
         bucket.remove(PROBE)
     except OSError as error:
         remedy = _("Let the key read, write, delete and list below that address.")
-        return Outcome("files in the bucket", FAILED, health_checks.one_line(error), remedy)
+        return Outcome(
+            "files in the bucket", FAILED, health_checks.one_line(error), remedy
+        )
     if not is_same:
         text = _("It returns something other than what was stored.")
         return Outcome("files in the bucket", FAILED, text)
-    return Outcome("files in the bucket", OK, _("They can be stored, read and removed."))
+    return Outcome(
+        "files in the bucket", OK, _("They can be stored, read and removed.")
+    )
 
 
 def _artifacts() -> Outcome:
@@ -204,23 +240,33 @@ def _artifacts() -> Outcome:
         folder = bucket.described() if bucket.is_set() else settings.ARTIFACTS_DIR
         values = {"missing": missing, "number": len(digests), "folder": folder}
         text = _("%(missing)d of the newest %(number)d are not in %(folder)s.") % values
-        remedy = _("Let web and workers share BENCHLAB_VAR, or restore the files from a backup.")
+        remedy = _(
+            "Let web and workers share BENCHLAB_VAR, or restore the files from a backup."
+        )
         return Outcome("artifacts", WARNING, text, remedy)
     return Outcome(
-        "artifacts", OK, _("The newest %(number)d are there.") % {"number": len(digests)}
+        "artifacts",
+        OK,
+        _("The newest %(number)d are there.") % {"number": len(digests)},
     )
 
 
 def _counts() -> Outcome:
     if not (wrong := transitions.drift_of_counts()):
-        return Outcome("counts", OK, _("The stored numbers of runs are those of the rows."))
-    text = _("%(number)d stored numbers of runs differ from the rows.") % {"number": wrong}
+        return Outcome(
+            "counts", OK, _("The stored numbers of runs are those of the rows.")
+        )
+    text = _("%(number)d stored numbers of runs differ from the rows.") % {
+        "number": wrong
+    }
     return Outcome("counts", WARNING, text, _("Run manage.py recount_runs."))
 
 
 def _targets() -> Iterator[Outcome]:
     """All servers with a confirmed host key, checked at the same time."""
-    known_servers = Server.objects.select_related("ssh_key").exclude(host_key="").order_by("name")
+    known_servers = (
+        Server.objects.select_related("ssh_key").exclude(host_key="").order_by("name")
+    )
     # A hop is checked on the way to the others.
     servers = list(known_servers.exclude(base_dir=""))
     for server in Server.objects.filter(host_key="").order_by("name"):
@@ -234,6 +280,8 @@ def _targets() -> Iterator[Outcome]:
         mine = [finding for finding in findings if finding.server == server.name]
         for finding in mine:
             status = FAILED if finding.level == "error" else WARNING
-            yield Outcome(f"server {server.name}", status, finding.message, finding.remedy)
+            yield Outcome(
+                f"server {server.name}", status, finding.message, finding.remedy
+            )
         if not mine:
             yield Outcome(f"server {server.name}", OK, _("It can take runs."))

@@ -109,7 +109,10 @@ class EncryptedReader(io.RawIOBase):
         self._header = self._file.read(HEADER_BYTES)
         if not self._header.startswith(MAGIC) or len(self._header) < HEADER_BYTES:
             raise NotEncrypted("not an encrypted file")
-        salt, check = self._header[len(MAGIC) : -CHECK_BYTES], self._header[-CHECK_BYTES:]
+        salt, check = (
+            self._header[len(MAGIC) : -CHECK_BYTES],
+            self._header[-CHECK_BYTES:],
+        )
         derived = _derived(passphrase, salt, KEY_BYTES + CHECK_BYTES)
         if derived[KEY_BYTES:] != check:
             raise WrongPassphrase("another passphrase")
@@ -130,7 +133,9 @@ class EncryptedReader(io.RawIOBase):
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
         """Go to a place of the content."""
-        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._place, os.SEEK_END: self._size}[whence]
+        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._place, os.SEEK_END: self._size}[
+            whence
+        ]
         if start + offset < 0:
             raise ValueError("before the beginning")
         self._place = start + offset
@@ -162,4 +167,7 @@ class EncryptedReader(io.RawIOBase):
         self._file.seek(HEADER_BYTES + number * (CHUNK_BYTES + TAG_BYTES))
         sealed = self._file.read(CHUNK_BYTES + TAG_BYTES)
         nonce = _nonce(number, is_last=number == self._chunks - 1)
-        self._chunk, self._number = self._cipher.decrypt(nonce, sealed, self._header), number
+        self._chunk, self._number = (
+            self._cipher.decrypt(nonce, sealed, self._header),
+            number,
+        )

@@ -91,7 +91,9 @@ def _number(bound: str) -> int | None:
     return int(bound) if bound.isdigit() else None
 
 
-def make(*, at_least: int = ROWS_OF_A_PARTITION, now: datetime | None = None) -> list[Partition]:
+def make(
+    *, at_least: int = ROWS_OF_A_PARTITION, now: datetime | None = None
+) -> list[Partition]:
     """Begin a partition for the runs from now on, in each table whose newest one is full.
 
     Full is one that has `at_least` so many rows, and was not begun in this month (UTC). Returns
@@ -119,7 +121,9 @@ def _begin(newest: Partition, name: str) -> Partition | None:
         begun = replace(newest, name=name, first=boundary, rows=0, size=0)
         cursor.execute(f"ALTER TABLE {newest.table} DETACH PARTITION {newest.name}")
         _attach(cursor, replace(newest, end=boundary))
-        cursor.execute(f"CREATE TABLE {name} PARTITION OF {newest.table} {begun.bounds}")
+        cursor.execute(
+            f"CREATE TABLE {name} PARTITION OF {newest.table} {begun.bounds}"
+        )
         audit.record("partition_made", name, after={"from_run": boundary})
         return begun
 
@@ -149,7 +153,9 @@ def _give_up(name: str, table: str) -> bool:
     def give_up(cursor: CursorWrapper) -> bool:
         # The one before it may have been dropped just now.
         here = listed(table)
-        [position] = [index for index, partition in enumerate(here) if partition.name == name]
+        [position] = [
+            index for index, partition in enumerate(here) if partition.name == name
+        ]
         empty, after = here[position], here[position + 1]
         if _has_rows(empty):
             return False
@@ -190,13 +196,17 @@ def _rearrange(table: str, act: Callable[[CursorWrapper], T]) -> T:
         except ProgrammingError as error:
             if not isinstance(error.__cause__, InsufficientPrivilege):
                 raise
-            message = _("The account of DATABASE_URL does not own %(table)s.") % {"table": table}
+            message = _("The account of DATABASE_URL does not own %(table)s.") % {
+                "table": table
+            }
             remedy = _("Give the command the account that migrates.")
             raise ServiceError("not_owner", message, remedy=remedy) from error
         time.sleep(LOCK_SECONDS)
     message = _("%(table)s is in use: no lock of it in %(tries)s tries.")
     message %= {"table": table, "tries": TRIES}
-    remedy = _("Nothing has changed. Try again when long exports and backups have ended.")
+    remedy = _(
+        "Nothing has changed. Try again when long exports and backups have ended."
+    )
     raise ServiceError("table_in_use", message, remedy=remedy)
 
 
@@ -209,7 +219,9 @@ def _alone(cursor: CursorWrapper, table: str, act: Callable[[CursorWrapper], T])
     cursor.execute("SET LOCAL statement_timeout = 0")
     cursor.execute(_REFERENCES, [table])
     references = cursor.fetchall()
-    used = ", ".join([table, *(referring for referring, _name, _definition in references)])
+    used = ", ".join(
+        [table, *(referring for referring, _name, _definition in references)]
+    )
     cursor.execute(f"LOCK TABLE {Run._meta.db_table} IN SHARE ROW EXCLUSIVE MODE")
     cursor.execute(f"LOCK TABLE {used} IN ACCESS EXCLUSIVE MODE")
     cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")

@@ -45,7 +45,11 @@ def apply(
     `keep` are slugs of campaigns and names of files, of which no file is removed. Reads all rows
     of a kind that are that old; removes them ROWS at a time.
     """
-    return [_of_kind(kind, days[kind], keep, is_rehearsal) for kind in RETAINED if kind in days]
+    return [
+        _of_kind(kind, days[kind], keep, is_rehearsal)
+        for kind in RETAINED
+        if kind in days
+    ]
 
 
 def _of_kind(kind: str, days: int, keep: Sequence[str], is_rehearsal: bool) -> Removed:
@@ -70,7 +74,9 @@ def _remove(kind: str, days: int, name: str, rows: QuerySet[Any], key: str) -> i
             keys = set(rows.order_by(key).values_list(key, flat=True)[:ROWS])
             if not keys:
                 return number
-            gone, _by_model = rows.model._default_manager.filter(**{f"{key}__in": keys}).delete()
+            gone, _by_model = rows.model._default_manager.filter(
+                **{f"{key}__in": keys}
+            ).delete()
             details = {"older_than_days": days, "removed": gone}
             audit.record("old_removed", f"{kind}: {name}", after=details)
         number += gone
@@ -80,7 +86,12 @@ def _failures(before: Any) -> list[_Rows]:
     """What runs that ended without success left: they are in no seal, and keep their events."""
     sealed = Seal.objects.filter(run=OuterRef("pk"))
     ended = Run.objects.filter(state__in=Run.UNSUCCESSFUL, finished_at__lt=before)
-    runs = ended.exclude(origin=Origin.PUBLISHED).filter(~Exists(sealed)).order_by().values("pk")
+    runs = (
+        ended.exclude(origin=Origin.PUBLISHED)
+        .filter(~Exists(sealed))
+        .order_by()
+        .values("pk")
+    )
     return [
         ("commands", Command.objects.filter(run__in=runs), "run_id"),
         ("series", Series.objects.filter(run__in=runs), "run_id"),
@@ -89,6 +100,10 @@ def _failures(before: Any) -> list[_Rows]:
 
 _ROWS: Mapping[str, Callable[[Any], list[_Rows]]] = {
     "failures": _failures,
-    "uploads": lambda before: [("answers", Upload.objects.filter(created_at__lt=before), "pk")],
-    "logins": lambda before: [("sessions", Session.objects.filter(expire_date__lt=before), "pk")],
+    "uploads": lambda before: [
+        ("answers", Upload.objects.filter(created_at__lt=before), "pk")
+    ],
+    "logins": lambda before: [
+        ("sessions", Session.objects.filter(expire_date__lt=before), "pk")
+    ],
 }

@@ -59,7 +59,9 @@ def _replace_the_dead(client: Redis, kind: str) -> None:
     """
     mine = f"{kind}|{socket.gethostname()}:".encode()
     now = signs.redis_time(client)
-    rows = cast(list[tuple[bytes, float]], client.zrange(signs.KEY, 0, -1, withscores=True))
+    rows = cast(
+        list[tuple[bytes, float]], client.zrange(signs.KEY, 0, -1, withscores=True)
+    )
     dead = []
     for name, _at in rows:
         pid = name.removeprefix(mine).partition(b"|")[0]
@@ -67,7 +69,9 @@ def _replace_the_dead(client: Redis, kind: str) -> None:
             dead.append(name)
     if not dead:
         own_parts = _name(kind).split("|")[2:]
-        silent = (name for name, reported_at in rows if now - reported_at > SILENT_SECONDS)
+        silent = (
+            name for name, reported_at in rows if now - reported_at > SILENT_SECONDS
+        )
         names_and_parts = ((name, name.decode().split("|")) for name in silent)
         dead = [
             name

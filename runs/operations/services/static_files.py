@@ -30,5 +30,7 @@ def _digest() -> str:
         for name, storage in finder.list([]):
             file = Path(storage.path(name))
             file_status = file.stat()
-            digest.update(f"{file} {file_status.st_size} {file_status.st_mtime_ns}\n".encode())
+            digest.update(
+                f"{file} {file_status.st_size} {file_status.st_mtime_ns}\n".encode()
+            )
     return digest.hexdigest()

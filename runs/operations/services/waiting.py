@@ -6,7 +6,14 @@ from django.conf import settings
 from django.db.models import QuerySet
 
 from runs.campaigns.services import kept_verdicts
-from runs.models import Bisection, Build, RunCount, SealRequest, StaleCell, WebhookDelivery
+from runs.models import (
+    Bisection,
+    Build,
+    RunCount,
+    SealRequest,
+    StaleCell,
+    WebhookDelivery,
+)
 from runs.seals.services import audit_chain
 from runs.shared import database
 

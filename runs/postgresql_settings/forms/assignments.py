@@ -49,7 +49,9 @@ def entries(
     names = set[str]()
     for number, line in enumerate(lines, start=1):
         bare = _COMMENT.sub("", line)
-        words = (name_match[0] for name_match in _NAME.finditer(bare) if "_" in name_match[0])
+        words = (
+            name_match[0] for name_match in _NAME.finditer(bare) if "_" in name_match[0]
+        )
         names |= {name for word in words if (name := known(word))}
         for assignment in _ASSIGNED.finditer(bare):
             name = known(assignment["name"])
@@ -63,16 +65,26 @@ def entries(
             for dotted in _OF_EXTENSION.finditer(bare)
         ]
     is_whole = len(pasted) > 1 and names <= {name for _number, name, _value in pasted}
-    return pasted if is_whole and _is_other_language(lines, faulty, has_sections) else None
+    return (
+        pasted if is_whole and _is_other_language(lines, faulty, has_sections) else None
+    )
 
 
-def _is_other_language(lines: Sequence[str], faulty: Sequence[int], has_sections: bool) -> bool:
+def _is_other_language(
+    lines: Sequence[str], faulty: Sequence[int], has_sections: bool
+) -> bool:
     """Whether the faults are of another language: most settings end as none in a file does."""
-    own_lines = [number for number, line in enumerate(lines, start=1) if _begins_with_setting(line)]
+    own_lines = [
+        number
+        for number, line in enumerate(lines, start=1)
+        if _begins_with_setting(line)
+    ]
     wrong = [number for number in faulty if number in own_lines]
     written = [lines[n - 1].strip().lstrip("'\"") for n in wrong]
     matches = [(line, _ASSIGNED.match(line)) for line in written]
-    if not all(match and (has_sections or _ends(line, match)) for line, match in matches):
+    if not all(
+        match and (has_sections or _ends(line, match)) for line, match in matches
+    ):
         return False
     return has_sections or len(wrong) > len(own_lines) / 2 or not own_lines
 
@@ -80,7 +92,9 @@ def _is_other_language(lines: Sequence[str], faulty: Sequence[int], has_sections
 def _ends(line: str, match: re.Match[str]) -> bool:
     """Whether the line ends as another language's: the last of a list has no comma."""
     sign = line[match.end("name") : match.start("value")]
-    is_last = "=" not in sign.replace("=>", "") and _ENDS_BARE.fullmatch(line, match.end("value"))
+    is_last = "=" not in sign.replace("=>", "") and _ENDS_BARE.fullmatch(
+        line, match.end("value")
+    )
     return bool(is_last or _ENDS.fullmatch(line, match.end("value")))
 
 
@@ -92,4 +106,8 @@ def _begins_with_setting(line: str) -> bool:
 def _unquoted(value: str) -> str:
     if value[0] == "[":
         return ",".join(string[1:-1] for string in re.findall(_STRING, value))
-    return value[1:-1] if value[0] in "\"'" and value[0] == value[-1] and len(value) > 1 else value
+    return (
+        value[1:-1]
+        if value[0] in "\"'" and value[0] == value[-1] and len(value) > 1
+        else value
+    )

@@ -11,18 +11,27 @@ from typing import Any
 from runs import foreign_json
 from runs.postgresql_settings.catalogue import existence
 from runs.postgresql_settings.forms import pairs
-from runs.postgresql_settings.forms.reading import FormReading, is_preset, is_setting, known_name
+from runs.postgresql_settings.forms.reading import (
+    FormReading,
+    is_preset,
+    is_setting,
+    known_name,
+)
 
 _QUOTED = re.compile(r"--(?:parameters|config-json)\s++'(\s*+[\[{][^']*+)'")
 # Session state that current_setting() has besides.
-_OF_SESSION = frozenset({"session_authorization", "is_superuser", "transaction_read_only", "role"})
+_OF_SESSION = frozenset(
+    {"session_authorization", "is_superuser", "transaction_read_only", "role"}
+)
 
 
 def read(text: str) -> FormReading | None:
     """Objects with a name and a value at any depth, or an object of settings."""
     quoted = _QUOTED.search(text)
     try:
-        document = foreign_json.loads(quoted[1] if quoted else foreign_json.of_program(text))
+        document = foreign_json.loads(
+            quoted[1] if quoted else foreign_json.of_program(text)
+        )
     except ValueError:
         return None
     objects = list(_objects(document)) if isinstance(document, dict | list) else []
@@ -32,7 +41,9 @@ def read(text: str) -> FormReading | None:
     if not reading.settings:
         for row in map(_in_units, objects):
             _take_object(reading, row)
-    placed = [(_line_of(text, name), name, value) for _one, name, value in reading.settings]
+    placed = [
+        (_line_of(text, name), name, value) for _one, name, value in reading.settings
+    ]
     return FormReading(placed, reading.left_out, reading.faults) if placed else None
 
 
@@ -41,7 +52,11 @@ def _take_object(reading: FormReading, row: dict[str, Any]) -> None:
         name = key if is_setting(key) else known_name(key)
         if not name or is_preset(name) or name in _OF_SESSION:
             continue
-        if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
+        if (
+            isinstance(value, list)
+            and value
+            and all(isinstance(item, str) for item in value)
+        ):
             reading.settings.append((1, name, ",".join(value)))
         elif isinstance(value, str | int | float):
             text = str(value).lower() if isinstance(value, bool) else str(value)
@@ -50,7 +65,10 @@ def _take_object(reading: FormReading, row: dict[str, Any]) -> None:
 
 def _in_units(row: dict[str, Any]) -> dict[str, Any]:
     """Aiven and DigitalOcean count work_mem in MB, and others in their own units."""
-    if isinstance(row.get("work_mem"), int) and row.keys() & {"pg", "shared_buffers_percentage"}:
+    if isinstance(row.get("work_mem"), int) and row.keys() & {
+        "pg",
+        "shared_buffers_percentage",
+    }:
         return {**row, "work_mem": f"{row['work_mem']}MB"}
     return row
 
@@ -62,9 +80,13 @@ def _objects(document: Any) -> Iterator[dict[str, Any]]:
         document = {str(name): value for name, value in document}
     if isinstance(document, dict):
         document = _in_force(document)
-        rows_by_name = {name: row for name, row in document.items() if isinstance(row, dict)}
+        rows_by_name = {
+            name: row for name, row in document.items() if isinstance(row, dict)
+        }
         setting_rows = [
-            {"name": name, **row} for name, row in rows_by_name.items() if existence(name)
+            {"name": name, **row}
+            for name, row in rows_by_name.items()
+            if existence(name)
         ]
         yield from setting_rows or [document]
     for element in document.values() if isinstance(document, dict) else document:
@@ -76,7 +98,11 @@ def _in_force(document: dict[str, Any]) -> dict[str, Any]:
     """What people have written of a controller's object, and not what it says of its state."""
     if "spec" not in document:
         return document
-    return {name: value for name, value in document.items() if name not in {"status", "metadata"}}
+    return {
+        name: value
+        for name, value in document.items()
+        if name not in {"status", "metadata"}
+    }
 
 
 def _line_of(text: str, name: str) -> int:

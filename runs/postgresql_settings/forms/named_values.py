@@ -16,20 +16,28 @@ _MARKS = (
         r"^PARAMETERS\t(?:[^\t\n]{0,300}+\t){4,9}?(?P<name>[a-z_.]{3,80}+)\t(?P<value>[^\t\n]++)\tuser$",
         re.MULTILINE,
     ),
-    re.compile(r"\bname=(?P<name>[\w.]++)['\"]? value=(?P<value>[^\s\"']++)(?=[\s\"']|\Z)"),
+    re.compile(
+        r"\bname=(?P<name>[\w.]++)['\"]? value=(?P<value>[^\s\"']++)(?=[\s\"']|\Z)"
+    ),
     re.compile(rf"\bname=(?P<name>[\w.]++) value=(?P<value>{_STRING})"),
     # Pulumi and XML.
-    re.compile(r"""\bname\s*+=\s*+"(?P<name>[\w.]++)",?\s*+value\s*+=\s*+"(?P<value>[^"]*+)\""""),
+    re.compile(
+        r"""\bname\s*+=\s*+"(?P<name>[\w.]++)",?\s*+value\s*+=\s*+"(?P<value>[^"]*+)\""""
+    ),
     re.compile(
         r"""config_entry\s*+\{\s*+["'](?P<name>[\w.]++)["']\s*+:"""
         rf"""(?:\s*+ensure\s*+=>\s*+\w++,)?\s*+value\s*+=>\s*+(?P<value>{_STRING}|[^\s,}}]++)"""
     ),
     re.compile(r'parameter "(?P<name>[\w.]++)" changed to "(?P<value>[^"]*+)"'),
     # pg_controldata.
-    re.compile(r"^(?P<name>\w++) setting: {1,40}+(?P<value>\S++)[ \t]*+$", re.MULTILINE),
+    re.compile(
+        r"^(?P<name>\w++) setting: {1,40}+(?P<value>\S++)[ \t]*+$", re.MULTILINE
+    ),
 )
 # A function's two strings, as programs have them.
-_CALL = re.compile(rf"""\w\(\s*+["'](?P<name>[\w.]++)["']\s*+,\s*+(?P<value>{_STRING})""")
+_CALL = re.compile(
+    rf"""\w\(\s*+["'](?P<name>[\w.]++)["']\s*+,\s*+(?P<value>{_STRING})"""
+)
 _OF_CONTROLDATA = {
     "max_prepared_xacts": "max_prepared_transactions",
     "max_locks_per_xact": "max_locks_per_transaction",

@@ -48,10 +48,21 @@ _FLOW = re.compile(
 _UNIT = re.compile(r"(?:(\d{1,9})?(B|kB|MB|GB|us|ms|s|min|h|d))?")
 _UNDERLINE = re.compile(r"\A[ \t]{0,40}-{3,}+[ \t]{0,40}\Z")
 # A default, or what the server or its provider sets itself.
-_NOT_SET = frozenset({"default", "override", "engine-default", "system-default", "system"})
+_NOT_SET = frozenset(
+    {"default", "override", "engine-default", "system-default", "system"}
+)
 # Of pg_settings: set for a session, a role or a database, and in no file.
 _OF_SESSIONS = frozenset(
-    {"client", "session", "interactive", "database", "user", "database user", "global", "test"}
+    {
+        "client",
+        "session",
+        "interactive",
+        "database",
+        "user",
+        "database user",
+        "global",
+        "test",
+    }
 )
 
 
@@ -60,7 +71,9 @@ def read(text: str) -> FormReading | None:
     rows: list[tuple[int, dict[str, str]]] = []
     for number, line in enumerate(text.split("\n"), start=1):
         if flow := _FLOW.search(line):
-            rows.append((number, {"name": flow["name"], "value": unquoted(flow["value"])}))
+            rows.append(
+                (number, {"name": flow["name"], "value": unquoted(flow["value"])})
+            )
         pair = _PAIR.fullmatch(line)
         if pair is None:
             continue
@@ -137,7 +150,11 @@ def unquoted(text: str) -> str:
     value = text.strip().rstrip(",")  # as in a dictionary of a program
     if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'":
         quote, value = value[0], value[1:-1]
-        return value.replace("''", "'") if quote == "'" else sql_literal(value.replace('\\"', '"'))
+        return (
+            value.replace("''", "'")
+            if quote == "'"
+            else sql_literal(value.replace('\\"', '"'))
+        )
     return "" if value in {"|", ">", "{}", "null", "~"} else value
 
 

@@ -14,8 +14,12 @@ Pasted = tuple[int, str, str]
 
 _NAME = re.compile(r"[A-Za-z_][\w$]*+(?:\.[A-Za-z_][\w$]*+)?")
 _CAPITAL = re.compile(r"(?<=[a-z0-9])([A-Z])")
-_PREFIX = re.compile(r"\A(?:patroni_postgresql_parameters|postgres(?:ql)?|pg)_", re.IGNORECASE)
-_NOT_IN_FORCE = _("Line %(line)s is left out, as it is not of a configuration: %(text)s.")
+_PREFIX = re.compile(
+    r"\A(?:patroni_postgresql_parameters|postgres(?:ql)?|pg)_", re.IGNORECASE
+)
+_NOT_IN_FORCE = _(
+    "Line %(line)s is left out, as it is not of a configuration: %(text)s."
+)
 _REST = _("Line %(line)s: what stands behind the value was not understood: %(text)s.")
 _NOT_UNDERSTOOD = _("Line %(line)s was not understood: %(text)s.")
 
@@ -89,7 +93,9 @@ def is_known(name: str) -> bool:
 
 def is_preset(name: str) -> bool:
     """Whether it only shows how a server was built, or its state: an export has these, too."""
-    catalogued = [found for major in MAJORS if (found := setting(name, major)) is not None]
+    catalogued = [
+        found for major in MAJORS if (found := setting(name, major)) is not None
+    ]
     return bool(catalogued) and catalogued[-1].is_preset
 
 

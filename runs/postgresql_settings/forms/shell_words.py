@@ -101,7 +101,9 @@ def words_of(text: str) -> list[Word] | None:
         if not all(isinstance(item, str) for item in items):
             break
         line = text.count("\n", 0, begin.start()) + 1
-        before = _split(text[position : begin.start()], text.count("\n", 0, position) + 1)
+        before = _split(
+            text[position : begin.start()], text.count("\n", 0, position) + 1
+        )
         if before is None:
             return None
         words += [*before, *(Word(line, item) for item in items)]
@@ -141,7 +143,9 @@ def of_words(words: Sequence[Word], levels: int = 0) -> FormReading:
     is_avn = bool(words) and words[0].text == "avn"
     index = 0
     while index < len(words):
-        following = words[index + 1] if index + 1 < len(words) else Word(words[index].line, "")
+        following = (
+            words[index + 1] if index + 1 < len(words) else Word(words[index].line, "")
+        )
         if words[index].text in _WRITERS:
             _take_found(reading, _of_conf(following.text, following.line), 1)
             index += 2
@@ -163,11 +167,15 @@ def _take(reading: FormReading, word: Word, following: Word, *, is_avn: bool) ->
         return 2
     if text == "--database-flags" or text.startswith("--database-flags="):
         is_two = "=" not in text[:17]
-        _take_flags(reading, word.line, following.text if is_two else text.partition("=")[2])
+        _take_flags(
+            reading, word.line, following.text if is_two else text.partition("=")[2]
+        )
         return 2 if is_two else 1
     attached = text[6:] if text.startswith("--set=") else text[2:]
     is_short = text.startswith("-c") and text[2:3] not in {"", "="}
-    if (is_short or text.startswith("--set=")) and (option := _OPTION.fullmatch(attached)):
+    if (is_short or text.startswith("--set=")) and (
+        option := _OPTION.fullmatch(attached)
+    ):
         _take_option(reading, word.line, option, is_avn=is_avn)
         return 1
     if text.startswith("--") and (option := _OPTION.fullmatch(text[2:])):
@@ -187,7 +195,9 @@ def _take(reading: FormReading, word: Word, following: Word, *, is_avn: bool) ->
     return 0
 
 
-def _take_option(reading: FormReading, line: int, option: re.Match[str], *, is_avn: bool) -> None:
+def _take_option(
+    reading: FormReading, line: int, option: re.Match[str], *, is_avn: bool
+) -> None:
     name, value = option["name"].replace("-", "_"), option["value"]
     if existence(_last_name(name)):
         name = _last_name(name)
@@ -233,18 +243,24 @@ def _take_inner(reading: FormReading, word: Word, following: Word, levels: int) 
     elif text[:1] in {"{", "["} and (document := json_documents.read(text)) is not None:
         found = document
     elif (inner := _VARIABLE.fullmatch(text)) and "-c" not in text and "--" not in text:
-        is_conf = following.text.startswith((">", "|")) or " = " in text or text.endswith("'")
+        is_conf = (
+            following.text.startswith((">", "|")) or " = " in text or text.endswith("'")
+        )
         found = _of_conf(text, word.line) if is_conf else None
         _take_found(reading, found, 1)
         return
     else:
-        found = _of_command(inner["value"] if inner else text, levels) or _of_conf(text, 1)
+        found = _of_command(inner["value"] if inner else text, levels) or _of_conf(
+            text, 1
+        )
     _take_found(reading, found, word.line)
 
 
 def _take_found(reading: FormReading, found: FormReading | None, line: int) -> None:
     if found is not None:
-        shifted = [(place + line - 1, name, value) for place, name, value in found.settings]
+        shifted = [
+            (place + line - 1, name, value) for place, name, value in found.settings
+        ]
         reading.add(FormReading(shifted, found.left_out, found.faults))
 
 
@@ -282,7 +298,11 @@ def _of_named(words: Sequence[Word]) -> FormReading:
                 reading.settings.append((name.line, name.text, value))
             name = None
         elif word.text == "set" and _is_conftool(words[:index]):
-            setting = (word.line, _text_at(words, index + 1), _text_at(words, index + 2))
+            setting = (
+                word.line,
+                _text_at(words, index + 1),
+                _text_at(words, index + 2),
+            )
             reading.settings.append(setting)
     return reading
 

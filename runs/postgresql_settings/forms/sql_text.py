@@ -83,7 +83,9 @@ _STATEMENTS = frozenset(
     }
 )
 # What SET is also followed by, and no setting.
-_NOT_SET = frozenset({"constraints", "role", "transaction", "authorization", "characteristics"})
+_NOT_SET = frozenset(
+    {"constraints", "role", "transaction", "authorization", "characteristics"}
+)
 _ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _ESCAPED = re.compile(r"''|\\(x[0-9a-fA-F]{1,2}|[0-7]{1,3}|.)", re.DOTALL)
 
@@ -123,7 +125,9 @@ def read_session(text: str) -> FormReading | None:
 def read_script(text: str) -> FormReading | None:
     """What a script sets; None for a text in which something else than statements stands."""
     blank = ("\\", "#")
-    lines = ["" if line.lstrip().startswith(blank) else line for line in text.split("\n")]
+    lines = [
+        "" if line.lstrip().startswith(blank) else line for line in text.split("\n")
+    ]
     reading = FormReading()
     count = 0
     for statement in _statements("\n".join(lines)):
@@ -150,18 +154,30 @@ def begins_script(text: str) -> bool:
 
 def _begins_statement(line: str) -> bool:
     word = _TWO_WORDS.match(line)
-    return word is not None and word[1].lower() in {"alter", "set", "select"} and ";" in line
+    return (
+        word is not None
+        and word[1].lower() in {"alter", "set", "select"}
+        and ";" in line
+    )
 
 
 def _is_open(line: str, *, is_open: bool) -> bool:
     """Whether a statement goes on behind the line."""
     written = line.split("--", maxsplit=1)[0].rstrip()
-    return is_open if not written else not written.endswith(";") and written.lstrip()[:1] != "\\"
+    return (
+        is_open
+        if not written
+        else not written.endswith(";") and written.lstrip()[:1] != "\\"
+    )
 
 
 def _is_of_a_shell(statement: Sequence[Token]) -> bool:
     """`set -e` and the like."""
-    return statement[0].text == "set" and len(statement) > 1 and statement[1].text[0] in "-+"
+    return (
+        statement[0].text == "set"
+        and len(statement) > 1
+        and statement[1].text[0] in "-+"
+    )
 
 
 def _is_line_of_conf(statement: Sequence[Token]) -> bool:
@@ -222,7 +238,10 @@ def _of_statement(statement: Sequence[Token]) -> FormReading:
         name, values = _unquoted(statement[begin]), statement[begin + 1 :]
         if values and values[0].text.lower() in {"=", "to"}:
             values = values[1:]
-        elif words[begin] in _NOT_SET or words[begin + 1 : begin + 3] == ["from", "current"]:
+        elif words[begin] in _NOT_SET or words[begin + 1 : begin + 3] == [
+            "from",
+            "current",
+        ]:
             return reading
         else:
             reading.refuse(statement[0].line, _written(statement))
@@ -244,7 +263,9 @@ def _where_set(words: Sequence[str]) -> int | None:
     return None if words[place : place + 1] and words[place] in _NOT_SET else place
 
 
-def _take_values(reading: FormReading, line: int, name: str, values: Sequence[Token]) -> None:
+def _take_values(
+    reading: FormReading, line: int, name: str, values: Sequence[Token]
+) -> None:
     """A list of literals and words, joined as PostgreSQL joins them."""
     elements: list[list[Token]] = [[]]
     for token in values:
@@ -286,7 +307,9 @@ def _of_set_config(statement: Sequence[Token]) -> FormReading:
         if token.text.lower() not in {"set_config", "pg_catalog.set_config"}:
             continue
         arguments = statement[index + 1 : index + 5]
-        strings = [argument for argument in arguments if argument.kind in {"string", "escaped"}]
+        strings = [
+            argument for argument in arguments if argument.kind in {"string", "escaped"}
+        ]
         if len(strings) != 2 or [arguments[0].text, arguments[2].text] != ["(", ","]:
             reading.refuse(token.line, _written(statement[index:]))
             continue

@@ -52,9 +52,16 @@ def _with_heading(lines: Sequence[str]) -> _Table | None:
         for separator in (",", "|", "\t", ";"):
             if separator not in line:
                 continue
-            heading = [cell.strip().strip('\ufeff"').lower() for cell in _cells(line, separator)]
+            heading = [
+                cell.strip().strip('\ufeff"').lower()
+                for cell in _cells(line, separator)
+            ]
             if set(pairs.NAMES) & set(heading) and set(pairs.VALUES) & set(heading):
-                spans = _spans(line, lines[index + 1 : index + 2]) if separator == "|" else []
+                spans = (
+                    _spans(line, lines[index + 1 : index + 2])
+                    if separator == "|"
+                    else []
+                )
                 return _Table(index + 1, heading, separator, spans)
     return None
 
@@ -65,7 +72,9 @@ def _with_rules(lines: Sequence[str]) -> _Table | None:
         if _COLUMNS.fullmatch(line):
             spans = [rule_match.span() for rule_match in re.finditer(r"-++", line)]
             spans[-1] = (spans[-1][0], 10**6)
-            heading = [lines[index - 1][begin:end].strip().lower() for begin, end in spans]
+            heading = [
+                lines[index - 1][begin:end].strip().lower() for begin, end in spans
+            ]
             return _Table(index + 1, heading, " ", spans)
     return None
 
@@ -93,7 +102,9 @@ def _take_lines(reading: FormReading, lines: Sequence[str], table: _Table) -> No
         if len(cells) > len(table.heading):
             reading.refuse_rest(number, line)
         elif len(cells) > 1:
-            pairs.take_row(reading, number, dict(zip(table.heading, cells, strict=False)))
+            pairs.take_row(
+                reading, number, dict(zip(table.heading, cells, strict=False))
+            )
 
 
 def _cut(line: str, table: _Table) -> list[str]:
@@ -107,7 +118,9 @@ def _cut(line: str, table: _Table) -> list[str]:
 def _take_records(reading: FormReading, lines: Sequence[str], table: _Table) -> None:
     """CSV, whose values may have line breaks in quotes."""
     records = csv.reader(
-        [f"{line}\n" for line in lines[table.first_row :]], delimiter=table.separator, strict=False
+        [f"{line}\n" for line in lines[table.first_row :]],
+        delimiter=table.separator,
+        strict=False,
     )
     first = table.first_row + 1
     for cells in records:
@@ -139,7 +152,9 @@ def _of_bare_rows(lines: Sequence[str]) -> FormReading | None:
     return None
 
 
-def _numbered_cells(lines: Sequence[str], separator: str) -> Iterator[tuple[int, list[str]]]:
+def _numbered_cells(
+    lines: Sequence[str], separator: str
+) -> Iterator[tuple[int, list[str]]]:
     for number, line in enumerate(lines, start=1):
         if separator in line:
             yield number, [cell.strip("` ") for cell in _cells(line, separator)]
@@ -149,6 +164,10 @@ def _cells(line: str, separator: str) -> list[str]:
     if separator == "|":
         inner = line.strip()
         inner = inner[1:-1] if inner[:1] == "|" == inner[-1:] else inner
-        inner = inner[1:-1] if inner[:1] == "|" == inner[-1:] and len(inner) > 1 else inner
+        inner = (
+            inner[1:-1] if inner[:1] == "|" == inner[-1:] and len(inner) > 1 else inner
+        )
         return [cell.strip() for cell in inner.split("|")][:_MOST_COLUMNS]
-    return next(csv.reader([line], delimiter=separator, strict=False), [])[:_MOST_COLUMNS]
+    return next(csv.reader([line], delimiter=separator, strict=False), [])[
+        :_MOST_COLUMNS
+    ]

@@ -23,7 +23,9 @@ from runs.postgresql_settings.forms.reading import (
 from runs.postgresql_settings.forms.shell_words import Word
 
 # All below is a setting.
-_BLOCKS = frozenset({"parameters", "postgresql.conf", "databaseflags", "postgresqlparameters"})
+_BLOCKS = frozenset(
+    {"parameters", "postgresql.conf", "databaseflags", "postgresqlparameters"}
+)
 _COMMANDS = frozenset({"command", "args", "entrypoint", "commands", "extraargs"})
 # What a controller says of a cluster, or keeps beside what people write.
 _STATE = frozenset({"status", "metadata"})
@@ -44,7 +46,11 @@ def read(text: str) -> FormReading | None:
 
     Where a block of settings is found, others outside it are not in force.
     """
-    if ":" not in text or _DEEP.search(text) or text.count("{") + text.count("[") > _MOST_BRACKETS:
+    if (
+        ":" not in text
+        or _DEEP.search(text)
+        or text.count("{") + text.count("[") > _MOST_BRACKETS
+    ):
         return None
     try:
         documents = list(yaml.compose_all(text, Loader=_Loader))
@@ -166,7 +172,9 @@ class _Walk:
         if any(is_setting(name) for _line, name, _value in reading.settings):
             self.of_files.append(reading)
 
-    def _setting(self, key: str, line: int, value: yaml.Node, *, is_block: bool) -> None:
+    def _setting(
+        self, key: str, line: int, value: yaml.Node, *, is_block: bool
+    ) -> None:
         place = _Place(key, is_block)
         if isinstance(value, yaml.SequenceNode) and _is_list(value):
             text = ",".join(item.value for item in value.value)

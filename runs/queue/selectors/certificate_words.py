@@ -23,7 +23,13 @@ LABELS = {
     "unknown": _("unknown"),
     "": "",
 }
-TONES = {"valid": "success", "doubtful": "warning", "invalid": "error", "unknown": "info", "": ""}
+TONES = {
+    "valid": "success",
+    "doubtful": "warning",
+    "invalid": "error",
+    "unknown": "info",
+    "": "",
+}
 
 # Of the rows of runs_run, those that have a result of their own or are left out for being invalid.
 # A printed summary of printed repeats is not a run.
@@ -64,7 +70,9 @@ def counted(judged: Judged) -> str:
         (in_use, gettext("%(n)d invalid, counted by decision")),
         (judged.unknown if judged.ours else 0, gettext("%(n)d unknown")),
     )
-    return ", ".join(words % {"n": number} for number, words in numbers_and_words if number)
+    return ", ".join(
+        words % {"n": number} for number, words in numbers_and_words if number
+    )
 
 
 def mark(judged: Judged) -> str:
@@ -80,12 +88,16 @@ CERTIFICATE_SENTENCES = {
         "%(machine)s: %(share)s %% of the processor time was used by neither PostgreSQL nor the"
         " load generator."
     ),
-    "steal": _("%(machine)s: its host gave %(share)s %% of the processors to other machines."),
+    "steal": _(
+        "%(machine)s: its host gave %(share)s %% of the processors to other machines."
+    ),
     "throttled": _(
         "%(machine)s: a quota of its control group kept %(share)s %% of the processors from the "
         "run. Raise cpu.max there, or measure elsewhere."
     ),
-    "swapping": _("%(machine)s: %(pages)s pages went to swap or came from there during the load."),
+    "swapping": _(
+        "%(machine)s: %(pages)s pages went to swap or came from there during the load."
+    ),
     "usage_unknown": _("What used the processors during the load was not recorded."),
     "generator_on_same_machine": _(
         "The load generator ran on the database's machine and could use its processors."
@@ -94,7 +106,9 @@ CERTIFICATE_SENTENCES = {
         "%(queue)s processes waited for a processor on average, more than %(clients)s clients"
         " explain."
     ),
-    "drift": _("The throughput changed by %(change)s %% from the beginning to the end of the run."),
+    "drift": _(
+        "The throughput changed by %(change)s %% from the beginning to the end of the run."
+    ),
     "warm_up": _("The first %(seconds)s s were not yet steady."),
     "dips": _("The throughput dropped %(number)s times, by up to %(depth)s %%."),
     "too_short": _("The load lasted only %(seconds)s s: too short for a conclusion."),
@@ -106,7 +120,9 @@ CERTIFICATE_SENTENCES = {
     "autovacuum_during_run": _("Autovacuum worked on measured tables during the load."),
     "clocks_differ": _("The clocks of the machines differ."),
     "second_threads": _("Some of the processors were second threads of the same core."),
-    "profiled": _("perf sampled the machine during the load, which itself takes processor time."),
+    "profiled": _(
+        "perf sampled the machine during the load, which itself takes processor time."
+    ),
     "short_statement": _(
         "A statement took less than a second and was executed once: its time may scatter widely."
     ),
@@ -114,8 +130,12 @@ CERTIFICATE_SENTENCES = {
     "foreign_settings": _(
         "Set by an account, a database or the environment, and not by the configuration: %(names)s."
     ),
-    "login": _("The account's login gives more than steps see, or less than there is: %(found)s."),
-    "assertions": _("PostgreSQL was built with assertions, which cost time in every run."),
+    "login": _(
+        "The account's login gives more than steps see, or less than there is: %(found)s."
+    ),
+    "assertions": _(
+        "PostgreSQL was built with assertions, which cost time in every run."
+    ),
     "not_optimised": _("PostgreSQL was built with %(flag)s, without optimisation."),
 }
 
@@ -141,7 +161,9 @@ def certificate_sentences(run: Run) -> list[Sentence]:
     order = list(_FINDING_TONES)
     return sorted(
         sentences,
-        key=lambda sentence: order.index(sentence.weight) if sentence.weight in order else 9,
+        key=lambda sentence: (
+            order.index(sentence.weight) if sentence.weight in order else 9
+        ),
     )
 
 

@@ -55,12 +55,20 @@ def _sentence(finding: Finding, plan: Plan) -> str:
         return _rows_of(finding.node, finding.factor)
     if isinstance(finding, Spilled):
         if not finding.kilobytes:
-            return _("%(node)s did not fit into memory and wrote batches to disk.") % values
+            return (
+                _("%(node)s did not fit into memory and wrote batches to disk.")
+                % values
+            )
         values["kilobytes"] = quantity(finding.kilobytes)
-        return _("%(node)s did not fit into memory and wrote %(kilobytes)s kB to disk.") % values
+        return (
+            _("%(node)s did not fit into memory and wrote %(kilobytes)s kB to disk.")
+            % values
+        )
     assert isinstance(finding, Removed)  # noqa: S101  # for the type checker
     values["rows"] = quantity(finding.rows)
-    return _("%(node)s looked at %(rows)s pairs that its join filter threw away.") % values
+    return (
+        _("%(node)s looked at %(rows)s pairs that its join filter threw away.") % values
+    )
 
 
 def _of_time(spent: Spent, plan: Plan) -> str:
@@ -92,16 +100,25 @@ def _of_two(result: Compared) -> Iterator[str]:
         "factor": factor(result.factor),
     }
     if result.is_right_slower:
-        yield _("The right plan takes %(factor)s times as long: %(right)s, not %(left)s.") % values
+        yield (
+            _("The right plan takes %(factor)s times as long: %(right)s, not %(left)s.")
+            % values
+        )
     else:
-        yield _("The left plan takes %(factor)s times as long: %(left)s, not %(right)s.") % values
+        yield (
+            _("The left plan takes %(factor)s times as long: %(left)s, not %(right)s.")
+            % values
+        )
     node = result.node
     if node is None:
         return
     values |= {"node": node.name, "own": milliseconds(node.own_ms)}
     if result.instead is not None and result.instead.name != node.name:
         values["instead"] = result.instead.name
-        yield _("Most of it is in %(node)s (%(own)s), where the other has %(instead)s.") % values
+        yield (
+            _("Most of it is in %(node)s (%(own)s), where the other has %(instead)s.")
+            % values
+        )
     else:
         yield _("Most of it is in %(node)s (%(own)s).") % values
     if result.misestimated is not None:

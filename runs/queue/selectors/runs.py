@@ -44,13 +44,17 @@ _LISTED = (
 def listed() -> QuerySet[Run]:
     """Runs with what a list shows, the newest first, and the `beginning` of their messages."""
     runs = Run.objects.select_related("campaign", "cell", "server").order_by("-pk")
-    return runs.only(*_LISTED).annotate(beginning=Left("message", MESSAGE_BEGINNING + 1))
+    return runs.only(*_LISTED).annotate(
+        beginning=Left("message", MESSAGE_BEGINNING + 1)
+    )
 
 
 def beginning(run: Run) -> str:
     """What a list shows of the message of a run of `listed`, in the reader's language."""
     text = of_stored(run.wording, run.beginning, gettext)  # type: ignore[attr-defined]  # annotated
-    return text if len(text) <= MESSAGE_BEGINNING else f"{text[: MESSAGE_BEGINNING - 1]}…"
+    return (
+        text if len(text) <= MESSAGE_BEGINNING else f"{text[: MESSAGE_BEGINNING - 1]}…"
+    )
 
 
 def on_hardware(rows: QuerySet[Run], *, fingerprint: str) -> QuerySet[Run]:
@@ -69,7 +73,9 @@ def detail(run_id: int, *, to: Reader = NOBODY) -> Run:
 
 def with_findings() -> QuerySet[Run]:
     """Runs as in `detail`, but with each series' number of values (`length`) instead of them."""
-    return _whole(Series.objects.order_by("name").defer("values").annotate(length=_LENGTH))
+    return _whole(
+        Series.objects.order_by("name").defer("values").annotate(length=_LENGTH)
+    )
 
 
 def series_part(run_id: int, name: str, *, skip: int, to: Reader) -> Series | None:
@@ -96,7 +102,9 @@ _LINE = (
 
 
 def _lines() -> QuerySet[Run]:
-    return Run.objects.select_related("campaign", "cell__revision", "server").only(*_LINE)
+    return Run.objects.select_related("campaign", "cell__revision", "server").only(
+        *_LINE
+    )
 
 
 def latest(limit: int, *, to: Reader = NOBODY) -> QuerySet[Run]:
@@ -105,7 +113,9 @@ def latest(limit: int, *, to: Reader = NOBODY) -> QuerySet[Run]:
     return projects.newest(ended.order_by("-finished_at", "-pk"), to=to, number=limit)
 
 
-_CONFIGURATION = [f"campaign__configurations__configuration__{field}" for field in ("slug", "name")]
+_CONFIGURATION = [
+    f"campaign__configurations__configuration__{field}" for field in ("slug", "name")
+]
 
 
 def now_and_latest(limit: int, *, to: Reader = NOBODY) -> tuple[list[Run], list[Run]]:
@@ -115,7 +125,9 @@ def now_and_latest(limit: int, *, to: Reader = NOBODY) -> tuple[list[Run], list[
     """
     active = _lines().filter(state__in=Run.ACTIVE).order_by("started_at", "pk")
     now, latest_runs = list(visible(active, to=to)), list(latest(limit, to=to))
-    configured = [run for run in (*now, *latest_runs) if "configuration" in run.cell.levels]
+    configured = [
+        run for run in (*now, *latest_runs) if "configuration" in run.cell.levels
+    ]
     used = Run.objects.filter(pk__in=[run.pk for run in configured]).order_by()
     names = dict(used.values_list(*_CONFIGURATION))
     for run in configured:
@@ -173,7 +185,9 @@ def others_of(run: Run) -> list[int]:
 def taking_part(server_id: int) -> Q:
     """The condition that a server has further clusters of a run, or generates its load."""
     server_entries = [{"server_id": server_id}]
-    return Q(plan__generators__contains=server_entries) | Q(plan__machines__contains=server_entries)
+    return Q(plan__generators__contains=server_entries) | Q(
+        plan__machines__contains=server_entries
+    )
 
 
 def at_work_on(server_id: int) -> Q:
@@ -201,7 +215,9 @@ MOST_OTHERS = 100
 
 def others(artifact: Artifact, *, to: Reader) -> list[Artifact]:
     """Of a plan or profile those of its campaign to compare, by cell and repeat. One query."""
-    is_alike = Q(name=FOLDED) if artifact.name == FOLDED else Q(name__startswith=PLAN_PREFIX)
+    is_alike = (
+        Q(name=FOLDED) if artifact.name == FOLDED else Q(name__startswith=PLAN_PREFIX)
+    )
     same = Artifact.objects.filter(is_alike, run__campaign_id=artifact.run.campaign_id)
     visible_artifacts = projects.visible(same.exclude(pk=artifact.pk), to=to)
     ordered = visible_artifacts.select_related("run__cell").order_by(
@@ -212,7 +228,9 @@ def others(artifact: Artifact, *, to: Reader) -> list[Artifact]:
 
 def profile_of(run_id: int, *, to: Reader) -> Artifact | None:
     """The folded stacks of a run; None if it has none, or the reader may not see it."""
-    visible_artifacts = projects.visible(Artifact.objects.filter(run_id=run_id, name=FOLDED), to=to)
+    visible_artifacts = projects.visible(
+        Artifact.objects.filter(run_id=run_id, name=FOLDED), to=to
+    )
     return visible_artifacts.select_related("run__cell", "run__campaign").first()
 
 

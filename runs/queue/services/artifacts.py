@@ -32,13 +32,16 @@ CHUNK_ROWS = 1000
 T = TypeVar("T")
 
 
-def store_all(files: Iterable[tuple[int, ArtifactData]]) -> list[tuple[ArtifactData, OSError]]:
+def store_all(
+    files: Iterable[tuple[int, ArtifactData]],
+) -> list[tuple[ArtifactData, OSError]]:
     """Store files of runs, given by their keys, together; return those that cannot be kept.
 
     The same content is stored once. A statement for each thousand files.
     """
     latest = {
-        (run, data.name): (data, hashlib.sha256(data.content).hexdigest()) for run, data in files
+        (run, data.name): (data, hashlib.sha256(data.content).hexdigest())
+        for run, data in files
     }
     failed = _keep({digest: data.content for data, digest in latest.values()})
     rows = [
@@ -59,7 +62,9 @@ def store_all(files: Iterable[tuple[int, ArtifactData]]) -> list[tuple[ArtifactD
         update_fields=("media_type", "size", "sha256"),
         batch_size=CHUNK_ROWS,
     )
-    return [(data, failed[digest]) for data, digest in latest.values() if digest in failed]
+    return [
+        (data, failed[digest]) for data, digest in latest.values() if digest in failed
+    ]
 
 
 def _keep(contents: Mapping[str, bytes]) -> dict[str, OSError]:
@@ -157,7 +162,9 @@ class Pruned:
     size: int
 
 
-def prune(*, before: datetime, keep: Sequence[str], is_rehearsal: bool = False) -> Pruned:
+def prune(
+    *, before: datetime, keep: Sequence[str], is_rehearsal: bool = False
+) -> Pruned:
     """Remove the content of older artifacts; their rows stay and show it.
 
     `keep` are slugs of campaigns and names of files. Content that an artifact of another run still
@@ -165,7 +172,9 @@ def prune(*, before: datetime, keep: Sequence[str], is_rehearsal: bool = False) 
     that of an earlier attempt, is removed as well. What was stored since then
     stays, or was there when it was stored again: a run that has not ended may need it.
     """
-    is_kept = Q(created_at__gte=before) | Q(name__in=keep) | Q(run__campaign__slug__in=keep)
+    is_kept = (
+        Q(created_at__gte=before) | Q(name__in=keep) | Q(run__campaign__slug__in=keep)
+    )
     files = size = 0
     try:
         for stored in _free(before, is_kept):
@@ -175,7 +184,12 @@ def prune(*, before: datetime, keep: Sequence[str], is_rehearsal: bool = False) 
     finally:
         # Also of a removal that was interrupted.
         if files and not is_rehearsal:
-            details = {"older_than": before, "keep": keep, "removed": files, "bytes": size}
+            details = {
+                "older_than": before,
+                "keep": keep,
+                "removed": files,
+                "bytes": size,
+            }
             audit.record("old_removed", "files", after=details)
     return Pruned(files, size)
 
@@ -184,7 +198,11 @@ def _free(before: datetime, is_kept: Q) -> Iterator[Stored]:
     """The files that nothing needs any more. One statement for each thousand."""
     latest_time = before.timestamp()
     for chunk in _batches(_singles()):
-        old_files = {digest: stored for digest, stored in chunk if stored.changed_at < latest_time}
+        old_files = {
+            digest: stored
+            for digest, stored in chunk
+            if stored.changed_at < latest_time
+        }
         needed = Artifact.objects.filter(is_kept, sha256__in=old_files).values_list(
             "sha256", flat=True
         )
@@ -242,11 +260,15 @@ def adopt(*, digest: str, packed: Path) -> None:
 NAME = "flame-graph.svg"
 
 
-def drawn_flame_graph(run: Run, artifacts: Iterable[ArtifactData]) -> Iterator[ArtifactData]:
+def drawn_flame_graph(
+    run: Run, artifacts: Iterable[ArtifactData]
+) -> Iterator[ArtifactData]:
     """The picture of the run's folded stacks, if it has any."""
     for data in artifacts:
         if data.name == FOLDED:
-            levels = ", ".join(f"{name} {level}" for name, level in run.cell.levels.items())
+            levels = ", ".join(
+                f"{name} {level}" for name, level in run.cell.levels.items()
+            )
             title = f"Run {run.pk}: {levels}"
             folded = data.content.decode(errors="replace")
             try:

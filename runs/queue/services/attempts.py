@@ -113,7 +113,10 @@ def retry_all(*, runs: QuerySet[Run], by: object = None) -> int:
     """
     message = f"Queued again by {by or 'BenchLab'}."
     ended = list(
-        runs.filter(Run.RETRIABLE).select_for_update(of=("self",)).order_by("pk").defer("plan")
+        runs.filter(Run.RETRIABLE)
+        .select_for_update(of=("self",))
+        .order_by("pk")
+        .defer("plan")
     )
     RunEvent.objects.bulk_create(
         transitions.event_of(run, "queued_again", message, S.QUEUED) for run in ended

@@ -8,7 +8,13 @@ from django.db import transaction
 from django.db.models import Q
 
 from runs.analysis import fact_readers
-from runs.analysis.certificate import RULES_VERSION, Certificate, Evidence, Usage, certify
+from runs.analysis.certificate import (
+    RULES_VERSION,
+    Certificate,
+    Evidence,
+    Usage,
+    certify,
+)
 from runs.campaigns.services import repeats
 from runs.execution.machine import cpus
 from runs.execution.machine.monitors import column_of
@@ -36,7 +42,11 @@ def issue(*, run: Run, usage: Mapping[str, Mapping[str, float]]) -> Certificate:
         "rules": RULES_VERSION,
         "is_curable": certificate.is_curable,
         "findings": [
-            {"code": finding.code, "weight": finding.weight, "figures": dict(finding.figures)}
+            {
+                "code": finding.code,
+                "weight": finding.weight,
+                "figures": dict(finding.figures),
+            }
             for finding in certificate.findings
         ],
         "usage": {machine: dict(seconds_of) for machine, seconds_of in usage.items()},
@@ -66,7 +76,9 @@ def judge_some() -> int | None:
     )
     # Without a certificate there is no such key: the comparison is then neither true nor false.
     never = Q(certificate__rules__isnull=True)
-    outdated = finished.filter(never | ~Q(certificate__rules=RULES_VERSION)).order_by("-pk")
+    outdated = finished.filter(never | ~Q(certificate__rules=RULES_VERSION)).order_by(
+        "-pk"
+    )
     runs_to_judge = outdated.select_related(
         "cell__installation", "campaign", "hardware", "environment", "settings"
     )
@@ -76,7 +88,9 @@ def judge_some() -> int | None:
         with transaction.atomic():
             issue(run=run, usage=run.certificate.get("usage", {}))
             if run.validity != before and Seal.objects.filter(run=run.pk).exists():
-                seals.request(run=run.pk, kind=Seal.Kind.JUDGED, reason=f"rules {RULES_VERSION}")
+                seals.request(
+                    run=run.pk, kind=Seal.Kind.JUDGED, reason=f"rules {RULES_VERSION}"
+                )
             _count_as_judged(run)
         changed += run.validity != before
     if runs:
@@ -87,7 +101,10 @@ def judge_some() -> int | None:
 
 def _count_as_judged(run: Run) -> None:
     """Leave a run out that is invalid now, unless a person decided; let one count that is not."""
-    is_invalid, is_used = run.validity == Run.Validity.INVALID, run.state == Run.State.FINISHED
+    is_invalid, is_used = (
+        run.validity == Run.Validity.INVALID,
+        run.state == Run.State.FINISHED,
+    )
     is_left_out = is_invalid and settings.LEAVE_OUT_INVALID
     if is_left_out and is_used and not run.events.filter(code="restored").exists():
         repeats.leave_out_invalid(run)
@@ -107,7 +124,10 @@ def _evidence(run: Run, usage: Mapping[str, Mapping[str, float]]) -> Evidence:
     slice_s = int((run.plan or {}).get("slice_s") or 0)
     repeats = run.campaign.repeats if slice_s else 1
     return Evidence(
-        usage=[Usage(machine=name, **usage_values) for name, usage_values in usage.items()],  # type: ignore[arg-type]
+        usage=[
+            Usage(machine=name, **usage_values)  # type: ignore[arg-type]
+            for name, usage_values in usage.items()
+        ],
         rates=_points(series.get(RATE)),
         duration_s=_seconds_of_load(parameters, usage, repeats),
         turns=_turns(parameters, slice_s, repeats),
@@ -115,7 +135,9 @@ def _evidence(run: Run, usage: Mapping[str, Mapping[str, float]]) -> Evidence:
         queue=_mean_queue(series),
         processors=run.hardware.threads if run.hardware else None,
         notes={note["code"] for note in run.quality},
-        optimisation=fact_readers.optimisation(installation.cflags) if installation else None,
+        optimisation=fact_readers.optimisation(installation.cflags)
+        if installation
+        else None,
         assertions=_has_assertions(reported),
         shares_machine=_shares_machine(run),
         foreign_settings=_foreign_settings(reported),
@@ -124,7 +146,9 @@ def _evidence(run: Run, usage: Mapping[str, Mapping[str, float]]) -> Evidence:
 
 
 def _seconds_of_load(
-    parameters: Mapping[str, Any], usage: Mapping[str, Mapping[str, float]], repeats: int = 1
+    parameters: Mapping[str, Any],
+    usage: Mapping[str, Mapping[str, float]],
+    repeats: int = 1,
 ) -> float | None:
     """As asked for, all pairs of a duet together; less if the load was on for less, as fio's.
 
@@ -133,7 +157,9 @@ def _seconds_of_load(
     if not parameters.get("duration"):
         return None
     seconds_asked = float(parameters["duration"] * parameters.get("pairs", 1))
-    seconds = min([seconds_asked, *(machine_usage["seconds"] for machine_usage in usage.values())])
+    seconds = min(
+        [seconds_asked, *(machine_usage["seconds"] for machine_usage in usage.values())]
+    )
     return seconds * repeats
 
 
@@ -167,9 +193,13 @@ def _has_assertions(settings: Mapping[str, Any]) -> bool | None:
 
 
 # Where a setting may come from besides the configuration, and what psql and libpq always set so.
-ELSEWHERE = frozenset({"client", "user", "database", "database user", "environment variable"})
+ELSEWHERE = frozenset(
+    {"client", "user", "database", "database user", "environment variable"}
+)
 RESTRICTED = ("nice", "cpu_limit", "memory_limit_bytes", "cpus_allowed")
-OF_SESSIONS = frozenset({"application_name", "client_encoding", "fallback_application_name"})
+OF_SESSIONS = frozenset(
+    {"application_name", "client_encoding", "fallback_application_name"}
+)
 
 
 def _foreign_settings(settings: Mapping[str, Any]) -> set[str]:
@@ -193,8 +223,15 @@ def _login(run: Run) -> list[str]:
     if not variables and not restricted:
         return []
     limits = sorted((facts.get("limits") or {}).items())
-    numbers = [f"{name} {'unlimited' if value is None else value}" for name, value in limits]
-    return [*variables, *str(more_facts.get("login_locale", "")).split(), *restricted, *numbers]
+    numbers = [
+        f"{name} {'unlimited' if value is None else value}" for name, value in limits
+    ]
+    return [
+        *variables,
+        *str(more_facts.get("login_locale", "")).split(),
+        *restricted,
+        *numbers,
+    ]
 
 
 def _shares_machine(run: Run) -> bool:
@@ -203,7 +240,9 @@ def _shares_machine(run: Run) -> bool:
     if not plan or plan.get("generators"):
         return False
     treatment = plan.get("treatment") or {}
-    chosen = [str(treatment.get(name) or "") for name in ("server_cpus", "pgbench_cpus")]
+    chosen = [
+        str(treatment.get(name) or "") for name in ("server_cpus", "pgbench_cpus")
+    ]
     if not all(chosen):
         return True
     server, generator = (cpus.parse(text) for text in chosen)

@@ -67,7 +67,9 @@ def execute(claim: Claim) -> None:
     claims = (claim, *claim.led)
     turns = Turns([one_claim.run_id for one_claim in claims], _seed(claim))
     threads = [
-        threading.Thread(target=_execute_led, args=(led_claim, turns), name=f"run {led_claim}")
+        threading.Thread(
+            target=_execute_led, args=(led_claim, turns), name=f"run {led_claim}"
+        )
         for led_claim in claim.led
     ]
     # From now on all of them show signs of life.
@@ -117,7 +119,9 @@ def _execute(claim: Claim, turns: Turns) -> None:
     except EndNotSeen as unseen:
         _enter(Run.State.LOST, run, claim, code="end_not_seen", message=str(unseen))
     except LeaseLost as lost:
-        if leases.catch_up(claim=claim, seen_token=lost.token, server_id=lost.server_id):
+        if leases.catch_up(
+            claim=claim, seen_token=lost.token, server_id=lost.server_id
+        ):
             logger.error(
                 "it waits: a newer claim (%s, epoch %s) of its server is of another database",
                 lost.token,
@@ -142,7 +146,9 @@ def _execute(claim: Claim, turns: Turns) -> None:
 
 
 def _enter(state: str, run: Run, claim: Claim, **event: Any) -> bool:
-    is_entered = transitions.transition(run_id=run.pk, token=claim.token, to=state, **event)
+    is_entered = transitions.transition(
+        run_id=run.pk, token=claim.token, to=state, **event
+    )
     if is_entered and state not in Run.ACTIVE:
         logger.info("%s", _line_of_log(run, state, event))
     return is_entered
@@ -159,7 +165,10 @@ def _line_of_log(run: Run, state: str, event: Mapping[str, Any]) -> str:
 
 
 def _event_of(problem: TargetProblem) -> dict[str, Any]:
-    return {name: getattr(problem, name) for name in ("code", "message", "wording", "remedy")}
+    return {
+        name: getattr(problem, name)
+        for name in ("code", "message", "wording", "remedy")
+    }
 
 
 def _conclude(run: Run, claim: Claim, turns: Turns) -> None:
@@ -174,7 +183,9 @@ def _conclude(run: Run, claim: Claim, turns: Turns) -> None:
     try:
         async_to_sync(_watched)(director, claim, is_stored)
     except Cancelled:
-        stopped = TargetProblem(gettext_noop("Stopped on the server."), code="cancelled")
+        stopped = TargetProblem(
+            gettext_noop("Stopped on the server."), code="cancelled"
+        )
         _end(run, claim, director, Run.State.CANCELLED, stopped)
     except (HostUnreachable, HostKeyChanged, LoginRefused) as problem:
         _hand_back(run, claim, problem)
@@ -194,7 +205,9 @@ def _conclude(run: Run, claim: Claim, turns: Turns) -> None:
         _end(run, claim, director, Run.State.FAILED, problem)
     else:
         # What the database says of its figures is not asked, where they are at hand.
-        _finish(run, claim, None if is_stored else findings.digest(director.bench.findings))
+        _finish(
+            run, claim, None if is_stored else findings.digest(director.bench.findings)
+        )
 
 
 async def _watched(director: Director, claim: Claim, is_stored: bool) -> None:
@@ -241,7 +254,9 @@ def _finish(run: Run, claim: Claim, figures: str | None) -> None:
     reporting.retrying(say)
 
 
-def _end(run: Run, claim: Claim, director: Director, state: str, why: TargetProblem) -> None:
+def _end(
+    run: Run, claim: Claim, director: Director, state: str, why: TargetProblem
+) -> None:
     def say() -> None:
         with transaction.atomic():
             end_findings = director.bench.findings
@@ -254,7 +269,11 @@ def _end(run: Run, claim: Claim, director: Director, state: str, why: TargetProb
 
 
 def _wait_for_server(
-    run: Run, claim: Claim, fault: ServerFault, director: Director, at_fault: Server | None
+    run: Run,
+    claim: Claim,
+    fault: ServerFault,
+    director: Director,
+    at_fault: Server | None,
 ) -> None:
     """Hold the server before the run is given up, so that no other run of it meets the fault.
 
@@ -287,10 +306,14 @@ def _hand_back(run: Run, claim: Claim, problem: TargetProblem) -> None:
 
     @transaction.atomic
     def leave() -> None:
-        if transitions.cancel_where_asked(run_id=run.pk, token=claim.token, is_out_of_reach=True):
+        if transitions.cancel_where_asked(
+            run_id=run.pk, token=claim.token, is_out_of_reach=True
+        ):
             return
         # A run that was already on the target is lost, not queued: something may still be there.
-        if claim.taken_over or not _enter(Run.State.QUEUED, run, claim, **_event_of(problem)):
+        if claim.taken_over or not _enter(
+            Run.State.QUEUED, run, claim, **_event_of(problem)
+        ):
             _enter(Run.State.LOST, run, claim, **_event_of(problem))
 
     reporting.retrying(leave)
@@ -313,7 +336,9 @@ def _director(run: Run, claim: Claim, turns: Turns | None = None) -> Director:
         reporter=reporting.DatabaseReporter(
             run=run, token=claim.token, is_taken_over=claim.taken_over
         ),
-        disk_bytes=scenario.procedure.sizes({**plan.parameters, **plan.levels}).disk_bytes,
+        disk_bytes=scenario.procedure.sizes(
+            {**plan.parameters, **plan.levels}
+        ).disk_bytes,
         taken_over=claim.taken_over,
         turns=turns if plan.slice_s else None,
         load=load_contents.of_plan(plan),

@@ -81,9 +81,13 @@ def standing(*, loaded: set[int]) -> list[Reservation]:
     places_and_machines = [
         (place_of(run), frozenset(machines_of(run))) for run in _passed_over_for_long()
     ]
-    concerned = {machine for _place, machines in places_and_machines for machine in machines}
+    concerned = {
+        machine for _place, machines in places_and_machines for machine in machines
+    }
     ready = Server.objects.filter(pk__in=concerned, state=Server.State.READY)
-    usable = {s.pk for s in ready if not s.is_maintained and not s.was_swept_in_vain} - loaded
+    usable = {
+        s.pk for s in ready if not s.is_maintained and not s.was_swept_in_vain
+    } - loaded
     return [
         (queue_place, frozenset(with_twins(machines)))
         for queue_place, machines in places_and_machines
@@ -97,7 +101,9 @@ def _passed_over_for_long() -> Sequence[Run]:
     waiting = Run.objects.filter(
         Exists(own_notes), state=Run.State.QUEUED, campaign__paused_at=None
     )
-    old_notes = noted.filter(run__campaign=OuterRef("campaign"), at__lt=Now() - PATIENCE)
+    old_notes = noted.filter(
+        run__campaign=OuterRef("campaign"), at__lt=Now() - PATIENCE
+    )
     return list(waiting.filter(Exists(old_notes)).select_related("campaign"))
 
 
@@ -161,12 +167,16 @@ def claim(*, server_id: int, holder: str) -> Claim | None:
         # It was cancelled at this moment: the leases are free again.
         transaction.set_rollback(True)
         return None
-    last_tokens = {lease.server_id: None if lease.may_catch_up else lease.token for lease in held}
+    last_tokens = {
+        lease.server_id: None if lease.may_catch_up else lease.token for lease in held
+    }
     mark = f"{held[0].epoch or 1}-{secrets.token_hex(4)}"  # type: ignore[attr-defined]  # annotated
     taken_over = run.state == Run.State.LOST
     own_claim = Claim(run.pk, server_id, token, taken_over, last_tokens, mark)
     claims = [
-        replace(own_claim, run_id=led_run.pk) for led_run in led if _enter_claimed(led_run, holder)
+        replace(own_claim, run_id=led_run.pk)
+        for led_run in led
+        if _enter_claimed(led_run, holder)
     ]
     return replace(own_claim, led=tuple(claims))
 
@@ -183,7 +193,10 @@ def _in_turn_with(run: Run) -> list[Run]:
     if not run.campaign.slice_seconds:
         return []
     same_round = Run.objects.filter(
-        campaign=run.campaign_id, server=run.server_id, repeat=run.repeat, state=run.state
+        campaign=run.campaign_id,
+        server=run.server_id,
+        repeat=run.repeat,
+        state=run.state,
     )
     return list(same_round.exclude(pk=run.pk).order_by("pk").defer("plan"))
 
@@ -220,7 +233,10 @@ def idle_lease(server_id: int) -> Lease | None:
 
 
 def _free_leases(
-    server_ids: Sequence[int], *, for_lost: bool, idle_seconds: float = database.IDLE_SECONDS
+    server_ids: Sequence[int],
+    *,
+    for_lost: bool,
+    idle_seconds: float = database.IDLE_SECONDS,
 ) -> list[Lease]:
     """Lock those leases of ready and free servers that nobody else has locked.
 
@@ -248,7 +264,9 @@ def _on_free_machines(locked: list[Lease]) -> list[Lease]:
     locked_machines = set(machines.order_by("pk").values_list("pk", flat=True))
     # Only now: whoever had a machine's row before has told by its leases whom it measures for.
     busy = Lease.objects.filter(server__machine__in=locked_machines, run__isnull=False)
-    free_machines = locked_machines - set(busy.values_list("server__machine", flat=True))
+    free_machines = locked_machines - set(
+        busy.values_list("server__machine", flat=True)
+    )
     return [
         lease
         for lease in locked
@@ -266,7 +284,9 @@ def catch_up(*, claim: Claim, seen_token: int, server_id: int | None) -> bool:
     """
     if not transitions.holds(claim.run_id, claim.token):
         return False
-    held = Lease.objects.filter(run_id=transitions.leading(claim.run_id), token=claim.token)
+    held = Lease.objects.filter(
+        run_id=transitions.leading(claim.run_id), token=claim.token
+    )
     server_ids = list(held.values_list("server_id", flat=True))
 
     def leave(state: str) -> bool:
@@ -300,7 +320,9 @@ def pulse(held: Collection[tuple[int, int]]) -> dict[tuple[int, int], Order]:
     run_ids, tokens = zip(*held, strict=True)
     pulse_rows = queries.rows(_PULSE, [list(run_ids), list(tokens)])
     requests = {(run, token): is_asked for run, token, is_asked in pulse_rows}
-    return {run_and_token: _ORDERS[requests.get(run_and_token)] for run_and_token in held}
+    return {
+        run_and_token: _ORDERS[requests.get(run_and_token)] for run_and_token in held
+    }
 
 
 # The lease of the run's own server speaks for all that it holds.
@@ -331,14 +353,20 @@ _ORDERS: Mapping[bool | None, Order] = {None: "detach", True: "cancel", False: "
 def show_life(*, run_id: int, token: int) -> None:
     """Show a sign of life at the end of what has locked the lease for long; see `pulse`."""
     leading = transitions.leading(run_id)
-    own_leases = Lease.objects.filter(run_id=leading, token=token, run__server=F("server"))
+    own_leases = Lease.objects.filter(
+        run_id=leading, token=token, run__server=F("server")
+    )
     own_leases.update(heartbeat_at=Now())
 
 
 def give_up_the_silent() -> list[int]:
     """Declare runs lost whose worker shows no sign of life; return their ids."""
     silent_leases = list(_silent().values_list("run_id", "token", "holder"))
-    return [run_id for run_id, token, holder in silent_leases if _give_up(run_id, token, holder)]
+    return [
+        run_id
+        for run_id, token, holder in silent_leases
+        if _give_up(run_id, token, holder)
+    ]
 
 
 def _silent() -> QuerySet[Lease]:
@@ -355,7 +383,10 @@ def _give_up(run_id: int, token: int, holder: str) -> bool:
     held = Lease.objects.filter(run_id=run_id, token=token)
     locked = held.select_for_update(skip_locked=True).order_by("pk")
     # A worker that stores results holds these locks, and its own sign of life waits for them.
-    if len(locked) < held.count() or not _silent().filter(run_id=run_id, token=token).exists():
+    if (
+        len(locked) < held.count()
+        or not _silent().filter(run_id=run_id, token=token).exists()
+    ):
         return False
     led = Run.objects.filter(led_by=run_id, state__in=Run.ACTIVE).order_by("pk")
     # The leading run last: with it the lease is free.
@@ -380,8 +411,12 @@ def waiting_runs() -> QuerySet[Run]:
     under maintenance or waits for a clean-up. A campaign that waits until its machines are free
     starts nothing before.
     """
-    is_free = Q(campaign__waits_for_quiet=False) | Q(server__quiet_since__lt=Now() - QUIET_FOR)
-    queued = Q(state=Run.State.QUEUED, campaign__paused_at=None) & is_free & _is_usable()
+    is_free = Q(campaign__waits_for_quiet=False) | Q(
+        server__quiet_since__lt=Now() - QUIET_FOR
+    )
+    queued = (
+        Q(state=Run.State.QUEUED, campaign__paused_at=None) & is_free & _is_usable()
+    )
     return Run.objects.filter(queued | Q(state=Run.State.LOST), server__isnull=False)
 
 
@@ -444,9 +479,13 @@ def _first_of_each_campaign(waiting: QuerySet[Run]) -> QuerySet[Run]:
     So, however many runs wait, they never hide a run of another campaign that can start.
     """
     lost_first = Case(
-        When(state=Run.State.LOST, then=Value(0)), default=Value(1), output_field=IntegerField()
+        When(state=Run.State.LOST, then=Value(0)),
+        default=Value(1),
+        output_field=IntegerField(),
     )
-    first_runs = waiting.order_by("campaign_id", lost_first, "pk").distinct("campaign_id")
+    first_runs = waiting.order_by("campaign_id", lost_first, "pk").distinct(
+        "campaign_id"
+    )
     in_order = Run.objects.filter(pk__in=first_runs.values("pk")).select_related(
         "campaign", "server"
     )

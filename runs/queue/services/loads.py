@@ -35,9 +35,15 @@ def due() -> QuerySet[Server]:
     )
     awaited = Q(Exists(waiting)) & Q(load_at__lt=Now() - PAUSE_WHILE_AWAITED)
     is_time = Q(load_at=None) | Q(load_at__lt=Now() - PAUSE) | awaited
-    ready = Server.objects.filter(is_time, state=Server.State.READY, checked_at__isnull=False)
+    ready = Server.objects.filter(
+        is_time, state=Server.State.READY, checked_at__isnull=False
+    )
     busy_servers = Server.objects.filter(lease__run__isnull=False, pk=OuterRef("pk"))
-    idle = ready.exclude(base_dir="").exclude(Exists(busy_servers)).filter(Server.not_maintained())
+    idle = (
+        ready.exclude(base_dir="")
+        .exclude(Exists(busy_servers))
+        .filter(Server.not_maintained())
+    )
     lost = Run.objects.filter(state=Run.State.LOST, server=OuterRef("pk"))
     return idle.exclude(Exists(lost))
 

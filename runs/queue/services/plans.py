@@ -36,7 +36,9 @@ def other_version(unreadable: UnreadablePlan) -> ServiceError:
         "It was queued by another version, whose plan this version cannot execute: %(what)s."
     )
     remedy = _("Queue its campaign again, or start the version that queued it.")
-    return ServiceError(PLAN_OF_OTHER_VERSION, message % {"what": unreadable}, remedy=remedy)
+    return ServiceError(
+        PLAN_OF_OTHER_VERSION, message % {"what": unreadable}, remedy=remedy
+    )
 
 
 def store(runs: Sequence[Run], stored: Sequence[Mapping[str, Any]]) -> None:
@@ -62,15 +64,26 @@ def copied(run: Run) -> dict[str, Any]:
 
 
 def freeze(
-    *, campaign: Campaign, server_part: Part, cell: DesignCell, design: Design, cell_row: Cell
+    *,
+    campaign: Campaign,
+    server_part: Part,
+    cell: DesignCell,
+    design: Design,
+    cell_row: Cell,
 ) -> RunPlan:
     """The plan of any run `cell_row` a cell, on the server of its part. Raises `missing_program`.
 
     `store` gives each run the one with its own key.
     """
-    server, installation, tools = server_part.server, cell.installation, server_part.tools
+    server, installation, tools = (
+        server_part.server,
+        cell.installation,
+        server_part.tools,
+    )
     if tools is None:
-        raise ServiceError("missing_program", _("pgbench or psql is missing on the server."))
+        raise ServiceError(
+            "missing_program", _("pgbench or psql is missing on the server.")
+        )
     settings, options = cell.cluster_settings, cell.initdb_options
     workload = workload_plan(cell_row.workload_version)
     # Runs of the same machine, binaries, settings and data can share a loaded cluster, whatever
@@ -101,7 +114,8 @@ def freeze(
         bindir=installation.bindir,
         version_num=installation.version_num,
         client_bindir=tools.pgbench.bindir,
-        client_version_num=tools.pgbench.pgbench_version_num or tools.pgbench.version_num,
+        client_version_num=tools.pgbench.pgbench_version_num
+        or tools.pgbench.version_num,
         psql_bindir=tools.psql.bindir,
         settings={name: str(value) for name, value in settings.items()},
         initdb_options=tuple(options),
@@ -111,12 +125,16 @@ def freeze(
         workload=workload,
         cluster_key="" if copies else key,
         template_key=key if copies else "",
-        translated=(*_translated(cell.fitted), *_overruled(cell.fitted, cell.cluster.required)),
+        translated=(
+            *_translated(cell.fitted),
+            *_overruled(cell.fitted, cell.cluster.required),
+        ),
         generators=topologies.generator_plans(server, design.generators),
         cores=int(cell.levels.get(CORES, 0)),
         machines=topologies.machine_plans(server, design.cluster_machines),
         clusters=topologies.placed(
-            _clusters(design.scenario, server_part, cell, tools), design.cluster_machines
+            _clusters(design.scenario, server_part, cell, tools),
+            design.cluster_machines,
         ),
         mount=topologies.mount_of(server),
         pooler=topologies.pooler_of(cell.levels, design.cluster_machines),
@@ -141,14 +159,20 @@ def _clusters(
     return tuple(
         _cluster(
             further_cluster,
-            _baseline(scenario, server_part, cell) if further_cluster.of_baseline else cell,
+            _baseline(scenario, server_part, cell)
+            if further_cluster.of_baseline
+            else cell,
             tools,
         )
-        for further_cluster in scenario.arrangement(cell.installation.version_num, cell.levels)
+        for further_cluster in scenario.arrangement(
+            cell.installation.version_num, cell.levels
+        )
     )
 
 
-def _cluster(further_cluster: FurtherCluster, cell: DesignCell, tools: Tools) -> ClusterPlan:
+def _cluster(
+    further_cluster: FurtherCluster, cell: DesignCell, tools: Tools
+) -> ClusterPlan:
     is_new = further_cluster.origin == "initdb"
     settings = {**(cell.cluster_settings if is_new else {}), **further_cluster.settings}
     return ClusterPlan(
@@ -176,7 +200,9 @@ def _baseline(scenario: Scenario, server_part: Part, cell: DesignCell) -> Design
     return cell
 
 
-def _overruled(fitted: Fitted, required: Mapping[str, str]) -> tuple[dict[str, Any], ...]:
+def _overruled(
+    fitted: Fitted, required: Mapping[str, str]
+) -> tuple[dict[str, Any], ...]:
     """Settings of the configuration that conflict with those the scenario requires."""
     return tuple(
         {
@@ -203,7 +229,9 @@ def workload_plan(version: WorkloadVersion | None) -> WorkloadPlan | None:
 def _translated(fitted: Fitted) -> tuple[dict[str, Any], ...]:
     """Where the run's settings differ from the configuration as written, as stored with the run."""
     changes = (*fitted.changes, *fitted.left_out)
-    return tuple({**vars(change), "parameters": dict(change.parameters)} for change in changes)
+    return tuple(
+        {**vars(change), "parameters": dict(change.parameters)} for change in changes
+    )
 
 
 def without_needless_templates(plans: Sequence[RunPlan], repeats: int) -> list[RunPlan]:
@@ -213,6 +241,8 @@ def without_needless_templates(plans: Sequence[RunPlan], repeats: int) -> list[R
     """
     uses = Counter(plan.template_key for plan in plans)
     return [
-        plan if uses[plan.template_key] * repeats > 1 else replace(plan, template_key="")
+        plan
+        if uses[plan.template_key] * repeats > 1
+        else replace(plan, template_key="")
         for plan in plans
     ]

@@ -114,16 +114,22 @@ class DatabaseReporter:
         """Add a line to the run's history."""
         await self._write_as_holder(lambda: self._keep_event(code, problem))
 
-    async def cluster(self, directory: str, *, prepared_now: bool, size: int = 0) -> None:
+    async def cluster(
+        self, directory: str, *, prepared_now: bool, size: int = 0
+    ) -> None:
         """Record which shared cluster the run uses, and which run made it."""
-        await self._write_meanwhile(lambda: self._keep_cluster(directory, prepared_now, size))
+        await self._write_meanwhile(
+            lambda: self._keep_cluster(directory, prepared_now, size)
+        )
 
     async def found(self, findings: Findings) -> None:
         """Store the result, before anything of it is removed from the target. Raises Detached."""
         await self.settle()
 
         def store() -> bool:
-            return finding_service.store(run_id=self.run.pk, token=self.token, findings=findings)
+            return finding_service.store(
+                run_id=self.run.pk, token=self.token, findings=findings
+            )
 
         if not await self._write(store):
             raise Detached
@@ -141,7 +147,10 @@ class DatabaseReporter:
             transitions.sweep_later(self.run)
 
     def _keep_cluster(self, directory: str, prepared_now: bool, size: int) -> None:
-        use: dict[str, Any] = {"campaign_id": self.run.campaign_id, "used_at": timezone.now()}
+        use: dict[str, Any] = {
+            "campaign_id": self.run.campaign_id,
+            "used_at": timezone.now(),
+        }
         if prepared_now:
             use |= {"prepared_by": self.run, "bytes": size}
         cluster, _created = PreparedCluster.objects.update_or_create(
@@ -195,7 +204,9 @@ class DatabaseReporter:
         try:
             return await sync_to_async(lambda: retrying(write))()
         except AWAY as error:
-            logger.exception("results database stays away; run %s is let go of", self.run.pk)
+            logger.exception(
+                "results database stays away; run %s is let go of", self.run.pk
+            )
             raise Detached from error
 
 
@@ -225,7 +236,9 @@ def retrying(write: Callable[[], T]) -> T:
                 return write()
             except AWAY:
                 logger.warning(
-                    "results database is away; trying again in %s s", wait, exc_info=True
+                    "results database is away; trying again in %s s",
+                    wait,
+                    exc_info=True,
                 )
                 connection.close()
                 time.sleep(wait)

@@ -18,7 +18,9 @@ logger = logging.getLogger(__name__)
 
 
 @transaction.atomic
-def store(*, run_id: int, token: int, findings: Findings, has_failed: bool = False) -> bool:
+def store(
+    *, run_id: int, token: int, findings: Findings, has_failed: bool = False
+) -> bool:
     """Store all results of a run in one transaction; return whether the run was still ours.
 
     Whatever an earlier, interrupted attempt left is replaced: a run has each measurement exactly
@@ -48,7 +50,8 @@ def store(*, run_id: int, token: int, findings: Findings, has_failed: bool = Fal
 def digest(findings: Findings) -> str:
     """The digest of the figures by which their seal is asked for."""
     figures = {
-        f"{name}:{Statistic.SINGLE}": (value, 1) for name, value in findings.measurements.items()
+        f"{name}:{Statistic.SINGLE}": (value, 1)
+        for name, value in findings.measurements.items()
     }
     return figures_digest(figures)
 
@@ -82,22 +85,39 @@ def _store(run: Run, findings: Findings) -> None:
     run_artifacts = [(run.pk, data) for data in (*findings.artifacts, *pictures)]
     for data, error in artifacts.store_all(run_artifacts):
         # The figures matter more than the file: report the problem, and keep them.
-        logger.error("artifact %s of run %s was not kept", data.name, run.pk, exc_info=error)
+        logger.error(
+            "artifact %s of run %s was not kept", data.name, run.pk, exc_info=error
+        )
         message = f"{data.name}: {error}"
-        notes.append({"code": "artifact_not_kept", "message": message, "level": "warning"})
+        notes.append(
+            {"code": "artifact_not_kept", "message": message, "level": "warning"}
+        )
     store_series(run_id=run.pk, series=findings.series)
     if findings.settings:
         run.settings = snapshot(settings=findings.settings)
     run.server_version = findings.server_version
     run.tool_name, run.tool_version = findings.tool_name, findings.tool_version
     run.quality = notes
-    run.save(update_fields=["settings", "server_version", "tool_name", "tool_version", "quality"])
+    run.save(
+        update_fields=[
+            "settings",
+            "server_version",
+            "tool_name",
+            "tool_version",
+            "quality",
+        ]
+    )
 
 
-def without_secrets(settings: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, str]]:
+def without_secrets(
+    settings: Mapping[str, Mapping[str, str]],
+) -> dict[str, dict[str, str]]:
     """Settings as a server reports them, without any password in a value."""
     return {
-        name: {**setting, "setting": secrets.masked(name, str(setting.get("setting") or ""))}
+        name: {
+            **setting,
+            "setting": secrets.masked(name, str(setting.get("setting") or "")),
+        }
         if setting.get("setting")
         else dict(setting)
         for name, setting in settings.items()

@@ -213,7 +213,9 @@ class Pulses:
         """From now on signs of life are shown for a run."""
         now = time.monotonic()
         with self._lock:
-            self._held[claim.run_id, claim.token] = _Held(claim, asked_at=now, heard_at=now)
+            self._held[claim.run_id, claim.token] = _Held(
+                claim, asked_at=now, heard_at=now
+            )
             self.some.set()
 
     def let_go(self, claim: Claim) -> None:
@@ -240,7 +242,9 @@ class Pulses:
         held = self._asking()
         if not held:
             return
-        orders = leases.pulse([(held_run.claim.run_id, held_run.claim.token) for held_run in held])
+        orders = leases.pulse(
+            [(held_run.claim.run_id, held_run.claim.token) for held_run in held]
+        )
         now = time.monotonic()
         for held_run in held:
             held_run.heard_at, held_run.order = (
@@ -251,7 +255,11 @@ class Pulses:
     def _asking(self) -> list[_Held]:
         limit = time.monotonic() - settings.HEARTBEAT_TIMEOUT_SECONDS
         with self._lock:
-            return [held_run for held_run in self._held.values() if held_run.asked_at >= limit]
+            return [
+                held_run
+                for held_run in self._held.values()
+                if held_run.asked_at >= limit
+            ]
 
 
 held_here = Pulses()

@@ -51,7 +51,9 @@ def needless_clusters(server_id: int) -> list[PreparedCluster]:
     within a limit of their sizes (BENCHLAB_KEPT_CLUSTERS_HOURS and _GB).
     """
     kept_bytes, limit = 0, settings.KEPT_CLUSTERS_GB * 10**9
-    outlived = set(outlived_clusters().filter(server_id=server_id).values_list("pk", flat=True))
+    outlived = set(
+        outlived_clusters().filter(server_id=server_id).values_list("pk", flat=True)
+    )
     needless = []
     for cluster in kept_clusters(server_id).order_by("-used_at", "-pk"):
         kept_bytes += cluster.bytes
@@ -111,25 +113,35 @@ def _remove_needless(server_id: int) -> None:
         PreparedCluster.objects.filter(pk__in=ids).update(removed_at=timezone.now())
         if not is_done:
             # A later clean-up ends and removes the rest; it tries again and reports it.
-            Server.objects.filter(pk=server_id).update(needs_sweep=True, sweep_after=Now())
+            Server.objects.filter(pk=server_id).update(
+                needs_sweep=True, sweep_after=Now()
+            )
 
 
-async def _remove(server: Server, lease: Lease, needless: list[PreparedCluster]) -> bool:
+async def _remove(
+    server: Server, lease: Lease, needless: list[PreparedCluster]
+) -> bool:
     login_way = await sync_to_async(logins.way_to)(server)
     base = BaseDir(server.base_dir, await sync_to_async(logins.instance_name)())
     async with await logins.connect_along(login_way) as host:
         if fence := _fence(base, lease):
             await fence.check(host)
-        return all([await _is_done(host, base, cluster, server) for cluster in needless])
+        return all(
+            [await _is_done(host, base, cluster, server) for cluster in needless]
+        )
 
 
-async def _is_done(host: Host, base: BaseDir, cluster: PreparedCluster, server: Server) -> bool:
+async def _is_done(
+    host: Host, base: BaseDir, cluster: PreparedCluster, server: Server
+) -> bool:
     try:
         await leftovers.remove(host, base, base.below(cluster.directory))
     except (ConnectionLost, CommandTimeout):
         raise
     except ValueError:
-        logger.warning("%s on %s is below another base directory", cluster.directory, server)
+        logger.warning(
+            "%s on %s is below another base directory", cluster.directory, server
+        )
     except TargetProblem as problem:
         logger.warning("%s on %s is left alone: %s", cluster.directory, server, problem)
         return problem.code in IN_VAIN
@@ -139,7 +151,12 @@ async def _is_done(host: Host, base: BaseDir, cluster: PreparedCluster, server: 
 PAUSE = timedelta(minutes=5)
 # Leftovers with one of these codes may still be running, as nobody looked at them where no command
 # was started. Others just take space, or are not ours.
-STILL_AT_WORK = ("step_does_not_end", "postgres_does_not_stop", "no_report", "too_few_sessions")
+STILL_AT_WORK = (
+    "step_does_not_end",
+    "postgres_does_not_stop",
+    "no_report",
+    "too_few_sessions",
+)
 SWEPT, NOT_SWEPT = "swept", "not_swept"
 
 
@@ -222,7 +239,9 @@ def live_folders(server_id: int) -> set[str]:
         live |= {f"runs/{run_id}-{run['attempt']}", f"clusters/run-{run_id}"}
         names = [PLACED, *(cluster["name"] for cluster in run["plan__clusters"] or ())]
         live |= {f"clusters/{folder_of(run_id, name)}" for name in names}
-    prepared_clusters = PreparedCluster.objects.filter(server_id=server_id, removed_at=None)
+    prepared_clusters = PreparedCluster.objects.filter(
+        server_id=server_id, removed_at=None
+    )
     needed = prepared_clusters.exclude(campaign__state__in=Campaign.ENDED)
     return live | {f"clusters/{key}" for key in needed.values_list("key", flat=True)}
 
@@ -233,14 +252,21 @@ def _open_runs(server_id: int) -> QuerySet[Run]:
 
 def _shared_keys(runs: QuerySet[Run]) -> set[str]:
     """The keys of the prepared clusters that these runs share or copy."""
-    keys = runs.order_by().values_list("plan__cluster_key", "plan__template_key").distinct()
+    keys = (
+        runs.order_by()
+        .values_list("plan__cluster_key", "plan__template_key")
+        .distinct()
+    )
     return {key for shared_keys in keys for key in shared_keys if key}
 
 
 def errored_folders(server_id: int) -> set[str]:
     """The folders that may hold the result of a run that ended in an error of BenchLab."""
     errored = Run.objects.filter(at_work_on(server_id), state=Run.State.ERRORED)
-    return {f"runs/{run_id}-{attempt}" for run_id, attempt in errored.values_list("pk", "attempt")}
+    return {
+        f"runs/{run_id}-{attempt}"
+        for run_id, attempt in errored.values_list("pk", "attempt")
+    }
 
 
 def _fence(base: BaseDir, lease: Lease) -> Fence | None:
@@ -300,5 +326,8 @@ def _in_words(problems: Sequence[TargetProblem]) -> str:
 def _tell(server: Server, code: str, message: str) -> None:
     """Record it in the server's history, once for each leftover."""
     server_event = server.events.filter(code__in=(SWEPT, NOT_SWEPT)).first()
-    if server_event is None or (server_event.code, server_event.message) != (code, message):
+    if server_event is None or (server_event.code, server_event.message) != (
+        code,
+        message,
+    ):
         ServerEvent.objects.create(server=server, code=code, message=message)

@@ -72,11 +72,18 @@ def transition(
     run = Run.objects.defer("plan").get(pk=run_id)
     if to not in TRANSITIONS[run.state] or only_from not in {None, run.state}:
         return False
-    fields: dict[str, Any] = {"state": to, "code": code, "message": message, "remedy": remedy}
+    fields: dict[str, Any] = {
+        "state": to,
+        "code": code,
+        "message": message,
+        "remedy": remedy,
+    }
     fields["wording"] = wording or {}
     if to == S.PREPARING:
         fields |= {"code": "", "message": "", "remedy": ""}
-    if not Run.objects.filter(pk=run_id, state=run.state).update(**fields, **_times(run, to)):
+    if not Run.objects.filter(pk=run_id, state=run.state).update(
+        **fields, **_times(run, to)
+    ):
         return False
     event_of(run, code, message, to, wording).save()
     _after(run, to, is_passing=is_passing, figures=figures)
@@ -90,11 +97,16 @@ def holds(run_id: int, token: int) -> bool:
     leads is read after it was locked.
     """
     server = Run.objects.filter(pk=run_id).order_by().values("server")
-    leases = Lease.objects.select_for_update().filter(server=Subquery(server), token=token)
+    leases = Lease.objects.select_for_update().filter(
+        server=Subquery(server), token=token
+    )
     lease = leases.annotate(limit=database.ends_if_idle()).first()
     if lease is None or lease.run_id is None:
         return False
-    return lease.run_id == run_id or Run.objects.filter(pk=run_id, led_by=lease.run_id).exists()
+    return (
+        lease.run_id == run_id
+        or Run.objects.filter(pk=run_id, led_by=lease.run_id).exists()
+    )
 
 
 def leading(run_id: int) -> Subquery:
@@ -146,7 +158,9 @@ def cancel_all(*, runs: QuerySet[Run], by: object = None) -> int:
     at_once = [run for run in open_runs if _can_be_cancelled_here(run)]
     cancelled = {run.pk for run in at_once}
     requested = [run for run in open_runs if run.pk not in cancelled]
-    Run.objects.filter(pk__in=[run.pk for run in open_runs]).update(cancel_requested_at=now)
+    Run.objects.filter(pk__in=[run.pk for run in open_runs]).update(
+        cancel_requested_at=now
+    )
     Run.objects.filter(pk__in=cancelled).update(
         state=S.CANCELLED,
         code="cancelled",
@@ -162,7 +176,10 @@ def cancel_all(*, runs: QuerySet[Run], by: object = None) -> int:
     RunEvent.objects.bulk_create(
         [
             event_of(
-                run, "cancelled", lost_message if run.state == S.LOST else message, S.CANCELLED
+                run,
+                "cancelled",
+                lost_message if run.state == S.LOST else message,
+                S.CANCELLED,
             )
             for run in at_once
         ]
@@ -176,7 +193,9 @@ def _can_be_cancelled_here(run: Run) -> bool:
         return True
     if run.state != S.LOST:
         return False
-    away = Server.objects.filter(pk__in=machines_of(run)).exclude(state=Server.State.READY)
+    away = Server.objects.filter(pk__in=machines_of(run)).exclude(
+        state=Server.State.READY
+    )
     return away.exists()
 
 
@@ -202,7 +221,9 @@ def event_of(
 
 
 @transaction.atomic
-def cancel_where_asked(*, run_id: int, token: int, is_out_of_reach: bool = False) -> bool:
+def cancel_where_asked(
+    *, run_id: int, token: int, is_out_of_reach: bool = False
+) -> bool:
     """Cancel a run that its worker lets go, if somebody asked for that; return whether it was.
 
     The run stays locked until the caller's transaction ends, so nobody asks in between. Leftovers
@@ -214,7 +235,10 @@ def cancel_where_asked(*, run_id: int, token: int, is_out_of_reach: bool = False
     if run.cancel_requested_at is None:
         return False
     request = run.events.filter(code="cancel_requested").last()
-    messages = [request.message if request else "", LEFT_THERE if is_out_of_reach else ""]
+    messages = [
+        request.message if request else "",
+        LEFT_THERE if is_out_of_reach else "",
+    ]
     sweep_later(run)
     return transition(
         run_id=run_id,
@@ -240,7 +264,10 @@ def refresh_campaign(*, campaign_id: int) -> None:
         states.update({S.WITHDRAWN: number_left_out, S.FINISHED: -number_left_out})
         states[S.QUEUED] += again or repeats.add_round(campaign=campaign)
     is_cancelled = campaign.cancelled_at is not None
-    before, campaign.state = campaign.state, campaign_state(states, is_cancelled=is_cancelled)
+    before, campaign.state = (
+        campaign.state,
+        campaign_state(states, is_cancelled=is_cancelled),
+    )
     campaign.save(update_fields=["state"])
     if before in Campaign.LIVE and campaign.state not in Campaign.LIVE:
         webhooks.finished(campaign=campaign)
@@ -259,7 +286,9 @@ def campaign_state(states: Counter[str], *, is_cancelled: bool) -> str:
         return Campaign.State.QUEUED if untouched else Campaign.State.RUNNING
     if states[S.CANCELLED] and (is_cancelled or states[S.CANCELLED] == total):
         return Campaign.State.CANCELLED
-    is_complete = states[S.FINISHED] + states[S.WITHDRAWN] + states[S.CANCELLED] == total
+    is_complete = (
+        states[S.FINISHED] + states[S.WITHDRAWN] + states[S.CANCELLED] == total
+    )
     return Campaign.State.FINISHED if is_complete else Campaign.State.INCOMPLETE
 
 
@@ -284,7 +313,9 @@ def _after(run: Run, to: str, *, is_passing: bool, figures: str | None) -> None:
         return
     if to == S.FINISHED:
         seals.request(run=run.pk, figures=figures)
-        is_invalid = run.validity == Run.Validity.INVALID and run.origin == Origin.EXECUTED
+        is_invalid = (
+            run.validity == Run.Validity.INVALID and run.origin == Origin.EXECUTED
+        )
         if is_invalid and settings.LEAVE_OUT_INVALID:
             repeats.leave_out_invalid(run)
     if to in Run.ENDED and not is_passing:
@@ -292,7 +323,9 @@ def _after(run: Run, to: str, *, is_passing: bool, figures: str | None) -> None:
     if to == S.CLAIMED:
         # What `campaign_state` says of any with such a run; a claim does not count the others.
         running = Campaign.State.RUNNING
-        Campaign.objects.filter(pk=run.campaign_id).exclude(state=running).update(state=running)
+        Campaign.objects.filter(pk=run.campaign_id).exclude(state=running).update(
+            state=running
+        )
     if run.server_id is not None and to not in Run.ACTIVE:
         celery_messages.wake(run.server_id)
 
@@ -302,7 +335,9 @@ def _let_go(run: Run) -> None:
     remaining = Run.objects.filter(led_by=run.pk, state__in=Run.ACTIVE).order_by("pk")
     next_run = remaining.values_list("pk", flat=True).first()
     if next_run is None:
-        Lease.objects.filter(run_id=run.pk).update(run=None, holder="", heartbeat_at=None)
+        Lease.objects.filter(run_id=run.pk).update(
+            run=None, holder="", heartbeat_at=None
+        )
         return
     Run.objects.filter(pk=next_run).update(led_by=None)
     remaining.update(led_by=next_run)

@@ -24,7 +24,9 @@ def withdraw(*, run: Run, reason: str) -> Run:
     """
     reason = _checked(reason)
     if run.origin == Origin.PUBLISHED:
-        message = _("Figures of a publication are corrected in its data, not withdrawn.")
+        message = _(
+            "Figures of a publication are corrected in its data, not withdrawn."
+        )
         raise ServiceError("is_published", message)
     _change(run, to=Run.State.WITHDRAWN, only_from=Run.State.FINISHED, reason=reason)
     alarms = Change.objects.filter(run=run.pk, kind=Change.Kind.ALARM)
@@ -51,7 +53,9 @@ def _change(run: Run, *, to: str, only_from: str, reason: str) -> None:
         run_id=run.pk, to=to, code=code, message=reason, only_from=only_from
     ):
         if to == Run.State.WITHDRAWN:
-            raise ServiceError("not_finished", _("Only a run that has finished can be withdrawn."))
+            raise ServiceError(
+                "not_finished", _("Only a run that has finished can be withdrawn.")
+            )
         raise ServiceError("not_withdrawn", _("This run is not withdrawn."))
     perform([changes.noting(cells={(run.campaign_id, run.cell_id)})])
     changes.find_once_committed(campaign_ids=[run.campaign_id])

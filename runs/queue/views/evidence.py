@@ -53,7 +53,10 @@ CHARTS = {
     "syscalls": (("call",), ("time_share",)),
     "waits": (("type", "event"), ("asleep", "runnable")),
     "statements": (("query",), ("total_ms",)),
-    "io": (("backend_type", "object", "context"), ("hits", "reads", "writes", "extends")),
+    "io": (
+        ("backend_type", "object", "context"),
+        ("hits", "reads", "writes", "extends"),
+    ),
 }
 MOST_BARS = 8
 
@@ -79,7 +82,9 @@ def _read(artifact: Artifact, name: str) -> dict[str, Any] | None:
         with artifacts.open_artifact(artifact) as content:
             stored = foreign_json.loads(content.read(MOST_BYTES).decode())
         columns = [str(column) for column in stored["columns"]]
-        rows = [[_cell(str(cell)) for cell in row] for row in stored["rows"][:MOST_ROWS]]
+        rows = [
+            [_cell(str(cell)) for cell in row] for row in stored["rows"][:MOST_ROWS]
+        ]
         figure = _figure(name, columns, rows[:MOST_BARS])
     except (OSError, ValueError, KeyError, TypeError):
         return None
@@ -97,7 +102,9 @@ def _read(artifact: Artifact, name: str) -> dict[str, Any] | None:
     }
 
 
-def _figure(name: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Figure | None:
+def _figure(
+    name: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]]
+) -> Figure | None:
     """Bars of the first rows, if the table has a chart. Raises ValueError for text as number."""
     if name not in CHARTS or not rows or not set(sum(CHARTS[name], ())) <= set(columns):
         return None
@@ -107,7 +114,8 @@ def _figure(name: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -
     )
     labels = [" · ".join(row[column][0] for column in label_columns) for row in rows]
     values_by_title = {
-        str(COLUMNS[columns[column]]): [float(row[column][0]) for row in rows] for column in counted
+        str(COLUMNS[columns[column]]): [float(row[column][0]) for row in rows]
+        for column in counted
     }
     several = _("Samples") if name == "waits" else _("Operations")
     return ranking(

@@ -56,7 +56,10 @@ def run_profile(request: HttpRequest, run_id: int) -> HttpResponse:
         # Every text in it is escaped where it is drawn.
         "svg": mark_safe(drawn.svg),  # noqa: S308
         "found": drawn.found,
-        "way": [(name, chosen.query(zoom=".".join(map(str, zoom)))) for name, zoom in drawn.way],
+        "way": [
+            (name, chosen.query(zoom=".".join(map(str, zoom))))
+            for name, zoom in drawn.way
+        ],
         "functions": _functions(after, before),
         "samples": after.samples,
         "samples_before": before.samples if before else None,
@@ -72,13 +75,17 @@ def _functions(after: Frame, before: Frame | None) -> Sequence[Change]:
             :MOST_FUNCTIONS
         ]
     sample_counts = stacks.own_samples(after).most_common(MOST_FUNCTIONS)
-    return [stacks.change(name, 0, 0, count, after.samples) for name, count in sample_counts]
+    return [
+        stacks.change(name, 0, 0, count, after.samples) for name, count in sample_counts
+    ]
 
 
 def _from_address(request: HttpRequest) -> Asked:
     against = request.GET.get("against", "")
     words = request.GET.get("zoom", "").split(".")
-    zoom = tuple(int(word) for word in words[:MOST_DEPTH] if word.isdecimal() and len(word) < 9)
+    zoom = tuple(
+        int(word) for word in words[:MOST_DEPTH] if word.isdecimal() and len(word) < 9
+    )
     return Asked(
         against=against if against.isdecimal() and len(against) < 18 else "",
         search=request.GET.get("q", "").strip()[:200],
@@ -96,6 +103,8 @@ def _artifact(request: HttpRequest, run_id: int) -> Artifact:
 def _tree(artifact: Artifact) -> Frame:
     try:
         with artifacts.open_artifact(artifact) as content:
-            return stacks.tree_of(content.read(MOST_CHARACTERS).decode(errors="replace"))
+            return stacks.tree_of(
+                content.read(MOST_CHARACTERS).decode(errors="replace")
+            )
     except FileNotFoundError as error:
         raise Http404(_("This file is no longer kept.")) from error

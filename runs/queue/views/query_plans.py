@@ -84,7 +84,9 @@ def lines(plan: Plan) -> list[Line]:
 
 def side_by_side(left_plan: Plan, right: Plan) -> dict[str, Any]:
     """Every node of both, with what differs; and the sub-plans that only one of them executed."""
-    branches = [sub_plan for sub_plan in subplans(left_plan, right) if sub_plan.is_other_branch]
+    branches = [
+        sub_plan for sub_plan in subplans(left_plan, right) if sub_plan.is_other_branch
+    ]
     names = {sub_plan.role for sub_plan in branches}
     rows = [_row(pair, left_plan, right, names) for pair in compare(left_plan, right)]
     return {"rows": rows, "branches": branches}
@@ -92,7 +94,8 @@ def side_by_side(left_plan: Plan, right: Plan) -> dict[str, Any]:
 
 def _row(pair: Pair, left_plan: Plan, right: Plan, branches: set[str]) -> Row:
     marks = [
-        (str(TITLES[difference]), TONES.get(difference, "info")) for difference in pair.differences
+        (str(TITLES[difference]), TONES.get(difference, "info"))
+        for difference in pair.differences
     ]
     roles = {node.role for node in (pair.left, pair.right) if node is not None}
     return Row(
@@ -130,7 +133,8 @@ def plan_viewer(request: HttpRequest) -> HttpResponse:
     names = ("left", "right")
     if request.method == "POST":
         return _shown(
-            request, [_read(Side(name, text=request.POST.get(name, ""))) for name in names]
+            request,
+            [_read(Side(name, text=request.POST.get(name, ""))) for name in names],
         )
     return _shown(request, [_kept(request, name) for name in names])
 
@@ -154,7 +158,9 @@ def _shown(request: HttpRequest, sides: list[Side]) -> HttpResponse:
 
 def _parts(plan: Plan) -> list[tuple[str, findings.Spent]]:
     """What no node has done: its title, and its time."""
-    return [(plan_words.part_title(spent.part), spent) for spent in findings.parts(plan)]
+    return [
+        (plan_words.part_title(spent.part), spent) for spent in findings.parts(plan)
+    ]
 
 
 def _sentences(plans: Sequence[Plan]) -> list[str]:
@@ -168,7 +174,10 @@ def _others(request: HttpRequest, sides: list[Side]) -> list[tuple[str, str]]:
     if left_side.artifact is None:
         return []
     artifacts = selectors.others(left_side.artifact, to=request.user)
-    return [(f"{artifact.run_id}/{artifact.name}", _words(artifact)) for artifact in artifacts]
+    return [
+        (f"{artifact.run_id}/{artifact.name}", _words(artifact))
+        for artifact in artifacts
+    ]
 
 
 def _words(artifact: Artifact) -> str:
@@ -184,8 +193,12 @@ def _kept(request: HttpRequest, name: str) -> Side:
     if not address_text:
         return Side(name)
     run, _slash, file = address_text.partition("/")
-    visible = projects.visible(Artifact.objects.select_related("run__cell"), to=request.user)
-    artifact = visible.filter(run_id=int(run) if run.isdecimal() else 0, name=file).first()
+    visible = projects.visible(
+        Artifact.objects.select_related("run__cell"), to=request.user
+    )
+    artifact = visible.filter(
+        run_id=int(run) if run.isdecimal() else 0, name=file
+    ).first()
     if artifact is None or len(run) > 18:
         raise Http404(_("This plan does not exist."))
     gone = or_404(FileNotFoundError, _("This file is no longer kept."))

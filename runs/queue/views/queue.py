@@ -157,7 +157,9 @@ for name, button in BUTTONS.items():
 def press(request: HttpRequest, **objects_by_name: Any) -> HttpResponse:
     """Press the button that the address names, and show the object's page again."""
     address = str(request.resolver_match and request.resolver_match.view_name)
-    return pressed(request, BUTTONS[address], KINDS[address.partition("-")[0]], **objects_by_name)
+    return pressed(
+        request, BUTTONS[address], KINDS[address.partition("-")[0]], **objects_by_name
+    )
 
 
 def pressed(

@@ -25,7 +25,14 @@ from runs.tools.known_metrics import HOST
 from runs.workloads.selectors import workloads
 
 # What a reader looks at first, in this order; of devices the busiest.
-SHOWN = ("cpu_idle", "cpu_iowait", "cpu_steal", "disk_util", "disk_write", "network_send")
+SHOWN = (
+    "cpu_idle",
+    "cpu_iowait",
+    "cpu_steal",
+    "disk_util",
+    "disk_write",
+    "network_send",
+)
 MOST_PANELS = 8
 
 
@@ -42,12 +49,19 @@ def title_of(name: str) -> str:
     )
     device = column[len(kind) + 1 :]
     quantity = _(HOST[kind].title) if kind in HOST else kind
-    return " ".join(description for description in (machine, quantity, device) if description)
+    return " ".join(
+        description for description in (machine, quantity, device) if description
+    )
 
 
 def machines_figure(series: Sequence[Series], *, major: str) -> dict[str, Any] | None:
     """The panels; None if no monitor recorded anything."""
-    chosen = [one_series for kind in SHOWN for one_series in series if _tells(one_series, kind)]
+    chosen = [
+        one_series
+        for kind in SHOWN
+        for one_series in series
+        if _tells(one_series, kind)
+    ]
     return _figure(chosen[:MOST_PANELS], major)
 
 
@@ -68,7 +82,9 @@ MOST_ROWS = 300
 
 def _ended_with_load(run: Run, commands: Sequence[Command]) -> set[int]:
     """The keys of monitors that BenchLab ended; not those whose record is missing."""
-    missing = [note["message"] for note in run.quality if note["code"] == "monitor_missing"]
+    missing = [
+        note["message"] for note in run.quality if note["code"] == "monitor_missing"
+    ]
     return {
         command.pk
         for command in commands
@@ -91,7 +107,9 @@ def live(run: Run) -> dict[str, Any]:
         "levels": _levels(run),
         "job_url": runs.job_address(run.labels),
         "labels": [
-            (known_title(name), value) for name, value in run.labels.items() if name != runs.JOB_URL
+            (known_title(name), value)
+            for name, value in run.labels.items()
+            if name != runs.JOB_URL
         ],
         "treatment": workloads.treatment_rows(run.campaign),
         "is_live": not run.has_ended,
@@ -135,7 +153,9 @@ def _certificate(run: Run) -> dict[str, Any] | None:
     }
 
 
-def phases(run: Run, events: Iterable[RunEvent], *, now: datetime) -> list[dict[str, Any]]:
+def phases(
+    run: Run, events: Iterable[RunEvent], *, now: datetime
+) -> list[dict[str, Any]]:
     """The way of the latest attempt: states passed, the one it is in, those ahead of it."""
     entered: dict[str, datetime] = {S.QUEUED: run.queued_at}
     for event in events:
@@ -145,7 +165,9 @@ def phases(run: Run, events: Iterable[RunEvent], *, now: datetime) -> list[dict[
     if run.state == S.WITHDRAWN:
         states.append(S.WITHDRAWN)
     elif run.state in UNHAPPY:
-        states = [state for state in WAY if state in entered and state != S.FINISHED] + [run.state]
+        states = [
+            state for state in WAY if state in entered and state != S.FINISHED
+        ] + [run.state]
     position = states.index(run.state)
     shown = []
     for index, state in enumerate(states):
@@ -179,27 +201,45 @@ def settings_of(settings: Mapping[str, Any]) -> list[dict[str, Any]]:
         }
         for name, setting in settings.items()
     ]
-    return sorted(setting_rows, key=lambda setting: (not setting["is_chosen"], setting["name"]))
+    return sorted(
+        setting_rows, key=lambda setting: (not setting["is_chosen"], setting["name"])
+    )
 
 
 def _took(
-    states: Sequence[str], index: int, position: int, entered: Mapping[str, datetime], now: datetime
+    states: Sequence[str],
+    index: int,
+    position: int,
+    entered: Mapping[str, datetime],
+    now: datetime,
 ) -> timedelta | None:
     began = entered.get(states[index])
     if began is None or index > position:
         return None
     if index == position:
         return now - began
-    later = [entered[state] for state in states[index + 1 : position + 1] if state in entered]
+    later = [
+        entered[state] for state in states[index + 1 : position + 1] if state in entered
+    ]
     return later[0] - began if later else None
 
 
 def _levels(run: Run) -> list[tuple[str, Any]]:
-    titles = {"version": "PostgreSQL", "bindir": _("folder"), **factor_titles(run.campaign)}
+    titles = {
+        "version": "PostgreSQL",
+        "bindir": _("folder"),
+        **factor_titles(run.campaign),
+    }
     levels = sorted(run.cell.levels.items(), key=lambda item: item[0] != "version")
     if run.server is not None:
-        levels = [(name, run.server.name if name == SERVER else level) for name, level in levels]
-    return [(titles.get(name) or known_title(name), as_read(level)) for name, level in levels]
+        levels = [
+            (name, run.server.name if name == SERVER else level)
+            for name, level in levels
+        ]
+    return [
+        (titles.get(name) or known_title(name), as_read(level))
+        for name, level in levels
+    ]
 
 
 def _measurements(run: Run) -> list[Measurement]:
@@ -208,7 +248,9 @@ def _measurements(run: Run) -> list[Measurement]:
     position_of = {name: position for position, name in enumerate(metric_names)}
     return sorted(
         run.measurements.all(),
-        key=lambda measurement: position_of.get(measurement.metric.name, len(metric_names)),
+        key=lambda measurement: position_of.get(
+            measurement.metric.name, len(metric_names)
+        ),
     )
 
 
@@ -237,7 +279,11 @@ def _figure(series: Sequence[Series], major: str) -> dict[str, Any] | None:
         for series in series
         if any(value is not None for value in series.values)
     ]
-    return timeline(tracks, x_title=_("seconds of measuring"), major=major) if tracks else None
+    return (
+        timeline(tracks, x_title=_("seconds of measuring"), major=major)
+        if tracks
+        else None
+    )
 
 
 def _facts(series: Series) -> dict[str, Any] | None:
@@ -265,7 +311,10 @@ def _values(series: Sequence[Series]) -> dict[str, Any] | None:
     rows = [
         (
             drawn[0].start + index * drawn[0].interval,
-            [series.values[index] if index < len(series.values) else None for series in drawn],
+            [
+                series.values[index] if index < len(series.values) else None
+                for series in drawn
+            ],
         )
         for index in range(0, longest, step)
     ]

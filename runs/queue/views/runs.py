@@ -29,10 +29,14 @@ from runs.shared.pages import or_404
 
 
 @addresses.page("artifact")
-def artifact_download(request: HttpRequest, run_id: int, name: str) -> StreamingHttpResponse:
+def artifact_download(
+    request: HttpRequest, run_id: int, name: str
+) -> StreamingHttpResponse:
     """The file as an attachment: what a target wrote is never shown as a page of ours."""
     artifact = get_object_or_404(
-        projects.visible(Artifact.objects.all(), to=request.user), run_id=run_id, name=name
+        projects.visible(Artifact.objects.all(), to=request.user),
+        run_id=run_id,
+        name=name,
     )
     with or_404(FileNotFoundError, _("This file is no longer kept.")):
         content = artifacts.open_artifact(artifact)
@@ -52,7 +56,11 @@ def run_list(request: HttpRequest) -> HttpResponse:
     filters = RunFilters(request.GET, run_selectors.listed(), request=request)
     page = pages.page(filters.qs, request.GET, to=request.user)
     rows = [(run, run_selectors.beginning(run)) for run in page.rows]
-    return render(request, "queue/runs/list.html", {"filters": filters, "page": page, "rows": rows})
+    return render(
+        request,
+        "queue/runs/list.html",
+        {"filters": filters, "page": page, "rows": rows},
+    )
 
 
 @addresses.page("run-detail")
@@ -93,7 +101,9 @@ def run_series(request: HttpRequest, run_id: int) -> HttpResponse:
     with or_404(Run.DoesNotExist):
         run = run_selectors.detail(run_id, to=request.user)
     series = [
-        series for series in run.series.all() if series.values and not is_monitored(series.name)
+        series
+        for series in run.series.all()
+        if series.values and not is_monitored(series.name)
     ]
     if not series:
         raise Http404(_("This run has no series."))
@@ -101,7 +111,9 @@ def run_series(request: HttpRequest, run_id: int) -> HttpResponse:
     begun = _second(request, "from", whole_span.begun)
     ended = _second(request, "to", whole_span.ended)
     shown_span = Span(begun, ended) if begun < ended else whole_span
-    tracks = [track for series in series if (track := _part(series, shown_span)) is not None]
+    tracks = [
+        track for series in series if (track := _part(series, shown_span)) is not None
+    ]
     major = versions.major(run.server_version or run.cell.version)
     context = {
         "run": run,

@@ -142,7 +142,9 @@ class _File:
                 unpacked = self._unpacking.decompress(packed, STEP)
                 self._sha256.update(unpacked)
                 self._size += len(unpacked)
-                self._is_whole = self._size <= MOST_UNPACKED and not self._unpacking.unused_data
+                self._is_whole = (
+                    self._size <= MOST_UNPACKED and not self._unpacking.unused_data
+                )
                 packed = self._unpacking.unconsumed_tail
         except zlib.error:
             self._is_whole = False
@@ -150,7 +152,9 @@ class _File:
     def digest(self) -> str:
         """The digest of the content; empty for a file that is incomplete or too large."""
         self._sha256.update(self._unpacking.flush())
-        return self._sha256.hexdigest() if self._unpacking.eof and self._is_whole else ""
+        return (
+            self._sha256.hexdigest() if self._unpacking.eof and self._is_whole else ""
+        )
 
 
 def _plain(value: object) -> Any:

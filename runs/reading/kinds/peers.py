@@ -55,11 +55,15 @@ def _unpacked(content: bytes, path: Path) -> list[Path]:
             size = sum(member.file_size for member in members)
             if len(members) > MOST_FILES or size > MOST_UNPACKED:
                 raise NotTheirs(
-                    _("More than 1.9 MB, or 20 MB unpacked: use manage.py import_results.")
+                    _(
+                        "More than 1.9 MB, or 20 MB unpacked: use manage.py import_results."
+                    )
                 )
             packed.extractall(path)
     except (BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
-        raise NotTheirs(_("The ZIP cannot be unpacked: %(error)s"), error=error) from error
+        raise NotTheirs(
+            _("The ZIP cannot be unpacked: %(error)s"), error=error
+        ) from error
     inner = list(path.iterdir())
     return [path, *inner] if len(inner) == 1 else [path]
 

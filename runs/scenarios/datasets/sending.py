@@ -25,7 +25,10 @@ ROOT = Path(runs.__file__).parents[1]
 
 
 async def copied(
-    bench: Bench, step: str, tables: Sequence[str], generate: Callable[[Path], Sequence[str]]
+    bench: Bench,
+    step: str,
+    tables: Sequence[str],
+    generate: Callable[[Path], Sequence[str]],
 ) -> None:
     """Fill tables with `TABLE.csv` files that a command writes to a folder of the worker.
 
@@ -46,7 +49,10 @@ async def copied(
 
 
 async def placed(
-    bench: Bench, step: str, tables: Sequence[str], generate: Callable[[Path], Sequence[str]]
+    bench: Bench,
+    step: str,
+    tables: Sequence[str],
+    generate: Callable[[Path], Sequence[str]],
 ) -> None:
     """Send `TABLE.csv` files to a folder next to the cluster's own, so that its copies have them.
 
@@ -58,7 +64,9 @@ async def placed(
         with tempfile.TemporaryDirectory(prefix="benchlab-data-") as folder:
             await _generated(generate(Path(folder)))
             for table in tables:
-                await send(bench, Path(folder) / f"{table}.csv", f"{folder_there}/{table}.csv")
+                await send(
+                    bench, Path(folder) / f"{table}.csv", f"{folder_there}/{table}.csv"
+                )
     await bench.step(step, ["ls", "-l", folder_there])
 
 
@@ -105,7 +113,10 @@ def module(name: str, *arguments: str) -> tuple[str, ...]:
 async def _generated(words: Sequence[str]) -> None:
     try:
         process = await asyncio.create_subprocess_exec(
-            *words, cwd=ROOT, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE
+            *words,
+            cwd=ROOT,
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.PIPE,
         )
         try:
             _out, output_bytes = await process.communicate()
@@ -120,7 +131,9 @@ async def _generated(words: Sequence[str]) -> None:
         raise TargetProblem(
             _("The data cannot be made: %(said)s"),
             code="generator_failed",
-            remedy=_("Look at the worker's disk, and install the extra datasets there."),
+            remedy=_(
+                "Look at the worker's disk, and install the extra datasets there."
+            ),
             said=output.strip()[-500:],
         )
 

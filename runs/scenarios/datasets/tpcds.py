@@ -36,7 +36,9 @@ async def load(bench: Bench, scale: float) -> None:
         list(TABLES),
         lambda folder: sending.module(__name__, f"{scale:g}", str(folder)),
     )
-    keys = [f"ALTER TABLE {name} ADD PRIMARY KEY ({key});" for name, key in TABLES.items()]
+    keys = [
+        f"ALTER TABLE {name} ADD PRIMARY KEY ({key});" for name, key in TABLES.items()
+    ]
     await bench.sql("primary-keys", "\n".join(keys))
     await bench.sql("vacuum-analyze", "VACUUM ANALYZE;")
     await bench.sql("checkpoint-after-load", "CHECKPOINT;")
@@ -56,7 +58,9 @@ def _connect() -> Any:
     import duckdb  # noqa: PLC0415 -- a large package that only this program needs
     import duckdb_extension_tpcds  # noqa: PLC0415
 
-    extension = next(Path(duckdb_extension_tpcds.__file__).parent.rglob("*.duckdb_extension"))
+    extension = next(
+        Path(duckdb_extension_tpcds.__file__).parent.rglob("*.duckdb_extension")
+    )
     connection = duckdb.connect(config={"allow_unsigned_extensions": "true"})
     connection.execute(f"LOAD '{extension}'")
     return connection
@@ -68,7 +72,9 @@ def generate(scale: float, folder: Path) -> None:
     connection.execute("SET threads = 1")
     connection.execute(f"CALL dsdgen(sf = {scale})")
     for name in TABLES:
-        connection.execute(f"COPY {name} TO '{folder / name}.csv' (FORMAT csv, HEADER false)")
+        connection.execute(
+            f"COPY {name} TO '{folder / name}.csv' (FORMAT csv, HEADER false)"
+        )
         connection.execute(f"DROP TABLE {name}")
 
 

@@ -95,9 +95,12 @@ def _static(count: int) -> str:
 
 async def _check_rows(bench: Bench, trigger: str) -> None:
     """COPY does not report rows that a trigger takes: all must be there, none in the parent."""
-    only = "ONLY access_log" if trigger not in KINDS else "(SELECT 1 WHERE false) nothing"
+    only = (
+        "ONLY access_log" if trigger not in KINDS else "(SELECT 1 WHERE false) nothing"
+    )
     counted = await bench.sql(
-        "count-rows", f"SELECT (SELECT count(*) FROM access_log), (SELECT count(*) FROM {only});"
+        "count-rows",
+        f"SELECT (SELECT count(*) FROM access_log), (SELECT count(*) FROM {only});",
     )
     row_count, in_parent = (int(count) for count in counted.split())
     expected = layout.days(bench) * bench.parameters["rows_per_partition"]

@@ -136,12 +136,16 @@ def rows_of(day: int, rows: int) -> str:
 
 def rows_in_all(parameters: Values) -> int:
     """The number of rows of a cell."""
-    return int(parameters["months"]) * DAYS_A_MONTH * int(parameters["rows_per_partition"])
+    return (
+        int(parameters["months"]) * DAYS_A_MONTH * int(parameters["rows_per_partition"])
+    )
 
 
 def bytes_of(parameters: Values, *, with_index: bool) -> int:
     """The size of the table of a cell."""
-    return rows_in_all(parameters) * (BYTES_A_ROW + (BYTES_OF_INDEX if with_index else 0))
+    return rows_in_all(parameters) * (
+        BYTES_A_ROW + (BYTES_OF_INDEX if with_index else 0)
+    )
 
 
 async def fill(bench: Bench, kind: str) -> None:
@@ -151,7 +155,8 @@ async def fill(bench: Bench, kind: str) -> None:
     children = [child(day) for day in range(1, count + 1)]
     targets = children if kind == "partitioned" else ["access_log"] * count
     inserts = [
-        f"INSERT INTO {target} {rows_of(day, rows)};" for day, target in enumerate(targets, start=1)
+        f"INSERT INTO {target} {rows_of(day, rows)};"
+        for day, target in enumerate(targets, start=1)
     ]
     await bench.sql("insert-rows", "\n".join(inserts))
     tables = ["access_log"] if kind == "unpartitioned" else children
@@ -168,7 +173,8 @@ def _declared(day: int) -> str:
     """Up to 11 bounds must be constants, so the server builds the statement and psql runs it."""
     bounds = f"{day_of(day)}, {day_of(day + 1)}"
     statement = (
-        f"CREATE TABLE {child(day)} PARTITION OF public.access_log FOR VALUES FROM (%L) TO (%L)"
+        f"CREATE TABLE {child(day)} PARTITION OF public.access_log"
+        " FOR VALUES FROM (%L) TO (%L)"
     )
     return f"SELECT format('{statement}', {bounds}) \\gexec"
 

@@ -21,12 +21,18 @@ class Maintenance(layout.Filled):
         """Names the child: TRUNCATE of the parent empties everything."""
         removal = known_metrics.REMOVAL_TIME
         if bench.levels["table_kind"] != "unpartitioned":
-            await timed(bench, "truncate", f"TRUNCATE {layout.child(1)}", metric=removal)
+            await timed(
+                bench, "truncate", f"TRUNCATE {layout.child(1)}", metric=removal
+            )
             return
         delete = f"DELETE FROM access_log WHERE date = {layout.day_of(1)}"
         await timed(bench, "delete", delete, metric=removal)
-        await timed(bench, "vacuum", "VACUUM access_log", metric=known_metrics.VACUUM_TIME)
-        await timed(bench, "analyze", "ANALYZE access_log", metric=known_metrics.ANALYZE_TIME)
+        await timed(
+            bench, "vacuum", "VACUUM access_log", metric=known_metrics.VACUUM_TIME
+        )
+        await timed(
+            bench, "analyze", "ANALYZE access_log", metric=known_metrics.ANALYZE_TIME
+        )
 
 
 SCENARIO = Scenario(
@@ -39,7 +45,11 @@ SCENARIO = Scenario(
     source="PGECons WG1 2013",
     factors=(layout.TABLE_KIND, layout.MONTHS),
     parameters=(layout.rows_parameter(5000),),
-    metrics=(known_metrics.REMOVAL_TIME, known_metrics.VACUUM_TIME, known_metrics.ANALYZE_TIME),
+    metrics=(
+        known_metrics.REMOVAL_TIME,
+        known_metrics.VACUUM_TIME,
+        known_metrics.ANALYZE_TIME,
+    ),
     writes=True,
     procedure=Maintenance(),
     cluster=layout.cluster,

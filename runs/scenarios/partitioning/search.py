@@ -24,7 +24,12 @@ SCANS = {
     "index-only": ("enable_indexonlyscan", "Index Only Scan"),
     AFTER_UPDATES: ("enable_indexonlyscan", "Index Only Scan"),
 }
-SETTINGS = ("enable_seqscan", "enable_indexscan", "enable_bitmapscan", "enable_indexonlyscan")
+SETTINGS = (
+    "enable_seqscan",
+    "enable_indexscan",
+    "enable_bitmapscan",
+    "enable_indexonlyscan",
+)
 
 
 class Search(layout.Filled):
@@ -39,7 +44,11 @@ class Search(layout.Filled):
     async def measure(self, bench: Bench) -> None:
         """The search for its time, then its plan, which must use the level's scan."""
         scan = str(bench.levels["scan"])
-        query = count_query(bench) if scan.startswith("index-only") else average_query(bench)
+        query = (
+            count_query(bench)
+            if scan.startswith("index-only")
+            else average_query(bench)
+        )
         before = session(scan)
         done = await repeated(bench, "search", query, before=before)
         plan = await explained(bench, "search", query, before=before)
@@ -47,13 +56,17 @@ class Search(layout.Filled):
             return
         check_plan(bench, plan, scan)
         bench.measured(known_metrics.ELAPSED, done.seconds)
-        bench.measured(known_metrics.BLOCKS_READ, float(plan.root.shared_blocks("read")))
+        bench.measured(
+            known_metrics.BLOCKS_READ, float(plan.root.shared_blocks("read"))
+        )
         bench.measured(known_metrics.BLOCKS_HIT, float(plan.root.shared_blocks("hit")))
 
 
 def session(scan: str) -> list[str]:
     """Exactly one kind of scan; an index-only scan is one of an index, too."""
-    on = {SCANS[scan][0]} | ({"enable_indexscan"} if scan.startswith("index-only") else set())
+    on = {SCANS[scan][0]} | (
+        {"enable_indexscan"} if scan.startswith("index-only") else set()
+    )
     return [f"SET {name} = {'on' if name in on else 'off'}" for name in SETTINGS]
 
 
@@ -81,27 +94,36 @@ def check_plan(bench: Bench, plan: Plan, scan: str) -> None:
     other_kinds = {node.kind for node in scans} - {expected_kind}
     if not scans or other_kinds:
         raise _other_plan(
-            bench, f"{', '.join(sorted(other_kinds)) or 'no scan'} in place of {expected_kind}"
+            bench,
+            f"{', '.join(sorted(other_kinds)) or 'no scan'} in place of {expected_kind}",
         )
     fetches = sum(int(node.detail("Heap Fetches") or 0) for node in scans)
     if scan == "index-only" and fetches:
-        raise _other_plan(bench, f"{fetches} rows were fetched from the table (VACUUM is missing)")
+        raise _other_plan(
+            bench, f"{fetches} rows were fetched from the table (VACUUM is missing)"
+        )
     if scan == AFTER_UPDATES and not fetches:
-        raise _other_plan(bench, "no row was fetched from the table although pages were updated")
+        raise _other_plan(
+            bench, "no row was fetched from the table although pages were updated"
+        )
 
 
 def _reads_rows(node: Node) -> bool:
     """Scans of the log's parts; the empty parent is always read sequentially, and is ignored."""
     table = node.on.split(" ")[0]
     is_parent = table == "access_log" and node.kind == "Seq Scan" and not node.rows
-    return table.startswith("access_log") and not is_parent and not node.is_never_executed
+    return (
+        table.startswith("access_log") and not is_parent and not node.is_never_executed
+    )
 
 
 def _other_plan(bench: Bench, actual: str) -> TargetProblem:
     return TargetProblem(
         _("The plan is not that of the level %(level)s: %(found)s."),
         code="other_plan",
-        remedy=_("Read the run's plan; more rows a partition make the planner choose as asked."),
+        remedy=_(
+            "Read the run's plan; more rows a partition make the planner choose as asked."
+        ),
         level=repr(bench.levels["scan"]),
         found=actual,
     )
@@ -148,10 +170,16 @@ SCENARIO = Scenario(
             default=1,
             minimum=1,
             maximum=31,
-            help=_("The report's text says one day, its printed SQL the 31 days of January."),
+            help=_(
+                "The report's text says one day, its printed SQL the 31 days of January."
+            ),
         ),
     ),
-    metrics=(known_metrics.ELAPSED, known_metrics.BLOCKS_READ, known_metrics.BLOCKS_HIT),
+    metrics=(
+        known_metrics.ELAPSED,
+        known_metrics.BLOCKS_READ,
+        known_metrics.BLOCKS_HIT,
+    ),
     writes=False,
     procedure=Search(),
     cluster=layout.cluster,
@@ -159,7 +187,13 @@ SCENARIO = Scenario(
     places={
         "wg1-2013-3-search": Place(
             levels={
-                "scan": ("sequential", "index", "bitmap", "index-only", "index-only-after-updates")
+                "scan": (
+                    "sequential",
+                    "index",
+                    "bitmap",
+                    "index-only",
+                    "index-only-after-updates",
+                )
             }
         )
     },

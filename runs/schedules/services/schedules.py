@@ -33,7 +33,9 @@ def next_time(schedule: Schedule, after: datetime) -> datetime:
     zone = ZoneInfo(schedule.time_zone)
     day = after.astimezone(zone).date()
     while True:
-        moment = datetime.combine(day, time(schedule.hour, schedule.minute), zone).astimezone(UTC)
+        moment = datetime.combine(
+            day, time(schedule.hour, schedule.minute), zone
+        ).astimezone(UTC)
         if moment > after and day.isoweekday() in schedule.weekdays:
             return moment
         day += timedelta(days=1)
@@ -205,7 +207,9 @@ def fire_due() -> None:
 def _fire_if_due(schedule_id: int, now: datetime) -> None:
     """Several missed times fire once, and so do two controls at the same time."""
     locked = Schedule.objects.select_for_update(skip_locked=True, of=("self",))
-    due = locked.select_related("server", "project").filter(pk=schedule_id, enabled=True)
+    due = locked.select_related("server", "project").filter(
+        pk=schedule_id, enabled=True
+    )
     schedule = due.first()
     if schedule is None:
         return
@@ -216,7 +220,9 @@ def _fire_if_due(schedule_id: int, now: datetime) -> None:
         schedule.save(update_fields=["next_at"])
         if _is_busy(schedule):
             message = _("The campaign before has not ended.")
-            ScheduleEvent.objects.create(schedule=schedule, code="skipped", message=message)
+            ScheduleEvent.objects.create(
+                schedule=schedule, code="skipped", message=message
+            )
         else:
             _fire(schedule, ())
 
@@ -231,17 +237,23 @@ def _give_up_this_time(schedule_id: int, error: Exception) -> None:
     schedule.save()
     # Record an error of BenchLab itself; the log has it in full.
     reason = f"{type(error).__name__}: {error}"[:LONGEST_REASON]
-    message = _("BenchLab could not queue the campaign: %(reason)s") % {"reason": reason}
+    message = _("BenchLab could not queue the campaign: %(reason)s") % {
+        "reason": reason
+    }
     ScheduleEvent.objects.create(schedule=schedule, code=ERROR, message=message)
     pause_if_it_keeps_failing(schedule)
 
 
 def _fire_for_new(schedule: Schedule) -> None:
     """Measure what was found since; wait for the previous campaign, and for servers away."""
-    seen_installations = {tuple(installation) for installation in schedule.seen_installations}
+    seen_installations = {
+        tuple(installation) for installation in schedule.seen_installations
+    }
     present = schedule_servers.present(schedule)
     new_installations = [
-        installation for installation in present if tuple(installation) not in seen_installations
+        installation
+        for installation in present
+        if tuple(installation) not in seen_installations
     ]
     if not new_installations:
         return
@@ -264,7 +276,9 @@ def _fire(schedule: Schedule, new_installations: Sequence[Sequence[str]]) -> Non
             )
     except ServiceError as error:
         code, message = error.code, f"{error.message} {error.remedy}".strip()
-    ScheduleEvent.objects.create(schedule=schedule, campaign=campaign, code=code, message=message)
+    ScheduleEvent.objects.create(
+        schedule=schedule, campaign=campaign, code=code, message=message
+    )
     if campaign is None:
         pause_if_it_keeps_failing(schedule)
 

@@ -14,9 +14,13 @@ def installations(
     schedule: Schedule, draft: Draft, new_installations: Sequence[Sequence[str]]
 ) -> list[Installation]:
     """The installations of each server that are measured or are new, and are still there."""
-    wanted_installations = Q(pk__in=[installation.pk for installation in draft.installations])
+    wanted_installations = Q(
+        pk__in=[installation.pk for installation in draft.installations]
+    )
     for bindir, _version, *on in new_installations:
-        wanted_installations |= Q(server=on[0] if on else schedule.server_id, bindir=bindir)
+        wanted_installations |= Q(
+            server=on[0] if on else schedule.server_id, bindir=bindir
+        )
     present = Installation.objects.filter(wanted_installations, removed_at=None)
     return list(present.select_related("server"))
 
@@ -33,15 +37,21 @@ def measured_by(schedules: Iterable[Schedule]) -> set[int]:
 def loading_for(schedules: Iterable[Schedule]) -> set[int]:
     """The keys of servers that are used but not measured: load, and further clusters."""
     return {
-        server_id for schedule in schedules for server_id in drafts.other_servers(schedule.draft)
+        server_id
+        for schedule in schedules
+        for server_id in drafts.other_servers(schedule.draft)
     }
 
 
 def present(schedule: Schedule) -> list[list[Any]]:
     """Folder and version of what is on its servers now, with the key of a further server."""
     more_servers = set(drafts.measured_servers(schedule.draft)) - {schedule.server_id}
-    installations = Installation.objects.filter(removed_at=None).order_by("server_id", "bindir")
-    on_first = installations.filter(server=schedule.server_id).values_list("bindir", "version")
+    installations = Installation.objects.filter(removed_at=None).order_by(
+        "server_id", "bindir"
+    )
+    on_first = installations.filter(server=schedule.server_id).values_list(
+        "bindir", "version"
+    )
     on_more = installations.filter(server__in=more_servers).values_list(
         "bindir", "version", "server_id"
     )

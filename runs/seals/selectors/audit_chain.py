@@ -34,7 +34,9 @@ def is_marked(entry: AuditEntry, *, also: str = "") -> bool:
     return macs.is_marked(entry.mark, macs.AUDIT, *entry.marked, also=also)
 
 
-def findings(*, trusted: Collection[bytes], ends: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:
+def findings(
+    *, trusted: Collection[bytes], ends: Sequence[Mapping[str, Any]]
+) -> Iterator[Finding]:
     """Entries that are missing, changed, in another order, or not BenchLab's own."""
     number, previous = 0, BEGINNING
     awaited = {end["number"]: end["hash"] for end in ends}
@@ -61,17 +63,24 @@ def findings(*, trusted: Collection[bytes], ends: Sequence[Mapping[str, Any]]) -
 
 
 def _link(
-    link: AuditLink, entry: AuditEntry | None, previous: bytes, trusted: Collection[bytes]
+    link: AuditLink,
+    entry: AuditEntry | None,
+    previous: bytes,
+    trusted: Collection[bytes],
 ) -> Iterator[Finding]:
     if entry is None:
-        yield _finding("audit_missing", f"Entry {link.entry} of the audit trail is gone.")
+        yield _finding(
+            "audit_missing", f"Entry {link.entry} of the audit trail is gone."
+        )
     elif previous and link_hash(link.number, entry, previous) != bytes(link.hash):
         message = f"Entry {link.entry} of the audit trail ({entry}) has changed, or its place has."
         yield _finding("audit_changed", message)
     if bytes(link.key) not in trusted:
         message = f"Link {link.number} of the audit trail is signed with a key not trusted here."
         yield _finding("key_unknown", message)
-    elif not seals.is_signed(digest=bytes(link.hash), signature=link.signature, key=link.key):
+    elif not seals.is_signed(
+        digest=bytes(link.hash), signature=link.signature, key=link.key
+    ):
         message = f"The signature of link {link.number} of the audit trail is wrong."
         yield _finding("signature_wrong", message)
 

@@ -81,7 +81,10 @@ SELECT 'operator ' || oprname || ' of ' || oprleft::regtype || ' and ' || oprrig
 def found() -> dict[str, str]:
     """Each part of the schema by its name, with a digest of its definition. Two queries."""
     rows = [*queries.rows(RELATIONS), *queries.rows(PROGRAMS)]
-    return {name: hashlib.sha256(told.encode()).hexdigest()[:16] for name, told in sorted(rows)}
+    return {
+        name: hashlib.sha256(told.encode()).hexdigest()[:16]
+        for name, told in sorted(rows)
+    }
 
 
 @cache

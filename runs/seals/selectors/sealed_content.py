@@ -6,7 +6,14 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from runs.export_reader import ARTIFACT, CAMPAIGN, CELL, REVISION, SEALED_CELL, SEALED_FORM
+from runs.export_reader import (
+    ARTIFACT,
+    CAMPAIGN,
+    CELL,
+    REVISION,
+    SEALED_CELL,
+    SEALED_FORM,
+)
 from runs.export_reader import RUN as SEALED_RUN
 from runs.models import (
     Artifact,
@@ -28,7 +35,9 @@ Content = dict[str, Any]
 
 # Fields of the export's lines; those left out may change, or differ elsewhere.
 RUN = SEALED_RUN
-HARDWARE = tuple(name for name in export_fields.HARDWARE if name not in {"slug", "name"})
+HARDWARE = tuple(
+    name for name in export_fields.HARDWARE if name not in {"slug", "name"}
+)
 ENVIRONMENT = tuple(name for name in export_fields.ENVIRONMENT if name != "slug")
 OF_CELL = (
     *CELL,
@@ -71,15 +80,33 @@ def contents_of(
     """
     shared = shared or Shared()
     rows = Run.objects.filter(pk__in=run_ids).order_by()
-    keys = ("pk", "plan", "campaign_id", "cell_id", "hardware_id", "environment_id", "settings_id")
+    keys = (
+        "pk",
+        "plan",
+        "campaign_id",
+        "cell_id",
+        "hardware_id",
+        "environment_id",
+        "settings_id",
+    )
     server = export_fields.named("run")["link_server"]
-    more = ("validity", "imported_id", *(f"imported__{name}" for name in export_fields.IMPORTED))
-    runs = {row["pk"]: row for row in rows.values(*keys, *RUN, *more, server_slug=server)}
-    campaigns = _linked(Campaign, CAMPAIGN, {row["campaign_id"] for row in runs.values()})
+    more = (
+        "validity",
+        "imported_id",
+        *(f"imported__{name}" for name in export_fields.IMPORTED),
+    )
+    runs = {
+        row["pk"]: row for row in rows.values(*keys, *RUN, *more, server_slug=server)
+    }
+    campaigns = _linked(
+        Campaign, CAMPAIGN, {row["campaign_id"] for row in runs.values()}
+    )
     cells = _linked(Cell, OF_CELL, {row["cell_id"] for row in runs.values()})
     figures, metrics = _figures(run_ids)
     digests_of = {
-        "commands": _digests(Command, export_fields.COMMAND, ("attempt", "ordinal"), run_ids),
+        "commands": _digests(
+            Command, export_fields.COMMAND, ("attempt", "ordinal"), run_ids
+        ),
         "series": _digests(Series, export_fields.SERIES, ("name",), run_ids),
         "artifacts": _digests(Artifact, ARTIFACT, ("name",), run_ids),
     }
@@ -92,12 +119,18 @@ def contents_of(
             "run": _own_fields(row),
         }
         content = {
-            **(_in_parts(row, described) if form == SEALED_FORM else _in_one(described)),
+            **(
+                _in_parts(row, described) if form == SEALED_FORM else _in_one(described)
+            ),
             "figures": figures.get(key, {}),
             "plan": digest_of(_plan(row)) if row["plan"] is not None else "",
             "hardware": shared.digest(HardwareProfile, row["hardware_id"], HARDWARE),
-            "environment": shared.digest(Environment, row["environment_id"], ENVIRONMENT),
-            "settings": shared.digest(SettingsSnapshot, row["settings_id"], export_fields.SETTINGS),
+            "environment": shared.digest(
+                Environment, row["environment_id"], ENVIRONMENT
+            ),
+            "settings": shared.digest(
+                SettingsSnapshot, row["settings_id"], export_fields.SETTINGS
+            ),
             **{name: digests.get(key, "") for name, digests in digests_of.items()},
         }
         contents[key] = {name: value for name, value in content.items() if value}
@@ -115,7 +148,9 @@ def _in_parts(row: Row, described: Row) -> Content:
     """As form 2 has it: the cell with the campaign that it is of, its commit, and more."""
     cell = described["cell"]
     revision = {name: _plain(cell[f"revision__{name}"]) for name in REVISION}
-    imported = {name: _plain(row[f"imported__{name}"]) for name in export_fields.IMPORTED}
+    imported = {
+        name: _plain(row[f"imported__{name}"]) for name in export_fields.IMPORTED
+    }
     return {
         "form": SEALED_FORM,
         "campaign": digest_of(described["campaign"]),
@@ -141,12 +176,20 @@ def _linked(model: Any, names: Sequence[str], keys: Collection[int]) -> dict[int
     """These fields of the rows with these keys, as an export has them: links by their names."""
     links = export_fields.named(model._meta.model_name)
     wanted_links = {
-        link: path for link, path in links.items() if link.removeprefix("link_") in names
+        link: path
+        for link, path in links.items()
+        if link.removeprefix("link_") in names
     }
     fields = [name for name in names if f"link_{name}" not in links]
-    rows = model.objects.filter(pk__in=keys).order_by().values("pk", *fields, **wanted_links)
+    rows = (
+        model.objects.filter(pk__in=keys)
+        .order_by()
+        .values("pk", *fields, **wanted_links)
+    )
     return {
-        row.pop("pk"): {name.removeprefix("link_"): value for name, value in row.items()}
+        row.pop("pk"): {
+            name.removeprefix("link_"): value for name, value in row.items()
+        }
         for row in rows
     }
 
@@ -161,7 +204,11 @@ def _own_fields(row: Row) -> Row:
 
 def _plan(row: Row) -> Row:
     plan: Row = row["plan"]
-    return {name: value for name, value in plan.items() if name not in export_fields.SECRET_IN_PLAN}
+    return {
+        name: value
+        for name, value in plan.items()
+        if name not in export_fields.SECRET_IN_PLAN
+    }
 
 
 def _figures(run_ids: Collection[int]) -> tuple[dict[int, Row], dict[int, Row]]:
@@ -181,7 +228,10 @@ def _figures(run_ids: Collection[int]) -> tuple[dict[int, Row], dict[int, Row]]:
 
 
 def _digests(
-    model: Any, fields: tuple[str, ...], order: tuple[str, ...], run_ids: Collection[int]
+    model: Any,
+    fields: tuple[str, ...],
+    order: tuple[str, ...],
+    run_ids: Collection[int],
 ) -> Mapping[int, str]:
     """SHA-256 of the rows of each run, one line each. Only a few are in memory at a time."""
     hashes: dict[int, Any] = defaultdict(hashlib.sha256)

@@ -20,7 +20,9 @@ from runs.models import Instance, Seal
 
 def entries_of(run_id: int) -> list[Seal]:
     """What the chain says about a run, the newest first; empty while it waits. One query."""
-    entries = Seal.objects.filter(run=run_id).select_related("project").order_by("-number")
+    entries = (
+        Seal.objects.filter(run=run_id).select_related("project").order_by("-number")
+    )
     return list(entries.defer("content"))
 
 
@@ -45,11 +47,17 @@ def canonical(value: Any) -> str:
 
 def entry_hash(*, previous: bytes, **entry: Any) -> bytes:
     """SHA-256 of an entry (project, number, kind, run, at, reason, content) and the hash before."""
-    return hashlib.sha256(canonical({**entry, "previous": bytes(previous).hex()}).encode()).digest()
+    return hashlib.sha256(
+        canonical({**entry, "previous": bytes(previous).hex()}).encode()
+    ).digest()
 
 
 def is_signed(
-    *, digest: bytes, signature: bytes | memoryview, key: bytes | memoryview, domain: bytes = DOMAIN
+    *,
+    digest: bytes,
+    signature: bytes | memoryview,
+    key: bytes | memoryview,
+    domain: bytes = DOMAIN,
 ) -> bool:
     """Whether the owner of this public key signed the entry with this hash, or a text."""
     try:

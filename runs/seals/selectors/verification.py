@@ -12,7 +12,14 @@ from runs.access.selectors import macs
 from runs.export_reader import SEALED_FORM, changed_parts, figures_changed, form_of
 from runs.models import AuditLink, Project, Run, Seal, SealRequest
 from runs.seals.selectors.sealed_content import Content, Shared, contents_of
-from runs.seals.selectors.seals import AUDIT, BEGINNING, HEAD, entry_hash, is_signed, is_updating
+from runs.seals.selectors.seals import (
+    AUDIT,
+    BEGINNING,
+    HEAD,
+    entry_hash,
+    is_signed,
+    is_updating,
+)
 from runs.shared import queries
 
 CHUNK = 200
@@ -100,7 +107,11 @@ def _forged_requests(tally: Tally) -> Iterator[tuple[SealRequest, str]]:
 
 
 def _chain(
-    project: Project, trusted: Trusted, forged: Collection[int], shared: Shared, tally: Tally
+    project: Project,
+    trusted: Trusted,
+    forged: Collection[int],
+    shared: Shared,
+    tally: Tally,
 ) -> Iterator[Finding]:
     previous, number = BEGINNING, 0
     awaited = {end["number"]: end["hash"] for end in trusted.ends.get(project.slug, ())}
@@ -119,7 +130,9 @@ def _chain(
         yield Finding(project.slug, None, "chain_cut", _cut(missing))
 
 
-def _amended(project: Project, entry: Seal, trusted: Trusted, tally: Tally) -> Iterator[Finding]:
+def _amended(
+    project: Project, entry: Seal, trusted: Trusted, tally: Tally
+) -> Iterator[Finding]:
     """A change that BenchLab signed: a person with the key says that it was meant."""
     if (project.slug, entry.number, entry.digest) in trusted.acknowledged:
         tally.acknowledged.append((entry.run, entry.reason))
@@ -136,11 +149,17 @@ def _cut(number: int) -> str:
 
 
 def _entry(
-    project: Project, entry: Seal, before: int, previous: bytes, trusted: Collection[bytes]
+    project: Project,
+    entry: Seal,
+    before: int,
+    previous: bytes,
+    trusted: Collection[bytes],
 ) -> Iterator[Finding]:
     """Whether an entry follows the one before, and is signed."""
     if entry.number != before + 1:
-        message = f"Entries {before + 1} to {entry.number - 1} of the chain are missing."
+        message = (
+            f"Entries {before + 1} to {entry.number - 1} of the chain are missing."
+        )
         yield Finding(project.slug, None, "chain_gap", message)
         # What came before is unknown: only the signature of this entry can be checked.
         digest = bytes(entry.hash)
@@ -160,7 +179,11 @@ def _entry(
 
 
 def _runs(
-    project: Project, chunk: Sequence[Seal], forged: Collection[int], shared: Shared, tally: Tally
+    project: Project,
+    chunk: Sequence[Seal],
+    forged: Collection[int],
+    shared: Shared,
+    tally: Tally,
 ) -> Iterator[Finding]:
     """The runs whose last content is in this part of the chain."""
     every = Seal.objects.filter(run__in={seal.run for seal in chunk}).order_by("number")
@@ -230,18 +253,26 @@ def _run(
 
 def _state(project: Project, run: int, state: str, kind: str) -> Iterator[Finding]:
     """Whether a run is in use or withdrawn, as its last entry says."""
-    if state in Run.WITH_RESULT and (state == Run.State.WITHDRAWN) != (kind == Seal.Kind.WITHDRAWN):
+    if state in Run.WITH_RESULT and (state == Run.State.WITHDRAWN) != (
+        kind == Seal.Kind.WITHDRAWN
+    ):
         message = f"Run {run} is {state}, and the chain says: {kind}."
         yield Finding(project.slug, run, "state_differs", message)
 
 
-def _never_sealed(published: Collection[str], forged: Collection[int]) -> Iterator[Finding]:
+def _never_sealed(
+    published: Collection[str], forged: Collection[int]
+) -> Iterator[Finding]:
     """Runs in use that are in no chain, do not wait for it, and are in no data file."""
     sealed = Seal.objects.filter(run=OuterRef("pk"), kind=Seal.Kind.SEALED)
     waiting = SealRequest.objects.filter(run=OuterRef("pk")).exclude(pk__in=forged)
-    runs = Run.objects.filter(~Exists(sealed), ~Exists(waiting), state__in=Run.WITH_RESULT)
+    runs = Run.objects.filter(
+        ~Exists(sealed), ~Exists(waiting), state__in=Run.WITH_RESULT
+    )
     unknown = runs.exclude(campaign__slug__in=published).order_by("pk")
-    for run, project in unknown.values_list("pk", "campaign__project__slug").iterator(CHUNK):
+    for run, project in unknown.values_list("pk", "campaign__project__slug").iterator(
+        CHUNK
+    ):
         message = f"Run {run} was never sealed: it was not stored by BenchLab, or its row was."
         yield Finding(project or "default", run, "never_sealed", message)
 
@@ -308,16 +339,32 @@ SELECT cell.id, campaign.slug, coalesce(project.slug, 'default'), metric.name,
 DIFFERING = """(stored.{0} IS NULL) <> (again.{0} IS NULL)
     OR abs(stored.{0} - again.{0}) > 1e-9 * greatest(abs(stored.{0}), abs(again.{0}), {1})"""
 # A column, and the size below which its rounding counts as none: logarithms are of the order of 10.
-COLUMNS = {"median": 0, "minimum": 0, "maximum": 0, "mean": 0, "log_mean": 10, "log_variance": 1e-3}
+COLUMNS = {
+    "median": 0,
+    "minimum": 0,
+    "maximum": 0,
+    "mean": 0,
+    "log_mean": 10,
+    "log_variance": 1e-3,
+}
 
 
-def _summaries(published: Collection[str], named_findings: Sequence[Finding]) -> Iterator[Finding]:
+def _summaries(
+    published: Collection[str], named_findings: Sequence[Finding]
+) -> Iterator[Finding]:
     """Summaries that are not those of the figures, but for runs named before. One statement."""
     runs = {finding.run for finding in named_findings if finding.run is not None}
-    cells = set(Run.objects.filter(pk__in=runs).order_by().values_list("cell_id", flat=True))
-    with_missing = {finding.project for finding in named_findings if finding.code == "run_missing"}
+    cells = set(
+        Run.objects.filter(pk__in=runs).order_by().values_list("cell_id", flat=True)
+    )
+    with_missing = {
+        finding.project for finding in named_findings if finding.code == "run_missing"
+    }
     differing = " OR ".join(DIFFERING.format(*column) for column in COLUMNS.items())
-    values: dict[str, Any] = {"published": list(published), "finished": Run.State.FINISHED.value}
+    values: dict[str, Any] = {
+        "published": list(published),
+        "finished": Run.State.FINISHED.value,
+    }
     rows = queries.rows(SUMMARIES.format(differing=differing), values)
     for row in map(_SummaryRow._make, rows):
         has_more = (row.n or 0) > (row.own_n or 0)
@@ -326,7 +373,11 @@ def _summaries(published: Collection[str], named_findings: Sequence[Finding]) ->
         stored = f"{row.median} of {row.n} runs"
         if row.n is None and row.median is None:
             stored = "missing"
-        own_text = "there are none" if row.own_n is None else f"{row.own_median} of {row.own_n}"
+        own_text = (
+            "there are none"
+            if row.own_n is None
+            else f"{row.own_median} of {row.own_n}"
+        )
         message = (
             f"The summary of {row.metric} in cell {row.cell} of {row.campaign} is {stored};"
             f" by its figures: {own_text}."
@@ -351,16 +402,22 @@ def heads_missing(lines: Sequence[str], keys: Collection[bytes]) -> Iterator[Fin
     """Published heads (`manage.py seal_head`) that the chains here do not have."""
     for line in lines:
         match line.split():
-            case ["benchlab-head", chain, number, digest, at, key, signature] if number.isdigit():
+            case ["benchlab-head", chain, number, digest, at, key, signature] if (
+                number.isdigit()
+            ):
                 signed = f"{chain} {number} {digest} {at}".encode()
                 proof = {"signature": _hex(signature), "key": _hex(key), "domain": HEAD}
                 if _hex(key) not in keys or not is_signed(digest=signed, **proof):
-                    yield Finding(chain, None, "head_unsigned", f"Not signed by our key: {line}")
+                    yield Finding(
+                        chain, None, "head_unsigned", f"Not signed by our key: {line}"
+                    )
                 elif _hash_at(chain, int(number)) != digest:
                     message = f"Entry {number} was {digest} at {at}, and is gone or another one."
                     yield Finding(chain, None, "head_missing", message)
             case _:
-                yield Finding("", None, "head_unsigned", f"Not a line of seal_head: {line[:200]}")
+                yield Finding(
+                    "", None, "head_unsigned", f"Not a line of seal_head: {line[:200]}"
+                )
 
 
 def _hex(text: str) -> bytes:

@@ -30,7 +30,9 @@ def extend(signer: Signer, *, also: str = "") -> Extended | None:
     is_begun = last_link is not None or AUDIT in heads()
     if not is_begun and seals.is_updating():
         return None
-    number, digest = (last_link.number, bytes(last_link.hash)) if last_link else (0, BEGINNING)
+    number, digest = (
+        (last_link.number, bytes(last_link.hash)) if last_link else (0, BEGINNING)
+    )
     before = (number, digest.hex())
     links = []
     for entry in _authentic(also) if is_begun else unlinked():
@@ -44,11 +46,17 @@ def extend(signer: Signer, *, also: str = "") -> Extended | None:
 
 def _authentic(also: str) -> list[AuditEntry]:
     marked = (
-        audit_entry for audit_entry in unlinked().iterator() if is_marked(audit_entry, also=also)
+        audit_entry
+        for audit_entry in unlinked().iterator()
+        if is_marked(audit_entry, also=also)
     )
     entries = list(islice(marked, BATCH))
-    copied = AuditEntry.objects.filter(mark__in=[audit_entry.mark for audit_entry in entries])
-    linked = copied.exclude(pk__in=unlinked().values("pk")).values_list("mark", flat=True)
+    copied = AuditEntry.objects.filter(
+        mark__in=[audit_entry.mark for audit_entry in entries]
+    )
+    linked = copied.exclude(pk__in=unlinked().values("pk")).values_list(
+        "mark", flat=True
+    )
     known_marks, fresh = set(linked), []
     for audit_entry in entries:
         if audit_entry.mark not in known_marks:

@@ -15,7 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import (
+    Ed25519PrivateKey,
+    Ed25519PublicKey,
+)
 from django.conf import settings
 
 from runs.seals.selectors.seals import DOMAIN
@@ -69,7 +72,9 @@ def keep_head(chain: Extended) -> None:
     """Store the end of a chain."""
 
     def extend(ends: Entries) -> Entries:
-        other_ends = [end for end in ends if (end["number"], end["hash"]) != chain.before]
+        other_ends = [
+            end for end in ends if (end["number"], end["hash"]) != chain.before
+        ]
         return [*other_ends, {"number": chain.now[0], "hash": chain.now[1]}]
 
     _update("heads", chain.project, extend)
@@ -82,7 +87,9 @@ def acknowledged() -> dict[str, Entries]:
 
 def keep_acknowledged(*, project: str, new_entries: Entries) -> None:
     """Store signed acknowledgements of entries of a chain."""
-    _update("acknowledged", project, lambda known_entries: [*known_entries, *new_entries])
+    _update(
+        "acknowledged", project, lambda known_entries: [*known_entries, *new_entries]
+    )
 
 
 def _stored(name: str) -> dict[str, Entries]:
@@ -100,7 +107,9 @@ def _update(name: str, project: str, change: Callable[[Entries], Entries]) -> No
         fcntl.flock(lock, fcntl.LOCK_EX)
         known_entries = _stored(name)
         known_entries[project] = change(known_entries.get(project, []))
-        _write(_file(name), json.dumps(known_entries, indent=1, sort_keys=True).encode())
+        _write(
+            _file(name), json.dumps(known_entries, indent=1, sort_keys=True).encode()
+        )
 
 
 def _file(name: str) -> Path:

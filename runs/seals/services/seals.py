@@ -23,13 +23,33 @@ from runs.access.selectors import macs
 from runs.access.services import audit, projects
 from runs.export_reader import SEALED_FORM, form_of
 from runs.grouping import by_key
-from runs.models import AuditLink, Instance, Measurement, Project, Run, Seal, SealRequest
+from runs.models import (
+    AuditLink,
+    Instance,
+    Measurement,
+    Project,
+    Run,
+    Seal,
+    SealRequest,
+)
 from runs.models.campaigns import Origin
 from runs.seals.selectors import seals
 from runs.seals.selectors.sealed_content import contents_of
-from runs.seals.selectors.seals import BEGINNING, Figures, canonical, entry_hash, figures_digest
+from runs.seals.selectors.seals import (
+    BEGINNING,
+    Figures,
+    canonical,
+    entry_hash,
+    figures_digest,
+)
 from runs.seals.services import audit_chain, seal_keys
-from runs.seals.services.seal_keys import Extended, Signer, keep_acknowledged, keep_head, trusted
+from runs.seals.services.seal_keys import (
+    Extended,
+    Signer,
+    keep_acknowledged,
+    keep_head,
+    trusted,
+)
 from runs.shared import queries
 from runs.shared.database import Statement, perform
 from runs.shared.errors import ServiceError
@@ -68,7 +88,9 @@ HIDDEN = "an update hid values of its settings that may be secrets"
 NOT_MARKED, OTHER_FIGURES, USED_BEFORE = "not_marked", "other_figures", "used_before"
 
 
-def requesting(*, runs: Iterable[int], figures: Mapping[int, Figures] | None = None) -> Statement:
+def requesting(
+    *, runs: Iterable[int], figures: Mapping[int, Figures] | None = None
+) -> Statement:
     """Queues finished runs for sealing, without waiting for locks.
 
     Execute it in the transaction that stores them; that also calls `seal_once_committed`. `figures`
@@ -77,7 +99,9 @@ def requesting(*, runs: Iterable[int], figures: Mapping[int, Figures] | None = N
     """
     keys = sorted(runs)
     figures_of = _figures(keys) if figures is None else figures
-    digests = [figures_digest(figures_of[key]) if key in figures_of else "" for key in keys]
+    digests = [
+        figures_digest(figures_of[key]) if key in figures_of else "" for key in keys
+    ]
     kind = Seal.Kind.SEALED.value
     marks = [
         macs.mark(macs.REQUEST, kind, key, "", digest, 0)
@@ -87,7 +111,11 @@ def requesting(*, runs: Iterable[int], figures: Mapping[int, Figures] | None = N
 
 
 def request(
-    *, run: int, kind: str = Seal.Kind.SEALED, reason: str = "", figures: str | None = None
+    *,
+    run: int,
+    kind: str = Seal.Kind.SEALED,
+    reason: str = "",
+    figures: str | None = None,
 ) -> None:
     """Queue an entry about a run. Call it in the transaction that makes it true.
 
@@ -97,7 +125,9 @@ def request(
         run=run, kind=str(kind), reason=reason, refused="", place=0, figures=""
     )
     if kind in WITH_CONTENT:
-        seal_request.figures = figures_digest(_figures([run])[run]) if figures is None else figures
+        seal_request.figures = (
+            figures_digest(_figures([run])[run]) if figures is None else figures
+        )
     if kind != Seal.Kind.SEALED:
         # How many entries about the run there are or will be: a request is good for one only.
         waiting = SealRequest.objects.filter(run=run, refused="").count()
@@ -134,7 +164,10 @@ def request_missing(*, after_seconds: float = OLD_SERVICES_SECONDS) -> None:
     with transaction.atomic():
         if seals.is_updating():
             _mark_waiting(_unmarked())
-            values = {"finished": Run.State.FINISHED.value, "published": Origin.PUBLISHED.value}
+            values = {
+                "finished": Run.State.FINISHED.value,
+                "published": Origin.PUBLISHED.value,
+            }
             missing = [run for (run,) in queries.rows(MISSING, values)]
             for start in range(0, len(missing), MARKS):
                 perform([requesting(runs=missing[start : start + MARKS], figures={})])
@@ -183,7 +216,9 @@ def _mark_waiting(requests: Sequence[SealRequest]) -> None:
         marks = [macs.mark(macs.REQUEST, *seal_request.marked) for seal_request in some]
         with connection.cursor() as cursor:
             places = [seal_request.place for seal_request in some]
-            cursor.execute(MARK, [[seal_request.pk for seal_request in some], places, marks])
+            cursor.execute(
+                MARK, [[seal_request.pk for seal_request in some], places, marks]
+            )
 
 
 def wake() -> None:
@@ -206,7 +241,9 @@ def seal() -> int:
     try:
         signer = Signer()
     except (OSError, ValueError):
-        logger.exception("nothing can be sealed: the key of BENCHLAB_SEAL_KEY is not to be had")
+        logger.exception(
+            "nothing can be sealed: the key of BENCHLAB_SEAL_KEY is not to be had"
+        )
         return 0
     until, sealed, taken_requests = time.monotonic() + SECONDS, 0, BATCH
     while taken_requests == BATCH and time.monotonic() < until:
@@ -226,8 +263,15 @@ def _batch(signer: Signer) -> tuple[int, int]:
             return 0, 0
         waiting = list(_waiting()[:BATCH])
         batch = Batch(waiting)
-        extended = [_extend(*projects, batch, signer) for projects in _by_project(batch.authentic)]
-        done = [seal_request.pk for seal_request in waiting if seal_request.pk not in batch.refused]
+        extended = [
+            _extend(*projects, batch, signer)
+            for projects in _by_project(batch.authentic)
+        ]
+        done = [
+            seal_request.pk
+            for seal_request in waiting
+            if seal_request.pk not in batch.refused
+        ]
         SealRequest.objects.filter(pk__in=done).delete()
         for key, code in batch.refused.items():
             logger.error("request %s to seal is not BenchLab's own: %s", key, code)
@@ -236,7 +280,9 @@ def _batch(signer: Signer) -> tuple[int, int]:
     for extended_chain in extended:
         if extended_chain.now != extended_chain.before:
             keep_head(extended_chain)
-    return len(waiting), sum(extended.now[0] - extended.before[0] for extended in extended)
+    return len(waiting), sum(
+        extended.now[0] - extended.before[0] for extended in extended
+    )
 
 
 class Batch:
@@ -251,7 +297,9 @@ class Batch:
             if code := self._fault(seal_request):
                 self.refused[seal_request.pk] = code
         self.authentic = [
-            seal_request for seal_request in waiting if seal_request.pk not in self.refused
+            seal_request
+            for seal_request in waiting
+            if seal_request.pk not in self.refused
         ]
 
     def _fault(self, request: SealRequest) -> str:
@@ -282,10 +330,14 @@ class Batch:
 def _sealed_contents(runs: Collection[int]) -> dict[int, dict[str, Any]]:
     """The last content of each of these runs that the chain has."""
     entries = Seal.objects.filter(run__in=runs).exclude(content="").order_by("number")
-    return {run: json.loads(text) for run, text in entries.values_list("run", "content")}
+    return {
+        run: json.loads(text) for run, text in entries.values_list("run", "content")
+    }
 
 
-def _amended(before: Mapping[str, Any], now: Mapping[str, Any], part: str) -> dict[str, Any]:
+def _amended(
+    before: Mapping[str, Any], now: Mapping[str, Any], part: str
+) -> dict[str, Any]:
     """The content before, with one part as it is now.
 
     Form 1 has some parts in one digest, which cannot be taken apart: these are as they are now.
@@ -310,9 +362,13 @@ def _locked() -> bool:
     return bool(queries.rows("SELECT pg_try_advisory_xact_lock(%s)", [LOCK])[0][0])
 
 
-def _by_project(waiting: Sequence[SealRequest]) -> list[tuple[Project, list[SealRequest]]]:
+def _by_project(
+    waiting: Sequence[SealRequest],
+) -> list[tuple[Project, list[SealRequest]]]:
     """Requests of runs that still exist, by project; other requests are obsolete."""
-    runs = Run.objects.filter(pk__in=[seal_request.run for seal_request in waiting]).order_by()
+    runs = Run.objects.filter(
+        pk__in=[seal_request.run for seal_request in waiting]
+    ).order_by()
     owners = dict(runs.values_list("pk", "campaign__project"))
     requests_of = by_key(
         (owners[seal_request.run], seal_request)
@@ -330,7 +386,9 @@ def _extend(
     project: Project, requests: Sequence[SealRequest], batch: Batch, signer: Signer
 ) -> Extended:
     last_seal = Seal.objects.filter(project=project).order_by("-number").first()
-    number, digest = (last_seal.number, bytes(last_seal.hash)) if last_seal else (0, BEGINNING)
+    number, digest = (
+        (last_seal.number, bytes(last_seal.hash)) if last_seal else (0, BEGINNING)
+    )
     before = (number, digest.hex())
     seals = []
     for entry in _entries(requests, batch):
@@ -346,7 +404,9 @@ def _extend(
 def _entries(requests: Sequence[SealRequest], batch: Batch) -> list[dict[str, Any]]:
     """The entries to add. A run is sealed once; what changes it later says so and why."""
     with_content = {
-        seal_request.run for seal_request in requests if seal_request.kind in WITH_CONTENT
+        seal_request.run
+        for seal_request in requests
+        if seal_request.kind in WITH_CONTENT
     }
     earlier_seals = Seal.objects.filter(run__in=with_content, kind=Seal.Kind.SEALED)
     sealed = set(earlier_seals.values_list("run", flat=True))
@@ -383,7 +443,9 @@ def acknowledge(*, project: str, spans: Sequence[tuple[int, int]], reason: str) 
     amended: dict[int, str] = {}
     for span in spans:
         entries = Seal.objects.filter(project__slug=project, number__range=span)
-        digest_of = {seal.number: seal.digest for seal in entries.filter(kind=Seal.Kind.AMENDED)}
+        digest_of = {
+            seal.number: seal.digest for seal in entries.filter(kind=Seal.Kind.AMENDED)
+        }
         if not digest_of:
             message = _("No amendments of %(project)s: %(numbers)s.")
             numbers = "-".join(map(str, dict.fromkeys(span)))
@@ -394,7 +456,9 @@ def acknowledge(*, project: str, spans: Sequence[tuple[int, int]], reason: str) 
     signer, known_acknowledgements = Signer(), acknowledged()
     actor, now = audit.present().name, timezone.now().isoformat()
     new_numbers = [
-        n for n, digest in amended.items() if (project, n, digest) not in known_acknowledgements
+        n
+        for n, digest in amended.items()
+        if (project, n, digest) not in known_acknowledgements
     ]
     rows = []
     for number in sorted(new_numbers):
@@ -406,7 +470,9 @@ def acknowledge(*, project: str, spans: Sequence[tuple[int, int]], reason: str) 
     numbers_told = ", ".join(map(str, sorted(new_numbers)))
     if new_numbers:
         audit.record(
-            "amendment_acknowledged", f"seals {numbers_told} of {project}", after={"why": reason}
+            "amendment_acknowledged",
+            f"seals {numbers_told} of {project}",
+            after={"why": reason},
         )
     return len(new_numbers)
 
@@ -440,7 +506,9 @@ def head_line(*, chain: str) -> str:
         links = AuditLink.objects.all()
     last_link = links.order_by("-number").first()
     if last_link is None:
-        raise ServiceError("no_chain", _("Nothing of %(name)s is sealed.") % {"name": chain})
+        raise ServiceError(
+            "no_chain", _("Nothing of %(name)s is sealed.") % {"name": chain}
+        )
     signer = Signer()
     now = timezone.now().isoformat(timespec="seconds")
     signed = f"{chain} {last_link.number} {bytes(last_link.hash).hex()} {now}"
@@ -465,5 +533,9 @@ def request_by_hand(*, run: int, reason: str) -> tuple[bool, int]:
     is_new = not Seal.objects.filter(run=run).exists()
     if is_new:
         request(run=run)
-    audit.record("seal_requested", f"run {run}", after={"why": reason, "requests_removed": removed})
+    audit.record(
+        "seal_requested",
+        f"run {run}",
+        after={"why": reason, "requests_removed": removed},
+    )
     return is_new, removed

@@ -32,7 +32,10 @@ def facts(installation: Installation) -> dict[str, Any]:
 def words(installation: Installation) -> str:
     """In a few words: -O2, gcc 14.2; -O0, assertions; empty if nothing is known."""
     facts_of_build = facts(installation)
-    descriptions = [facts_of_build["optimisation"], fact_readers.compiler(installation.compiler)]
+    descriptions = [
+        facts_of_build["optimisation"],
+        fact_readers.compiler(installation.compiler),
+    ]
     descriptions += [_("assertions")] if facts_of_build["assertions"] else []
     descriptions += [_("profiling")] if facts_of_build["profiling"] else []
     if installation.block_size not in (None, USUAL_BLOCK_SIZE):
@@ -53,10 +56,16 @@ def is_slow(installation: Installation) -> bool:
 
 def of_campaign(campaign: Campaign) -> QuerySet[Installation]:
     """The installations that a campaign measures, the oldest version first. One query."""
-    return Installation.objects.filter(cell__campaign=campaign).order_by("version_num").distinct()
+    return (
+        Installation.objects.filter(cell__campaign=campaign)
+        .order_by("version_num")
+        .distinct()
+    )
 
 
-def chosen(present: Iterable[Installation], releases: str = Releases.ALIKE) -> list[Installation]:
+def chosen(
+    present: Iterable[Installation], releases: str = Releases.ALIKE
+) -> list[Installation]:
     """One installation of each major version (of each release, if all are asked for), in order.
 
     Of several, one that is no slow build; then, unless the newest are asked for, one of the kind
@@ -93,6 +102,10 @@ def unlike(installations: Iterable[Installation]) -> str:
     )
     if len(kinds) < 2:
         return ""
-    listed_kinds = "; ".join(f"{', '.join(versions)}: {kind}" for kind, versions in kinds.items())
-    text = _("Built in %(number)d ways, so steps between them may be the builds' doing. %(kinds)s.")
+    listed_kinds = "; ".join(
+        f"{', '.join(versions)}: {kind}" for kind, versions in kinds.items()
+    )
+    text = _(
+        "Built in %(number)d ways, so steps between them may be the builds' doing. %(kinds)s."
+    )
     return text % {"number": len(kinds), "kinds": listed_kinds}

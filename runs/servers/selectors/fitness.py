@@ -47,7 +47,9 @@ class Fitness:
     @property
     def tone(self) -> str:
         """The tone of its mark."""
-        return {"can": "ready", "doubtful": "warning", "cannot": "failed"}.get(self.can, "queued")
+        return {"can": "ready", "doubtful": "warning", "cannot": "failed"}.get(
+            self.can, "queued"
+        )
 
     @property
     def is_load_known(self) -> bool:
@@ -84,22 +86,34 @@ def _of_server(server: Server, certificates: tuple[Certificate, ...]) -> Fitness
     return Fitness(server, can, sentence, remedy, certificates)
 
 
-def _judged(server: Server, certificates: tuple[Certificate, ...]) -> tuple[Can, str, str]:
+def _judged(
+    server: Server, certificates: tuple[Certificate, ...]
+) -> tuple[Can, str, str]:
     """The first thing that keeps it from measuring decides."""
     words = {"server": server.name, "share": f"{100 * (server.load_share or 0):.0f}"}
     if server.state != Server.State.READY:
-        why = of_stored(server.wording, server.problem, _) or str(server.get_state_display())
+        why = of_stored(server.wording, server.problem, _) or str(
+            server.get_state_display()
+        )
         text = _("%(server)s cannot measure: %(why)s") % (words | {"why": why})
         return "cannot", text, _(server.problem_remedy) if server.problem_remedy else ""
     if server.is_maintained:
         text = _("%(server)s measures nothing: it is under maintenance.")
         return "cannot", text % words, _("End the maintenance on its page.")
     if server.needs_sweep:
-        text = _("%(server)s cannot measure yet: what a run left there is being removed.")
+        text = _(
+            "%(server)s cannot measure yet: what a run left there is being removed."
+        )
         return "cannot", text % words, ""
     if server.free_bytes is not None and server.free_bytes < LEAST_FREE_BYTES:
-        text = _("%(server)s cannot measure: %(size)d MB are free in its base directory.")
-        return "cannot", text % (words | {"size": server.free_bytes // 2**20}), _("Free space.")
+        text = _(
+            "%(server)s cannot measure: %(size)d MB are free in its base directory."
+        )
+        return (
+            "cannot",
+            text % (words | {"size": server.free_bytes // 2**20}),
+            _("Free space."),
+        )
     if _is_load_known(server) and (server.load_share or 0.0) > FOREIGN_DOUBTFUL:
         text = _(
             "%(server)s cannot measure now: other programs take %(share)s %% of its processors."
@@ -114,10 +128,20 @@ def _judged(server: Server, certificates: tuple[Certificate, ...]) -> tuple[Can,
             invalid,
         )
         counts = {"invalid": invalid, "number": len(certificates)}
-        return "doubtful", text % (words | counts), _("Their pages say what disturbed them.")
+        return (
+            "doubtful",
+            text % (words | counts),
+            _("Their pages say what disturbed them."),
+        )
     if not _is_load_known(server):
-        return "unknown", _("%(server)s is ready; its load was not asked lately.") % words, ""
-    text = _("%(server)s can measure: other programs take %(share)s %% of its processors.")
+        return (
+            "unknown",
+            _("%(server)s is ready; its load was not asked lately.") % words,
+            "",
+        )
+    text = _(
+        "%(server)s can measure: other programs take %(share)s %% of its processors."
+    )
     return "can", text % words, ""
 
 
@@ -131,11 +155,19 @@ def _certificates(
     server_ids: Collection[int], to: projects.Reader
 ) -> Mapping[int, tuple[Certificate, ...]]:
     """The newest of each server, the oldest first. One query."""
-    ended = Run.objects.filter(state__in=Run.WITH_RESULT, origin=Origin.EXECUTED).order_by("-pk")
+    ended = Run.objects.filter(
+        state__in=Run.WITH_RESULT, origin=Origin.EXECUTED
+    ).order_by("-pk")
     # Of each server by the index of its runs: a window would read them all.
     of_each = [ended.filter(server=server_id) for server_id in server_ids]
-    newest = projects.newest_of_each(of_each, "pk", "server", "validity", to=to, number=NEWEST)
+    newest = projects.newest_of_each(
+        of_each, "pk", "server", "validity", to=to, number=NEWEST
+    )
     certificates: dict[int, list[Certificate]] = {}
     for pk, server_id, validity in sorted(newest):
-        certificates.setdefault(server_id or 0, []).append(Certificate(pk, validity or "unknown"))
-    return {server_id: tuple(found[-NEWEST:]) for server_id, found in certificates.items()}
+        certificates.setdefault(server_id or 0, []).append(
+            Certificate(pk, validity or "unknown")
+        )
+    return {
+        server_id: tuple(found[-NEWEST:]) for server_id, found in certificates.items()
+    }

@@ -6,7 +6,16 @@ from typing import Any, TypeVar
 
 from django.contrib.auth.models import AnonymousUser
 from django.contrib.postgres.expressions import ArraySubquery
-from django.db.models import Count, Exists, Func, IntegerField, OuterRef, Q, QuerySet, Subquery
+from django.db.models import (
+    Count,
+    Exists,
+    Func,
+    IntegerField,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+)
 
 from runs.access.selectors import projects
 from runs.access.selectors.projects import Reader
@@ -14,7 +23,14 @@ from runs.campaigns.selectors import campaigns
 from runs.campaigns.selectors.campaigns import CampaignRow
 from runs.execution.machine.machine_facts import Disk, NetworkCard
 from runs.grouping import by_key
-from runs.models import Campaign, Environment, HardwareProfile, PublishedNode, Run, Server
+from runs.models import (
+    Campaign,
+    Environment,
+    HardwareProfile,
+    PublishedNode,
+    Run,
+    Server,
+)
 from runs.models.campaigns import Origin
 from runs.shared.formats import term
 
@@ -59,22 +75,33 @@ def facts_of(profile: HardwareProfile) -> Facts:
         "disks": _devices(facts, "disks", Disk),
         "network": _devices(facts, "network", NetworkCard),
         **{name: _taken(facts, name, str) or "" for name in ("cloud", "product")},
-        **{name: _taken(facts, name, int) for name in ("numa_nodes", "threads_per_core")},
+        **{
+            name: _taken(facts, name, int)
+            for name in ("numa_nodes", "threads_per_core")
+        },
     }
     # What is left.
     remaining_facts = by_key(
         (_is_storage(fact), fact) for fact in (Fact(*leaf) for leaf in _leaves(facts))
     )
     return Facts(
-        **devices, storage=tuple(remaining_facts[True]), others=tuple(remaining_facts[False])
+        **devices,
+        storage=tuple(remaining_facts[True]),
+        others=tuple(remaining_facts[False]),
     )
 
 
-def _devices(facts: dict[str, Any], name: str, kind: type[Device]) -> tuple[Device, ...]:
+def _devices(
+    facts: dict[str, Any], name: str, kind: type[Device]
+) -> tuple[Device, ...]:
     """Takes devices out of the facts, if all have the form that an inspection gives them."""
     entries = facts.get(name)
-    devices_made = [_device(entry, kind) for entry in entries] if isinstance(entries, list) else []
-    devices_known = tuple(network_card for network_card in devices_made if network_card is not None)
+    devices_made = (
+        [_device(entry, kind) for entry in entries] if isinstance(entries, list) else []
+    )
+    devices_known = tuple(
+        network_card for network_card in devices_made if network_card is not None
+    )
     if not devices_known or len(devices_known) < len(devices_made):
         return ()
     del facts[name]
@@ -89,7 +116,10 @@ def _device(entry: Any, kind: type[Device]) -> Device | None:
         name: entry.get(name, "" if field_type is str else None)
         for name, field_type in types.items()
     }
-    is_readable = all(isinstance(values[name], field_type) for name, field_type in types.items())  # type: ignore[arg-type]
+    is_readable = all(
+        isinstance(values[name], field_type)  # type: ignore[arg-type]
+        for name, field_type in types.items()
+    )
     return kind(**values) if is_readable else None
 
 
@@ -115,7 +145,9 @@ def _leaves(facts: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, A
 
 def _text(value: Any) -> str:
     if isinstance(value, Mapping):
-        return ", ".join(f"{name} {member}" for name, member in value.items() if member is not None)
+        return ", ".join(
+            f"{name} {member}" for name, member in value.items() if member is not None
+        )
     return str(value)
 
 
@@ -152,7 +184,9 @@ def listed(*, to: Reader) -> QuerySet[HardwareProfile]:
     visible_runs = projects.visible(Run.objects.filter(hardware=OuterRef("pk")), to=to)
     # What everybody may see has an index in this order; of any run, each campaign may be looked at.
     visible_runs = (
-        visible_runs.order_by("-pk") if isinstance(to, AnonymousUser) else visible_runs.order_by()
+        visible_runs.order_by("-pk")
+        if isinstance(to, AnonymousUser)
+        else visible_runs.order_by()
     )
     # Not Exists: for that PostgreSQL may read all runs there are, at once for all profiles.
     profiles_with_runs = HardwareProfile.objects.alias(
@@ -165,7 +199,9 @@ def listed(*, to: Reader) -> QuerySet[HardwareProfile]:
     return profiles_with_runs.order_by("name", "pk")
 
 
-def rows(hardware_profiles: Sequence[HardwareProfile], *, to: Reader) -> list[HardwareRow]:
+def rows(
+    hardware_profiles: Sequence[HardwareProfile], *, to: Reader
+) -> list[HardwareRow]:
     """These profiles with what was measured on each. Three queries, whatever their number."""
     keys = [hardware_profile.pk for hardware_profile in hardware_profiles]
     servers, runs, published = _servers(keys), _runs(keys, to), _published(keys, to)
@@ -186,7 +222,11 @@ def used_by(hardware: HardwareProfile, *, to: Reader, limit: int) -> list[Campai
     own_runs = Run.objects.filter(hardware=hardware).order_by("-pk")
     runs = projects.newest(own_runs, to=to, number=MOST_COUNTED)
     ran = sorted(set(runs.values_list("campaign", flat=True)), reverse=True)[:limit]
-    printed = PublishedNode.objects.filter(hardware=hardware).order_by().values("table__campaign")
+    printed = (
+        PublishedNode.objects.filter(hardware=hardware)
+        .order_by()
+        .values("table__campaign")
+    )
     using = campaigns.listed().filter(Q(pk__in=ran) | Q(pk__in=printed))
     return campaigns.rows(projects.visible(using, to=to)[:limit])
 
@@ -198,7 +238,9 @@ def _servers(keys: Sequence[int]) -> dict[int, list[Server]]:
 
 def _runs(keys: Sequence[int], to: Reader) -> dict[int, int]:
     # PostgreSQL reads only a profile's runs, and stops at the limit.
-    finished_runs = Run.objects.filter(hardware=OuterRef("pk"), state=Run.State.FINISHED).order_by()
+    finished_runs = Run.objects.filter(
+        hardware=OuterRef("pk"), state=Run.State.FINISHED
+    ).order_by()
     here = finished_runs.exclude(origin=Origin.PUBLISHED)
     visible_runs = here.exclude(campaign__in=projects.hidden_campaigns(to))
     if isinstance(to, AnonymousUser):
@@ -214,10 +256,19 @@ def _published(keys: Sequence[int], to: Reader) -> dict[int | None, int]:
     nodes = PublishedNode.objects.filter(
         hardware__in=keys, table__campaign__in=visible_campaigns
     ).order_by()
-    return dict(nodes.values_list("hardware").annotate(Count("table__campaign", distinct=True)))
+    return dict(
+        nodes.values_list("hardware").annotate(Count("table__campaign", distinct=True))
+    )
 
 
-HARDWARE_FIELDS = ("cpu_model", "sockets", "cores", "threads", "memory_bytes", "virtualization")
+HARDWARE_FIELDS = (
+    "cpu_model",
+    "sockets",
+    "cores",
+    "threads",
+    "memory_bytes",
+    "virtualization",
+)
 ENVIRONMENT_FIELDS = ("os_name", "kernel", "architecture")
 
 Profile = HardwareProfile | Environment
@@ -257,12 +308,16 @@ def shown(value: Any) -> str:
 
 def _flat(stored: Profile) -> dict[str, Any]:
     """Every known fact by its path."""
-    fields = HARDWARE_FIELDS if isinstance(stored, HardwareProfile) else ENVIRONMENT_FIELDS
+    fields = (
+        HARDWARE_FIELDS if isinstance(stored, HardwareProfile) else ENVIRONMENT_FIELDS
+    )
     columns = {name: getattr(stored, name) for name in fields}
     return dict(_comparable_leaves({**columns, **stored.facts}))
 
 
-def _comparable_leaves(facts: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+def _comparable_leaves(
+    facts: Mapping[str, Any], prefix: str = ""
+) -> Iterator[tuple[str, Any]]:
     for name, value in facts.items():
         if isinstance(value, Mapping):
             yield from _comparable_leaves(value, f"{prefix}{name}.")
@@ -275,7 +330,11 @@ def _comparable(value: Any) -> Any:
     if not isinstance(value, list | tuple):
         return value
     texts = [
-        ", ".join(f"{key} {member}" for key, member in device.items() if key != "name" and member)
+        ", ".join(
+            f"{key} {member}"
+            for key, member in device.items()
+            if key != "name" and member
+        )
         if isinstance(device, Mapping)
         else str(device)
         for device in value

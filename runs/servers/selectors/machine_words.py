@@ -37,7 +37,10 @@ def environment(environment: Environment | None) -> str:
     """An operating system in one line."""
     if environment is None:
         return "–"
-    descriptions = (environment.os_name, f"{environment.kernel} {environment.architecture}".strip())
+    descriptions = (
+        environment.os_name,
+        f"{environment.kernel} {environment.architecture}".strip(),
+    )
     return " · ".join(description for description in descriptions if description) or "–"
 
 

@@ -17,13 +17,23 @@ def last_of(server: Server) -> ServerCheck | None:
 
     Preflights have pages of their own, and a failed inspection is no news after a later one.
     """
-    kinds = (ServerCheck.Kind.HOST_KEY, ServerCheck.Kind.EDIT, ServerCheck.Kind.INSPECTION)
+    kinds = (
+        ServerCheck.Kind.HOST_KEY,
+        ServerCheck.Kind.EDIT,
+        ServerCheck.Kind.INSPECTION,
+    )
     check = server.checks.filter(kind__in=kinds).first()
     if check is None or check.state == ServerCheck.State.DONE:
         return None
     checked_at, ended = server.checked_at, check.ended_at
-    was_looked_at_since = checked_at is not None and ended is not None and checked_at > ended
-    return None if check.kind == ServerCheck.Kind.INSPECTION and was_looked_at_since else check
+    was_looked_at_since = (
+        checked_at is not None and ended is not None and checked_at > ended
+    )
+    return (
+        None
+        if check.kind == ServerCheck.Kind.INSPECTION and was_looked_at_since
+        else check
+    )
 
 
 def readable(check_id: UUID, *, name: str, by_way_of: str) -> ServerCheck | None:
@@ -33,7 +43,10 @@ def readable(check_id: UUID, *, name: str, by_way_of: str) -> ServerCheck | None
     it; drafts and scripts are their author's.
     """
     check = ServerCheck.objects.select_related("server").filter(pk=check_id).first()
-    if check is None or check.kind not in {ServerCheck.Kind.CAMPAIGN, ServerCheck.Kind.TRIAL}:
+    if check is None or check.kind not in {
+        ServerCheck.Kind.CAMPAIGN,
+        ServerCheck.Kind.TRIAL,
+    }:
         return check
     return check if (check.asked_by, check.by_way_of) == (name, by_way_of) else None
 
@@ -56,10 +69,15 @@ class ServerRow:
 def listed() -> QuerySet[Server]:
     """Servers with hardware, environment, and the installations that they have now."""
     related = ("hardware", "environment", "ssh_key", "jump", "machine")
-    present = Installation.objects.filter(removed_at=None).order_by("version_num", "bindir")
-    present_installations = Prefetch("installations", present, to_attr="present_installations")
+    present = Installation.objects.filter(removed_at=None).order_by(
+        "version_num", "bindir"
+    )
+    present_installations = Prefetch(
+        "installations", present, to_attr="present_installations"
+    )
     return Server.objects.select_related(*related).prefetch_related(
-        present_installations, Prefetch("machine__servers", Server.objects.only("slug", "machine"))
+        present_installations,
+        Prefetch("machine__servers", Server.objects.only("slug", "machine")),
     )
 
 
@@ -84,8 +102,12 @@ def at_a_glance() -> list[Any]:
 
     Not with what holds them. One query.
     """
-    present_installations = Installation.objects.filter(server=OuterRef("pk"), removed_at=None)
-    names = ArraySubquery(present_installations.order_by("version_num", "bindir").values("version"))
+    present_installations = Installation.objects.filter(
+        server=OuterRef("pk"), removed_at=None
+    )
+    names = ArraySubquery(
+        present_installations.order_by("version_num", "bindir").values("version")
+    )
     servers = Server.objects.only("slug", "name", "state").order_by("name", "pk")
     return list(servers.annotate(queued=_waiting(), versions=names))
 
@@ -93,7 +115,9 @@ def at_a_glance() -> list[Any]:
 def measuring(*, limit: int) -> list[Server]:
     """Servers that were ever inspected and are no mere hops, by name. One query."""
     inspected = Server.objects.exclude(host_key="").exclude(base_dir="")
-    return list(inspected.filter(checked_at__isnull=False).order_by("name", "pk")[:limit])
+    return list(
+        inspected.filter(checked_at__isnull=False).order_by("name", "pk")[:limit]
+    )
 
 
 def detail(slug: str, *, to: projects.Reader = projects.NOBODY) -> ServerRow:
@@ -107,7 +131,9 @@ def detail(slug: str, *, to: projects.Reader = projects.NOBODY) -> ServerRow:
 def only_version(slug: str) -> str:
     """The PostgreSQL version of a server with one installation; empty if there are several."""
     installations = Installation.objects.filter(server__slug=slug, removed_at=None)
-    version_names = list(installations.values_list("version", flat=True).distinct().order_by()[:2])
+    version_names = list(
+        installations.values_list("version", flat=True).distinct().order_by()[:2]
+    )
     return version_names[0] if len(version_names) == 1 else ""
 
 
@@ -123,10 +149,14 @@ def registration_events(server: Server) -> QuerySet[ServerEvent]:
 
 def _rows(servers: QuerySet[Server], to: projects.Reader) -> list[ServerRow]:
     # Who holds the server, and whether the reader may see that run.
-    open_ = Exists(projects.visible(Run.objects.filter(pk=OuterRef("lease__run")), to=to))
+    open_ = Exists(
+        projects.visible(Run.objects.filter(pk=OuterRef("lease__run")), to=to)
+    )
     held = servers.select_related("lease__run__campaign", "lease__run__cell")
     rows = []
-    for server in held.defer("lease__run__plan").annotate(waiting=_waiting(), is_open=open_):
+    for server in held.defer("lease__run__plan").annotate(
+        waiting=_waiting(), is_open=open_
+    ):
         lease = getattr(server, "lease", None)
         run = lease.run if lease and lease.run and lease.run.is_active else None
         rows.append(
@@ -144,5 +174,7 @@ def _rows(servers: QuerySet[Server], to: projects.Reader) -> list[ServerRow]:
 def ssh_keys() -> QuerySet[SSHKey]:
     """All keys by name, with their servers; without the private keys. Two queries."""
     return (
-        SSHKey.objects.defer("private_key_encrypted").prefetch_related("servers").order_by("name")
+        SSHKey.objects.defer("private_key_encrypted")
+        .prefetch_related("servers")
+        .order_by("name")
     )

@@ -19,7 +19,11 @@ def twins_of(server: Server) -> QuerySet[Server]:
     """The other registrations of a server's machine, by name."""
     if server.machine_id is None:
         return Server.objects.none()
-    return Server.objects.filter(machine=server.machine_id).exclude(pk=server.pk).order_by("name")
+    return (
+        Server.objects.filter(machine=server.machine_id)
+        .exclude(pk=server.pk)
+        .order_by("name")
+    )
 
 
 def alike(server: Server) -> QuerySet[Server]:

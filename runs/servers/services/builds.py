@@ -38,8 +38,12 @@ State = Build.State
 Found = TypeVar("Found")
 WORDS = {
     "build_failed": gettext_noop("configure, make or make install has failed."),
-    "build_interrupted": gettext_noop("The build has vanished: the server was restarted."),
-    "no_clone": gettext_noop("The folder to build from is no repository that BenchLab can read."),
+    "build_interrupted": gettext_noop(
+        "The build has vanished: the server was restarted."
+    ),
+    "no_clone": gettext_noop(
+        "The folder to build from is no repository that BenchLab can read."
+    ),
     "no_source": gettext_noop("The commit has no source of PostgreSQL."),
     "not_usable": gettext_noop("The build is not a usable PostgreSQL."),
     "missing_program": gettext_noop("A program is missing that a build needs."),
@@ -59,7 +63,10 @@ def allow(*, server: Server, clone: str, options: Sequence[str] = ()) -> Server:
         message = _("%(path)s is not a path that BenchLab can use.") % {"path": clone}
         raise ServiceError("path_not_plain", message, field="build_from")
     for option in options:
-        if option.startswith(("--prefix", "--exec-prefix", "--bindir")) or "\0" in option:
+        if (
+            option.startswith(("--prefix", "--exec-prefix", "--bindir"))
+            or "\0" in option
+        ):
             message = _("%(option)s is set by BenchLab.") % {"option": option}
             raise ServiceError("bad_option", message, field="build_options")
     locked = Server.objects.select_for_update().get(pk=server.pk)
@@ -98,13 +105,21 @@ def ask(*, server: Server, commit: str) -> Build:
 
 def installation(build: Build) -> Installation | None:
     """What was built, if it is there."""
-    installations = Installation.objects.filter(server=build.server_id, bindir=build.bindir)
-    return installations.filter(removed_at=None).first() if build.state == State.DONE else None
+    installations = Installation.objects.filter(
+        server=build.server_id, bindir=build.bindir
+    )
+    return (
+        installations.filter(removed_at=None).first()
+        if build.state == State.DONE
+        else None
+    )
 
 
 def wake() -> None:
     """Let workers look at all builds that have not ended."""
-    for build_id in Build.objects.filter(state__in=Build.OPEN).values_list("pk", flat=True):
+    for build_id in Build.objects.filter(state__in=Build.OPEN).values_list(
+        "pk", flat=True
+    ):
         celery_messages.build(build_id)
 
 
@@ -115,7 +130,9 @@ def carry_on(*, build_id: int) -> None:
     )
     if not free.update(looked_at=timezone.now()):
         return
-    build = Build.objects.select_related("server__ssh_key", "server__jump").get(pk=build_id)
+    build = Build.objects.select_related("server__ssh_key", "server__jump").get(
+        pk=build_id
+    )
     try:
         _carry_on(build)
     except OUT_OF_REACH as problem:
@@ -131,17 +148,25 @@ def carry_on(*, build_id: int) -> None:
 
 
 def _carry_on(build: Build) -> None:
-    is_overdue = build.started_at is not None and build.started_at < timezone.now() - OVERDUE
+    is_overdue = (
+        build.started_at is not None and build.started_at < timezone.now() - OVERDUE
+    )
     if is_overdue or not _is_wanted(build):
         if build.state == State.BUILDING:
             _on(build, _removed)
-        _end(build, State.FAILED if is_overdue else State.CANCELLED, "too_long" * is_overdue)
+        _end(
+            build,
+            State.FAILED if is_overdue else State.CANCELLED,
+            "too_long" * is_overdue,
+        )
         return
     if build.state == State.WAITING:
         if not _begin(build):
             return
         # Remove what was built longest ago, if there is much of it and no run waits for it.
-        built = Build.objects.filter(server=build.server_id, state=State.DONE).order_by("-ended_at")
+        built = Build.objects.filter(server=build.server_id, state=State.DONE).order_by(
+            "-ended_at"
+        )
         for old_build in built.select_related("server")[MOST_KEPT - 1 :]:
             if not _is_used(old_build):
                 remove(build=old_build)
@@ -175,7 +200,9 @@ def _is_wanted(build: Build) -> bool:
 def _begin(build: Build) -> bool:
     """Take the server, if nothing is measured there and nothing else is built."""
     lease = leases.idle_lease(build.server_id)
-    is_busy = Build.objects.filter(server=build.server_id, state=State.BUILDING).exists()
+    is_busy = Build.objects.filter(
+        server=build.server_id, state=State.BUILDING
+    ).exists()
     if lease is None or is_busy:
         return False
     build.state, build.started_at = State.BUILDING, timezone.now()
@@ -183,7 +210,9 @@ def _begin(build: Build) -> bool:
     return True
 
 
-def _on(build: Build, act: Callable[[Host, BaseDir, Build], Coroutine[Any, Any, Found]]) -> Found:
+def _on(
+    build: Build, act: Callable[[Host, BaseDir, Build], Coroutine[Any, Any, Found]]
+) -> Found:
     """Do something on the build's server. Raises TargetProblem and what `readable_way` raises."""
     # Before the machine is asked: within that the results database is not to be had.
     login_way, base = servers.readable_way(build.server), _base(build.server)
@@ -216,7 +245,9 @@ def remove_all(*, server: Server) -> int:
 
     Raises TargetProblem.
     """
-    built = list(Build.objects.filter(server=server, state=State.DONE).select_related("server"))
+    built = list(
+        Build.objects.filter(server=server, state=State.DONE).select_related("server")
+    )
     unused = [build for build in built if not _is_used(build)]
     for build in unused:
         remove(build=build)
@@ -225,7 +256,8 @@ def remove_all(*, server: Server) -> int:
 
 def _is_used(build: Build) -> bool:
     waiting = Run.objects.filter(
-        cell__installation__bindir=build.bindir, cell__installation__server=build.server_id
+        cell__installation__bindir=build.bindir,
+        cell__installation__server=build.server_id,
     )
     return waiting.exclude(state__in=Run.ENDED).exists()
 
@@ -246,7 +278,9 @@ def _base(server: Server) -> BaseDir:
     return BaseDir(server.base_dir, logins.instance_name())
 
 
-def _end(build: Build, state: str, code: str = "", *, message: str = "", log: str = "") -> None:
+def _end(
+    build: Build, state: str, code: str = "", *, message: str = "", log: str = ""
+) -> None:
     details = {"code": code, "message": message or WORDS.get(code, ""), "log": log}
     before = Build.objects.filter(pk=build.pk, state__in=Build.LIVE)
     before.update(state=state, ended_at=timezone.now(), **details)

@@ -37,32 +37,43 @@ def levels(installations: Iterable[Installation]) -> dict[int, dict[str, Level]]
     the version have, and last the folder.
     """
     installations = list(installations)
-    levels_of: dict[int, dict[str, Level]] = {installation.pk: {} for installation in installations}
+    levels_of: dict[int, dict[str, Level]] = {
+        installation.pk: {} for installation in installations
+    }
     groups = by_key(
         ((installation.server_id, installation.version), installation)
         for installation in installations
     ).values()
-    if any(len({installation.block_size for installation in group}) > 1 for group in groups):
+    if any(
+        len({installation.block_size for installation in group}) > 1 for group in groups
+    ):
         for installation in installations:
             if installation.block_size:
                 levels_of[installation.pk][BLOCK_SIZE] = installation.block_size // 1024
     for group in groups:
         for size in dict.fromkeys(installation.block_size for installation in group):
             of_same_size = [
-                installation for installation in group if installation.block_size == size
+                installation
+                for installation in group
+                if installation.block_size == size
             ]
             for pk, level in _told_apart(of_same_size).items():
                 levels_of[pk] |= level
     return levels_of
 
 
-def _told_apart(installations_alike: Sequence[Installation]) -> dict[int, dict[str, Level]]:
+def _told_apart(
+    installations_alike: Sequence[Installation],
+) -> dict[int, dict[str, Level]]:
     if len(installations_alike) < 2:
         return {}
-    flags = {installation.pk: _flags(installation) for installation in installations_alike}
+    flags = {
+        installation.pk: _flags(installation) for installation in installations_alike
+    }
     common = set.intersection(*(set(flag) for flag in flags.values()))
     own_flags = {
-        pk: " ".join(word for word in every if word not in common) for pk, every in flags.items()
+        pk: " ".join(word for word in every if word not in common)
+        for pk, every in flags.items()
     }
     is_told = (
         len(set(own_flags.values())) == len(installations_alike)
@@ -70,7 +81,10 @@ def _told_apart(installations_alike: Sequence[Installation]) -> dict[int, dict[s
     )
     if is_told:
         return {pk: {BUILD: text or STANDARD} for pk, text in own_flags.items()}
-    return {installation.pk: {BINDIR: installation.bindir} for installation in installations_alike}
+    return {
+        installation.pk: {BINDIR: installation.bindir}
+        for installation in installations_alike
+    }
 
 
 def _flags(installation: Installation) -> list[str]:

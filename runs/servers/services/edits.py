@@ -115,13 +115,18 @@ def _check_runs(before: Server, changed: Server) -> None:
         open_runs.exists()
         or PreparedCluster.objects.filter(server=before, removed_at=None).exists()
     ):
-        message = _("Runs of this server still need %(base_dir)s.") % {"base_dir": before.base_dir}
+        message = _("Runs of this server still need %(base_dir)s.") % {
+            "base_dir": before.base_dir
+        }
         remedy = _(
             "Let its campaigns end or cancel them, clean the server up (manage.py sweep), then "
             "change the folder."
         )
         raise ServiceError("base_dir_in_use", message, remedy=remedy, field="base_dir")
-    if before.username != changed.username and open_runs.exclude(state=Run.State.QUEUED).exists():
+    if (
+        before.username != changed.username
+        and open_runs.exclude(state=Run.State.QUEUED).exists()
+    ):
         message = _("A run is in progress as %(user)s.") % {"user": before.username}
         remedy = _("Let it end or cancel it, then change the user.")
         raise ServiceError("server_busy", message, remedy=remedy, field="username")
@@ -130,7 +135,8 @@ def _check_runs(before: Server, changed: Server) -> None:
 def _release(server: Server) -> None:
     try:
         logins.ask(
-            _released(server.base_dir, logins.instance_name(), logins.way_to(server)), server
+            _released(server.base_dir, logins.instance_name(), logins.way_to(server)),
+            server,
         )
     except logins.KeyUnreadable:
         return  # The inspection that follows reports it.
@@ -146,7 +152,9 @@ async def _released(base_dir: str, instance: str, login_way: logins.Way) -> None
 @transaction.atomic
 def _store(before: Server, changed: Server, by: object) -> Server:
     edit_fields = Edit.__dataclass_fields__
-    names = [name for name in edit_fields if getattr(before, name) != getattr(changed, name)]
+    names = [
+        name for name in edit_fields if getattr(before, name) != getattr(changed, name)
+    ]
     fields = [*names]
     if changed.offered_host_key != before.offered_host_key:
         fields.append("offered_host_key")
@@ -158,7 +166,9 @@ def _store(before: Server, changed: Server, by: object) -> Server:
         message = "; ".join(
             f"{name}: {_text(before, name)} → {_text(changed, name)}" for name in names
         )
-        ServerEvent.objects.create(server=changed, code="edited", message=message, by=str(by or ""))
+        ServerEvent.objects.create(
+            server=changed, code="edited", message=message, by=str(by or "")
+        )
         was, now = servers.described(before), servers.described(changed)
         audit.record("server_changed", changed, before=was, after=now)
     return changed

@@ -24,7 +24,10 @@ def confirm(*, server: Server, fingerprint: str, by: object = None) -> Server:
         message = _("A host key is confirmed for this server already.")
         remedy = _("To accept another one, type the end of its fingerprint.")
         raise ServiceError("host_key_pinned", message, remedy=remedy)
-    if not server.offered_host_key or hosts.fingerprint(server.offered_host_key) != fingerprint:
+    if (
+        not server.offered_host_key
+        or hosts.fingerprint(server.offered_host_key) != fingerprint
+    ):
         raise _differs()
     return _pin(server, "host_key_confirmed", fingerprint, by)
 
@@ -48,25 +51,36 @@ def replace(*, server: Server, typed: str, by: object = None) -> Server:
     typed = typed.strip()
     if len(typed) < TYPED_CHARACTERS or not new_fingerprint.endswith(typed):
         raise _differs()
-    return _pin(server, "host_key_replaced", f"{old_fingerprint} → {new_fingerprint}", by)
+    return _pin(
+        server, "host_key_replaced", f"{old_fingerprint} → {new_fingerprint}", by
+    )
 
 
 def note_changed(server: Server, offered: str) -> None:
     """Record in the server's history that it shows another key; once for each key."""
     message = f"{hosts.fingerprint(server.host_key)} → {hosts.fingerprint(offered)}"
     last_event = server.events.filter(code__startswith="host_key_").first()
-    if last_event is None or (last_event.code, last_event.message) != ("host_key_changed", message):
-        ServerEvent.objects.create(server=server, code="host_key_changed", message=message)
+    if last_event is None or (last_event.code, last_event.message) != (
+        "host_key_changed",
+        message,
+    ):
+        ServerEvent.objects.create(
+            server=server, code="host_key_changed", message=message
+        )
 
 
 def _pin(server: Server, code: str, message: str, by: object) -> Server:
-    was = {"fingerprint": hosts.fingerprint(server.host_key) if server.host_key else None}
+    was = {
+        "fingerprint": hosts.fingerprint(server.host_key) if server.host_key else None
+    }
     server.host_key, server.offered_host_key = server.offered_host_key, ""
     server.state = Server.State.UNREACHABLE
     server.problem_code = server.problem = server.problem_remedy = ""
     server.wording = {}
     server.save()
-    ServerEvent.objects.create(server=server, code=code, message=message, by=str(by or ""))
+    ServerEvent.objects.create(
+        server=server, code=code, message=message, by=str(by or "")
+    )
     now = {"fingerprint": hosts.fingerprint(server.host_key)}
     audit.record(code, server, before=was, after=now)
     return server

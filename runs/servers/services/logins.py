@@ -39,7 +39,9 @@ class KeyUnreadable(TargetProblem):
 def refused(problem: TargetProblem, field: str = "") -> ServiceError:
     """The same for who has asked, in the reader's language."""
     remedy = _(problem.remedy) if problem.remedy else ""
-    return ServiceError(problem.code, put(problem.wording, _), remedy=remedy, field=field)
+    return ServiceError(
+        problem.code, put(problem.wording, _), remedy=remedy, field=field
+    )
 
 
 def address_of(server: Server) -> Address:
@@ -54,7 +56,11 @@ def way_to(server: Server) -> Way:
     """
     try:
         return tuple(
-            Login(address_of(server), server.host_key, ssh_keys.private_key(server.ssh_key))
+            Login(
+                address_of(server),
+                server.host_key,
+                ssh_keys.private_key(server.ssh_key),
+            )
             for server in [*reversed(hops_before(server)), server]
         )
     except InvalidToken as error:
@@ -72,7 +78,9 @@ def ask(question: Coroutine[Any, Any, Found], server: Server) -> Found:
         return async_to_sync(asyncio.wait_for)(question, MOST_SECONDS)
     except TimeoutError as error:
         seconds = f"{MOST_SECONDS:.0f}"
-        raise HostUnreachable(NO_ANSWER, address=server.name, seconds=seconds) from error
+        raise HostUnreachable(
+            NO_ANSWER, address=server.name, seconds=seconds
+        ) from error
 
 
 async def connect_along(login_way: Way) -> Host:
@@ -98,7 +106,9 @@ def check_jump(server: Server, jump: Server | None) -> None:
     if jump is None:
         return
     if not jump.host_key:
-        message = _("The host key of %(hop)s is not confirmed yet.") % {"hop": jump.name}
+        message = _("The host key of %(hop)s is not confirmed yet.") % {
+            "hop": jump.name
+        }
         remedy = _("Confirm it on its own page first.")
         raise ServiceError("hop_not_confirmed", message, remedy=remedy, field="jump")
     before = list(_chain(jump))

@@ -10,13 +10,24 @@ from django.utils.translation import gettext as _
 from runs.campaigns.services import treatments
 from runs.execution.errors import TooFewSessions
 from runs.execution.machine import privileged
-from runs.execution.machine.machine_facts import MEMORY_GRAIN_BYTES, Hardware, OperatingSystem
+from runs.execution.machine.machine_facts import (
+    MEMORY_GRAIN_BYTES,
+    Hardware,
+    OperatingSystem,
+)
 from runs.execution.machine.target_facts import Facts
 from runs.execution.machine.treatment import Treatment
 from runs.execution.nodes import DATABASE_NODE
 from runs.execution.preflight import Target
 from runs.execution.ssh.hosts import SESSIONS_NEEDED
-from runs.models import Environment, HardwareProfile, Installation, Run, Server, ServerEvent
+from runs.models import (
+    Environment,
+    HardwareProfile,
+    Installation,
+    Run,
+    Server,
+    ServerEvent,
+)
 from runs.queue.selectors.runs import at_work_on
 from runs.servers.selectors.hardware import HARDWARE_FIELDS, Difference, differences
 from runs.servers.selectors.shared_machines import with_twins
@@ -42,7 +53,9 @@ def keep(*, server: Server, hardware: Hardware, system: OperatingSystem) -> None
 
 
 @transaction.atomic
-def keep_found(*, run: Run, name: str, facts: Facts | None, is_taken_over: bool) -> int | None:
+def keep_found(
+    *, run: Run, name: str, facts: Facts | None, is_taken_over: bool
+) -> int | None:
     """Store the facts of a machine in the run's plan, with its server and with the run.
 
     Returns the server, if another machine or another kernel answers there than the last time.
@@ -68,7 +81,11 @@ def keep_found(*, run: Run, name: str, facts: Facts | None, is_taken_over: bool)
         Run.objects.filter(pk=run.pk).update(
             hardware=server.hardware, environment=server.environment
         )
-    if facts is None or is_taken_over or not shared_machines.is_news(server, facts.identity):
+    if (
+        facts is None
+        or is_taken_over
+        or not shared_machines.is_news(server, facts.identity)
+    ):
         return None
     return server.pk
 
@@ -82,16 +99,23 @@ def as_untreated(*, server: Server, system: OperatingSystem) -> OperatingSystem:
     if not known_facts or not _is_in_use(server):
         return system
     was = {PARANOIA: known_facts.get("kernel_settings", {}).get(PARANOIA)}
-    settings = {**system.kernel_settings, **{name: value for name, value in was.items() if value}}
+    settings = {
+        **system.kernel_settings,
+        **{name: value for name, value in was.items() if value},
+    }
     return replace(
-        system, governor=known_facts.get("governor", system.governor), kernel_settings=settings
+        system,
+        governor=known_facts.get("governor", system.governor),
+        kernel_settings=settings,
     )
 
 
 def _is_in_use(server: Server) -> bool:
     begun = Run.objects.filter(state__in=(*Run.ACTIVE, Run.State.LOST))
     servers = with_twins({server.pk})
-    return server.needs_sweep or any(begun.filter(at_work_on(pk)).exists() for pk in servers)
+    return server.needs_sweep or any(
+        begun.filter(at_work_on(pk)).exists() for pk in servers
+    )
 
 
 def _server(run: Run, name: str) -> Server:
@@ -109,14 +133,17 @@ def _tell(server: Server, code: str, differing: Sequence[Difference]) -> None:
         ServerEvent.objects.create(server=server, code=code, message=message)
 
 
-def _profile(hardware: Hardware, known_profile: HardwareProfile | None) -> HardwareProfile:
+def _profile(
+    hardware: Hardware, known_profile: HardwareProfile | None
+) -> HardwareProfile:
     if known_profile is not None and _is_same(hardware, known_profile):
         return known_profile
     facts = asdict(hardware)
     columns = {name: facts.pop(name) for name in HARDWARE_FIELDS}
     name = hardware.cloud or hardware.product or hardware.cpu_model or "?"
     profile, _created = HardwareProfile.objects.get_or_create(
-        fingerprint=hardware.fingerprint, defaults={"name": name[:200], **columns, "facts": facts}
+        fingerprint=hardware.fingerprint,
+        defaults={"name": name[:200], **columns, "facts": facts},
     )
     return profile
 
@@ -126,7 +153,9 @@ def _is_same(hardware: Hardware, known_profile: HardwareProfile) -> bool:
     now, before = hardware.memory_bytes, known_profile.memory_bytes
     if now is None or before is None or abs(now - before) >= MEMORY_GRAIN_BYTES / 2:
         return False
-    return replace(hardware, memory_bytes=before).fingerprint == known_profile.fingerprint
+    return (
+        replace(hardware, memory_bytes=before).fingerprint == known_profile.fingerprint
+    )
 
 
 def _environment(system: OperatingSystem) -> Environment:
@@ -157,14 +186,20 @@ class Finding:
 
 
 def of_machine(
-    server: Server, target: Target, *, privileges: Collection[str], needed: Collection[str]
+    server: Server,
+    target: Target,
+    *,
+    privileges: Collection[str],
+    needed: Collection[str],
 ) -> Iterator[Finding]:
     """Sessions, base directory, setsid, sudo and conditions.
 
     Of its `privileges`, those that are not `needed` only make a warning.
     """
     if not target.allows_sessions:
-        message = _("It opens fewer sessions on one connection than a run needs (%(count)d).")
+        message = _(
+            "It opens fewer sessions on one connection than a run needs (%(count)d)."
+        )
         yield error(
             server,
             TooFewSessions.code,
@@ -174,7 +209,9 @@ def of_machine(
     yield from _base_dir(server, target)
     if not target.has_setsid:
         message = _("The program setsid is missing on the server.")
-        yield error(server, "missing_program", message, _("Install util-linux on the server."))
+        yield error(
+            server, "missing_program", message, _("Install util-linux on the server.")
+        )
     yield from _sudo(server, target, privileges, needed)
     yield from _conditions(server, target)
 
@@ -183,7 +220,10 @@ def _base_dir(server: Server, target: Target) -> Iterator[Finding]:
     path = {"path": server.base_dir}
     values = {
         "another": (_("%(path)s belongs to another BenchLab."), "base_dir_foreign"),
-        "foreign": (_("%(path)s holds files that BenchLab did not make."), "base_dir_foreign"),
+        "foreign": (
+            _("%(path)s holds files that BenchLab did not make."),
+            "base_dir_foreign",
+        ),
         "file": (_("%(path)s is no folder."), "base_dir_not_writable"),
     }
     if target.base in values:
@@ -213,11 +253,17 @@ def _sudo(
         commands = [" ".join(words) for words in privileged.action(name).commands]
         programs = {command.partition(" ")[0] for command in commands}
         for program in sorted(programs & target.no_such_programs):
-            message = _("%(program)s is not on the server; a privileged action needs it.")
+            message = _(
+                "%(program)s is not on the server; a privileged action needs it."
+            )
             remedy = _("Install it, or take the action away on the server's page.")
-            yield tell(server, "missing_program", message % {"program": program}, remedy)
+            yield tell(
+                server, "missing_program", message % {"program": program}, remedy
+            )
         if refused := sorted(set(commands) & set(target.sudo_refused)):
-            message = _("sudo does not allow: %(commands)s") % {"commands": "; ".join(refused)}
+            message = _("sudo does not allow: %(commands)s") % {
+                "commands": "; ".join(refused)
+            }
             remedy = _("Install the sudoers fragment that the server's page shows.")
             yield tell(server, "privilege_missing", message, remedy)
 
@@ -227,10 +273,14 @@ def _conditions(server: Server, target: Target) -> Iterator[Finding]:
     if target.skew_s is not None and abs(target.skew_s) > MOST_SKEW_SECONDS:
         message = _("The clock differs by %(seconds).0f s from BenchLab's.")
         remedy = _("Let both keep their time by NTP (chrony, systemd-timesyncd).")
-        yield warning(server, "clock_skew", message % {"seconds": target.skew_s}, remedy)
+        yield warning(
+            server, "clock_skew", message % {"seconds": target.skew_s}, remedy
+        )
     load, processors = target.load, target.processors
     if load is not None and processors and load > BUSY_LOAD_PER_PROCESSOR * processors:
-        message = _("The machine is busy: load %(load).1f on %(processors)d processors.")
+        message = _(
+            "The machine is busy: load %(load).1f on %(processors)d processors."
+        )
         words = {"load": load, "processors": processors}
         remedy = _(
             "Check what is running there, and wait until it ends before you measure: runs under "
@@ -251,7 +301,9 @@ def warning(server: Server, code: str, message: str, remedy: str) -> Finding:
 
 def needed_privileges(treatment: Treatment, server: Server) -> list[str]:
     """The actions that a run with the treatment performs as root on a load generator."""
-    return ["governor"] if treatment.governor and "governor" in server.privileges else []
+    return (
+        ["governor"] if treatment.governor and "governor" in server.privileges else []
+    )
 
 
 def of_generator(
@@ -268,22 +320,34 @@ def of_generator(
         message = _("No pgbench starts in %(bindir)s.") % {"bindir": client.bindir}
         remedy = _("Inspect the server again; what is gone is then no longer offered.")
         yield error(server, "missing_program", message, remedy)
-    for problem in treatments.problems_of_machines(treatment.on_generator(), server, target):
+    for problem in treatments.problems_of_machines(
+        treatment.on_generator(), server, target
+    ):
         yield error(server, problem.code, problem.message, problem.remedy)
     yield from _ways(server, target)
 
 
 def _ways(server: Server, target: Target) -> Iterator[Finding]:
     if "ip" not in target.tools:
-        message = _("The program ip is missing, so the route to the database cannot be checked.")
-        yield error(server, "missing_program", message, _("Install iproute2 on this machine."))
+        message = _(
+            "The program ip is missing, so the route to the database cannot be checked."
+        )
+        yield error(
+            server, "missing_program", message, _("Install iproute2 on this machine.")
+        )
     for address in target.unresolved:
         message = _("The name %(address)s of the database is not known here.")
         remedy = _(
             "Add it to DNS or to /etc/hosts of this machine, or register the database by a number."
         )
-        yield error(server, "database_not_resolved", message % {"address": address}, remedy)
+        yield error(
+            server, "database_not_resolved", message % {"address": address}, remedy
+        )
     for address in target.no_routes:
         message = _("No route leads from here to the database at %(address)s.")
-        remedy = _("Add a route, or register the database by an address that this machine reaches.")
-        yield error(server, "database_without_route", message % {"address": address}, remedy)
+        remedy = _(
+            "Add a route, or register the database by an address that this machine reaches."
+        )
+        yield error(
+            server, "database_without_route", message % {"address": address}, remedy
+        )

@@ -20,7 +20,9 @@ def begin(*, server: Server, reason: str, until: datetime | None = None) -> Serv
         remedy = _("Give a time in the future, or none.")
         raise ServiceError("until_is_past", message, remedy=remedy, field="until")
     Server.objects.filter(pk=server.pk).update(
-        maintenance_since=timezone.now(), maintenance_until=until, maintenance_reason=reason.strip()
+        maintenance_since=timezone.now(),
+        maintenance_until=until,
+        maintenance_reason=reason.strip(),
     )
     server.refresh_from_db()
     details = {"reason": server.maintenance_reason, "until": until}
@@ -31,9 +33,9 @@ def begin(*, server: Server, reason: str, until: datetime | None = None) -> Serv
 @transaction.atomic
 def end(*, server: Server) -> Server:
     """Allow runs to start again. Raises `not_maintained`."""
-    changed = Server.objects.filter(pk=server.pk, maintenance_since__isnull=False).update(
-        maintenance_since=None, maintenance_until=None, maintenance_reason=""
-    )
+    changed = Server.objects.filter(
+        pk=server.pk, maintenance_since__isnull=False
+    ).update(maintenance_since=None, maintenance_until=None, maintenance_reason="")
     if not changed:
         raise ServiceError("not_maintained", _("This server is not being maintained."))
     celery_messages.wake(server.pk)

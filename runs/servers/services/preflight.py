@@ -99,7 +99,9 @@ class _Question:
     def privileges(self) -> list[str]:
         """What to ask of sudo: for a load generator just what the campaign does there."""
         if self.design and self.reaches:
-            return machine_findings.needed_privileges(self.design.draft.treatment, self.server)
+            return machine_findings.needed_privileges(
+                self.design.draft.treatment, self.server
+            )
         return list(self.server.privileges)
 
 
@@ -118,7 +120,9 @@ def _way(server: Server) -> logins.Way | TargetProblem:
 
 
 async def _answers(
-    login_ways: Sequence[logins.Way | TargetProblem], questions: Sequence[_Question], instance: str
+    login_ways: Sequence[logins.Way | TargetProblem],
+    questions: Sequence[_Question],
+    instance: str,
 ) -> list[Answer]:
     """What each server answers, or why it does not. As long as the slowest, PATIENCE_SECONDS."""
     questions_asked = (
@@ -136,18 +140,27 @@ async def _answer(
     base = BaseDir(question.server.base_dir, instance)
     bindirs = [installation.bindir for installation in question.installations]
     try:
-        async with asyncio.timeout(PATIENCE_SECONDS), await logins.connect_along(login_way) as host:
-            return await engine.look(host, base, bindirs, question.privileges, question.reaches)
+        async with (
+            asyncio.timeout(PATIENCE_SECONDS),
+            await logins.connect_along(login_way) as host,
+        ):
+            return await engine.look(
+                host, base, bindirs, question.privileges, question.reaches
+            )
     except TimeoutError:
         seconds = f"{PATIENCE_SECONDS:.0f}"
-        return HostUnreachable(logins.NO_ANSWER, address=login_way[-1].address, seconds=seconds)
+        return HostUnreachable(
+            logins.NO_ANSWER, address=login_way[-1].address, seconds=seconds
+        )
     except TargetProblem as problem:
         return problem
 
 
 def of_server(server: Server) -> Preflight:
     """Check a server and all its installations."""
-    return _fly([_Question(server, list(server.installations.filter(removed_at=None)))], None)
+    return _fly(
+        [_Question(server, list(server.installations.filter(removed_at=None)))], None
+    )
 
 
 def of_servers(servers: Sequence[Server]) -> Preflight:
@@ -157,7 +170,10 @@ def of_servers(servers: Sequence[Server]) -> Preflight:
 
 
 def of_design(
-    design: Design, *, tries_scripts: bool = True, before_trial: Callable[[], None] | None = None
+    design: Design,
+    *,
+    tries_scripts: bool = True,
+    before_trial: Callable[[], None] | None = None,
 ) -> Preflight:
     """Check a campaign's servers for just what it needs; includes the draft's own faults.
 
@@ -181,7 +197,9 @@ def of_design(
         ]
         questions.append(_Question(machine.server, installed, design))
     preflight = _fly(questions, design)
-    own_versions = workloads.versions(design.draft.levels.get(workloads.SCRIPT_FACTOR, ()))
+    own_versions = workloads.versions(
+        design.draft.levels.get(workloads.SCRIPT_FACTOR, ())
+    )
     if not own_versions or not preflight.is_clear:
         return preflight
     if not tries_scripts:
@@ -202,7 +220,9 @@ def _with_trials(
     if server_part is None:
         return preflight
     began = time.monotonic()
-    oldest = min(server_part.installations, key=lambda installation: installation.version_num)
+    oldest = min(
+        server_part.installations, key=lambda installation: installation.version_num
+    )
     findings = list(preflight.findings)
     for version in own_versions:
         if before_trial is not None:
@@ -221,7 +241,9 @@ def _of_trial(
     except ServiceError as refused:
         message = _("%(workload)s was not tried: %(reason)s")
         words = {"workload": version, "reason": refused.message}
-        yield Finding(server.name, refused.code, "warning", message % words, refused.remedy)
+        yield Finding(
+            server.name, refused.code, "warning", message % words, refused.remedy
+        )
         return
     remedy = _("Store a further version.")
     for fault, message in zip(faults, trials.messages(faults, content), strict=True):
@@ -232,7 +254,10 @@ def _fly(questions: Sequence[_Question], design: Design | None) -> Preflight:
     began = time.monotonic()
     findings = list(_faults(design))
     targets: list[Target | None] = []
-    login_ways, instance = [_way(question.server) for question in questions], logins.instance_name()
+    login_ways, instance = (
+        [_way(question.server) for question in questions],
+        logins.instance_name(),
+    )
     database.give_back()
     answers = async_to_sync(_answers)(login_ways, questions, instance)
     for question, server_answer in zip(questions, answers, strict=True):
@@ -242,12 +267,17 @@ def _fly(questions: Sequence[_Question], design: Design | None) -> Preflight:
             service_error = logins.refused(server_answer)
             findings.append(
                 error(
-                    question.server, service_error.code, service_error.message, service_error.remedy
+                    question.server,
+                    service_error.code,
+                    service_error.message,
+                    service_error.remedy,
                 )
             )
         targets.append(server_answer if isinstance(server_answer, Target) else None)
     servers = tuple(question.server for question in questions)
-    return Preflight(servers, _each_once(findings), tuple(targets), time.monotonic() - began)
+    return Preflight(
+        servers, _each_once(findings), tuple(targets), time.monotonic() - began
+    )
 
 
 def _of_answer(question: _Question, target: Target) -> Iterator[Finding]:
@@ -255,13 +285,18 @@ def _of_answer(question: _Question, target: Target) -> Iterator[Finding]:
     treatment = design.draft.treatment if design else None
     if treatment and question.reaches:
         yield from machine_findings.of_generator(
-            server, target, client=next(iter(question.installations), None), treatment=treatment
+            server,
+            target,
+            client=next(iter(question.installations), None),
+            treatment=treatment,
         )
         return
     needed = treatments.needed_privileges(treatment, server) if treatment else ()
     yield from _programs(server, target, question.installations)
     privileges = question.privileges
-    yield from machine_findings.of_machine(server, target, privileges=privileges, needed=needed)
+    yield from machine_findings.of_machine(
+        server, target, privileges=privileges, needed=needed
+    )
     yield from _of_needs(question, target)
     problems: list[Problem] = []
     if design and question.part is not None:
@@ -277,7 +312,10 @@ def _faults(design: Design | None) -> Iterator[Finding]:
     if design is None:
         return
     draft = design.draft
-    told_better = {"disk_too_small", *(server.problem_code for server in draft.machines)}
+    told_better = {
+        "disk_too_small",
+        *(server.problem_code for server in draft.machines),
+    }
     names = ", ".join(server.name for server in draft.servers)
     for problem in estimates.estimate(design).problems:
         if problem.code not in told_better:
@@ -289,7 +327,9 @@ def _programs(
 ) -> Iterator[Finding]:
     if target.uid == 0:
         message = _("BenchLab logs in as root, and PostgreSQL does not run as root.")
-        remedy = _("Make an ordinary user for BenchLab on the server and log in as that.")
+        remedy = _(
+            "Make an ordinary user for BenchLab on the server and log in as that."
+        )
         yield error(server, "login_is_root", message, remedy)
     inspect = _("Inspect the server again; what is gone is then no longer offered.")
     for installation in installations:
@@ -313,10 +353,18 @@ def _of_needs(question: _Question, target: Target) -> Iterator[Finding]:
             clusters = len(question.part.cells)
         yield from _memory(server, target, question.part, clusters)
     # Clusters that are kept for a next campaign give way to a run that needs their room.
-    free_bytes = None if target.free_bytes is None else target.free_bytes + _kept_bytes(server)
+    free_bytes = (
+        None if target.free_bytes is None else target.free_bytes + _kept_bytes(server)
+    )
     if free_bytes is not None and free_bytes < needed:
-        message = _("%(needed).1f GB are needed below %(path)s; %(free).1f GB are free.")
-        words = {"needed": needed / 1e9, "free": free_bytes / 1e9, "path": server.base_dir}
+        message = _(
+            "%(needed).1f GB are needed below %(path)s; %(free).1f GB are free."
+        )
+        words = {
+            "needed": needed / 1e9,
+            "free": free_bytes / 1e9,
+            "path": server.base_dir,
+        }
         remedy = _("Choose a smaller scale, free space, or use another base directory.")
         yield error(server, "disk_too_small", message % words, remedy)
 
@@ -336,17 +384,25 @@ def _of_treatment(server: Server, target: Target, draft: Draft) -> Iterator[Prob
     return treatments.problems_of_machines(treatment, server, target)
 
 
-def _memory(server: Server, target: Target, server_part: Part, clusters: int) -> Iterator[Finding]:
+def _memory(
+    server: Server, target: Target, server_part: Part, clusters: int
+) -> Iterator[Finding]:
     """The shared memory that the clusters allocate at start, for the version with the most."""
     most = 0
     for fit in server_part.fits:
         major = fitted_configurations.major_of(fit.installation)
-        most = max(most, Effective(fit.fitted.settings, major).bytes("shared_buffers") or 0)
+        most = max(
+            most, Effective(fit.fitted.settings, major).bytes("shared_buffers") or 0
+        )
     most *= clusters
     if target.available_bytes is not None and most > target.available_bytes:
-        message = _("shared_buffers of %(needed).3g GiB; %(free).3g GiB of memory are available.")
+        message = _(
+            "shared_buffers of %(needed).3g GiB; %(free).3g GiB of memory are available."
+        )
         words = {"needed": most / 2**30, "free": target.available_bytes / 2**30}
-        remedy = _("Choose a configuration with less, or end what uses the memory there.")
+        remedy = _(
+            "Choose a configuration with less, or end what uses the memory there."
+        )
         yield error(server, "memory_too_small", message % words, remedy)
 
 

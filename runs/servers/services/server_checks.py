@@ -101,22 +101,31 @@ def of_workload(*, server: Server, content: WorkloadContent) -> ServerCheck:
 def give_up_the_overdue() -> None:
     """End checks that no worker has taken, or whose worker is gone. One statement if none is."""
     overdue = ServerCheck.objects.filter(state__in=OPEN, deadline__lt=timezone.now())
-    for check_id, state, language in list(overdue.values_list("pk", "state", "language")):
+    for check_id, state, language in list(
+        overdue.values_list("pk", "state", "language")
+    ):
         # Whoever gives it up may have another language than whoever asked.
         with translation.override(language or "en"):
             _end(
-                check_id, state, State.FAILED, **_given_up(state, sites.named(_machines(check_id)))
+                check_id,
+                state,
+                State.FAILED,
+                **_given_up(state, sites.named(_machines(check_id))),
             )
 
 
 def _given_up(state: str, site_names: Sequence[str] = ()) -> dict[str, str]:
     if state == State.WAITING and not sites.have_a_worker(site_names):
         code = "site_not_served"
-        message = _("No live worker serves the site %(site)s.") % {"site": ", ".join(site_names)}
+        message = _("No live worker serves the site %(site)s.") % {
+            "site": ", ".join(site_names)
+        }
         remedy = to_serve(site_names)
     elif state == State.WAITING:
         code, message = "no_worker_took_it", _("No worker has taken this check.")
-        remedy = _("Check whether workers are running (/readyz), start one, and ask again.")
+        remedy = _(
+            "Check whether workers are running (/readyz), start one, and ask again."
+        )
     else:
         code, message = "worker_lost", _("The worker that made this check is gone.")
         remedy = _("Ask again.")
@@ -126,7 +135,9 @@ def _given_up(state: str, site_names: Sequence[str] = ()) -> dict[str, str]:
 def wake() -> None:
     """Send the messages again of checks that nobody has taken for some seconds."""
     long_ago = timezone.now() - UNHEARD
-    waiting = ServerCheck.objects.filter(state=State.WAITING, deadline__gt=timezone.now())
+    waiting = ServerCheck.objects.filter(
+        state=State.WAITING, deadline__gt=timezone.now()
+    )
     for check_id in waiting.filter(asked_at__lt=long_ago).values_list("pk", flat=True):
         celery_messages.check_servers(str(check_id))
 
@@ -158,7 +169,9 @@ def _ask(
     kind: str, machines: Sequence[Server], *, given: dict[str, Any] | None = None
 ) -> ServerCheck:
     give_up_the_overdue()
-    ServerCheck.objects.filter(asked_at__lt=timezone.now() - KEPT).exclude(state__in=OPEN).delete()
+    ServerCheck.objects.filter(asked_at__lt=timezone.now() - KEPT).exclude(
+        state__in=OPEN
+    ).delete()
     actor = audit.present()
     check = ServerCheck(
         kind=kind,
@@ -186,7 +199,9 @@ def _ask(
 
 def _same(wanted_check: ServerCheck, machines: Sequence[Server]) -> ServerCheck:
     """The open check that is just what is wanted; otherwise somebody else has the server."""
-    busy = CheckedServer.objects.filter(server__in=machines).select_related("server_check")
+    busy = CheckedServer.objects.filter(server__in=machines).select_related(
+        "server_check"
+    )
     for checked_server in busy.order_by("server"):
         open_check = checked_server.server_check
         is_same = (open_check.kind, open_check.server_id, open_check.given) == (
@@ -198,7 +213,9 @@ def _same(wanted_check: ServerCheck, machines: Sequence[Server]) -> ServerCheck:
             wanted_check.asked_by,
             wanted_check.by_way_of,
         )
-        if is_same and (is_own or open_check.kind not in {Kind.CAMPAIGN, Kind.EDIT, Kind.TRIAL}):
+        if is_same and (
+            is_own or open_check.kind not in {Kind.CAMPAIGN, Kind.EDIT, Kind.TRIAL}
+        ):
             return open_check
     message = _("BenchLab is looking at this server already.")
     remedy = _("Try again in a moment.")
@@ -210,7 +227,11 @@ def _take(check_id: str) -> ServerCheck | None:
     """The check, if it is still waiting: of several workers that are told, one makes it."""
     waiting = ServerCheck.objects.select_for_update(skip_locked=True)
     check = waiting.filter(pk=check_id, state=State.WAITING).first()
-    if check is None or check.deadline < timezone.now() or not sites.serves(_machines(check.pk)):
+    if (
+        check is None
+        or check.deadline < timezone.now()
+        or not sites.serves(_machines(check.pk))
+    ):
         return None
     check.state = State.ACTIVE
     check.deadline = timezone.now() + _MOST_TIME[Kind(check.kind)]
@@ -236,7 +257,9 @@ def _fetch_host_key(check: ServerCheck) -> None:
     offered = servers.offered_host_key(server)
     fields = {name: getattr(server, name) for name in ("address", "port", "jump_id")}
     # Whoever has changed the address meanwhile asks again.
-    Server.objects.filter(pk=server.pk, host_key="", **fields).update(offered_host_key=offered)
+    Server.objects.filter(pk=server.pk, host_key="", **fields).update(
+        offered_host_key=offered
+    )
 
 
 def _edit(check: ServerCheck) -> None:
@@ -262,7 +285,9 @@ def _fly(check: ServerCheck) -> dict[str, Any]:
 def _fly_campaign(check: ServerCheck) -> dict[str, Any]:
     design = resolve(Draft.from_json(check.given))
     tries, prolong = check.given.get(_TRIES_SCRIPTS, False), partial(_prolong, check)
-    return _described(preflight.of_design(design, tries_scripts=tries, before_trial=prolong))
+    return _described(
+        preflight.of_design(design, tries_scripts=tries, before_trial=prolong)
+    )
 
 
 def _prolong(check: ServerCheck) -> None:

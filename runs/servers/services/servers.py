@@ -128,14 +128,19 @@ def delete(*, server: Server) -> None:
 def _in_use(server: Server) -> ServiceError:
     message = _("Runs, campaigns, schedules or bisections need %(server)s.")
     remedy = _("Edit it instead of deleting it.")
-    return ServiceError("server_in_use", message % {"server": server.name}, remedy=remedy)
+    return ServiceError(
+        "server_in_use", message % {"server": server.name}, remedy=remedy
+    )
 
 
 def check(server: Server) -> None:
     """Raise ServiceError for what a server must not have: bad paths, a duplicate, a wrong hop."""
     _check_paths(server.base_dir, server.bindirs)
     same = Server.objects.filter(
-        address=server.address, port=server.port, username=server.username, jump=server.jump
+        address=server.address,
+        port=server.port,
+        username=server.username,
+        jump=server.jump,
     )
     if same.exclude(pk=server.pk).exists():
         message = _("%(address)s is registered already.")
@@ -156,7 +161,9 @@ def add_bindirs(*, server: Server, bindirs: Sequence[str]) -> Server:
     was = {"bindirs": server.bindirs}
     server.bindirs = list(dict.fromkeys([*server.bindirs, *bindirs]))
     server.save(update_fields=["bindirs"])
-    audit.record("server_changed", server, before=was, after={"bindirs": server.bindirs})
+    audit.record(
+        "server_changed", server, before=was, after={"bindirs": server.bindirs}
+    )
     return server
 
 
@@ -192,9 +199,13 @@ def inspect(*, server: Server) -> Server:
 
 def _folder_is_shared(server: Server, owner: Server) -> TargetProblem:
     return TargetProblem(
-        gettext_noop("%(path)s is the base directory of %(server)s, which is the same machine."),
+        gettext_noop(
+            "%(path)s is the base directory of %(server)s, which is the same machine."
+        ),
         code="base_dir_foreign",
-        remedy=gettext_noop("Give each registration of a machine a base directory of its own."),
+        remedy=gettext_noop(
+            "Give each registration of a machine a base directory of its own."
+        ),
         path=server.base_dir,
         server=owner.name,
     )
@@ -309,17 +320,23 @@ def _check_paths(base_dir: str, bindirs: list[str]) -> None:
     paths = [("base_dir", base_dir)] if base_dir else []
     for field, path in (*paths, *(("bindirs", bindir) for bindir in bindirs)):
         if not is_plain_path(path):
-            message = _("%(path)s is not a path that BenchLab can use.") % {"path": path}
+            message = _("%(path)s is not a path that BenchLab can use.") % {
+                "path": path
+            }
             remedy = _(
                 "Give an absolute path in its shortest form, without quotes, commas or signs "
                 "that a shell reads."
             )
             raise ServiceError("path_not_plain", message, remedy=remedy, field=field)
     if len(base_dir.encode()) > LONGEST_BASE_DIR:
-        message = _("The base directory has %(length)d bytes; at most %(most)d are possible.")
+        message = _(
+            "The base directory has %(length)d bytes; at most %(most)d are possible."
+        )
         message %= {"length": len(base_dir.encode()), "most": LONGEST_BASE_DIR}
         remedy = _("PostgreSQL's Unix socket lies below it: choose a shorter path.")
-        raise ServiceError("base_dir_too_long", message, remedy=remedy, field="base_dir")
+        raise ServiceError(
+            "base_dir_too_long", message, remedy=remedy, field="base_dir"
+        )
 
 
 def offered_host_key(server: Server) -> str:
@@ -360,13 +377,19 @@ async def _look(
         needed = needs.get("free_bytes", 0)
         if free < needed:
             raise disk_too_small(base.path, needed=needed, free=free)
-        if server.problem_code == TooFewSessions.code and not await host.allows_sessions():
+        if (
+            server.problem_code == TooFewSessions.code
+            and not await host.allows_sessions()
+        ):
             raise TooFewSessions(server.problem)
         for privilege in {needs.get("privilege", "")} & set(server.privileges):
             if await privileged.refused(host, [privilege]):
                 raise privileged.failed(privilege, SUDO_REFUSES)
         gone = await _gone(host, server, needs.get("program", ""))
-        return (await discover(host, server.bindirs, base_dir=server.base_dir), free), gone
+        return (
+            await discover(host, server.bindirs, base_dir=server.base_dir),
+            free,
+        ), gone
 
 
 # An update of packages takes minutes. Whatever stays away for longer was removed.
@@ -392,7 +415,9 @@ async def _gone(host: Host, server: Server, awaited: str) -> list[str]:
 
 def _needs(server: Server) -> Mapping[str, Any]:
     """What the run needs that has met a fault, if it still waits for the server."""
-    waits = Run.objects.filter(pk=server.needs.get("run", 0)).exclude(state__in=Run.ENDED)
+    waits = Run.objects.filter(pk=server.needs.get("run", 0)).exclude(
+        state__in=Run.ENDED
+    )
     return server.needs if server.needs and waits.exists() else {}
 
 
@@ -409,7 +434,9 @@ def _unedited(server: Server) -> QuerySet[Server]:
 
 @transaction.atomic
 def _keep(
-    looked_at: Server, facts_and_space: tuple[Facts, int] | None, gone: Sequence[str] = ()
+    looked_at: Server,
+    facts_and_space: tuple[Facts, int] | None,
+    gone: Sequence[str] = (),
 ) -> Server:
     """The server is ready; `facts_and_space` are facts and free bytes, None of a hop."""
     server = _unedited(looked_at).select_for_update().first()

@@ -14,7 +14,13 @@ from django.utils.translation import gettext as _
 from runs import celery_messages
 from runs.access.services import audit
 from runs.execution.errors import MachineTaken
-from runs.execution.machine.identity import Identity, Seen, differ, is_in_doubt, is_one_machine
+from runs.execution.machine.identity import (
+    Identity,
+    Seen,
+    differ,
+    is_in_doubt,
+    is_one_machine,
+)
 from runs.models import Lease, Machine, Run, Server, ServerEvent
 from runs.servers.selectors import shared_machines
 from runs.shared import queries
@@ -40,7 +46,9 @@ def keep(*, server_id: int, identity: Identity) -> None:
         return
     _lock()
     server, now = Server.objects.select_for_update().get(pk=server_id), timezone.now()
-    before = Seen.from_json(server.identity) if server.identity else Seen(identity, now, now)
+    before = (
+        Seen.from_json(server.identity) if server.identity else Seen(identity, now, now)
+    )
     server.identity = before.again(identity, now).to_json()
     server.save(update_fields=["identity"])
     _group(server)
@@ -52,7 +60,9 @@ def in_doubt(server: Server) -> list[Server]:
     if server.is_apart or not alike:
         return []
     seen = Seen.from_json(server.identity)
-    return [other for other in alike if is_in_doubt(seen, Seen.from_json(other.identity))]
+    return [
+        other for other in alike if is_in_doubt(seen, Seen.from_json(other.identity))
+    ]
 
 
 def has_its_folder(server: Server, identity: Identity) -> Server | None:
@@ -63,7 +73,9 @@ def has_its_folder(server: Server, identity: Identity) -> Server | None:
     """
     if server.pk in identity.fences or not identity.boot_id:
         return None
-    same = Server.objects.filter(base_dir=server.base_dir, identity__boot_id=identity.boot_id)
+    same = Server.objects.filter(
+        base_dir=server.base_dir, identity__boot_id=identity.boot_id
+    )
     return same.exclude(pk=server.pk).filter(pk__in=identity.fences).first()
 
 
@@ -109,7 +121,9 @@ def _answer(server: Server, *, is_apart: bool) -> Server:
     server.is_apart = is_apart
     server.save(update_fields=["is_apart"])
     _group(server)
-    audit.record("machine_answered", server, before=before, after={"is_apart": is_apart})
+    audit.record(
+        "machine_answered", server, before=before, after={"is_apart": is_apart}
+    )
     celery_messages.wake(server.pk)
     return server
 
@@ -135,12 +149,15 @@ def _group(server: Server) -> None:
 
 
 def _twins(server: Server) -> list[Server]:
-    others = Server.objects.filter(is_apart=False).exclude(pk=server.pk).exclude(identity={})
+    others = (
+        Server.objects.filter(is_apart=False).exclude(pk=server.pk).exclude(identity={})
+    )
     seen = Seen.from_json(server.identity)
     return [
         other
         for other in others.order_by("pk")
-        if is_one_machine(seen, Seen.from_json(other.identity)) or _stays_with(server, other)
+        if is_one_machine(seen, Seen.from_json(other.identity))
+        or _stays_with(server, other)
     ]
 
 
@@ -152,9 +169,9 @@ def _stays_with(server: Server, other: Server) -> bool:
     if server.machine_id is None or server.machine_id != other.machine_id:
         return False
     here, there = Seen.from_json(server.identity), Seen.from_json(other.identity)
-    has_other_ids = differ(here.identity.machine_id, there.identity.machine_id) or differ(
-        here.identity.product_uuid, there.identity.product_uuid
-    )
+    has_other_ids = differ(
+        here.identity.machine_id, there.identity.machine_id
+    ) or differ(here.identity.product_uuid, there.identity.product_uuid)
     return not has_other_ids and there.last < here.first
 
 

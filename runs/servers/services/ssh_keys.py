@@ -21,7 +21,10 @@ def default() -> SSHKey:
     private, public = _generated()
     key, _created = SSHKey.objects.get_or_create(
         name=DEFAULT,
-        defaults={"public_key": public, "private_key_encrypted": encryption.encrypt(private)},
+        defaults={
+            "public_key": public,
+            "private_key_encrypted": encryption.encrypt(private),
+        },
     )
     return key
 
@@ -46,14 +49,21 @@ def upload(*, name: str, private_key: str, passphrase: str = "") -> SSHKey:
         private, public = private_keys.read(private_key, passphrase)
     except private_keys.PrivateKeyRefused as refused:
         raise ServiceError(
-            refused.code, _(refused.message), remedy=_(refused.remedy), field=refused.field
+            refused.code,
+            _(refused.message),
+            remedy=_(refused.remedy),
+            field=refused.field,
         ) from refused
     if stored_key := SSHKey.objects.filter(
         public_key__startswith=" ".join(public.split()[:2])
     ).first():
-        message = _("This key is already stored, as “%(name)s”.") % {"name": stored_key.name}
+        message = _("This key is already stored, as “%(name)s”.") % {
+            "name": stored_key.name
+        }
         remedy = _("Choose it when you register a server.")
-        raise ServiceError("ssh_key_exists", message, remedy=remedy, field="private_key")
+        raise ServiceError(
+            "ssh_key_exists", message, remedy=remedy, field="private_key"
+        )
     return _store(name, private, public)
 
 

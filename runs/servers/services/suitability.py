@@ -52,7 +52,9 @@ def notes(design: Design) -> Iterator[str]:
         return
     yield from _release_notes(design)
     used = {
-        server_part.server.name: version_text(server_part.tools.pgbench.pgbench_version_num or 0)
+        server_part.server.name: version_text(
+            server_part.tools.pgbench.pgbench_version_num or 0
+        )
         for server_part in design.parts
         if server_part.tools
     }
@@ -61,7 +63,9 @@ def notes(design: Design) -> Iterator[str]:
             "The servers' newest pgbench are of different versions. Choose one, so that only the "
             "servers differ."
         )
-    for address, names in by_key((server.address, server.name) for server in servers).items():
+    for address, names in by_key(
+        (server.address, server.name) for server in servers
+    ).items():
         if len(names) > 1:
             yield _(
                 "%(servers)s have the same address, %(address)s. If they are one machine, they "
@@ -102,21 +106,28 @@ def _strangers(draft: Draft) -> Iterator[Problem]:
 def _missing_versions(server_part: Part, draft: Draft) -> Iterator[Problem]:
     """The major versions that other servers measure and this one does not."""
     here = {installation.major for installation in server_part.installations}
-    ordered = sorted(draft.installations, key=lambda installation: installation.version_num)
+    ordered = sorted(
+        draft.installations, key=lambda installation: installation.version_num
+    )
     elsewhere = by_key(
         (installation.major, installation.version)
         for installation in ordered
         if installation.major not in here
     )
     for major, versions in elsewhere.items():
-        words = {"server": server_part.server.name, "versions": ", ".join(dict.fromkeys(versions))}
+        words = {
+            "server": server_part.server.name,
+            "versions": ", ".join(dict.fromkeys(versions)),
+        }
         message = _("%(server)s has no PostgreSQL %(versions)s.") % words
         other_releases = dict.fromkeys(
             installation.version
             for installation in server_part.present
             if installation.major == major
         )
-        remedy = _("Install it there and inspect the server again, or leave out version or server.")
+        remedy = _(
+            "Install it there and inspect the server again, or leave out version or server."
+        )
         if other_releases:
             remedy = _(
                 "It has %(others)s: choose that as well, and its cells are of that release; or "
@@ -140,7 +151,9 @@ def _release_notes(design: Design) -> Iterator[str]:
             releases[major][server_part.server.name] = ", ".join(own_releases)
     for releases_of in releases.values():
         if len(set(releases_of.values())) > 1:
-            text = "; ".join(f"{name} {versions}" for name, versions in releases_of.items())
+            text = "; ".join(
+                f"{name} {versions}" for name, versions in releases_of.items()
+            )
             yield _(
                 "Different releases of one version: %(told)s. Servers are compared only where both "
                 "have the same release."
@@ -153,30 +166,42 @@ def _server_problems(server_part: Part, draft: Draft) -> Iterator[Problem]:
         yield not_ready(server, "server")
     if not draft.installations:
         message = _("No installation of PostgreSQL is chosen.")
-        yield Problem("no_installation", message, _("Choose at least one."), "installations")
+        yield Problem(
+            "no_installation", message, _("Choose at least one."), "installations"
+        )
     yield from _missing_versions(server_part, draft)
     yield from _tool_problems(server_part, draft.client)
 
 
 def _tool_problems(server_part: Part, client: Installation | None) -> Iterator[Problem]:
     server = server_part.server
-    is_here = client is None or tools.counterpart(client, server_part.present) is not None
+    is_here = (
+        client is None or tools.counterpart(client, server_part.present) is not None
+    )
     if client is not None and not is_here:
         message = _("%(installation)s has no pgbench on %(server)s (any more).")
         words = {"installation": client, "server": server.name}
         if client.server_id != server.pk:
             message = _("%(server)s has no pgbench of the version of %(installation)s.")
         message %= words
-        yield Problem("missing_program", message, _("Choose another pgbench."), "client")
+        yield Problem(
+            "missing_program", message, _("Choose another pgbench."), "client"
+        )
     elif server.state == Server.State.READY and server_part.tools is None:
-        message = _("No installation on %(server)s has pgbench and psql.") % {"server": server.name}
-        remedy = _("Install PostgreSQL's client programs there and inspect the server again.")
+        message = _("No installation on %(server)s has pgbench and psql.") % {
+            "server": server.name
+        }
+        remedy = _(
+            "Install PostgreSQL's client programs there and inspect the server again."
+        )
         yield Problem("missing_program", message, remedy, "server")
 
 
 def _refusals(server_part: Part, scenario: Scenario) -> Iterator[Problem]:
     refused = dict.fromkeys(
-        (cell.installation, cell.refusal) for cell in server_part.cells if cell.refusal is not None
+        (cell.installation, cell.refusal)
+        for cell in server_part.cells
+        if cell.refusal is not None
     )
     for installation, refusal in refused:
         yield _refused(installation, refusal, scenario)
@@ -188,23 +213,34 @@ def _extension_problems(server_part: Part, scenario: Scenario) -> Iterator[Probl
         (cell.installation, needed)
         for cell in server_part.cells
         for needed in scenario.extensions
-        if needed.name not in cell.installation.extensions and needed.concerns(cell.levels)
+        if needed.name not in cell.installation.extensions
+        and needed.concerns(cell.levels)
     )
     for installation, needed in lacking:
         words = {"installation": installation, "extension": needed.name}
-        message = _("%(installation)s does not have the extension %(extension)s.") % words
-        remedy = _("Install it there and inspect the server again, or leave the level out.")
-        yield Problem("missing_extension", message, remedy, needed.factor or "installations")
+        message = (
+            _("%(installation)s does not have the extension %(extension)s.") % words
+        )
+        remedy = _(
+            "Install it there and inspect the server again, or leave the level out."
+        )
+        yield Problem(
+            "missing_extension", message, remedy, needed.factor or "installations"
+        )
 
 
 def _initdb_problems(server_part: Part, design: Design) -> Iterator[Problem]:
     """initdb options of a configuration that initdb does not know, or that are varied anyway."""
     varies_checksums = CHECKSUMS in {factor.name for factor in design.scenario.factors}
-    every = dict.fromkeys(tuple(variant.content.initdb_options) for variant in design.variants)
+    every = dict.fromkeys(
+        tuple(variant.content.initdb_options) for variant in design.variants
+    )
     for options in every:
         yield from fitted_configurations.option_problems(options)
         if about_checksums(options) and varies_checksums:
-            message = _("The configuration decides on page checksums, which this scenario varies.")
+            message = _(
+                "The configuration decides on page checksums, which this scenario varies."
+            )
             remedy = _("Choose a configuration without that initdb option.")
             yield Problem("initdb_option_is_varied", message, remedy, "configuration")
         for installation in server_part.installations:
@@ -216,46 +252,69 @@ def _initdb_problems(server_part: Part, design: Design) -> Iterator[Problem]:
                 yield Problem("initdb_option_unknown", message, remedy, "configuration")
 
 
-def _refused(installation: Installation, requirement: Requirement, scenario: Scenario) -> Problem:
+def _refused(
+    installation: Installation, requirement: Requirement, scenario: Scenario
+) -> Problem:
     titles = {factor.name: _(factor.title) for factor in scenario.factors}
     scenario_title = _(scenario.title)
     if requirement.factor:
-        scenario_title = f"{titles.get(requirement.factor, requirement.factor)} {requirement.level}"
-    words = {"installation": installation, "what": scenario_title, "reason": _(requirement.reason)}
+        scenario_title = (
+            f"{titles.get(requirement.factor, requirement.factor)} {requirement.level}"
+        )
+    words = {
+        "installation": installation,
+        "what": scenario_title,
+        "reason": _(requirement.reason),
+    }
     message = _("%(installation)s cannot run %(what)s: %(reason)s") % words
     remedy = _("Leave out that version or that level.")
-    return Problem("version_too_old", message, remedy, requirement.factor or "installations")
+    return Problem(
+        "version_too_old", message, remedy, requirement.factor or "installations"
+    )
 
 
 def _connection_problems(server_part: Part, draft: Draft) -> Iterator[Problem]:
     most = min(
-        (installation_fit.fitted.max_connections for installation_fit in server_part.fits),
+        (
+            installation_fit.fitted.max_connections
+            for installation_fit in server_part.fits
+        ),
         default=0,
     )
     # Three connections stay reserved for the superuser, one is BenchLab's own.
-    clients = [level for level in draft.levels.get("clients", ()) if isinstance(level, int)]
+    clients = [
+        level for level in draft.levels.get("clients", ()) if isinstance(level, int)
+    ]
     if not clients:
         clients = [draft.parameters.get("clients") or 0]
     if server_part.fits and max(clients, default=0) > most - 4:
         message = _("The configuration allows %(most)d connections.") % {"most": most}
-        remedy = _("Choose fewer clients, or a configuration with more max_connections.")
+        remedy = _(
+            "Choose fewer clients, or a configuration with more max_connections."
+        )
         yield Problem("too_many_clients", message, remedy, "clients")
 
 
 def _core_problems(server_part: Part, draft: Draft) -> Iterator[Problem]:
     """Numbers of cores that the server does not have, if its number is known."""
     cores = [level for level in draft.levels.get(CORES, ()) if isinstance(level, int)]
-    number_of_threads = server_part.server.hardware.threads if server_part.server.hardware else None
+    number_of_threads = (
+        server_part.server.hardware.threads if server_part.server.hardware else None
+    )
     if number_of_threads and max(cores, default=0) > number_of_threads:
         message = _("%(server)s has %(there)d cores, hardware threads included.")
         words = {"server": server_part.server.name, "there": number_of_threads}
-        yield Problem("cores_not_there", message % words, _("Choose fewer cores."), CORES)
+        yield Problem(
+            "cores_not_there", message % words, _("Choose fewer cores."), CORES
+        )
 
 
 def _disk_problems(server_part: Part, design: Design) -> Iterator[Problem]:
     free, needed = server_part.server.free_bytes, design.needed_bytes(server_part)
     if free is not None and needed is not None and needed > free:
-        message = _("The campaign needs %(needed).1f GB on %(server)s; %(free).1f GB are free.") % {
+        message = _(
+            "The campaign needs %(needed).1f GB on %(server)s; %(free).1f GB are free."
+        ) % {
             "needed": needed / 1e9,
             "server": server_part.server.name,
             "free": free / 1e9,

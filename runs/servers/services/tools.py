@@ -23,17 +23,24 @@ class Tools:
 def installed(servers: Iterable[Server]) -> Mapping[int, list[Installation]]:
     """What is now installed on each of the servers, by their keys. One query."""
     installations = Installation.objects.filter(server__in=servers, removed_at=None)
-    return by_key((installation.server_id, installation) for installation in installations)
+    return by_key(
+        (installation.server_id, installation) for installation in installations
+    )
 
 
 def having_pgbench(present: Iterable[Installation]) -> list[Installation]:
     """Those that have pgbench, from the newest pgbench to the oldest."""
     having = [
-        installation for installation in present if installation.pgbench_version_num is not None
+        installation
+        for installation in present
+        if installation.pgbench_version_num is not None
     ]
     return sorted(
         having,
-        key=lambda installation: (-(installation.pgbench_version_num or 0), installation.bindir),
+        key=lambda installation: (
+            -(installation.pgbench_version_num or 0),
+            installation.bindir,
+        ),
     )
 
 
@@ -48,13 +55,19 @@ def counterpart(
         return None
     number = client.pgbench_version_num
     having = having_pgbench(present)
-    same = [installation for installation in having if installation.pgbench_version_num == number]
+    same = [
+        installation
+        for installation in having
+        if installation.pgbench_version_num == number
+    ]
     same_version = [
         installation
         for installation in having
         if version_text(installation.pgbench_version_num or 0) == version_text(number)
     ]
-    same_installation = [installation for installation in same if installation.pk == client.pk]
+    same_installation = [
+        installation for installation in same if installation.pk == client.pk
+    ]
     return next(iter([*same_installation, *same, *same_version]), None)
 
 

@@ -26,10 +26,21 @@ class ServerForm(forms.ModelForm):  # type: ignore[type-arg]
 
     class Meta:
         model = Server
-        fields = ["name", "address", "port", "username", "ssh_key", "jump", "site", "base_dir"]
+        fields = [
+            "name",
+            "address",
+            "port",
+            "username",
+            "ssh_key",
+            "jump",
+            "site",
+            "base_dir",
+        ]
         widgets = {
             "address": forms.TextInput(attrs={"placeholder": "db1.example.org"}),
-            "username": forms.TextInput(attrs={"placeholder": "benchlab", "autocomplete": "off"}),
+            "username": forms.TextInput(
+                attrs={"placeholder": "benchlab", "autocomplete": "off"}
+            ),
             "base_dir": forms.TextInput(attrs={"placeholder": "/home/benchlab/runs"}),
         }
 
@@ -46,7 +57,11 @@ class ServerForm(forms.ModelForm):  # type: ignore[type-arg]
         """The key chosen; without a choice the one it has, or BenchLab's own."""
         chosen: SSHKey | None = self.cleaned_data["ssh_key"]
         if chosen is None and self.instance.pk:
-            chosen = Server.objects.select_related("ssh_key").get(pk=self.instance.pk).ssh_key
+            chosen = (
+                Server.objects.select_related("ssh_key")
+                .get(pk=self.instance.pk)
+                .ssh_key
+            )
         return chosen or ssh_keys.default()
 
     def clean_bindirs(self) -> list[str]:
@@ -67,7 +82,9 @@ class ServerEditForm(ServerForm):
         label=_("Privileged actions"),
         required=False,
         widget=forms.CheckboxSelectMultiple,
-        help_text=_("What BenchLab may do there as root, by sudo. None is needed for a campaign."),
+        help_text=_(
+            "What BenchLab may do there as root, by sudo. None is needed for a campaign."
+        ),
     )
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -75,7 +92,9 @@ class ServerEditForm(ServerForm):
         self.initial["bindirs"] = "\n".join(self.instance.bindirs)
         self.initial["privileges"] = self.instance.privileges
         actions: Any = self.fields["privileges"]
-        actions.choices = [(action.name, _now(action.title)) for action in privileged.ACTIONS]
+        actions.choices = [
+            (action.name, _now(action.title)) for action in privileged.ACTIONS
+        ]
 
     def edit(self) -> Edit:
         """The change asked for. Only of a valid form."""
@@ -104,7 +123,9 @@ class UploadKeyForm(forms.Form):
                 "placeholder": "-----BEGIN OPENSSH PRIVATE KEY-----",
             }
         ),
-        help_text=_("The whole file, in OpenSSH or PEM form. It is encrypted before it is stored."),
+        help_text=_(
+            "The whole file, in OpenSSH or PEM form. It is encrypted before it is stored."
+        ),
     )
     passphrase = forms.CharField(
         label=_("Passphrase"),

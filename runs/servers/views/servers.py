@@ -31,7 +31,12 @@ from runs.servers.selectors.fitness import Fitness
 from runs.servers.services import edits as server_edits
 from runs.servers.services import host_keys, server_checks, servers, ssh_keys
 from runs.servers.services.edits import Edit
-from runs.servers.views.forms import GenerateKeyForm, ServerEditForm, ServerForm, UploadKeyForm
+from runs.servers.views.forms import (
+    GenerateKeyForm,
+    ServerEditForm,
+    ServerForm,
+    UploadKeyForm,
+)
 from runs.shared import pages
 from runs.shared.errors import ServiceError
 from runs.shared.pages import or_404
@@ -48,10 +53,14 @@ def ssh_key_list(request: HttpRequest) -> HttpResponse:
     generating = GenerateKeyForm(
         request.POST if is_post and not wants_upload else None, auto_id="generate_%s"
     )
-    uploading = UploadKeyForm(request.POST if wants_upload else None, auto_id="upload_%s")
+    uploading = UploadKeyForm(
+        request.POST if wants_upload else None, auto_id="upload_%s"
+    )
     form = uploading if wants_upload else generating
     if is_post and form.is_valid() and (key := _made(form)):
-        message = _("The key “%(name)s” was made. Let it in on the server.") % {"name": key.name}
+        message = _("The key “%(name)s” was made. Let it in on the server.") % {
+            "name": key.name
+        }
         messages.success(request, message)
         return redirect("ssh-key-list")
     context = {
@@ -68,7 +77,9 @@ def ssh_key_delete(request: HttpRequest, key_id: int) -> HttpResponse:
     key = get_object_or_404(SSHKey, pk=key_id)
     with pages.refusals(request):
         ssh_keys.delete(key=key)
-        messages.success(request, _("The key “%(name)s” was deleted.") % {"name": key.name})
+        messages.success(
+            request, _("The key “%(name)s” was deleted.") % {"name": key.name}
+        )
     return redirect("ssh-key-list")
 
 
@@ -103,7 +114,9 @@ def server_new(request: HttpRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         with pages.faults_of(form):
             return _look_at(request, servers.register(**form.cleaned_data, asks=False))
-    return render(request, "servers/form.html", {"form": form, "public_key": servers.public_key()})
+    return render(
+        request, "servers/form.html", {"form": form, "public_key": servers.public_key()}
+    )
 
 
 @addresses.page("server-detail")
@@ -122,7 +135,8 @@ def server_detail(request: HttpRequest, slug: str) -> HttpResponse:
         "pinned": _fingerprint(server.host_key),
         "offered": _fingerprint(server.offered_host_key),
         "noise": (floor := noise.of_servers([server], known_metrics.TPS.name)),
-        "is_noise_doubted": floor is None and noise.is_doubted_on(server, known_metrics.TPS.name),
+        "is_noise_doubted": floor is None
+        and noise.is_doubted_on(server, known_metrics.TPS.name),
         "changes": list(server_selectors.changes(server)[:NEWEST]),
         "runs": list(projects.newest(runs, to=request.user, number=NEWEST)),
         "silences": silences(),
@@ -150,7 +164,9 @@ def server_confirm(request: HttpRequest, slug: str) -> HttpResponse:
     server = get_object_or_404(Server, slug=slug)
     fingerprint = request.POST.get("fingerprint", "")
     with pages.refusals(request):
-        server = host_keys.confirm(server=server, fingerprint=fingerprint, by=request.user)
+        server = host_keys.confirm(
+            server=server, fingerprint=fingerprint, by=request.user
+        )
         return _look_at(request, server)
     return redirect("server-detail", slug=slug)
 
@@ -161,7 +177,9 @@ def server_replace_host_key(request: HttpRequest, slug: str) -> HttpResponse:
     server = get_object_or_404(Server, slug=slug)
     typed = request.POST.get("typed", "")
     with pages.refusals(request):
-        return _look_at(request, host_keys.replace(server=server, typed=typed, by=request.user))
+        return _look_at(
+            request, host_keys.replace(server=server, typed=typed, by=request.user)
+        )
     return redirect("server-detail", slug=slug)
 
 
@@ -174,7 +192,9 @@ def server_edit(request: HttpRequest, slug: str) -> HttpResponse:
         with pages.faults_of(form):
             return _edit(request, server, form.edit())
     name = Server.objects.get(pk=server.pk).name  # the form has its own idea of it
-    return render(request, "servers/edit.html", {"form": form, "slug": slug, "name": name})
+    return render(
+        request, "servers/edit.html", {"form": form, "slug": slug, "name": name}
+    )
 
 
 @addresses.action("server-delete", Right.SERVERS)
@@ -241,7 +261,11 @@ def hardware_detail(request: HttpRequest, hardware_id: int) -> HttpResponse:
         "row": row,
         "hardware": hardware,
         "facts": row.facts,
-        "noise": (floor := noise.of_hardware(hardware, known_metrics.TPS.name, to=request.user)),
+        "noise": (
+            floor := noise.of_hardware(
+                hardware, known_metrics.TPS.name, to=request.user
+            )
+        ),
         "is_noise_doubted": floor is None
         and noise.is_doubted_of(hardware, known_metrics.TPS.name, to=request.user),
         "campaigns": hardware_selectors.used_by(
@@ -256,7 +280,9 @@ def server_preflight(request: HttpRequest, slug: str) -> HttpResponse:
     """Have a server checked, and show the check."""
     server = get_object_or_404(Server, slug=slug)
     with pages.refusals(request):
-        return redirect("server-check", check_id=server_checks.of_server(server=server).pk)
+        return redirect(
+            "server-check", check_id=server_checks.of_server(server=server).pk
+        )
     return redirect("server-detail", slug=slug)
 
 
@@ -266,10 +292,16 @@ def campaign_preflight(request: HttpRequest) -> HttpResponse:
     get_object_or_404(Server, slug=request.POST.get("server", ""))
     with or_404(KeyError):
         registry.get(request.POST.get("scenario", ""))
-    is_asked = "unasked" not in request.GET  # Otherwise the form itself asks while it is opened.
+    is_asked = (
+        "unasked" not in request.GET
+    )  # Otherwise the form itself asks while it is opened.
     form = form_of(request, request.POST, chosen_servers(request.POST))
     if not form.is_valid():
-        return render(request, "servers/_checks.html#preflight") if is_asked else HttpResponse()
+        return (
+            render(request, "servers/_checks.html#preflight")
+            if is_asked
+            else HttpResponse()
+        )
     try:
         check = server_checks.of_draft(draft=form.draft(), tries_scripts=is_asked)
     except ServiceError as error:
@@ -291,8 +323,13 @@ def server_check(request: HttpRequest, check_id: UUID) -> HttpResponse:
         response = render(request, "servers/_checks.html#check", context)
         if not check.is_open and check.is_about_the_server:
             # A fault of the machine is shown by its page; only success needs a message.
-            inspects = check.kind in {ServerCheck.Kind.INSPECTION, ServerCheck.Kind.EDIT}
-            is_ready = check.server is not None and check.server.state == Server.State.READY
+            inspects = check.kind in {
+                ServerCheck.Kind.INSPECTION,
+                ServerCheck.Kind.EDIT,
+            }
+            is_ready = (
+                check.server is not None and check.server.state == Server.State.READY
+            )
             if inspects and is_ready and check.state == ServerCheck.State.DONE:
                 messages.success(request, _("The server was inspected and is ready."))
             response["HX-Refresh"] = "true"

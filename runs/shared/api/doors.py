@@ -84,7 +84,9 @@ AS_CSV = "As CSV (`format=csv`) all that the filters leave, in one answer."
 class FaultSerializer(serializers.Serializer[Any]):
     """One thing that is wrong with a request."""
 
-    pointer = serializers.CharField(help_text="JSON pointer into the body, or ?parameter.")
+    pointer = serializers.CharField(
+        help_text="JSON pointer into the body, or ?parameter."
+    )
     code = serializers.CharField()
     message = serializers.CharField()
     remedy = serializers.CharField(required=False, help_text="What to send instead.")
@@ -132,7 +134,10 @@ class Schema(AutoSchema):
             if self.method not in SAFE_METHODS or not is_plain:
                 statuses += ["409", "422"]  # whatever a service may refuse
             operation["responses"] |= {
-                status: {"description": HTTPStatus(int(status)).phrase, "content": content}
+                status: {
+                    "description": HTTPStatus(int(status)).phrase,
+                    "content": content,
+                }
                 for status in statuses
             }
         return operation
@@ -149,7 +154,9 @@ class _Door(APIView):
         super().initial(request, *args, **kwargs)
         faults = {}
         for name, values in request.query_params.lists():
-            if fault := _fault_of(name, values, self.known_parameters(), self.repeatable):
+            if fault := _fault_of(
+                name, values, self.known_parameters(), self.repeatable
+            ):
                 faults[name] = [fault]
         if faults:
             raise QueryFault(faults)
@@ -183,7 +190,9 @@ class ReadOnlyDoor(_Door, ReadOnlyModelViewSet[M]):
     def get_serializer_class(self) -> Any:
         """Of a single object the one that shows more, if there is one."""
         is_single = self.detail or self.action == "create"
-        return (self.detail_serializer_class if is_single else None) or self.serializer_class
+        return (
+            self.detail_serializer_class if is_single else None
+        ) or self.serializer_class
 
     def get_renderers(self) -> list[BaseRenderer]:
         """CSV for lists, besides JSON."""
@@ -195,7 +204,10 @@ class ReadOnlyDoor(_Door, ReadOnlyModelViewSet[M]):
         return self.shown()
 
     def acted(
-        self, act: Callable[..., object], body: type[Serializer[Any]] | None = None, **options: Any
+        self,
+        act: Callable[..., object],
+        body: type[Serializer[Any]] | None = None,
+        **options: Any,
     ) -> Response:
         """Act on what the address names, as the body says, and show it as it is by then."""
         row = self.get_object()
@@ -253,14 +265,19 @@ class ReadOnlyDoor(_Door, ReadOnlyModelViewSet[M]):
         if not isinstance(request.accepted_renderer, CSVRenderer):
             # Without `readable`: the pagination asks `newest`.
             page = self.paginate_queryset(super().filter_queryset(self.get_queryset()))
-            return self.get_paginated_response(self.get_serializer(page, many=True).data)
+            return self.get_paginated_response(
+                self.get_serializer(page, many=True).data
+            )
         ordering = cast(type[KeysetPagination], self.pagination_class).ordering
         rows = self.filter_queryset(self.get_queryset()).order_by(*ordering)
         name = request.path.rstrip("/").rpartition("/")[2]
         context = {**self.get_serializer_context(), "request": for_links(request)}
         serializer = self.get_serializer_class()(context=context)
         return stream(
-            rows, cast(serializers.Serializer[Any], serializer), name=name, prepare=self.prepared
+            rows,
+            cast(serializers.Serializer[Any], serializer),
+            name=name,
+            prepare=self.prepared,
         )
 
 
@@ -290,7 +307,11 @@ class QueryDoor(_Door):
 
     def known_parameters(self) -> list[str]:
         """Those declared, besides the format."""
-        return [*self.parameters, *self.repeatable, str(api_settings.URL_FORMAT_OVERRIDE)]
+        return [
+            *self.parameters,
+            *self.repeatable,
+            str(api_settings.URL_FORMAT_OVERRIDE),
+        ]
 
 
 def _fault_of(
@@ -299,7 +320,9 @@ def _fault_of(
     if name not in known_names:
         words = {"known": ", ".join(known_names)}
         if nearest := difflib.get_close_matches(name.lower()[:100], known_names, n=1):
-            message = _("Unknown parameter; did you mean %(nearest)s? Known are: %(known)s.")
+            message = _(
+                "Unknown parameter; did you mean %(nearest)s? Known are: %(known)s."
+            )
             words |= {"nearest": nearest[0]}
         else:
             message = _("Unknown parameter; known are: %(known)s.")

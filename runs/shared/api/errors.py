@@ -27,7 +27,9 @@ REMEDIES: dict[str, str | Promise] = {
     "campaign_not_uploaded": _("Choose another name for the campaign of uploads."),
     "campaign_taken": _("Choose another name, or use a token of that project."),
     "campaign_missing": _("Add “campaign” with the name of the campaign."),
-    "configuration_differs": _("Leave the configuration out, or choose another campaign name."),
+    "configuration_differs": _(
+        "Leave the configuration out, or choose another campaign name."
+    ),
     "does_not_exist": _("Look for the name in the list of the same kind in the API."),
     "either_or": _("Send one of the two, and leave the other out."),
     "empty": _("Leave the field out, or fill it."),
@@ -35,7 +37,9 @@ REMEDIES: dict[str, str | Promise] = {
     "environment_unknown": _('Send an object such as {"os_name": "Debian 13"}.'),
     "external_id_taken": _("Give each run an external id of its own, or leave it out."),
     "failed_with_figures": _("Remove “measurements”, or send “status”: “partial”."),
-    "hardware_unknown": _('Send an object such as {"cpu_model": "EPYC 9354", "cores": 32}.'),
+    "hardware_unknown": _(
+        'Send an object such as {"cpu_model": "EPYC 9354", "cores": 32}.'
+    ),
     "idempotency_key_reused": _("Send each upload with its own key."),
     "in_the_future": _("Set the clock of the sending machine, and its time zone."),
     "invalid_choice": _("Write one of the words listed."),
@@ -45,9 +49,13 @@ REMEDIES: dict[str, str | Promise] = {
         "Convert the values, use another name, or have a maintainer correct the metric"
         " on the project's page of metrics."
     ),
-    "metric_unknown": _("Add “unit” (such as “ms”) and “direction” (higher, lower or neutral)."),
+    "metric_unknown": _(
+        "Add “unit” (such as “ms”) and “direction” (higher, lower or neutral)."
+    ),
     "metric_case": _("Write the name of the metric that is there already."),
-    "negative": _("Send what was measured; leave the metric out where nothing was measured."),
+    "negative": _(
+        "Send what was measured; leave the metric out where nothing was measured."
+    ),
     "negative_time": _("Send seconds or moments in their order, 0 or above."),
     "no_time_zone": _("Write date, time and zone, such as 2026-01-31T12:00:00Z."),
     "not_a_key": _("Send the output of uuidgen, a new one for each upload."),
@@ -56,7 +64,9 @@ REMEDIES: dict[str, str | Promise] = {
     "not_a_name": _("Use letters, digits, dots, hyphens and underscores."),
     "not_a_number": _("Write a number without quotes, such as 1000.5."),
     "not_a_sha": _("Write the output of “git rev-parse HEAD”."),
-    "not_a_side": _("Write campaign:nightly, revision:main, revision:4f1c09d or run:4711."),
+    "not_a_side": _(
+        "Write campaign:nightly, revision:main, revision:4f1c09d or run:4711."
+    ),
     "not_a_slug": _("Write a name such as nightly-tpcb."),
     "not_a_string": _("Write a text in double quotes."),
     "not_a_time": _("Write date, time and zone, such as 2026-01-31T12:00:00Z."),
@@ -64,9 +74,15 @@ REMEDIES: dict[str, str | Promise] = {
     "not_a_version": _("Write what SHOW server_version prints, such as 18.1."),
     "not_an_object": _("Write an object: { ... }."),
     "not_finite": _("Write a number between -1e24 and 1e24, or leave it out."),
-    "not_gzip": _("Compress the body with gzip, or leave the header Content-Encoding out."),
-    "not_json": _("Send one JSON object, with the header Content-Type: application/json."),
-    "not_multipart": _("Let the HTTP client make the form, such as curl -F run=@run.json."),
+    "not_gzip": _(
+        "Compress the body with gzip, or leave the header Content-Encoding out."
+    ),
+    "not_json": _(
+        "Send one JSON object, with the header Content-Type: application/json."
+    ),
+    "not_multipart": _(
+        "Let the HTTP client make the form, such as curl -F run=@run.json."
+    ),
     "not_storable": _("Remove the character."),
     "not_utf_8": _("Encode the body as UTF-8."),
     "out_of_range": _("Send a value within the bounds; check its unit."),
@@ -78,10 +94,14 @@ REMEDIES: dict[str, str | Promise] = {
     "reserved": _("Choose another name; “round” says which runs were made together."),
     "same_commit": _("Name the branch as base, or another commit."),
     "scenario_differs": _("Leave the scenario out, or choose another campaign name."),
-    "server_unknown": _("Register the server first, or describe the machine in “hardware”."),
+    "server_unknown": _(
+        "Register the server first, or describe the machine in “hardware”."
+    ),
     "tool_unknown": _("Name a known tool, or send “measurements”."),
     "too_deep": _("Send a flatter object."),
-    "too_large": format_lazy(_("Send at most {most} MB a request."), most=MOST_BYTES // 2**20),
+    "too_large": format_lazy(
+        _("Send at most {most} MB a request."), most=MOST_BYTES // 2**20
+    ),
     "too_long": _("Shorten the text."),
     "too_many": _("Send fewer, or in several requests."),
     "too_old": _("Check the date, and the version that was measured."),
@@ -112,7 +132,9 @@ REMEDIES: dict[str, str | Promise] = {
     "not_a_dict": _("Write an object: { ... }."),
     "not_found": _("Check the address; the API is described at /api/docs/."),
     "null": _("Leave the field out, or fill it."),
-    "parse_error": _("Send one JSON object, with the header Content-Type: application/json."),
+    "parse_error": _(
+        "Send one JSON object, with the header Content-Type: application/json."
+    ),
     "unknown_format": _("Leave “format” out for JSON."),
 }
 
@@ -162,7 +184,10 @@ def _of_service(error: ServiceError) -> Response:
     fault = {"pointer": f"/{error.field}", "code": error.code, "message": error.message}
     remedy_fields = {"remedy": error.remedy} if error.remedy else {}
     body = problem(
-        status, error.code, error.message, [fault | remedy_fields] if error.field else []
+        status,
+        error.code,
+        error.message,
+        [fault | remedy_fields] if error.field else [],
     )
     return Response(body | remedy_fields, status=status, content_type=MEDIA_TYPE)
 
@@ -209,11 +234,14 @@ def _without_database(code: str) -> Response:
 def _of_document(refused: Refused) -> Response:
     """Every fault of a request; if there is only one, its message is the summary."""
     faults = [
-        {name: text for name, text in vars(fault).items() if text} for fault in refused.faults
+        {name: text for name, text in vars(fault).items() if text}
+        for fault in refused.faults
     ]
     status, codes = STATUSES[refused.kind], {fault["code"] for fault in faults}
     is_one = len(codes) == 1 and refused.kind != "invalid"
-    body = problem(status, codes.pop() if is_one else refused.kind, _summary(faults), faults)
+    body = problem(
+        status, codes.pop() if is_one else refused.kind, _summary(faults), faults
+    )
     return Response(body, status=status, content_type=MEDIA_TYPE)
 
 
@@ -222,11 +250,15 @@ def problem(
 ) -> dict[str, Any]:
     """The body of an error."""
     with_remedies = [
-        {"remedy": str(REMEDIES[fault["code"]]), **fault} if fault["code"] in REMEDIES else fault
+        {"remedy": str(REMEDIES[fault["code"]]), **fault}
+        if fault["code"] in REMEDIES
+        else fault
         for fault in faults or ()
     ]
     # Half of a surrogate pair, as JSON may have it, is in no text that can be sent.
-    faults = [{key: _sendable(text) for key, text in fault.items()} for fault in with_remedies]
+    faults = [
+        {key: _sendable(text) for key, text in fault.items()} for fault in with_remedies
+    ]
     body = {
         "type": f"urn:benchlab:problem:{code}",
         "title": HTTPStatus(status).phrase,

@@ -57,18 +57,32 @@ class KeysetPagination(BasePagination):
     def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
         """The page in OpenAPI."""
         described = "Address of the next page; null on the last one."
-        address = {"type": "string", "format": "uri", "nullable": True, "description": described}
+        address = {
+            "type": "string",
+            "format": "uri",
+            "nullable": True,
+            "description": described,
+        }
         properties = {"results": schema, "next": address}
         return {"type": "object", "required": [*properties], "properties": properties}
 
     def get_schema_operation_parameters(self, view: APIView) -> list[Mapping[str, Any]]:
         """The query parameters in OpenAPI."""
-        size = {"type": "integer", "minimum": 1, "maximum": self.maximum, "default": self.page_size}
+        size = {
+            "type": "integer",
+            "minimum": 1,
+            "maximum": self.maximum,
+            "default": self.page_size,
+        }
         cursor = {"type": "integer", "minimum": 1}
         return [
             build_parameter_type(name, schema, "query", description=description)
             for name, schema, description in (
-                (self.cursor_param, cursor, "Where the page begins; taken from `next`."),
+                (
+                    self.cursor_param,
+                    cursor,
+                    "Where the page begins; taken from `next`.",
+                ),
                 (self.size_param, size, "Rows a page."),
             )
         ]

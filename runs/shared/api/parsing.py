@@ -7,7 +7,12 @@ from typing import IO, Any, NoReturn
 from django.core.exceptions import RequestDataTooBig
 from django.utils.translation import gettext as _
 from rest_framework import serializers, status
-from rest_framework.exceptions import APIException, ErrorDetail, ParseError, ValidationError
+from rest_framework.exceptions import (
+    APIException,
+    ErrorDetail,
+    ParseError,
+    ValidationError,
+)
 from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.parsers import BaseParser
 from rest_framework.renderers import JSONRenderer
@@ -55,7 +60,9 @@ class StrictJSONParser(BaseParser):
         document = read_json(content, parse_float=_finite_float)
         # Only a text with the escape can have one: JSON does not take the character as it is.
         if b"\\u0000" in content and _has_nul(document):
-            message = _("Has a character that cannot be stored (NUL, or half of a surrogate pair).")
+            message = _(
+                "Has a character that cannot be stored (NUL, or half of a surrogate pair)."
+            )
             raise ParseError(message, "not_storable")
         return document
 
@@ -153,7 +160,9 @@ class StrictSerializer(serializers.Serializer[Any]):
             known_names = ", ".join(self.fields)
             message = _("Unknown field; known are: %(known)s.") % {"known": known_names}
             fault = [ErrorDetail(message, "unknown_field")]
-            raise ValidationError({str(name): fault for name in sorted(map(str, unknown))})
+            raise ValidationError(
+                {str(name): fault for name in sorted(map(str, unknown))}
+            )
         return super().to_internal_value(data)
 
 
@@ -168,7 +177,9 @@ class KnownFormats(DefaultContentNegotiation):
         """The renderers of that format."""
         of_format = [renderer for renderer in renderers if renderer.format == format]
         if not of_format:
-            known_formats = ", ".join(dict.fromkeys(str(renderer.format) for renderer in renderers))
+            known_formats = ", ".join(
+                dict.fromkeys(str(renderer.format) for renderer in renderers)
+            )
             message = _("This address has no such format; known are: %(known)s.")
             fault = ErrorDetail(message % {"known": known_formats}, "unknown_format")
             raise QueryFault({str(api_settings.URL_FORMAT_OVERRIDE): [fault]})

@@ -32,7 +32,10 @@ class RateLimit(BaseThrottle):
 
     def allow_page(self, request: HttpRequest) -> bool:
         """The same of a page: counted apart from the API, by user or address."""
-        if settings.SESSION_COOKIE_NAME in request.COOKIES and request.user.is_authenticated:
+        if (
+            settings.SESSION_COOKIE_NAME in request.COOKIES
+            and request.user.is_authenticated
+        ):
             return _is_within(f"pages:user:{request.user.pk}", settings.RATE_TOKEN)
         who = f"pages:address:{self.get_ident(request)}"  # type: ignore[arg-type]
         return _is_within(who, settings.RATE_ANONYMOUS)

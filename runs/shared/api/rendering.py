@@ -21,7 +21,9 @@ _ENDS_OF_LINES = ((b"\xe2\x80\xa8", rb"\u2028"), (b"\xe2\x80\xa9", rb"\u2029"))
 
 def known_format(media_type: str, name: str) -> "type[JSONRenderer]":
     """Makes `format=` a name known. It renders problems, as JSON; files do not come by here."""
-    return type("FileRenderer", (JSONRenderer,), {"media_type": media_type, "format": name})
+    return type(
+        "FileRenderer", (JSONRenderer,), {"media_type": media_type, "format": name}
+    )
 
 
 class JSONRenderer(renderers.JSONRenderer):
@@ -35,11 +37,16 @@ class JSONRenderer(renderers.JSONRenderer):
     ) -> bytes:
         """The bytes of the answer. Raises TypeError for what has no form in JSON."""
         context = renderer_context or {}
-        if data is None or self.get_indent(accepted_media_type or "", context) is not None:
+        if (
+            data is None
+            or self.get_indent(accepted_media_type or "", context) is not None
+        ):
             return super().render(data, accepted_media_type, context)
         try:
             text = orjson.dumps(data, default=_write_other, option=_OPTIONS)
-        except TypeError:  # a number beyond 64 bits, or what the framework refuses as well
+        except (
+            TypeError
+        ):  # a number beyond 64 bits, or what the framework refuses as well
             return super().render(data, accepted_media_type, context)
         for end, escape in _ENDS_OF_LINES:
             text = text.replace(end, escape)

@@ -24,7 +24,11 @@ class KeptSchemaGenerator(SchemaGenerator):
 
 
 def _tag(request: HttpRequest) -> str:
-    variant = request.headers.get("Accept", ""), request.GET.get("format", ""), get_language()
+    variant = (
+        request.headers.get("Accept", ""),
+        request.GET.get("format", ""),
+        get_language(),
+    )
     return f'"{caching.code()}-{zlib.crc32(repr(variant).encode()):x}"'
 
 

@@ -25,7 +25,11 @@ def shape(
 ) -> Any:
     """The serializer of a dataclass, with some fields replaced. Its names are public JSON."""
     hints = get_type_hints(kind)
-    names = [field.name for field in fields(kind) if field.name not in {*without, *replaced_fields}]
+    names = [
+        field.name
+        for field in fields(kind)
+        if field.name not in {*without, *replaced_fields}
+    ]
     own_fields = {name: _field(hints[name]) for name in names}
     described = {"__doc__": doc or kind.__doc__, **own_fields, **replaced_fields}
     return type(f"{kind.__name__}Serializer", (serializers.Serializer,), described)
@@ -48,7 +52,9 @@ def _field(hint: Any, **options: Any) -> Any:
     return PLAIN[kind](**options)
 
 
-def computed(field: Any, compute: Callable[[Any], Any], help_text: str = "", **options: Any) -> Any:
+def computed(
+    field: Any, compute: Callable[[Any], Any], help_text: str = "", **options: Any
+) -> Any:
     """A field of an answer that is computed of the whole value."""
     members = {"to_representation": lambda _self, value: compute(value)}
     kind = type(field.__name__, (field,), members)

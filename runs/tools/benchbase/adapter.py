@@ -23,10 +23,21 @@ from runs.tools.adapter import (
     judged,
 )
 from runs.tools.metrics import Point, interval_of, regular
-from runs.tools.output import documents_in, lines_of, number, part, shown, text_of, words
+from runs.tools.output import (
+    documents_in,
+    lines_of,
+    number,
+    part,
+    shown,
+    text_of,
+    words,
+)
 from runs.wording import gettext_noop as _
 
-_THROUGHPUT_KEY, _GOODPUT_KEY = "Throughput (requests/second)", "Goodput (requests/second)"
+_THROUGHPUT_KEY, _GOODPUT_KEY = (
+    "Throughput (requests/second)",
+    "Goodput (requests/second)",
+)
 _LATENCIES = (
     (known_metrics.LATENCY_MINIMUM, "Minimum"),
     *(
@@ -40,7 +51,10 @@ _LATENCIES = (
 _DATABASES = {"postgres", "postgresql"}
 _STATES_OF_AN_END = {"done", "exit"}
 _VERSION = re.compile(r"(?:PostgreSQL )?(?P<version>[0-9]{1,3}(?:\.[0-9]{1,3}){0,2})\b")
-_AVERAGES = {"Average Latency (millisecond)": 1.0, "Average Latency (microseconds)": 1e-3}
+_AVERAGES = {
+    "Average Latency (millisecond)": 1.0,
+    "Average Latency (microseconds)": 1e-3,
+}
 _TIME_COLUMN = "Time (seconds)"
 _FILES = 20
 
@@ -100,8 +114,14 @@ def _reasons(summaries: list[dict[str, Any]]) -> Iterator[Reason]:
     if state and state.lower() == "error":
         yield Reason("run_aborted", _("The final state of the run is ERROR."))
     elif state and state.lower() not in _STATES_OF_AN_END:
-        yield Reason("ended_early", _("The final state of the run is %(state)s."), state=state[:40])
-    throughput, goodput = (number(summary.get(key)) for key in (_THROUGHPUT_KEY, _GOODPUT_KEY))
+        yield Reason(
+            "ended_early",
+            _("The final state of the run is %(state)s."),
+            state=state[:40],
+        )
+    throughput, goodput = (
+        number(summary.get(key)) for key in (_THROUGHPUT_KEY, _GOODPUT_KEY)
+    )
     if throughput and goodput and goodput > throughput * 1.001:
         yield Reason(
             "contradiction",
@@ -148,7 +168,9 @@ def _series(lines: tuple[str, ...]) -> Iterator[SeriesData]:
         column = next((column for column in columns if column in header), None)
         if column is not None:
             column_index, factor = header.index(column), columns[column]
-            points = [_point(row[0], row[column_index], factor, interval) for row in table]
+            points = [
+                _point(row[0], row[column_index], factor, interval) for row in table
+            ]
             known_points = [point for point in points if point is not None]
             yield from regular(metric, known_points, interval=interval)
 

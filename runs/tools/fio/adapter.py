@@ -20,7 +20,16 @@ from runs.tools.adapter import (
     UnreadableOutput,
     quoted,
 )
-from runs.tools.output import documents_in, number, output_of, part, rows, shown, text_named, words
+from runs.tools.output import (
+    documents_in,
+    number,
+    output_of,
+    part,
+    rows,
+    shown,
+    text_named,
+    words,
+)
 from runs.wording import gettext_noop as _
 
 KIB = 1024
@@ -59,7 +68,9 @@ def read_bandwidth(text: str) -> Bandwidth:
     except (ValueError, KeyError, IndexError, TypeError) as problem:
         raise ValueError(text.strip()[:500] or "fio printed nothing") from problem
     if error or not seconds:
-        raise ValueError(text[: max(0, begin)].strip()[:500] or f"fio's job ended with {error}")
+        raise ValueError(
+            text[: max(0, begin)].strip()[:500] or f"fio's job ended with {error}"
+        )
     read_mb, write_mb = (
         float(direction.get("bw") or 0) * KIB / BYTES_PER_MB for direction in directions
     )
@@ -75,7 +86,11 @@ def read_bandwidth(text: str) -> Bandwidth:
 
 def _fsync_ms(job: Mapping[str, Any]) -> float | None:
     latencies = job.get("sync", {}).get("lat_ns", {})
-    return float(latencies["mean"]) / 1e6 if latencies.get("N") and latencies.get("mean") else None
+    return (
+        float(latencies["mean"]) / 1e6
+        if latencies.get("N") and latencies.get("mean")
+        else None
+    )
 
 
 _BANDWIDTHS = {
@@ -107,7 +122,9 @@ _TROUBLE = re.compile(
     r"(?i)err=|error|fail|fatal|unable|can(?:'|no)t|couldn't|could not|no such|invalid|denied"
     r"|not found|terminat|signal|killed|out of|no space|hung|exiting|abort|corrupt|mismatch"
 )
-_NOT_A_NUMBER = re.compile(r"(:\s{0,9})-?(?:nan|inf)\b")  # as C prints it, which no JSON has
+_NOT_A_NUMBER = re.compile(
+    r"(:\s{0,9})-?(?:nan|inf)\b"
+)  # as C prints it, which no JSON has
 _TERSE = re.compile(r"[2-5];fio-\d")
 _JOBS = 50  # more are not reported one by one
 
@@ -122,7 +139,9 @@ def read(files: Files) -> Reading:
     ]
     messages = f"{output.other_text}\n{text_named(files, 'stderr')}".split("\n")
     errors = tuple(
-        line for line in messages if line.startswith("fio: ") and (not reports or _is_error(line))
+        line
+        for line in messages
+        if line.startswith("fio: ") and (not reports or _is_error(line))
     )
     if not reports and not errors:
         raise _unreadable(output.other_text)
@@ -133,7 +152,8 @@ def read(files: Files) -> Reading:
     return Reading(
         status=status,
         tool_name="fio",
-        tool_version=(words(report.get("fio version")) or "").removeprefix("fio-") or None,
+        tool_version=(words(report.get("fio version")) or "").removeprefix("fio-")
+        or None,
         reasons=reasons,
         measurements=() if status == "failed" else tuple(_measurements(report)),
         levels=_levels(report),
@@ -179,7 +199,10 @@ def _reasons(
     elif len(reports) > 1:
         yield SEVERAL_RESULTS
     elif rows(report, "client_stats"):
-        yield Reason("of_clients", _("These are results of fio --client: send each client's own."))
+        yield Reason(
+            "of_clients",
+            _("These are results of fio --client: send each client's own."),
+        )
     elif not rows(report, "jobs"):
         yield Reason("no_result", _("fio ended without a job's result."))
     for job in rows(report, "jobs"):
@@ -192,7 +215,9 @@ def _reasons(
             )
             return
     if any(0 < _eta(job) < _UNKNOWN_ETA for job in rows(report, "jobs")):
-        yield Reason("cut", _("This is a report of fio on its way: the last one is missing."))
+        yield Reason(
+            "cut", _("This is a report of fio on its way: the last one is missing.")
+        )
     if rows(report, "jobs") and not any(_done(job) for job in rows(report, "jobs")):
         yield Reason("nothing_processed", _("No job read or wrote anything."))
 
@@ -222,9 +247,14 @@ def _began_at_once(reports: list[dict[str, Any]]) -> bool:
 
 
 def _seconds(report: dict[str, Any]) -> float:
-    bandwidths = [part(job, name) for job in rows(report, "jobs") for name in _BANDWIDTHS]
+    bandwidths = [
+        part(job, name) for job in rows(report, "jobs") for name in _BANDWIDTHS
+    ]
     return (
-        max((number(bandwidth.get("runtime")) or 0.0 for bandwidth in bandwidths), default=0.0)
+        max(
+            (number(bandwidth.get("runtime")) or 0.0 for bandwidth in bandwidths),
+            default=0.0,
+        )
         / 1000
     )
 
@@ -257,14 +287,18 @@ def _measurements(report: dict[str, Any]) -> Iterator[MetricValue]:
         if not _done(job):
             continue
         prefix = (
-            "" if len(jobs) == 1 else f"job {job_number} {(words(job.get('jobname')) or '')[:20]} "
+            ""
+            if len(jobs) == 1
+            else f"job {job_number} {(words(job.get('jobname')) or '')[:20]} "
         )
         for direction in _BANDWIDTHS:
             yield from _of_direction(prefix, direction, part(job, direction))
         yield from _latency(f"{prefix}sync", part(job, "sync"), "lat")
 
 
-def _of_direction(prefix: str, direction: str, values: dict[str, Any]) -> Iterator[MetricValue]:
+def _of_direction(
+    prefix: str, direction: str, values: dict[str, Any]
+) -> Iterator[MetricValue]:
     if not number(values.get("iops")):
         return
     name = f"{prefix}{direction}"
@@ -277,7 +311,9 @@ def _of_direction(prefix: str, direction: str, values: dict[str, Any]) -> Iterat
     yield from _latency(name, values, "clat")
 
 
-def _latency(name: str, values: dict[str, Any], percentiles_of: str) -> Iterator[MetricValue]:
+def _latency(
+    name: str, values: dict[str, Any], percentiles_of: str
+) -> Iterator[MetricValue]:
     """Yield average and maximum of the total latency, and the percentiles, in milliseconds."""
     for suffix, factor in _MS.items():
         latencies = part(values, f"lat{suffix}")
@@ -286,10 +322,13 @@ def _latency(name: str, values: dict[str, Any], percentiles_of: str) -> Iterator
         yield from known_metrics.LATENCY_AVERAGE.part(name).of(
             _times(latencies.get("mean"), factor)
         )
-        yield from known_metrics.LATENCY_MAXIMUM.part(name).of(_times(latencies.get("max"), factor))
+        yield from known_metrics.LATENCY_MAXIMUM.part(name).of(
+            _times(latencies.get("max"), factor)
+        )
         for key, percent in _PERCENTILES.items():
             rows_of = [  # the second with --lat_percentiles=1
-                part(values, f"{kind}{suffix}", "percentile") for kind in (percentiles_of, "lat")
+                part(values, f"{kind}{suffix}", "percentile")
+                for kind in (percentiles_of, "lat")
             ]
             percentile_value = next((row[key] for row in rows_of if key in row), None)
             yield from (
@@ -308,14 +347,18 @@ def _options(report: dict[str, Any]) -> dict[str, Any]:
     jobs = [part(job, "job options") for job in rows(report, "jobs")]
     first_options = jobs[0].items() if jobs else ()
     common = {
-        name: value for name, value in first_options if all(job.get(name) == value for job in jobs)
+        name: value
+        for name, value in first_options
+        if all(job.get(name) == value for job in jobs)
     }
     return {**part(report, "global options"), **common}
 
 
 def _levels(report: dict[str, Any]) -> dict[str, Level]:
     options = _options(report)
-    numbers_by_level = {level: number(options.get(option)) for option, level in _OPTIONS.items()}
+    numbers_by_level = {
+        level: number(options.get(option)) for option, level in _OPTIONS.items()
+    }
     numbers = {
         level: int(value) if value.is_integer() else value
         for level, value in numbers_by_level.items()

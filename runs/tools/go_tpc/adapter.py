@@ -20,11 +20,21 @@ from runs.tools.adapter import (
     quoted,
 )
 from runs.tools.metrics import Point, regular
-from runs.tools.output import document_of, lines_of, number, output_of, shown, text_named, words
+from runs.tools.output import (
+    document_of,
+    lines_of,
+    number,
+    output_of,
+    shown,
+    text_named,
+    words,
+)
 from runs.wording import gettext_noop as _
 
 _NUMBER = r"[0-9]{1,15}\.[0-9]"
-_PLAIN = re.compile(r"\[(?P<when>Current|Summary)\] (?P<operation>[A-Z_]{1,40}) - (?P<columns>.+)")
+_PLAIN = re.compile(
+    r"\[(?P<when>Current|Summary)\] (?P<operation>[A-Z_]{1,40}) - (?P<columns>.+)"
+)
 _COLUMN = re.compile(
     rf"(?<![A-Za-z0-9.])(?P<name>[A-Za-z0-9.]{{1,12}}(?:\(m?s\))?): (?P<value>{_NUMBER}|[0-9]+)"
 )
@@ -67,7 +77,9 @@ class Report:
     header: tuple[str, ...] = ()
     repeated: bool = False
     of_queries: bool = False
-    queries: dict[str, float] = field(default_factory=dict)  # of CH-benCHmark: milliseconds of each
+    queries: dict[str, float] = field(
+        default_factory=dict
+    )  # of CH-benCHmark: milliseconds of each
     failed_queries: float = 0.0
     qphh: float | None = None
 
@@ -77,7 +89,9 @@ def read_report(lines: tuple[str, ...], cut: str) -> Report:
     report = Report()
     for line in lines:
         _take(line.strip(), report)
-    is_whole_line = cut.endswith(("%", "|", "]", "+")) and not cut.startswith("[Current]")
+    is_whole_line = cut.endswith(("%", "|", "]", "+")) and not cut.startswith(
+        "[Current]"
+    )
     if is_whole_line:
         _take(cut.strip(), report)
     elif cut.strip():
@@ -132,7 +146,10 @@ def _take_query(match: re.Match[str], report: Report) -> None:
 
 
 def _columns(match: re.Match[str]) -> dict[str, str]:
-    return {cell["name"].lower(): cell["value"] for cell in _COLUMN.finditer(match["columns"])}
+    return {
+        cell["name"].lower(): cell["value"]
+        for cell in _COLUMN.finditer(match["columns"])
+    }
 
 
 def _take_row(line: str, report: Report) -> None:
@@ -153,7 +170,9 @@ def _take_row(line: str, report: Report) -> None:
 
 def _take_json(line: str, report: Report) -> None:
     document = document_of(line)
-    if not isinstance(document, list) or not all(isinstance(row, dict) for row in document):
+    if not isinstance(document, list) or not all(
+        isinstance(row, dict) for row in document
+    ):
         _refuse(line, report)
         return
     for row in document:
@@ -191,7 +210,9 @@ _ERROR_SUFFIX = "_ERR"
 def read(files: Files) -> Reading:
     """Read a TPC-C run: --output plain, table or json. Raises UnreadableOutput."""
     lines = lines_of(output_of(files))
-    report = read_report((*lines.whole, *lines_of(text_named(files, "stderr")).all), lines.cut)
+    report = read_report(
+        (*lines.whole, *lines_of(text_named(files, "stderr")).all), lines.cut
+    )
     if not report.known_lines:
         raise UnreadableOutput(
             "not_go_tpc_output",
@@ -217,7 +238,9 @@ def _reasons(report: Report) -> Iterator[Reason]:
         message = _("Only TPC-C runs are read, and this is one of TPC-H's queries.")
         yield Reason("other_benchmark", message)
     elif not report.results:
-        yield Reason("no_result", _("The output ends without tpmC: it is no whole run of tpcc."))
+        yield Reason(
+            "no_result", _("The output ends without tpmC: it is no whole run of tpcc.")
+        )
     elif not report.results[0].get("tpmc"):
         yield Reason("nothing_processed", _("No new order was processed."))
     elif "NEW_ORDER" not in report.summary:

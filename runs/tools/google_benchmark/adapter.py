@@ -76,13 +76,19 @@ def _is_one(document: Any) -> bool:
 
 def _by_name(document: Any) -> dict[str, list[dict[str, Any]]]:
     """The iterations of each benchmark; of aggregates alone the median, to 1.1 the mean."""
-    kinds: dict[str, dict[str, list[dict[str, Any]]]] = {"mean": {}, "median": {}, "": {}}
+    kinds: dict[str, dict[str, list[dict[str, Any]]]] = {
+        "mean": {},
+        "median": {},
+        "": {},
+    }
     for row in rows(document, "benchmarks"):
         name, aggregate = _name(row)
         if name and not row.get("skipped"):
             kinds.get(aggregate, {}).setdefault(name, []).append(row)
     rows_of_any_kind = {
-        name: kind_rows for kind in reversed(kinds.values()) for name, kind_rows in kind.items()
+        name: kind_rows
+        for kind in reversed(kinds.values())
+        for name, kind_rows in kind.items()
     }
     return {**rows_of_any_kind, **kinds["mean"], **kinds["median"], **kinds[""]}
 
@@ -104,7 +110,9 @@ def _reasons(
 ) -> Iterator[Reason]:
     for name, rows_of_name in rows_by_name.items():
         if name not in runs:
-            reason = next((words(row.get("error_message")) for row in rows_of_name), None)
+            reason = next(
+                (words(row.get("error_message")) for row in rows_of_name), None
+            )
             yield Reason(
                 "benchmark_failed",
                 _("%(name)s failed: %(said)s"),
@@ -123,7 +131,9 @@ def _values(runs: dict[str, list[dict[str, Any]]]) -> Iterator[MetricValue]:
         for field, metric in _TIMES.items():
             yield from metric_of(metric, [_ms(row, field) for row in rows_of_name])
         for field, metric in {**_RATES, **_counters(rows_of_name)}.items():
-            yield from metric_of(metric, [number(row.get(field)) for row in rows_of_name])
+            yield from metric_of(
+                metric, [number(row.get(field)) for row in rows_of_name]
+            )
 
 
 def _of(
@@ -137,7 +147,12 @@ def _counters(rows_of_name: list[dict[str, Any]]) -> dict[str, Metric]:
     """The benchmark's own counters. A rate is better higher; of others nobody knows."""
     counters = {}
     for field, value in rows_of_name[0].items():
-        if field not in _FIELDS and field not in _RATES and slug(field) and _is_number(value):
+        if (
+            field not in _FIELDS
+            and field not in _RATES
+            and slug(field)
+            and _is_number(value)
+        ):
             is_rate = field.endswith(("_per_second", "/s"))
             unit = "1/s" if is_rate else ""
             direction: Direction = "higher" if is_rate else "neutral"
@@ -165,7 +180,9 @@ ADAPTER = Adapter(
         UnreadableOutput(
             "not_google_benchmark_output",
             _("The output has no JSON of Google Benchmark."),
-            _("Run it with --benchmark_format=json, or send the file of --benchmark_out."),
+            _(
+                "Run it with --benchmark_format=json, or send the file of --benchmark_out."
+            ),
         ),
     ),
 )

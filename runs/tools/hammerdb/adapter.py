@@ -28,7 +28,10 @@ _TIMES = (
     (known_metrics.LATENCY_MINIMUM, "min"),
     (known_metrics.LATENCY_AVERAGE, "avg"),
     (known_metrics.LATENCY_MAXIMUM, "max"),
-    *((known_metrics.latency_percentile(p), f"p{p}") for p in ("25", "50", "75", "95", "99")),
+    *(
+        (known_metrics.latency_percentile(p), f"p{p}")
+        for p in ("25", "50", "75", "95", "99")
+    ),
 )
 _FILES = 20
 _PROCEDURES = 40
@@ -57,7 +60,9 @@ def read(files: Files) -> Reading:
     )
     if reading.status == "failed":
         return reading
-    reports = (item for item in documents if isinstance(item, dict) and "schema" in item)
+    reports = (
+        item for item in documents if isinstance(item, dict) and "schema" in item
+    )
     return replace(reading, series=counter_series(next(reports, {})))
 
 
@@ -65,7 +70,9 @@ def _read(files: Files) -> tuple[Log, tuple[Any, ...]]:
     log, documents = Log(), []
     for content in list(files.values())[:_FILES]:
         output = documents_in(text_of(content))
-        documents += [document for document in output.found if read_document(document, log)]
+        documents += [
+            document for document in output.found if read_document(document, log)
+        ]
         lines = lines_of(output.other_text)
         read_lines(lines.whole, log)
         if is_result(lines.cut):
@@ -91,13 +98,16 @@ def _reasons(log: Log) -> Iterator[Reason]:
         yield Reason("other_benchmark", message, benchmark=benchmark[:40])
     elif not log.results:
         yield Reason(
-            "no_result", _("There is no TEST RESULT: the run did not end, or was not timed.")
+            "no_result",
+            _("There is no TEST RESULT: the run did not end, or was not timed."),
         )
     elif len(different) > 1:
         yield SEVERAL_RESULTS
     elif log.results[0]["database"] not in ("PostgreSQL", "EnterpriseDB", "Citus"):
         database = log.results[0]["database"][:60]
-        yield Reason("other_database", _("This is a result of %(database)s."), database=database)
+        yield Reason(
+            "other_database", _("This is a result of %(database)s."), database=database
+        )
     elif not number(log.results[0]["nopm"]):
         yield Reason("nothing_processed", _("No new order was processed."))
 
@@ -128,8 +138,14 @@ ADAPTER = Adapter(
     "hammerdb",
     "HammerDB",
     (
-        TakenFile("stdout", _("The log of the run, or what job ... result printed"), required=True),
-        TakenFile("timing", _("The time profile: hdbxtprofile.log, or job ... timing as JSON")),
+        TakenFile(
+            "stdout",
+            _("The log of the run, or what job ... result printed"),
+            required=True,
+        ),
+        TakenFile(
+            "timing", _("The time profile: hdbxtprofile.log, or job ... timing as JSON")
+        ),
     ),
     read,
 )

@@ -32,7 +32,11 @@ _DONE_AND_TIMED = {"calls", "avg_ms"}
 
 def read_document(document: Any, log: Log) -> bool:
     """Take what a JSON document says; whether it is one of HammerDB's."""
-    if isinstance(document, list) and document and all(isinstance(x, str) for x in document):
+    if (
+        isinstance(document, list)
+        and document
+        and all(isinstance(x, str) for x in document)
+    ):
         lines_before = log.known_lines
         read_lines(tuple(document), log)
         return log.known_lines > lines_before
@@ -54,7 +58,9 @@ def counter_series(document: Any) -> tuple[SeriesData, ...]:
 
 
 def _read_report(report: dict[str, Any], log: Log) -> None:
-    job, config, result = (part(report, key) for key in ("job", "benchmark_config", "result"))
+    job, config, result = (
+        part(report, key) for key in ("job", "benchmark_config", "result")
+    )
     log.known_lines += 1
     log.results.append(
         {

@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 
 _COUNT = "[0-9]{1,15}"
 _MS = r"[0-9]{1,15}\.[0-9]{1,6}"
-_PREFIX = re.compile(r"(?:hammerdb>)?\s{0,4}(?:Vuser (?P<user>[0-9]{1,6}):)?(?P<said>.*)")
+_PREFIX = re.compile(
+    r"(?:hammerdb>)?\s{0,4}(?:Vuser (?P<user>[0-9]{1,6}):)?(?P<said>.*)"
+)
 _RESULTS = (
     re.compile(
         rf"TEST RESULT : System achieved (?P<nopm>{_COUNT}) NOPM from (?P<tpm>{_COUNT}) "
@@ -37,11 +39,17 @@ _ASKED = re.compile(
 _NAMES = {"count_ware": "warehouses", "rampup": "rampup", "duration": "minutes"}
 _FAILED_USER = re.compile(r"(?P<user>[0-9]{1,9}):FINISHED FAILED")
 _ERROR = re.compile(r"Error in Virtual User [0-9]{1,9}: ?.*")
-_SUMMARY = re.compile(r">>>>> SUMMARY OF (?P<users>[0-9]{1,9}) ACTIVE VIRTUAL USERS : .*")
-_REPORT = re.compile(r"(?:\w{1,20} )?Hammerdb Time Profile (?:Log|Report) @ .*", re.IGNORECASE)
+_SUMMARY = re.compile(
+    r">>>>> SUMMARY OF (?P<users>[0-9]{1,9}) ACTIVE VIRTUAL USERS : .*"
+)
+_REPORT = re.compile(
+    r"(?:\w{1,20} )?Hammerdb Time Profile (?:Log|Report) @ .*", re.IGNORECASE
+)
 _USER_PROFILE = re.compile(r">>>>> VIRTUAL USER [0-9]{1,9} : .*")
 _PROCEDURE = re.compile(r">>>>> PROC: (?P<name>[A-Z0-9]{1,20}(?:_[A-Z0-9]{1,20})?)")
-_PROFILE_VALUE = re.compile(rf"(?P<name>[A-Z0-9]{{2,5}}): (?P<value>{_MS}|{_COUNT})(?:ms|%)?")
+_PROFILE_VALUE = re.compile(
+    rf"(?P<name>[A-Z0-9]{{2,5}}): (?P<value>{_MS}|{_COUNT})(?:ms|%)?"
+)
 _QUERIES = re.compile(
     r"\A(?:Executing Query [0-9]{1,3} |query [0-9]{1,3} completed in "
     r"|Completed [0-9]{1,6} query set|Geometric mean of query times)"
@@ -71,7 +79,9 @@ class Log:
     profile: dict[str, dict[str, float]] = field(default_factory=dict)
     known_lines: int = 0
     unknown_lines: list[str] = field(default_factory=list)
-    calls: dict[str, float] = field(default_factory=dict)  # of all users that are printed
+    calls: dict[str, float] = field(
+        default_factory=dict
+    )  # of all users that are printed
     printed_users: int = 0
     in_summary: bool = False
     procedure: str | None = None
@@ -101,7 +111,9 @@ def _take(line: str, log: Log) -> None:
     if result := _RESULTS[0].fullmatch(text) or _RESULTS[1].fullmatch(text):
         log.results.append(result.groupdict())
     elif setting := _SETTINGS.fullmatch(text):
-        log.values.update({k: v for k, v in setting.groupdict().items() if v is not None})
+        log.values.update(
+            {k: v for k, v in setting.groupdict().items() if v is not None}
+        )
     elif match := _ASKED.fullmatch(text):
         if name := _NAMES.get(match["name"] or match["same"]):
             log.values[name] = match["value"] or match["kept"]
@@ -158,5 +170,7 @@ def _take_times(text: str, log: Log) -> None:
         log.calls[log.procedure] = calls
         return
     if log.calls.get(log.procedure):
-        profile_values |= {"calls": log.calls[log.procedure]} if "calls" in profile_values else {}
+        profile_values |= (
+            {"calls": log.calls[log.procedure]} if "calls" in profile_values else {}
+        )
     log.profile.setdefault(log.procedure, {}).update(profile_values)

@@ -8,7 +8,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from runs.tools import known_metrics
-from runs.tools.adapter import Adapter, MetricValue, Reading, Reason, TakenFile, UnreadableOutput
+from runs.tools.adapter import (
+    Adapter,
+    MetricValue,
+    Reading,
+    Reason,
+    TakenFile,
+    UnreadableOutput,
+)
 from runs.tools.named_values import doubled, marked, of_document
 from runs.tools.output import number, part, rows, words
 from runs.wording import gettext_noop as _
@@ -51,7 +58,9 @@ def _reasons(commands: list[dict[str, Any]]) -> Iterator[Reason]:
         statuses = row.get("exit_codes")
         if isinstance(statuses, list) and any(status != 0 for status in statuses):
             command = words(row.get("command"))
-            yield Reason("command_failed", _("%(command)s ended with an error."), command=command)
+            yield Reason(
+                "command_failed", _("%(command)s ended with an error."), command=command
+            )
     yield from doubled([_name(row) for row in commands])
     if not any(known_metrics.ELAPSED.of(_median(row)) for row in commands):
         yield Reason("no_result", _("No command has a median."))
@@ -63,7 +72,9 @@ def _values(commands: list[dict[str, Any]]) -> Iterator[MetricValue]:
         name = _name(row)
         for field, metric in _FIELDS.items():
             named_metric = (
-                metric if len(commands) == 1 else metric.part(name, is_marked=name in marked_names)
+                metric
+                if len(commands) == 1
+                else metric.part(name, is_marked=name in marked_names)
             )
             yield from named_metric.of(
                 _median(row) if field == "median" else number(row.get(field))
@@ -72,7 +83,11 @@ def _values(commands: list[dict[str, Any]]) -> Iterator[MetricValue]:
 
 def _median(row: dict[str, Any]) -> float | None:
     """The median, which files of 1.5 and older have only in their times."""
-    times = [number(time) for time in row["times"]] if isinstance(row.get("times"), list) else []
+    times = (
+        [number(time) for time in row["times"]]
+        if isinstance(row.get("times"), list)
+        else []
+    )
     known_times = [time for time in times if time is not None]
     if "median" in row or not known_times or len(known_times) < len(times):
         return number(row.get("median"))

@@ -58,7 +58,9 @@ def read(text: str) -> HostReading:
             _("No line names the columns of iostat."),
             _("Send what iostat -x 1 printed, with LC_ALL=C."),
         )
-    return of_samples(NAME, [float(second) for second in range(1, len(reports))], reports[1:])
+    return of_samples(
+        NAME, [float(second) for second in range(1, len(reports))], reports[1:]
+    )
 
 
 def _of_json(text: str) -> Iterator[Row]:
@@ -93,9 +95,13 @@ def _of_text(text: str) -> Iterator[Row]:
                 row = {}
             header = [cell.strip("%") for cell in cells]
         elif header and header[0] == "avg-cpu:" and len(cells) == len(header) - 1:
-            row |= dict(processor(dict(zip(header[1:], map(_plain, cells), strict=True))))
+            row |= dict(
+                processor(dict(zip(header[1:], map(_plain, cells), strict=True)))
+            )
         elif header and len(cells) == len(header):
-            row |= _disk(cells[0], dict(zip(header[1:], map(_plain, cells[1:]), strict=True)))
+            row |= _disk(
+                cells[0], dict(zip(header[1:], map(_plain, cells[1:]), strict=True))
+            )
     if row:
         yield row
 
@@ -126,11 +132,15 @@ def _disks(line: str) -> list[str]:
     return [word for word in words if word not in {"tty", "cpu", "load", "average"}]
 
 
-def _bsd_row(cells: Mapping[int, str], header: Sequence[str], devices: Sequence[str]) -> Row:
+def _bsd_row(
+    cells: Mapping[int, str], header: Sequence[str], devices: Sequence[str]
+) -> Row:
     row: Row = {}
     rates = [index for index, name in enumerate(header) if name == "MB/s"]
     for index, device in zip(rates, devices, strict=False):
-        row[device_column("disk_transfer", device)] = (number(cells[index]) or 0.0) * 1024
+        row[device_column("disk_transfer", device)] = (
+            number(cells[index]) or 0.0
+        ) * 1024
     for index, name in enumerate(header):
         column = "cpu_idle" if name == "id" else _BSD.get(name)
         if column and (value := number(cells[index])) is not None:

@@ -52,7 +52,9 @@ def read(files: Files) -> Reading:
         raise UnreadableOutput(
             "cut",
             _("The only line with a figure has no end, and may be cut."),
-            _("Print a line break behind it: echo, and not echo -n or printf without \\n."),
+            _(
+                "Print a line break behind it: echo, and not echo -n or printf without \\n."
+            ),
         )
     if not matches:
         raise UnreadableOutput(
@@ -93,22 +95,29 @@ def _figure(line: str) -> re.Match[str] | None:
 def _is_meant(line: str) -> bool:
     meant_match = _MEANT.match(line)
     return bool(
-        meant_match and (not meant_match["unit"] or units.is_never_negative(meant_match["unit"]))
+        meant_match
+        and (not meant_match["unit"] or units.is_never_negative(meant_match["unit"]))
     )
 
 
 def _values(matches: list[re.Match[str]]) -> tuple[list[MetricValue], list[Reason]]:
     reasons = list(doubled([named(match["name"]) for match in matches]))
     if len(matches) > MOST:
-        reasons.append(Reason("too_many", _("There are more than %(most)s figures."), most=MOST))
+        reasons.append(
+            Reason("too_many", _("There are more than %(most)s figures."), most=MOST)
+        )
     values = []
     for match in matches:
         unit, value = match["unit"] or "", number(match["value"])
         direction = match["direction"] or _direction(unit)
         if value is None or abs(value) > _LARGEST:
-            reasons.append(Reason("not_a_number", _("%(name)s is no number."), name=match["name"]))
+            reasons.append(
+                Reason("not_a_number", _("%(name)s is no number."), name=match["name"])
+            )
         elif direction is None:
-            reason = _("Nobody can tell which %(name)s is better: add higher, lower or neutral.")
+            reason = _(
+                "Nobody can tell which %(name)s is better: add higher, lower or neutral."
+            )
             reasons.append(Reason("no_direction", reason, name=match["name"]))
         else:
             values.append(
@@ -120,12 +129,18 @@ def _values(matches: list[re.Match[str]]) -> tuple[list[MetricValue], list[Reaso
 def _direction(unit: str) -> Direction | None:
     if units.seconds(unit) is not None:
         return "lower"
-    return "higher" if units.is_measured(unit) and not unit.startswith("error") else None
+    return (
+        "higher" if units.is_measured(unit) and not unit.startswith("error") else None
+    )
 
 
 ADAPTER = Adapter(
     "lines",
     "metric=value unit",
-    (TakenFile("stdout", _("Lines such as tps=14203.5 tps; others are ignored"), True),),
+    (
+        TakenFile(
+            "stdout", _("Lines such as tps=14203.5 tps; others are ignored"), True
+        ),
+    ),
     read,
 )

@@ -44,6 +44,10 @@ def _table(text: str) -> str:
                     str(sample.get("timestamp", "")),
                     [key for key in load if key != "cpu"],
                 )
-                lines.append(" ".join([time_text, "CPU", *(f"%{name}" for name in names)]))
-                lines.append(" ".join([time_text, *(str(load[key]) for key in ("cpu", *names))]))
+                lines.append(
+                    " ".join([time_text, "CPU", *(f"%{name}" for name in names)])
+                )
+                lines.append(
+                    " ".join([time_text, *(str(load[key]) for key in ("cpu", *names))])
+                )
     return "\n".join(lines)

@@ -26,9 +26,15 @@ from runs.wording import gettext_noop as _
 
 _SECTIONS = (
     (re.compile(r"\ACompare file sync methods using one .*:"), known_metrics.ONE_WRITE),
-    (re.compile(r"\ACompare file sync methods using two .*:"), known_metrics.TWO_WRITES),
+    (
+        re.compile(r"\ACompare file sync methods using two .*:"),
+        known_metrics.TWO_WRITES,
+    ),
     (re.compile(r"\ACompare open_sync with different .*:"), known_metrics.SIZES),
-    (re.compile(r"\ATest if fsync on non-write file descriptor.*"), known_metrics.OTHER_DESCRIPTOR),
+    (
+        re.compile(r"\ATest if fsync on non-write file descriptor.*"),
+        known_metrics.OTHER_DESCRIPTOR,
+    ),
     (re.compile(r"\ANon-[Ss]ync'ed .*writes:"), known_metrics.UNSYNCED),
 )
 _RATE = re.compile(
@@ -37,12 +43,16 @@ _RATE = re.compile(
 )
 _UNAVAILABLE = re.compile(r"\A\S.*\sn/a\*?")
 _SECONDS = re.compile(r"(?P<seconds>[0-9]{1,6}) seconds? per test")
-_VERSION = re.compile(r"pg_test_fsync \(PostgreSQL\) (?P<version>[0-9][0-9a-z.]{0,20})(?: .*)?")
+_VERSION = re.compile(
+    r"pg_test_fsync \(PostgreSQL\) (?P<version>[0-9][0-9a-z.]{0,20})(?: .*)?"
+)
 _SILENT = re.compile(
     r"\(.*|O_DIRECT supported .*|Direct I/O is not supported .*|open_sync sizes\.\)|descriptor\.\)"
     r"|\* This file system and its mount options do not support direct.*|I/O, e\.g\. ext4 .*"
 )
-_ERROR = re.compile(r"\A(?:pg_test_fsync: )?(?:error|fatal|could not|.* failed:).*", re.IGNORECASE)
+_ERROR = re.compile(
+    r"\A(?:pg_test_fsync: )?(?:error|fatal|could not|.* failed:).*", re.IGNORECASE
+)
 
 
 @dataclass
@@ -136,10 +146,15 @@ def _reasons(tests: _Tests) -> Iterator[Reason]:
         yield Reason("no_result", _("No test of the output has a result."))
     elif tests.sections[:1] != [known_metrics.ONE_WRITE] or tests.has_lone_rates:
         yield Reason(
-            "no_beginning", _("The output begins after the first test, that of one write.")
+            "no_beginning",
+            _("The output begins after the first test, that of one write."),
         )
-    elif not any(metric.name.startswith(known_metrics.UNSYNCED.name) for metric in tests.rates):
-        yield Reason("cut", _("The output ends before the last test, the one without sync."))
+    elif not any(
+        metric.name.startswith(known_metrics.UNSYNCED.name) for metric in tests.rates
+    ):
+        yield Reason(
+            "cut", _("The output ends before the last test, the one without sync.")
+        )
 
 
 ADAPTER = Adapter(

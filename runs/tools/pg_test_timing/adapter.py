@@ -82,12 +82,18 @@ def _reasons(lines: list[str], clocks: list[str]) -> Iterator[Reason]:
 
 
 def _cost(clock: str, match: re.Match[str]) -> tuple[MetricValue, ...]:
-    metric = known_metrics.CLOCK_READ_TIME.part(clock) if clock else known_metrics.CLOCK_READ_TIME
+    metric = (
+        known_metrics.CLOCK_READ_TIME.part(clock)
+        if clock
+        else known_metrics.CLOCK_READ_TIME
+    )
     return metric.of(float(match["time"].replace(",", ".")) * _NS[match["unit"]])
 
 
 def _known(line: str) -> bool:
-    return any(pattern.fullmatch(line) for pattern in (_PER_LOOP, _SECONDS, _CLOCK, _SILENT))
+    return any(
+        pattern.fullmatch(line) for pattern in (_PER_LOOP, _SECONDS, _CLOCK, _SILENT)
+    )
 
 
 ADAPTER = Adapter(

@@ -1,6 +1,13 @@
 """pgbench: its command lines, and its output."""
 
-from runs.tools.pgbench.command import Connection, Log, Script, benchmark, initialise, once
+from runs.tools.pgbench.command import (
+    Connection,
+    Log,
+    Script,
+    benchmark,
+    initialise,
+    once,
+)
 from runs.tools.pgbench.dialect import for_tool
 from runs.tools.pgbench.parser import parse
 from runs.tools.pgbench.result import (

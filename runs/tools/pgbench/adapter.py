@@ -22,7 +22,12 @@ from runs.tools.metrics import Metric, interval_of, regular
 from runs.tools.output import shown, slug, text_named
 from runs.tools.pgbench.logs import LogReading, read_logs
 from runs.tools.pgbench.parser import parse
-from runs.tools.pgbench.result import PgbenchResult, ProgressPoint, ScriptResult, StatementResult
+from runs.tools.pgbench.result import (
+    PgbenchResult,
+    ProgressPoint,
+    ScriptResult,
+    StatementResult,
+)
 from runs.wording import gettext_noop as _
 
 _CONNECTIONS: dict[bool | None, str] = {True: "each-transaction", False: "kept"}
@@ -99,7 +104,9 @@ def of_result(result: PgbenchResult) -> Iterator[MetricValue]:
         yield from _of_statement(number, statement)
 
 
-def _figures(result: PgbenchResult | ScriptResult, part_name: str = "") -> Iterator[MetricValue]:
+def _figures(
+    result: PgbenchResult | ScriptResult, part_name: str = ""
+) -> Iterator[MetricValue]:
     """What the run and each of its scripts have."""
     for metric, value in (
         (known_metrics.TPS, result.tps),
@@ -145,7 +152,9 @@ def progress_series(points: tuple[ProgressPoint, ...]) -> tuple[SeriesData, ...]
     )
     series: list[SeriesData] = []
     for metric, values in columns:
-        placed = [(time - shift, value) for time, value in zip(seconds, values, strict=True)]
+        placed = [
+            (time - shift, value) for time, value in zip(seconds, values, strict=True)
+        ]
         series += regular(metric, placed, interval=interval)
     return tuple(series)
 
@@ -181,7 +190,9 @@ _OTHER_USE = re.compile(
     r"|done in \d{1,9}\.\d{1,6} s \()",
     re.MULTILINE,
 )
-_NOTHING = _("Nothing in the output is pgbench's: no line of a result, no message of the tool.")
+_NOTHING = _(
+    "Nothing in the output is pgbench's: no line of a result, no message of the tool."
+)
 _NOT_LOGS = {"stdout", "raw", "stderr", "exit_status"}
 
 
@@ -194,14 +205,20 @@ def read(files: Files) -> Reading:
     if not logs.found and _is_other_use(result, f"{stdout}\n{stderr}"):
         raise UnreadableOutput(
             "not_a_run",
-            _("The output is that of pgbench -i, --help or --version, and of no benchmark."),
+            _(
+                "The output is that of pgbench -i, --help or --version, and of no benchmark."
+            ),
             _("Send what pgbench printed while it measured."),
         )
-    if not logs.found and any(item.code == "not_pgbench_output" for item in result.problems):
+    if not logs.found and any(
+        item.code == "not_pgbench_output" for item in result.problems
+    ):
         raise UnreadableOutput(
             "not_pgbench_output",
             _NOTHING,
-            _('Send what pgbench printed as "stdout" (or "raw"), together with its logs.'),
+            _(
+                'Send what pgbench printed as "stdout" (or "raw"), together with its logs.'
+            ),
         )
     if logs.found and not stdout.strip():
         return _log_alone(result, logs)
@@ -220,7 +237,8 @@ def _reading(result: PgbenchResult, logs: LogReading) -> Reading:
         reasons=(*(item for item in result.problems if not item.note), *logs.reasons),
         notes=(*(item for item in result.problems if item.note), *logs.notes),
         measurements=figures + (logs.measurements if figures else ()),
-        series=progress + tuple(series for series in logs.series if series.name not in names),
+        series=progress
+        + tuple(series for series in logs.series if series.name not in names),
         levels=levels(result),
         labels=labels(result),
         workload=workload_of(result),
@@ -241,7 +259,9 @@ def _is_other_use(result: PgbenchResult, text: str) -> bool:
 
 def _log_alone(result: PgbenchResult, logs: LogReading) -> Reading:
     """Return what a log says without the summary: latencies, of nobody knows which run."""
-    missing = _("There is a log but no summary: how long the run was, and its tps, are not known.")
+    missing = _(
+        "There is a log but no summary: how long the run was, and its tps, are not known."
+    )
     return Reading(
         status="partial",
         tool_name="pgbench",
@@ -250,7 +270,8 @@ def _log_alone(result: PgbenchResult, logs: LogReading) -> Reading:
             *(
                 item
                 for item in result.problems
-                if not item.note and item.code not in {"not_pgbench_output", "no_result"}
+                if not item.note
+                and item.code not in {"not_pgbench_output", "no_result"}
             ),
         ),
         notes=logs.notes,
@@ -270,7 +291,9 @@ def _exit_status(files: Files) -> int | None:
 
 def _logs(files: Files) -> dict[str, bytes]:
     return {
-        name: content.encode("utf-8", "replace") if isinstance(content, str) else content
+        name: content.encode("utf-8", "replace")
+        if isinstance(content, str)
+        else content
         for name, content in files.items()
         if name not in _NOT_LOGS
     }
@@ -280,7 +303,9 @@ ADAPTER = Adapter(
     "pgbench",
     "pgbench",
     (
-        TakenFile("stdout", _("What pgbench printed; standard error may be mixed into it")),
+        TakenFile(
+            "stdout", _("What pgbench printed; standard error may be mixed into it")
+        ),
         TakenFile("stderr", _("Standard error, which has the progress")),
         TakenFile("exit_status", _("The exit status, as a number")),
         TakenFile("log", _("Logs of -l, one file for each thread, under any names")),

@@ -54,7 +54,10 @@ class Connection:
             # What was sent and never acknowledged: probes come only where nothing was sent.
             words["tcp_user_timeout"] = self.silence_s * 1000
         return " ".join(
-            [f"dbname='{name}'", *(f"{word}={value_text}" for word, value_text in words.items())]
+            [
+                f"dbname='{name}'",
+                *(f"{word}={value_text}" for word, value_text in words.items()),
+            ]
         )
 
 
@@ -101,7 +104,12 @@ def initialise(
         command.append("-q")
     if fillfactor is not None:
         command += ["-F", str(fillfactor)]
-    return (*command, *options, *connection.arguments(), connection.target(client_version))
+    return (
+        *command,
+        *options,
+        *connection.arguments(),
+        connection.target(client_version),
+    )
 
 
 def benchmark(
@@ -136,7 +144,9 @@ def benchmark(
         command += ["-P", str(progress_s)]
     command += ["-r"] * per_statement + ["-C"] * reconnect
     command += _limits(client_version, rate_tps, maximum_tries)
-    command += _mode_and_variables(query_mode, variables)  # to 9.5 they have to come before -f
+    command += _mode_and_variables(
+        query_mode, variables
+    )  # to 9.5 they have to come before -f
     if random_seed is not None:
         require(client_version, versions.RANDOM_SEED, "A random seed")
         command.append(f"--random-seed={random_seed}")
@@ -145,7 +155,14 @@ def benchmark(
     command += [*connection.arguments(), connection.target(client_version)]
     if log and client_version < versions.LOG_PREFIX:
         # It can only log into the folder in which it is started.
-        return ("sh", "-c", 'cd "$1" && shift && exec "$@"', "in", log.directory, *command)
+        return (
+            "sh",
+            "-c",
+            'cd "$1" && shift && exec "$@"',
+            "in",
+            log.directory,
+            *command,
+        )
     return tuple(command)
 
 
@@ -177,15 +194,21 @@ def threads_for(clients: int, client_version: int) -> int:
     number_of_threads = max(1, clients // 2)
     if client_version >= versions.ANY_THREADS:
         return number_of_threads
-    return next(count for count in range(number_of_threads, 0, -1) if clients % count == 0)
+    return next(
+        count for count in range(number_of_threads, 0, -1) if clients % count == 0
+    )
 
 
 def _mode_and_variables(query_mode: str, variables: Mapping[str, str]) -> list[str]:
     mode = [] if query_mode == "simple" else ["-M", query_mode]
-    return mode + [word for name, value in variables.items() for word in ("-D", f"{name}={value}")]
+    return mode + [
+        word for name, value in variables.items() for word in ("-D", f"{name}={value}")
+    ]
 
 
-def _limits(client_version: int, rate_tps: float | None, maximum_tries: int | None) -> list[str]:
+def _limits(
+    client_version: int, rate_tps: float | None, maximum_tries: int | None
+) -> list[str]:
     arguments = []
     if rate_tps is not None:
         require(client_version, versions.RATE, "A rate limit")
@@ -201,7 +224,9 @@ def _logging(client_version: int, log: Log | None) -> list[str]:
         return []
     arguments = ["-l"]
     if log.share < 1:
-        require(client_version, versions.LOG_SAMPLING, "Logging a part of the transactions")
+        require(
+            client_version, versions.LOG_SAMPLING, "Logging a part of the transactions"
+        )
         arguments.append(f"--sampling-rate={log.share:.9f}".rstrip("0"))
     if client_version >= versions.LOG_PREFIX:
         arguments.append(f"--log-prefix={log.prefix}")
@@ -214,7 +239,9 @@ def _scripts(client_version: int, scripts: Sequence[Script]) -> list[str]:
     if client_version >= versions.SCRIPT_WEIGHTS:
         # The weight is always given, because the tool takes the last @ of a path for its mark.
         return [
-            argument for script in scripts for argument in ("-f", f"{script.path}@{script.weight}")
+            argument
+            for script in scripts
+            for argument in ("-f", f"{script.path}@{script.weight}")
         ]
     if len({script.weight for script in scripts}) > 1:
         require(client_version, versions.SCRIPT_WEIGHTS, "Scripts of different weights")

@@ -46,10 +46,14 @@ def for_tool(script_text: str, client_version: int) -> str:
     for token in tokens(script_text):
         if token.kind == "meta":
             _require_known(token, client_version, begins_line=begins_line)
-        begins_line = token.kind in {"meta", "newline"} or (begins_line and token.kind == "space")
+        begins_line = token.kind in {"meta", "newline"} or (
+            begins_line and token.kind == "space"
+        )
     if client_version >= versions.RANDOM_FUNCTIONS:
         return script_text
-    return "".join(f"{line}\n" for line in _old_lines(script_text.splitlines(), client_version))
+    return "".join(
+        f"{line}\n" for line in _old_lines(script_text.splitlines(), client_version)
+    )
 
 
 def _require_known(token: Token, client_version: int, *, begins_line: bool) -> None:
@@ -107,7 +111,9 @@ def _require_joinable(text: str, number: int, client_version: int) -> None:
 
 
 def _old_meta(meta: re.Match[str], number: int, client_version: int) -> Iterator[str]:
-    assignment = _SET.fullmatch(meta["rest"]) if meta["command"].lower() == "set" else None
+    assignment = (
+        _SET.fullmatch(meta["rest"]) if meta["command"].lower() == "set" else None
+    )
     if assignment is None:
         yield meta[0].strip()
         return
@@ -119,12 +125,18 @@ def _old_meta(meta: re.Match[str], number: int, client_version: int) -> Iterator
         yield from _setrandom(name, random["arguments"], number, client_version)
 
 
-def _setrandom(name: str, arguments: str, number: int, client_version: int) -> Iterator[str]:
+def _setrandom(
+    name: str, arguments: str, number: int, client_version: int
+) -> Iterator[str]:
     """Write `\\set name random(low, high)`, with a variable for a bound that is an expression."""
     bounds = [bound.strip() for bound in arguments.split(",")]
     if len(bounds) != 2:
-        raise UnsupportedByToolError(f"Line {number}: random() takes a lower and an upper bound.")
-    for side, (end, bound) in enumerate(zip(("low", "high"), tuple(bounds), strict=True)):
+        raise UnsupportedByToolError(
+            f"Line {number}: random() takes a lower and an upper bound."
+        )
+    for side, (end, bound) in enumerate(
+        zip(("low", "high"), tuple(bounds), strict=True)
+    ):
         if not _OPERAND.fullmatch(bound):
             variable = f"benchlab_{name}_{end}"
             yield _old_set(variable, bound, number, client_version)
@@ -138,7 +150,9 @@ def _old_set(name: str, expression: str, number: int, client_version: int) -> st
     if _OPERAND.fullmatch(expression):
         return f"\\set {name} {expression}"
     if _WHOLE_NUMBERS.fullmatch(expression):
-        usage = f"Line {number}: An expression of more than one operation ({expression})"
+        usage = (
+            f"Line {number}: An expression of more than one operation ({expression})"
+        )
         require(client_version, versions.EXPRESSIONS, usage)
         return f"\\set {name} {expression}"
     raise UnsupportedByToolError(

@@ -12,7 +12,9 @@ from runs.tools.pgbench.result import PgbenchResult, ProgressPoint
 from runs.tools.pgbench.script_tokens import tokens
 
 LOG_SETTINGS_SINCE = 120000
-_EXPLAINED = frozenset(("delete", "insert", "merge", "select", "update", "values", "with"))
+_EXPLAINED = frozenset(
+    ("delete", "insert", "merge", "select", "update", "values", "with")
+)
 _LEFT_OUT = re.compile(r"\\\s*+(?:[ag]set|sleep|shell|setshell)\b", re.IGNORECASE)
 _QUERY = re.compile(r"\A\s*EXPLAIN\s+", re.IGNORECASE)
 _SESSION = """LOAD 'auto_explain';
@@ -91,7 +93,9 @@ def combined(results: Sequence[PgbenchResult]) -> PgbenchResult:
     return replace(
         results[0],
         tps=_sum(result.tps for result in results),
-        transactions_processed=_sum(result.transactions_processed for result in results),
+        transactions_processed=_sum(
+            result.transactions_processed for result in results
+        ),
         failed_transactions=_sum(result.failed_transactions for result in results),
         clients=_sum(result.clients for result in results),
         threads=_sum(result.threads for result in results),

@@ -75,7 +75,9 @@ class Histogram:
         total = self.transactions
         if round(total * (100 - percent), 3) < _ENOUGH_ABOVE * 100:
             return None
-        rank = math.ceil(round(percent * total / 100, 3))  # 99.9 has no exact binary form
+        rank = math.ceil(
+            round(percent * total / 100, 3)
+        )  # 99.9 has no exact binary form
         for (shortest, width), number in sorted(self.buckets.items()):
             if rank <= number:
                 within = (width - 1) * (rank - 0.5) / number

@@ -83,7 +83,10 @@ def explaining_sql(texts: Sequence[str], version_num: int) -> str:
     lines = ["\\set ON_ERROR_STOP off"]
     for number, text in enumerate(texts):
         for _time in range(TIMES):
-            lines += [f"\\echo {_MARK} {number}", f"EXPLAIN ({', '.join(options)}) {text}\n;"]
+            lines += [
+                f"\\echo {_MARK} {number}",
+                f"EXPLAIN ({', '.join(options)}) {text}\n;",
+            ]
     return "\n".join([*lines, f"\\echo {_MARK}", _COUNT_FUNCTIONS])
 
 
@@ -135,11 +138,17 @@ def executing_sql(texts: Sequence[str]) -> str:
     return "\n".join(lines)
 
 
-def within(plans: Sequence[dict[str, Any]], texts: Sequence[str]) -> list[dict[str, Any]]:
+def within(
+    plans: Sequence[dict[str, Any]], texts: Sequence[str]
+) -> list[dict[str, Any]]:
     """Of the plans that such a session told, those of no statement that was sent, each once."""
     sent = {_plain(text) for text in texts}
     by_text = {_plain(str(plan["statement"])): plan for plan in plans}
-    return [{**plan, "nested": True} for text, plan in by_text.items() if text and text not in sent]
+    return [
+        {**plan, "nested": True}
+        for text, plan in by_text.items()
+        if text and text not in sent
+    ]
 
 
 def _plain(text: str) -> str:

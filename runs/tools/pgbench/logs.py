@@ -66,12 +66,16 @@ class AggregatedLog:
     @property
     def writers(self) -> int:
         """How many threads' logs these are: each writes a line for an interval."""
-        return max((interval.writers for interval in self.intervals.values()), default=0)
+        return max(
+            (interval.writers for interval in self.intervals.values()), default=0
+        )
 
 
 def is_aggregated_line(line: bytes) -> bool:
     """Whether a line is an aggregated log's."""
-    return bool(_NUMBERS.fullmatch(line.rstrip(b"\r"))) and line.count(b" ") + 1 in _WIDTHS
+    return (
+        bool(_NUMBERS.fullmatch(line.rstrip(b"\r"))) and line.count(b" ") + 1 in _WIDTHS
+    )
 
 
 def read_aggregated_log(files: Mapping[str, bytes]) -> AggregatedLog:
@@ -119,8 +123,12 @@ class LogReading:
 def read_logs(files: Mapping[str, bytes], result: PgbenchResult) -> LogReading:
     """Read the logs of a run whose summary is `result`. A file that is not a log is reported."""
     kinds = {name: _kind(content) for name, content in files.items()}
-    of_transactions = {name: files[name] for name, kind in kinds.items() if kind == "transactions"}
-    aggregated = {name: files[name] for name, kind in kinds.items() if kind == "aggregated"}
+    of_transactions = {
+        name: files[name] for name, kind in kinds.items() if kind == "transactions"
+    }
+    aggregated = {
+        name: files[name] for name, kind in kinds.items() if kind == "aggregated"
+    }
     strange = tuple(
         Reason(
             "unknown_file",
@@ -152,15 +160,21 @@ def _of_transactions(log: TransactionLog, result: PgbenchResult) -> LogReading:
     measurements = [
         value
         for percent in PERCENTILES
-        for value in known_metrics.latency_percentile(percent).of(_ms(log, float(percent)))
+        for value in known_metrics.latency_percentile(percent).of(
+            _ms(log, float(percent))
+        )
     ]
     differs = _difference(log, result)
     if (result.transactions_processed or log.latencies.count) < log.latencies.count:
-        text = _("%(difference)s It is that of another run, too: send the logs of this run alone.")
+        text = _(
+            "%(difference)s It is that of another run, too: send the logs of this run alone."
+        )
         contradiction = Reason("log_of_another_run", text, difference=differs)
         return LogReading(True, reasons=(contradiction,))
     if log.latencies.count and not differs:
-        measurements += known_metrics.LATENCY_MAXIMUM.of(log.latencies.maximum / _US_PER_MS)
+        measurements += known_metrics.LATENCY_MAXIMUM.of(
+            log.latencies.maximum / _US_PER_MS
+        )
     return LogReading(
         bool(log.lines),
         tuple(measurements),
@@ -181,7 +195,9 @@ def _difference(log: TransactionLog, result: PgbenchResult) -> Reason | None:
     """Say why the log does not have the transactions of the summary; None if it does."""
     transactions, number = result.transactions_processed, log.latencies.count
     if transactions is None:
-        text = _("Without a summary the log may be incomplete; its rates were left out.")
+        text = _(
+            "Without a summary the log may be incomplete; its rates were left out."
+        )
         return Reason("log_differs", text)
     if log.misplaced:
         text = _("%(number)s transactions of the log have impossible times.")
@@ -213,7 +229,9 @@ def _per_second(log: TransactionLog) -> tuple[SeriesData, ...]:
             tuple(float(count) for count in counts),
             start=1.0,
         ),
-        SeriesData(known_metrics.LATENCY.name, known_metrics.LATENCY.unit, latencies, start=1.0),
+        SeriesData(
+            known_metrics.LATENCY.name, known_metrics.LATENCY.unit, latencies, start=1.0
+        ),
     )
 
 
@@ -248,8 +266,12 @@ def _intervals(log: AggregatedLog) -> tuple[SeriesData, ...]:
         interval_found, end = log.intervals[start], start - starts[0] + interval
         count = interval_found.transactions
         rates.append((end, count / interval))
-        latencies.append((end, interval_found.latency_sum / count / _US_PER_MS if count else None))
-        longest.append((end, interval_found.latency_maximum / _US_PER_MS if count else None))
+        latencies.append(
+            (end, interval_found.latency_sum / count / _US_PER_MS if count else None)
+        )
+        longest.append(
+            (end, interval_found.latency_maximum / _US_PER_MS if count else None)
+        )
     return (
         *regular(known_metrics.TPS, rates, interval=interval),
         *regular(known_metrics.LATENCY, latencies, interval=interval),

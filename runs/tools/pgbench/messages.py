@@ -83,13 +83,18 @@ def without_skipped(
     return tuple(
         replace(point, tps=None, latency_ms=None, stddev_ms=None, lag_ms=None)
         if point.failed is None
-        and (point.skipped or (point.skipped is None and (limited or point is last_point)))
+        and (
+            point.skipped
+            or (point.skipped is None and (limited or point is last_point))
+        )
         else point
         for point in points
     )
 
 
-_ABORTED = re.compile(r"client ([0-9]{1,9})(?: script [0-9]{1,9})? aborted\b.*", re.IGNORECASE)
+_ABORTED = re.compile(
+    r"client ([0-9]{1,9})(?: script [0-9]{1,9})? aborted\b.*", re.IGNORECASE
+)
 _RUN_ABORTED = re.compile(r"Run was aborted")
 _CONNECTION = re.compile(
     r"connection to (?:database|server) |could not connect to server"
@@ -168,5 +173,7 @@ def _sort(line: str, messages: Messages) -> None:
         messages.errors.append(line.strip())
     elif _CHATTER.search(line):
         messages.chatter_lines += 1
-    elif not line[:1].isspace():  # which is of a message of several lines, and alone nobody's
+    elif not line[
+        :1
+    ].isspace():  # which is of a message of several lines, and alone nobody's
         messages.unknown_lines.append(line)

@@ -5,7 +5,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from runs.tools.pgbench.messages import Messages, count, decimal, read_messages, without_skipped
+from runs.tools.pgbench.messages import (
+    Messages,
+    count,
+    decimal,
+    read_messages,
+    without_skipped,
+)
 from runs.tools.pgbench.result import (
     Expected,
     Figures,
@@ -27,12 +33,19 @@ _MOST_IN_FLIGHT = 1.5  # transactions a client; one is what it can have
 _SIGNALS = {2: "SIGINT", 9: "SIGKILL", 15: "SIGTERM"}
 _COVERED_SHARE = 0.95  # of the duration; recorded good runs cover 0.99 or more
 _OVERRUN_SHARE, _OVERRUN_SLACK_S = 1.1, 1.0
-_GAPS_AT_THE_END = 10  # mean waits for the next transaction that a throttled run may end early by
+_GAPS_AT_THE_END = (
+    10  # mean waits for the next transaction that a throttled run may end early by
+)
 
 
-def status_of(problems: tuple[Problem, ...], figures: Figures, messages: Messages) -> Status:
+def status_of(
+    problems: tuple[Problem, ...], figures: Figures, messages: Messages
+) -> Status:
     """Weigh the problems. Figures that hold no more than the failures of dead clients are none."""
-    if any(problem.code == "several_results" for problem in problems) or figures.tps is None:
+    if (
+        any(problem.code == "several_results" for problem in problems)
+        or figures.tps is None
+    ):
         return "failed"
     if (figures.transactions_processed or 0) <= len(messages.aborted_clients):
         return "failed"
@@ -67,25 +80,33 @@ def _in_messages(settings: Settings, messages: Messages) -> Iterator[Problem]:
         if not settings.clients:
             died = _("%(number)s clients aborted; the first message: %(said)s")
         number, reason = len(messages.aborted_clients), messages.aborts[0]
-        yield Problem("clients_aborted", died, number=number, all=settings.clients, said=reason)
+        yield Problem(
+            "clients_aborted", died, number=number, all=settings.clients, said=reason
+        )
     elif messages.run_aborted:
         yield Problem("run_aborted", _("The tool said that the run was aborted."))
     if messages.connection_failures:
         reason = _with_reason(messages.connection_failures[0], messages)
-        yield Problem("connection_failed", _("A connection failed: %(said)s"), said=reason)
+        yield Problem(
+            "connection_failed", _("A connection failed: %(said)s"), said=reason
+        )
     elif messages.errors and not messages.aborts:
         yield _tool_error(messages.errors[0])
 
 
 def _with_reason(failure: str, messages: Messages) -> str:
     """Join a failure with the server's reason, which to 12 is on the next line."""
-    reason = next((error for error in messages.errors if error.startswith("FATAL")), None)
+    reason = next(
+        (error for error in messages.errors if error.startswith("FATAL")), None
+    )
     return f"{failure} {reason}" if failure.endswith(":") and reason else failure
 
 
 def _tool_error(message: str) -> Problem:
     if "does not exist" in message and "relation" in message:
-        text = _("%(said)s Load the tables first (pgbench -i), or name a database that has them.")
+        text = _(
+            "%(said)s Load the tables first (pgbench -i), or name a database that has them."
+        )
         return Problem("not_initialised", text, said=message)
     return Problem("tool_error", _("The tool reported: %(said)s"), said=message)
 
@@ -96,7 +117,9 @@ def _in_exit_status(exit_status: int | None, messages: Messages) -> Iterator[Pro
     signal = -exit_status if exit_status < 0 else exit_status - 128
     if signal in _SIGNALS:
         name = _SIGNALS[signal]
-        yield Problem("interrupted", _("The tool was ended by %(signal)s."), signal=name)
+        yield Problem(
+            "interrupted", _("The tool was ended by %(signal)s."), signal=name
+        )
     elif messages.unknown_lines:
         text = _("The tool exited with status %(status)s: %(said)s")
         line = messages.unknown_lines[0].strip()
@@ -121,16 +144,26 @@ def _in_output(
         yield Problem("not_pgbench_output", message)
     elif figures.tps is None:
         yield Problem(
-            "no_result", _("The output ends without a whole line of transactions/second.")
+            "no_result",
+            _("The output ends without a whole line of transactions/second."),
         )
     elif figures.transactions_processed is None:
-        yield Problem("no_result", _("The output has no whole line of the transactions processed."))
+        yield Problem(
+            "no_result",
+            _("The output has no whole line of the transactions processed."),
+        )
     meant = [line for line in summary.other_lines if _MEANT.match(line)]
     if figures.transactions_processed and (average := summary.values.get("average")):
-        meant += [f"latency average = {average}"] if figures.latency_average_ms is None else []
+        meant += (
+            [f"latency average = {average}"]
+            if figures.latency_average_ms is None
+            else []
+        )
     if meant:
         line = repr(meant[0][:80])
-        yield Problem("unreadable_figure", _("A figure cannot be read: %(line)s"), line=line)
+        yield Problem(
+            "unreadable_figure", _("A figure cannot be read: %(line)s"), line=line
+        )
     if summary.cut_line is not None:
         message = _("The last line may have been cut and was left out: %(line)s")
         yield Problem("cut_line", message, note=True, line=repr(summary.cut_line[:80]))
@@ -146,7 +179,9 @@ def _against_expected(settings: Settings, expected: Expected) -> Iterator[Proble
     clients = _("The run was of %(found)s clients, not of %(wanted)s as asked for.")
     seconds = _("The run was of %(found)s seconds, not of %(wanted)s as asked for.")
     yield from _if_other("clients_differ", clients, settings.clients, expected.clients)
-    yield from _if_other("duration_differs", seconds, settings.duration_s, expected.duration_s)
+    yield from _if_other(
+        "duration_differs", seconds, settings.duration_s, expected.duration_s
+    )
 
 
 def _if_other(
@@ -157,24 +192,37 @@ def _if_other(
 
 
 def _in_transactions(settings: Settings, figures: Figures) -> Iterator[Problem]:
-    requested, processed = settings.transactions_requested, figures.transactions_processed
+    requested, processed = (
+        settings.transactions_requested,
+        figures.transactions_processed,
+    )
     if requested is None or processed is None:
         return
     accounted = processed + (figures.failed_transactions or 0) + (figures.skipped or 0)
     if accounted != requested:
         message = _("%(number)s of the %(wanted)s transactions asked for were run.")
-        yield Problem("transactions_missing", message, number=accounted, wanted=requested)
+        yield Problem(
+            "transactions_missing", message, number=accounted, wanted=requested
+        )
 
 
-def _in_time(settings: Settings, figures: Figures, expected: Expected) -> Iterator[Problem]:
-    duration = expected.duration_s if settings.duration_s is None else settings.duration_s
+def _in_time(
+    settings: Settings, figures: Figures, expected: Expected
+) -> Iterator[Problem]:
+    duration = (
+        expected.duration_s if settings.duration_s is None else settings.duration_s
+    )
     if not duration:
         return
     known_times = (expected.elapsed_s, _covered_seconds(figures))
     seconds = min((time for time in known_times if time is not None), default=duration)
     if seconds < duration * _COVERED_SHARE - _early_end_allowed(settings, figures):
-        message = _("The run took %(seconds)s s of its %(all)s s; its figures cover no more.")
-        yield Problem("ended_early", message, seconds=f"{seconds:.1f}", all=f"{duration:g}")
+        message = _(
+            "The run took %(seconds)s s of its %(all)s s; its figures cover no more."
+        )
+        yield Problem(
+            "ended_early", message, seconds=f"{seconds:.1f}", all=f"{duration:g}"
+        )
     elapsed = expected.elapsed_s
     if elapsed is not None and elapsed > duration * _OVERRUN_SHARE + _OVERRUN_SLACK_S:
         message = _("The run took %(seconds)s s instead of %(wanted)s s.")
@@ -186,10 +234,17 @@ def _in_latency(settings: Settings, figures: Figures) -> Iterator[Problem]:
     """Without a rate, whose lag counts, a client's transactions cannot overlap."""
     clients, latency = settings.clients, figures.latency_average_ms
     tps = figures.tps_including_connections or figures.tps
-    if not clients or not tps or not latency or figures.schedule_lag_average_ms is not None:
+    if (
+        not clients
+        or not tps
+        or not latency
+        or figures.schedule_lag_average_ms is not None
+    ):
         return
     if latency / 1000 * tps > clients * _MOST_IN_FLIGHT:
-        message = _("%(clients)s clients cannot run %(tps)s transactions/s of %(ms)s ms each.")
+        message = _(
+            "%(clients)s clients cannot run %(tps)s transactions/s of %(ms)s ms each."
+        )
         rate, ms = f"{tps:g}", f"{latency:g}"
         yield Problem("contradiction", message, clients=clients, tps=rate, ms=ms)
 
@@ -265,7 +320,11 @@ def _times(figure: float | None, share: float) -> float | None:
 
 def _without_commands_that_never_ran(figures: Figures) -> Figures:
     """Forget the 0.000 ms that most versions print for the commands of a script of weight 0."""
-    idle = {script.number for script in figures.scripts if script.transactions_processed == 0}
+    idle = {
+        script.number
+        for script in figures.scripts
+        if script.transactions_processed == 0
+    }
     if not idle:
         return figures
     return replace(
@@ -370,7 +429,11 @@ def _script_processed(values: Values, whole_run: Values) -> int | None:
 
 
 def parse(
-    stdout: str, stderr: str, *, exit_status: int | None, expected: Expected | None = None
+    stdout: str,
+    stderr: str,
+    *,
+    exit_status: int | None,
+    expected: Expected | None = None,
 ) -> PgbenchResult:
     """Read the output of one benchmark run (not of `-i`).
 

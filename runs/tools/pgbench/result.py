@@ -16,7 +16,9 @@ class Problem(Reason):
 
     note: bool
 
-    def __init__(self, code: str, text: Marked, /, *, note: bool = False, **values: object) -> None:
+    def __init__(
+        self, code: str, text: Marked, /, *, note: bool = False, **values: object
+    ) -> None:
         super().__init__(code, text, **values)
         vars(self).update(note=note)
 

@@ -30,9 +30,15 @@ from runs.tools.pgbench.scripts import (
 AUTOMATIC = frozenset(("client_id", "default_seed", "random_seed", "scale"))
 SHELL = frozenset(("shell", "setshell"))
 _CONDITIONS = ("if", "elif", "else", "endif")
-_WITHOUT_WORDS = frozenset(("else", "endif", "startpipeline", "syncpipeline", "endpipeline"))
-_COMMANDS = frozenset(("set", "sleep", "gset", "aset", *_CONDITIONS, *SHELL, *_WITHOUT_WORDS))
-_OF_PIPELINES = frozenset(("startpipeline", "syncpipeline", "endpipeline", "gset", "aset"))
+_WITHOUT_WORDS = frozenset(
+    ("else", "endif", "startpipeline", "syncpipeline", "endpipeline")
+)
+_COMMANDS = frozenset(
+    ("set", "sleep", "gset", "aset", *_CONDITIONS, *SHELL, *_WITHOUT_WORDS)
+)
+_OF_PIPELINES = frozenset(
+    ("startpipeline", "syncpipeline", "endpipeline", "gset", "aset")
+)
 _MOST_WORDS = dict.fromkeys(_WITHOUT_WORDS, 0) | {"gset": 1, "aset": 1}
 _SETTING = frozenset(("set", "setshell"))
 # A backslash may be anywhere in front of the command among these.
@@ -50,7 +56,10 @@ _CONTINUED = re.compile(r"\\\r?\n")
 
 
 def check(
-    scripts: Sequence[GivenScript], variables: Mapping[str, str], *, allows_shell: bool = False
+    scripts: Sequence[GivenScript],
+    variables: Mapping[str, str],
+    *,
+    allows_shell: bool = False,
 ) -> list[Fault]:
     """Everything that is wrong with the scripts of one workload; of a line each fault once."""
     faults = list(_as_a_whole(scripts, variables))
@@ -66,7 +75,9 @@ def check(
     return list(dict.fromkeys(faults))
 
 
-def _as_a_whole(scripts: Sequence[GivenScript], variables: Mapping[str, str]) -> Iterator[Fault]:
+def _as_a_whole(
+    scripts: Sequence[GivenScript], variables: Mapping[str, str]
+) -> Iterator[Fault]:
     if not scripts:
         yield Fault("", 0, "no_script")
     if len(scripts) > MOST_SCRIPTS:
@@ -120,7 +131,9 @@ def _lines(script: GivenScript, defined: set[str]) -> Iterator[Fault]:
         if first_token.kind == "meta":
             is_behind_sql = False
             defined |= _set_by(first_token)
-    yield from (Fault(script.name, line, "condition_open") for line in conditions.open_lines)
+    yield from (
+        Fault(script.name, line, "condition_open") for line in conditions.open_lines
+    )
     if pipeline.line:
         yield Fault(script.name, pipeline.line, "pipeline_open")
     if not has_sql:
@@ -156,11 +169,15 @@ def _used(run: Sequence[Token]) -> Iterator[tuple[int, str]]:
     if run[0].kind == "literal":
         return
     text = "".join(
-        "\n" * token.text.count("\n") if token.kind == "comment" else token.text for token in run
+        "\n" * token.text.count("\n") if token.kind == "comment" else token.text
+        for token in run
     )
     line, offset = run[0].line, 0
     for use_match in _USED.finditer(text):
-        line, offset = line + text.count("\n", offset, use_match.start()), use_match.start()
+        line, offset = (
+            line + text.count("\n", offset, use_match.start()),
+            use_match.start(),
+        )
         yield line, use_match[1]
 
 
@@ -248,13 +265,20 @@ def _meta(
     if command == "setrandom":
         yield "setrandom", command_text
     elif command not in _COMMANDS:
-        yield "unknown_command", f"\\{command_match['command'] if command_match else ''}"
+        yield (
+            "unknown_command",
+            f"\\{command_match['command'] if command_match else ''}",
+        )
     elif command == "set":
         yield from _set(argument_text, command_text)
     elif command == "sleep" and not _SLEEP.fullmatch(command_text):
         yield "bad_sleep", command_text
     elif command in {"if", "elif"}:
-        yield from [("no_condition", f"\\{command}")] if not words else _expression(argument_text)
+        yield from (
+            [("no_condition", f"\\{command}")]
+            if not words
+            else _expression(argument_text)
+        )
     elif command in {"gset", "aset"} and not is_behind_sql:
         yield "no_statement", f"\\{command}"
     elif len(words) > _MOST_WORDS.get(command, len(words)):

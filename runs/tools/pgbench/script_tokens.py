@@ -44,12 +44,18 @@ def tokens(text: str) -> Iterator[Token]:
     """All of a script: its kinds are the groups of `_TOKEN`."""
     offset, line = 0, 1
     while (token_match := _TOKEN.match(text, offset)) is not None:
-        kind = "literal" if token_match["literal"] is not None else str(token_match.lastgroup)
+        kind = (
+            "literal"
+            if token_match["literal"] is not None
+            else str(token_match.lastgroup)
+        )
         offset = token_match.end()
         if token_match["comment"] == "/*":
             offset = _end_of_comment(text, offset)
         token_text = text[token_match.start() : offset]
-        yield Token(kind, token_text, line, any(token_match[name] is not None for name in _OPEN))
+        yield Token(
+            kind, token_text, line, any(token_match[name] is not None for name in _OPEN)
+        )
         line += token_text.count("\n")
 
 
@@ -103,7 +109,9 @@ _PIPELINE = re.compile(r"\\\s*+startpipeline\b", re.IGNORECASE)
 
 def has_pipeline(text: str) -> bool:
     """Whether the script has a pipeline, which the simple protocol has not."""
-    return any(token.kind == "meta" and _PIPELINE.match(token.text) for token in tokens(text))
+    return any(
+        token.kind == "meta" and _PIPELINE.match(token.text) for token in tokens(text)
+    )
 
 
 # Expressions of \set and \if.
@@ -120,7 +128,9 @@ _MOST = 2**63  # behind a minus; one less without
 _FUNCTIONS: dict[str, tuple[int, int | None]] = {
     **dict.fromkeys(("abs", "debug", "double", "exp", "int", "ln", "sqrt"), (1, 1)),
     **dict.fromkeys(("mod", "pow", "power", "random"), (2, 2)),
-    **dict.fromkeys(("random_exponential", "random_gaussian", "random_zipfian"), (3, 3)),
+    **dict.fromkeys(
+        ("random_exponential", "random_gaussian", "random_zipfian"), (3, 3)
+    ),
     **dict.fromkeys(("greatest", "least"), (1, None)),
     **dict.fromkeys(("hash", "hash_fnv1a", "hash_murmur2"), (1, 2)),
     "permute": (2, 3),
@@ -157,7 +167,9 @@ class _Expression:
         elif self.kind == "number" and self.word.isdigit():
             value = int(self.word[:30])
             # What comes before is looked at for this number alone: a text may have thousands.
-            if value > _MOST or (value == _MOST and not self._is_behind_minus(word_match.start())):
+            if value > _MOST or (
+                value == _MOST and not self._is_behind_minus(word_match.start())
+            ):
                 self._refuse()
 
     def _is_behind_minus(self, position: int) -> bool:

@@ -83,7 +83,8 @@ _COUNTED = (
 )
 # to 8.1: "number of processed transactions", and no blank before the bracket of tps
 _PROCESSED = (
-    rf"number of (?:transactions actually processed|processed transactions): (?P<processed>{COUNT})"
+    r"number of (?:transactions actually processed|processed transactions): "
+    rf"(?P<processed>{COUNT})"
 )
 _LATE = rf"(?P<late>{COUNT})(?P<of_executed>/{COUNT})? {PERCENTAGE}"
 _AVERAGE = rf"latency average(?P<equals>:| =) (?P<average>{DECIMAL}) ms"
@@ -108,12 +109,16 @@ _SCRIPT = (
     rf"latency average = (?P<average>{DECIMAL}) ms",
     rf"latency stddev = (?P<stddev>{DECIMAL}) ms",
 )
-_WHOLE_RUN_LINES = tuple(re.compile(text) for text in (*_SETTINGS, *_COUNTED, *_FIGURES))
+_WHOLE_RUN_LINES = tuple(
+    re.compile(text) for text in (*_SETTINGS, *_COUNTED, *_FIGURES)
+)
 _SCRIPT_LINES = tuple(re.compile(" - " + text) for text in (*_SCRIPT, *_COUNTED))
 _SCRIPT_HEADER = re.compile(rf"SQL script (?P<number>{COUNT}): (?P<name>.*)")
 
 # A last line without its newline may have been cut; these end in a way that no cut one does.
-_ENDS_WHOLE = re.compile(rf"\A(?: - )?(?:tps|latency \w+|{COUNT} transactions)\b.*(?: ms|\))")
+_ENDS_WHOLE = re.compile(
+    rf"\A(?: - )?(?:tps|latency \w+|{COUNT} transactions)\b.*(?: ms|\))"
+)
 
 Values = dict[str, str | None]
 

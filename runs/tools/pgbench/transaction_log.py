@@ -55,7 +55,9 @@ class Latencies:
 
         In microseconds; None where nothing was counted.
         """
-        rank = math.ceil(round(percent * self.count / 100, 3))  # 99.9 has no exact binary form
+        rank = math.ceil(
+            round(percent * self.count / 100, 3)
+        )  # 99.9 has no exact binary form
         if not rank:
             return None
         running = np.cumsum(self._short)
@@ -102,7 +104,9 @@ def read_columns(block: bytes) -> Columns | None:
         block = block.replace(f" {word} ".encode(), b" -1 ")
     if block.translate(None, b"0123456789- \n"):
         return None
-    table = np.fromstring(block, np.int64, sep=" ").reshape(-1, width)  # too large: the largest
+    table = np.fromstring(block, np.int64, sep=" ").reshape(
+        -1, width
+    )  # too large: the largest
     latency, seconds, microseconds = table[:, 2], table[:, 4], table[:, 5]
     timed = latency >= 0
     untimed = latency.size - int(np.count_nonzero(timed))
@@ -132,7 +136,9 @@ _LINE = re.compile(
     rb"[0-9]{1,9} [0-9]{1,18} (?:[0-9]{1,15}|" + "|".join(OUTCOMES).encode() + rb") "
     rb"[0-9]{1,9} [0-9]{1,11} [0-9]{1,6}(?: [0-9]{1,15}){0,2}"
 )
-_TIMED_LINE = re.compile(rb"\A[0-9]+ [0-9]+ ([0-9]{1,15}) [0-9]+ ([0-9]{1,11}) ([0-9]{1,6})\b")
+_TIMED_LINE = re.compile(
+    rb"\A[0-9]+ [0-9]+ ([0-9]{1,15}) [0-9]+ ([0-9]{1,11}) ([0-9]{1,6})\b"
+)
 _LINES_LOOKED_AT = 100
 
 
@@ -140,7 +146,9 @@ _LINES_LOOKED_AT = 100
 class PerSecond:
     """Transactions that ended in each second of the run, and the sum of their latencies (us)."""
 
-    transactions: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    transactions: NDArray[np.int64] = field(
+        default_factory=lambda: np.zeros(0, np.int64)
+    )
     latency_sum: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
 
     def add(self, seconds: NDArray[np.int64], latency: NDArray[np.int64]) -> None:
@@ -148,11 +156,15 @@ class PerSecond:
         first_second = int(seconds.min())
         size = int(seconds.max()) + 1
         if size > self.transactions.size:
-            further_size = max(size, 2 * self.transactions.size) - self.transactions.size
+            further_size = (
+                max(size, 2 * self.transactions.size) - self.transactions.size
+            )
             self.transactions = np.pad(self.transactions, (0, further_size))
             self.latency_sum = np.pad(self.latency_sum, (0, further_size))
         self.transactions[first_second:size] += np.bincount(seconds - first_second)
-        self.latency_sum[first_second:size] += np.bincount(seconds - first_second, weights=latency)
+        self.latency_sum[first_second:size] += np.bincount(
+            seconds - first_second, weights=latency
+        )
 
 
 @dataclass
@@ -195,7 +207,9 @@ class TransactionLog:
 
 def read_transaction_log(files: Mapping[str, bytes]) -> TransactionLog:
     """Read the logs of all threads of a run. Over 2,000,000 lines a second on one core."""
-    starts = [start for content in files.values() if (start := _start(content)) is not None]
+    starts = [
+        start for content in files.values() if (start := _start(content)) is not None
+    ]
     log = TransactionLog(min(starts, default=0))
     for content in files.values():
         for block in _blocks(content):

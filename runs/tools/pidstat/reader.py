@@ -9,7 +9,11 @@ from runs.tools import sysstat_tables
 from runs.tools.host_reading import HostReading, device_column
 
 NAME = "pidstat"
-_COLUMNS = {"process_cpu": "%CPU", "process_read": "kB_rd/s", "process_write": "kB_wr/s"}
+_COLUMNS = {
+    "process_cpu": "%CPU",
+    "process_read": "kB_rd/s",
+    "process_write": "kB_wr/s",
+}
 
 
 def read(text: str) -> HostReading:
@@ -17,7 +21,9 @@ def read(text: str) -> HostReading:
 
     Raises UnreadableOutput `not_pidstat_output`.
     """
-    return sysstat_tables.read(NAME, text, _values, absent=0.0)  # it lists who did something
+    return sysstat_tables.read(
+        NAME, text, _values, absent=0.0
+    )  # it lists who did something
 
 
 def _values(cells: sysstat_tables.Cells) -> Iterator[tuple[str, float]]:

@@ -8,7 +8,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from runs.tools import known_metrics
-from runs.tools.adapter import Adapter, MetricValue, Reading, Reason, TakenFile, UnreadableOutput
+from runs.tools.adapter import (
+    Adapter,
+    MetricValue,
+    Reading,
+    Reason,
+    TakenFile,
+    UnreadableOutput,
+)
 from runs.tools.named_values import doubled, marked, of_document
 from runs.tools.output import number, part, rows, words
 from runs.wording import gettext_noop as _
@@ -49,7 +56,9 @@ def _values(tests: list[dict[str, Any]]) -> Iterator[MetricValue]:
         if seconds is not None and name:
             is_alike = name in ambiguous
             own_name = (_named(row, "fullname") or name) if is_alike else name
-            yield from known_metrics.CALL_TIME.part(own_name, is_marked=is_alike).of(seconds * 1000)
+            yield from known_metrics.CALL_TIME.part(own_name, is_marked=is_alike).of(
+                seconds * 1000
+            )
 
 
 def _named(row: dict[str, Any], key: str) -> str:

@@ -11,7 +11,13 @@ from typing import Any
 from runs import foreign_json
 from runs.tools import sysstat_tables
 from runs.tools.adapter import UnreadableOutput
-from runs.tools.host_reading import KIB_PER_MIB, HostReading, device_column, of_samples, processor
+from runs.tools.host_reading import (
+    KIB_PER_MIB,
+    HostReading,
+    device_column,
+    of_samples,
+    processor,
+)
 from runs.tools.output import number, part, rows
 from runs.wording import gettext_noop as _
 
@@ -43,7 +49,9 @@ def _of_table(cells: sysstat_tables.Cells) -> Iterator[tuple[str, float]]:
     if cells.get("CPU", "all") in {"all", "-1"}:  # macOS has no such column
         yield from processor(plain)
     yield from _named(
-        plain, (("memory_free", "kbmemfree"), ("memory_cached", "kbcached")), KIB_PER_MIB
+        plain,
+        (("memory_free", "kbmemfree"), ("memory_cached", "kbcached")),
+        KIB_PER_MIB,
     )
     yield from _named(plain, (("run_queue", "runq-sz"),))
     yield from _of_device(plain)
@@ -64,7 +72,9 @@ def _of_sadf(text: str) -> str:
             lines += _row(line.split(";")[2], names, line.split(";")[3:])
         elif line.count("\t") == 5:
             _host, _interval, time_text, item, name, value = line.split("\t")
-            kinds = (kind[0] for _n, kind, keys in _OF_DEVICES if _plain(name) in dict(keys))
+            kinds = (
+                kind[0] for _n, kind, keys in _OF_DEVICES if _plain(name) in dict(keys)
+            )
             kind = next(kinds, "CPU")
             lines += _row(time_text, [kind, name], [item, value])
         else:
@@ -95,7 +105,9 @@ def _of_device(device_row: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
     for name, kind, columns in _OF_DEVICES:
         device = next((str(device_row[key]) for key in kind if key in device_row), None)
         values = ((number(device_row.get(key)), factor) for key, factor in columns)
-        device_value = next((value * factor for value, factor in values if value is not None), None)
+        device_value = next(
+            (value * factor for value, factor in values if value is not None), None
+        )
         if device is not None and device_value is not None:
             yield device_column(name, device), device_value
 
@@ -125,15 +137,25 @@ def _samples(
     for sample in statistics:
         stamp = part(sample, "timestamp")
         try:
-            moment = datetime.fromisoformat(f"{stamp['date']}T{stamp['time']}").replace(tzinfo=UTC)
+            moment = datetime.fromisoformat(f"{stamp['date']}T{stamp['time']}").replace(
+                tzinfo=UTC
+            )
         except (KeyError, ValueError):
             continue
-        yield moment.timestamp(), number(stamp.get("interval")) or 1.0, dict(_values(sample, cpus))
+        yield (
+            moment.timestamp(),
+            number(stamp.get("interval")) or 1.0,
+            dict(_values(sample, cpus)),
+        )
 
 
-def _values(sample: Mapping[str, Any], cpus: Collection[str]) -> Iterator[tuple[str, float]]:
+def _values(
+    sample: Mapping[str, Any], cpus: Collection[str]
+) -> Iterator[tuple[str, float]]:
     loads = rows(sample, "cpu-load")
-    wanted_loads = [dict(processor(load)) for load in loads if str(load.get("cpu")) in cpus]
+    wanted_loads = [
+        dict(processor(load)) for load in loads if str(load.get("cpu")) in cpus
+    ]
     for name in wanted_loads[0] if wanted_loads else ():
         yield name, round(fmean(load[name] for load in wanted_loads if name in load), 2)
     memory = part(sample, "memory")
@@ -146,7 +168,9 @@ def _values(sample: Mapping[str, Any], cpus: Collection[str]) -> Iterator[tuple[
 
 
 def _named(
-    statistics: Mapping[str, Any], names: Iterable[tuple[str, str]], divisor: float = 1.0
+    statistics: Mapping[str, Any],
+    names: Iterable[tuple[str, str]],
+    divisor: float = 1.0,
 ) -> Iterator[tuple[str, float]]:
     for name, key in names:
         if (value := number(statistics.get(key))) is not None:

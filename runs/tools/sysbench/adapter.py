@@ -137,9 +137,13 @@ _SILENT = re.compile(
     r"|total size: .*|Running memory speed test .*"
 )
 _CHECKPOINT = re.compile(r"\[ [0-9]{1,9}s \] Checkpoint report:")
-_STATISTICS = frozenset({"SQL statistics:", "CPU speed:", "File operations:", "Throughput:"})
+_STATISTICS = frozenset(
+    {"SQL statistics:", "CPU speed:", "File operations:", "Throughput:"}
+)
 _CONDITIONS = ("mode", "block_size", "operation", "scope")
-_HEAD = frozenset({"version", "threads", "interval", "rate", "primes", "warmup", *_CONDITIONS})
+_HEAD = frozenset(
+    {"version", "threads", "interval", "rate", "primes", "warmup", *_CONDITIONS}
+)
 _ERROR = re.compile(r"(?:FATAL|ALERT): .*")
 
 
@@ -198,7 +202,9 @@ def _report(line: str) -> re.Match[str] | None:
 
 def _forget_statistics(summary: Summary) -> None:
     """Those of a checkpoint are of a part of the run."""
-    summary.values = {name: value for name, value in summary.values.items() if name in _HEAD}
+    summary.values = {
+        name: value for name, value in summary.values.items() if name in _HEAD
+    }
     summary.histogram.clear()
 
 
@@ -229,12 +235,16 @@ _OF_A_HOOK = re.compile(r'"(?:tps|threads)": ?\d|\A\s*+(?:time,)?threads,tps,')
 def read(files: Files) -> Reading:
     """Read a run. Raises UnreadableOutput."""
     lines = lines_of(output_of(files))
-    summary = read_summary((*lines.whole, *lines_of(text_named(files, "stderr")).all), lines.cut)
+    summary = read_summary(
+        (*lines.whole, *lines_of(text_named(files, "stderr")).all), lines.cut
+    )
     if not summary.known_lines and _OF_A_HOOK.search(output_of(files)):
         raise UnreadableOutput(
             "report_of_a_hook",
             _("This is JSON or CSV of a report hook, and not sysbench's own report."),
-            _("Send what sysbench ... run prints without the hook, with its totals at the end."),
+            _(
+                "Send what sysbench ... run prints without the hook, with its totals at the end."
+            ),
         )
     if not summary.known_lines:
         raise UnreadableOutput(
@@ -260,14 +270,18 @@ def _reasons(summary: Summary) -> Iterator[Reason]:
     if summary.repeated:
         yield SEVERAL_RESULTS
     # Of files 1.1 counts neither events nor seconds, and ends with the sum of latencies.
-    of_files = {"fsyncs", "sum"} <= summary.values.keys() and "events" not in summary.values
+    of_files = {
+        "fsyncs",
+        "sum",
+    } <= summary.values.keys() and "events" not in summary.values
     if not of_files and not {"events", "time"} <= summary.values.keys():
         yield Reason("no_result", _("The output ends without the statistics of a run."))
     elif int(summary.values.get("events", 1)) == 0:
         yield Reason("nothing_processed", _("No event was executed."))
     elif not of_files and "end" not in summary.values:
         yield Reason(
-            "cut", _("The output ends before its last line; what is missing is not known.")
+            "cut",
+            _("The output ends before its last line; what is missing is not known."),
         )
 
 
@@ -280,7 +294,10 @@ def _measurements(summary: Summary) -> Iterator[MetricValue]:
         (known_metrics.QUERIES, "queries"),
         (known_metrics.ERRORS, "errors"),
         (known_metrics.RECONNECTS, "reconnects"),
-        (known_metrics.EVENT_RATE, "events_per_second" if "events_per_second" in values else "eps"),
+        (
+            known_metrics.EVENT_RATE,
+            "events_per_second" if "events_per_second" in values else "eps",
+        ),
         (known_metrics.DEADLOCKS, "deadlocks"),
         (known_metrics.MEMORY_BANDWIDTH, "memory_mib"),
         (known_metrics.TRANSFER_RATE, "transferred"),
@@ -308,7 +325,9 @@ def _measurements(summary: Summary) -> Iterator[MetricValue]:
         )
     for percent in _PERCENTILES:
         if percent != printed:
-            yield from known_metrics.latency_percentile(percent).of(_percentile(summary, percent))
+            yield from known_metrics.latency_percentile(percent).of(
+                _percentile(summary, percent)
+            )
 
 
 def _percentile(summary: Summary, percent: str) -> float | None:
@@ -359,7 +378,9 @@ def _levels(summary: Summary) -> dict[str, Level]:
     for name in ("rate", "warmup"):
         if name in summary.values:
             levels[name] = float(summary.values[name])
-    return levels | {name: summary.values[name] for name in _CONDITIONS if name in summary.values}
+    return levels | {
+        name: summary.values[name] for name in _CONDITIONS if name in summary.values
+    }
 
 
 ADAPTER = Adapter(

@@ -11,7 +11,9 @@ from runs.tools.host_reading import KIB_PER_MIB, HostReading, of_samples
 from runs.wording import gettext_noop as _
 
 NAME = "vmstat"
-_MACH = re.compile(r"Mach Virtual Memory Statistics: \(page size of (?P<bytes>\d{1,9}) bytes")
+_MACH = re.compile(
+    r"Mach Virtual Memory Statistics: \(page size of (?P<bytes>\d{1,9}) bytes"
+)
 # What is counted, from which columns: niced is in `us`, guests in `gu` from procps-ng 4 on.
 _COLUMNS = {
     "cpu_user": ("us", "gu"),
@@ -44,7 +46,9 @@ def read(text: str, *, interval_s: float = 1.0) -> HostReading:
             _("Look at what vmstat printed."),
         )
     rows = [_values(cells) for cells in samples[1:]]
-    return of_samples(NAME, [interval_s * (index + 1) for index in range(len(rows))], rows)
+    return of_samples(
+        NAME, [interval_s * (index + 1) for index in range(len(rows))], rows
+    )
 
 
 def _of_macos(text: str, page: int, interval_s: float) -> HostReading:
@@ -62,9 +66,14 @@ def _of_macos(text: str, page: int, interval_s: float) -> HostReading:
             columns = dict(zip(header, cells, strict=True))
             free, files = (_pages(columns[name]) for name in ("free", "file-backed"))
             mib = page / 2**20
-            row = {"memory_free": round(free * mib, 3), "memory_cached": round(files * mib, 3)}
+            row = {
+                "memory_free": round(free * mib, 3),
+                "memory_cached": round(files * mib, 3),
+            }
             samples.append(row)
-    return of_samples(NAME, [interval_s * (index + 1) for index in range(len(samples))], samples)
+    return of_samples(
+        NAME, [interval_s * (index + 1) for index in range(len(samples))], samples
+    )
 
 
 def _pages(text: str) -> float:
@@ -99,5 +108,7 @@ def _values(cells: dict[str, float]) -> dict[str, float]:
     for name, keys in _COLUMNS.items():
         if keys[0] in cells:
             value = sum(cells[key] for key in keys if key in cells)
-            row[name] = round(value / KIB_PER_MIB, 3) if name.startswith("memory_") else value
+            row[name] = (
+                round(value / KIB_PER_MIB, 3) if name.startswith("memory_") else value
+            )
     return row

@@ -19,7 +19,15 @@ from runs.cells.selectors.level_names import factors
 from runs.charts.evidence import Ratio, Row, Words, evidence
 from runs.charts.figure import Figure
 from runs.compare.selectors.judge.ratios import RatioRow, ratios_of_executed
-from runs.models import BisectionStep, Campaign, Discrepancy, Metric, PublishedTable, Run, Scenario
+from runs.models import (
+    BisectionStep,
+    Campaign,
+    Discrepancy,
+    Metric,
+    PublishedTable,
+    Run,
+    Scenario,
+)
 from runs.models.campaigns import Origin
 from runs.shared.formats import in_language, spoken, translated
 from runs.topics.catalogue import TOPICS, Topic
@@ -107,7 +115,9 @@ class TopicAnswer:
     @property
     def empty_squares(self) -> int:
         """How many versions nobody has measured."""
-        return sum(square.state == "unknown" for row in self.gaps for square in row.squares)
+        return sum(
+            square.state == "unknown" for row in self.gaps for square in row.squares
+        )
 
     @property
     def squares(self) -> int:
@@ -130,9 +140,12 @@ class Card:
 
 def cards() -> list[Card]:
     """All topics. One query."""
-    scenarios = list(PublishedTable.objects.values_list("campaign__scenario__slug", flat=True))
+    scenarios = list(
+        PublishedTable.objects.values_list("campaign__scenario__slug", flat=True)
+    )
     return [
-        Card(topic, sum(scenario in topic.scenarios for scenario in scenarios)) for topic in TOPICS
+        Card(topic, sum(scenario in topic.scenarios for scenario in scenarios))
+        for topic in TOPICS
     ]
 
 
@@ -180,8 +193,12 @@ def answer(topic: Topic, *, to: Reader) -> TopicAnswer:
 
 def _executed(topic: Topic, to: Reader) -> QuerySet[Campaign]:
     """Campaigns executed here that have ended, the newest first. Steps of bisections are none."""
-    ended = Campaign.objects.filter(origin=Origin.EXECUTED).exclude(state__in=Campaign.LIVE)
-    scenarios = Scenario.objects.filter(slug__in=topic.scenarios).order_by().values("pk")
+    ended = Campaign.objects.filter(origin=Origin.EXECUTED).exclude(
+        state__in=Campaign.LIVE
+    )
+    scenarios = (
+        Scenario.objects.filter(slug__in=topic.scenarios).order_by().values("pk")
+    )
     steps = BisectionStep.objects.filter(campaign=OuterRef("pk"))
     of_topic = visible(ended.filter(scenario__in=scenarios), to=to)
     return of_topic.filter(~Exists(steps)).select_related("scenario").order_by("-pk")
@@ -207,7 +224,9 @@ def _printed_rows(entries: Sequence[Entry], topic: Topic) -> list[EvidenceRow]:
     again = Run.objects.filter(campaign__published__isnull=False, repeat__gt=1)
     campaign_keys = [entry.table.campaign_id for entry in entries]
     spread = set(
-        again.filter(campaign__in=campaign_keys).order_by().values_list("campaign", flat=True)
+        again.filter(campaign__in=campaign_keys)
+        .order_by()
+        .values_list("campaign", flat=True)
     )
     return [_printed_row(entry, topic, spread) for entry in entries]
 
@@ -225,7 +244,9 @@ def _printed_row(entry: Entry, topic: Topic, spread: set[int]) -> EvidenceRow:
         versions=", ".join(table.versions),
         machine=", ".join(entry.hardware.values()),
         says=texts[0] if texts else "",
-        certainty=certainty(table.repeats, table.statistic, has_spread=campaign.pk in spread)
+        certainty=certainty(
+            table.repeats, table.statistic, has_spread=campaign.pk in spread
+        )
         if table.has_figures
         else _("published as a picture, without numbers"),
         is_printed=True,
@@ -258,9 +279,13 @@ def _disagreements(entries: Sequence[Entry]) -> list[str]:
     ]
 
 
-def _gaps(topic: Topic, entries: Sequence[Entry], executed: Sequence[Campaign]) -> list[Gaps]:
+def _gaps(
+    topic: Topic, entries: Sequence[Entry], executed: Sequence[Campaign]
+) -> list[Gaps]:
     titles = dict(
-        Scenario.objects.filter(slug__in=topic.scenarios).order_by().values_list("slug", "title")
+        Scenario.objects.filter(slug__in=topic.scenarios)
+        .order_by()
+        .values_list("slug", "title")
     )
     rows = []
     for slug in topic.scenarios:
@@ -272,7 +297,9 @@ def _gaps(topic: Topic, entries: Sequence[Entry], executed: Sequence[Campaign]) 
                 state = "printed" if entry.table.has_figures else "words"
                 for version in entry.table.versions:
                     major = versions.major(version)
-                    known.setdefault(major, Square(major, state, entry.table.campaign.slug))
+                    known.setdefault(
+                        major, Square(major, state, entry.table.campaign.slug)
+                    )
         for campaign in executed:
             if campaign.scenario.slug == slug:
                 for version in campaign.factors.get("version", ()):
@@ -324,7 +351,9 @@ def _rows_of_table(table: PublishedTable) -> list[Row]:
         ]
         if points:
             label = f"{head} · {prefix}" if len(ratios.heads) > 1 else prefix
-            rows.append(Row(label, tuple(points[:MOST_RATIOS]), _address(campaign), True))
+            rows.append(
+                Row(label, tuple(points[:MOST_RATIOS]), _address(campaign), True)
+            )
     return rows
 
 
@@ -333,13 +362,18 @@ def _executed_rows(executed: Sequence[Campaign]) -> list[Row]:
     if not executed:
         return []
     primary = metrics.primary_names(executed)
-    lower = Metric.objects.filter(name__in=primary.values(), project=None, direction="lower")
+    lower = Metric.objects.filter(
+        name__in=primary.values(), project=None, direction="lower"
+    )
     better_lower = set(lower.values_list("name", flat=True))
     rows = []
     for campaign, ratio_rows in ratios_of_executed(primary).items():
         words = factor_names.words(campaign).among(row.levels for row in ratio_rows)
         is_lower = primary[campaign] in better_lower
-        points = [_ratio(row, words.listed(row.levels), is_lower=is_lower) for row in ratio_rows]
+        points = [
+            _ratio(row, words.listed(row.levels), is_lower=is_lower)
+            for row in ratio_rows
+        ]
         known = tuple(point for point in points if point is not None)[:MOST_RATIOS]
         if known:
             label = f"{campaign.created_at.year} {in_language(campaign, 'title')}"

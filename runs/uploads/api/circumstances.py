@@ -35,7 +35,9 @@ def hardware(run: Reader) -> GivenProfile | None:
     machine = _profile(run, "hardware", limits.HARDWARE_TEXTS, limits.HARDWARE_NUMBERS)
     if machine is None or machine.slug:
         return machine
-    return GivenProfile(fields={"name": machine.fields.get("cpu_model", "?"), **machine.fields})
+    return GivenProfile(
+        fields={"name": machine.fields.get("cpu_model", "?"), **machine.fields}
+    )
 
 
 def environment(run: Reader) -> GivenProfile | None:
@@ -44,7 +46,10 @@ def environment(run: Reader) -> GivenProfile | None:
 
 
 def _profile(
-    run: Reader, name: str, texts: Mapping[str, int], numbers: Mapping[str, tuple[int, int]]
+    run: Reader,
+    name: str,
+    texts: Mapping[str, int],
+    numbers: Mapping[str, tuple[int, int]],
 ) -> GivenProfile | None:
     """`texts` each with its greatest length, `numbers` with their least and greatest value."""
     if isinstance(run.body.get(name), str):
@@ -72,7 +77,9 @@ def postgresql(run: Reader) -> tuple[str, dict[str, str]]:
     postgresql.refuse_unknown(POSTGRESQL)
     version = versions.of_package(postgresql.text("version", most=200))
     if version and not versions.TEXT.fullmatch(version):
-        message = _("Not a version, such as 16, 16.14 or 18.3 (Ubuntu 18.3-1.pgdg22.04+1).")
+        message = _(
+            "Not a version, such as 16, 16.14 or 18.3 (Ubuntu 18.3-1.pgdg22.04+1)."
+        )
         postgresql.fault("version", "not_a_version", message)
         version = ""
     if version and not versions.is_released(version):
@@ -84,7 +91,9 @@ def postgresql(run: Reader) -> tuple[str, dict[str, str]]:
     return version, secrets.masked_all(settings)
 
 
-def _check_settings(postgresql: Reader, settings: Mapping[str, str], version: str) -> None:
+def _check_settings(
+    postgresql: Reader, settings: Mapping[str, str], version: str
+) -> None:
     """Names that no version has. Of versions that are newer than the catalogue nobody knows.
 
     A whole listing is the server's own word: packages have settings of their own (Debian's
@@ -95,7 +104,9 @@ def _check_settings(postgresql: Reader, settings: Mapping[str, str], version: st
     if len(settings) >= WHOLE_LISTING and all(map(SETTING.fullmatch, settings)):
         return
     for name in settings:
-        if SETTING.fullmatch(name) and ("." in name or name.lower() in _known_settings()):
+        if SETTING.fullmatch(name) and (
+            "." in name or name.lower() in _known_settings()
+        ):
             continue
         nearest = difflib.get_close_matches(name.lower()[:100], _known_settings(), n=1)
         message = _("PostgreSQL has no setting of this name.")
@@ -135,7 +146,9 @@ def revision(run: Reader) -> GivenRevision | None:
         revision.fault("sha", "not_a_sha", _("Zeros alone are no commit."))
     url = revision.text("url", most=500)
     if url and not _is_url(url):
-        revision.fault("url", "not_a_url", _("Not an address that begins with https://."))
+        revision.fault(
+            "url", "not_a_url", _("Not an address that begins with https://.")
+        )
     return GivenRevision(
         sha=sha.lower(),
         ref=_branch(revision.text("ref", most=200)),
@@ -171,7 +184,9 @@ def _merge_base(revision: Reader, sha: str) -> GivenMergeBase | None:
 def _branch(ref: str) -> str:
     """A branch as git shows it, however a CI spells it; none where HEAD is on none."""
     ref = ref.strip()
-    is_none = ref in ("HEAD", "detached") or ref.startswith("(")  # as Jenkins and git branch say it
+    is_none = ref in ("HEAD", "detached") or ref.startswith(
+        "("
+    )  # as Jenkins and git branch say it
     return "" if is_none else REF_PREFIX.sub("", ref, count=1)
 
 
@@ -186,7 +201,9 @@ def _parents(revision: Reader, sha: str) -> tuple[str, ...]:
         elif parent in parents[:index]:
             revision.fault(name, "repeated", _("Given more than once."))
     return tuple(
-        parent.lower() for parent in parents if isinstance(parent, str) and parent.strip("0")
+        parent.lower()
+        for parent in parents
+        if isinstance(parent, str) and parent.strip("0")
     )
 
 

@@ -21,11 +21,17 @@ class UploadedMeasurementSerializer(Shape):
     metric = serializers.SlugField(max_length=80)
     value = serializers.FloatField(required=False)
     samples = serializers.ListField(
-        child=serializers.FloatField(), required=False, help_text="Stored as their median."
+        child=serializers.FloatField(),
+        required=False,
+        help_text="Stored as their median.",
     )
-    unit = serializers.CharField(required=False, help_text="As the metric's, where it is known.")
+    unit = serializers.CharField(
+        required=False, help_text="As the metric's, where it is known."
+    )
     direction = serializers.ChoiceField(
-        DIRECTIONS, required=False, help_text="Which way is better; needed of a new metric."
+        DIRECTIONS,
+        required=False,
+        help_text="Which way is better; needed of a new metric.",
     )
 
 
@@ -81,9 +87,15 @@ class UploadedWorkloadSerializer(Shape):
     """How the load was put on; what is unusual of it is a level. Raw output says most of it."""
 
     script = serializers.CharField(required=False, max_length=100)
-    query_mode = serializers.CharField(required=False, help_text="simple, extended or prepared.")
-    connection = serializers.CharField(required=False, help_text="kept, or each-transaction.")
-    rate = serializers.FloatField(required=False, help_text="Transactions a second; 0: no limit.")
+    query_mode = serializers.CharField(
+        required=False, help_text="simple, extended or prepared."
+    )
+    connection = serializers.CharField(
+        required=False, help_text="kept, or each-transaction."
+    )
+    rate = serializers.FloatField(
+        required=False, help_text="Transactions a second; 0: no limit."
+    )
     max_tries = serializers.IntegerField(required=False)
 
 
@@ -119,8 +131,12 @@ class UploadedRunSerializer(Shape):
 
     campaign = serializers.SlugField(max_length=120, help_text="Made at first sight.")
     campaign_title = serializers.CharField(required=False)
-    scenario = serializers.SlugField(required=False, help_text="Needed where the campaign is new.")
-    levels = serializers.DictField(required=False, help_text="What was varied, and the version.")
+    scenario = serializers.SlugField(
+        required=False, help_text="Needed where the campaign is new."
+    )
+    levels = serializers.DictField(
+        required=False, help_text="What was varied, and the version."
+    )
     workload = UploadedWorkloadSerializer(required=False)
     started_at = serializers.DateTimeField()
     finished_at = serializers.DateTimeField(required=False)
@@ -138,7 +154,9 @@ class UploadedRunSerializer(Shape):
     series = UploadedSeriesSerializer(many=True, required=False)
     revision = UploadedRevisionSerializer(required=False)
     labels = serializers.DictField(child=serializers.CharField(), required=False)
-    external_id = serializers.CharField(required=False, help_text="Unique within the campaign.")
+    external_id = serializers.CharField(
+        required=False, help_text="Unique within the campaign."
+    )
     job = serializers.CharField(
         required=False,
         max_length=200,
@@ -237,8 +255,12 @@ ONE: dict[str, Any] = {
     },
     "responses": {201: StoredRunSerializer, 200: StoredRunSerializer},
     "examples": [
-        OpenApiExample("Figures", RUN, request_only=True, media_type="application/json"),
-        OpenApiExample("Raw output", RAW, request_only=True, media_type="application/json"),
+        OpenApiExample(
+            "Figures", RUN, request_only=True, media_type="application/json"
+        ),
+        OpenApiExample(
+            "Raw output", RAW, request_only=True, media_type="application/json"
+        ),
         OpenApiExample("Stored", STORED, response_only=True, status_codes=["201"]),
     ],
 }
@@ -249,6 +271,8 @@ BATCH: dict[str, Any] = {
     "responses": {201: StoredBatchSerializer, 200: StoredBatchSerializer},
     "examples": [
         OpenApiExample("Two runs", {"runs": [RUN, RUN]}, request_only=True),
-        OpenApiExample("Stored", {"runs": [STORED]}, response_only=True, status_codes=["201"]),
+        OpenApiExample(
+            "Stored", {"runs": [STORED]}, response_only=True, status_codes=["201"]
+        ),
     ],
 }

@@ -7,14 +7,23 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.core.exceptions import RequestDataTooBig, SuspiciousOperation, TooManyFilesSent
+from django.core.exceptions import (
+    RequestDataTooBig,
+    SuspiciousOperation,
+    TooManyFilesSent,
+)
 from django.http import HttpRequest
 from django.http.multipartparser import MultiPartParserError
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
 from rest_framework import status
-from rest_framework.exceptions import ErrorDetail, ParseError, UnsupportedMediaType, ValidationError
+from rest_framework.exceptions import (
+    ErrorDetail,
+    ParseError,
+    UnsupportedMediaType,
+    ValidationError,
+)
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -59,7 +68,10 @@ def read(request: HttpRequest, *, takes_files: bool = True) -> Body:
         return _multipart(request)
     if request.content_type != "application/json":
         raise UnsupportedMediaType(request.content_type or "?")
-    if (request.content_params or {}).get("charset", "utf-8").lower() not in {"utf-8", "utf8"}:
+    if (request.content_params or {}).get("charset", "utf-8").lower() not in {
+        "utf-8",
+        "utf8",
+    }:
         raise ParseError(_("The body must be in UTF-8."), "not_utf_8")
     content = _unpacked(request, _received(request))
     return Body(_object(content), hashlib.sha256(content).hexdigest())
@@ -88,7 +100,9 @@ def _unpacked(request: HttpRequest, content: bytes) -> bytes:
     if encoding == "identity":
         return content
     if encoding != "gzip":
-        raise UnsupportedMediaType(encoding, _("Only gzip is taken as Content-Encoding."))
+        raise UnsupportedMediaType(
+            encoding, _("Only gzip is taken as Content-Encoding.")
+        )
     unpacking = zlib.decompressobj(GZIP)
     try:
         unpacked = unpacking.decompress(content, limits.MOST_BYTES + 1)
@@ -104,7 +118,9 @@ def _unpacked(request: HttpRequest, content: bytes) -> bytes:
 def _object(content: bytes) -> Object:
     document = read_json(content)
     if type(document) is not dict:
-        message = _('The body is not a JSON object, such as {"campaign": "nightly", ...}.')
+        message = _(
+            'The body is not a JSON object, such as {"campaign": "nightly", ...}.'
+        )
         raise ParseError(message, "not_an_object")
     return document
 
@@ -112,19 +128,28 @@ def _object(content: bytes) -> Object:
 def _multipart(request: HttpRequest) -> Body:
     """A part `run` with the JSON of the other fields, and the output as files."""
     if "Content-Length" not in request.headers or "Content-Encoding" in request.headers:
-        raise UnsupportedMediaType("multipart/form-data", _("Send the files as they are."))
+        raise UnsupportedMediaType(
+            "multipart/form-data", _("Send the files as they are.")
+        )
     try:
         fields, sent = request.POST, request.FILES
     except (RequestDataTooBig, TooManyFilesSent) as error:
         raise TooLarge from error
     except (MultiPartParserError, SuspiciousOperation, OSError) as error:
-        raise ParseError(_("The body is not multipart/form-data."), "not_multipart") from error
+        raise ParseError(
+            _("The body is not multipart/form-data."), "not_multipart"
+        ) from error
     if not fields and not sent:
         raise ParseError(_("The body is not multipart/form-data."), "not_multipart")
     _refuse_doubled(
-        {name: [*fields.getlist(name), *sent.getlist(name)] for name in {*fields, *sent}}
+        {
+            name: [*fields.getlist(name), *sent.getlist(name)]
+            for name in {*fields, *sent}
+        }
     )
-    files: dict[str, bytes | str] = {name: fields[name] for name in fields if name != RUN_PART}
+    files: dict[str, bytes | str] = {
+        name: fields[name] for name in fields if name != RUN_PART
+    }
     for name in sent:
         for file in sent.getlist(name):
             files[_free_name(name, str(file.name), files)] = file.read()
@@ -176,7 +201,9 @@ class UploadSchema(Schema):
 class _Door(QueryDoor):
     schema = UploadSchema()
 
-    def _answer(self, request: Request, sent: Body, store: Callable[[], Answer]) -> Response:
+    def _answer(
+        self, request: Request, sent: Body, store: Callable[[], Answer]
+    ) -> Response:
         key = request.headers.get(KEY)
         if key is None:
             return _of(store())
@@ -185,7 +212,9 @@ class _Door(QueryDoor):
             or len(key) > limits.LONGEST_IDEMPOTENCY_KEY
             or not (key.isprintable() and key.isascii())
         ):
-            message = _("The key must have 1 to 200 printable characters of ASCII, such as a UUID.")
+            message = _(
+                "The key must have 1 to 200 printable characters of ASCII, such as a UUID."
+            )
             raise ValidationError({KEY: [ErrorDetail(message, "not_a_key")]})
         answer_body, is_replay = services.once(
             key=key,
@@ -213,7 +242,9 @@ class UploadDoor(_Door):
         faults = Faults()
         # Before the transaction of a key: reading may wait, and then holds no connection.
         with reading.reader() as outputs:
-            run = runs.run(Reader(sent.content, "", faults), outputs, sent.files or None)
+            run = runs.run(
+                Reader(sent.content, "", faults), outputs, sent.files or None
+            )
 
         def store() -> Answer:
             faults.refuse_if_any()
@@ -249,7 +280,9 @@ def _of(answer_body: Answer) -> Response:
     """201, or 200 where nothing is new."""
     runs = answer_body.get("runs", [answer_body])
     is_new = any(not run["stored_before"] for run in runs)
-    return Response(answer_body, status=status.HTTP_201_CREATED if is_new else status.HTTP_200_OK)
+    return Response(
+        answer_body, status=status.HTTP_201_CREATED if is_new else status.HTTP_200_OK
+    )
 
 
 def _project(request: Request) -> Project:

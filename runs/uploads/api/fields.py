@@ -77,11 +77,17 @@ class Reader:
     def is_storable(self, value: str, pointer: str, *, most: int) -> bool:
         """Whether a string is short enough, and of characters that PostgreSQL stores."""
         if len(value) > most:
-            message = _("Too long: %(length)d characters; at most %(most)d are possible.")
-            self.faults.add(pointer, "too_long", message % {"length": len(value), "most": most})
+            message = _(
+                "Too long: %(length)d characters; at most %(most)d are possible."
+            )
+            self.faults.add(
+                pointer, "too_long", message % {"length": len(value), "most": most}
+            )
             return False
         if "\0" in value or not (value.isascii() or _is_unicode(value)):
-            message = _("Has a character that cannot be stored (NUL, or half of a surrogate pair).")
+            message = _(
+                "Has a character that cannot be stored (NUL, or half of a surrogate pair)."
+            )
             self.faults.add(pointer, "not_storable", message)
             return False
         return True
@@ -136,17 +142,25 @@ class Reader:
         try:
             moment = datetime.fromisoformat(value)
         except (TypeError, ValueError):
-            self.fault(name, "not_a_time", _("Not a time, such as 2026-01-31T12:00:00Z."))
+            self.fault(
+                name, "not_a_time", _("Not a time, such as 2026-01-31T12:00:00Z.")
+            )
             return None
         if DATE.fullmatch(value):
-            message = _("A date is not enough: the time of day and its zone are missing.")
+            message = _(
+                "A date is not enough: the time of day and its zone are missing."
+            )
             self.fault(name, "not_a_time", message)
         elif moment.tzinfo is None:
             self.fault(name, "no_time_zone", _("The time zone is missing, such as Z."))
         elif moment.year < limits.OLDEST:
-            self.fault(name, "too_old", _("The date is before PostgreSQL existed (1996)."))
+            self.fault(
+                name, "too_old", _("The date is before PostgreSQL existed (1996).")
+            )
         elif moment.year > 9000 or moment > timezone.now() + limits.MOST_AHEAD:
-            self.fault(name, "in_the_future", _("More than a day ahead of this server."))
+            self.fault(
+                name, "in_the_future", _("More than a day ahead of this server.")
+            )
         else:
             return moment
         return None
@@ -170,14 +184,20 @@ class Reader:
     def mapping(self, name: str, *, or_text: bool = False) -> "Reader | None":
         """An object, to be read; `or_text` where a text could have been in its place."""
         value = self.body.get(name)
-        return None if value is None else reader(value, f"{self.at}/{name}", self.faults, or_text)
+        return (
+            None
+            if value is None
+            else reader(value, f"{self.at}/{name}", self.faults, or_text)
+        )
 
     def strings(self, name: str, *, most: int, most_characters: int) -> dict[str, str]:
         """An object of strings by name; numbers and booleans count as their text."""
         texts = {}
         for key, value_given in self._named(name, most=most).items():
             value = (
-                json.dumps(value_given) if type(value_given) in {bool, int, float} else value_given
+                json.dumps(value_given)
+                if type(value_given) in {bool, int, float}
+                else value_given
             )
             pointer = below(f"{self.at}/{name}", key)
             if type(value) is not str:
@@ -195,7 +215,9 @@ class Reader:
             if not key.strip():
                 self.faults.add(pointer, "not_a_name", _("The factor has no name."))
             elif key.strip().lower() in RESERVED:
-                message = _("BenchLab counts repeats itself: runs of the same levels are repeats.")
+                message = _(
+                    "BenchLab counts repeats itself: runs of the same levels are repeats."
+                )
                 self.faults.add(pointer, "reserved", message)
             if key in COUNTED and kind in {int, float} and value <= 0:
                 self.faults.add(pointer, "out_of_range", _("Must be above 0."))
@@ -218,7 +240,9 @@ class Reader:
         return mapping.body
 
 
-def reader(value: Any, pointer: str, faults: Faults, or_text: bool = False) -> Reader | None:
+def reader(
+    value: Any, pointer: str, faults: Faults, or_text: bool = False
+) -> Reader | None:
     """What reads an object; None for anything else."""
     if type(value) is dict:
         return Reader(value, pointer, faults)

@@ -34,7 +34,10 @@ def measurements(run: Reader) -> tuple[GivenMeasurement, ...]:
         ]
     )
     _refuse_repeated(
-        run, "measurements", "metric", [measurement.metric for measurement in measurements_read]
+        run,
+        "measurements",
+        "metric",
+        [measurement.metric for measurement in measurements_read],
     )
     return measurements_read
 
@@ -64,7 +67,9 @@ def series(run: Reader) -> tuple[SeriesData, ...]:
         for index, entry in enumerate(entries)
         if (data := _series(_element(run, "series", index, entry)))
     )
-    _refuse_repeated(run, "series", "name", [series_data.name for series_data in series_read])
+    _refuse_repeated(
+        run, "series", "name", [series_data.name for series_data in series_read]
+    )
     return series_read
 
 
@@ -76,7 +81,11 @@ def _plain(entry: Any) -> GivenMeasurement | None:
     kind = type(value)
     if entry.get("samples") is not None or (kind is not float and kind is not int):
         return None
-    names: tuple[Any, Any, Any] = entry.get("metric"), entry.get("unit"), entry.get("direction")
+    names: tuple[Any, Any, Any] = (
+        entry.get("metric"),
+        entry.get("unit"),
+        entry.get("direction"),
+    )
     metric, unit, direction = names
     are_texts = type(metric) is str and type(unit) in TEXT and type(direction) in TEXT
     if not are_texts or not -limits.LARGEST <= value <= limits.LARGEST:
@@ -85,7 +94,9 @@ def _plain(entry: Any) -> GivenMeasurement | None:
     if meant is None or plausible_figures.fault_of(metric, meant, value, value):
         return None
     figure = float(value)
-    return GivenMeasurement(metric, figure, 1, "single", unit, direction, "", (figure, figure))
+    return GivenMeasurement(
+        metric, figure, 1, "single", unit, direction, "", (figure, figure)
+    )
 
 
 @lru_cache(4096)
@@ -97,7 +108,11 @@ def _known_unit(metric: str, unit: str | None, direction: str | None) -> str | N
     reader_of_metric.slug("metric", most=80, required=True)
     reader_of_metric.text("unit", most=40)
     reader_of_metric.choice("direction", DIRECTIONS)
-    return None if reader_of_metric.faults else unit or plausible_figures.unit_of_name(metric)
+    return (
+        None
+        if reader_of_metric.faults
+        else unit or plausible_figures.unit_of_name(metric)
+    )
 
 
 def _measurement(reader_of_entry: Reader | None) -> GivenMeasurement | None:
@@ -121,7 +136,9 @@ def _measurement(reader_of_entry: Reader | None) -> GivenMeasurement | None:
         reader_of_entry.fault("samples" if n > 1 else "value", *fault)
     value = values[0] if n == 1 else statistics.median(values)
     statistic = "median" if n > 1 else "single"
-    return GivenMeasurement(metric, value, n, statistic, unit, direction, bounds=(least, most))
+    return GivenMeasurement(
+        metric, value, n, statistic, unit, direction, bounds=(least, most)
+    )
 
 
 def _values(reader_of_entry: Reader) -> list[float]:
@@ -134,13 +151,16 @@ def _values(reader_of_entry: Reader) -> list[float]:
         value = reader_of_entry.number(body["value"], "value")
         return [] if value is None else [value]
     if body.get("value") is not None:
-        reader_of_entry.fault("value", "either_or", _("Give a value or samples, not both."))
+        reader_of_entry.fault(
+            "value", "either_or", _("Give a value or samples, not both.")
+        )
         return []
     samples_given = reader_of_entry.items("samples", most=limits.MOST_SAMPLES)
     if body["samples"] == []:
         reader_of_entry.fault("samples", "required", _("Give at least one sample."))
     values = [
-        reader_of_entry.number(sample, f"samples/{i}") for i, sample in enumerate(samples_given)
+        reader_of_entry.number(sample, f"samples/{i}")
+        for i, sample in enumerate(samples_given)
     ]
     good = [value for value in values if value is not None]
     return good if len(good) == len(values) else []
@@ -153,19 +173,28 @@ def _series(reader_of_entry: Reader | None) -> SeriesData | None:
     name = reader_of_entry.slug("name", most=80, required=True)
     unit = reader_of_entry.text("unit", most=40)
     start = reader_of_entry.number(reader_of_entry.body.get("start", 0), "start")
-    interval = reader_of_entry.number(reader_of_entry.body.get("interval", 1), "interval")
+    interval = reader_of_entry.number(
+        reader_of_entry.body.get("interval", 1), "interval"
+    )
     if start is not None and start < 0:
         reader_of_entry.fault("start", "negative_time", _("A time cannot be negative."))
     elif start is not None and start > limits.LONGEST_INTERVAL:
-        reader_of_entry.fault("start", "out_of_range", _("More than a year after the beginning."))
-    if interval is not None and not limits.SHORTEST_INTERVAL <= interval <= limits.LONGEST_INTERVAL:
+        reader_of_entry.fault(
+            "start", "out_of_range", _("More than a year after the beginning.")
+        )
+    if (
+        interval is not None
+        and not limits.SHORTEST_INTERVAL <= interval <= limits.LONGEST_INTERVAL
+    ):
         message = _("The interval must be from 0.000001 s to a year.")
         reader_of_entry.fault("interval", "out_of_range", message)
     values = reader_of_entry.items("values", most=limits.MOST_POINTS)
     if reader_of_entry.body.get("values") in (None, []):
         reader_of_entry.missing("values")
     elif values and all(value is None for value in values):
-        reader_of_entry.fault("values", "empty", _("Every value is null: leave the series out."))
+        reader_of_entry.fault(
+            "values", "empty", _("Every value is null: leave the series out.")
+        )
     points = _points(reader_of_entry, values)
     if not name or start is None or interval is None:
         return None
@@ -178,7 +207,9 @@ def _points(reader_of_entry: Reader, values: list[Any]) -> list[float | None]:
         kind = type(value)
         if value is None:
             points.append(None)
-        elif (kind is float or kind is int) and -limits.LARGEST_REAL < value < limits.LARGEST_REAL:
+        elif (
+            kind is float or kind is int
+        ) and -limits.LARGEST_REAL < value < limits.LARGEST_REAL:
             points.append(float(value))
         else:
             message = _("Not a number of four bytes, and not null.")

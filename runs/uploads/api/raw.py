@@ -27,7 +27,11 @@ def files(run: Reader) -> Files:
     """The files of `raw`: a text is standard output; empty without `raw`."""
     place_in_body, value = f"{run.at}/raw", run.body.get("raw")
     if isinstance(value, str):
-        return {"stdout": value} if run.is_storable(value, place_in_body, most=10**8) else {}
+        return (
+            {"stdout": value}
+            if run.is_storable(value, place_in_body, most=10**8)
+            else {}
+        )
     output = run.mapping("raw", or_text=True)
     if output is None:
         return {}
@@ -58,7 +62,11 @@ def named(run: Reader, files: Files) -> Files:
 def _check_exit_status(run: Reader, files: Files) -> None:
     """Anything but a number would look like a status that was not recorded."""
     exit_status = files.get(EXIT_STATUS, "")
-    text = exit_status.decode("utf-8", "replace") if isinstance(exit_status, bytes) else exit_status
+    text = (
+        exit_status.decode("utf-8", "replace")
+        if isinstance(exit_status, bytes)
+        else exit_status
+    )
     if text.strip() and not STATUS.fullmatch(text.strip()):
         message = _("Not an exit status, which is a whole number such as 0 or 143.")
         run.fault(f"raw/{EXIT_STATUS}", "not_a_number", message)
@@ -68,7 +76,9 @@ def _is_name(run: Reader, name: str, pointer: str) -> bool:
     """Whether it can be the end of a file's address: visible, and no way up or nowhere."""
     if name.isprintable() and not {"", ".", ".."} & set(name.split("/")):
         return True
-    message = _("Not a file's name: give visible characters, and no part that is empty, . or ..")
+    message = _(
+        "Not a file's name: give visible characters, and no part that is empty, . or .."
+    )
     run.faults.add(pointer, "not_a_name", message)
     return False
 
@@ -80,7 +90,9 @@ def read(
     output = _output(run, described["tool_name"], files, outputs)
     for name in INSTEAD:
         if run.body.get(name) is not None:
-            run.fault(name, "either_or", _("It is read from the raw output: leave it out."))
+            run.fault(
+                name, "either_or", _("It is read from the raw output: leave it out.")
+            )
     reason = run.text("reason", most=2000)
     if output is None:
         return {"status": "failed"}
@@ -91,12 +103,16 @@ def read(
         "code": _code(output),
         "message": put(failure) if failure else reason,
         "wording": failure,
-        "measurements": tuple(GivenMeasurement(**vars(each)) for each in output.measurements),
+        "measurements": tuple(
+            GivenMeasurement(**vars(each)) for each in output.measurements
+        ),
         "series": output.series,
         "notes": _notes(output),
         "tool_name": output.tool_name,
         "tool_version": (output.tool_version or described["tool_version"])[:40],
-        "server_version": (described["server_version"] or output.server_version or "")[:40],
+        "server_version": (described["server_version"] or output.server_version or "")[
+            :40
+        ],
         "levels": {**output.levels, **described["levels"]},
         "workload": {
             **output.workload,
@@ -110,13 +126,17 @@ def read(
         },
         "labels": {**output.labels, **described["labels"]},
         "files": tuple(
-            ArtifactData(name, content.encode() if isinstance(content, str) else content)
+            ArtifactData(
+                name, content.encode() if isinstance(content, str) else content
+            )
             for name, content in files.items()
         ),
     }
 
 
-def _output(run: Reader, tool_name: str, files: Files, outputs: reading.Reader) -> Reading | None:
+def _output(
+    run: Reader, tool_name: str, files: Files, outputs: reading.Reader
+) -> Reading | None:
     tool = reading.tool_named(tool_name)
     if not tool:
         known = ", ".join(reading.tools())
@@ -141,7 +161,9 @@ class _Stated(NamedTuple):
     code: str
 
 
-def _refuse_differences(run: Reader, described: Mapping[str, Any], output: Reading) -> None:
+def _refuse_differences(
+    run: Reader, described: Mapping[str, Any], output: Reading
+) -> None:
     levels, workload = described["levels"], described["workload"]
     stated = dict.fromkeys(levels, "levels") | dict.fromkeys(workload, "workload")
     exact = EXACT & stated.keys() & output.workload.keys()
@@ -153,8 +175,12 @@ def _refuse_differences(run: Reader, described: Mapping[str, Any], output: Readi
     for name in exact:
         value = described[stated[name]][name]
         pointer = f"{stated[name]}/{name}"
-        comparisons.append(_Stated(pointer, output.workload[name], value, "level_differs"))
-    differing = [comparison for comparison in comparisons if comparison.read != comparison.stated]
+        comparisons.append(
+            _Stated(pointer, output.workload[name], value, "level_differs")
+        )
+    differing = [
+        comparison for comparison in comparisons if comparison.read != comparison.stated
+    ]
     versions = [
         _Stated(
             "postgresql/version",
@@ -162,7 +188,12 @@ def _refuse_differences(run: Reader, described: Mapping[str, Any], output: Readi
             described["server_version"],
             "version_differs",
         ),
-        _Stated("tool/version", output.tool_version, described["tool_version"], "version_differs"),
+        _Stated(
+            "tool/version",
+            output.tool_version,
+            described["tool_version"],
+            "version_differs",
+        ),
     ]
     for version in versions:
         if not version.stated or not version.read:
@@ -186,12 +217,18 @@ def _code(output: Reading) -> str:
 
 
 def _notes(output: Reading) -> tuple[dict[str, Any], ...]:
-    notes = [Note(each.code, each.message, "info", each.wording) for each in output.notes]
-    notes += [Note(each.code, each.message, "warning", each.wording) for each in output.reasons]
+    notes = [
+        Note(each.code, each.message, "info", each.wording) for each in output.notes
+    ]
+    notes += [
+        Note(each.code, each.message, "warning", each.wording)
+        for each in output.reasons
+    ]
     if output.unknown_lines:
         unknown_lines = " | ".join(output.unknown_lines)[:2000]
         wording = wording_of(
-            gettext_noop("Lines that BenchLab does not know: %(lines)s"), {"lines": unknown_lines}
+            gettext_noop("Lines that BenchLab does not know: %(lines)s"),
+            {"lines": unknown_lines},
         )
         notes.append(Note("unknown_lines", put(wording), "info", wording))
     return tuple(note.stored for note in notes)

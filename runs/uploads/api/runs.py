@@ -58,7 +58,9 @@ def batch(body: Object, faults: Faults, outputs: reading.Reader) -> list[GivenRu
     given_runs, same_parts = [], _Alike()
     for index, entry in enumerate(batch_reader.items("runs", most=limits.MOST_RUNS)):
         run_reader = reader(entry, f"/runs/{index}", faults)
-        if run_reader is not None and (given_run := run(run_reader, outputs, alike=same_parts)):
+        if run_reader is not None and (
+            given_run := run(run_reader, outputs, alike=same_parts)
+        ):
             given_runs.append(given_run)
     _refuse_repeated_ids(given_runs, faults)
     return given_runs
@@ -73,7 +75,10 @@ class _Alike:
     def read(self, read_part: Callable[[Reader], T], run: Reader) -> T:
         """What it makes of the field of its name; only what has no fault is kept."""
         name = read_part.__name__
-        mark = (name, repr(run.body.get(name)))  # 1, 1.0 and true are equal, and yet not the same
+        mark = (
+            name,
+            repr(run.body.get(name)),
+        )  # 1, 1.0 and true are equal, and yet not the same
         if mark in self._known:
             return cast(T, self._known[mark])
         before = len(run.faults)
@@ -96,24 +101,38 @@ def run(
     started, finished = _times(run_reader)
     fields = _described(run_reader, alike or _Alike())
     files = raw.files(run_reader) if files is None else raw.named(run_reader, files)
-    fields |= raw.read(run_reader, fields, files, outputs) if files else _measured(run_reader)
+    fields |= (
+        raw.read(run_reader, fields, files, outputs) if files else _measured(run_reader)
+    )
     fields |= _placed(run_reader, fields)
     if started:
         _check_age(run_reader, fields["server_version"], started)
     _check_key(run_reader, fields)
     if len(run_reader.faults) > before or started is None:
         return None
-    fields["files"] = (*fields.get("files", ()), *measured_values.samples(run_reader.body))
-    return GivenRun(at=run_reader.at, started_at=started, finished_at=finished, **fields)
+    fields["files"] = (
+        *fields.get("files", ()),
+        *measured_values.samples(run_reader.body),
+    )
+    return GivenRun(
+        at=run_reader.at, started_at=started, finished_at=finished, **fields
+    )
 
 
 def _described(run_reader: Reader, same_parts: _Alike) -> dict[str, Any]:
     version, settings = same_parts.read(circumstances.postgresql, run_reader)
     tool_name, tool_version = same_parts.read(circumstances.tool, run_reader)
-    if run_reader.body.get("server") is not None and run_reader.body.get("hardware") is not None:
-        run_reader.fault("hardware", "either_or", _("Give a server or the hardware, not both."))
+    if (
+        run_reader.body.get("server") is not None
+        and run_reader.body.get("hardware") is not None
+    ):
+        run_reader.fault(
+            "hardware", "either_or", _("Give a server or the hardware, not both.")
+        )
     workload = run_reader.levels("workload")
-    Reader(workload, f"{run_reader.at}/workload", run_reader.faults).refuse_unknown(NAMES)
+    Reader(workload, f"{run_reader.at}/workload", run_reader.faults).refuse_unknown(
+        NAMES
+    )
     job = run_reader.text("job", most=200)
     return {
         "campaign": run_reader.slug("campaign", most=120, required=True),
@@ -142,7 +161,9 @@ def _times(run_reader: Reader) -> tuple[datetime | None, datetime | None]:
     if run_reader.body.get("started_at") is None:
         run_reader.missing("started_at")
     if started and finished and finished < started:
-        run_reader.fault("finished_at", "negative_time", _("The run ended before it began."))
+        run_reader.fault(
+            "finished_at", "negative_time", _("The run ended before it began.")
+        )
     return started, finished
 
 
@@ -165,7 +186,9 @@ def _measured(run_reader: Reader) -> dict[str, Any]:
         message = _("A finished run has at least one measurement or series.")
         run_reader.fault("measurements", "required", message)
     if status == "finished" and reason:
-        run_reader.fault("reason", "either_or", _("A reason is for a run that did not finish."))
+        run_reader.fault(
+            "reason", "either_or", _("A reason is for a run that did not finish.")
+        )
     return {
         "status": status or "failed",
         "code": "" if status == "finished" else status or "",
@@ -185,7 +208,10 @@ def _placed(run_reader: Reader, fields: Mapping[str, Any]) -> dict[str, Any]:
     )
     for fault in wrong:
         run_reader.fault(fault.pointer, fault.code, fault.message)
-    return {"server_version": version, "levels": with_workload(placed, fields["workload"])}
+    return {
+        "server_version": version,
+        "levels": with_workload(placed, fields["workload"]),
+    }
 
 
 def _check_age(run_reader: Reader, version: str, started_at: datetime) -> None:
@@ -198,13 +224,17 @@ def _check_age(run_reader: Reader, version: str, started_at: datetime) -> None:
 
 def _check_key(run_reader: Reader, fields: Mapping[str, Any]) -> None:
     revision = fields["revision"]
-    length = len(json.dumps(dict(fields["levels"]))) + (len(revision.sha) + 1 if revision else 0)
+    length = len(json.dumps(dict(fields["levels"]))) + (
+        len(revision.sha) + 1 if revision else 0
+    )
     if length > limits.LONGEST_LEVELS:
         message = _(
             "The levels are too long: %(length)d characters with the revision, of %(most)d."
         )
         run_reader.fault(
-            "levels", "too_long", message % {"length": length, "most": limits.LONGEST_LEVELS}
+            "levels",
+            "too_long",
+            message % {"length": length, "most": limits.LONGEST_LEVELS},
         )
 
 
@@ -215,5 +245,7 @@ def _refuse_repeated_ids(given_runs: list[GivenRun], faults: Faults) -> None:
             continue
         name = (given_run.campaign, given_run.external_id)
         if name in seen_ids:
-            faults.add(f"{given_run.at}/external_id", "repeated", _("Given more than once."))
+            faults.add(
+                f"{given_run.at}/external_id", "repeated", _("Given more than once.")
+            )
         seen_ids.add(name)

@@ -129,7 +129,9 @@ def decide(known: Known) -> Decision | Refusal:
     faults += _unknown_conditions(known)
     conflicts = list(_taken_external_ids(known))
     new_hardware = _new_profiles((run.hardware for run in known.runs), known.hardware)
-    new_environments = _new_profiles((run.environment for run in known.runs), known.environments)
+    new_environments = _new_profiles(
+        (run.environment for run in known.runs), known.environments
+    )
     new_cells = _new_cells(known)
     revision_updates = list(_revision_updates(known))
     refs = _further_refs(known)
@@ -182,15 +184,22 @@ def _new_campaigns(known: Known, faults: list[Fault]) -> list[NewCampaign]:
     reserved_runs = [run for run in known.runs if _is_reserved(run, known)]
     if reserved_runs:
         message = _("Two hyphens in a row are for names of private projects: use one.")
-        faults += [Fault(f"{run.at}/campaign", "campaign_name", message) for run in reserved_runs]
+        faults += [
+            Fault(f"{run.at}/campaign", "campaign_name", message)
+            for run in reserved_runs
+        ]
         return []
     first_run_of = {
-        run.campaign: run for run in reversed(known.runs) if run.campaign not in known.campaigns
+        run.campaign: run
+        for run in reversed(known.runs)
+        if run.campaign not in known.campaigns
     }
     new_campaigns = {}
     for slug, run in first_run_of.items():
         if not run.scenario:
-            message = _("The campaign %(slug)s is new: name its scenario.") % {"slug": slug}
+            message = _("The campaign %(slug)s is new: name its scenario.") % {
+                "slug": slug
+            }
             faults.append(Fault(f"{run.at}/scenario", "required", message))
             continue
         configuration_id = known.configurations.get(run.configuration)
@@ -203,7 +212,10 @@ def _new_campaigns(known: Known, faults: list[Fault]) -> list[NewCampaign]:
             configuration_id=configuration_id,
             project_id=known.project.pk,
         )
-    campaigns: dict[str, KnownCampaign | NewCampaign] = {**known.campaigns, **new_campaigns}
+    campaigns: dict[str, KnownCampaign | NewCampaign] = {
+        **known.campaigns,
+        **new_campaigns,
+    }
     for run in known.runs:
         if run.campaign in campaigns:
             faults += _contradictions(run, campaigns[run.campaign], known)
@@ -235,7 +247,10 @@ def _contradictions(
         yield Fault(f"{run.at}/scenario", "scenario_differs", sentence)
     if run.configuration and run.configuration != campaign.configuration:
         message = _("The campaign has the configuration %(known)s, not %(given)s.")
-        sentence = message % {"known": campaign.configuration or "–", "given": run.configuration}
+        sentence = message % {
+            "known": campaign.configuration or "–",
+            "given": run.configuration,
+        }
         yield Fault(f"{run.at}/configuration", "configuration_differs", sentence)
 
 
@@ -248,11 +263,19 @@ def _unknown_conditions(known: Known) -> Iterator[Fault]:
         if run.server and run.server not in known.servers:
             yield _unknown(run, "server", run.server)
     for run in known.runs:
-        if run.hardware and run.hardware.slug and run.hardware.slug not in known.hardware:
+        if (
+            run.hardware
+            and run.hardware.slug
+            and run.hardware.slug not in known.hardware
+        ):
             yield _unknown(run, "hardware", run.hardware.slug)
     for run in known.runs:
         environment = run.environment
-        if environment and environment.slug and environment.slug not in known.environments:
+        if (
+            environment
+            and environment.slug
+            and environment.slug not in known.environments
+        ):
             yield _unknown(run, "environment", environment.slug)
 
 
@@ -316,7 +339,9 @@ def _missing_columns(revision: GivenRevision, stored: KnownRevision) -> dict[str
 
 
 def _further_refs(known: Known) -> list[FurtherRef]:
-    named_refs = {(run.revision.sha, run.revision.ref) for run in known.runs if run.revision}
+    named_refs = {
+        (run.revision.sha, run.revision.ref) for run in known.runs if run.revision
+    }
     ref_of = {
         sha: revision.ref if known.revisions[sha].is_new else known.revisions[sha].ref
         for sha, revision in _revisions(known).items()

@@ -17,14 +17,19 @@ def note(factors: dict[str, Any], levels: Mapping[str, Any]) -> bool:
         if level not in known_levels:
             is_new = True
             known_levels.append(level)
-            if all(isinstance(known_level, int | float) for known_level in known_levels):
+            if all(
+                isinstance(known_level, int | float) for known_level in known_levels
+            ):
                 known_levels.sort()
     return is_new
 
 
 def twin_of(level: Any, known_levels: Sequence[Any]) -> Any:
     """The known level that is written in another way: "4" and 4 are one. None if there is none."""
-    return next((known_level for known_level in known_levels if _is_twin(known_level, level)), None)
+    return next(
+        (known_level for known_level in known_levels if _is_twin(known_level, level)),
+        None,
+    )
 
 
 def _is_twin(stored_level: Any, new_level: Any) -> bool:

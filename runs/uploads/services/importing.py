@@ -47,7 +47,10 @@ def load(*, runs: Iterable[ImportedRun], project: Project, origin: str) -> Loade
         new_runs = _new(some, project)
         loaded.there += len(some) - len(new_runs)
         _store(
-            [_given(run, f"/{position}", origin) for position, run in enumerate(new_runs)],
+            [
+                _given(run, f"/{position}", origin)
+                for position, run in enumerate(new_runs)
+            ],
             project,
             loaded,
         )
@@ -56,7 +59,9 @@ def load(*, runs: Iterable[ImportedRun], project: Project, origin: str) -> Loade
     return loaded
 
 
-def in_own_campaigns(runs: Sequence[ImportedRun], project: Project) -> list[ImportedRun]:
+def in_own_campaigns(
+    runs: Sequence[ImportedRun], project: Project
+) -> list[ImportedRun]:
     """The runs, with the project's name in that of a campaign that another project has.
 
     Peers call all results "Benchmark", and nobody chose that.
@@ -64,11 +69,13 @@ def in_own_campaigns(runs: Sequence[ImportedRun], project: Project) -> list[Impo
     campaigns_there = Campaign.objects.filter(
         slug__in={run.campaign for run in runs}, project__is_public=True
     )
-    slugs_of_others = campaigns_there.exclude(project=project, origin=Origin.UPLOADED).values_list(
-        "slug", flat=True
-    )
+    slugs_of_others = campaigns_there.exclude(
+        project=project, origin=Origin.UPLOADED
+    ).values_list("slug", flat=True)
     own_slug = {slug: f"{slug}-{project.slug}"[:120] for slug in slugs_of_others}
-    return [replace(run, campaign=own_slug.get(run.campaign, run.campaign)) for run in runs]
+    return [
+        replace(run, campaign=own_slug.get(run.campaign, run.campaign)) for run in runs
+    ]
 
 
 def _new(runs: Sequence[ImportedRun], project: Project) -> list[ImportedRun]:
@@ -93,7 +100,10 @@ def _store(runs: Sequence[GivenRun], project: Project, loaded: Loaded) -> None:
         try:
             stored = store(runs=runs, project=project)
         except Refused as refused:
-            faulty = {f"/{fault.pointer.split('/')[1]}": fault.message for fault in refused.faults}
+            faulty = {
+                f"/{fault.pointer.split('/')[1]}": fault.message
+                for fault in refused.faults
+            }
             loaded.left_out += [
                 f"{run.campaign} {run.external_id}: {faulty[run.at]}"[:_SHOWN]
                 for run in runs
@@ -124,7 +134,10 @@ def _given(run: ImportedRun, pointer: str, origin: str) -> GivenRun:
         code="" if is_whole else run.failure_code,
         message=run.failure,
         wording={} if is_whole else run.wording,
-        levels={**({"version": run.server_version} if run.server_version else {}), **run.levels},
+        levels={
+            **({"version": run.server_version} if run.server_version else {}),
+            **run.levels,
+        },
         measurements=tuple(
             GivenMeasurement(**vars(metric_value))
             for metric_value in (run.measurements if is_whole else ())

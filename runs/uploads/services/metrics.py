@@ -56,15 +56,21 @@ def decide(known: Known) -> Figures:
     faults: list[Fault] = []
     mentions = _mentions(known.runs)
     new_metrics = _new(mentions, known, faults)
-    metrics: Metrics = {**known.metrics, **{metric.name: metric for metric in new_metrics}}
+    metrics: Metrics = {
+        **known.metrics,
+        **{metric.name: metric for metric in new_metrics},
+    }
     foreign_units = _foreign_units(mentions, known.runs, metrics)
     implausible = list(_implausible(known.runs, metrics))
     conversions = {
-        (name, unit): units.factor(unit, metrics[name].unit) for name, unit in foreign_units
+        (name, unit): units.factor(unit, metrics[name].unit)
+        for name, unit in foreign_units
     }
     for mention in mentions:
         if mention.measurement.metric in metrics:
-            faults += _contradictions(mention, metrics[mention.measurement.metric], conversions)
+            faults += _contradictions(
+                mention, metrics[mention.measurement.metric], conversions
+            )
     faults += implausible
     faults += _units_of_series(known.runs, metrics, conversions)
     runs = known.runs
@@ -85,11 +91,15 @@ def _mentions(runs: Sequence[GivenRun]) -> list[Mention]:
                 measurement.title,
             )
             if description not in mentions:
-                mentions[description] = Mention(measurement, f"{run.at}/measurements/{index}")
+                mentions[description] = Mention(
+                    measurement, f"{run.at}/measurements/{index}"
+                )
     return list(mentions.values())
 
 
-def _new(mentions: Sequence[Mention], known: Known, faults: list[Fault]) -> list[NewMetric]:
+def _new(
+    mentions: Sequence[Mention], known: Known, faults: list[Fault]
+) -> list[NewMetric]:
     """The metrics that nobody has named before, in the order of their names."""
     new_metrics: dict[str, NewMetric] = {}
     missing: dict[str, str] = {}
@@ -126,7 +136,9 @@ def _twins(
         if other_name != name:
             message = _("There is a metric %(known)s already; this is %(given)s.")
             pointer = next(
-                mention.pointer for mention in mentions if mention.measurement.metric == name
+                mention.pointer
+                for mention in mentions
+                if mention.measurement.metric == name
             )
             sentence = message % {"known": other_name, "given": name}
             yield Fault(f"{pointer}/metric", "metric_case", sentence)
@@ -136,8 +148,12 @@ def _foreign_units(
     mentions: Sequence[Mention], runs: Sequence[GivenRun], metrics: Metrics
 ) -> set[tuple[str, str]]:
     """Metrics, and units that are not theirs."""
-    named_units = {(mention.measurement.metric, mention.measurement.unit) for mention in mentions}
-    named_units |= {(series.name, series.unit or None) for run in runs for series in run.series}
+    named_units = {
+        (mention.measurement.metric, mention.measurement.unit) for mention in mentions
+    }
+    named_units |= {
+        (series.name, series.unit or None) for run in runs for series in run.series
+    }
     return {
         (name, unit)
         for name, unit in named_units
@@ -150,10 +166,16 @@ def _contradictions(
 ) -> Iterator[Fault]:
     measurement = mention.measurement
     unit = measurement.unit
-    if unit is not None and unit != metric.unit and not conversions[measurement.metric, unit]:
+    if (
+        unit is not None
+        and unit != metric.unit
+        and not conversions[measurement.metric, unit]
+    ):
         yield _contradiction(mention, "unit", metric.unit, unit)
     if measurement.direction is not None and measurement.direction != metric.direction:
-        yield _contradiction(mention, "direction", metric.direction, measurement.direction)
+        yield _contradiction(
+            mention, "direction", metric.direction, measurement.direction
+        )
 
 
 def _contradiction(mention: Mention, field: str, stored: str, sent: str) -> Fault:
@@ -167,9 +189,15 @@ def _implausible(runs: Sequence[GivenRun], metrics: Metrics) -> Iterator[Fault]:
     """Figures that cannot be in the unit that the metric has; with a unit they were looked at."""
     for run in runs:
         for index, measurement in enumerate(run.measurements):
-            if measurement.unit is None and measurement.bounds and measurement.metric in metrics:
+            if (
+                measurement.unit is None
+                and measurement.bounds
+                and measurement.metric in metrics
+            ):
                 fault = plausible_figures.fault_of(
-                    measurement.metric, metrics[measurement.metric].unit, *measurement.bounds
+                    measurement.metric,
+                    metrics[measurement.metric].unit,
+                    *measurement.bounds,
                 )
                 if fault:
                     yield Fault(f"{run.at}/measurements/{index}/value", *fault)
@@ -185,7 +213,9 @@ def _units_of_series(
             if not series.unit or not unit or series.unit == unit:
                 continue
             if conversions[series.name, series.unit] is None:
-                message = _("The unit of %(metric)s is “%(known)s”, and not “%(given)s”.")
+                message = _(
+                    "The unit of %(metric)s is “%(known)s”, and not “%(given)s”."
+                )
                 names = {"metric": series.name, "known": unit, "given": series.unit}
                 pointer = f"{run.at}/series/{index}/unit"
                 yield Fault(pointer, "metric_conflict", message % names)
@@ -199,7 +229,9 @@ def _converted(run: GivenRun, conversions: Conversions, metrics: Metrics) -> Giv
             _converted_measurement(measurement, conversions, metrics)
             for measurement in run.measurements
         ),
-        series=tuple(_converted_series(series, conversions, metrics) for series in run.series),
+        series=tuple(
+            _converted_series(series, conversions, metrics) for series in run.series
+        ),
     )
 
 
@@ -210,13 +242,18 @@ def _converted_measurement(
     if not factor:
         return measurement
     return measurement._replace(
-        value=units.times(measurement.value, factor), unit=metrics[measurement.metric].unit
+        value=units.times(measurement.value, factor),
+        unit=metrics[measurement.metric].unit,
     )
 
 
-def _converted_series(series: SeriesData, conversions: Conversions, metrics: Metrics) -> SeriesData:
+def _converted_series(
+    series: SeriesData, conversions: Conversions, metrics: Metrics
+) -> SeriesData:
     factor = conversions.get((series.name, series.unit))
     if not factor:
         return series
-    values = (None if value is None else units.times(value, factor) for value in series.values)
+    values = (
+        None if value is None else units.times(value, factor) for value in series.values
+    )
     return replace(series, unit=metrics[series.name].unit, values=tuple(values))

@@ -36,7 +36,9 @@ WHERE oid = ANY(%(tables)s::regclass[] || ARRAY(
 MANY = 50
 
 
-def waiting(new_runs: Sequence[NewRun], cells: frozenset[tuple[int, int]]) -> dict[str, Statement]:
+def waiting(
+    new_runs: Sequence[NewRun], cells: frozenset[tuple[int, int]]
+) -> dict[str, Statement]:
     """Queues what follows from new runs, in the transaction that stores them.
 
     Cells with new figures, as pairs of campaign and cell, wait for the search for changes; finished
@@ -47,7 +49,10 @@ def waiting(new_runs: Sequence[NewRun], cells: frozenset[tuple[int, int]]) -> di
         statements["stale cells"] = changes.noting(cells=cells)
     figures = {
         new_run.id: {
-            f"{measurement.metric}:{measurement.statistic}": (measurement.value, measurement.n)
+            f"{measurement.metric}:{measurement.statistic}": (
+                measurement.value,
+                measurement.n,
+            )
             for measurement in new_run.run.measurements
         }
         for new_run in new_runs

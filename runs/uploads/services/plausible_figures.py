@@ -11,7 +11,9 @@ FASTEST = 1e12  # transactions a second
 LATENCY = "latency"
 
 
-def fault_of(metric: str, unit: str, least: float, most: float) -> tuple[str, str] | None:
+def fault_of(
+    metric: str, unit: str, least: float, most: float
+) -> tuple[str, str] | None:
     """Code and message for values from `least` to `most` that cannot be; None where they can."""
     seconds = units.seconds(unit)
     if seconds is not None:
@@ -20,7 +22,9 @@ def fault_of(metric: str, unit: str, least: float, most: float) -> tuple[str, st
         if least == 0 and metric.startswith(LATENCY) and "stddev" not in metric:
             return "negative", _("The latency must be greater than 0.")
         if most * seconds > LONGEST:
-            return "out_of_range", _("More than a hundred years: %(value)g.") % {"value": most}
+            return "out_of_range", _("More than a hundred years: %(value)g.") % {
+                "value": most
+            }
         return None
     if not units.is_never_negative(unit):
         return None

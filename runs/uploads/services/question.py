@@ -112,17 +112,24 @@ def ask(runs: Sequence[GivenRun], project: Project) -> Known:
     stored_before = {
         position: runs_of_name[run.campaign, run.external_id]
         for position, run in enumerate(named_runs)
-        if run.external_id.startswith(PREFIX) and (run.campaign, run.external_id) in runs_of_name
+        if run.external_id.startswith(PREFIX)
+        and (run.campaign, run.external_id) in runs_of_name
     }
     return Known(
         project=project,
-        runs=[run for position, run in enumerate(named_runs) if position not in stored_before],
+        runs=[
+            run
+            for position, run in enumerate(named_runs)
+            if position not in stored_before
+        ],
         stored_before=stored_before,
         run_ids=[row["id"] for row in answers["run ids"]],
         campaigns=campaigns,
         configurations=_configurations(named_runs, campaigns, project),
         cells=_cells(answers["cells"], named_runs),
-        revisions={row["sha"]: KnownRevision(**row) for row in answers.get("revisions", [])},
+        revisions={
+            row["sha"]: KnownRevision(**row) for row in answers.get("revisions", [])
+        },
         ambiguous_shas=ambiguous_shas,
         servers={row["slug"]: KnownServer(**row) for row in answers.get("servers", [])},
         hardware=_keys_by_name(answers.get("hardware", [])),
@@ -137,7 +144,9 @@ def ask(runs: Sequence[GivenRun], project: Project) -> Known:
 def own_slugs(names: Set[str], project: Project) -> dict[str, str]:
     """Of these names those under which the project's campaign has another slug, with that."""
     own_campaigns = Campaign.objects.filter(project=project)
-    slug_of = dict(own_campaigns.filter(uploaded_as__in=names).values_list("uploaded_as", "slug"))
+    slug_of = dict(
+        own_campaigns.filter(uploaded_as__in=names).values_list("uploaded_as", "slug")
+    )
     others = names - slug_of.keys()
     if not project.is_public:
         earlier = own_campaigns.filter(slug__in=others).values_list("slug", flat=True)
@@ -162,7 +171,9 @@ def with_external_ids(runs: Sequence[GivenRun]) -> list[GivenRun]:
         name = f"{PREFIX}{run.text_digest}"
         counted_names[run.campaign, name] += 1
         count = counted_names[run.campaign, name]
-        named_runs.append(replace(run, external_id=name if count == 1 else f"{name}:{count}"))
+        named_runs.append(
+            replace(run, external_id=name if count == 1 else f"{name}:{count}")
+        )
     return named_runs
 
 
@@ -181,9 +192,13 @@ def _in_project(run: GivenRun, project: Project) -> GivenRun:
 
 def _statements(runs: Sequence[GivenRun], project: Project) -> dict[str, Statement]:
     statements = _of_names(runs, project)
-    if hardware := {run.hardware.identity: run.hardware for run in runs if run.hardware}:
+    if hardware := {
+        run.hardware.identity: run.hardware for run in runs if run.hardware
+    }:
         statements["hardware"] = _profiles(HardwareProfile, hardware)
-    environments = {run.environment.identity: run.environment for run in runs if run.environment}
+    environments = {
+        run.environment.identity: run.environment for run in runs if run.environment
+    }
     if environments:
         statements["environments"] = _profiles(Environment, environments)
     if hashes := {run.settings_hash for run in runs} - {""}:
@@ -197,7 +212,8 @@ def _statements(runs: Sequence[GivenRun], project: Project) -> dict[str, Stateme
     statements["metrics"] = _metrics(runs, project)
     # Keys of runs are taken here, so that what is written can use them before the runs are there.
     statements["run ids"] = Statement(
-        "SELECT nextval('runs_run_id_seq') AS id FROM generate_series(1, %s::integer)", (len(runs),)
+        "SELECT nextval('runs_run_id_seq') AS id FROM generate_series(1, %s::integer)",
+        (len(runs),),
     )
     return statements
 
@@ -229,7 +245,9 @@ def _keys_by_name(rows: Sequence[Row]) -> dict[str, int]:
 
 def _profiles(model: type[Model], profiles: Mapping[str, GivenProfile]) -> Statement:
     """The query for keys by slug and by fingerprint."""
-    fingerprints = [identity for identity, profile in profiles.items() if not profile.slug]
+    fingerprints = [
+        identity for identity, profile in profiles.items() if not profile.slug
+    ]
     by_content = _keys(model, "fingerprint", fingerprints)
     profile_slugs = [identity for identity, profile in profiles.items() if profile.slug]
     if not profile_slugs:
@@ -314,7 +332,9 @@ def _cells_and_campaigns(runs: Sequence[GivenRun]) -> Statement:
 # What is asked where the first answers say that it is needed.
 
 
-def _other_slugs(runs: Sequence[GivenRun], rows: Sequence[Row], project: Project) -> dict[str, str]:
+def _other_slugs(
+    runs: Sequence[GivenRun], rows: Sequence[Row], project: Project
+) -> dict[str, str]:
     """The slugs of the project's campaigns by the name given, where runs have another slug.
 
     No query where all campaigns are there and of the project.
@@ -323,15 +343,22 @@ def _other_slugs(runs: Sequence[GivenRun], rows: Sequence[Row], project: Project
     slug_of = {
         run.uploaded_as or run.campaign: run.campaign
         for run in runs
-        if run.campaign not in campaigns or campaigns[run.campaign].project_id != project.pk
+        if run.campaign not in campaigns
+        or campaigns[run.campaign].project_id != project.pk
     }
     if not slug_of:
         return {}
-    slugs_in_project = {name: name for name in slug_of} | own_slugs(slug_of.keys(), project)
-    return {name: slug for name, slug in slugs_in_project.items() if slug != slug_of[name]}
+    slugs_in_project = {name: name for name in slug_of} | own_slugs(
+        slug_of.keys(), project
+    )
+    return {
+        name: slug for name, slug in slugs_in_project.items() if slug != slug_of[name]
+    }
 
 
-def _other_shas(rows: Sequence[Row], project: Project) -> tuple[dict[str, str], frozenset[str]]:
+def _other_shas(
+    rows: Sequence[Row], project: Project
+) -> tuple[dict[str, str], frozenset[str]]:
     """The stored sha of each commit that is known by a shorter or longer one, and ambiguous ones.
 
     No query where none is; `rows` are those of the query for revisions.
@@ -339,13 +366,17 @@ def _other_shas(rows: Sequence[Row], project: Project) -> tuple[dict[str, str], 
     missing = {row["sha"] for row in rows if row["has_spellings"]}
     if not missing:
         return {}, frozenset()
-    revisions = Revision.objects.raw(SPELLINGS, [sorted(missing), project.pk, project.pk])
+    revisions = Revision.objects.raw(
+        SPELLINGS, [sorted(missing), project.pk, project.pk]
+    )
     shas_of = by_key((revision.given, revision.sha) for revision in revisions)  # type: ignore[attr-defined]  # annotated
     stored_sha_of = {sha: shas[0] for sha, shas in shas_of.items() if len(shas) == 1}
     return stored_sha_of, frozenset(missing - stored_sha_of.keys())
 
 
-def _renamed(run: GivenRun, slug_of: Mapping[str, str], sha_of: Mapping[str, str]) -> GivenRun:
+def _renamed(
+    run: GivenRun, slug_of: Mapping[str, str], sha_of: Mapping[str, str]
+) -> GivenRun:
     """The run under the names by which its campaign and commit are stored."""
     name = run.uploaded_as or run.campaign
     if name in slug_of:
@@ -357,7 +388,9 @@ def _renamed(run: GivenRun, slug_of: Mapping[str, str], sha_of: Mapping[str, str
 
 def _campaigns(rows: Sequence[Row]) -> dict[str, KnownCampaign]:
     return {
-        row["slug"]: KnownCampaign(**{name: row[name] for name in KnownCampaign._fields})
+        row["slug"]: KnownCampaign(
+            **{name: row[name] for name in KnownCampaign._fields}
+        )
         for row in rows
     }
 
@@ -365,7 +398,9 @@ def _campaigns(rows: Sequence[Row]) -> dict[str, KnownCampaign]:
 def _cells(rows: Sequence[Row], runs: Sequence[GivenRun]) -> dict[Place, KnownCell]:
     """The cells of all places. One query for keys of cells where a campaign is new."""
     cells = {
-        (row["slug"], row["key"]): KnownCell(row["cell_id"], row["is_new"], row["has_levels"])
+        (row["slug"], row["key"]): KnownCell(
+            row["cell_id"], row["is_new"], row["has_levels"]
+        )
         for row in rows
     }
     missing = sorted({(run.campaign, run.cell_key) for run in runs} - cells.keys())
@@ -400,7 +435,9 @@ def _configurations(
     names = {run.configuration for run in runs if run.campaign not in campaigns} - {""}
     if not names:
         return {}
-    usable = projects.usable(Configuration.objects.filter(slug__in=names), in_project=project.pk)
+    usable = projects.usable(
+        Configuration.objects.filter(slug__in=names), in_project=project.pk
+    )
     return dict(usable.values_list("slug", "pk"))
 
 

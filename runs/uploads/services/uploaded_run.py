@@ -120,7 +120,11 @@ class GivenRun:
     @cached_property
     def cell_key(self) -> str:
         """The cell's key: the levels, and the revision where the run has one."""
-        return f"{self.series_key}@{self.revision.sha}" if self.revision else self.series_key
+        return (
+            f"{self.series_key}@{self.revision.sha}"
+            if self.revision
+            else self.series_key
+        )
 
     @cached_property
     def snapshot(self) -> dict[str, dict[str, str]]:
@@ -155,7 +159,11 @@ class GivenRun:
     def _digits(self) -> int:
         """How many digits its times and rates have."""
         return sum(
-            len(f"{abs(measurement.value):.6g}".partition("e")[0].replace(".", "").strip("0"))
+            len(
+                f"{abs(measurement.value):.6g}".partition("e")[0]
+                .replace(".", "")
+                .strip("0")
+            )
             for measurement in self.measurements
             if measurement.unit and units.is_measured(measurement.unit)
         )

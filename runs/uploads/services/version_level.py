@@ -37,7 +37,9 @@ def with_version(
     if level is None:
         return {"version": version, **levels}, faults
     if str(level) != version and not version.startswith(f"{level}."):
-        message = _("The version among the levels is %(level)s; PostgreSQL's is %(version)s.")
+        message = _(
+            "The version among the levels is %(level)s; PostgreSQL's is %(version)s."
+        )
         names = {"level": level, "version": version}
         faults.append(Fault("levels/version", "version_differs", message % names))
     return levels, faults

@@ -24,7 +24,9 @@ USUAL: Mapping[str, frozenset[Any]] = {
 NAMES = frozenset(USUAL)
 
 
-def with_workload(levels: Mapping[str, Any], workload: Mapping[str, Any]) -> dict[str, Any]:
+def with_workload(
+    levels: Mapping[str, Any], workload: Mapping[str, Any]
+) -> dict[str, Any]:
     """The levels with whatever is unusual about the workload; levels that are given stay."""
     unusual = {
         name: value
@@ -38,7 +40,11 @@ def with_workload(levels: Mapping[str, Any], workload: Mapping[str, Any]) -> dic
 def note_levels(*, campaign_id: int) -> None:
     """Add to a campaign's factors what its cells have: uploads do so for new levels only."""
     campaign = Campaign.objects.select_for_update(no_key=True).get(pk=campaign_id)
-    levels_of_cells = campaign.cells.order_by("ordinal", "pk").values_list("levels", flat=True)
-    are_new = [factors.note(campaign.factors, levels) for levels in levels_of_cells.iterator()]
+    levels_of_cells = campaign.cells.order_by("ordinal", "pk").values_list(
+        "levels", flat=True
+    )
+    are_new = [
+        factors.note(campaign.factors, levels) for levels in levels_of_cells.iterator()
+    ]
     if any(are_new):
         campaign.save(update_fields=["factors"])

@@ -142,14 +142,22 @@ def write(decision: Decision) -> Written:
     campaign_ids = {slug: campaign.pk for slug, campaign in known.campaigns.items()}
     campaign_ids |= _create_campaigns(decision.campaigns)
     conditions = Conditions(
-        hardware={**known.hardware, **_create_profiles(HardwareProfile, decision.hardware)},
-        environments={**known.environments, **_create_profiles(Environment, decision.environments)},
+        hardware={
+            **known.hardware,
+            **_create_profiles(HardwareProfile, decision.hardware),
+        },
+        environments={
+            **known.environments,
+            **_create_profiles(Environment, decision.environments),
+        },
         settings={**known.settings, **_create_settings(decision.settings)},
     )
     _complete_revisions(decision)
     metric_ids = {name: metric.pk for name, metric in known.metrics.items()}
     metric_ids |= _create_metrics(decision.metrics, decision)
-    _note_levels([cell for cell in decision.cells if not cell.has_known_levels], campaign_ids)
+    _note_levels(
+        [cell for cell in decision.cells if not cell.has_known_levels], campaign_ids
+    )
     statements = {}
     if decision.revisions:
         statements["revisions"] = _new_revisions(decision)
@@ -173,7 +181,9 @@ def write(decision: Decision) -> Written:
     statements |= notices.waiting(decision.runs, cells)
     repeat_of: dict[int, int] = dict(perform_named(statements)["runs"])
     _copy_series(decision.runs)
-    files = [(new_run.id, file) for new_run in decision.runs for file in new_run.run.files]
+    files = [
+        (new_run.id, file) for new_run in decision.runs for file in new_run.run.files
+    ]
     for _file, error in artifacts.store_all(files):
         raise error
     campaigns = frozenset(campaign_id for campaign_id, _cell_id in cells)
@@ -209,7 +219,8 @@ def _create_campaigns(campaigns: Sequence[NewCampaign]) -> dict[str, int]:
         return {}
     scenario_slugs = {campaign.scenario for campaign in campaigns}
     Scenario.objects.bulk_create(
-        [Scenario(slug=slug, title=slug) for slug in sorted(scenario_slugs)], ignore_conflicts=True
+        [Scenario(slug=slug, title=slug) for slug in sorted(scenario_slugs)],
+        ignore_conflicts=True,
     )
     scenarios = Scenario.objects.in_bulk(scenario_slugs, field_name="slug")
     Campaign.objects.bulk_create(
@@ -247,7 +258,8 @@ def _create_campaigns(campaigns: Sequence[NewCampaign]) -> dict[str, int]:
 
 
 def _create_profiles(
-    model: type[HardwareProfile] | type[Environment], profiles: Mapping[str, GivenProfile]
+    model: type[HardwareProfile] | type[Environment],
+    profiles: Mapping[str, GivenProfile],
 ) -> dict[str, int]:
     """Keys by fingerprint."""
     if not profiles:
@@ -272,7 +284,9 @@ def _create_settings(snapshots: Mapping[str, Mapping[str, Any]]) -> dict[str, in
         ],
         ignore_conflicts=True,
     )
-    stored_snapshots = SettingsSnapshot.objects.filter(content_hash__in=snapshots).order_by()
+    stored_snapshots = SettingsSnapshot.objects.filter(
+        content_hash__in=snapshots
+    ).order_by()
     return dict(stored_snapshots.values_list("content_hash", "pk"))
 
 
@@ -282,7 +296,10 @@ def _complete_revisions(decision: Decision) -> None:
         Revision.objects.filter(pk=update.pk).update(**update.columns)
     if decision.refs:
         RevisionRef.objects.bulk_create(
-            [RevisionRef(revision_id=ref.revision_id, ref=ref.ref) for ref in decision.refs],
+            [
+                RevisionRef(revision_id=ref.revision_id, ref=ref.ref)
+                for ref in decision.refs
+            ],
             ignore_conflicts=True,
         )
 
@@ -307,7 +324,8 @@ def _create_metrics(metrics: Sequence[NewMetric], decision: Decision) -> dict[st
     )
     names = [metric.name for metric in metrics]
     stored_metrics = {
-        stored.name: stored for stored in Metric.objects.filter(project=project, name__in=names)
+        stored.name: stored
+        for stored in Metric.objects.filter(project=project, name__in=names)
     }
     for metric in metrics:
         stored = stored_metrics[metric.name]
@@ -418,7 +436,9 @@ def _new_runs(
     for new_run in new_runs:
         numbers[new_run.cell_id] += 1
         campaign_id = campaign_ids[new_run.run.campaign]
-        rows.append(_run_row(new_run, campaign_id, numbers[new_run.cell_id], conditions))
+        rows.append(
+            _run_row(new_run, campaign_id, numbers[new_run.cell_id], conditions)
+        )
     return Statement(NEW_RUNS, (json.dumps(rows),))
 
 
@@ -426,9 +446,13 @@ def _run_row(
     new_run: NewRun, campaign_id: int, number: int, conditions: Conditions
 ) -> dict[str, Any]:
     run, server = new_run.run, new_run.server
-    hardware_id = conditions.hardware.get(run.hardware.identity) if run.hardware else None
+    hardware_id = (
+        conditions.hardware.get(run.hardware.identity) if run.hardware else None
+    )
     environment_id = (
-        conditions.environments.get(run.environment.identity) if run.environment else None
+        conditions.environments.get(run.environment.identity)
+        if run.environment
+        else None
     )
     return {
         "id": new_run.id,
@@ -456,7 +480,9 @@ def _run_row(
     }
 
 
-def _new_figures(new_runs: Sequence[NewRun], metric_ids: Mapping[str, int]) -> Statement:
+def _new_figures(
+    new_runs: Sequence[NewRun], metric_ids: Mapping[str, int]
+) -> Statement:
     figures = [
         (new_run.id, measurement)
         for new_run in new_runs
@@ -477,7 +503,9 @@ def _is_summarised(new_run: NewRun) -> bool:
     return new_run.run.status == "finished" and bool(new_run.run.measurements)
 
 
-def _summaries(decision: Decision, metric_ids: Mapping[str, int]) -> dict[str, Statement]:
+def _summaries(
+    decision: Decision, metric_ids: Mapping[str, int]
+) -> dict[str, Statement]:
     """Summarises new cells from what is at hand, and carries the summaries of others forward."""
     new_cells = {cell.id for cell in decision.cells}
     values: dict[tuple[int, int], list[float]] = defaultdict(list)
@@ -489,7 +517,9 @@ def _summaries(decision: Decision, metric_ids: Mapping[str, int]) -> dict[str, S
             carried_runs.append(new_run.id)
             continue
         for measurement in new_run.run.measurements:
-            values[new_run.cell_id, metric_ids[measurement.metric]].append(measurement.value)
+            values[new_run.cell_id, metric_ids[measurement.metric]].append(
+                measurement.value
+            )
     statements = {}
     if values:
         statements["new summaries"] = summaries.beginning(values=values)

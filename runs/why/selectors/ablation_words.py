@@ -20,12 +20,15 @@ def proof_sentences(proof: Proof) -> Iterator[str]:
     """What an ablation proves of one metric, with all of its arms."""
     if not proof.is_controlled:
         control = {"ratio": interval(proof.control)}
-        yield _("No verdict: B again to B was %(ratio)s, and would have to be 1.") % control
+        yield (
+            _("No verdict: B again to B was %(ratio)s, and would have to be 1.")
+            % control
+        )
         return
     if not proof.has_effect:
-        yield _("Undecided whether the difference is there again: B to A was %(ratio)s.") % {
-            "ratio": interval(proof.effect)
-        }
+        yield _(
+            "Undecided whether the difference is there again: B to A was %(ratio)s."
+        ) % {"ratio": interval(proof.effect)}
         return
     for share_of_suspect in proof.explained:
         words = {"name": share_of_suspect.name, "share": share(share_of_suspect)}
@@ -58,10 +61,14 @@ def _together(proof: Proof) -> Iterator[str]:
     if proof.interacts:
         needed = [suspect for suspect in proof.explained if _is_most(suspect)]
         if len(needed) > 1:
-            text = _("Putting back any one of %(names)s takes most of it away: it needs them all.")
+            text = _(
+                "Putting back any one of %(names)s takes most of it away: it needs them all."
+            )
             yield text % {"names": _names(needed)}
         else:
-            yield _("Their single shares do not add up to that of all together: they interact.")
+            yield _(
+                "Their single shares do not add up to that of all together: they interact."
+            )
     yield from _alone(proof)
 
 
@@ -103,7 +110,10 @@ def _alone(proof: Proof) -> Iterator[str]:
         if suspect.answer == "undecided":
             yield _("Of %(name)s alone it is undecided: %(share)s.") % words
         elif suspect.answer == "worse":
-            yield _("Putting %(name)s back makes the difference larger: %(share)s.") % words
+            yield (
+                _("Putting %(name)s back makes the difference larger: %(share)s.")
+                % words
+            )
 
 
 def _given(proof: Proof) -> Iterator[str]:
@@ -130,7 +140,8 @@ def share(share_of_suspect: Share | None) -> str:
     if share_of_suspect is None or share_of_suspect.share is None:
         return "?"
     low, high = (
-        f"{100 * value:.0f}" for value in (share_of_suspect.share.low, share_of_suspect.share.high)
+        f"{100 * value:.0f}"
+        for value in (share_of_suspect.share.low, share_of_suspect.share.high)
     )
     return _between(percent(share_of_suspect.share.value), low, high)
 
@@ -141,12 +152,19 @@ def interval(ratio: Ratio) -> str:
 
 
 def _between(share: str, low: str, high: str) -> str:
-    return _("%(share)s (%(low)s to %(high)s)") % {"share": share, "low": low, "high": high}
+    return _("%(share)s (%(low)s to %(high)s)") % {
+        "share": share,
+        "low": low,
+        "high": high,
+    }
 
 
 def answer(share_of_suspect: Share) -> str:
     """What an ablation says of a suspect alone."""
-    words = {"share": share(share_of_suspect), "most": percent(share_of_suspect.most_seen)}
+    words = {
+        "share": share(share_of_suspect),
+        "most": percent(share_of_suspect.most_seen),
+    }
     texts = {
         "proven": _("explains %(share)s"),
         "refuted": _("alone no effect above %(most)s"),

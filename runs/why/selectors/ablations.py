@@ -37,16 +37,22 @@ class Answers:
 
 def of_pair(base: int, head: int, *, to: Reader) -> list[Ablation]:
     """Those of two cells that somebody may see, the newest first."""
-    ablations = Ablation.objects.filter(base=base, head=head).select_related("campaign__scenario")
+    ablations = Ablation.objects.filter(base=base, head=head).select_related(
+        "campaign__scenario"
+    )
     return list(visible(ablations, to=to))
 
 
 def about(campaign: int) -> list[Ablation]:
     """The newest ablation of each pair of a campaign's cells, or the one that it is. One query."""
     of_cells = Q(base__campaign=campaign, head__campaign=campaign)
-    ablations = Ablation.objects.filter(of_cells | Q(campaign=campaign)).exclude(suspects=[])
+    ablations = Ablation.objects.filter(of_cells | Q(campaign=campaign)).exclude(
+        suspects=[]
+    )
     newest: dict[tuple[int, int], Ablation] = {}
-    for ablation in ablations.select_related("campaign__scenario", "base", "head").order_by("pk"):
+    for ablation in ablations.select_related(
+        "campaign__scenario", "base", "head"
+    ).order_by("pk"):
         newest[ablation.base_id, ablation.head_id] = ablation
     return list(newest.values())
 
@@ -81,7 +87,11 @@ def _proof(arms: Arms, names: Sequence[str], *, has_ended: bool) -> Proof | None
     Others have theirs.
     """
     if has_ended:
-        arms = {name: values for name, values in arms.items() if len(values) >= proof.LEAST_VALUES}
+        arms = {
+            name: values
+            for name, values in arms.items()
+            if len(values) >= proof.LEAST_VALUES
+        }
         names = [name for name in names if name in arms]
     return proof.prove(arms, names, has_ended=has_ended)
 
@@ -89,7 +99,9 @@ def _proof(arms: Arms, names: Sequence[str], *, has_ended: bool) -> Proof | None
 def is_open(ablation: Ablation) -> bool:
     """Whether more rounds could still say something."""
     answers_found = _answers(ablation, has_ended=False)
-    known_proofs = [proof for proof in (answers_found.time, answers_found.cpu) if proof is not None]
+    known_proofs = [
+        proof for proof in (answers_found.time, answers_found.cpu) if proof is not None
+    ]
     return not known_proofs or not all(proof.is_final for proof in known_proofs)
 
 

@@ -72,7 +72,9 @@ def of_explanation(explanation: Explanation) -> WhyAnswer:
         question=_("Why %(b)s differs from %(a)s")
         % {"a": explanation.labels[0], "b": explanation.labels[1]},
         sentences=tuple(_sentences(explanation, ablation)),
-        differences=tuple(_row(explanation, suspect) for suspect in explanation.suspects),
+        differences=tuple(
+            _row(explanation, suspect) for suspect in explanation.suspects
+        ),
         ablation=ablation,
         length=words.length(explanation),
     )
@@ -124,7 +126,9 @@ def of_ablation(ablation: Ablation, answers: Answers) -> AblationAnswer:
         sentences=tuple(sentences),
         rows=tuple(_tried(ablation, answers)),
         notes=(*_figures(proofs), *_missing(answers)),
-        is_explained=any(proof is not None and _is_whole(proof) for proof in proofs.values()),
+        is_explained=any(
+            proof is not None and _is_whole(proof) for proof in proofs.values()
+        ),
     )
 
 
@@ -151,7 +155,9 @@ def _tried(ablation: Ablation, answers: Answers) -> Iterator[TriedRow]:
             b=suspect.b,
             time=time,
             cpu=cpu,
-            is_proven=any(share is not None and share.answer == "proven" for share in shares),
+            is_proven=any(
+                share is not None and share.answer == "proven" for share in shares
+            ),
         )
 
 
@@ -184,7 +190,9 @@ def _missing(answers: Answers) -> Iterator[str]:
     titles = {_("Time"): answers.time, _("Processor time"): answers.cpu}
     for title, proof in titles.items():
         if proof is not None and proof.missing:
-            yield _("%(title)s: %(missing)d runs of %(rounds)d rounds are missing or invalid.") % {
+            yield _(
+                "%(title)s: %(missing)d runs of %(rounds)d rounds are missing or invalid."
+            ) % {
                 "title": title,
                 "missing": proof.missing,
                 "rounds": proof.rounds,
@@ -195,11 +203,15 @@ def _missing(answers: Answers) -> Iterator[str]:
             "only."
         )
     for name, count in answers.lacking.items():
-        yield _("%(name)s: no answer, since %(count)d of its runs have ended with a figure.") % {
+        yield _(
+            "%(name)s: no answer, since %(count)d of its runs have ended with a figure."
+        ) % {
             "name": name,
             "count": count,
         }
     if not answers.has_ended and (answers.time or answers.cpu):
-        open_proofs = [proof for proof in (answers.time, answers.cpu) if proof is not None]
+        open_proofs = [
+            proof for proof in (answers.time, answers.cpu) if proof is not None
+        ]
         if not all(proof.is_final for proof in open_proofs):
             yield _("Up to %(rounds)d rounds follow.") % {"rounds": LOOKS[1]}

@@ -70,7 +70,11 @@ class Explanation:
         """Those of time and of processor time that there are."""
         if self.answers is None:
             return ()
-        return tuple(proof for proof in (self.answers.time, self.answers.cpu) if proof is not None)
+        return tuple(
+            proof
+            for proof in (self.answers.time, self.answers.cpu)
+            if proof is not None
+        )
 
     @property
     def candidates(self) -> tuple[Suspect, ...]:

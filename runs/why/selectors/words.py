@@ -16,7 +16,9 @@ from runs.why.selectors.explanation import Explanation
 MOST_SIGNS = 3
 OBSTACLES = {
     "same_cell": gettext_lazy("This is one cell, and no difference."),
-    "published": gettext_lazy("Nobody recorded where the time of a published figure went."),
+    "published": gettext_lazy(
+        "Nobody recorded where the time of a published figure went."
+    ),
     "uploaded": gettext_lazy("Nobody recorded where the time of an uploaded run went."),
     "other_load": gettext_lazy("The load differs: %(b)s against %(a)s."),
     "other_machine": gettext_lazy(
@@ -70,7 +72,9 @@ LIMITS = {
         "Each transaction has a connection of its own, which lives shorter than the sampling: "
         "waiting for a processor is in “blocked”."
     ),
-    "paced": gettext_lazy("The load has a rate: “blocked” has the pauses between transactions."),
+    "paced": gettext_lazy(
+        "The load has a rate: “blocked” has the pauses between transactions."
+    ),
     "pooler": gettext_lazy("A pooler stands between: its time is in “blocked”."),
     "client_elsewhere": gettext_lazy(
         "The load came from another machine: the client and the network are in “blocked”."
@@ -211,7 +215,9 @@ def differences(explanation: Explanation) -> Iterator[str]:
             "label_a": explanation.labels[0],
             "label_b": explanation.labels[1],
         }
-    if difference.cpu is not None and (difference.is_crowded or not _is_sure(difference)):
+    if difference.cpu is not None and (
+        difference.is_crowded or not _is_sure(difference)
+    ):
         yield _of_cpu(explanation, difference.cpu)
     if difference.rounds < 2:
         yield _("That is of one run a side, and may be chance.")
@@ -236,9 +242,9 @@ def _is_sure(difference: Difference) -> bool:
 def _of_time(explanation: Explanation, difference: Difference) -> Iterator[str]:
     labels = _labels(explanation)
     if not _is_sure(difference):
-        yield _("Undecided: %(b)s needs %(least)s to %(most)s per transaction against %(a)s.") % (
-            labels | _bounds(difference.seconds)
-        )
+        yield _(
+            "Undecided: %(b)s needs %(least)s to %(most)s per transaction against %(a)s."
+        ) % (labels | _bounds(difference.seconds))
         return
     whole = difference.seconds
     is_whole = difference.rounds < 2 or whole.is_apart
@@ -267,14 +273,19 @@ def _of_time(explanation: Explanation, difference: Difference) -> Iterator[str]:
     yield from _waiting(explanation, difference, whole)
 
 
-def _waiting(explanation: Explanation, difference: Difference, whole: Estimate) -> Iterator[str]:
+def _waiting(
+    explanation: Explanation, difference: Difference, whole: Estimate
+) -> Iterator[str]:
     """How much of the difference is waiting, where it is most of it, and for what."""
     blocked = difference.by_part.get("blocked")
     if blocked is None or "blocked" not in difference.moved:
         return
     if blocked.value * whole.value <= 0 or abs(blocked.value) < abs(whole.value) / 2:
         return
-    words: dict[str, object] = {"part": amount(blocked.value), "whole": amount(whole.value)}
+    words: dict[str, object] = {
+        "part": amount(blocked.value),
+        "whole": amount(whole.value),
+    }
     slept = [event for event in explanation.recorded.waits if event.difference.is_apart]
     if slept:
         words["event"] = f"{slept[0].type}: {slept[0].event}"
@@ -292,10 +303,19 @@ def _bounds(estimate: Estimate) -> dict[str, object]:
 def _of_cpu(explanation: Explanation, cpu: Estimate) -> str:
     words = _labels(explanation) | {"amount": amount(cpu.value)} | _bounds(cpu)
     if cpu.low is not None and not cpu.is_apart:
-        return _("Undecided of processor time: %(least)s to %(most)s per transaction.") % words
+        return (
+            _("Undecided of processor time: %(least)s to %(most)s per transaction.")
+            % words
+        )
     if cpu.value < 0:
-        return _("%(b)s needs %(amount)s less processor time per transaction than %(a)s.") % words
-    return _("%(b)s needs %(amount)s more processor time per transaction than %(a)s.") % words
+        return (
+            _("%(b)s needs %(amount)s less processor time per transaction than %(a)s.")
+            % words
+        )
+    return (
+        _("%(b)s needs %(amount)s more processor time per transaction than %(a)s.")
+        % words
+    )
 
 
 def instructions(explanation: Explanation) -> Iterator[str]:
@@ -360,7 +380,9 @@ def _reading(plan: PlanRead) -> str:
         "index": plan.index,
     }
     if plan.index and plan.relation:
-        return _("reads an estimated %(rows)s rows of %(relation)s by %(index)s") % words
+        return (
+            _("reads an estimated %(rows)s rows of %(relation)s by %(index)s") % words
+        )
     if plan.relation:
         return _("reads an estimated %(rows)s rows of %(relation)s") % words
     return _("reads no table")
@@ -383,7 +405,9 @@ def untried(explanation: Explanation) -> Iterator[str]:
 def looked(explanation: Explanation) -> Iterator[str]:
     """What was looked at and what was not, and a build that differs."""
     kinds = [str(KINDS[kind]) for kind in RECORDED_KINDS if kind in explanation.kinds]
-    missing = [str(KINDS[kind]) for kind in RECORDED_KINDS if kind not in explanation.kinds]
+    missing = [
+        str(KINDS[kind]) for kind in RECORDED_KINDS if kind not in explanation.kinds
+    ]
     if explanation.has_plans:
         kinds.append(str(KINDS["plan"]))
     else:
@@ -419,7 +443,9 @@ def signs(suspect: Suspect) -> str:
     ]
     further = len(suspect.moved) - len(moved)
     if further:
-        text = ngettext("%(number)d further counter", "%(number)d further counters", further)
+        text = ngettext(
+            "%(number)d further counter", "%(number)d further counters", further
+        )
         moved.append(text % {"number": further})
     return ", ".join([*(str(EVIDENCE[code]) for code in codes), *moved])
 
@@ -449,7 +475,9 @@ def _looked_word(code: str) -> str:
 def how_back(suspect: Suspect) -> str:
     """How it is put back, or that nothing here does."""
     if suspect.put_back:
-        return ", ".join(f"{name} = {value}" for name, value in suspect.put_back.items())
+        return ", ".join(
+            f"{name} = {value}" for name, value in suspect.put_back.items()
+        )
     backs = [str(BACK[part]) for part in suspect.plan_parts]
     return ", ".join(backs) or _("nothing here puts it back")
 
@@ -466,7 +494,9 @@ def length(explanation: Explanation) -> str:
     if explanation.length is None:
         return ""
     first_look, second = (duration(seconds) for seconds in explanation.length.seconds)
-    return _("%(arms)d arms, %(rounds)d rounds: %(first)s; %(second)s if those do not decide") % {
+    return _(
+        "%(arms)d arms, %(rounds)d rounds: %(first)s; %(second)s if those do not decide"
+    ) % {
         "arms": explanation.length.arms,
         "rounds": LOOKS[0],
         "first": first_look,

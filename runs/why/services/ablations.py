@@ -66,10 +66,18 @@ def check(explanation: Explanation, *, reader: Reader, records: bool = False) ->
         )
     ablation = explanation.recording if records else explanation.ablation
     if ablation is not None and ablation.campaign.state in Campaign.LIVE:
-        raise ServiceError("already_measured", _("The suspects are being tried already."))
+        raise ServiceError(
+            "already_measured", _("The suspects are being tried already.")
+        )
     project = explanation.a.campaign.project
-    if project is not None and not project.is_public and project != explanation.b.campaign.project:
-        raise ServiceError("private_base", _("A belongs to a private project of others."))
+    if (
+        project is not None
+        and not project.is_public
+        and project != explanation.b.campaign.project
+    ):
+        raise ServiceError(
+            "private_base", _("A belongs to a private project of others.")
+        )
 
 
 def chosen(explanation: Explanation, keys: Sequence[str]) -> list[Suspect]:
@@ -79,14 +87,17 @@ def chosen(explanation: Explanation, keys: Sequence[str]) -> list[Suspect]:
     if unknown:
         raise ServiceError(
             "no_suspects",
-            _("This cannot be put back: %(names)s.") % {"names": ", ".join(unknown)[:200]},
+            _("This cannot be put back: %(names)s.")
+            % {"names": ", ".join(unknown)[:200]},
             remedy=_("Choose among the differences that the page lists with a box."),
         )
     return [by_key[key] for key in dict.fromkeys(keys or explanation.proposed)]
 
 
 @transaction.atomic
-def start(*, found: Explanation, by: User | None = None, keys: Sequence[str] = ()) -> Ablation:
+def start(
+    *, found: Explanation, by: User | None = None, keys: Sequence[str] = ()
+) -> Ablation:
     """Queue it, with the differences of these keys, else those that are proposed.
 
     The caller has checked. Raises `no_suspects`, `plan_of_other_version`, `nothing_to_repeat`.
@@ -95,10 +106,13 @@ def start(*, found: Explanation, by: User | None = None, keys: Sequence[str] = (
     plan_of = {cell.pk: _plan(cell) for cell in (found.a, found.b)}
     arms = [_Arm(A, found.a, {}), _Arm(B, found.b, {}), _Arm(AGAIN, found.b, {})]
     arms += [
-        _Arm(suspect.key, found.b, dict(suspect.put_back), suspect.plan_parts) for suspect in tried
+        _Arm(suspect.key, found.b, dict(suspect.put_back), suspect.plan_parts)
+        for suspect in tried
     ]
     if len(tried) > 1:
-        together = {name: value for suspect in tried for name, value in suspect.put_back.items()}
+        together = {
+            name: value for suspect in tried for name, value in suspect.put_back.items()
+        }
         parts = dict.fromkeys(part for suspect in tried for part in suspect.plan_parts)
         arms.append(_Arm(ALL, found.b, together, tuple(parts)))
     arms += [
@@ -113,7 +127,10 @@ def start(*, found: Explanation, by: User | None = None, keys: Sequence[str] = (
         head=found.b,
         suspects=[suspect.to_json() for suspect in tried],
     )
-    details = {"campaign": campaign.slug, "suspects": [suspect.key for suspect in tried]}
+    details = {
+        "campaign": campaign.slug,
+        "suspects": [suspect.key for suspect in tried],
+    }
     audit.record("ablation_queued", campaign, after=details)
     return ablation
 
@@ -151,13 +168,17 @@ def record(*, found: Explanation, by: User | None = None) -> Ablation:
     campaign.wanted_half_width = campaign.most_repeats = None
     campaign.save(update_fields=["treatment", "wanted_half_width", "most_repeats"])
     _queue(campaign, arms, plan_of)
-    ablation = Ablation.objects.create(campaign=campaign, base=found.a, head=found.b, suspects=[])
+    ablation = Ablation.objects.create(
+        campaign=campaign, base=found.a, head=found.b, suspects=[]
+    )
     audit.record("recording_queued", campaign, after={"campaign": campaign.slug})
     return ablation
 
 
 def _recordable(names: Sequence[str], plan: RunPlan) -> dict[str, bool]:
-    is_recordable = {name: name != "waits" or plan.version_num >= WAITS_SINCE for name in names}
+    is_recordable = {
+        name: name != "waits" or plan.version_num >= WAITS_SINCE for name in names
+    }
     return {"syscalls": False, "stacks": False, **is_recordable}
 
 
@@ -165,20 +186,26 @@ def _plan(cell: Cell) -> tuple[Run, RunPlan]:
     runs = cell.runs.filter(MEASURED, plan__isnull=False, server__isnull=False)
     run = runs.select_related("server").order_by("-repeat").first()
     if run is None:
-        raise ServiceError("nothing_to_repeat", _("No run of this campaign has finished."))
+        raise ServiceError(
+            "nothing_to_repeat", _("No run of this campaign has finished.")
+        )
     try:
         return run, RunPlan.from_json(run.plan or {})
     except UnreadablePlan as unreadable:
         raise plans.other_version(unreadable) from unreadable
 
 
-def _slice_seconds(arms: Sequence[_Arm], plan_of: Mapping[int, tuple[Run, RunPlan]]) -> int | None:
+def _slice_seconds(
+    arms: Sequence[_Arm], plan_of: Mapping[int, tuple[Run, RunPlan]]
+) -> int | None:
     """Those of both sides, if they were measured in slices: then the arms of a round take turns.
 
     None where so many arms may not be up at once.
     """
     lengths = {plan.slice_s for _run_of_cell, plan in plan_of.values()}
-    seconds = max(plan.parameters.get("duration", 0) for _run_of_cell, plan in plan_of.values())
+    seconds = max(
+        plan.parameters.get("duration", 0) for _run_of_cell, plan in plan_of.values()
+    )
     is_too_long = seconds * len(arms) > MOST_SECONDS_IN_TURN
     if len(lengths) > 1 or len(arms) > MOST_IN_TURN or is_too_long:
         return None
@@ -227,20 +254,33 @@ def _campaign(
 def _queue(
     campaign: Campaign, arms: Sequence[_Arm], plan_of: Mapping[int, tuple[Run, RunPlan]]
 ) -> None:
-    cells = [_cell(campaign, number_of_arm, arm) for number_of_arm, arm in enumerate(arms, start=1)]
+    cells = [
+        _cell(campaign, number_of_arm, arm)
+        for number_of_arm, arm in enumerate(arms, start=1)
+    ]
     Cell.objects.bulk_create(cells)
     order = _turns(len(arms), campaign.repeats, campaign.seed)
     queued = [
         _run(
-            campaign, cells[number_of_arm], plan_of[arms[number_of_arm].of.pk][0], repeat, position
+            campaign,
+            cells[number_of_arm],
+            plan_of[arms[number_of_arm].of.pk][0],
+            repeat,
+            position,
         )
         for position, (repeat, number_of_arm) in enumerate(order, start=1)
     ]
     stored = []
     for arm in arms:
         plan = plan_of[arm.of.pk][1]
-        others = [other for cell, (_run_of_cell, other) in plan_of.items() if cell != arm.of.pk]
-        stored.append(_of_arm(plan, others[0] if others else plan, campaign, arm).as_json())
+        others = [
+            other
+            for cell, (_run_of_cell, other) in plan_of.items()
+            if cell != arm.of.pk
+        ]
+        stored.append(
+            _of_arm(plan, others[0] if others else plan, campaign, arm).as_json()
+        )
     plans.store(queued, [stored[number_of_arm] for _repeat, number_of_arm in order])
 
 
@@ -258,7 +298,9 @@ def _cell(campaign: Campaign, ordinal: int, arm: _Arm) -> Cell:
     )
 
 
-def _run(campaign: Campaign, cell: Cell, model_run: Run, repeat: int, position: int) -> Run:
+def _run(
+    campaign: Campaign, cell: Cell, model_run: Run, repeat: int, position: int
+) -> Run:
     return Run(
         campaign=campaign,
         cell=cell,
@@ -277,7 +319,11 @@ def _of_arm(plan: RunPlan, other: RunPlan, campaign: Campaign, arm: _Arm) -> Run
     treated = other if "treatment" in arm.plan_parts else plan
     initialised = other if "initdb" in arm.plan_parts else plan
     workload = plan.workload
-    if "setup" in arm.plan_parts and workload is not None and other.workload is not None:
+    if (
+        "setup" in arm.plan_parts
+        and workload is not None
+        and other.workload is not None
+    ):
         workload = replace(
             workload,
             init_options=other.workload.init_options,
@@ -287,7 +333,9 @@ def _of_arm(plan: RunPlan, other: RunPlan, campaign: Campaign, arm: _Arm) -> Run
     own_name, was = arm.cluster or arm.name, plan.cluster_key or plan.template_key
     options = list(initialised.initdb_options)
     set_up = [workload.init_sql, workload.init_options] if workload is not None else []
-    key = fingerprint([was, plan.bindir, settings, own_name, options, set_up])[: plans.KEY_DIGITS]
+    key = fingerprint([was, plan.bindir, settings, own_name, options, set_up])[
+        : plans.KEY_DIGITS
+    ]
     return replace(
         plan,
         campaign=campaign.slug,

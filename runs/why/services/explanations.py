@@ -38,13 +38,17 @@ def explain(a: int, b: int, *, reader: Reader) -> Explanation:
     of_a, of_b = side_of.get(a), side_of.get(b)
     difference = None
     if of_a and of_b and of_a.accounts and of_b.accounts:
-        difference = parts.compare(*(list(map(parts.split, s.accounts)) for s in (of_a, of_b)))
+        difference = parts.compare(
+            *(list(map(parts.split, s.accounts)) for s in (of_a, of_b))
+        )
     elif not obstacle:
         obstacle = "no_evidence"
     differences = _suspects(of_a, of_b, difference)
     earlier = ablations.of_pair(a, b, to=reader)
     ablation = next((ablation for ablation in earlier if ablation.suspects), None)
-    recordings = [ablation for ablation in earlier if not ablation.suspects][:MOST_RECORDINGS]
+    recordings = [ablation for ablation in earlier if not ablation.suspects][
+        :MOST_RECORDINGS
+    ]
     answers = ablations.answers(ablation) if ablation else None
     tried = [Suspect.from_json(kept) for kept in ablation.suspects] if ablation else []
     proposed = _proposed(differences, tried, answers)
@@ -74,7 +78,11 @@ def _arms(a: int, b: int, recordings: Sequence[Ablation]) -> tuple[set[int], set
     """The cells of both sides, with those of the campaigns that recorded from here."""
     arms = {"A": {a}, "B": {b}}
     campaigns = [ablation.campaign_id for ablation in recordings]
-    cells = Cell.objects.filter(campaign__in=campaigns) if campaigns else Cell.objects.none()
+    cells = (
+        Cell.objects.filter(campaign__in=campaigns)
+        if campaigns
+        else Cell.objects.none()
+    )
     for key, arm in cells.values_list("pk", f"levels__{ablations.ARM}"):
         arms[str(arm)[0]].add(key)
     return arms["A"], arms["B"]
@@ -116,7 +124,11 @@ def _load(cell: Cell) -> tuple[int, Mapping[str, str], Mapping[str, Any], object
     if cell.workload_version is not None:
         apart.add(SCRIPT)
         script = (cell.workload_version.scripts, cell.workload_version.variables)
-    levels = {name: level_text(level) for name, level in cell.levels.items() if name not in apart}
+    levels = {
+        name: level_text(level)
+        for name, level in cell.levels.items()
+        if name not in apart
+    }
     return cell.campaign.scenario_id, levels, cell.campaign.parameters, script
 
 
@@ -140,7 +152,9 @@ def _labels(a: Cell, b: Cell) -> tuple[str, str]:
     return side_labels[0], side_labels[1]
 
 
-def _suspects(a: Side | None, b: Side | None, difference: Difference | None) -> list[Suspect]:
+def _suspects(
+    a: Side | None, b: Side | None, difference: Difference | None
+) -> list[Suspect]:
     if a is None or b is None or not (a.settings and b.settings):
         return []
     return suspects.find(a, b, difference)
@@ -185,10 +199,14 @@ def _proposed(
             if proof is not None
             for share in (*proof.explained, *proof.sufficient)
         }
-        members = {key for group in groups if group.key in explaining for key in group.members}
+        members = {
+            key for group in groups if group.key in explaining for key in group.members
+        }
         if members:
             return [suspect for suspect in candidates if suspect.key in members]
-    keys = {suspect.key for suspect in tried} | {key for group in groups for key in group.members}
+    keys = {suspect.key for suspect in tried} | {
+        key for group in groups for key in group.members
+    }
     return [suspect for suspect in candidates if suspect.key not in keys] or candidates
 
 

@@ -15,7 +15,9 @@ from runs.tools import known_metrics
 from runs.why.selectors.recordings import Call, Instructions, Recorded, Stack, Triple
 from runs.why.services import sides
 
-WAITS, CALLS, STACKS = (f"evidence-{name}.json" for name in ("waits", "syscalls", "stacks"))
+WAITS, CALLS, STACKS = (
+    f"evidence-{name}.json" for name in ("waits", "syscalls", "stacks")
+)
 MISSING = frozenset({"evidence_missing", "profile_missing"})
 MOST_CALLS, MOST_STACKS, MOST_PROFILES = 10, 4, 6
 # A cell may have thousands of runs, and the newest say it.
@@ -23,7 +25,10 @@ MOST_FILES, MOST_RUNS = 200, 24
 
 
 def recorded(
-    a: Collection[int], b: Collection[int], cells: tuple[Cell, Cell], difference: Difference | None
+    a: Collection[int],
+    b: Collection[int],
+    cells: tuple[Cell, Cell],
+    difference: Difference | None,
 ) -> Recorded:
     """By the newest runs of the cells `a` and `b`; `cells` are what is compared.
 
@@ -47,7 +52,10 @@ def recorded(
         calls=_calls(newest(CALLS)),
         stacks=_stacks(newest(STACKS)),
         sleeps=_most(
-            [functions.sleeps_of(sides.text(artifact)) for artifact in newest(SWITCHES) or ()]
+            [
+                functions.sleeps_of(sides.text(artifact))
+                for artifact in newest(SWITCHES) or ()
+            ]
         ),
         profile=_profile(files[FOLDED], difference),
         profiles=(profiled[0].run_id, profiled[1].run_id) if profiled else None,
@@ -55,10 +63,14 @@ def recorded(
     )
 
 
-def _kept(a: Collection[int], b: Collection[int]) -> dict[str, tuple[list[Artifact], ...]]:
+def _kept(
+    a: Collection[int], b: Collection[int]
+) -> dict[str, tuple[list[Artifact], ...]]:
     names = (counting.FILE, WAITS, CALLS, STACKS, FOLDED, SWITCHES)
     files_by_name: dict[str, tuple[list[Artifact], ...]] = defaultdict(lambda: ([], []))
-    artifacts = Artifact.objects.filter(run__cell__in=[*a, *b], name__in=names).order_by("-pk")
+    artifacts = Artifact.objects.filter(
+        run__cell__in=[*a, *b], name__in=names
+    ).order_by("-pk")
     newest = artifacts.select_related("run").defer("run__plan")[:MOST_FILES]
     for artifact in reversed(newest):
         files_by_name[artifact.name][artifact.run.cell_id in b].append(artifact)
@@ -83,20 +95,30 @@ def _rows(artifacts: tuple[Artifact, Artifact] | None) -> list[list[list[str]]] 
 ADDRESS = "0x"
 
 
-def _instructions(artifacts: tuple[Artifact, Artifact] | None, column: int) -> Instructions | None:
+def _instructions(
+    artifacts: tuple[Artifact, Artifact] | None, column: int
+) -> Instructions | None:
     counted: tuple[Counter[str], Counter[str]] = (Counter(), Counter())
     try:
         for side, rows in zip(counted, _rows(artifacts) or (), strict=False):
             for name, *numbers in rows:
-                side[ADDRESS if name.startswith(ADDRESS) else name] += int(numbers[column])
+                side[ADDRESS if name.startswith(ADDRESS) else name] += int(
+                    numbers[column]
+                )
     except (IndexError, ValueError):
         return None
     totals = counted[0].pop("", 0), counted[1].pop("", 0)
     if not all(totals):
         return None
-    counts_of = {name: (counted[0][name], counted[1][name]) for name in counted[0] | counted[1]}
-    most = sorted(counts_of, key=lambda name: -abs(counts_of[name][1] - counts_of[name][0]))
-    return Instructions(*totals, {name: counts_of[name] for name in most[:MOST_FUNCTIONS]})
+    counts_of = {
+        name: (counted[0][name], counted[1][name]) for name in counted[0] | counted[1]
+    }
+    most = sorted(
+        counts_of, key=lambda name: -abs(counts_of[name][1] - counts_of[name][0])
+    )
+    return Instructions(
+        *totals, {name: counts_of[name] for name in most[:MOST_FUNCTIONS]}
+    )
 
 
 def _waits(
@@ -112,7 +134,9 @@ def _waits(
     except ValueError:
         return ()
     clients = sides.clients_of(cells[0]), sides.clients_of(cells[1])
-    return waits.split(of_a, of_b, (difference.a.seconds, difference.b.seconds), clients)
+    return waits.split(
+        of_a, of_b, (difference.a.seconds, difference.b.seconds), clients
+    )
 
 
 def _calls(artifacts: tuple[Artifact, Artifact] | None) -> Sequence[Call]:
@@ -125,13 +149,18 @@ def _calls(artifacts: tuple[Artifact, Artifact] | None) -> Sequence[Call]:
     )
     number = dict(measured.values_list("run", "value"))
     try:
-        of_a, of_b = (_called(traces, number[run]) for traces, run in zip(rows, runs, strict=True))
+        of_a, of_b = (
+            _called(traces, number[run]) for traces, run in zip(rows, runs, strict=True)
+        )
     except (ArithmeticError, IndexError, KeyError, ValueError):
         return ()
     none = (0.0, 0.0, 0.0)
     names = of_a.keys() | of_b.keys()
     most = sorted(names, key=lambda n: -max(of_a.get(n, none)[0], of_b.get(n, none)[0]))
-    return [Call(name, of_a.get(name, none), of_b.get(name, none)) for name in most[:MOST_CALLS]]
+    return [
+        Call(name, of_a.get(name, none), of_b.get(name, none))
+        for name in most[:MOST_CALLS]
+    ]
 
 
 # What strace -c charges to these is the time of children that have ended.
@@ -143,7 +172,11 @@ def _called(rows: Sequence[Sequence[str]], transactions: float) -> dict[str, Tri
     process_rows = [row for row in rows if row[0] not in OF_CHILDREN]
     total_share = sum(float(row[1]) for row in process_rows)
     return {
-        row[0]: (float(row[1]) / total_share, int(row[3]) / transactions, float(row[5]) / 100)
+        row[0]: (
+            float(row[1]) / total_share,
+            int(row[3]) / transactions,
+            float(row[5]) / 100,
+        )
         for row in process_rows
     }
 
@@ -173,7 +206,10 @@ def _profile(
     if difference is None or difference.a.cpu is None or difference.b.cpu is None:
         return None
     of_a, of_b = (
-        [functions.samples_of(sides.text(artifact)) for artifact in files[-MOST_PROFILES:]]
+        [
+            functions.samples_of(sides.text(artifact))
+            for artifact in files[-MOST_PROFILES:]
+        ]
         for files in artifacts
     )
     return functions.compare(of_a, of_b, (difference.a.cpu, difference.b.cpu))
@@ -183,6 +219,9 @@ def _missing(a: Collection[int], b: Collection[int]) -> Sequence[Mapping[str, An
     runs = Run.objects.filter(cell__in=[*a, *b]).order_by("-pk")
     notes = runs.values_list("quality", flat=True)[:MOST_RUNS]
     missing_notes = [
-        note for of_run in reversed(notes) for note in of_run if note.get("code") in MISSING
+        note
+        for of_run in reversed(notes)
+        for note in of_run
+        if note.get("code") in MISSING
     ]
     return list({str(note.get("message")): note for note in missing_notes}.values())

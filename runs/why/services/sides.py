@@ -38,19 +38,25 @@ def of_cells(cells: Sequence[Cell]) -> dict[int, Side]:
     runs = _runs([cell.pk for cell in cells])
     every = [run.pk for of_cell in runs.values() for run in of_cell]
     values: dict[int, dict[str, float]] = defaultdict(dict)
-    measured = Measurement.objects.filter(run__in=every).values_list("run", "metric__name", "value")
+    measured = Measurement.objects.filter(run__in=every).values_list(
+        "run", "metric__name", "value"
+    )
     for run, name, value in measured:
         values[run][name] = value
     documents = {
         artifact.run_id: document(artifact)
         for artifact in Artifact.objects.filter(run__in=every, name=FILE)
     }
-    return {cell.pk: _side(cell, runs.get(cell.pk, []), values, documents) for cell in cells}
+    return {
+        cell.pk: _side(cell, runs.get(cell.pk, []), values, documents) for cell in cells
+    }
 
 
 def clients_of(cell: Cell) -> int:
     """How many clients its load has."""
-    return int(cell.levels.get("clients") or cell.campaign.parameters.get("clients") or 1)
+    return int(
+        cell.levels.get("clients") or cell.campaign.parameters.get("clients") or 1
+    )
 
 
 def _runs(cells: Sequence[int]) -> dict[int, list[Run]]:
@@ -87,7 +93,8 @@ def _side(
     documents: Mapping[int, Mapping[str, Any]],
 ) -> Side:
     accounts = [
-        _account(cell, run, values.get(run.pk, {}), documents.get(run.pk, {})) for run in runs
+        _account(cell, run, values.get(run.pk, {}), documents.get(run.pk, {}))
+        for run in runs
     ]
     known_accounts = [account for account in accounts if account is not None]
     major = known_major(cell.version) or ""
@@ -118,7 +125,9 @@ def _further(
     setup = {name: str(workload.get(name) or "") for name in SETUP}
     further["setup"] = {name: text for name, text in setup.items() if text}
     treatment = Treatment.of(plan.get("treatment"))
-    further["treatment"] = {name: str(value) for name, value in vars(treatment).items() if value}
+    further["treatment"] = {
+        name: str(value) for name, value in vars(treatment).items() if value
+    }
     further["initdb"] = {"options": " ".join(plan.get("initdb_options", ()))}
     further["client"] = {runs[-1].tool_name or "client": runs[-1].tool_version}
     further["build"] = {"version": f"{cell.version} {plan.get('bindir', '')}".strip()}
@@ -136,7 +145,9 @@ def _machine(run: Run) -> dict[str, str]:
     if run.environment is not None:
         facts |= {name: getattr(run.environment, name) for name in ENVIRONMENT_FIELDS}
         facts |= run.environment.facts
-    return {name: str(value) for name, value in facts.items() if value not in (None, "")}
+    return {
+        name: str(value) for name, value in facts.items() if value not in (None, "")
+    }
 
 
 def _account(

@@ -18,8 +18,13 @@ from runs.workloads.selectors import scenarios
 from runs.workloads.selectors.scenarios import ScenarioRow
 
 Shape = serializers.Serializer[Any]
-DIRECTION = serializers.CharField(help_text="higher, lower or neutral: which is better.")
-LEVELS = {"type": "array", "items": {"oneOf": [{"type": "integer"}, {"type": "string"}]}}
+DIRECTION = serializers.CharField(
+    help_text="higher, lower or neutral: which is better."
+)
+LEVELS = {
+    "type": "array",
+    "items": {"oneOf": [{"type": "integer"}, {"type": "string"}]},
+}
 
 
 class ScenarioSerializer(serializers.Serializer[ScenarioRow]):
@@ -29,7 +34,9 @@ class ScenarioSerializer(serializers.Serializer[ScenarioRow]):
     title = serializers.CharField(source="scenario.title")
     description = serializers.CharField(source="scenario.description")
     runnable = serializers.BooleanField(source="scenario.runnable")
-    campaigns = serializers.IntegerField(help_text="Number of campaigns that the reader may see.")
+    campaigns = serializers.IntegerField(
+        help_text="Number of campaigns that the reader may see."
+    )
     url = serializers.HyperlinkedRelatedField[Scenario](
         "api:scenario-detail", source="scenario", lookup_field="slug", read_only=True
     )
@@ -88,7 +95,9 @@ class ScenarioDetailSerializer(ScenarioSerializer):
     parameters = shape(Parameter, "What a campaign keeps constant.", ("help", "zero"))(
         source="definition.parameters", many=True, default=()
     )
-    metrics = shape(Metric, direction=DIRECTION)(source="definition.metrics", many=True, default=())
+    metrics = shape(Metric, direction=DIRECTION)(
+        source="definition.metrics", many=True, default=()
+    )
     quick = QuickSerializer(source="definition.quick", allow_null=True, default=None)
 
 

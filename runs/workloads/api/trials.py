@@ -16,7 +16,12 @@ from runs.servers.api import AskedCheckDoor, AskedDoor, CheckSerializer
 from runs.servers.services import server_checks
 from runs.shared.api import doors
 from runs.shared.api.parsing import StrictSerializer
-from runs.tools.pgbench.scripts import MOST_CHARACTERS, MOST_SCRIPTS, MOST_WEIGHT, GivenScript
+from runs.tools.pgbench.scripts import (
+    MOST_CHARACTERS,
+    MOST_SCRIPTS,
+    MOST_WEIGHT,
+    GivenScript,
+)
 from runs.workloads.services import workloads
 
 
@@ -25,7 +30,9 @@ class ScriptSerializer(StrictSerializer):
 
     name = serializers.CharField(max_length=100)
     text = serializers.CharField(max_length=MOST_CHARACTERS, trim_whitespace=False)
-    weight = serializers.IntegerField(min_value=-MOST_WEIGHT, max_value=MOST_WEIGHT, default=1)
+    weight = serializers.IntegerField(
+        min_value=-MOST_WEIGHT, max_value=MOST_WEIGHT, default=1
+    )
 
 
 class TrialSerializer(StrictSerializer):
@@ -35,7 +42,9 @@ class TrialSerializer(StrictSerializer):
         slug_field="slug",
         queryset=Server.objects.filter(state=Server.State.READY).exclude(base_dir=""),
     )
-    scripts = serializers.ListField(child=ScriptSerializer(), min_length=1, max_length=MOST_SCRIPTS)
+    scripts = serializers.ListField(
+        child=ScriptSerializer(), min_length=1, max_length=MOST_SCRIPTS
+    )
     variables = serializers.DictField(
         child=serializers.CharField(max_length=1000, allow_blank=True), default=dict
     )
@@ -43,7 +52,10 @@ class TrialSerializer(StrictSerializer):
         max_length=200, allow_blank=True, default="", help_text="Of pgbench -i."
     )
     init_sql = serializers.CharField(
-        allow_blank=True, trim_whitespace=False, default="", help_text="Run after the tables."
+        allow_blank=True,
+        trim_whitespace=False,
+        default="",
+        help_text="Run after the tables.",
     )
     has_own_tables = serializers.BooleanField(
         default=False, help_text="init_sql makes the tables, in place of pgbench -i."

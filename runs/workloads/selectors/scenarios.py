@@ -28,16 +28,24 @@ def listed(*, to: Reader) -> QuerySet[Scenario]:
     Those of the code and the archive's themes are public; another one is visible to readers who can
     see one of its campaigns.
     """
-    visible_campaigns = projects.visible(Campaign.objects.filter(scenario=OuterRef("pk")), to=to)
+    visible_campaigns = projects.visible(
+        Campaign.objects.filter(scenario=OuterRef("pk")), to=to
+    )
     return Scenario.objects.filter(
-        Q(runnable=True) | Q(slug__in=list(THEMES)) | Exists(visible_campaigns.order_by())
+        Q(runnable=True)
+        | Q(slug__in=list(THEMES))
+        | Exists(visible_campaigns.order_by())
     ).order_by("slug")
 
 
 def rows(scenario_rows: Sequence[Scenario], *, to: Reader) -> list[ScenarioRow]:
     """These scenarios with their campaigns counted, in one query for all."""
-    visible_campaigns = projects.visible(Campaign.objects.filter(scenario__in=scenario_rows), to=to)
-    counts = dict(visible_campaigns.order_by().values_list("scenario").annotate(number=Count("*")))
+    visible_campaigns = projects.visible(
+        Campaign.objects.filter(scenario__in=scenario_rows), to=to
+    )
+    counts = dict(
+        visible_campaigns.order_by().values_list("scenario").annotate(number=Count("*"))
+    )
     definition_of = {definition.slug: definition for definition in registry.every()}
     return [
         ScenarioRow(

@@ -11,7 +11,14 @@ from runs.access.selectors import projects
 from runs.access.selectors.projects import Reader
 from runs.campaigns.selectors import campaigns
 from runs.campaigns.selectors.campaigns import CampaignRow
-from runs.models import Campaign, HardwareProfile, PublishedNode, Server, Topology, TopologyNode
+from runs.models import (
+    Campaign,
+    HardwareProfile,
+    PublishedNode,
+    Server,
+    Topology,
+    TopologyNode,
+)
 
 
 @dataclass(frozen=True)
@@ -46,10 +53,13 @@ def listed(*, to: Reader) -> QuerySet[Topology]:
     """
     using = Campaign.objects.filter(topology=OuterRef("pk")).order_by()
     by_itself = TopologyNode.objects.filter(
-        topology=OuterRef("pk"), topology__slug=Concat(Value("single-"), F("server__slug"))
+        topology=OuterRef("pk"),
+        topology__slug=Concat(Value("single-"), F("server__slug")),
     )
     return Topology.objects.filter(
-        Exists(by_itself.order_by()) | Exists(projects.visible(using, to=to)) | ~Exists(using)
+        Exists(by_itself.order_by())
+        | Exists(projects.visible(using, to=to))
+        | ~Exists(using)
     ).order_by("name", "pk")
 
 
@@ -63,7 +73,9 @@ def rows(topologies_found: Sequence[Topology], *, to: Reader) -> list[TopologyRo
     counts = dict(visible_campaigns.values_list("topology").annotate(Count("pk")))
     return [
         TopologyRow(
-            topology, (*own_nodes[topology.pk], *printed[topology.pk]), counts.get(topology.pk, 0)
+            topology,
+            (*own_nodes[topology.pk], *printed[topology.pk]),
+            counts.get(topology.pk, 0),
         )
         for topology in topologies_found
     ]
@@ -77,7 +89,9 @@ def used_by(topology: Topology, *, to: Reader, limit: int) -> list[CampaignRow]:
 
 def _own(keys: Sequence[int]) -> dict[int, list[NodeRow]]:
     nodes_of: dict[int, list[NodeRow]] = defaultdict(list)
-    nodes = TopologyNode.objects.filter(topology__in=keys).select_related("server__hardware")
+    nodes = TopologyNode.objects.filter(topology__in=keys).select_related(
+        "server__hardware"
+    )
     for node in nodes.order_by("role", "ordinal"):
         row = NodeRow(node.get_role_display(), {}, node.server, node.server.hardware)
         nodes_of[node.topology_id].append(row)
@@ -90,10 +104,16 @@ def _printed(keys: Sequence[int]) -> dict[int, list[NodeRow]]:
     nodes = (
         PublishedNode.objects.filter(table__campaign__topology__in=keys)
         .order_by("table", "ordinal")
-        .values("role", "name", "software", "hardware", topology=F("table__campaign__topology"))
+        .values(
+            "role",
+            "name",
+            "software",
+            "hardware",
+            topology=F("table__campaign__topology"),
+        )
     )
-    printed_nodes: dict[int, dict[_Printed, tuple[dict[str, str], dict[str, None]]]] = defaultdict(
-        dict
+    printed_nodes: dict[int, dict[_Printed, tuple[dict[str, str], dict[str, None]]]] = (
+        defaultdict(dict)
     )
     for node in nodes:
         key = (node["role"], str(node["name"]), node["hardware"])
@@ -110,7 +130,9 @@ def _printed(keys: Sequence[int]) -> dict[int, list[NodeRow]]:
     return {
         topology: [
             NodeRow(role, name, None, machines.get(hardware), tuple(programs))
-            for (role, _text, hardware), (name, programs) in printed_nodes[topology].items()
+            for (role, _text, hardware), (name, programs) in printed_nodes[
+                topology
+            ].items()
         ]
         for topology in keys
     }

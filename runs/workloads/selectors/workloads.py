@@ -15,7 +15,10 @@ def treatment_rows(campaign: Campaign) -> list[tuple[str, str]]:
     """(title, text) of each part of its treatment; empty for a campaign without one."""
     treatment = Treatment.of(campaign.treatment)
     rows = [
-        (_("Caches"), _("emptied before each measurement") if treatment.cold_cache else ""),
+        (
+            _("Caches"),
+            _("emptied before each measurement") if treatment.cold_cache else "",
+        ),
         (_("CPU governor"), treatment.governor),
         (_("CPUs of the server"), treatment.server_cpus),
         (_("CPUs of pgbench"), treatment.pgbench_cpus),
@@ -54,18 +57,23 @@ def offered(*, in_project: int | None) -> list[WorkloadVersion]:
     versions = WorkloadVersion.objects.select_related("workload")
     workload_versions = projects.usable(versions, in_project=in_project)
     return list(
-        workload_versions.order_by("workload__name", "workload_id", "-number")[:MOST_OFFERED]
+        workload_versions.order_by("workload__name", "workload_id", "-number")[
+            :MOST_OFFERED
+        ]
     )
 
 
 def seen(levels: Sequence[str], *, to: Reader) -> set[str]:
     """Those of levels such as `slug@3` whose version the reader may see. One query, or none."""
     slugs = [level.partition("@")[0] for level in levels]
-    workload_versions = WorkloadVersion.objects.filter(workload__slug__in=slugs).select_related(
-        "workload"
-    )
+    workload_versions = WorkloadVersion.objects.filter(
+        workload__slug__in=slugs
+    ).select_related("workload")
     return (
-        {str(workload_version) for workload_version in projects.visible(workload_versions, to=to)}
+        {
+            str(workload_version)
+            for workload_version in projects.visible(workload_versions, to=to)
+        }
         if slugs
         else set()
     )
@@ -82,5 +90,7 @@ def used_by(workload: Workload, *, to: Reader, limit: int) -> list[Campaign]:
     # campaigns, or, where few cells have them, at those.
     versions = list(workload.versions.order_by().values_list("pk", flat=True))
     ran = Cell.objects.filter(campaign=OuterRef("pk"), workload_version__in=versions)
-    visible_campaigns = projects.visible(Campaign.objects.filter(Exists(ran.order_by())), to=to)
+    visible_campaigns = projects.visible(
+        Campaign.objects.filter(Exists(ran.order_by())), to=to
+    )
     return list(visible_campaigns.order_by("-pk")[:limit])

@@ -29,7 +29,11 @@ def _sync_metrics() -> None:
     metric_of = registry.metrics()
     new_metrics = []
     for name, metric in {**known_metrics.METRICS, **metric_of}.items():
-        fields = {"unit": metric.unit, "direction": metric.direction, "title": metric.title}
+        fields = {
+            "unit": metric.unit,
+            "direction": metric.direction,
+            "title": metric.title,
+        }
         stored_metric = stored.get(name)
         if stored_metric is None:
             new_metrics.append(Metric(name=name, **fields))
@@ -53,7 +57,9 @@ def _scenarios() -> list[Scenario]:
     ]
     slugs = {scenario.slug for scenario in runnable}
     themes = [
-        Scenario(slug=theme, title=title_of(theme), description=question, runnable=False)
+        Scenario(
+            slug=theme, title=title_of(theme), description=question, runnable=False
+        )
         for theme, question in THEMES.items()
         if theme not in slugs
     ]

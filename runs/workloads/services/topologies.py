@@ -46,12 +46,20 @@ def topology_of(
     if not generators and not more_servers and not arrangement:
         return single_topology(server=server)
     kind = arrangement or (Topology.Kind.CLIENT if generators else Topology.Kind.SINGLE)
-    slugs = "-".join(server.slug for server in (*databases, *cluster_servers, *generators))
-    made_of = [[server.slug for server in databases], [server.slug for server in generators]]
+    slugs = "-".join(
+        server.slug for server in (*databases, *cluster_servers, *generators)
+    )
+    made_of = [
+        [server.slug for server in databases],
+        [server.slug for server in generators],
+    ]
     made_of += [[server.slug for server in cluster_servers]] if arrangement else []
     text = json.dumps(made_of) if more_servers or arrangement else slugs
     digest = hashlib.sha256(text.encode()).hexdigest()[:8]
-    roles = {NodeRole.DATABASE: databases, NodeRole.LOAD_GENERATOR: generators or databases}
+    roles = {
+        NodeRole.DATABASE: databases,
+        NodeRole.LOAD_GENERATOR: generators or databases,
+    }
     roles |= {NodeRole.CLUSTERS: cluster_servers or databases} if arrangement else {}
     name = _name(databases, generators, kind)
     return stored_topology(f"{kind}-{slugs[:80]}-{digest}", name, kind, roles)
@@ -60,14 +68,19 @@ def topology_of(
 def _name(databases: Sequence[Server], generators: Sequence[Server], kind: str) -> str:
     name = ", ".join(server.name for server in databases)
     if generators:
-        words = {"generators": ", ".join(server.name for server in generators), "server": name}
+        words = {
+            "generators": ", ".join(server.name for server in generators),
+            "server": name,
+        }
         name = _("%(generators)s against %(server)s") % words
     if kind not in {Topology.Kind.SINGLE, Topology.Kind.CLIENT}:
         name = f"{name} ({Topology.Kind(kind).label})"
     return name[:LONGEST_NAME]
 
 
-def generator_plans(server: Server, generators: Sequence[Machine]) -> tuple[GeneratorPlan, ...]:
+def generator_plans(
+    server: Server, generators: Sequence[Machine]
+) -> tuple[GeneratorPlan, ...]:
     """The part of a run's plan that describes its generators: each uses its newest pgbench."""
     plans = []
     for number, machine in enumerate(generators, start=1):
@@ -104,13 +117,15 @@ def generator_problems(design: Design) -> Iterator[Problem]:
     """
     servers, generators = design.draft.servers, design.draft.generators
     if len(generators) > MOST_GENERATORS:
-        message = _("%(number)d load generators are too many.") % {"number": len(generators)}
+        message = _("%(number)d load generators are too many.") % {
+            "number": len(generators)
+        }
         yield Problem("out_of_range", message, _("Choose fewer."), "generators")
     for server in servers:
         if server in generators:
-            message = _("%(server)s is the database, so it cannot be a load generator as well.") % {
-                "server": server.name
-            }
+            message = _(
+                "%(server)s is the database, so it cannot be a load generator as well."
+            ) % {"server": server.name}
             remedy = _("Leave it out; without others the load comes from it anyway.")
             yield Problem("generator_is_database", message, remedy, "generators")
     for machine in design.generators:
@@ -123,16 +138,24 @@ def _reach_problems(server: Server, generator: Server) -> Iterator[Problem]:
     if is_loopback(server.address) and not is_loopback(generator.address):
         words = {"generator": generator.name, "address": server.address}
         message = _("%(generator)s cannot reach the database at %(address)s.") % words
-        remedy = _("Register the server by the address that other machines reach it at.")
+        remedy = _(
+            "Register the server by the address that other machines reach it at."
+        )
         yield Problem("address_is_local", message, remedy, "server")
 
 
-def _problems_of(generator: Server, present: Sequence[Installation]) -> Iterator[Problem]:
+def _problems_of(
+    generator: Server, present: Sequence[Installation]
+) -> Iterator[Problem]:
     if generator.state != Server.State.READY or generator.is_only_a_hop:
         yield not_ready(generator, "generators")
     elif not having_pgbench(present):
-        message = _("No installation on %(server)s has pgbench.") % {"server": generator.name}
-        remedy = _("Install PostgreSQL's client programs there and inspect the server again.")
+        message = _("No installation on %(server)s has pgbench.") % {
+            "server": generator.name
+        }
+        remedy = _(
+            "Install PostgreSQL's client programs there and inspect the server again."
+        )
         yield Problem("missing_program", message, remedy, "generators")
 
 
@@ -146,11 +169,14 @@ def is_loopback(address: str) -> bool:
         return False
 
 
-def machine_plans(server: Server, machines: Sequence[Machine]) -> tuple[MachinePlan, ...]:
+def machine_plans(
+    server: Server, machines: Sequence[Machine]
+) -> tuple[MachinePlan, ...]:
     """The part of a run's plan that describes the machines of its further clusters."""
     return tuple(
         MachinePlan(
-            **_place(_machine_name(number), machine, server), mount=mount_of(machine.server)
+            **_place(_machine_name(number), machine, server),
+            mount=mount_of(machine.server),
         )
         for number, machine in enumerate(machines)
     )
@@ -162,7 +188,9 @@ def mount_of(server: Server) -> str:
     return str(facts.get("storage", {}).get("mount", ""))
 
 
-def placed(clusters: Sequence[ClusterPlan], machines: Sequence[Machine]) -> tuple[ClusterPlan, ...]:
+def placed(
+    clusters: Sequence[ClusterPlan], machines: Sequence[Machine]
+) -> tuple[ClusterPlan, ...]:
     """The clusters spread over the machines in turn; without machines they stay where they are."""
     if not machines:
         return tuple(clusters)
@@ -171,7 +199,9 @@ def placed(clusters: Sequence[ClusterPlan], machines: Sequence[Machine]) -> tupl
         number = position % len(machines)
         counterparts = _counterparts(cluster_plan.version_num, machines[number].present)
         if counterparts is None:
-            raise ServiceError("version_missing", _("A machine of clusters lost its PostgreSQL."))
+            raise ServiceError(
+                "version_missing", _("A machine of clusters lost its PostgreSQL.")
+            )
         same, psql = counterparts
         placed_clusters.append(
             replace(
@@ -206,7 +236,12 @@ def _counterparts(
 ) -> tuple[Installation, Installation] | None:
     """The installation of that exact release, and the one with the newest psql."""
     same = next(
-        (installation for installation in present if installation.version_num == version_num), None
+        (
+            installation
+            for installation in present
+            if installation.version_num == version_num
+        ),
+        None,
     )
     having = [installation for installation in present if installation.has_psql]
     return (
@@ -228,18 +263,26 @@ def cluster_problems(design: Design) -> Iterator[Problem]:
         yield Problem("replica_is_local", message, remedy, "generators")
     if machines and not design.kind:
         message = _("This scenario has no further clusters.")
-        yield Problem("no_further_clusters", message, _("Leave it empty."), "cluster_servers")
+        yield Problem(
+            "no_further_clusters", message, _("Leave it empty."), "cluster_servers"
+        )
         return
     if len(machines) > MOST_MACHINES:
         message = _("%(number)d machines for further clusters are too many.")
         number = {"number": len(machines)}
-        yield Problem("out_of_range", message % number, _("Choose fewer."), "cluster_servers")
+        yield Problem(
+            "out_of_range", message % number, _("Choose fewer."), "cluster_servers"
+        )
     for machine in machines:
         if machine.server in (*draft.servers, *draft.generators):
             message = _("%(server)s has another part in this campaign already.")
             words = {"server": machine.server.name}
-            remedy = _("Give each machine one part: database, further clusters, or load.")
-            yield Problem("machine_has_a_part", message % words, remedy, "cluster_servers")
+            remedy = _(
+                "Give each machine one part: database, further clusters, or load."
+            )
+            yield Problem(
+                "machine_has_a_part", message % words, remedy, "cluster_servers"
+            )
         yield from _cluster_machine_problems(machine, design)
 
 
@@ -259,11 +302,17 @@ def _cluster_machine_problems(machine: Machine, design: Design) -> Iterator[Prob
                 "server": server.name,
                 "versions": release_text(version_num),
             }
-            remedy = _("Install the same release and psql there, and inspect the server again.")
+            remedy = _(
+                "Install the same release and psql there, and inspect the server again."
+            )
             yield Problem("version_missing", message, remedy, field)
     for database in design.draft.servers:
         if is_loopback(database.address) != is_loopback(server.address):
-            message = _("%(one)s and %(other)s cannot reach each other: one address is local.")
+            message = _(
+                "%(one)s and %(other)s cannot reach each other: one address is local."
+            )
             words = {"one": database.name, "other": server.name}
-            remedy = _("Register the server by the address that other machines reach it at.")
+            remedy = _(
+                "Register the server by the address that other machines reach it at."
+            )
             yield Problem("address_is_local", message % words, remedy, field)

@@ -43,7 +43,10 @@ _SENTENCES = {
 
 
 def tried(
-    *, server: Server, content: WorkloadContent, installation: Installation | None = None
+    *,
+    server: Server,
+    content: WorkloadContent,
+    installation: Installation | None = None,
 ) -> list[Fault]:
     """What is wrong with a workload, also in the eyes of a server; by default of its newest one.
 
@@ -54,16 +57,21 @@ def tried(
         return faults_of_content
     present = tools.installed([server])[server.pk]
     chosen = tools.tools_among(present)
-    newest = max(present, key=lambda installation: installation.version_num, default=None)
+    newest = max(
+        present, key=lambda installation: installation.version_num, default=None
+    )
     subject = installation or newest
     if chosen is None or subject is None:
         message = _("%(server)s has no pgbench or no psql.") % {"server": server.name}
-        raise ServiceError("missing_program", message, remedy=_("Choose another server."))
+        raise ServiceError(
+            "missing_program", message, remedy=_("Choose another server.")
+        )
     programs = Programs(
         bindir=subject.bindir,
         version_num=subject.version_num,
         client_bindir=chosen.pgbench.bindir,
-        client_version_num=chosen.pgbench.pgbench_version_num or chosen.pgbench.version_num,
+        client_version_num=chosen.pgbench.pgbench_version_num
+        or chosen.pgbench.version_num,
         psql_bindir=chosen.psql.bindir,
     )
     marked_at = _mark(server)
@@ -86,7 +94,9 @@ def _mark(server: Server) -> datetime:
     No run starts on the server until then.
     """
     now = timezone.now()
-    Server.objects.filter(pk=server.pk, needs_sweep=False).update(needs_sweep=True, sweep_after=now)
+    Server.objects.filter(pk=server.pk, needs_sweep=False).update(
+        needs_sweep=True, sweep_after=now
+    )
     return now
 
 
@@ -97,7 +107,9 @@ def _unmark(server: Server, marked_at: datetime) -> None:
 
 
 @transaction.atomic
-def _failures(server: Server, programs: Programs, content: WorkloadContent) -> list[Failure]:
+def _failures(
+    server: Server, programs: Programs, content: WorkloadContent
+) -> list[Failure]:
     if leases.idle_lease(server.pk) is None:
         message = _("%(server)s is measuring, or not ready.") % {"server": server.name}
         remedy = _("Try again when its run has ended, or choose another server.")
@@ -111,7 +123,11 @@ def _failures(server: Server, programs: Programs, content: WorkloadContent) -> l
 
 
 async def _on(
-    login_way: logins.Way, base: BaseDir, programs: Programs, content: WorkloadContent, name: str
+    login_way: logins.Way,
+    base: BaseDir,
+    programs: Programs,
+    content: WorkloadContent,
+    name: str,
 ) -> list[Failure]:
     try:
         async with (
@@ -134,7 +150,9 @@ def _fault(failure: Failure, installation: Installation) -> Fault:
     words = {
         "version": installation.version,
         "said": failure.output,
-        "seconds": scratch.LOAD_SECONDS if failure.script is None else scratch.STATEMENT_SECONDS,
+        "seconds": scratch.LOAD_SECONDS
+        if failure.script is None
+        else scratch.STATEMENT_SECONDS,
     }
     sentence = str(_SENTENCES[failure.code]) % words
     line_text = _("Line %(line)d: ") % {"line": failure.line} if failure.line else ""
@@ -146,6 +164,11 @@ def _fault(failure: Failure, installation: Installation) -> Fault:
 
 def messages(faults: Sequence[Fault], content: WorkloadContent) -> list[str]:
     """The faults for people, each with the name of its script."""
-    names = {f"/scripts/{position}": script.name for position, script in enumerate(content.scripts)}
+    names = {
+        f"/scripts/{position}": script.name
+        for position, script in enumerate(content.scripts)
+    }
     named_messages = [(names.get(fault.pointer, ""), fault.message) for fault in faults]
-    return [f"{name}: {message}" if name else message for name, message in named_messages]
+    return [
+        f"{name}: {message}" if name else message for name, message in named_messages
+    ]

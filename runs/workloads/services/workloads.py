@@ -43,17 +43,25 @@ _SENTENCES = {
     "variable_missing": gettext_lazy(
         "The variable :%(word)s is not set. Set it above by \\set, or among the variables."
     ),
-    "setrandom": gettext_lazy("Write \\set name random(low, high) in place of \\setrandom."),
+    "setrandom": gettext_lazy(
+        "Write \\set name random(low, high) in place of \\setrandom."
+    ),
     "unknown_command": gettext_lazy("%(word)s is no command of pgbench."),
     "shell": gettext_lazy(
         "%(word)s runs a program on the server; an administrator has to allow that "
         "(BENCHLAB_ALLOW_SHELL_SCRIPTS)."
     ),
     "bad_set": gettext_lazy("\\set needs a name and an expression, not “%(word)s”."),
-    "bad_expression": gettext_lazy("pgbench cannot read the expression from “%(word)s” on."),
-    "unexpected_words": gettext_lazy("“%(word)s” is too much: the command takes no such words."),
+    "bad_expression": gettext_lazy(
+        "pgbench cannot read the expression from “%(word)s” on."
+    ),
+    "unexpected_words": gettext_lazy(
+        "“%(word)s” is too much: the command takes no such words."
+    ),
     "no_statement": gettext_lazy("%(word)s has no statement before it."),
-    "bad_sleep": gettext_lazy("\\sleep needs a number and us, ms or s, not “%(word)s”."),
+    "bad_sleep": gettext_lazy(
+        "\\sleep needs a number and us, ms or s, not “%(word)s”."
+    ),
     "no_condition": gettext_lazy("%(word)s has no condition."),
     "condition_open": gettext_lazy("This \\if has no \\endif."),
     "condition_without_if": gettext_lazy("%(word)s has no \\if."),
@@ -80,7 +88,9 @@ def faults(content: WorkloadContent) -> list[Fault]:
         message = _("A workload with its own tables needs the SQL that makes them.")
         faults_found.append(Fault("/init_sql", "no_tables", message))
     if len(content.init_sql) > MOST_SQL_CHARACTERS:
-        message = _("It has more than %(word)s characters.") % {"word": MOST_SQL_CHARACTERS}
+        message = _("It has more than %(word)s characters.") % {
+            "word": MOST_SQL_CHARACTERS
+        }
         faults_found.append(Fault("/init_sql", "too_long", message))
     if has_psql_commands(content.init_sql):
         message = _(
@@ -110,7 +120,9 @@ def create(
             name=name.strip(), description=description, project=project, created_by=by
         )
         taken = (*NOT_SLUGS, *BUILT_IN)
-        slugs.store(workload, called=name, otherwise="workload", project=project, taken=taken)
+        slugs.store(
+            workload, called=name, otherwise="workload", project=project, taken=taken
+        )
         details = {"name": workload.name}
         audit.record("workload_made", workload, after=details)
         return _version(workload, 1, content, by)
@@ -169,7 +181,9 @@ def versions(levels: Sequence[Level]) -> dict[str, WorkloadVersion]:
         str(workload_version): workload_version
         for workload_version in versions_found.select_related("workload")
     }
-    return {str(level): by_level[str(level)] for level in levels if str(level) in by_level}
+    return {
+        str(level): by_level[str(level)] for level in levels if str(level) in by_level
+    }
 
 
 def problems(design: Design) -> Iterator[Problem]:
@@ -189,11 +203,15 @@ def problems(design: Design) -> Iterator[Problem]:
     for name, version in own_versions.items():
         for fault in faults(content_of(version)):
             message = f"{name}: {fault.message}"
-            yield Problem(fault.code, message, _("Store a further version."), SCRIPT_FACTOR)
+            yield Problem(
+                fault.code, message, _("Store a further version."), SCRIPT_FACTOR
+            )
         yield from _tool_problems(version, client)
     if design.draft.parameters.get("max_tries") and client < MAXIMUM_TRIES:
         message = _("Trying a transaction again needs pgbench 15 or later.")
-        yield Problem("unsupported_by_tool", message, _("Choose another pgbench."), "max_tries")
+        yield Problem(
+            "unsupported_by_tool", message, _("Choose another pgbench."), "max_tries"
+        )
 
 
 def _client(design: Design) -> int:
@@ -204,7 +222,8 @@ def _client(design: Design) -> int:
         if server_part.tools
     ]
     return min(
-        (version_number for version_number in client_versions if version_number), default=NEWEST
+        (version_number for version_number in client_versions if version_number),
+        default=NEWEST,
     )
 
 
@@ -215,7 +234,9 @@ def _tool_problems(version: WorkloadVersion, client_version: int) -> Iterator[Pr
             for_tool(script["text"], client_version)
     except UnsupportedByToolError as error:
         remedy = _("Choose another pgbench.")
-        yield Problem("unsupported_by_tool", f"{version}: {error}", remedy, SCRIPT_FACTOR)
+        yield Problem(
+            "unsupported_by_tool", f"{version}: {error}", remedy, SCRIPT_FACTOR
+        )
 
 
 def check(content: WorkloadContent) -> None:
@@ -246,7 +267,11 @@ def _fault(script_fault: ScriptFault, scripts: Sequence[GivenScript]) -> Fault:
     if not script_fault.script:
         return Fault("/scripts", script_fault.code, sentence)
     position = next(
-        index for index, script in enumerate(scripts) if script.name == script_fault.script
+        index
+        for index, script in enumerate(scripts)
+        if script.name == script_fault.script
     )
-    line_text = _("Line %(line)d: ") % {"line": script_fault.line} if script_fault.line else ""
+    line_text = (
+        _("Line %(line)d: ") % {"line": script_fault.line} if script_fault.line else ""
+    )
     return Fault(f"/scripts/{position}", script_fault.code, f"{line_text}{sentence}")

@@ -15,7 +15,9 @@ NEWEST = 10
 @addresses.page("scenario-list")
 def scenario_list(request: HttpRequest) -> HttpResponse:
     """All scenarios."""
-    return render(request, "workloads/scenarios/list.html", {"scenarios": registry.every()})
+    return render(
+        request, "workloads/scenarios/list.html", {"scenarios": registry.every()}
+    )
 
 
 @addresses.page("scenario-detail")
@@ -26,6 +28,8 @@ def scenario_detail(request: HttpRequest, slug: str) -> HttpResponse:
     scenario_campaigns = campaigns.listed().filter(scenario__slug=slug)
     context = {
         "scenario": scenario,
-        "campaigns": campaigns.rows(projects.visible(scenario_campaigns, to=request.user)[:NEWEST]),
+        "campaigns": campaigns.rows(
+            projects.visible(scenario_campaigns, to=request.user)[:NEWEST]
+        ),
     }
     return render(request, "workloads/scenarios/detail.html", context)

@@ -12,7 +12,9 @@ from runs.workloads.selectors import topologies as selectors
 @addresses.page("topology-list")
 def topology_list(request: HttpRequest) -> HttpResponse:
     """All topologies, or those of one kind."""
-    filters = TopologyFilters(request.GET, selectors.listed(to=request.user), request=request)
+    filters = TopologyFilters(
+        request.GET, selectors.listed(to=request.user), request=request
+    )
     page = pages.page(filters.qs, request.GET, by="name")
     context = {
         "filters": filters,
@@ -30,6 +32,8 @@ def topology_detail(request: HttpRequest, slug: str) -> HttpResponse:
     context = {
         "row": row,
         "topology": topology,
-        "campaigns": selectors.used_by(topology, to=request.user, limit=pages.MOST_CAMPAIGNS),
+        "campaigns": selectors.used_by(
+            topology, to=request.user, limit=pages.MOST_CAMPAIGNS
+        ),
     }
     return render(request, "workloads/topologies/detail.html", context)

@@ -18,7 +18,12 @@ from runs.models import Server, ServerCheck, Workload, WorkloadVersion
 from runs.servers.services import server_checks
 from runs.shared import pages
 from runs.shared.errors import Refused, ServiceError
-from runs.tools.pgbench.scripts import MOST_CHARACTERS, MOST_SCRIPTS, MOST_WEIGHT, GivenScript
+from runs.tools.pgbench.scripts import (
+    MOST_CHARACTERS,
+    MOST_SCRIPTS,
+    MOST_WEIGHT,
+    GivenScript,
+)
 from runs.workloads.selectors import workloads as selectors
 from runs.workloads.services import workloads
 
@@ -78,7 +83,9 @@ class WorkloadForm(forms.Form):
         if user is None:
             del self.fields["project"]
         else:
-            cast(pages.ProjectField, self.fields["project"]).offer(user, Right.CONFIGURE)
+            cast(pages.ProjectField, self.fields["project"]).offer(
+                user, Right.CONFIGURE
+            )
 
     def clean_variables(self) -> dict[str, str]:
         """The variables by name."""
@@ -88,7 +95,9 @@ class WorkloadForm(forms.Form):
                 continue
             name, equals, value = line.partition("=")
             if not equals:
-                message = _("“%(line)s” is not name = value.") % {"line": line.strip()[:80]}
+                message = _("“%(line)s” is not name = value.") % {
+                    "line": line.strip()[:80]
+                }
                 raise forms.ValidationError(message)
             variables[name.strip()] = value.strip()
         return variables
@@ -98,7 +107,9 @@ class ScriptForm(forms.Form):
     """One script. One without a text is left out."""
 
     name = forms.CharField(label=_("Script"), max_length=80, required=False)
-    weight = forms.IntegerField(label=_("Weight"), initial=1, required=False, max_value=MOST_WEIGHT)
+    weight = forms.IntegerField(
+        label=_("Weight"), initial=1, required=False, max_value=MOST_WEIGHT
+    )
     text = forms.CharField(
         label=_("Commands and SQL"),
         required=False,
@@ -114,7 +125,9 @@ else:
     AnyScriptForms = BaseFormSet
 
 
-ScriptForms = formset_factory(ScriptForm, extra=1, max_num=MOST_SCRIPTS, absolute_max=MOST_SCRIPTS)
+ScriptForms = formset_factory(
+    ScriptForm, extra=1, max_num=MOST_SCRIPTS, absolute_max=MOST_SCRIPTS
+)
 
 
 def content_of_forms(form: WorkloadForm, scripts: AnyScriptForms) -> WorkloadContent:
@@ -123,21 +136,31 @@ def content_of_forms(form: WorkloadForm, scripts: AnyScriptForms) -> WorkloadCon
     return WorkloadContent(
         scripts=tuple(
             GivenScript(
-                name=script_form.cleaned_data["name"].strip() or _("script %(n)d") % {"n": number},
+                name=script_form.cleaned_data["name"].strip()
+                or _("script %(n)d") % {"n": number},
                 text=script_form.cleaned_data["text"].replace("\r\n", "\n"),
-                weight=1 if (weight := script_form.cleaned_data["weight"]) is None else weight,
+                weight=1
+                if (weight := script_form.cleaned_data["weight"]) is None
+                else weight,
             )
             for number, script_form in enumerate(scripts, start=1)
             if script_form.cleaned_data.get("text", "").strip()
         ),
         init_sql=fields["init_sql"].replace("\r\n", "\n"),
-        **{name: fields[name] for name in ("variables", "init_options", "has_own_tables")},
+        **{
+            name: fields[name]
+            for name in ("variables", "init_options", "has_own_tables")
+        },
     )
 
 
-def initial_of(version: WorkloadVersion) -> tuple[dict[str, Any], list[Mapping[str, Any]]]:
+def initial_of(
+    version: WorkloadVersion,
+) -> tuple[dict[str, Any], list[Mapping[str, Any]]]:
     """The initial content of the editor for a further version: (workload, scripts)."""
-    variables = "\n".join(f"{name} = {value}" for name, value in version.variables.items())
+    variables = "\n".join(
+        f"{name} = {value}" for name, value in version.variables.items()
+    )
     same = ("has_own_tables", "init_options", "init_sql")
     initial = {
         "name": version.workload.name,
@@ -151,7 +174,9 @@ def initial_of(version: WorkloadVersion) -> tuple[dict[str, Any], list[Mapping[s
 def show_faults(form: WorkloadForm, scripts: AnyScriptForms, refused: Refused) -> None:
     """Put each fault where it belongs."""
     written = [
-        script_form for script_form in scripts if script_form.cleaned_data.get("text", "").strip()
+        script_form
+        for script_form in scripts
+        if script_form.cleaned_data.get("text", "").strip()
     ]
     for fault in refused.faults:
         field, _slash, number = fault.pointer.lstrip("/").partition("/")
@@ -165,7 +190,9 @@ def show_faults(form: WorkloadForm, scripts: AnyScriptForms, refused: Refused) -
 def workload_list(request: HttpRequest) -> HttpResponse:
     """All workloads."""
     page = pages.page(selectors.listed(to=request.user), request.GET, by="name")
-    return render(request, "workloads/scripts/list.html", {"page": page, "rows": page.rows})
+    return render(
+        request, "workloads/scripts/list.html", {"page": page, "rows": page.rows}
+    )
 
 
 @addresses.page("workload-detail")
@@ -186,7 +213,9 @@ def workload_detail(request: HttpRequest, slug: str) -> HttpResponse:
         "workload": workload,
         "shown": shown_version,
         "past": past,
-        "campaigns": selectors.used_by(workload, to=request.user, limit=pages.MOST_CAMPAIGNS),
+        "campaigns": selectors.used_by(
+            workload, to=request.user, limit=pages.MOST_CAMPAIGNS
+        ),
     }
     return render(request, "workloads/scripts/detail.html", context)
 
@@ -195,7 +224,9 @@ def workload_detail(request: HttpRequest, slug: str) -> HttpResponse:
 def workload_new(request: HttpRequest) -> HttpResponse:
     """A new workload, empty or from one that is there (`?from=slug`)."""
     workloads = selectors.listed(to=request.user)
-    return _edited(request, None, origin=workloads.filter(slug=request.GET.get("from", "")).first())
+    return _edited(
+        request, None, origin=workloads.filter(slug=request.GET.get("from", "")).first()
+    )
 
 
 @addresses.form("workload-edit", Right.CONFIGURE)
@@ -230,12 +261,17 @@ def _edited(
     stored = _stored(request, form, scripts, workload)
     if stored is None:
         return _editor(request, form, scripts, workload)
-    messages.success(request, _("Version %(number)d is stored.") % {"number": stored.number})
+    messages.success(
+        request, _("Version %(number)d is stored.") % {"number": stored.number}
+    )
     return redirect("workload-detail", slug=stored.workload.slug)
 
 
 def _tried(
-    request: HttpRequest, form: WorkloadForm, scripts: AnyScriptForms, workload: Workload | None
+    request: HttpRequest,
+    form: WorkloadForm,
+    scripts: AnyScriptForms,
+    workload: Workload | None,
 ) -> HttpResponse:
     """The editor with a check that a worker makes on the chosen server."""
     server, content = form.cleaned_data["server"], content_of_forms(form, scripts)
@@ -254,10 +290,16 @@ def _tried(
 
 
 def _stored(
-    request: HttpRequest, form: WorkloadForm, scripts: AnyScriptForms, workload: Workload | None
+    request: HttpRequest,
+    form: WorkloadForm,
+    scripts: AnyScriptForms,
+    workload: Workload | None,
 ) -> WorkloadVersion | None:
     content, by = content_of_forms(form, scripts), cast(User, request.user)
-    fields = {"name": form.cleaned_data["name"], "description": form.cleaned_data["description"]}
+    fields = {
+        "name": form.cleaned_data["name"],
+        "description": form.cleaned_data["description"],
+    }
     try:
         if "check" in request.POST:
             workloads.check(content)

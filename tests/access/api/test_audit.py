@@ -47,11 +47,18 @@ def test_each_act_is_kept_with_who_what_before_and_after(acting, project):
     maintenance.begin(server=server, reason="new disks")
     run = factories.finish(factories.run(), tps=1)
     withdrawals.withdraw(run=run, reason="the disk was failing")
-    member = project.memberships.create(user=User.objects.create_user("taro"), role="viewer")
+    member = project.memberships.create(
+        user=User.objects.create_user("taro"), role="viewer"
+    )
     projects.change_role(membership=member, role="operator")
 
     confirmed = entry("host_key_confirmed")
-    assert (confirmed.actor, confirmed.by_way_of, confirmed.subject, confirmed.project) == (
+    assert (
+        confirmed.actor,
+        confirmed.by_way_of,
+        confirmed.subject,
+        confirmed.project,
+    ) == (
         "hanako",
         "page",
         "server db1",
@@ -78,14 +85,22 @@ def test_no_secret_is_part_of_it(acting, project):
     settings = {"primary_conninfo": "host=a password=SECRET1", "work_mem": "4MB"}
     configurations.create(name="one", description="", content=Content(settings, [], ""))
     webhooks.create(
-        project=project, url="https://hooks.example/SECRET2?a=SECRET3", secret="SECRET4" * 4
+        project=project,
+        url="https://hooks.example/SECRET2?a=SECRET3",
+        secret="SECRET4" * 4,
     )
     key = ssh_keys.generate(name="lab")
-    projects.invite(project=project, role="viewer", by=User.objects.create_user("hanako"))
-    audit.record("any", "thing", after={"password": "SECRET5", "deep": {"api_token": "SECRET6"}})
+    projects.invite(
+        project=project, role="viewer", by=User.objects.create_user("hanako")
+    )
+    audit.record(
+        "any", "thing", after={"password": "SECRET5", "deep": {"api_token": "SECRET6"}}
+    )
     audit.record("any", "thing", after={"note": "see postgresql://me:SECRET7@host/db"})
 
-    said = str(list(AuditEntry.objects.values("subject", "before", "after", "by_way_of")))
+    said = str(
+        list(AuditEntry.objects.values("subject", "before", "after", "by_way_of"))
+    )
     assert "SECRET" not in said
     assert "hooks.example" in said
     assert "work_mem" in said
@@ -93,7 +108,9 @@ def test_no_secret_is_part_of_it(acting, project):
 
 
 def test_texts_are_capped_and_have_no_control_characters(acting):
-    audit.record("any", "a\x1b[31m", after={"text": "x" * 10_000, "list": list(range(1000))})
+    audit.record(
+        "any", "a\x1b[31m", after={"text": "x" * 10_000, "list": list(range(1000))}
+    )
 
     found = entry("any")
     assert "\x1b" not in found.subject
@@ -102,20 +119,38 @@ def test_texts_are_capped_and_have_no_control_characters(acting):
 
 
 def test_each_column_has_as_much_as_it_holds_and_numbers_are_those_of_json(project):
-    given = {"long": {"n" * 200: 1}, "large": 1e16, "below": 9e15, "none": -0.0, "half": 0.5}
+    given = {
+        "long": {"n" * 200: 1},
+        "large": 1e16,
+        "below": 9e15,
+        "none": -0.0,
+        "half": 0.5,
+    }
     with audit.acting(audit.Actor("a" * 200, "w" * 300)):
         audit.record("one", "s" * 400, after=given)
         audit.record("two", project)
         audit.record("three", factories.campaign("c"), project=None)
         audit.record("four", factories.campaign("d"), project=project)
     one, two, three, four = AuditEntry.objects.order_by("pk")
-    assert [len(text) for text in (one.actor, one.by_way_of, one.subject)] == [150, 200, 300]
+    assert [len(text) for text in (one.actor, one.by_way_of, one.subject)] == [
+        150,
+        200,
+        300,
+    ]
     assert list(one.after["long"]) == ["n" * 100]
     numbers = [one.after[name] for name in ("large", "below", "none", "half")]
-    assert [repr(number) for number in numbers] == [str(10**16), "9000000000000000.0", "0.0", "0.5"]
+    assert [repr(number) for number in numbers] == [
+        str(10**16),
+        "9000000000000000.0",
+        "0.0",
+        "0.5",
+    ]
     assert (two.subject, two.project) == (f"project {project.slug}", None)
     assert (three.project, four.project) == (projects.default(), project)
-    assert all(macs.is_marked(each.mark, macs.AUDIT, *each.marked) for each in (one, two, three))
+    assert all(
+        macs.is_marked(each.mark, macs.AUDIT, *each.marked)
+        for each in (one, two, three)
+    )
 
 
 def test_an_entry_stays_as_it_is(acting):
@@ -136,7 +171,9 @@ def test_what_benchlab_does_by_itself_is_no_entry(db):
     assert not AuditEntry.objects.exists()
 
 
-def test_pages_tokens_and_commands_name_who_acts(client, project, make_token, log_in_as):
+def test_pages_tokens_and_commands_name_who_acts(
+    client, project, make_token, log_in_as
+):
     server = factories.server("db1")
     log_in_as("maintainer")
     client.post("/servers/db1/maintain/", {"reason": "disks"})
@@ -148,7 +185,10 @@ def test_pages_tokens_and_commands_name_who_acts(client, project, make_token, lo
     begun, ended, made = AuditEntry.objects.order_by("pk")
     token = Token.objects.get(name="test")
     assert (begun.actor, begun.by_way_of) == ("ichiro", "page")
-    assert (ended.actor, ended.by_way_of) == ("ichiro", f"api, token test ({token.prefix})")
+    assert (ended.actor, ended.by_way_of) == (
+        "ichiro",
+        f"api, token test ({token.prefix})",
+    )
     assert made.by_way_of == "command create_token"
     assert made.after["scopes"] == ["read"]
 
@@ -162,7 +202,10 @@ def test_who_may_not_reads_nothing_and_a_maintainer_reads_their_project(
     audit.record("any", "of the instance")
 
     def subjects():
-        return [row["subject"] for row in client.get("/api/v1/audit/?action=any").json()["results"]]
+        return [
+            row["subject"]
+            for row in client.get("/api/v1/audit/?action=any").json()["results"]
+        ]
 
     assert client.get("/api/v1/audit/").status_code == 401
     assert client.get("/audit/").status_code == 302
@@ -195,14 +238,20 @@ def test_lists_take_the_same_queries_however_long(
             audit.record("any", f"<b>thing</b> {index}", project=projects.default())
 
     with django_assert_num_queries(3):
-        assert len(client.get("/api/v1/audit/?page_size=20").json()["results"]) == min(number, 20)
+        assert len(client.get("/api/v1/audit/?page_size=20").json()["results"]) == min(
+            number, 20
+        )
     with django_assert_num_queries(3):
         page = client.get("/audit/?action=any").content.decode()
     assert "&lt;b&gt;thing" in page
     assert ('rel="next"' in page) == (number > 50)
     if number > 50:
-        older = client.get(f"/audit/?action=any&after={AuditEntry.objects.all()[49].pk}")
-        assert older.content.decode().count('<span class="mono">any</span>') == number - 50
+        older = client.get(
+            f"/audit/?action=any&after={AuditEntry.objects.all()[49].pk}"
+        )
+        assert (
+            older.content.decode().count('<span class="mono">any</span>') == number - 50
+        )
 
 
 RUN = {
@@ -210,7 +259,9 @@ RUN = {
     "scenario": "tpcb-like",
     "status": "finished",
     "started_at": "2026-01-31T02:00:00Z",
-    "measurements": [{"metric": "tps", "value": 1.5, "unit": "tps", "direction": "higher"}],
+    "measurements": [
+        {"metric": "tps", "value": 1.5, "unit": "tps", "direction": "higher"}
+    ],
 }
 
 
@@ -228,7 +279,9 @@ def token(browser):
 
 
 def test_a_session_uploads_with_its_csrf_token(browser):
-    answer = browser.post("/api/v1/uploads/", RUN, "application/json", headers=token(browser))
+    answer = browser.post(
+        "/api/v1/uploads/", RUN, "application/json", headers=token(browser)
+    )
 
     assert answer.status_code == 201, answer.content
     assert Run.objects.count() == 1

@@ -23,7 +23,9 @@ def ask(client):
     """GET with a token, and give the answer."""
 
     def asked(text, path="campaigns/"):
-        return client.get(f"/api/v1/{path}", headers={"Authorization": f"Bearer {text}"})
+        return client.get(
+            f"/api/v1/{path}", headers={"Authorization": f"Bearer {text}"}
+        )
 
     return asked
 
@@ -91,13 +93,17 @@ def test_a_token_that_is_not_good_is_a_401_with_its_code(ask, make_token, spoil,
     assert answer.json()["code"] == code
 
 
-def test_who_does_not_know_the_secret_is_not_told_that_a_token_was_revoked(ask, make_token):
+def test_who_does_not_know_the_secret_is_not_told_that_a_token_was_revoked(
+    ask, make_token
+):
     text = revoked(make_token("read"))
 
     assert ask(text[:-4] + "AAAA").json()["code"] == "token_invalid"
 
 
-def test_the_token_of_somebody_who_may_not_log_in_is_refused(ask, make_token, admin_user):
+def test_the_token_of_somebody_who_may_not_log_in_is_refused(
+    ask, make_token, admin_user
+):
     text = make_token("read", by=admin_user)
     admin_user.is_active = False
     admin_user.save()
@@ -132,7 +138,9 @@ def test_a_token_of_a_public_project_and_one_without_owner_need_no_member(
     assert ask(make_token("read", of=secret_project)).status_code == 200
 
 
-def test_an_administrators_token_needs_no_membership(ask, make_token, admin_user, secret_project):
+def test_an_administrators_token_needs_no_membership(
+    ask, make_token, admin_user, secret_project
+):
     text = make_token("read", of=secret_project, by=admin_user)
     assert ask(text).status_code == 200
     admin_user.is_superuser = False
@@ -146,7 +154,9 @@ def test_an_administrators_token_needs_no_membership(ask, make_token, admin_user
         (["upload"], "get", "campaigns/", "read"),
     ],
 )
-def test_a_missing_scope_is_a_403_that_names_it(client, make_token, scopes, method, path, missing):
+def test_a_missing_scope_is_a_403_that_names_it(
+    client, make_token, scopes, method, path, missing
+):
     header = {"Authorization": f"Bearer {make_token(*scopes)}"}
 
     answer = getattr(client, method)(f"/api/v1/{path}", headers=header)
@@ -167,7 +177,9 @@ def test_another_kind_of_authorization_is_nobodys(client):
     assert answer.status_code == 200
 
 
-def test_the_last_use_is_noted_at_most_once_a_minute(ask, make_token, django_assert_num_queries):
+def test_the_last_use_is_noted_at_most_once_a_minute(
+    ask, make_token, django_assert_num_queries
+):
     text = make_token("read")
     ask(text)
     first = token_of(text).last_used_at
@@ -192,7 +204,9 @@ def test_the_last_use_is_noted_at_most_once_a_minute(ask, make_token, django_ass
 )
 def test_a_token_that_makes_no_sense_is_not_made(project, fields, code):
     with pytest.raises(ServiceError) as refused:
-        tokens.create(**({"name": "x", "scopes": ["read"], "project": project} | fields))
+        tokens.create(
+            **({"name": "x", "scopes": ["read"], "project": project} | fields)
+        )
 
     assert refused.value.code == code
     assert not Token.objects.exists()
@@ -202,7 +216,9 @@ def test_nobody_makes_a_token_that_may_more_than_its_maker(project, django_user_
     person = django_user_model.objects.create_user("ichiro")
     project.memberships.create(user=person, role="operator")
 
-    tokens.create(name="x", scopes=["read", "upload", "queue"], project=project, by=person)
+    tokens.create(
+        name="x", scopes=["read", "upload", "queue"], project=project, by=person
+    )
     for scope in ("admin", "server"):
         with pytest.raises(ServiceError, match="Your role in the project"):
             tokens.create(name="x", scopes=[scope], project=project, by=person)
@@ -238,7 +254,9 @@ def test_an_upload_names_a_registered_server_only_with_the_scope(client, make_to
     statuses = []
     for scopes in (("upload",), ("upload", "server"), ("admin",)):
         header = {"Authorization": f"Bearer {make_token(*scopes)}"}
-        answer = client.post("/api/v1/uploads/", body, "application/json", headers=header)
+        answer = client.post(
+            "/api/v1/uploads/", body, "application/json", headers=header
+        )
         statuses.append(answer.status_code)
 
     assert statuses == [403, 201, 201]
@@ -264,14 +282,18 @@ def test_a_private_projects_results_have_no_address_for_strangers(get, private_r
     get(f"measurements/{private_run.measurements.get().pk}/", expect=404)
 
 
-def test_a_token_sees_its_own_private_project_only(ask, make_token, secret_project, private_run):
+def test_a_token_sees_its_own_private_project_only(
+    ask, make_token, secret_project, private_run
+):
     other = projects.create(slug="other", is_public=False)
 
     assert len(ask(make_token("read", of=secret_project)).json()["results"]) == 1
     assert ask(make_token("read", of=other)).json()["results"] == []
 
 
-def test_members_see_a_private_project(client, secret_project, private_run, django_user_model):
+def test_members_see_a_private_project(
+    client, secret_project, private_run, django_user_model
+):
     member = django_user_model.objects.create_user("member")
     client.force_login(member)
     assert client.get("/api/v1/campaigns/").json()["results"] == []
@@ -296,7 +318,9 @@ def one_minute(monkeypatch):
     monkeypatch.setattr(rate_limit.time, "time", lambda: now // 60 * 60 + 20)
 
 
-def test_too_many_requests_are_told_when_to_come_again(settings, ask, make_token, one_minute):
+def test_too_many_requests_are_told_when_to_come_again(
+    settings, ask, make_token, one_minute
+):
     settings.RATE_TOKEN = 3
     text = make_token("read")
 
@@ -307,7 +331,9 @@ def test_too_many_requests_are_told_when_to_come_again(settings, ask, make_token
     assert refused.headers["Retry-After"] == "40"
 
 
-def test_the_next_minute_begins_anew(settings, ask, make_token, one_minute, monkeypatch):
+def test_the_next_minute_begins_anew(
+    settings, ask, make_token, one_minute, monkeypatch
+):
     settings.RATE_TOKEN = 1
     text = make_token("read")
     assert [ask(text).status_code for _ in range(2)] == [200, 429]
@@ -374,7 +400,9 @@ def test_the_command_names_what_is_wrong(db):
 
 
 def test_a_project_is_made_by_command(admin_user):
-    call_command("create_project", "lab", private=True, member=["admin"], stdout=StringIO())
+    call_command(
+        "create_project", "lab", private=True, member=["admin"], stdout=StringIO()
+    )
 
     made = Project.objects.get(slug="lab")
     assert not made.is_public

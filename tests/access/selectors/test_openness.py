@@ -29,7 +29,13 @@ def changed(campaign):
     run = campaign.runs.first()
     metric = Metric.objects.get(name="tps", project=None)
     return Change.objects.create(
-        cell=run.cell, run=run, metric=metric, kind="step", ratio=0.9, before=1.0, after=0.9
+        cell=run.cell,
+        run=run,
+        metric=metric,
+        kind="step",
+        ratio=0.9,
+        before=1.0,
+        after=0.9,
     )
 
 
@@ -96,7 +102,10 @@ def test_newer_runs_of_private_projects_cost_a_public_list_nothing(closed):
     finished("public")
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")
-    before = buffers(latest(5)), buffers(visible(Run.objects.order_by("-pk"), to=NOBODY)[:5])
+    before = (
+        buffers(latest(5)),
+        buffers(visible(Run.objects.order_by("-pk"), to=NOBODY)[:5]),
+    )
     hidden = finished("hidden", closed)
     run = hidden.runs.filter(state="finished").first()
     for start in range(1000, 4000, 1000):
@@ -113,6 +122,9 @@ def test_newer_runs_of_private_projects_cost_a_public_list_nothing(closed):
         )
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")
-    after = buffers(latest(5)), buffers(visible(Run.objects.order_by("-pk"), to=NOBODY)[:5])
+    after = (
+        buffers(latest(5)),
+        buffers(visible(Run.objects.order_by("-pk"), to=NOBODY)[:5]),
+    )
     assert after[0] <= before[0] + 20
     assert after[1] <= before[1] + 20

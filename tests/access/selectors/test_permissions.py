@@ -104,15 +104,21 @@ def test_a_right_to_an_address_is_that_in_its_objects_project(public, private):
         assert (denied is None) == may, (address, named)
 
 
-def test_what_names_no_project_is_of_the_instance_or_of_the_default_one(public, private):
+def test_what_names_no_project_is_of_the_instance_or_of_the_default_one(
+    public, private
+):
     # The first project's key is next to that of the instance.
-    first, _is_new = Project.objects.get_or_create(pk=1, defaults={"slug": "a", "name": "A"})
+    first, _is_new = Project.objects.get_or_create(
+        pk=1, defaults={"slug": "a", "name": "A"}
+    )
     user = member(Role.MAINTAINER, public, private, *{first} - {public, private})
     ours, theirs = (
         factories.configuration(slug, project=project)
         for slug, project in (("ours", None), ("theirs", private))
     )
-    campaigns = [factories.campaign(f"of-{each}", project=each) for each in (None, private)]
+    campaigns = [
+        factories.campaign(f"of-{each}", project=each) for each in (None, private)
+    ]
     annotation = Annotation(campaign=campaigns[1])
 
     for address, row, project, may in (
@@ -127,11 +133,18 @@ def test_what_names_no_project_is_of_the_instance_or_of_the_default_one(public, 
     assert permissions.project_of(annotation) == private.pk
     assert permissions.project_of(private) == private.pk
     schedules = [Schedule(project=owner) for owner in (private, None)]
-    assert [permissions.project_of(schedule) for schedule in schedules] == [private.pk, None]
+    assert [permissions.project_of(schedule) for schedule in schedules] == [
+        private.pk,
+        None,
+    ]
 
 
-def test_a_token_and_a_reader_are_asked_for_the_right_alone(private, django_assert_num_queries):
-    reading, queueing = (token(scope, project=private) for scope in (SCOPE.READ, SCOPE.QUEUE))
+def test_a_token_and_a_reader_are_asked_for_the_right_alone(
+    private, django_assert_num_queries
+):
+    reading, queueing = (
+        token(scope, project=private) for scope in (SCOPE.READ, SCOPE.QUEUE)
+    )
     absent = {"slug": "absent"}
 
     with django_assert_num_queries(0):
@@ -140,7 +153,9 @@ def test_a_token_and_a_reader_are_asked_for_the_right_alone(private, django_asse
             (queueing, Right.QUEUE, None),
             (reading, Right.QUEUE, Denied(Right.QUEUE, SCOPE.QUEUE)),
         ):
-            assert permissions.decide(actor, right, "campaign-cancel", absent) == expected
+            assert (
+                permissions.decide(actor, right, "campaign-cancel", absent) == expected
+            )
 
 
 def test_a_page_leads_to_what_may_be_done_or_to_the_login(public):
@@ -155,13 +170,16 @@ def test_a_page_leads_to_what_may_be_done_or_to_the_login(public):
     ):
         assert permissions.right_to_act(address) == right, address
         found = [
-            permissions.is_offered(each, address) for each in (AnonymousUser(), operator, viewer)
+            permissions.is_offered(each, address)
+            for each in (AnonymousUser(), operator, viewer)
         ]
         assert found == offered, address
 
 
 def test_what_is_hidden_is_not_there_as_what_is_absent(public, private):
-    run = factories.campaign("hidden", project=private, on=factories.server()).runs.first()
+    run = factories.campaign(
+        "hidden", project=private, on=factories.server()
+    ).runs.first()
     stranger = member(Role.MAINTAINER, public)
 
     for address, named in (
@@ -187,7 +205,10 @@ def test_a_role_is_that_in_the_project_or_the_highest_anywhere(public, private):
     assert permissions.role_in(member(Role.VIEWER), None) == Role.PERSON
     assert permissions.role_in(member(Role.OPERATOR, public), private.pk) == Role.PERSON
     assert permissions.role_in(AnonymousUser(), public.pk) == Role.ANYBODY
-    assert permissions.role_in(member(Role.VIEWER, is_superuser=True), None) == Role.ADMINISTRATOR
+    assert (
+        permissions.role_in(member(Role.VIEWER, is_superuser=True), None)
+        == Role.ADMINISTRATOR
+    )
     gone = member(Role.VIEWER, is_superuser=True, is_active=False)
     assert permissions.role_in(gone, public.pk) == Role.ANYBODY
 
@@ -204,7 +225,9 @@ def test_a_right_needs_at_least_its_role(public):
     operator = member(Role.OPERATOR, public)
 
     assert permissions.denied(operator, Right.QUEUE, public.pk) is None
-    assert permissions.denied(operator, Right.MAINTAIN, public.pk) == Denied(Right.MAINTAIN)
+    assert permissions.denied(operator, Right.MAINTAIN, public.pk) == Denied(
+        Right.MAINTAIN
+    )
     assert permissions.may(operator, Right.QUEUE, public.pk)
     assert not permissions.may(operator, Right.MAINTAIN, public.pk)
 
@@ -269,7 +292,9 @@ def test_a_right_is_had_in_the_projects_where_the_role_suffices(public, private)
         (Role.MAINTAINER, {"read", "upload", "queue", "server", "admin"}),
     ],
 )
-def test_a_persons_token_has_only_scopes_that_allow_something(public, private, role, scopes):
+def test_a_persons_token_has_only_scopes_that_allow_something(
+    public, private, role, scopes
+):
     user = member(role, private)
 
     assert set(permissions.scopes_of(user, private)) == scopes
@@ -279,24 +304,38 @@ def test_a_persons_token_has_only_scopes_that_allow_something(public, private, r
     assert {GRANTS[right].scope for right in Right} == set(Token.Scope)
 
 
-def test_a_new_object_is_of_the_default_project_or_of_the_first_that_allows_it(public, private):
+def test_a_new_object_is_of_the_default_project_or_of_the_first_that_allows_it(
+    public, private
+):
     other = projects.create(slug="b", name="B", is_public=False)
 
-    assert permissions.project_for(member(Role.OPERATOR, public, private), Right.QUEUE) is None
-    assert permissions.project_for(member(Role.OPERATOR, other, private), Right.QUEUE) == private
+    assert (
+        permissions.project_for(member(Role.OPERATOR, public, private), Right.QUEUE)
+        is None
+    )
+    assert (
+        permissions.project_for(member(Role.OPERATOR, other, private), Right.QUEUE)
+        == private
+    )
     with pytest.raises(PermissionDenied):
         permissions.project_for(member(Role.VIEWER, public, private), Right.QUEUE)
     Project.objects.filter(pk=public.pk).delete()
     assert permissions.project_for(member(Role.OPERATOR, other), Right.QUEUE) == other
-    first, _is_new = Project.objects.get_or_create(pk=1, defaults={"slug": "a", "name": "A"})
+    first, _is_new = Project.objects.get_or_create(
+        pk=1, defaults={"slug": "a", "name": "A"}
+    )
     assert permissions.project_for(member(Role.OPERATOR, first), Right.QUEUE) == first
 
 
-def test_the_default_project_is_read_once_for_a_reader(public, django_assert_num_queries):
+def test_the_default_project_is_read_once_for_a_reader(
+    public, django_assert_num_queries
+):
     user = member(Role.VIEWER)
 
     with django_assert_num_queries(1):
-        assert permissions.default_for(user) == permissions.default_for(user) == public.pk
+        assert (
+            permissions.default_for(user) == permissions.default_for(user) == public.pk
+        )
 
 
 def test_entries_are_read_by_those_who_maintain_their_project(public, private):

@@ -12,11 +12,14 @@ pytestmark = pytest.mark.django_db
 
 def test_a_reader_sees_what_is_public_or_of_own_projects_now():
     private, other = (
-        Project.objects.create(slug=slug, name=slug, is_public=False) for slug in ("one", "two")
+        Project.objects.create(slug=slug, name=slug, is_public=False)
+        for slug in ("one", "two")
     )
     for slug, project in (("open", None), ("of-one", private), ("of-two", other)):
         factories.campaign(slug, project=project)
-    member, somebody = (User.objects.create_user(name) for name in ("member", "somebody"))
+    member, somebody = (
+        User.objects.create_user(name) for name in ("member", "somebody")
+    )
     Membership.objects.create(user=member, project=private, role="viewer")
     superuser = User.objects.create_superuser("root")
     tokens = [Token(name="t", project=project) for project in (private, other)]
@@ -60,7 +63,9 @@ def other():
 
 
 def test_a_token_changes_what_is_of_its_project_and_none_of_the_instance(own, other):
-    default, _is_new = Project.objects.get_or_create(slug="default", defaults={"name": "d"})
+    default, _is_new = Project.objects.get_or_create(
+        slug="default", defaults={"name": "d"}
+    )
     tokens = [Token(name="t", project=project) for project in (default, own, other)]
     loose, named, ours = (Campaign(project=project) for project in (None, default, own))
 
@@ -80,7 +85,10 @@ def test_each_list_of_a_reader_has_what_the_reader_may_see(own, other):
     for slug, project in (("open", None), ("of-own", own), ("of-other", other)):
         factories.campaign(slug, project=project)
         factories.configuration(slug, project=project)
-    member, superuser = User.objects.create_user("member"), User.objects.create_superuser("root")
+    member, superuser = (
+        User.objects.create_user("member"),
+        User.objects.create_superuser("root"),
+    )
     Membership.objects.create(user=member, project=own, role="viewer")
     names = {"open", "of-own", "of-other"}
 
@@ -103,7 +111,10 @@ def test_each_list_of_a_reader_has_what_the_reader_may_see(own, other):
         read = {each.slug for each in projects.readable(reader)}
         assert {"own", "other"} - read == {each.removeprefix("of-") for each in hidden}
     for key, expected in ((None, {"open"}), (own.pk, {"open", "of-own"})):
-        assert slugs(projects.usable(Configuration.objects.all(), in_project=key)) == expected
+        assert (
+            slugs(projects.usable(Configuration.objects.all(), in_project=key))
+            == expected
+        )
 
 
 @pytest.mark.parametrize(("number", "parts"), [(20, 21), (21, 1)])

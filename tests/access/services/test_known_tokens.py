@@ -45,7 +45,9 @@ def reads(text):
     """How often the table of tokens is read for a request with this text."""
     with CaptureQueriesContext(connection) as queries:
         tokens.authenticate(text=text)
-    return sum('FROM "runs_token"' in query["sql"] for query in queries.captured_queries)
+    return sum(
+        'FROM "runs_token"' in query["sql"] for query in queries.captured_queries
+    )
 
 
 def elsewhere(change):
@@ -97,7 +99,9 @@ def invited(owner, project):
     "change",
     [
         lambda owner, project: projects.remove_member(membership=membership()),
-        lambda owner, project: projects.change_role(membership=membership(), role="viewer"),
+        lambda owner, project: projects.change_role(
+            membership=membership(), role="viewer"
+        ),
         invited,
     ],
 )
@@ -121,7 +125,10 @@ def test_who_left_a_private_project_is_refused_at_once(new_token):
 @pytest.mark.parametrize(
     ("change", "code"),
     [
-        (lambda owner: Token.objects.update(revoked_at="2026-01-01T00:00:00Z"), "token_revoked"),
+        (
+            lambda owner: Token.objects.update(revoked_at="2026-01-01T00:00:00Z"),
+            "token_revoked",
+        ),
         (lambda owner: type(owner).objects.update(is_active=False), "owner_inactive"),
         (lambda owner: Membership.objects.all().delete(), "owner_not_member"),
         (lambda owner: Token.objects.all().delete(), "token_invalid"),

@@ -35,8 +35,12 @@ def maintainer(client, django_user_model):
 @pytest.fixture
 def link(client, maintainer):
     """The link of an invitation, as the page shows it once."""
-    page = client.post("/projects/default/people/", {"role": "operator", "note": "Ichiro"})
-    return re.search(r"http://testserver(/invitations/[\w-]+/)", page.content.decode())[1]
+    page = client.post(
+        "/projects/default/people/", {"role": "operator", "note": "Ichiro"}
+    )
+    return re.search(r"http://testserver(/invitations/[\w-]+/)", page.content.decode())[
+        1
+    ]
 
 
 def signed_up(browser, name="ichiro"):
@@ -46,7 +50,9 @@ def signed_up(browser, name="ichiro"):
 
 def test_nobody_makes_an_account_without_an_invitation():
     browser = Client()
-    assert "There is no open sign-up" in browser.get("/accounts/signup/").content.decode()
+    assert (
+        "There is no open sign-up" in browser.get("/accounts/signup/").content.decode()
+    )
 
     signed_up(browser)
 
@@ -57,7 +63,9 @@ def test_an_invitation_makes_an_account_and_a_member_once(link):
     browser = Client()
     assert "hanako" in browser.get(link).content.decode()
     form = browser.get("/accounts/signup/").content.decode()
-    assert form.count("optional)") == 1, "the address may be left out, and the page says so once"
+    assert form.count("optional)") == 1, (
+        "the address may be left out, and the page says so once"
+    )
 
     signed_up(browser)
 
@@ -80,7 +88,9 @@ def test_who_has_an_account_joins_by_the_link(link, django_user_model):
     assert user.memberships.get().role == "operator"
 
 
-def test_an_invitation_ends_with_its_time_and_with_the_right_of_its_maker(link, maintainer):
+def test_an_invitation_ends_with_its_time_and_with_the_right_of_its_maker(
+    link, maintainer
+):
     maintainer.memberships.update(role="viewer")
     assert Client().get(link).status_code == 404
     maintainer.memberships.update(role="maintainer")
@@ -160,7 +170,11 @@ def test_guesses_from_many_addresses_become_slow_and_the_person_gets_in(
 def test_a_password_is_changed_by_who_knows_it(client, django_user_model):
     user = django_user_model.objects.create_user("rokuro", password=PASSWORD)
     client.force_login(user)
-    new = {"oldpassword": "wrong", "password1": "another long one", "password2": "another long one"}
+    new = {
+        "oldpassword": "wrong",
+        "password1": "another long one",
+        "password2": "another long one",
+    }
 
     client.post("/accounts/password/change/", new)
     user.refresh_from_db()
@@ -192,11 +206,16 @@ def test_a_second_factor_needs_a_confirmed_address_only_where_mail_confirms_it(
     User.objects.create_user("hanako", "hanako@example.org", PASSWORD)
     browser = Client()
     browser.post("/login/", {"login": "hanako", "password": PASSWORD})
-    browser.get("/accounts/email/")  # takes the account's address up, as one to be confirmed
+    browser.get(
+        "/accounts/email/"
+    )  # takes the account's address up, as one to be confirmed
     activate = "/accounts/2fa/totp/activate/"
     browser.post("/accounts/reauthenticate/", {"password": PASSWORD, "next": activate})
     page = browser.get(activate, follow=True).content.decode()
-    assert ('name="code"' in page, "verified your email" in page) == (not sends_mail, sends_mail)
+    assert ('name="code"' in page, "verified your email" in page) == (
+        not sends_mail,
+        sends_mail,
+    )
 
 
 def test_a_second_factor_is_asked_for(django_user_model):
@@ -238,11 +257,15 @@ def test_other_logins_are_listed_and_ended(django_user_model):
         "linked/",
     ],
 )
-def test_pages_of_an_account_are_in_our_design(client, django_user_model, path, language):
+def test_pages_of_an_account_are_in_our_design(
+    client, django_user_model, path, language
+):
     django_user_model.objects.create_user("juri", password=PASSWORD)
     client.post("/login/", {"login": "juri", "password": PASSWORD})
 
-    page = client.get(f"/accounts/{path}", headers={"Accept-Language": language}, follow=True)
+    page = client.get(
+        f"/accounts/{path}", headers={"Accept-Language": language}, follow=True
+    )
 
     assert page.status_code == 200
     assert f'<html lang="{language}">' in page.content.decode()
@@ -281,12 +304,16 @@ def test_logins_and_changes_of_an_account_are_in_the_audit_trail(django_user_mod
 
 
 def test_a_name_that_nobody_has_is_not_kept_as_it_may_be_a_password():
-    Client(REMOTE_ADDR="192.0.2.91").post("/login/", {"login": "hunter2", "password": "x"})
+    Client(REMOTE_ADDR="192.0.2.91").post(
+        "/login/", {"login": "hunter2", "password": "x"}
+    )
 
     assert entries("login_refused") == [("", logins.UNKNOWN, {"address": "192.0.2.91"})]
 
 
-def test_a_flood_of_guesses_leaves_ten_entries_of_which_the_last_says_so(django_user_model):
+def test_a_flood_of_guesses_leaves_ten_entries_of_which_the_last_says_so(
+    django_user_model,
+):
     django_user_model.objects.create_user("midori", password=PASSWORD)
     for number in range(logins.MOST + 5):
         browser = Client(REMOTE_ADDR=f"198.51.100.{number}")
@@ -315,14 +342,21 @@ def test_a_second_factor_that_is_added_and_removed_is_told(rf, django_user_model
 # The page of the tokens.
 
 
-GIVEN = {"name": "nightly", "scopes": ["read", "upload"], "project": "default", "last_day": ""}
+GIVEN = {
+    "name": "nightly",
+    "scopes": ["read", "upload"],
+    "project": "default",
+    "last_day": "",
+}
 
 
 @pytest.fixture
 def own(member, django_user_model):
     """A token of the one who has logged in."""
     owner = django_user_model.objects.get(username="ichiro")
-    made = tokens.create(name="mine", scopes=["read"], project=projects.default(), by=owner)
+    made = tokens.create(
+        name="mine", scopes=["read"], project=projects.default(), by=owner
+    )
     return made.token
 
 
@@ -401,7 +435,9 @@ def test_an_administrator_sees_all_of_them(own, admin_client):
     assert "mine" in admin_client.get("/tokens/").content.decode()
 
 
-def test_the_first_account_is_named_only_until_somebody_has_logged_in(client, django_user_model):
+def test_the_first_account_is_named_only_until_somebody_has_logged_in(
+    client, django_user_model
+):
     page = client.get("/login/").content.decode()
     assert "changepassword admin" in page
     assert page.count("Forgot your password?") == 1

@@ -64,7 +64,9 @@ def test_a_post_without_fields_makes_nothing(admin_user, settings):
 def test_an_edition_needs_its_name(client, admin_user):
     scenarios.sync()
     server = factories.server("db1", versions=["16.14", "18.4"])
-    design = Design("fixed-point-read", {"clients": [1]}, {"scale": 1, "duration": 5}, 3)
+    design = Design(
+        "fixed-point-read", {"clients": [1]}, {"scale": 1, "duration": 5}, 3
+    )
     observation = observations.create(plan=Plan("Autumn", server, [design]))
     client.force_login(admin_user)
     client.post(reverse("observation-begin", args=[observation.slug]), {})

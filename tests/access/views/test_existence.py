@@ -74,8 +74,13 @@ def body(answer, path, names):
 
 def differences(client, hidden, *, only="", **fields):
     """Where a reader could tell a private thing from an absent one, with both statuses."""
-    names = sorted({str(each) for of in hidden.values() for each in of.values()}, key=len)[::-1]
-    names = [each for each in names if len(each) > 2 and each != "stdout"] + ["absent", ABSENT]
+    names = sorted(
+        {str(each) for of in hidden.values() for each in of.values()}, key=len
+    )[::-1]
+    names = [each for each in names if len(each) > 2 and each != "stdout"] + [
+        "absent",
+        ABSENT,
+    ]
     found = []
     for name, method, *paths in pairs(hidden):
         if not name.startswith(only):
@@ -85,7 +90,13 @@ def differences(client, hidden, *, only="", **fields):
             client.cookies.pop("messages", None)  # of the answer before
             seen.append(table.asked(client, method, path, **fields))
         if seen[0].status_code == 500 or (
-            len({(a.status_code, body(a, p, names)) for a, p in zip(seen, paths, strict=True)}) > 1
+            len(
+                {
+                    (a.status_code, body(a, p, names))
+                    for a, p in zip(seen, paths, strict=True)
+                }
+            )
+            > 1
         ):
             found.append((name, method, [each.status_code for each in seen]))
     return found
@@ -104,7 +115,9 @@ def test_a_private_object_is_for_others_as_one_that_is_not_there(hidden, setting
         client.force_login(user)
         told[role.name] = differences(client, hidden)
     for scope in ("read", "admin"):
-        header = table._header(tokens.create(name=scope, scopes=[scope], project=elsewhere))
+        header = table._header(
+            tokens.create(name=scope, scopes=[scope], project=elsewhere)
+        )
         told[scope] = differences(Client(), hidden, only="api:", headers=header)
 
     assert not {reader: found for reader, found in told.items() if found}
@@ -127,16 +140,29 @@ NAMED = (
     ("GET", "/api/v1/compare/?base=campaign:{campaign}&head=run:{run}", None),
     ("GET", "/api/v1/history/?campaign={campaign}", None),
     ("GET", "/api/v1/changes/?campaign={campaign}", None),
-    ("POST", "/api/v1/bisections/", {"campaign": "{campaign}", "base": "run:{run}", "head": "a"}),
+    (
+        "POST",
+        "/api/v1/bisections/",
+        {"campaign": "{campaign}", "base": "run:{run}", "head": "a"},
+    ),
     ("POST", "/api/v1/schedules/", {"campaign": "{campaign}", "title": "t"}),
-    ("POST", "/api/v1/configurations/", {"name": "n", "settings": {}, "project": "{project}"}),
+    (
+        "POST",
+        "/api/v1/configurations/",
+        {"name": "n", "settings": {}, "project": "{project}"},
+    ),
 )
 
 
 def test_what_a_query_or_a_body_names_is_answered_alike(hidden, settings):
     settings.RATE_ANONYMOUS = settings.RATE_TOKEN = 0
     run = Run.objects.get(pk=hidden["run"]["pk"])
-    there = {"campaign": "hidden", "project": "secret", "run": run.pk, "cell": run.cell_id}
+    there = {
+        "campaign": "hidden",
+        "project": "secret",
+        "run": run.pk,
+        "cell": run.cell_id,
+    }
     absent = {"campaign": "absent", "project": "absent", "run": ABSENT, "cell": ABSENT}
     user = User.objects.create_user("stranger")
     elsewhere = projects.create(slug="beta", is_public=False)
@@ -154,7 +180,9 @@ def test_what_a_query_or_a_body_names_is_answered_alike(hidden, settings):
                 for key, value in names.items():
                     sent = sent.replace(f"{{{key}}}", str(value))
                 with transaction.atomic():
-                    answer = client.generic(method, path.format(**names), sent, "application/json")
+                    answer = client.generic(
+                        method, path.format(**names), sent, "application/json"
+                    )
                     transaction.set_rollback(True)
                 place = unquote(answer.get("Location", ""))
                 text = CHANGING.sub("", answer.content.decode() + place)
@@ -168,11 +196,15 @@ def test_what_a_query_or_a_body_names_is_answered_alike(hidden, settings):
 
 def test_an_upload_is_answered_alike_whatever_names_others_hide(hidden):
     made = projects.create(slug="beta", is_public=False)
-    header = table._header(tokens.create(name="t", scopes=["read", "upload"], project=made))
+    header = table._header(
+        tokens.create(name="t", scopes=["read", "upload"], project=made)
+    )
     client = Client(headers=header)
 
     def upload(name, expect=201, by=client):
-        answer = by.post("/api/v1/uploads/", upload_bodies.run(campaign=name), "application/json")
+        answer = by.post(
+            "/api/v1/uploads/", upload_bodies.run(campaign=name), "application/json"
+        )
         assert answer.status_code == expect, answer.content
         return answer.json()
 
@@ -180,7 +212,11 @@ def test_an_upload_is_answered_alike_whatever_names_others_hide(hidden):
     slugs = [upload(name)["campaign"] for name in names]
     assert slugs == ["hidden--beta", "hidden--beta", "hidden--beta", "absent--beta"]
     own = Campaign.objects.get(slug="hidden--beta")
-    assert (own.project.slug, own.uploaded_as, own.title) == ("beta", "hidden", "hidden")
+    assert (own.project.slug, own.uploaded_as, own.title) == (
+        "beta",
+        "hidden",
+        "hidden",
+    )
     assert own.runs.count() == 3
     history = client.get("/api/v1/history/?campaign=hidden").json()
     assert history["campaign"] == "hidden--beta"
@@ -191,7 +227,9 @@ def test_an_upload_is_answered_alike_whatever_names_others_hide(hidden):
     token = tokens.create(name="t", scopes=["upload"], project=projects.default())
     public = Client(headers=table._header(token))
     for name in ("hidden--beta", "none--beta"):
-        assert upload(name, expect=422, by=public)["errors"][0]["code"] == "campaign_name"
+        assert (
+            upload(name, expect=422, by=public)["errors"][0]["code"] == "campaign_name"
+        )
 
 
 def test_a_private_campaign_of_an_earlier_release_keeps_its_address(hidden):
@@ -205,7 +243,9 @@ def test_a_private_campaign_of_an_earlier_release_keeps_its_address(hidden):
 
 def test_the_name_of_a_private_campaign_is_cut_with_its_digest():
     secret = projects.create(slug="s" * 70, is_public=False)
-    slugs_of = {in_project(f"{'n' * 110}{end}", secret, of=Campaign) for end in ("a", "b")}
+    slugs_of = {
+        in_project(f"{'n' * 110}{end}", secret, of=Campaign) for end in ("a", "b")
+    }
     assert len(slugs_of) == 2
     assert {len(slug) for slug in slugs_of} == {120}
 

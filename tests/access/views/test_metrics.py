@@ -27,9 +27,12 @@ def upload(db):
         project = projects.Project.objects.filter(slug=slug).first() or projects.create(
             slug=slug, is_public=False
         )
-        token = tokens.create(name=slug, scopes=["read", "upload"], project=project).text
+        token = tokens.create(
+            name=slug, scopes=["read", "upload"], project=project
+        ).text
         body = upload_bodies.run(
-            campaign=f"of-{slug}", measurements=[{"metric": name, "value": value, **said}]
+            campaign=f"of-{slug}",
+            measurements=[{"metric": name, "value": value, **said}],
         )
         header = {"Authorization": f"Bearer {token}"}
         client = Client(headers=header)
@@ -68,7 +71,9 @@ def test_no_question_tells_of_a_metric_of_others(upload):
     upload("beta", **LOWER)
     client, _answer = upload("gamma", name="other", **HIGHER)
     told = [
-        client.get(f"/api/v1/{path}&metric={name}").content.decode().replace(name, "NAME")
+        client.get(f"/api/v1/{path}&metric={name}")
+        .content.decode()
+        .replace(name, "NAME")
         for path in ("compare/?campaign=of-gamma", "history/?campaign=of-gamma")
         for name in ("qps_of_everyone", "absent")
     ]
@@ -98,7 +103,12 @@ def test_projects_that_agree_are_compared_and_others_are_not(upload, admin_clien
         "/api/v1/compare/?base=campaign:of-beta--beta&head=campaign:of-gamma--gamma&metric=qps_of_everyone"
     ).json()
     (row,) = agreeing["rows"]
-    assert (row["metric"], row["base"]["median"], row["head"]["median"], row["verdict"]) == (
+    assert (
+        row["metric"],
+        row["base"]["median"],
+        row["head"]["median"],
+        row["verdict"],
+    ) == (
         "qps_of_everyone",
         100.0,
         300.0,
@@ -110,14 +120,19 @@ def test_projects_that_agree_are_compared_and_others_are_not(upload, admin_clien
     assert not [row for row in differing["rows"] if row["base"] and row["head"]]
     page = "/compare/?s=of-beta--beta&s=of-{0}--{0}&metric=qps_of_everyone"
     assert "300" in admin_client.get(page.format("gamma")).content.decode()
-    assert "another unit or direction" in admin_client.get(page.format("delta")).content.decode()
+    assert (
+        "another unit or direction"
+        in admin_client.get(page.format("delta")).content.decode()
+    )
 
 
 def test_a_maintainer_corrects_a_metric_of_the_project(upload, django_user_model):
     upload("beta", **LOWER)
     upload("gamma", **LOWER)
     user = django_user_model.objects.create_user("maintainer")
-    projects.Project.objects.get(slug="beta").memberships.create(user=user, role="maintainer")
+    projects.Project.objects.get(slug="beta").memberships.create(
+        user=user, role="maintainer"
+    )
     client = Client()
     client.force_login(user)
     seals.seal()
@@ -129,10 +144,16 @@ def test_a_maintainer_corrects_a_metric_of_the_project(upload, django_user_model
     assert client.post(path.replace("beta", "gamma"), HIGHER).status_code == 404
     assert client.post("/projects/beta/metrics/tps/", HIGHER).status_code == 404
 
-    found = dict(Metric.objects.exclude(project=None).values_list("project__slug", "unit"))
+    found = dict(
+        Metric.objects.exclude(project=None).values_list("project__slug", "unit")
+    )
     assert found == {"beta": "qps", "gamma": "ms"}
     entry = AuditEntry.objects.get(action="metric_changed")
-    assert (entry.project.slug, entry.before["unit"], entry.after["unit"]) == ("beta", "ms", "qps")
+    assert (entry.project.slug, entry.before["unit"], entry.after["unit"]) == (
+        "beta",
+        "ms",
+        "qps",
+    )
     assert [each.kind for each in SealRequest.objects.all()] == ["amended"]
 
 

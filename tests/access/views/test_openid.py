@@ -28,7 +28,10 @@ class Provider(BaseHTTPRequestHandler):
         here = f"http://127.0.0.1:{self.server.server_port}"
         if self.path == "/.well-known/openid-configuration":
             ends = ("authorization", "token", "userinfo")
-            self.answer({"issuer": here} | {f"{each}_endpoint": f"{here}/{each}" for each in ends})
+            self.answer(
+                {"issuer": here}
+                | {f"{each}_endpoint": f"{here}/{each}" for each in ends}
+            )
         elif self.headers["Authorization"] == "Bearer token of the provider":
             self.answer(self.person)
 
@@ -66,7 +69,11 @@ def provider(settings):
         "openid_connect": {"OAUTH_PKCE_ENABLED": True, "APPS": [known]}
     }
     Provider.asked.clear()
-    Provider.person = {"sub": "7", "preferred_username": "jiro", "email": "hanako@example.org"}
+    Provider.person = {
+        "sub": "7",
+        "preferred_username": "jiro",
+        "email": "hanako@example.org",
+    }
     yield issuer
     server.shutdown()
     server.server_close()
@@ -76,7 +83,9 @@ def logged_in(browser):
     """The page to which a login at the provider leads."""
     leaving = browser.post("/accounts/oidc/oidc/login/?process=login")
     state = parse_qs(urlsplit(leaving.url).query)["state"][0]
-    return browser.get(CALLBACK, {"code": "of the provider", "state": state}, follow=True)
+    return browser.get(
+        CALLBACK, {"code": "of the provider", "state": state}, follow=True
+    )
 
 
 def name_of(browser):
@@ -93,7 +102,9 @@ def test_a_login_leads_to_the_provider_and_proves_itself(provider):
     assert f"{address.scheme}://{address.netloc}" == provider
     assert sent["redirect_uri"] == [f"http://testserver{CALLBACK}"]
     assert sent["code_challenge_method"] == ["S256"]
-    forged = browser.get(CALLBACK, {"code": "of the provider", "state": "of somebody else"})
+    forged = browser.get(
+        CALLBACK, {"code": "of the provider", "state": "of somebody else"}
+    )
     assert Provider.asked == {}
     assert name_of(browser) is None
     assert forged.status_code < 500
@@ -107,7 +118,9 @@ def test_whom_nobody_has_invited_gets_no_account(provider):
     assert not User.objects.exists()
 
 
-def test_whom_the_provider_lets_in_may_get_an_account_without_a_role(provider, settings):
+def test_whom_the_provider_lets_in_may_get_an_account_without_a_role(
+    provider, settings
+):
     settings.OPENID_SIGN_UP = True
     browser = Client()
     logged_in(browser)
@@ -130,7 +143,9 @@ def test_an_invitation_makes_a_member(provider, django_user_model):
 
 
 @pytest.mark.parametrize("verified", [True, False])
-def test_an_address_of_mail_at_the_provider_opens_nobodys_account(provider, settings, verified):
+def test_an_address_of_mail_at_the_provider_opens_nobodys_account(
+    provider, settings, verified
+):
     """Whoever may choose their address there must not become somebody else here."""
     settings.OPENID_SIGN_UP = True
     User.objects.create_superuser("hanako", "hanako@example.org", "secret-longer-1")

@@ -37,9 +37,14 @@ def make(project, name):
     content = WorkloadContent(scripts=(GivenScript("a", "SELECT 1;", 1),))
     return (
         configurations.create(
-            name=name, description=name, content=Content({"work_mem": "8MB"}), project=project
+            name=name,
+            description=name,
+            content=Content({"work_mem": "8MB"}),
+            project=project,
         ),
-        workloads.create(name=name, description=name, content=content, project=project).workload,
+        workloads.create(
+            name=name, description=name, content=content, project=project
+        ).workload,
     )
 
 
@@ -54,7 +59,9 @@ def person(django_user_model, role, project):
 @pytest.fixture
 def stranger(django_user_model):
     """A maintainer of another private project."""
-    return person(django_user_model, "maintainer", projects.create(slug="beta", is_public=False))
+    return person(
+        django_user_model, "maintainer", projects.create(slug="beta", is_public=False)
+    )
 
 
 def written(**changed):
@@ -83,7 +90,10 @@ def test_what_is_of_a_private_project_is_nowhere_for_others(private, stranger):
         "/api/v1/configurations/?setting=work_mem",
     ):
         answer = stranger.get(path)
-        assert (answer.status_code, MARKER in answer.content.decode()) == (200, False), path
+        assert (answer.status_code, MARKER in answer.content.decode()) == (
+            200,
+            False,
+        ), path
 
 
 def test_a_campaign_uses_what_its_project_may_see(private, stranger, secret):
@@ -96,13 +106,21 @@ def test_a_campaign_uses_what_its_project_may_see(private, stranger, secret):
     for field, hidden, absent in (
         ("configuration", "nobody-elses--secret", "absent--secret"),
         ("configurations", ["nobody-elses--secret"], ["absent--secret"]),
-        ("levels", {"script": ["nobody-elses--secret@1"]}, {"script": ["absent--secret@1"]}),
+        (
+            "levels",
+            {"script": ["nobody-elses--secret@1"]},
+            {"script": ["absent--secret@1"]},
+        ),
     ):
         answers = [
-            stranger.post("/api/v1/campaigns/", {**body, field: value}, "application/json")
+            stranger.post(
+                "/api/v1/campaigns/", {**body, field: value}, "application/json"
+            )
             for value in (hidden, absent)
         ]
-        told = [each.content.decode().replace("nobody-elses", "absent") for each in answers]
+        told = [
+            each.content.decode().replace("nobody-elses", "absent") for each in answers
+        ]
         assert answers[0].status_code == 400, told
         assert told[0] == told[1]
 
@@ -128,7 +146,9 @@ def test_no_campaign_elsewhere_shows_what_is_private(private, secret):
     assert campaigns.create(draft=draft, project=secret).configuration == private[0]
 
 
-def test_what_is_public_is_copied_by_all_and_changed_by_its_project(stranger, django_user_model):
+def test_what_is_public_is_copied_by_all_and_changed_by_its_project(
+    stranger, django_user_model
+):
     lab = projects.create(slug="lab", is_public=True)
     make(lab, "Theirs")
     own = person(django_user_model, "operator", lab)
@@ -157,7 +177,9 @@ def test_what_is_of_the_instance_needs_an_administrator(stranger, admin_client):
 
 def test_nothing_is_made_in_a_project_of_others(stranger, secret):
     for of, model in (("configurations", Configuration), ("workloads", Workload)):
-        assert stranger.post(f"/{of}/new/", written(project="secret")).status_code == 200
+        assert (
+            stranger.post(f"/{of}/new/", written(project="secret")).status_code == 200
+        )
         assert not model.objects.exists()
 
 
@@ -167,7 +189,9 @@ def test_a_slug_does_not_depend_on_what_others_hide(private, client):
     for slug in ("nobody-elses", "absent"):
         body = {"name": "Mine", "slug": slug, "settings": {}}
         answers = [
-            client.post("/api/v1/configurations/", body, "application/json", headers=header)
+            client.post(
+                "/api/v1/configurations/", body, "application/json", headers=header
+            )
             for _time in range(2)
         ]
         assert [answer.status_code for answer in answers] == [201, 422]
@@ -181,7 +205,9 @@ def test_what_was_there_gets_the_project_that_uses_it(secret, django_user_model)
     author = django_user_model.objects.create_user("author")
     secret.memberships.create(user=author, role="operator")
     of = {
-        name: factories.configuration(name, created_by=author if name == "unused" else None)
+        name: factories.configuration(
+            name, created_by=author if name == "unused" else None
+        )
         for name in ("one", "both", "unused", "nobodys", "built", "varied", "loose")
     }
     Configuration.objects.filter(slug="built").update(origin="built_in")

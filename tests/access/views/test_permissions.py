@@ -60,9 +60,17 @@ def names(of):
             project=of.project,
             campaign=of,
             server=run.server,
-            asked={"base": "a", "head": "b", "metrics": ["tps"], "effect": 2, "ignore": []},
+            asked={
+                "base": "a",
+                "head": "b",
+                "metrics": ["tps"],
+                "effect": 2,
+                "ignore": [],
+            },
             draft={},
-            builds=[{"commit": each, "installation": None, "bindir": ""} for each in "ab"],
+            builds=[
+                {"commit": each, "installation": None, "bindir": ""} for each in "ab"
+            ],
             high=1,
         ),
         "annotation": Annotation.objects.create(campaign=of, text="Note."),
@@ -84,7 +92,9 @@ def names(of):
             next_at=timezone.now(),
         ),
         "observation": observation(of, run.server),
-        "webhook": Webhook.objects.create(project=of.project, url="https://example.org/"),
+        "webhook": Webhook.objects.create(
+            project=of.project, url="https://example.org/"
+        ),
         "configuration": configurations.create(
             name=f"of-{of.slug}", description="", content=Content(), project=of.project
         ),
@@ -102,7 +112,10 @@ def names(of):
         "artifact": {"run_id": run.pk, "name": "stdout"},
         "observation": {"slug": f"of-{of.slug}"},
         "server": {"slug": run.server.slug},
-        "project": {"slug": of.project.slug, "name": factories.own_metric(of.project).name},
+        "project": {
+            "slug": of.project.slug,
+            "name": factories.own_metric(of.project).name,
+        },
         "hardware": {"pk": 1, "hardware_id": 1},
     }
 
@@ -122,7 +135,13 @@ def observation(of, server):
 
 
 # Forms that a test of what pages offer must have met.
-POSTED = {"annotation-add", "bisection-cancel", "change-decide", "run-withdraw", "server-maintain"}
+POSTED = {
+    "annotation-add",
+    "bisection-cancel",
+    "change-decide",
+    "run-withdraw",
+    "server-maintain",
+}
 AS_CAMPAIGN = frozenset({"annotation-add", "schedule-new"})
 # Of django-allauth, whose pages know the providers that there are.
 PATTERNS = {
@@ -144,7 +163,9 @@ def parameters():
         ]
         values |= dict.fromkeys(numbers, 0)
         uuids = pattern.pattern.converters.items()
-        values |= {name: UUID(int=0) for name, each in uuids if isinstance(each, UUIDConverter)}
+        values |= {
+            name: UUID(int=0) for name, each in uuids if isinstance(each, UUIDConverter)
+        }
         if isinstance(pattern, URLResolver):
             below = f"{space}{pattern.namespace}:" if pattern.namespace else space
             waiting += [(below, values, each) for each in pattern.url_patterns]
@@ -165,7 +186,9 @@ def address_of(name, known):
     bare = name.removeprefix("api:")
     word = "campaign" if bare in AS_CAMPAIGN else bare.partition("-")[0]
     values = {**known.get(word, {}), **PATTERNS.get(name, {})}
-    taken = {key: values.get(key, other) for key, other in all_parameters()[name].items()}
+    taken = {
+        key: values.get(key, other) for key, other in all_parameters()[name].items()
+    }
     return reverse(name, kwargs=taken)
 
 
@@ -187,7 +210,13 @@ def private(db, django_user_model):
 def people(django_user_model):
     """Somebody of each role in the default project, each with a browser."""
     made = {Role.ANYBODY: Client()}
-    for role in (Role.PERSON, Role.VIEWER, Role.OPERATOR, Role.MAINTAINER, Role.ADMINISTRATOR):
+    for role in (
+        Role.PERSON,
+        Role.VIEWER,
+        Role.OPERATOR,
+        Role.MAINTAINER,
+        Role.ADMINISTRATOR,
+    ):
         user = django_user_model.objects.create_user(
             role.name.lower(), is_superuser=role == Role.ADMINISTRATOR
         )
@@ -203,7 +232,9 @@ def asked(client, method, path, **fields):
     with transaction.atomic():
         answer = client.generic(method, path, b"", "application/json", **fields)
         transaction.set_rollback(True)
-    for close in answer._resource_closers:  # of downloads; their `close` ends the connection, too
+    for close in (
+        answer._resource_closers
+    ):  # of downloads; their `close` ends the connection, too
         close()
     return answer
 
@@ -229,7 +260,9 @@ def test_every_address_has_a_rule_and_no_rule_is_without_address():
 
 def test_no_address_changes_the_archive():
     """Its publications are reviewed files of the repository, whatever role somebody has."""
-    archive = {name: rules for name, rules in ADDRESSES.items() if name.startswith("archive")}
+    archive = {
+        name: rules for name, rules in ADDRESSES.items() if name.startswith("archive")
+    }
     assert "archive-later" in archive
     assert {method for rules in archive.values() for method in rules} == {"GET"}
 
@@ -246,7 +279,9 @@ def test_each_right_is_that_of_its_role_and_of_those_above(people):
     assert not wrong
 
 
-def test_pages_and_api_let_in_whom_the_table_names_and_nobody_else(public, people, settings):
+def test_pages_and_api_let_in_whom_the_table_names_and_nobody_else(
+    public, people, settings
+):
     settings.RATE_ANONYMOUS = 0
     wrong = []
     for name, method, role, expected in cases():
@@ -262,8 +297,12 @@ def test_pages_and_api_let_in_whom_the_table_names_and_nobody_else(public, peopl
 def offered(page):
     """The method and path of each form and link of a page."""
     forms = re.findall(r"<form\b[^>]*>", page)
-    yield from (("POST", _value(each, "action")) for each in forms if 'method="post"' in each)
-    yield from (("POST", each) for each in re.findall(r'(?:formaction|hx-post)="([^"]*)"', page))
+    yield from (
+        ("POST", _value(each, "action")) for each in forms if 'method="post"' in each
+    )
+    yield from (
+        ("POST", each) for each in re.findall(r'(?:formaction|hx-post)="([^"]*)"', page)
+    )
     yield from (("GET", each) for each in re.findall(r'<a\b[^>]*href="([^"]*)"', page))
 
 
@@ -279,7 +318,11 @@ def test_a_page_offers_nothing_that_its_reader_may_not_do(public, people, settin
     """
     settings.RATE_ANONYMOUS = 0
     wrong, seen = set(), set()
-    reading = [name for name, rules in ADDRESSES.items() if "GET" in rules and not _is_theirs(name)]
+    reading = [
+        name
+        for name, rules in ADDRESSES.items()
+        if "GET" in rules and not _is_theirs(name)
+    ]
     html_pages = [each for each in reading if not each.startswith("api:")]
     in_turn = [
         (role, name)
@@ -336,12 +379,16 @@ def test_what_is_private_is_not_there_for_others(public, private, people):
     assert not wrong
 
 
-def test_a_token_may_what_its_scope_and_its_owner_may(public, people, django_user_model, settings):
+def test_a_token_may_what_its_scope_and_its_owner_may(
+    public, people, django_user_model, settings
+):
     settings.RATE_TOKEN = 0
     owner = django_user_model.objects.get(username="maintainer")
     headers = {
         scope: _header(
-            tokens.create(name="t", scopes=[scope], project=projects.default(), by=owner)
+            tokens.create(
+                name="t", scopes=[scope], project=projects.default(), by=owner
+            )
         )
         for scope in ("upload", "admin")
     }
@@ -354,9 +401,15 @@ def test_a_token_may_what_its_scope_and_its_owner_may(public, people, django_use
             for method, right in rules.items():
                 grant = GRANTS[right]
                 for scope in {"upload", "admin"} if role == "maintainer" else {"admin"}:
-                    may = Role[role.upper()] >= grant.role and scope in {grant.scope.value, "admin"}
+                    may = Role[role.upper()] >= grant.role and scope in {
+                        grant.scope.value,
+                        "admin",
+                    }
                     answer = asked(
-                        Client(), method, address_of(name, public), headers=headers[scope]
+                        Client(),
+                        method,
+                        address_of(name, public),
+                        headers=headers[scope],
                     )
                     if is_denied(answer) == may:
                         wrong.append((role, scope, name, method, answer.status_code))

@@ -5,7 +5,14 @@ import pytest
 from runs.configurations.services import configurations
 from tests import factories
 
-EXTENSIONS = ["pg_prewarm", "postgres_fdw", "pg_trgm", "pg_bigm", "pgroonga", "pg_buffercache"]
+EXTENSIONS = [
+    "pg_prewarm",
+    "postgres_fdw",
+    "pg_trgm",
+    "pg_bigm",
+    "pgroonga",
+    "pg_buffercache",
+]
 
 
 def programs(version):
@@ -21,14 +28,18 @@ def server(db):
         factories.installation(made, version, block_size=8192, **programs(version))
     for size in (16384, 32768):
         bindir = f"/opt/{size}/bin"
-        factories.installation(made, "18.4", bindir=bindir, block_size=size, **programs("18.4"))
+        factories.installation(
+            made, "18.4", bindir=bindir, block_size=size, **programs("18.4")
+        )
     return made
 
 
 @pytest.fixture
 def asked(client):
     def of(slug, quick="false"):
-        return client.get(f"/api/v1/campaigns/{slug}/reproduction/?server=lab&quick={quick}")
+        return client.get(
+            f"/api/v1/campaigns/{slug}/reproduction/?server=lab&quick={quick}"
+        )
 
     return of
 
@@ -36,6 +47,8 @@ def asked(client):
 @pytest.fixture
 def post(client, bearer):
     def sent(body):
-        return client.post("/api/v1/campaigns/", body, "application/json", headers=bearer)
+        return client.post(
+            "/api/v1/campaigns/", body, "application/json", headers=bearer
+        )
 
     return sent

@@ -14,14 +14,18 @@ from tests import factories
 pytestmark = pytest.mark.django_db
 
 DOCUMENTS = Path(__file__).parents[3] / "docs"
-ASKED = re.compile(r"^curl (?:-OJ )?['\"]?(http://localhost:8000/[^'\"\s]+)['\"]?$", re.MULTILINE)
+ASKED = re.compile(
+    r"^curl (?:-OJ )?['\"]?(http://localhost:8000/[^'\"\s]+)['\"]?$", re.MULTILINE
+)
 # Its campaign is uploaded by the example before it.
 AFTER_AN_UPLOAD = "campaign=nightly"
 
 
 def examples() -> list[str]:
     said = [ASKED.findall(each.read_text()) for each in sorted(DOCUMENTS.glob("*.md"))]
-    return [address for each in said for address in each if AFTER_AN_UPLOAD not in address]
+    return [
+        address for each in said for address in each if AFTER_AN_UPLOAD not in address
+    ]
 
 
 def test_examples_of_the_documents_answer_with_something(client):

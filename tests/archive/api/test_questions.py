@@ -61,7 +61,9 @@ def test_each_of_all_forms_keeps_its_question_or_says_in_red_that_it_cannot(fres
         number += 1
         lost = {factor.code for factor in found.lost_factors}
         key = "block-size-2012-buffers"
-        expected = LOST.get(campaign.slug, {"block_size"} if campaign.slug == key else set())
+        expected = LOST.get(
+            campaign.slug, {"block_size"} if campaign.slug == key else set()
+        )
         form = (campaign.slug, "quick" if found.is_quick else "full")
         if campaign.slug != key and lost != expected:
             faults.append((*form, sorted(lost), sorted(expected)))
@@ -76,7 +78,11 @@ def test_each_of_all_forms_keeps_its_question_or_says_in_red_that_it_cannot(fres
                 faults.append((*form, factor.name, "in silence"))
         assert found.keeps_question == (not lost)
     assert not faults, "\n".join(map(str, faults))
-    assert number == 2 * sum(scenario_of(campaign) is not None for campaign in places()) > 150
+    assert (
+        number
+        == 2 * sum(scenario_of(campaign) is not None for campaign in places())
+        > 150
+    )
 
 
 def test_with_a_second_device_the_placements_are_all_asked_quick_as_well(fresh):
@@ -136,7 +142,10 @@ def test_units_are_as_printed_and_a_year_is_no_quantity(fresh):
     for campaign, found in forms(fresh):
         for change in found.changes:
             texts = f"{change.printed_text} {change.chosen_text}"
-            if re.search(r"[1-9],?\d*00 %", texts.replace("100 %", "")) or "2,01" in texts:
+            if (
+                re.search(r"[1-9],?\d*00 %", texts.replace("100 %", ""))
+                or "2,01" in texts
+            ):
                 faults.append((campaign.slug, change.name, texts))
             if change.name in {"Os", "Row", "Object"}:
                 faults.append((campaign.slug, change.name))
@@ -167,7 +176,8 @@ def test_the_page_says_it_first_in_red_and_has_no_green_box(fresh, member, clien
     first = card.index("problem tone--")
     assert card[first:].startswith("problem tone--error")
     assert (
-        "This server cannot ask this: Block size: of 8 kB, 16 kB, 32 kB there is only 8 kB." in card
+        "This server cannot ask this: Block size: of 8 kB, 16 kB, 32 kB there is only 8 kB."
+        in card
     )
     assert "configure --with-blocksize" in card
     assert "Ready to queue" not in page
@@ -179,6 +189,10 @@ def test_what_somebody_adds_to_the_form_is_asked(fresh):
     asked = Asked(found.choice.scenario, found.levels, found.installations, [fresh])
     assert [factor.code for factor in lost_factors(campaign, asked)] == ["placement"]
     with_second = Asked(
-        found.choice.scenario, found.levels, found.installations, [fresh], has_further=True
+        found.choice.scenario,
+        found.levels,
+        found.installations,
+        [fresh],
+        has_further=True,
     )
     assert not lost_factors(campaign, with_second)

@@ -15,7 +15,11 @@ def designs(server, *, is_quick):
     for campaign in places():
         found = reproduction(campaign, [server], is_quick=is_quick)
         if found is not None:
-            yield campaign, found.choice.scenario.places.get(campaign.slug, Place()), found
+            yield (
+                campaign,
+                found.choice.scenario.places.get(campaign.slug, Place()),
+                found,
+            )
 
 
 def as_texts(levels):
@@ -36,11 +40,15 @@ def test_each_factor_of_each_place_keeps_levels_that_are_printed(server, is_quic
             # The full form has as many clients a core as the print.
             is_scaled = factor.name == "clients" and not is_quick
             if accepted and not (chosen & accepted) and not is_scaled:
-                faults.append((campaign.slug, factor.name, sorted(accepted), sorted(chosen)))
+                faults.append(
+                    (campaign.slug, factor.name, sorted(accepted), sorted(chosen))
+                )
             # The machine has fewer cores, and less memory: its own size stands for a larger one.
             is_scaled |= factor.name in {"cores", "shared_buffers"}
             if accepted and not chosen <= accepted and not is_scaled:
-                faults.append((campaign.slug, factor.name, "replaced", sorted(chosen - accepted)))
+                faults.append(
+                    (campaign.slug, factor.name, "replaced", sorted(chosen - accepted))
+                )
     assert not faults, "\n".join(map(str, faults))
     assert seen > 100
 
@@ -54,7 +62,9 @@ def test_each_factor_of_each_place_keeps_levels_that_are_printed(server, is_quic
         ("wg1-2017-windows-shared-buffers", "shared_buffers", ["64MB", "1GB"]),
     ],
 )
-def test_a_factor_keeps_two_levels_although_one_cannot_run_everywhere(server, slug, factor, levels):
+def test_a_factor_keeps_two_levels_although_one_cannot_run_everywhere(
+    server, slug, factor, levels
+):
     factories.installation(server, "9.5.25")
     found = reproduction(Campaign.objects.get(slug=slug), [server], is_quick=True)
     assert found.levels[factor] == levels
@@ -62,7 +72,10 @@ def test_a_factor_keeps_two_levels_although_one_cannot_run_everywhere(server, sl
 
 def test_a_quick_form_has_the_first_and_the_last_level_of_what_can_run(server):
     faults = []
-    full = {campaign.slug: found for campaign, _place, found in designs(server, is_quick=False)}
+    full = {
+        campaign.slug: found
+        for campaign, _place, found in designs(server, is_quick=False)
+    }
     for campaign, place, found in designs(server, is_quick=True):
         known = printed.levels(campaign)
         alone = (place.quick or found.choice.scenario.quick).on_one_machine
@@ -101,7 +114,9 @@ def test_rows_of_each_printed_table_meet_rows_of_ours(server):
             )
         ]
         if not met:
-            faults.append((campaign.slug, heads, {name: found.levels[name] for name in heads}))
+            faults.append(
+                (campaign.slug, heads, {name: found.levels[name] for name in heads})
+            )
     assert not faults, "\n".join(map(str, faults))
 
 
@@ -135,7 +150,10 @@ def test_the_quick_form_of_reads_reads(server):
 
 def test_a_configuration_that_is_too_large_names_the_rule(server, asked):
     HardwareProfile.objects.update(memory_bytes=8 * 2**30)
-    reasons = {each["code"]: each["reason"] for each in asked("wg1-2017-6-10").json()["changes"]}
+    reasons = {
+        each["code"]: each["reason"]
+        for each in asked("wg1-2017-6-10").json()["changes"]
+    }
     assert "more than 40 % of 8 GiB memory" in reasons["configuration"]
 
 
@@ -149,7 +167,10 @@ def test_a_method_that_linux_does_not_have_is_left_out_and_said(server, asked):
 
 def test_what_nobody_knows_of_a_print_is_said_to_be_unknown(server, asked):
     for quick in ("true", "false"):
-        changes = {each["code"]: each for each in asked("wg1-2021-update", quick).json()["changes"]}
+        changes = {
+            each["code"]: each
+            for each in asked("wg1-2021-update", quick).json()["changes"]
+        }
         assert changes["clients"]["printed"] == (
             "192, 288, 432 (ten numbers of clients were measured; the others are not printed)"
         )
@@ -157,6 +178,8 @@ def test_what_nobody_knows_of_a_print_is_said_to_be_unknown(server, asked):
 
 def test_every_scenario_of_a_place_is_found(server):
     found = [campaign for campaign in places() if scenario_of(campaign)]
-    why_not = [campaign for campaign in places() if campaign.published.reproduce.get("why_not")]
+    why_not = [
+        campaign for campaign in places() if campaign.published.reproduce.get("why_not")
+    ]
     assert len(places()) == len(found) + len(why_not)
     assert len(found) > 75

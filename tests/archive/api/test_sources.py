@@ -39,9 +39,13 @@ def archive():
 
 @pytest.mark.usefixtures("archive")
 def test_each_printed_figure_comes_exactly_once(get):
-    rows = get("measurements/", source="harbour-2020", table="1.1", page_size=1000)["results"]
+    rows = get("measurements/", source="harbour-2020", table="1.1", page_size=1000)[
+        "results"
+    ]
 
-    printed = PrintedFigure.objects.filter(table__number="1.1").values_list("text", flat=True)
+    printed = PrintedFigure.objects.filter(table__number="1.1").values_list(
+        "text", flat=True
+    )
     assert sorted(row["printed"] for row in rows) == sorted(printed)
     found = {row["printed"]: row for row in rows}["98.25 %"]
     assert found.pop("id")
@@ -85,7 +89,11 @@ def test_what_is_derived_or_not_measured_says_so(get):
 def test_a_repeat_is_a_level_of_printed_repeats_only(get):
     rows = get("measurements/", source="harbour-2020", table="1.2")["results"]
 
-    levels = [row["levels"] for row in reversed(rows) if row["levels"]["placement"] == "all on HDD"]
+    levels = [
+        row["levels"]
+        for row in reversed(rows)
+        if row["levels"]["placement"] == "all on HDD"
+    ]
     assert sorted(levels, key=lambda each: each.get("repeat", 0)) == [
         {"version": "9.3", "placement": "all on HDD"},
         {"version": "9.3", "placement": "all on HDD", "repeat": 1},
@@ -109,7 +117,9 @@ def test_published_figures_are_found_by_version_and_source(get):
 
 
 @pytest.mark.usefixtures("archive")
-def test_the_queries_of_a_filter_by_source_and_table_are_constant(get, django_assert_num_queries):
+def test_the_queries_of_a_filter_by_source_and_table_are_constant(
+    get, django_assert_num_queries
+):
     with django_assert_num_queries(10):
         get("measurements/", source="harbour-2020", table="1.1")
 
@@ -117,7 +127,10 @@ def test_the_queries_of_a_filter_by_source_and_table_are_constant(get, django_as
 @pytest.mark.usefixtures("archive")
 def test_figures_of_a_publication_in_a_private_project_are_hidden(get):
     def found():
-        return {row["campaign"] for row in get("measurements/", source="harbour-2020")["results"]}
+        return {
+            row["campaign"]
+            for row in get("measurements/", source="harbour-2020")["results"]
+        }
 
     assert "harbour-reading" in found()
     private = Project.objects.create(slug="private", name="p", is_public=False)
@@ -128,13 +141,17 @@ def test_figures_of_a_publication_in_a_private_project_are_hidden(get):
 
 @pytest.mark.usefixtures("archive")
 def test_csv_has_every_row_that_the_filters_leave(client, get):
-    answer = client.get("/api/v1/measurements/?source=harbour-2020&format=csv&page_size=2")
+    answer = client.get(
+        "/api/v1/measurements/?source=harbour-2020&format=csv&page_size=2"
+    )
 
     assert answer.headers["Content-Type"] == "text/csv; charset=utf-8"
     lines = b"".join(answer.streaming_content).decode().splitlines()
     rows = list(csv.DictReader(lines))
     told = get("measurements/", source="harbour-2020")["results"]
-    assert [json.loads(row["levels"]) for row in rows] == [row["levels"] for row in told]
+    assert [json.loads(row["levels"]) for row in rows] == [
+        row["levels"] for row in told
+    ]
     assert [row["printed"] for row in rows] == [row["printed"] for row in told]
     assert list(rows[0]) == list(told[0])
 
@@ -158,7 +175,11 @@ def test_sources_are_listed_with_what_they_have(get):
     (source,) = get("sources/")["results"]
 
     assert source["url"].endswith("/api/v1/sources/harbour-2020/")
-    assert (source["slug"], source["year"], source["licence"]) == ("harbour-2020", 2020, "CC0")
+    assert (source["slug"], source["year"], source["licence"]) == (
+        "harbour-2020",
+        2020,
+        "CC0",
+    )
     assert (source["tables"], source["figures"], source["discrepancies"]) == (3, 18, 4)
 
 
@@ -172,7 +193,12 @@ def test_a_source_tells_its_tables_and_contradictions(get):
         ("picture", 0),
     ]
     ratio = source["discrepancies"][0]
-    assert (ratio["table"], ratio["kind"], ratio["row"], ratio["column"]) == ("1.1", "ratio", 2, 5)
+    assert (ratio["table"], ratio["kind"], ratio["row"], ratio["column"]) == (
+        "1.1",
+        "ratio",
+        2,
+        5,
+    )
     assert (ratio["printed"], ratio["recomputed"]) == ("120.00 %", "125")
     assert ratio["explanation"]["en"] == "2500.00 ÷ 2,000.00"
 
@@ -197,14 +223,17 @@ def shows_figures(place, campaign):
     By the metrics that the scenario measures.
     """
     measured = {each.name for each in registry.get(campaign.scenario.slug).metrics}
-    named = set(place.published.printed.values_list("measurement__metric__name", flat=True))
+    named = set(
+        place.published.printed.values_list("measurement__metric__name", flat=True)
+    )
     rules = (column.get("derived", {}) for column in place.published.columns)
     named.update(each["operand"] for each in rules if each)
     figures = dict.fromkeys(measured & named, 5.0)
     runs = campaign.runs.select_related("cell") if figures else ()
     # One by one, until there is a line.
     is_beside = any(
-        factories.finish(run, **figures) and side_by_side(campaign).lines for run in runs
+        factories.finish(run, **figures) and side_by_side(campaign).lines
+        for run in runs
     )
     return is_beside or place.published.reproduce.get("shown_by")
 
@@ -212,14 +241,17 @@ def shows_figures(place, campaign):
 # Each place in one of its forms, and in the other one.
 @pytest.mark.usefixtures("whole_archive")
 @pytest.mark.parametrize(
-    "forms", [("true", "false"), pytest.param(("false", "true"), marks=pytest.mark.slow)]
+    "forms",
+    [("true", "false"), pytest.param(("false", "true"), marks=pytest.mark.slow)],
 )
 def test_every_place_has_a_design_that_is_queued_as_it_is_and_shows_its_figures(
     server, asked, post, forms
 ):
     faults = []
     unrepeated = []
-    for number, (campaign, quick) in enumerate(zip(places(), cycle(forms), strict=False)):
+    for number, (campaign, quick) in enumerate(
+        zip(places(), cycle(forms), strict=False)
+    ):
         why_not = campaign.published.reproduce.get("why_not")
         if why_not:
             unrepeated.append(campaign.slug)
@@ -230,7 +262,11 @@ def test_every_place_has_a_design_that_is_queued_as_it_is_and_shows_its_figures(
                 faults.append((campaign.slug, quick, told))
             continue
         if "BENCHLAB_TEST_ALL" not in os.environ and number % 3:
-            faults += [] if answer.status_code == 200 else [(campaign.slug, quick, answer.json())]
+            faults += (
+                []
+                if answer.status_code == 200
+                else [(campaign.slug, quick, answer.json())]
+            )
             continue  # each third place is queued and finished
         made = post(answer.json()["campaign"])
         if made.status_code != 201:
@@ -278,13 +314,18 @@ def test_the_quick_form_is_short_and_says_so(server, asked):
 
 
 @pytest.mark.usefixtures("whole_archive")
-def test_a_reproduction_has_a_generator_and_standbys_where_it_is_given_them(client, server, post):
+def test_a_reproduction_has_a_generator_and_standbys_where_it_is_given_them(
+    client, server, post
+):
     for slug in ("load", "standby"):
         made = factories.server(slug, free_bytes=10**15)
         factories.installation(made, "16.14", has_psql=True, pgbench_version_num=160014)
     address = "/api/v1/campaigns/wg1-2017-7-11/reproduction/?server=lab&quick=true"
     answer = client.get(f"{address}&generators=load&cluster_servers=standby").json()
-    assert (answer["campaign"]["generators"], answer["campaign"]["cluster_servers"]) == (
+    assert (
+        answer["campaign"]["generators"],
+        answer["campaign"]["cluster_servers"],
+    ) == (
         ["load"],
         ["standby"],
     )
@@ -307,21 +348,31 @@ def test_a_server_that_is_not_there_is_told(server, client):
 
 
 @pytest.mark.usefixtures("whole_archive")
-def test_the_finished_campaign_stands_beside_the_print_in_its_form(server, asked, post, client):
+def test_the_finished_campaign_stands_beside_the_print_in_its_form(
+    server, asked, post, client
+):
     body = asked("wg1-2013-2-3", "true").json()["campaign"]
     campaign = Campaign.objects.get(slug=post(body).json()["slug"])
     for run in campaign.runs.select_related("cell"):
         factories.finish(run, tps=100.0 * run.cell.levels["clients"], cpu_idle=50)
     found = side_by_side(campaign)
-    first = [line for line in found.lines if line.row == [str(campaign.factors["clients"][0])]]
+    first = [
+        line
+        for line in found.lines
+        if line.row == [str(campaign.factors["clients"][0])]
+    ]
     # The last column is derived by the publication's rule: per cent of the tps without checksums.
     assert [line.own.value for line in first] == [100.0, 50, 100.0, 50, 100.0]
     assert first[-1].own.unit == "%"
     assert [line.ratio is None for line in first] == [False, True, False, True, True]
-    assert first[0].ratio == pytest.approx(100 / float(first[0].printed.replace(",", "")))
+    assert first[0].ratio == pytest.approx(
+        100 / float(first[0].printed.replace(",", ""))
+    )
     assert found.missing == found.printed - len(found.lines) > 0
     assert "times the" in found.sentence
-    told = [(each.name, each.printed_text, each.chosen_text) for each in found.differences]
+    told = [
+        (each.name, each.printed_text, each.chosen_text) for each in found.differences
+    ]
     assert ("Scale factor", "1,000", "10") in told
     assert ("Duration", "300 s", "6 s") in told
     assert [each.name for each in found.far_apart] == ["Scale factor", "Duration"]
@@ -342,26 +393,34 @@ def test_the_page_shows_both_in_one_table(server, asked, post, client):
     assert "418.77" in ours
     assert "PostgreSQL 9.3.25 stands for 9.3." in ours
     assert "printed figures were not measured here." in ours
-    line = next(each for each in side_by_side(campaign).lines if each.printed == "418.77")
+    line = next(
+        each for each in side_by_side(campaign).lines if each.printed == "418.77"
+    )
     low, high = line.bounds
     assert low < 802 / 418.77 < high
     assert f"{low:.3f} – {high:.3f}" in ours
 
 
 @pytest.mark.usefixtures("whole_archive")
-def test_a_queued_campaign_keeps_the_changes_that_its_design_announced(server, asked, post):
+def test_a_queued_campaign_keeps_the_changes_that_its_design_announced(
+    server, asked, post
+):
     faults = []
     for slug in ("wg1-2013-2-2", "wg1-2013-3-6", "wg1-2017-9-4-2"):
         answer = asked(slug, "true").json()
         made = Campaign.objects.get(slug=post(answer["campaign"]).json()["slug"])
         announced = {(each["code"], each["chosen"]) for each in answer["changes"]}
-        kept = {(each.code, each.chosen_text) for each in side_by_side(made).differences}
+        kept = {
+            (each.code, each.chosen_text) for each in side_by_side(made).differences
+        }
         faults += [(slug, sorted(announced ^ kept))] if announced != kept else []
     assert not faults
 
 
 @pytest.mark.usefixtures("whole_archive")
-def test_a_figure_beside_the_print_carries_the_mark_of_its_runs(server, asked, post, client):
+def test_a_figure_beside_the_print_carries_the_mark_of_its_runs(
+    server, asked, post, client
+):
     body = asked("wg1-2013-2-2", "true").json()["campaign"]
     campaign = Campaign.objects.get(slug=post(body).json()["slug"])
     factories.finish_all(campaign)
@@ -390,7 +449,9 @@ def test_a_reproduction_of_invalid_runs_says_that_the_machine_was_taken(
 
 
 @pytest.mark.usefixtures("whole_archive")
-def test_of_versions_that_were_not_printed_one_is_taken_that_has_the_extensions(server, asked):
+def test_of_versions_that_were_not_printed_one_is_taken_that_has_the_extensions(
+    server, asked
+):
     """The newest one lacks postgres_fdw: with it only PostgreSQL alone would be left to measure."""
     server.installations.exclude(version="16.14").update(extensions=[])
     answer = asked("wg1-2013-5-5", "true").json()["campaign"]
@@ -424,12 +485,16 @@ def test_a_printed_repeat_stands_beside_the_run_of_that_repeat(server, asked, po
 
 
 @pytest.mark.usefixtures("whole_archive")
-def test_a_derived_column_follows_from_our_medians_by_the_rule_of_the_print(server, asked, post):
+def test_a_derived_column_follows_from_our_medians_by_the_rule_of_the_print(
+    server, asked, post
+):
     """Per cent of the throughput without standbys, which is a cell of the same campaign."""
     body = asked("wg1-2017-8-8", "true").json()["campaign"]
     campaign = Campaign.objects.get(slug=post(body).json()["slug"])
     for run in campaign.runs.select_related("cell"):
-        factories.finish(run, tps={0: 400.0, 1: 200.0, 3: 100.0}[run.cell.levels["sync_standbys"]])
+        factories.finish(
+            run, tps={0: 400.0, 1: 200.0, 3: 100.0}[run.cell.levels["sync_standbys"]]
+        )
     shown = [line.own.value for line in side_by_side(campaign).lines]
     assert shown == [400.0, 100.0, 200.0, 50.0, 100.0, 25.0]
 
@@ -438,5 +503,7 @@ def test_a_derived_column_follows_from_our_medians_by_the_rule_of_the_print(serv
 def test_the_mixed_design_has_the_four_patterns_of_the_report(server, asked, post):
     body = asked("wg1-2017-8-10", "true").json()["campaign"]
     campaign = Campaign.objects.get(slug=post(body).json()["slug"])
-    pairs = campaign.cells.values_list("levels__sync_standbys", "levels__async_standbys")
+    pairs = campaign.cells.values_list(
+        "levels__sync_standbys", "levels__async_standbys"
+    )
     assert sorted(pairs) == [(0, 3), (1, 2), (2, 1), (3, 0)]

@@ -92,7 +92,9 @@ def ratios(query):
     state, _faults = compare_state.read(QueryDict(query))
     page = compared(state, reader=AnonymousUser())
     assert page.loaded.faults == ()
-    return {(row.head.key.levels[-1][1], row.x): row.comparison.ratio for row in page.rows}, page
+    return {
+        (row.head.key.levels[-1][1], row.x): row.comparison.ratio for row in page.rows
+    }, page
 
 
 @pytest.mark.usefixtures("whole_archive")
@@ -101,8 +103,12 @@ def test_9_3_reads_slower_than_9_2_from_32_clients_on_and_slowest_at_128():
     found, page = ratios("s=wg1-2013-2-2&metric=tps")
 
     assert page.labels == ("PostgreSQL 9.2", "PostgreSQL 9.3")
-    assert all(ratio > 1 for (_version, clients), ratio in found.items() if clients < 32)
-    assert all(ratio < 1 for (_version, clients), ratio in found.items() if clients >= 32)
+    assert all(
+        ratio > 1 for (_version, clients), ratio in found.items() if clients < 32
+    )
+    assert all(
+        ratio < 1 for (_version, clients), ratio in found.items() if clients >= 32
+    )
     assert min(found, key=found.get) == ("9.3", 128)
     assert found["9.3", 128] == pytest.approx(0.861, abs=0.001)
 
@@ -169,7 +175,11 @@ def test_14_reads_about_2_percent_slower_than_13():
         ("less", [0.9, 0.95], "Yes, as printed: 5.0 to 10 % slower"),
         ("less", [1.05, 1.1], "No, as printed: 5.0 to 10 % faster"),
         ("more", [1.05, 1.1], "Yes, as printed: 5.0 to 10 % faster"),
-        ("less", [0.95, 1.1], "Not in general, as printed: between 5.0 % less and 10 % more"),
+        (
+            "less",
+            [0.95, 1.1],
+            "Not in general, as printed: between 5.0 % less and 10 % more",
+        ),
         ("", [0.9, 0.95], "5.0 to 10 % slower"),
     ],
 )

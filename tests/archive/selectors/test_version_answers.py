@@ -18,7 +18,11 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def archive_to_14(whole_archive):
     """The publications that end with version 14, on machines of their own: there are gaps."""
-    services.load(files=[path for path in reading.files() if reading.read(path).source.year < 2022])
+    services.load(
+        files=[
+            path for path in reading.files() if reading.read(path).source.year < 2022
+        ]
+    )
 
 
 def line(clients=None):
@@ -26,7 +30,9 @@ def line(clients=None):
 
 
 def answer(base="", head="", clients=None):
-    return version_answers.answer(line(clients), version_line.READ, base=base, head=head)
+    return version_answers.answer(
+        line(clients), version_line.READ, base=base, head=head
+    )
 
 
 def test_a_gap_is_said_and_what_is_known_in_between(archive_to_14):
@@ -36,7 +42,12 @@ def test_a_gap_is_said_and_what_is_known_in_between(archive_to_14):
     assert found.sentence == (
         "PostgreSQL 13 to 17: as printed, 14 is 2.2 % slower than 13; nobody has measured 14 to 17."
     )
-    assert [step.state for step in found.steps] == ["printed", "unknown", "unknown", "unknown"]
+    assert [step.state for step in found.steps] == [
+        "printed",
+        "unknown",
+        "unknown",
+        "unknown",
+    ]
     assert (found.low, found.high, found.exit_code) == (None, None, 2)
 
 
@@ -45,12 +56,19 @@ def test_steps_of_several_publications_are_never_multiplied(archive_to_14):
 
     assert not found.is_known
     assert "3 of 9 steps are known" in found.sentence
-    assert "steps are multiplied only where one machine measured them all" in found.details[-1]
+    assert (
+        "steps are multiplied only where one machine measured them all"
+        in found.details[-1]
+    )
 
 
 def test_nobody_knows_anything(archive_to_14):
-    assert answer("14", "15").sentence == "Nobody has measured PostgreSQL 15 against 14."
-    assert answer("14", "16").sentence == ("Nobody has measured any step from PostgreSQL 14 to 16.")
+    assert (
+        answer("14", "15").sentence == "Nobody has measured PostgreSQL 15 against 14."
+    )
+    assert answer("14", "16").sentence == (
+        "Nobody has measured any step from PostgreSQL 14 to 16."
+    )
 
 
 def test_a_picture_is_known_in_words(whole_archive):
@@ -60,7 +78,9 @@ def test_a_picture_is_known_in_words(whole_archive):
     assert "10 against 9.6 is printed as a picture, without numbers" in found.sentence
 
 
-def test_without_a_choice_it_goes_from_the_newest_known_step_to_the_newest_version(archive_to_14):
+def test_without_a_choice_it_goes_from_the_newest_known_step_to_the_newest_version(
+    archive_to_14,
+):
     found = answer()
 
     assert (found.base, found.head) == ("13", version_line.MAJORS[-1])
@@ -143,7 +163,9 @@ def test_every_choice_has_a_sentence_in_both_languages(
     address = f"/api/v1/versions/?theme={theme}&to={head}"
     with translation.override(language):
         for base in version_line.MAJORS[: version_line.MAJORS.index(head)]:
-            told = client.get(f"{address}&from={base}", headers={"accept-language": language})
+            told = client.get(
+                f"{address}&from={base}", headers={"accept-language": language}
+            )
             assert told.status_code == 200
             body = told.json()
             assert (body["base"], body["head"]) == (base, head)
@@ -166,7 +188,9 @@ def test_every_choice_has_a_sentence_in_both_languages(
         ("clients=many", "clients"),
     ],
 )
-def test_a_strange_question_is_refused_with_what_is_known(client, whole_archive, query, field):
+def test_a_strange_question_is_refused_with_what_is_known(
+    client, whole_archive, query, field
+):
     answer = client.get(f"/api/v1/versions/?{query}")
 
     assert answer.status_code == 400

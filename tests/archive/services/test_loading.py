@@ -88,7 +88,11 @@ def test_a_figure_has_its_levels_machine_settings_and_versions(file):
     assert run.cell.levels == {"clients": 1, "version": "9.2"}
     assert (run.cell.version, run.cell.version_num) == ("9.2", 90204)
     assert (run.origin, run.state, run.repeat) == ("published", "finished", 1)
-    assert (run.server_version, run.tool_name, run.tool_version) == ("9.2.4", "pgbench", "9.3")
+    assert (run.server_version, run.tool_name, run.tool_version) == (
+        "9.2.4",
+        "pgbench",
+        "9.3",
+    )
     assert (run.hardware.name, run.hardware.memory_bytes) == ("Crane", 64 * 2**30)
     assert run.environment.os_name == "Quay Linux 7.1"
     assert run.settings.settings["autovacuum"]["setting"] == "off"
@@ -100,8 +104,22 @@ def test_a_campaign_is_described_in_both_languages(file):
     campaign = Campaign.objects.get(slug="harbour-reading")
     assert (campaign.title, campaign.title_ja) == ("Reading", "参照")
     assert campaign.factors == {"clients": [1, 2, 4], "version": ["9.2", "9.3"]}
-    assert campaign.published.grid[1] == ["2", "2,000.00", "90.00 %", "2500.00", "120.00 %"]
-    for word in ("参照", "Crane", "Quay", "PostgreSQL 9.2", "shared_buffers", "速い", "2,500.00"):
+    assert campaign.published.grid[1] == [
+        "2",
+        "2,000.00",
+        "90.00 %",
+        "2500.00",
+        "120.00 %",
+    ]
+    for word in (
+        "参照",
+        "Crane",
+        "Quay",
+        "PostgreSQL 9.2",
+        "shared_buffers",
+        "速い",
+        "2,500.00",
+    ):
         found = selectors.saying(selectors.entries(), word)
         assert campaign in [entry.table.campaign for entry in found], word
 
@@ -110,7 +128,9 @@ def test_printed_repeats_are_runs_and_what_is_printed_of_them_stands_beside(file
     services.load(files=[file])
 
     found = Measurement.objects.filter(run__cell__levels__placement="all on HDD")
-    rows = found.order_by("run__repeat").values_list("run__repeat", "value", "statistic", "n")
+    rows = found.order_by("run__repeat").values_list(
+        "run__repeat", "value", "statistic", "n"
+    )
     assert list(rows) == [
         (0, 20.0, "median", 3),
         (1, 10.0, "single", 1),
@@ -118,7 +138,12 @@ def test_printed_repeats_are_runs_and_what_is_printed_of_them_stands_beside(file
         (3, 20.0, "single", 1),
     ]
     summary = CellSummary.objects.get(cell__levels__placement="all on HDD")
-    assert (summary.n, summary.median, summary.minimum, summary.maximum) == (3, 20.0, 10.0, 30.0)
+    assert (summary.n, summary.median, summary.minimum, summary.maximum) == (
+        3,
+        20.0,
+        10.0,
+        30.0,
+    )
     assert summary.log_variance > 0
 
 
@@ -126,7 +151,8 @@ def test_a_single_printed_median_is_summarised_without_a_variance(file):
     services.load(files=[file])
 
     summary = CellSummary.objects.get(
-        cell__campaign__slug="harbour-reading", cell__key='{"clients": 2, "version": "9.3"}'
+        cell__campaign__slug="harbour-reading",
+        cell__key='{"clients": 2, "version": "9.3"}',
     )
     assert (summary.metric.name, summary.n, summary.median) == ("tps", 3, 2500.0)
     assert summary.log_mean == pytest.approx(7.824046)
@@ -139,7 +165,9 @@ def test_what_is_not_measured_is_kept_as_printed_and_not_summarised(file):
     found = measurement("0")
     assert (found.value, found.printed.kind) == (0.0, "not_measured")
     assert not found.run.cell.summaries.filter(metric=found.metric).exists()
-    assert Discrepancy.objects.filter(kind="not_measured", figure=found.printed).exists()
+    assert Discrepancy.objects.filter(
+        kind="not_measured", figure=found.printed
+    ).exists()
 
 
 def test_contradictions_are_found_and_told(file):
@@ -167,7 +195,9 @@ def test_artifacts_stand_with_the_first_run_of_their_levels(file):
         "plan.txt": {"clients": 1, "version": "9.3"},
         "stack.txt": {"version": "9.2"},
     }
-    assert not Measurement.objects.filter(run__campaign__slug="harbour-picture").exists()
+    assert not Measurement.objects.filter(
+        run__campaign__slug="harbour-picture"
+    ).exists()
 
 
 def test_loading_again_changes_nothing(file, django_assert_max_num_queries):
@@ -266,12 +296,24 @@ def test_all_themes_are_scenarios(file):
             "harbour-reading: row 1: “some” is not one number",
         ),
         ("98.25 % |", "98.25 % | 3 |", "row 1: has 6 cells, the table 5 columns"),
-        ("      2 | 2,000.00", "      1 | 2,000.00", "row 2: “2,000.00” has the metric tps"),
+        (
+            "      2 | 2,000.00",
+            "      1 | 2,000.00",
+            "row 2: “2,000.00” has the metric tps",
+        ),
         ("scenario: profile", "scenario: prophecy", "names the scenario prophecy"),
-        ("metric: cpu_idle", "metric: cpu_busy", "the metric cpu_busy is not described"),
+        (
+            "metric: cpu_idle",
+            "metric: cpu_busy",
+            "the metric cpu_busy is not described",
+        ),
         ("hardware: crane, e", "hardware: cran, e", "names the hardware cran"),
         ("repeats: 3", "repeat: 3", "has an unknown field: repeat"),
-        ("title: {en: Reading, ja: 参照}", "title: {en: Reading}", "must be a pair of en and ja"),
+        (
+            "title: {en: Reading, ja: 参照}",
+            "title: {en: Reading}",
+            "must be a pair of en and ja",
+        ),
         ("memory: 64 GB", "memory: plenty", "needs a size such as “2 TB”"),
         ("year: 2020", "year: then", "needs a whole number in “year”"),
         ("    section: 1.2", "    table: 1.2", "“table” is given twice"),

@@ -35,7 +35,9 @@ class Names(HTMLParser):
         for name, value in attrs:
             if name == "id":
                 self.ids.add(value)
-            if value and (name in LINKS or name.startswith("hx-") or value.startswith("/")):
+            if value and (
+                name in LINKS or name.startswith("hx-") or value.startswith("/")
+            ):
                 self.named.append((name, value))
 
 
@@ -53,10 +55,17 @@ def crawl(folder):
             parts = urlsplit(value)
             if parts.scheme in {"http", "https"} and name == "href":
                 continue
-            if parts.scheme or parts.netloc or value.startswith("/") or name not in LINKS:
+            if (
+                parts.scheme
+                or parts.netloc
+                or value.startswith("/")
+                or name not in LINKS
+            ):
                 faults.append((path, f"{name}={value} needs the server"))
                 continue
-            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            target = (
+                (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            )
             if not target.is_file():
                 faults.append((path, f"{value} is not there"))
             elif target.suffix == ".html":
@@ -72,7 +81,9 @@ def one_publication(known):
 @pytest.fixture
 def few_questions(monkeypatch):
     """Two pages of versions in place of a hundred."""
-    monkeypatch.setattr(static_site, "_version_questions", lambda: ["/versions/?from=13&to=14"])
+    monkeypatch.setattr(
+        static_site, "_version_questions", lambda: ["/versions/?from=13&to=14"]
+    )
 
 
 def test_every_link_leads_to_a_file_and_each_page_says_whose_it_is(
@@ -94,22 +105,31 @@ def test_every_link_leads_to_a_file_and_each_page_says_whose_it_is(
         assert "437.2413" in table
         assert f'<html lang="{language}">' in table
         assert "437.2413" in (own / "campaigns/wg1-2021-read/data.csv").read_text()
-        assert json.loads((own / "archive/wg1-2021/data.json").read_text())["slug"] == "wg1-2021"
+        assert (
+            json.loads((own / "archive/wg1-2021/data.json").read_text())["slug"]
+            == "wg1-2021"
+        )
         assert (own / f"campaigns/{slug}/index.html").is_file()
         assert (own / "versions/13-14/index.html").is_file()
 
 
-def test_the_search_has_every_page_in_one_file(one_publication, few_questions, tmp_path):
+def test_the_search_has_every_page_in_one_file(
+    one_publication, few_questions, tmp_path
+):
     written = static_site.publish(tmp_path / "site")
     text = (tmp_path / "site/ja" / static_site.INDEX).read_text()
     rows = json.loads(text.removeprefix("window.benchlabIndex = ").rstrip(";\n"))
 
     assert written.pages == 2 * len(rows) > 50
-    assert all((tmp_path / "site/ja" / unquote(row["address"])).is_file() for row in rows)
+    assert all(
+        (tmp_path / "site/ja" / unquote(row["address"])).is_file() for row in rows
+    )
     assert any("フレームグラフ" in row["words"] for row in rows)
 
 
-def test_nothing_of_any_private_project_enters(one_publication, few_questions, tmp_path):
+def test_nothing_of_any_private_project_enters(
+    one_publication, few_questions, tmp_path
+):
     scenarios.sync()
     words = []
     for number in range(3):
@@ -177,7 +197,9 @@ def test_a_folder_of_somebody_else_stays_and_one_of_ours_is_replaced(
     ],
 )
 def test_a_page_is_written_without_its_server(page, written):
-    result = StaticPage("/here/", lambda address: "K" if address == "/known/" else None, "END")
+    result = StaticPage(
+        "/here/", lambda address: "K" if address == "/known/" else None, "END"
+    )
     result.feed(page)
     result.close()
 

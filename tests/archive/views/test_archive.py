@@ -128,7 +128,9 @@ def test_ratios_are_computed_where_none_are_printed(client, whole_archive):
     assert "Ratio to the baseline" in drawn
 
 
-def test_repeats_that_are_not_printed_are_unknown_wherever_the_figure_goes(client, whole_archive):
+def test_repeats_that_are_not_printed_are_unknown_wherever_the_figure_goes(
+    client, whole_archive
+):
     shown = text_of(client.get("/campaigns/wg1-2013-3-5/"))
     compared = text_of(client.get("/compare/?s=wg1-2013-3-5"))
     export = client.get("/campaigns/wg1-2013-3-5/export.csv")
@@ -138,7 +140,9 @@ def test_repeats_that_are_not_printed_are_unknown_wherever_the_figure_goes(clien
     assert known in shown.replace("&quot;", '"')
     assert "n unknown" in compared
     assert "n = 1" not in compared
-    assert {(row["n"], row["statistic"], bool(row["printed"])) for row in rows} == {("", "", True)}
+    assert {(row["n"], row["statistic"], bool(row["printed"])) for row in rows} == {
+        ("", "", True)
+    }
 
 
 def test_a_picture_without_numbers_is_told_as_such(client, whole_archive):
@@ -160,7 +164,9 @@ def test_what_cannot_run_yet_is_told(client, whole_archive):
 
 
 def test_a_reader_of_japanese_reads_it_in_japanese(client, whole_archive):
-    page = text_of(client.get("/campaigns/wg1-2013-3-5/", headers={"Accept-Language": "ja"}))
+    page = text_of(
+        client.get("/campaigns/wg1-2013-3-5/", headers={"Accept-Language": "ja"})
+    )
 
     assert "パーティション" in page
 
@@ -203,7 +209,9 @@ def test_published_campaigns_are_not_listed_as_if_they_were_queued_here(
     assert " / " not in shown
 
 
-def test_reproducing_opens_the_form_scaled_to_the_server(member, ready_server, whole_archive):
+def test_reproducing_opens_the_form_scaled_to_the_server(
+    member, ready_server, whole_archive
+):
     page = text_of(member.get("/campaigns/new/?from=wg1-2013-2-2"))
 
     assert "Reproduces a published result" in page
@@ -214,7 +222,9 @@ def test_reproducing_opens_the_form_scaled_to_the_server(member, ready_server, w
     assert "16.14, 18.4" in page
 
 
-def test_a_reproduced_campaign_can_be_queued_as_proposed(member, ready_server, whole_archive):
+def test_a_reproduced_campaign_can_be_queued_as_proposed(
+    member, ready_server, whole_archive
+):
     form = member.get("/campaigns/new/?from=wg1-2013-2-2").context["form"].untouched()
 
     response = member.post("/campaigns/new/", {**form.data, "from": "wg1-2013-2-2"})
@@ -262,7 +272,10 @@ def test_neighbours_stand_in_for_versions_that_are_not_installed(
     ("installed", "warning"),
     [
         (("13.20", "14.17"), ""),
-        (("13.20", "16.11"), "14.0 is not installed on this server: the comparison is incomplete."),
+        (
+            ("13.20", "16.11"),
+            "14.0 is not installed on this server: the comparison is incomplete.",
+        ),
     ],
 )
 def test_the_title_and_warning_follow_the_printed_versions_that_are_installed(
@@ -305,7 +318,9 @@ def test_a_published_design_is_dropped_when_another_scenario_is_chosen(
     member, ready_server, whole_archive
 ):
     page = text_of(
-        member.get("/campaigns/new/?from=wg1-2013-2-2&scenario=fixed-point-update&server=db1")
+        member.get(
+            "/campaigns/new/?from=wg1-2013-2-2&scenario=fixed-point-update&server=db1"
+        )
     )
 
     assert "Reproduces a published result" not in page
@@ -336,7 +351,9 @@ def test_executed_versions_stand_beside_the_published(client, finished_campaign)
 
     answer = page[page.index('id="answer"') :]
     # What is proven goes before what is only printed.
-    assert answer.index("PostgreSQL 18 is") < answer.index("PostgreSQL 14 is 2.2 % slower")
+    assert answer.index("PostgreSQL 18 is") < answer.index(
+        "PostgreSQL 14 is 2.2 % slower"
+    )
     assert "16 → 18" in page
     assert "1.100" in page
 
@@ -344,10 +361,14 @@ def test_executed_versions_stand_beside_the_published(client, finished_campaign)
 def test_a_picture_of_two_versions_is_named_where_their_numbers_lack(client):
     load("wg1-2017")
 
-    assert "published as a picture, without numbers" in text_of(client.get("/versions/"))
+    assert "published as a picture, without numbers" in text_of(
+        client.get("/versions/")
+    )
 
 
-@pytest.mark.parametrize("query", ["theme=nonsense", "clients=x", "base=1.0", "base=16"])
+@pytest.mark.parametrize(
+    "query", ["theme=nonsense", "clients=x", "base=1.0", "base=16"]
+)
 def test_a_strange_address_of_the_line_is_no_error(client, whole_archive, query):
     assert client.get(f"/versions/?{query}").status_code == 200
 
@@ -361,8 +382,12 @@ def test_the_queries_of_the_line_do_not_grow_with_the_campaigns(
         client.get("/")
 
 
-def test_a_private_projects_versions_are_not_in_a_strangers_line(client, finished_campaign):
-    finished_campaign.project = Project.objects.create(slug="secret", name="s", is_public=False)
+def test_a_private_projects_versions_are_not_in_a_strangers_line(
+    client, finished_campaign
+):
+    finished_campaign.project = Project.objects.create(
+        slug="secret", name="s", is_public=False
+    )
     finished_campaign.save()
 
     assert "16 → 18" not in text_of(client.get("/versions/"))

@@ -100,20 +100,29 @@ def test_three_questions_are_answered_on_a_phone_in_one_tap_each(page, live_serv
     for question, answer in (
         ("Is 14 slower than 13 for reads?", "Yes, as printed: 2.0 to 5.6 % slower"),
         ("What do page checksums cost?", "To 32 clients the cost is 1 to 4 %"),
-        ("What does a synchronous standby cost?", "One synchronous standby leaves 50.4 %"),
+        (
+            "What does a synchronous standby cost?",
+            "One synchronous standby leaves 50.4 %",
+        ),
     ):
         page.goto(live_server.url)
         link = page.get_by_role("link", name=question)
         expect(link).to_be_in_viewport()
         expect(link).to_contain_text(answer)
         link.click()
-        expect(page.get_by_role("heading", name="The publication concludes")).to_be_in_viewport()
+        expect(
+            page.get_by_role("heading", name="The publication concludes")
+        ).to_be_in_viewport()
         assert page.evaluate("document.documentElement.scrollWidth") <= 360
 
 
-def test_results_and_steps_are_read_on_a_phone_without_scrolling_sideways(page, live_server):
+def test_results_and_steps_are_read_on_a_phone_without_scrolling_sideways(
+    page, live_server
+):
     for path in ("/archive/", "/versions/"):
-        looks.assert_nothing_is_beside_a_phone(page, live_server.url + path, "#content .table")
+        looks.assert_nothing_is_beside_a_phone(
+            page, live_server.url + path, "#content .table"
+        )
 
 
 def test_back_from_a_search_is_a_whole_page(page, live_server):

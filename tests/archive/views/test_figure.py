@@ -103,7 +103,11 @@ def test_the_archive_as_readers_meet_it(archive, client):
 def _searches_find_the_right_result_first():
     entries = selectors.entries()
     wrong = []
-    for text, wanted in [*ENGLISH.items(), *JAPANESE.items(), *((each, "") for each in COMMON)]:
+    for text, wanted in [
+        *ENGLISH.items(),
+        *JAPANESE.items(),
+        *((each, "") for each in COMMON),
+    ]:
         found = selectors.saying(entries, text)
         first = found[0].table.campaign.slug if found else ""
         if not first or (wanted and not first.startswith(tuple(wanted.split()))):
@@ -131,7 +135,9 @@ def _versions_of_factors_are_found(client):
         }
     ]
     assert missed == []
-    listed = client.get("/archive/?version=10&theme=fixed-point-update").content.decode()
+    listed = client.get(
+        "/archive/?version=10&theme=fixed-point-update"
+    ).content.decode()
     assert "the highest TPS of 9.6 is far above that of 10" in listed
     offers = selectors.choices(entries, entries, selectors.Wanted())
     offered = [value for value, _label, _count in offers["version"]]
@@ -188,11 +194,19 @@ def _every_figure_has_its_record(client):
     disputed = sum(bool(row["disputed"]) for row in rows)
     assert disputed == printed.filter(disputed__isnull=False).distinct().count() >= 20
     table = client.get("/api/v1/measurements/?origin=published&format=csv")
-    lines = list(csv.DictReader(io.StringIO(b"".join(table.streaming_content).decode())))
+    lines = list(
+        csv.DictReader(io.StringIO(b"".join(table.streaming_content).decode()))
+    )
     assert len(lines) == len(rows)
-    assert [json.loads(line["conditions"]) for line in lines] == [row["conditions"] for row in rows]
+    assert [json.loads(line["conditions"]) for line in lines] == [
+        row["conditions"] for row in rows
+    ]
     assert sum(line["disputed"] not in ("", "[]") for line in lines) == disputed
-    assert sum(line["n"] == "" for line in lines) == sum(row["n"] is None for row in rows) > 100
+    assert (
+        sum(line["n"] == "" for line in lines)
+        == sum(row["n"] is None for row in rows)
+        > 100
+    )
 
 
 def _charts_and_comparisons_say_where_a_figure_is_printed(client):
@@ -206,8 +220,12 @@ def _charts_and_comparisons_say_where_a_figure_is_printed(client):
         CONDITIONS,
         "disputed: TPS中央値を出した際",
     )
-    of_table = PrintedFigure.objects.filter(table__number="4.8", measurement__metric__name="tps")
-    base, head = (of_table.get(text=text).measurement.run.cell_id for text in ("198.5", "253.9"))
+    of_table = PrintedFigure.objects.filter(
+        table__number="4.8", measurement__metric__name="tps"
+    )
+    base, head = (
+        of_table.get(text=text).measurement.run.cell_id for text in ("198.5", "253.9")
+    )
     chart = client.get("/campaigns/wg1-2013-2-3/").content.decode()
     assert "as printed: 15373.38; unit: tps" in chart
     for address in (
@@ -223,7 +241,10 @@ def _charts_and_comparisons_say_where_a_figure_is_printed(client):
             assert text in page, (address, text)
 
     line = client.get("/versions/").content.decode()
-    for text in ("Table 2.2, section 2.3.3 (3), p. 14", "as printed: 21378.30; unit: tps"):
+    for text in (
+        "Table 2.2, section 2.3.3 (3), p. 14",
+        "as printed: 21378.30; unit: tps",
+    ):
         assert text in line, text
 
 
@@ -232,7 +253,9 @@ def text_of(content):
     if not content.startswith(b"PK"):
         return content.decode()
     packed = zipfile.ZipFile(io.BytesIO(content))
-    return packed.read(next(each for each in packed.namelist() if each.endswith(".rst"))).decode()
+    return packed.read(
+        next(each for each in packed.namelist() if each.endswith(".rst"))
+    ).decode()
 
 
 def _unknown_repeats_are_no_single_run(client):
@@ -263,15 +286,22 @@ def _without_a_spread_there_is_no_verdict(client):
         assert "spread not printed" in page, address
     sides = "base=campaign:wg1-2021-read~version%3D13.4&head=campaign:wg1-2021-read~version%3D14.0"
     row = client.get(f"/api/v1/compare/?{sides}&metric=tps").json()["rows"][0]
-    assert (row["verdict"], row["reasons"][0]["code"]) == ("too_few_runs", "spread_unknown")
-    markdown = client.get(f"/api/v1/compare/?{sides}&metric=tps&format=md").content.decode()
+    assert (row["verdict"], row["reasons"][0]["code"]) == (
+        "too_few_runs",
+        "spread_unknown",
+    )
+    markdown = client.get(
+        f"/api/v1/compare/?{sides}&metric=tps&format=md"
+    ).content.decode()
     assert "not tested: spread not printed" in markdown
 
 
 def _a_comparison_has_the_ratio_of_the_question(client):
     """The button leads from a published table to what its question compares."""
     page = client.get("/campaigns/wg1-2013-4-5/").content.decode()
-    link = "/compare/?" + page.split('href="/compare/?')[1].split('"')[0].replace("&amp;", "&")
+    link = "/compare/?" + page.split('href="/compare/?')[1].split('"')[0].replace(
+        "&amp;", "&"
+    )
     compared = client.get(link + "&format=json").json()
     assert compared["base"] == "wg1-2013-4-5~placement=all-hdd"
     assert compared["x"] == "load"
@@ -284,10 +314,18 @@ def _corrections_stand_with_what_they_correct(client):
 
     assert "PostgreSQL: mean of 3" in client.get(address("910")).content.decode()
     assert "PostgreSQL: mean of 3" not in client.get(address("889")).content.decode()
-    assert "PostgreSQL: mean of 3" in client.get("/campaigns/wg1-2013-5-5/").content.decode()
+    assert (
+        "PostgreSQL: mean of 3"
+        in client.get("/campaigns/wg1-2013-5-5/").content.decode()
+    )
     with translation.override("en"):
-        japanese = client.get("/campaigns/wg1-2013-5-5/", headers={"Accept-Language": "ja"})
-    assert "PostgreSQL：3 回の平均 → PostgreSQL：試行数の記載なし" in japanese.content.decode()
+        japanese = client.get(
+            "/campaigns/wg1-2013-5-5/", headers={"Accept-Language": "ja"}
+        )
+    assert (
+        "PostgreSQL：3 回の平均 → PostgreSQL：試行数の記載なし"
+        in japanese.content.decode()
+    )
 
 
 def _the_way_to_the_original_is_told(client):
@@ -307,12 +345,17 @@ def _the_way_to_the_original_is_told(client):
 
 def _warnings_travel_with_the_data(client):
     def rows(table):
-        answer = client.get(f"/api/v1/measurements/?source=wg1-2013&table={table}&page_size=200")
+        answer = client.get(
+            f"/api/v1/measurements/?source=wg1-2013&table={table}&page_size=200"
+        )
         return {row["printed"]: row for row in answer.json()["results"]}
 
     assert rows("4.7")["614.2(*)"]["exact"] is False
     disputed = rows("2.3")["81.98 %"]
-    assert (disputed["said_by"], disputed["disputed"][0]["recomputed"]) == ("derived", "101.997")
+    assert (disputed["said_by"], disputed["disputed"][0]["recomputed"]) == (
+        "derived",
+        "101.997",
+    )
     unprinted = rows("3.5")["9,988"]
     assert (unprinted["n"], unprinted["statistic"]) == (None, None)
     assert rows("5.5")["910"]["n"] is None
@@ -330,7 +373,9 @@ def _the_data_package_is_whole(client):
     assert f"version {described['version']}" in described["citation"]
     assert package.read("sources.bib").decode().count("@misc{") == len(reading.files())
     for resource in described["resources"]:
-        (head, *_rows) = csv.reader(io.StringIO(package.read(resource["path"]).decode()))
+        (head, *_rows) = csv.reader(
+            io.StringIO(package.read(resource["path"]).decode())
+        )
         assert head == [field["name"] for field in resource["schema"]["fields"]]
 
 
@@ -412,7 +457,9 @@ def _machines_have_their_names_in_japanese(client):
     # A request leaves its language behind.
     with translation.override("en"):
         page, other = (
-            client.get(f"/campaigns/{slug}/", headers={"Accept-Language": "ja"}).content.decode()
+            client.get(
+                f"/campaigns/{slug}/", headers={"Accept-Language": "ja"}
+            ).content.decode()
             for slug in ("wg1-2013-4-5", "wg1-2013-2-2")
         )
     assert "Xeon E5-2690 × 2、192 GB、PCIe SSD" in page
@@ -432,9 +479,13 @@ def _filters_count_under_the_other_filters(client):
         return dict(re.findall(r'<option value="([^"]+)"[^>]*>[^(]*\((\d+)\)', select))
 
     for headers in ({}, {"HX-Request": "true"}):
-        page = client.get("/archive/?q=SSD&version=9.3", headers=headers).content.decode()
+        page = client.get(
+            "/archive/?q=SSD&version=9.3", headers=headers
+        ).content.decode()
         themes = counted(page, "theme")
-        shown = int(re.search(rf"(\d+) of {PublishedTable.objects.count()} results", page)[1])
+        shown = int(
+            re.search(rf"(\d+) of {PublishedTable.objects.count()} results", page)[1]
+        )
         assert sum(map(int, themes.values())) == shown > 0
         assert themes["replication"] == "0"
         assert ("hx-swap-oob" in page) == bool(headers)
@@ -454,14 +505,24 @@ def _what_was_measured_since_has_its_conditions(client):
         made = factories.campaign(slug, parameters=parameters)
         factories.finish_all(made)
         made.runs.update(hardware=factories.hardware())
-    Run.objects.filter(campaign__slug="same-scale", repeat=1).update(validity="doubtful")
+    Run.objects.filter(campaign__slug="same-scale", repeat=1).update(
+        validity="doubtful"
+    )
     page = text_of(client.get("/archive/figures/wg1-2021-read/1-2/").content)
-    since = re.sub(r"\s+", " ", page[page.index('id="since"') :].partition("</section>")[0])
+    since = re.sub(
+        r"\s+", " ", page[page.index('id="since"') :].partition("</section>")[0]
+    )
 
     assert "same levels, under other conditions" in since
     assert "/campaigns/other-scale/" not in since
-    (line,) = [each for each in since.split("<li>")[1:] if "same-scale" in each and "16.14" in each]
+    (line,) = [
+        each
+        for each in since.split("<li>")[1:]
+        if "same-scale" in each and "16.14" in each
+    ]
     for text in ("two-core, 2 cores · 8 GiB", "Scale factor 2000", "Duration 60 s"):
         assert text in line
     assert "⚠ 1 doubtful" in line
-    assert "doubtful" not in next(each for each in since.split("<li>") if "no-scale" in each)
+    assert "doubtful" not in next(
+        each for each in since.split("<li>") if "no-scale" in each
+    )

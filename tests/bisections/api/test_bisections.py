@@ -20,11 +20,15 @@ def bisection(server, *commits, at=NOW):
         state=Bisection.State.FINISHED,
         asked={"base": "a", "head": "b", "metrics": ["tps"], "effect": 2, "ignore": []},
         draft={},
-        builds=[{"commit": each, "installation": None, "bindir": ""} for each in commits],
+        builds=[
+            {"commit": each, "installation": None, "bindir": ""} for each in commits
+        ],
         high=len(commits) - 1,
     )
     Bisection.objects.filter(pk=made.pk).update(created_at=at)
-    BisectionStep.objects.create(bisection=made, campaign=made.campaign, low=0, high=made.high)
+    BisectionStep.objects.create(
+        bisection=made, campaign=made.campaign, low=0, high=made.high
+    )
     return made
 
 
@@ -37,7 +41,9 @@ def build(server, commit, *, at, state="removed", log=""):
 
 
 @pytest.mark.parametrize("number", [3, 30])
-def test_the_list_takes_six_queries_however_long(get, number, django_assert_num_queries):
+def test_the_list_takes_six_queries_however_long(
+    get, number, django_assert_num_queries
+):
     server = factories.server("lab")
     for each in range(number):
         bisection(server, f"a{each}", f"b{each}")
@@ -67,4 +73,6 @@ def test_each_has_the_newest_builds_that_were_asked_for_since_it_began(get):
         late.pk: ["", "waits"],
         elsewhere.pk: ["", "elsewhere"],
     }
-    assert [made["log"] for made in get(f"bisections/{early.pk}/")["builds"]] == logs[early.pk]
+    assert [made["log"] for made in get(f"bisections/{early.pk}/")["builds"]] == logs[
+        early.pk
+    ]

@@ -53,9 +53,13 @@ def lab():
 @pytest.fixture
 def nightly():
     """What CI uploaded of the first and the last commit: undecided."""
-    of = factories.campaign("nightly", factors={"version": []}, origin="uploaded", repeats=0)
+    of = factories.campaign(
+        "nightly", factors={"version": []}, origin="uploaded", repeats=0
+    )
     for sha, values in ((SHAS[0], (990, 1010, 1000)), (SHAS[-1], (950, 1010, 980))):
-        revision = Revision.objects.create(project=projects.default(), sha=sha, ref="main")
+        revision = Revision.objects.create(
+            project=projects.default(), sha=sha, ref="main"
+        )
         levels = {"clients": 2}
         cell = factories.cell(
             of, levels, repeats=3, revision=revision, key=f"2 {sha}", series_key="2"
@@ -97,7 +101,9 @@ def work_off(bisection, speed, noise=0.01):
             if bisection.state != Bisection.State.RUNNING:
                 return bisection
             continue
-        waiting = live.campaign.runs.filter(state=Run.State.QUEUED).select_related("cell")
+        waiting = live.campaign.runs.filter(state=Run.State.QUEUED).select_related(
+            "cell"
+        )
         for run in waiting.select_related("cell__installation").order_by("position"):
             sha = run.cell.installation.bindir.split("-")[1][:1]
             # Runs are shuffled by keys, which depend on what ran before: chance must not.
@@ -109,7 +115,9 @@ def work_off(bisection, speed, noise=0.01):
     raise AssertionError("it does not end")
 
 
-def test_the_commit_that_lost_is_found_and_measured_once_more_by_itself(lab, nightly, boss):
+def test_the_commit_that_lost_is_found_and_measured_once_more_by_itself(
+    lab, nightly, boss
+):
     with audit.acting(audit.Actor("boss", "page")):
         made, is_new = started(lab, boss, commits=SHAS[1:-1])
     assert is_new
@@ -120,7 +128,10 @@ def test_the_commit_that_lost_is_found_and_measured_once_more_by_itself(lab, nig
 
     assert (found.state, found.verdict, found.is_found) == ("finished", "slower", True)
     assert found.builds[found.high]["commit"] == SHAS[5]
-    assert (found.builds[0]["commit"], found.builds[-1]["commit"]) == (SHAS[0], SHAS[-1])
+    assert (found.builds[0]["commit"], found.builds[-1]["commit"]) == (
+        SHAS[0],
+        SHAS[-1],
+    )
     steps = list(found.steps.all())
     assert [(each.low, each.middle, each.high) for each in steps] == [
         (0, None, 8),
@@ -140,7 +151,9 @@ def test_the_commit_that_lost_is_found_and_measured_once_more_by_itself(lab, nig
     assert len(entry.after["builds"]) == 9
 
 
-def test_its_steps_have_the_generator_and_the_treatment_that_were_asked_for(lab, nightly, boss):
+def test_its_steps_have_the_generator_and_the_treatment_that_were_asked_for(
+    lab, nightly, boss
+):
     load = factories.server("load")
     factories.installation(load, "18.4", has_psql=True, pgbench_version_num=180004)
     treatment = Treatment(cold_cache=True)
@@ -177,7 +190,9 @@ def test_it_ends_when_who_started_it_may_not_queue_there_any_more(lab, nightly, 
     person = User.objects.create_user("operator")
     Membership.objects.create(user=person, project=projects.default(), role="operator")
     made, _is_new = bisections.start(
-        question=bisection_questions.question(wish(lab, commits=SHAS[1:-1]), reader=person),
+        question=bisection_questions.question(
+            wish(lab, commits=SHAS[1:-1]), reader=person
+        ),
         by=person,
     )
     Membership.objects.filter(user=person).delete()
@@ -186,10 +201,16 @@ def test_it_ends_when_who_started_it_may_not_queue_there_any_more(lab, nightly, 
     assert found.steps.count() == 1
 
     token = Token.objects.create(
-        name="ci", prefix="p", scopes=["queue"], project=projects.default(), created_by=boss
+        name="ci",
+        prefix="p",
+        scopes=["queue"],
+        project=projects.default(),
+        created_by=boss,
     )
     by_token, _is_new = bisections.start(
-        question=bisection_questions.question(wish(lab), reader=token), by=boss, token=token
+        question=bisection_questions.question(wish(lab), reader=token),
+        by=boss,
+        token=token,
     )
     Token.objects.update(revoked_at=timezone.now())
     assert work_off(by_token, lambda _place: 1.0).message == bisections.NO_RIGHT
@@ -209,7 +230,10 @@ def test_what_nobody_waits_for_is_cancelled(lab, nightly, boss):
     Bisection.objects.update(awaited_at=timezone.now() - timedelta(seconds=601))
     bisections.go_on()
     made.refresh_from_db()
-    assert (made.state, made.message) == (Bisection.State.CANCELLED, bisections.ABANDONED)
+    assert (made.state, made.message) == (
+        Bisection.State.CANCELLED,
+        bisections.ABANDONED,
+    )
     assert made.steps.get().campaign.state == Campaign.State.CANCELLED
 
     for_good, _is_new = started(lab, boss, wait_seconds=600)
@@ -240,11 +264,18 @@ def test_a_base_of_a_private_project_is_named_to_nobody_else(lab, nightly, boss)
     for run in cell.runs.all():
         factories.finish(run, tps=1200 + run.repeat)
     with pytest.raises(Refused) as refused:
-        started(lab, boss, base="campaign:other", head=f"campaign:nightly~revision={SHAS[-1]}")
+        started(
+            lab,
+            boss,
+            base="campaign:other",
+            head=f"campaign:nightly~revision={SHAS[-1]}",
+        )
     assert [each.code for each in refused.value.faults] == ["private_base"]
 
 
-def test_what_is_the_same_on_a_quiet_server_ends_after_the_first_step(lab, nightly, boss):
+def test_what_is_the_same_on_a_quiet_server_ends_after_the_first_step(
+    lab, nightly, boss
+):
     made, _is_new = started(lab, boss, commits=SHAS[1:-1])
     found = work_off(made, lambda _place: 1.0, noise=0.005)
     assert (found.state, found.verdict, found.is_found) == ("finished", "same", False)
@@ -263,11 +294,20 @@ def test_a_stored_verdict_is_judged_again_when_the_rules_change(lab, nightly, bo
     assert (made.verdict, made.is_found, made.rules) == ("slower", True, RULES)
 
 
-def test_rounds_are_added_while_it_is_undecided_and_no_more_than_the_most(lab, nightly, boss):
+def test_rounds_are_added_while_it_is_undecided_and_no_more_than_the_most(
+    lab, nightly, boss
+):
     made, _is_new = started(lab, boss, most_repeats=6)
     found = work_off(made, lambda _place: 1.0, noise=0.05)
     (step,) = found.steps.all()
-    assert set(step.campaign.runs.values_list("repeat", flat=True)) == {1, 2, 3, 4, 5, 6}
+    assert set(step.campaign.runs.values_list("repeat", flat=True)) == {
+        1,
+        2,
+        3,
+        4,
+        5,
+        6,
+    }
     assert (found.verdict, found.is_found) == ("undecided", False)
 
 
@@ -291,14 +331,18 @@ def test_a_step_that_is_cancelled_failed_or_lacks_its_build_ends_it(lab, nightly
 
     failing, is_new = started(lab, boss)
     assert is_new
-    Campaign.objects.filter(bisection_step__bisection=failing).update(state="incomplete")
+    Campaign.objects.filter(bisection_step__bisection=failing).update(
+        state="incomplete"
+    )
     bisections.go_on()
     failing.refresh_from_db()
     assert failing.state == Bisection.State.FAILED
     assert "see its campaign" in failing.message
 
     lacking, _is_new = started(lab, boss, commits=SHAS[1:-1])
-    lab.installations.filter(bindir__contains=SHAS[4][:10]).update(removed_at="2026-01-01T00:00Z")
+    lab.installations.filter(bindir__contains=SHAS[4][:10]).update(
+        removed_at="2026-01-01T00:00Z"
+    )
     found = work_off(lacking, lambda place: 0.9 if place > 2 else 1.0)
     assert (found.state, found.verdict) == (Bisection.State.FAILED, "slower")
     assert SHAS[4][:10] in found.message
@@ -336,9 +380,13 @@ def test_steps_take_no_place_in_the_line_through_versions(lab, nightly, boss):
 
 
 @pytest.mark.parametrize(("seconds", "slice_seconds"), [(5, 1), (2, None)])
-def test_steps_take_turns_where_that_shows_more(lab, nightly, boss, seconds, slice_seconds):
+def test_steps_take_turns_where_that_shows_more(
+    lab, nightly, boss, seconds, slice_seconds
+):
     """Nothing was recorded on this server yet; two seconds are too few for slices."""
-    bisection, _is_new = started(lab, boss, parameters={"scale": 1, "duration": seconds})
+    bisection, _is_new = started(
+        lab, boss, parameters={"scale": 1, "duration": seconds}
+    )
 
     assert bisection.steps.get().campaign.slice_seconds == slice_seconds
 
@@ -354,13 +402,19 @@ def test_one_that_cannot_go_on_holds_up_no_other(lab, nightly, boss):
     assert other.state == Bisection.State.FAILED
 
 
-def test_a_wish_that_cannot_be_met_says_what_is_wrong_and_queues_nothing(lab, nightly, boss):
+def test_a_wish_that_cannot_be_met_says_what_is_wrong_and_queues_nothing(
+    lab, nightly, boss
+):
     folders = [each.bindir for each in lab.installations.order_by("bindir")]
     more = {"has_psql": True, "pgbench_version_num": 180004}
     factories.installation(lab, "18.4", bindir=f"/other/{SHAS[3][:8]}/bin", **more)
     cases = [
         ({"bindirs": folders[::-1]}, "/bindirs/0", "wrong_order"),
-        ({"bindirs": [folders[0], "/nowhere/bin"]}, "/bindirs/1", "installation_missing"),
+        (
+            {"bindirs": [folders[0], "/nowhere/bin"]},
+            "/bindirs/1",
+            "installation_missing",
+        ),
         ({"bindirs": [folders[0], folders[2], folders[2]]}, "/bindirs", "same_build"),
         ({"commits": ["abcdef0123"]}, "/commits/0", "installation_missing"),
         ({"commits": [SHAS[3]]}, "/commits/0", "ambiguous_build"),

@@ -57,7 +57,10 @@ def test_campaigns_are_filtered_newest_first(get, query, slugs):
 
 def test_a_campaign_has_its_cells_with_levels_and_summaries(get):
     campaign = factories.campaign(
-        "first", factors={"version": ["16.14"], "clients": [1, 2]}, parameters={"scale": 10}, seed=7
+        "first",
+        factors={"version": ["16.14"], "clients": [1, 2]},
+        parameters={"scale": 10},
+        seed=7,
     )
     campaign.configuration = factories.configuration("tuned")
     campaign.topology = Topology.objects.create(slug="single", name="s", kind="single")
@@ -73,7 +76,10 @@ def test_a_campaign_has_its_cells_with_levels_and_summaries(get):
     assert (body["topology"], body["configuration"]) == ("single", "tuned")
     assert body["runs"] == {"finished": 3, "queued": 3}
     empty, measured = body["cells"]
-    assert (empty["levels"], empty["summaries"]) == ({"version": "16.14", "clients": 1}, [])
+    assert (empty["levels"], empty["summaries"]) == (
+        {"version": "16.14", "clients": 1},
+        [],
+    )
     assert measured["version"] == "16.14"
     assert measured["summaries"] == [
         {
@@ -98,7 +104,9 @@ def test_a_campaign_of_published_figures_has_no_topology_and_no_configuration(ge
 
 
 @pytest.mark.parametrize("number", [1, 6])
-def test_the_list_takes_two_queries_however_long(get, number, django_assert_num_queries):
+def test_the_list_takes_two_queries_however_long(
+    get, number, django_assert_num_queries
+):
     for _ in range(number):
         campaign = factories.campaign(repeats=1)
         Run.objects.filter(pk=campaign.runs.first().pk).update(state="failed")
@@ -111,7 +119,9 @@ def test_the_list_takes_two_queries_however_long(get, number, django_assert_num_
 def test_a_campaign_takes_twelve_queries_however_many_cells(
     get, clients, django_assert_num_queries
 ):
-    campaign = factories.campaign("one", factors={"version": ["16.14"], "clients": clients})
+    campaign = factories.campaign(
+        "one", factors={"version": ["16.14"], "clients": clients}
+    )
     factories.finish_all(campaign)
 
     with django_assert_num_queries(12):
@@ -128,7 +138,10 @@ def campaign(project):
 def post(client, bearer):
     def sent(body, headers=bearer):
         return client.post(
-            "/api/v1/campaigns/first/annotations/", body, "application/json", headers=headers
+            "/api/v1/campaigns/first/annotations/",
+            body,
+            "application/json",
+            headers=headers,
         )
 
     return sent
@@ -150,7 +163,8 @@ def test_a_report_is_a_file(client, campaign, query, media_type, name):
 
 
 @pytest.mark.parametrize(
-    ("query", "status"), [("?lang=fr", 400), ("?colour=red", 400), ("?format=docx", 400)]
+    ("query", "status"),
+    [("?lang=fr", 400), ("?colour=red", 400), ("?format=docx", 400)],
 )
 def test_what_a_report_does_not_know_is_refused(client, campaign, query, status):
     assert client.get(f"/api/v1/campaigns/first/report/{query}").status_code == status
@@ -162,7 +176,11 @@ def test_an_annotation_is_created_and_listed(post, get, campaign):
     assert made.status_code == 201, made.content
     (listed,) = get("campaigns/first/annotations/")
     assert listed == made.json()
-    assert (listed["kind"], listed["text"], listed["levels"]) == ("note", "A dip.", levels)
+    assert (listed["kind"], listed["text"], listed["levels"]) == (
+        "note",
+        "A dip.",
+        levels,
+    )
 
 
 def test_of_several_revisions_the_newest_is_annotated(post, campaign):
@@ -175,7 +193,9 @@ def test_of_several_revisions_the_newest_is_annotated(post, campaign):
 
 def test_a_conclusion_is_of_the_whole_campaign(post, campaign):
     assert post({"text": "18 wins.", "kind": "conclusion"}).json()["levels"] is None
-    refused = post({"text": "x", "kind": "conclusion", "levels": campaign.cells.first().levels})
+    refused = post(
+        {"text": "x", "kind": "conclusion", "levels": campaign.cells.first().levels}
+    )
     assert refused.status_code == 422
     assert Annotation.objects.count() == 1
 
@@ -226,7 +246,9 @@ def test_measurements_are_filtered(get):
     wanted = factories.campaign("wanted")
     for run in wanted.runs.all():
         factories.finish(run, tps=1, latency=2)
-    uploaded = factories.campaign("uploaded", origin="uploaded", factors={"version": ["9.6.24"]})
+    uploaded = factories.campaign(
+        "uploaded", origin="uploaded", factors={"version": ["9.6.24"]}
+    )
     factories.finish(uploaded.runs.first(), tps=3)
 
     def count(**query):
@@ -283,7 +305,9 @@ def test_a_scenario_that_runs_says_what_a_draft_may_say(get):
 
     definition = registry.get("fixed-point-read")
     assert (body["runnable"], body["campaigns"], body["writes"]) == (True, 1, False)
-    assert [each["name"] for each in body["factors"]] == [each.name for each in definition.factors]
+    assert [each["name"] for each in body["factors"]] == [
+        each.name for each in definition.factors
+    ]
     assert {each["name"] for each in body["parameters"]} >= {"scale", "duration"}
     assert body["primary_metric"] in [each["name"] for each in body["metrics"]]
     assert body["source"]
@@ -327,7 +351,9 @@ def test_scenarios_are_filtered(get):
 @pytest.mark.usefixtures("known")
 def test_what_only_a_private_project_has_made_is_its_own(get, client, make_token):
     project = projects.create(slug="secret", is_public=False)
-    factories.campaign("c", scenario=factories.scenario("ours"), project=project, repeats=0)
+    factories.campaign(
+        "c", scenario=factories.scenario("ours"), project=project, repeats=0
+    )
     factories.campaign("d", project=project, repeats=0)
 
     rows = {row["slug"]: row["campaigns"] for row in get("scenarios/")["results"]}
@@ -353,7 +379,11 @@ def test_the_list_takes_two_queries(get, django_assert_num_queries):
 # Trials of own scripts over the API: faults at once, or what a server says of them.
 
 
-GOOD = {"name": "insert", "text": "\\set aid random(1, 10)\nSELECT :aid;\n", "weight": 3}
+GOOD = {
+    "name": "insert",
+    "text": "\\set aid random(1, 10)\nSELECT :aid;\n",
+    "weight": 3,
+}
 
 
 @pytest.fixture
@@ -404,7 +434,9 @@ def test_what_the_server_says_comes_later_and_nothing_is_stored(
         ({"script": "x"}, "/script"),
     ],
 )
-def test_what_needs_no_server_is_refused_at_once(client, trial, log_in_as, changed, pointer):
+def test_what_needs_no_server_is_refused_at_once(
+    client, trial, log_in_as, changed, pointer
+):
     log_in_as("operator")
     answer = try_out(client, trial | changed)
     assert answer.status_code == 400

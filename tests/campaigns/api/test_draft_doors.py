@@ -116,12 +116,16 @@ def by_form(servers, configurations):
     return form.draft()
 
 
-def test_each_field_of_a_draft_comes_through_the_api_and_through_the_form(servers, configurations):
+def test_each_field_of_a_draft_comes_through_the_api_and_through_the_form(
+    servers, configurations
+):
     api, form = by_api(), by_form(servers, configurations)
     for field in fields(Draft):
         default = field.default
         if default is MISSING:
-            default = None if field.default_factory is MISSING else field.default_factory()
+            default = (
+                None if field.default_factory is MISSING else field.default_factory()
+            )
         for door, draft in (("API", api), ("form", form)):
             assert getattr(draft, field.name) != default, f"{door}: {field.name}"
     given = form.to_json()

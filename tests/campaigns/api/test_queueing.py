@@ -32,7 +32,9 @@ def server(db):
 @pytest.fixture
 def post(client, bearer):
     def sent(path, body=None):
-        return client.post(f"/api/v1/{path}", body or {}, "application/json", headers=bearer)
+        return client.post(
+            f"/api/v1/{path}", body or {}, "application/json", headers=bearer
+        )
 
     return sent
 
@@ -48,12 +50,16 @@ def test_a_campaign_is_queued(post, server, project):
     assert campaign.project == project
 
 
-def test_a_private_projects_campaign_is_hidden_from_its_first_moment(client, make_token, server):
+def test_a_private_projects_campaign_is_hidden_from_its_first_moment(
+    client, make_token, server
+):
     private = projects.create(slug="secret", is_public=False)
     bearer = {"Authorization": f"Bearer {make_token(of=private)}"}
 
     with factories.campaigns_made() as made:
-        answer = client.post("/api/v1/campaigns/", GIVEN, "application/json", headers=bearer)
+        answer = client.post(
+            "/api/v1/campaigns/", GIVEN, "application/json", headers=bearer
+        )
 
     assert answer.status_code == 201
     assert made == [private]
@@ -95,7 +101,9 @@ def test_factors_and_parameters_have_defaults(post, server):
         ({"versions": []}, 422, "/versions", "no_installation"),
     ],
 )
-def test_a_draft_that_is_wrong_is_pointed_at(post, server, changes, status, pointer, code):
+def test_a_draft_that_is_wrong_is_pointed_at(
+    post, server, changes, status, pointer, code
+):
     answer = post("campaigns/", GIVEN | changes)
 
     assert answer.status_code == status, answer.content
@@ -104,7 +112,9 @@ def test_a_draft_that_is_wrong_is_pointed_at(post, server, changes, status, poin
     assert not Campaign.objects.exists()
 
 
-@pytest.mark.parametrize("path", ["campaigns/", "campaigns/first/cancel/", "runs/{run}/retry/"])
+@pytest.mark.parametrize(
+    "path", ["campaigns/", "campaigns/first/cancel/", "runs/{run}/retry/"]
+)
 def test_a_token_needs_the_scope_to_queue(client, make_token, server, path):
     run = factories.campaign("first").runs.first()
     header = {"Authorization": f"Bearer {make_token('read', 'upload')}"}
@@ -128,7 +138,9 @@ def test_a_campaign_is_cancelled_once(post, server):
 def test_a_failed_run_is_queued_again(post, server):
     slug = post("campaigns/", GIVEN).json()["slug"]
     run = Run.objects.filter(campaign__slug=slug).first()
-    Run.objects.filter(pk=run.pk).update(state="failed", code="disk_full", message="No space.")
+    Run.objects.filter(pk=run.pk).update(
+        state="failed", code="disk_full", message="No space."
+    )
 
     body = post(f"runs/{run.pk}/retry/").json()
 
@@ -187,7 +199,11 @@ def test_a_campaign_is_queued_on_both_with_the_releases_that_both_have(post, ser
     assert body["factors"]["server"] == ["db1", "db2"]
     assert body["factors"]["version"] == ["16.14", "18.4"]
     assert body["runs"] == {"queued": 16}
-    assert body["cells"][0]["levels"] == {"version": "16.14", "server": "db1", "clients": 1}
+    assert body["cells"][0]["levels"] == {
+        "version": "16.14",
+        "server": "db1",
+        "clients": 1,
+    }
 
 
 def test_one_server_in_a_list_is_one_server(post, servers):
@@ -240,7 +256,9 @@ def test_a_server_that_is_not_ready_is_told_at_the_servers(post, servers):
     assert "DB2" in fault["message"]
 
 
-def test_the_verdict_between_servers_says_that_the_hardware_differs(client, post, servers):
+def test_the_verdict_between_servers_says_that_the_hardware_differs(
+    client, post, servers
+):
     servers[1].hardware = factories.hardware("other")
     servers[1].save()
     slug = post("campaigns/", SEVERAL).json()["slug"]

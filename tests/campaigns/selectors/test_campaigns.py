@@ -54,10 +54,14 @@ def test_a_list_takes_two_queries_however_long(number, django_assert_num_queries
 
     with django_assert_num_queries(2):
         newest, _finished = campaigns.recent_and_finished(limit=50, to=NOBODY)
-        assert [row.campaign.scenario.title for row in newest] == ["fixed-point-read"] * number
+        assert [row.campaign.scenario.title for row in newest] == [
+            "fixed-point-read"
+        ] * number
     with django_assert_num_queries(2):
         rows = campaigns.rows(campaigns.unpublished())
-        assert [row.campaign.scenario.slug for row in rows] == ["fixed-point-read"] * number
+        assert [row.campaign.scenario.slug for row in rows] == [
+            "fixed-point-read"
+        ] * number
 
 
 def test_a_campaign_without_runs_has_no_counts():
@@ -88,7 +92,11 @@ def test_a_version_without_results_yet_is_a_line_without_points():
 
 def test_another_factor_makes_lines_of_its_own():
     campaign = factories.campaign(
-        factors={"version": ["16.14", "18.4"], "fillfactor": [80, 100], "clients": [1, 2, 4]}
+        factors={
+            "version": ["16.14", "18.4"],
+            "fillfactor": [80, 100],
+            "clients": [1, 2, 4],
+        }
     )
 
     assert [line.label for line in lines(campaign)] == [
@@ -100,8 +108,12 @@ def test_another_factor_makes_lines_of_its_own():
 
 
 @pytest.mark.parametrize("clients", [[1], [1, 2, 4, 8, 16]])
-def test_lines_take_three_queries_however_many_cells(clients, django_assert_num_queries):
-    campaign = factories.campaign(factors={"version": ["16.14", "18.4"], "clients": clients})
+def test_lines_take_three_queries_however_many_cells(
+    clients, django_assert_num_queries
+):
+    campaign = factories.campaign(
+        factors={"version": ["16.14", "18.4"], "clients": clients}
+    )
     factories.finish_all(campaign)
 
     with django_assert_num_queries(3):
@@ -129,10 +141,15 @@ def test_the_time_left_is_the_mean_time_of_the_finished_runs_for_each_that_remai
 
 
 def test_what_the_run_in_progress_has_had_is_taken_off_but_no_more_than_one_runs_time():
-    campaign = factories.campaign(factors={"version": ["16.14"], "clients": [1]}, repeats=3)
+    campaign = factories.campaign(
+        factors={"version": ["16.14"], "clients": [1]}, repeats=3
+    )
     first, second, _third = campaign.runs.order_by("pk")
     factories.finish(first, seconds=100)
-    second.state, second.started_at = Run.State.MEASURING, timezone.now() - timedelta(seconds=40)
+    second.state, second.started_at = (
+        Run.State.MEASURING,
+        timezone.now() - timedelta(seconds=40),
+    )
     second.server = factories.server()
     second.save()
     assert campaigns.progress(campaign).seconds_left == pytest.approx(160, abs=5)
@@ -160,13 +177,18 @@ def test_cells_of_one_ordinal_are_in_the_order_of_their_keys():
 
 def test_versions_are_rows_and_clients_are_columns():
     factories.metric()
-    campaign = factories.campaign(factors={"version": ["18.4", "9.6.24"], "clients": [4, 1, 16]})
+    campaign = factories.campaign(
+        factors={"version": ["18.4", "9.6.24"], "clients": [4, 1, 16]}
+    )
 
     grid = grids.grid(campaign)
 
     assert grid.factor == "clients"
     assert grid.columns == (1, 4, 16)
-    assert [(row.label, row.major) for row in grid.rows] == [("9.6.24", "9.6"), ("18.4", "18")]
+    assert [(row.label, row.major) for row in grid.rows] == [
+        ("9.6.24", "9.6"),
+        ("18.4", "18"),
+    ]
     assert grid.rows[0].cells[2].cell.levels == {"version": "9.6.24", "clients": 16}
     assert grid.metric.name == "tps"
 
@@ -213,7 +235,10 @@ def test_other_factors_make_rows_and_a_combination_that_was_not_asked_for_is_emp
 
     grid = grids.grid(campaign)
 
-    assert [row.label for row in grid.rows] == ["16.14 · Fill factor 80", "16.14 · Fill factor 100"]
+    assert [row.label for row in grid.rows] == [
+        "16.14 · Fill factor 80",
+        "16.14 · Fill factor 100",
+    ]
     assert [[cell is None for cell in row.cells] for row in grid.rows] == [
         [False, True],
         [True, False],
@@ -228,7 +253,10 @@ def test_without_clients_the_most_varied_factor_goes_across():
     grid = grids.grid(campaign)
 
     assert grid.factor == "workers"
-    assert [row.label for row in grid.rows] == ["16.14 · Query Q10", "16.14 · Query Q11"]
+    assert [row.label for row in grid.rows] == [
+        "16.14 · Query Q10",
+        "16.14 · Query Q11",
+    ]
 
 
 def test_a_campaign_that_varies_the_version_only_has_one_column():
@@ -240,7 +268,8 @@ def test_a_campaign_that_varies_the_version_only_has_one_column():
 
 def test_a_scenario_that_is_only_data_shows_tps_before_other_metrics():
     campaign = factories.campaign(
-        factors={"version": ["16.14"], "clients": [1]}, scenario=factories.scenario("published")
+        factors={"version": ["16.14"], "clients": [1]},
+        scenario=factories.scenario("published"),
     )
     factories.metric("elapsed", "lower")
     factories.finish(campaign.runs.first(), elapsed=2, tps=5)
@@ -249,8 +278,12 @@ def test_a_scenario_that_is_only_data_shows_tps_before_other_metrics():
 
 
 @pytest.mark.parametrize("clients", [[1], [1, 2, 4, 8, 16]])
-def test_a_grid_takes_five_queries_however_many_cells(clients, django_assert_num_queries):
-    campaign = factories.campaign(factors={"version": ["16.14", "18.4"], "clients": clients})
+def test_a_grid_takes_five_queries_however_many_cells(
+    clients, django_assert_num_queries
+):
+    campaign = factories.campaign(
+        factors={"version": ["16.14", "18.4"], "clients": clients}
+    )
     factories.finish_all(campaign)
 
     with django_assert_num_queries(5):
@@ -272,11 +305,18 @@ def test_of_uploads_the_newest_revision_is_shown_and_compared_with_no_other_revi
     assert [len(row.cells[0].runs) for row in (old, new)] == [2, 2]
     (row,) = ratios.ratios(campaign, "tps")
     assert (row.base_label, row.head_label) == ("16.4", "18.1")
-    assert [point.value for line in lines(campaign) for point in line.points] == [905, 990.5]
+    assert [point.value for line in lines(campaign) for point in line.points] == [
+        905,
+        990.5,
+    ]
 
 
 def test_a_revision_without_a_date_stands_where_its_first_run_began():
-    store(repeats(GivenRevision("feed", ref="main"), at=START + timedelta(days=9), tps=[500]))
+    store(
+        repeats(
+            GivenRevision("feed", ref="main"), at=START + timedelta(days=9), tps=[500]
+        )
+    )
     store(repeats(commit(1), tps=[1000]))
 
     (row,) = grids.grid(Campaign.objects.get()).rows
@@ -286,7 +326,9 @@ def test_a_revision_without_a_date_stands_where_its_first_run_began():
 
 def test_an_upload_without_a_revision_is_left_out_where_its_series_has_revisions():
     store(
-        repeats(tps=[500]), repeats(commit(1), tps=[1000]), repeats(tps=[5], levels={"clients": 1})
+        repeats(tps=[500]),
+        repeats(commit(1), tps=[1000]),
+        repeats(tps=[5], levels={"clients": 1}),
     )
 
     (row,) = grids.grid(Campaign.objects.get()).rows

@@ -59,7 +59,9 @@ def test_it_is_the_pooled_scatter_of_the_cells(server):
     measured(server, [100 * math.exp(0.03), 100 * math.exp(-0.03)])
     found = noise.of_servers([server], "tps")
     # Each pair's variance is 2 d^2 with one degree of freedom.
-    assert found.floor.log_sd == pytest.approx(math.sqrt((2 * 0.01**2 + 2 * 0.03**2) / 2))
+    assert found.floor.log_sd == pytest.approx(
+        math.sqrt((2 * 0.01**2 + 2 * 0.03**2) / 2)
+    )
     assert found.floor.cells == 2
 
 
@@ -100,7 +102,9 @@ def test_only_what_was_measured_there_counts(server, other):
         {"governor": "performance"},
     ],
 )
-def test_a_campaign_with_a_treatment_tells_nothing_of_the_server_as_it_is(server, treatment):
+def test_a_campaign_with_a_treatment_tells_nothing_of_the_server_as_it_is(
+    server, treatment
+):
     treated = factories.campaign(factors={"version": []}, treatment=treatment)
     measured(server, [1000.0, 2000.0], of=treated)
     assert noise.of_servers([server], "tps") is None
@@ -156,7 +160,10 @@ LEVELS = {"version": ["16.14", "18.4"], "server": ["alpha", "beta"], "clients": 
 def campaign(factors=LEVELS, *, kind=Topology.Kind.SINGLE, **fields):
     """A campaign whose runs are on the server of their cell."""
     factories.metric()
-    servers = {slug: factories.server(slug, name=slug.capitalize()) for slug in factors["server"]}
+    servers = {
+        slug: factories.server(slug, name=slug.capitalize())
+        for slug in factors["server"]
+    }
     topology = Topology.objects.create(slug="both", name="both", kind=kind)
     for ordinal, server in enumerate(servers.values(), start=1):
         TopologyNode.objects.create(
@@ -172,7 +179,9 @@ def finish(of, gains):
     for run in of.runs.select_related("cell").order_by("pk"):
         levels = run.cell.levels
         gain = gains.get(levels["server"], 1) * gains.get(levels["version"], 1)
-        factories.finish(run, tps=1000 * levels["clients"] * gain * (1 + 0.001 * run.repeat))
+        factories.finish(
+            run, tps=1000 * levels["clients"] * gain * (1 + 0.001 * run.repeat)
+        )
     return of
 
 
@@ -206,12 +215,20 @@ def test_a_release_that_one_server_lacks_is_compared_with_no_other():
     made = campaign()
     made.cells.filter(levels__server="beta", version="16.14").delete()
     rows = ratios.ratios(finish(made, {}), "tps")
-    assert {row.levels["version"] for row in rows if row.subject == "server"} == {"18.4"}
-    assert {row.levels["server"] for row in rows if row.subject == "version"} == {"alpha"}
+    assert {row.levels["version"] for row in rows if row.subject == "server"} == {
+        "18.4"
+    }
+    assert {row.levels["server"] for row in rows if row.subject == "version"} == {
+        "alpha"
+    }
 
 
 def test_servers_are_rows_of_the_grid_by_name_and_never_columns_beside_another_factor():
-    factors = {"version": ["18.4"], "server": ["alpha", "beta"], "checksums": ["off", "on"]}
+    factors = {
+        "version": ["18.4"],
+        "server": ["alpha", "beta"],
+        "checksums": ["off", "on"],
+    }
     grid = grids.grid(campaign(factors))
     assert grid.factor == "checksums"
     assert [row.label for row in grid.rows] == ["18.4 · Alpha", "18.4 · Beta"]
@@ -231,13 +248,18 @@ def test_only_levels_of_servers_are_called_by_a_servers_name():
 
 
 def test_the_last_server_to_end_says_what_time_is_left():
-    made = campaign({"version": ["18.4"], "server": ["alpha", "beta"], "clients": [1]}, repeats=4)
+    made = campaign(
+        {"version": ["18.4"], "server": ["alpha", "beta"], "clients": [1]}, repeats=4
+    )
     for slug, seconds, number in (("alpha", 100, 1), ("beta", 10, 2)):
         for run in made.runs.filter(server__slug=slug).order_by("pk")[:number]:
             factories.finish(run, seconds=seconds, tps=1)
     assert campaigns.progress(made).seconds_left == pytest.approx(300, abs=5)
     running = made.runs.filter(server__slug="alpha", state="queued").first()
-    running.state, running.started_at = Run.State.MEASURING, timezone.now() - timedelta(seconds=40)
+    running.state, running.started_at = (
+        Run.State.MEASURING,
+        timezone.now() - timedelta(seconds=40),
+    )
     running.save()
     assert campaigns.progress(made).seconds_left == pytest.approx(260, abs=5)
 

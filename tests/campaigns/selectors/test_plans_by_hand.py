@@ -17,9 +17,13 @@ def queued(versions, clients, *, repeats=1):
     scenarios.sync()
     server = factories.server("lab")
     for version in versions:
-        factories.installation(server, version, has_psql=True, pgbench_version_num=180004)
+        factories.installation(
+            server, version, has_psql=True, pgbench_version_num=180004
+        )
     levels = {"clients": list(clients)}
-    return campaigns.create(draft=factories.draft(server, levels=levels, repeats=repeats))
+    return campaigns.create(
+        draft=factories.draft(server, levels=levels, repeats=repeats)
+    )
 
 
 @pytest.fixture
@@ -38,8 +42,13 @@ def test_the_order_is_that_of_the_queue_and_each_cell_is_told_once(campaign):
     assert len(found["order"]) == 12
     first_of_each = list(dict.fromkeys(cell for cell, _repeat in order))
     assert [each["cell"] for each in found["cells"]] == first_of_each
-    of_cells = {cell.pk: (cell.version, cell.levels["clients"]) for cell in campaign.cells.all()}
-    told = {each["cell"]: (each["version"], each["levels"]["clients"]) for each in found["cells"]}
+    of_cells = {
+        cell.pk: (cell.version, cell.levels["clients"]) for cell in campaign.cells.all()
+    }
+    told = {
+        each["cell"]: (each["version"], each["levels"]["clients"])
+        for each in found["cells"]
+    }
     assert told == of_cells
 
 
@@ -49,7 +58,9 @@ def test_a_cell_has_the_settings_of_its_last_run(campaign):
     for run in others:
         change(run, settings={"work_mem": "1MB"})
     change(last, settings={"work_mem": "2MB"})
-    (told,) = [each for each in plan_by_hand(campaign)["cells"] if each["cell"] == cell.pk]
+    (told,) = [
+        each for each in plan_by_hand(campaign)["cells"] if each["cell"] == cell.pk
+    ]
     assert told["settings"] == {"work_mem": "2MB"}
 
 
@@ -83,5 +94,8 @@ def test_two_queries_however_many_cells(number, django_assert_num_queries):
 def test_the_api_reads_no_cells_and_summaries_of_the_campaign(campaign, action, client):
     factories.finish_all(campaign)
     with CaptureQueriesContext(connection) as asked:
-        assert client.get(f"/api/v1/campaigns/{campaign.slug}/{action}/").status_code == 200
+        assert (
+            client.get(f"/api/v1/campaigns/{campaign.slug}/{action}/").status_code
+            == 200
+        )
     assert [each["sql"] for each in asked if "runs_cellsummary" in each["sql"]] == []

@@ -113,7 +113,9 @@ def cluster_keys(campaign):
     return {run.plan["cluster_key"] for run in campaign.runs.all()}
 
 
-def test_runs_of_another_campaign_share_a_cluster_where_it_is_made_of_the_same(draft, settings):
+def test_runs_of_another_campaign_share_a_cluster_where_it_is_made_of_the_same(
+    draft, settings
+):
     keys = cluster_keys(campaigns.create(draft=draft))
 
     assert cluster_keys(campaigns.create(draft=replace(draft, title="again"))) == keys
@@ -144,7 +146,9 @@ def test_two_campaigns_of_one_title_have_two_addresses(draft):
 
 def test_two_builds_of_one_version_are_told_apart(draft, server):
     factories.installation(server, "18.4", bindir="/opt/debug/bin")
-    campaign = campaigns.create(draft=replace(draft, installations=server.installations.all()))
+    campaign = campaigns.create(
+        draft=replace(draft, installations=server.installations.all())
+    )
     keys = [cell.levels.get("bindir") for cell in campaign.cells.filter(version="18.4")]
     assert "/opt/debug/bin" in keys
     assert len(set(keys)) == 2
@@ -164,7 +168,10 @@ def problems(draft):
         ({"levels": {}}, ("no_level", "clients")),
         ({"parameters": {"scale": 0, "duration": 60}}, ("out_of_range", "scale")),
         ({"parameters": {"duration": 60}}, ("missing", "scale")),
-        ({"parameters": {"scale": 90_000, "duration": 60}}, ("disk_too_small", "scale")),
+        (
+            {"parameters": {"scale": 90_000, "duration": 60}},
+            ("disk_too_small", "scale"),
+        ),
         ({"repeats": 0}, ("out_of_range", "repeats")),
         ({"repeats": 101}, ("out_of_range", "repeats")),
     ],
@@ -180,9 +187,11 @@ def test_the_time_is_estimated_also_where_the_disk_is_too_small(draft):
 
 def test_all_faults_are_told_at_once(draft):
     bad = replace(draft, title="", repeats=0, levels={"clients": [99_999]})
-    assert {("no_title", "title"), ("out_of_range", "repeats"), ("out_of_range", "clients")} <= (
-        problems(bad)
-    )
+    assert {
+        ("no_title", "title"),
+        ("out_of_range", "repeats"),
+        ("out_of_range", "clients"),
+    } <= (problems(bad))
 
 
 def test_more_clients_than_connections_are_refused(draft):
@@ -234,7 +243,10 @@ def machines():
         server = factories.server(name, address=f"192.0.2.{len(made) + 1}")
         version = "18.4" if made else "16.14"
         factories.installation(
-            server, version, pgbench_version_num=factories.version_num(version), has_psql=True
+            server,
+            version,
+            pgbench_version_num=factories.version_num(version),
+            has_psql=True,
         )
         Lease.objects.get_or_create(server=server)
         made.append(server)
@@ -265,7 +277,11 @@ def test_the_plan_holds_all_that_a_generator_needs(machines):
     campaign = campaigns.create(draft=placed_draft(machines))
     plan = RunPlan.from_json(campaign.runs.first().plan)
     one, two = plan.generators
-    assert (one.name, one.host, one.address_of_database) == ("load1", "192.0.2.2", "192.0.2.1")
+    assert (one.name, one.host, one.address_of_database) == (
+        "load1",
+        "192.0.2.2",
+        "192.0.2.1",
+    )
     assert (two.name, two.server_id) == ("load2", machines[2].pk)
     assert one.client_version_num == 180004
     assert RunPlan.from_json(plan.as_json()) == plan
@@ -290,7 +306,9 @@ def test_without_generators_the_topology_is_the_single_server(machines):
 
 
 def test_the_database_cannot_be_a_generator_beside(machines):
-    assert "generator_is_database" in codes(placed_draft(machines, generators=machines[:1]))
+    assert "generator_is_database" in codes(
+        placed_draft(machines, generators=machines[:1])
+    )
 
 
 def test_a_generator_without_pgbench_is_refused(machines):
@@ -326,8 +344,12 @@ def old_and_new():
 @pytest.fixture
 def small_and_large():
     return [
-        factories.configuration("small", name="Small", settings={"shared_buffers": "64MB"}),
-        factories.configuration("large", name="Large", settings={"shared_buffers": "256MB"}),
+        factories.configuration(
+            "small", name="Small", settings={"shared_buffers": "64MB"}
+        ),
+        factories.configuration(
+            "large", name="Large", settings={"shared_buffers": "256MB"}
+        ),
     ]
 
 
@@ -361,7 +383,9 @@ def test_configurations_are_interleaved_with_versions_in_one_order(drafted):
         "clients": [1, 2],
     }
     assert campaign.cells.count() == 8
-    order = [run.cell.levels["configuration"] for run in campaign.runs.select_related("cell")]
+    order = [
+        run.cell.levels["configuration"] for run in campaign.runs.select_related("cell")
+    ]
     rounds = [order[at : at + 8] for at in (0, 8, 16)]
     assert all(sorted(each) == ["large"] * 4 + ["small"] * 4 for each in rounds)
     assert len({tuple(each) for each in rounds}) > 1
@@ -370,11 +394,13 @@ def test_configurations_are_interleaved_with_versions_in_one_order(drafted):
 def test_each_run_has_the_settings_of_its_configuration(drafted):
     campaign = campaigns.create(draft=drafted())
     found = {
-        plan.levels["configuration"]: plan.settings["shared_buffers"] for plan in plans(campaign)
+        plan.levels["configuration"]: plan.settings["shared_buffers"]
+        for plan in plans(campaign)
     }
     assert found == {"small": "64MB", "large": "256MB"}
     keys = {
-        (plan.levels["configuration"], plan.bindir): plan.cluster_key for plan in plans(campaign)
+        (plan.levels["configuration"], plan.bindir): plan.cluster_key
+        for plan in plans(campaign)
     }
     assert len(set(keys.values())) == 4
 
@@ -384,7 +410,10 @@ def test_a_campaign_keeps_what_each_configuration_contained(drafted, small_and_l
     small_and_large[1].settings = {"shared_buffers": "1GB"}
     small_and_large[1].save()
     kept = campaign.configurations.all()
-    assert [each.revision.settings["shared_buffers"] for each in kept] == ["64MB", "256MB"]
+    assert [each.revision.settings["shared_buffers"] for each in kept] == [
+        "64MB",
+        "256MB",
+    ]
     assert campaign.configuration is None
 
 
@@ -413,7 +442,9 @@ def test_a_varied_setting_takes_the_place_of_the_configurations(drafted):
         ({"port": ["5433"]}, ("setting_not_varied", "settings/port")),
     ],
 )
-def test_what_is_wrong_with_a_varied_setting_is_told_at_its_place(drafted, varied, found):
+def test_what_is_wrong_with_a_varied_setting_is_told_at_its_place(
+    drafted, varied, found
+):
     told = faults(drafted(settings=varied))
     assert {field for _code, field in told} == {found[1]}, told
     if found[0] != "bad_value":  # the catalogue has several codes for those
@@ -463,13 +494,19 @@ def test_labels_say_what_differs_by_name(drafted):
         "9.4.26 · Large",
         "16.14 · Large",
     ]
-    assert words.words(campaign).listed({"configuration": "small"}) == "Configuration Small"
+    assert (
+        words.words(campaign).listed({"configuration": "small"})
+        == "Configuration Small"
+    )
 
 
 def test_a_schedule_repeats_configurations_and_settings(drafted):
     campaign = campaigns.create(draft=drafted(settings={"work_mem": ["4MB", "16MB"]}))
     design = Draft.of_campaign(campaign)
-    assert [configuration.slug for configuration in design.configurations] == ["small", "large"]
+    assert [configuration.slug for configuration in design.configurations] == [
+        "small",
+        "large",
+    ]
     assert design.settings == {"work_mem": ["4MB", "16MB"]}
     assert design.levels == {"clients": [1, 2]}
     schedule = schedules.create(title="Again", campaign=campaign)
@@ -479,7 +516,9 @@ def test_a_schedule_repeats_configurations_and_settings(drafted):
 
 def test_a_draft_asks_the_database_once_whatever_is_done_with_it(drafted):
     fresh = Server.objects.select_related("hardware", "environment").get()
-    given = replace(drafted(), server=fresh, installations=list(Installation.objects.all()))
+    given = replace(
+        drafted(), server=fresh, installations=list(Installation.objects.all())
+    )
     with CaptureQueriesContext(connection) as queries:
         design = resolve(given)
         estimate(design)
@@ -493,7 +532,9 @@ def test_a_design_too_large_is_refused_without_being_made(drafted):
         levels={"clients": list(range(1, 101))},
         settings={"work_mem": levels, "maintenance_work_mem": levels},
     )
-    given = replace(given, installations=given.installations[:1], more_configurations=())
+    given = replace(
+        given, installations=given.installations[:1], more_configurations=()
+    )
     design = resolve(given)
     assert design.count == 100 * 100 * 100
     assert len(design.cells) == 10_000
@@ -501,17 +542,23 @@ def test_a_design_too_large_is_refused_without_being_made(drafted):
     assert {"too_many_runs", "too_many_variants"} <= found
 
 
-def test_cores_and_arrangements_are_factors_of_a_scenario_that_has_neither(drafted, old_and_new):
-    levels = {"clients": [2], "cores": [1, 2], "arrangement": ["single", "mixed", "logical"]}
+def test_cores_and_arrangements_are_factors_of_a_scenario_that_has_neither(
+    drafted, old_and_new
+):
+    levels = {
+        "clients": [2],
+        "cores": [1, 2],
+        "arrangement": ["single", "mixed", "logical"],
+    }
     wanted = drafted(levels=levels, more_configurations=[], repeats=1)
     # 9.4 has no logical replication, and goes without it; two cores need two clients.
     assert faults(wanted) == set()
     assert "logical" in estimate(wanted).notes[0]
     alone = replace(wanted, installations=wanted.installations[:1])
     assert faults(alone) == {("version_too_old", "arrangement")}
-    assert faults(drafted(levels=levels | {"clients": [1]}, more_configurations=[])) >= {
-        ("senseless_cell", "clients")
-    }
+    assert faults(
+        drafted(levels=levels | {"clients": [1]}, more_configurations=[])
+    ) >= {("senseless_cell", "clients")}
     newer = Installation.objects.filter(version="16.14")
     campaign = campaigns.create(draft=replace(wanted, installations=list(newer)))
     assert campaign.factors["cores"] == [1, 2]

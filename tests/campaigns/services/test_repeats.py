@@ -47,22 +47,32 @@ def work_off(server, measured) -> list[Run]:
         run = Run.objects.select_related("cell").get(pk=claim.run_id)
         value = measured(run)
         if value is not None:
-            Measurement.objects.create(run=run, metric=factories.metric("tps"), value=value)
+            Measurement.objects.create(
+                run=run, metric=factories.metric("tps"), value=value
+            )
         ends = (
-            (S.FAILED,) if value is None else (S.PREPARING, S.MEASURING, S.COLLECTING, S.FINISHED)
+            (S.FAILED,)
+            if value is None
+            else (S.PREPARING, S.MEASURING, S.COLLECTING, S.FINISHED)
         )
         for state in ends:
-            assert transitions.transition(run_id=run.pk, to=state, code=state, token=claim.token)
+            assert transitions.transition(
+                run_id=run.pk, to=state, code=state, token=claim.token
+            )
         done.append(run)
     return done
 
 
 def scattering(run):
     """Cells of one client are calm, those of two are not."""
-    return 1000.0 + run.repeat if run.cell.levels["clients"] == 1 else 1000.0 * run.repeat
+    return (
+        1000.0 + run.repeat if run.cell.levels["clients"] == 1 else 1000.0 * run.repeat
+    )
 
 
-def test_one_cell_that_scatters_brings_whole_rounds_and_no_more_than_the_cap(server, draft):
+def test_one_cell_that_scatters_brings_whole_rounds_and_no_more_than_the_cap(
+    server, draft
+):
     campaign = campaigns.create(draft=draft)
     work_off(server, scattering)
     made = {
@@ -113,7 +123,9 @@ def test_a_cell_of_which_no_run_finished_gets_none(server, draft):
     assert campaign.state == Campaign.State.INCOMPLETE
 
 
-def test_a_cell_whose_last_run_did_not_finish_gets_none_until_that_is_tried_again(server, draft):
+def test_a_cell_whose_last_run_did_not_finish_gets_none_until_that_is_tried_again(
+    server, draft
+):
     campaign = campaigns.create(draft=draft)
     done = work_off(server, lambda run: 1000.0 * run.repeat if run.repeat < 3 else None)
     assert [run.repeat for run in done] == [1, 1, 2, 2, 3, 3]
@@ -127,7 +139,9 @@ def test_a_cell_whose_last_run_did_not_finish_gets_none_until_that_is_tried_agai
 def test_a_cancelled_campaign_gets_none(server, draft):
     campaign = campaigns.create(draft=draft)
     claim = leases.claim(server_id=server.pk, holder="worker")
-    transitions.transition(run_id=claim.run_id, to=S.FAILED, code="x", token=claim.token)
+    transitions.transition(
+        run_id=claim.run_id, to=S.FAILED, code="x", token=claim.token
+    )
     campaigns.cancel(campaign=campaign)
     assert campaign.runs.count() == 4
 
@@ -212,21 +226,32 @@ def test_the_estimate_counts_that_every_run_may_be_doubtful(draft, wanted, most)
         ({"most_repeats": None}, "most_repeats"),
         ({"most_repeats": 2}, "most_repeats"),
         ({"most_repeats": 101}, "most_repeats"),
-        ({"levels": {"clients": list(range(1, 101))}, "repeats": 1, "most_repeats": 101}, "levels"),
+        (
+            {
+                "levels": {"clients": list(range(1, 101))},
+                "repeats": 1,
+                "most_repeats": 101,
+            },
+            "levels",
+        ),
     ],
 )
 def test_wishes_out_of_range_are_refused_at_their_field(draft, changes, field):
     with pytest.raises(ServiceError):
         campaigns.create(draft=replace(draft, **changes))
     assert field in {
-        problem.field for problem in estimates.estimate(replace(draft, **changes)).problems
+        problem.field
+        for problem in estimates.estimate(replace(draft, **changes)).problems
     }
 
 
 def test_an_a_a_campaign_measures_everything_twice_under_two_labels(draft):
     made = campaigns.create(draft=replace(draft, is_a_a=True, wanted_half_width=None))
     assert made.factors == {"version": ["18.4"], "clients": [1, 2], "side": ["A", "B"]}
-    assert [cell.levels["side"] for cell in made.cells.order_by("ordinal")] == ["A", "B"] * 2
+    assert [cell.levels["side"] for cell in made.cells.order_by("ordinal")] == [
+        "A",
+        "B",
+    ] * 2
     plans = [RunPlan.from_json(run.plan) for run in made.runs.all()]
     assert len(plans) == estimates.estimate(replace(draft, is_a_a=True)).runs == 8
     assert len({plan.cluster_key for plan in plans}) == 1
@@ -248,7 +273,9 @@ def test_a_last_run_that_is_begun_anew_does_not_end_the_campaign(server, draft):
     assert campaign.state == Campaign.State.RUNNING
 
 
-def test_a_plan_of_another_version_is_told_and_ends_no_campaign_in_an_error(draft, server):
+def test_a_plan_of_another_version_is_told_and_ends_no_campaign_in_an_error(
+    draft, server
+):
     campaign = campaigns.create(draft=draft)
     Run.objects.filter(campaign=campaign).update(state=S.FINISHED)
     campaign.refresh_from_db()

@@ -77,8 +77,15 @@ def test_a_single_run_needs_no_template(update):
 
 @pytest.mark.django_db
 def test_room_for_wal_is_given_in_the_words_of_each_version(update):
-    found = {plan.version_num: plan.settings for plan in plans(campaigns.create(draft=update))}
-    assert found[90224]["checkpoint_segments"] == found[90325]["checkpoint_segments"] == "4000"
+    found = {
+        plan.version_num: plan.settings
+        for plan in plans(campaigns.create(draft=update))
+    }
+    assert (
+        found[90224]["checkpoint_segments"]
+        == found[90325]["checkpoint_segments"]
+        == "4000"
+    )
     assert found[180004]["max_wal_size"] == "160GB"
     assert "max_wal_size" not in found[90325]
     assert "checkpoint_segments" not in found[180004]
@@ -140,7 +147,11 @@ def test_a_version_may_run_the_levels_that_it_can(checksums, server):
         ({"checksums": [], "clients": [1]}, "no_level", "checksums"),
         ({"checksums": ["on"], "clients": ["many"]}, "unknown_level", "clients"),
         ({"checksums": ["on"], "clients": [0]}, "out_of_range", "clients"),
-        ({"checksums": ["on"], "clients": [1], "colour": [1]}, "unknown_factor", "levels"),
+        (
+            {"checksums": ["on"], "clients": [1], "colour": [1]},
+            "unknown_factor",
+            "levels",
+        ),
     ],
 )
 def test_levels_that_a_factor_does_not_have_are_refused(checksums, levels, code, field):
@@ -153,14 +164,22 @@ def test_a_configuration_whose_options_a_version_does_not_know_is_refused(update
     wanted = factories.configuration(initdb_options=["--wal-segsize=64"])
     problems = estimate(replace(update, configuration=wanted)).problems
     assert [problem.code for problem in problems] == ["initdb_option_unknown"] * 2
-    assert "9.2.24: initdb knows --wal-segsize from PostgreSQL 11 on" in problems[0].message
+    assert (
+        "9.2.24: initdb knows --wal-segsize from PostgreSQL 11 on"
+        in problems[0].message
+    )
 
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("option", ["--data-checksums", "-k", "--no-data-checksums"])
-def test_a_configuration_cannot_decide_on_what_the_scenario_varies(checksums, update, option):
+def test_a_configuration_cannot_decide_on_what_the_scenario_varies(
+    checksums, update, option
+):
     decided = factories.configuration("decided", initdb_options=[option])
-    found = {each.code for each in estimate(replace(checksums, configuration=decided)).problems}
+    found = {
+        each.code
+        for each in estimate(replace(checksums, configuration=decided)).problems
+    }
     assert found == {"initdb_option_is_varied"}
     allowed = estimate(replace(update, configuration=decided)).problems
     assert "initdb_option_is_varied" not in {each.code for each in allowed}
@@ -179,7 +198,8 @@ def quick(scenario, server):
         title=scenario.slug,
         scenario=scenario.slug,
         installations=[server.installations.get(version="18.4")],
-        levels={each.name: list(each.default) for each in scenario.factors} | scenario.quick.levels,
+        levels={each.name: list(each.default) for each in scenario.factors}
+        | scenario.quick.levels,
         parameters={each.name: each.default for each in scenario.parameters}
         | scenario.quick.parameters,
         repeats=scenario.quick.repeats,
@@ -187,7 +207,9 @@ def quick(scenario, server):
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("scenario", registry.every(), ids=lambda scenario: scenario.slug)
+@pytest.mark.parametrize(
+    "scenario", registry.every(), ids=lambda scenario: scenario.slug
+)
 def test_the_quick_form_of_a_scenario_can_be_queued(scenario, server):
     draft = quick(scenario, server)
     assert [problem.message for problem in estimate(draft).problems] == []
@@ -207,10 +229,14 @@ def test_a_run_holds_its_number_of_cores_and_all_share_a_cluster(cores):
 
 
 @pytest.mark.django_db
-def test_cores_that_clients_cannot_keep_busy_and_that_are_not_there_are_refused(cores, server):
+def test_cores_that_clients_cannot_keep_busy_and_that_are_not_there_are_refused(
+    cores, server
+):
     server.hardware.threads = 4
     server.hardware.save()
-    draft = replace(cores, levels={"cores": [2, 8]}, parameters=cores.parameters | {"clients": 4})
+    draft = replace(
+        cores, levels={"cores": [2, 8]}, parameters=cores.parameters | {"clients": 4}
+    )
     found = {problem.code: problem for problem in estimate(draft).problems}
     assert found.keys() == {"senseless_cell", "cores_not_there"}
     assert "4 clients cannot keep 8 cores busy" in found["senseless_cell"].message
@@ -223,14 +249,17 @@ def standbys(server):
 
 
 def pairs(found):
-    return sorted((p.levels["sync_standbys"], p.levels["async_standbys"]) for p in found)
+    return sorted(
+        (p.levels["sync_standbys"], p.levels["async_standbys"]) for p in found
+    )
 
 
 @pytest.mark.django_db
 def test_the_mixed_design_has_the_four_patterns_of_the_report(standbys):
     draft = replace(
         standbys,
-        levels=standbys.levels | {"sync_standbys": [0, 1, 2, 3], "async_standbys": [0, 1, 2, 3]},
+        levels=standbys.levels
+        | {"sync_standbys": [0, 1, 2, 3], "async_standbys": [0, 1, 2, 3]},
         parameters=standbys.parameters | {"standbys": 3},
     )
     found = plans(campaigns.create(draft=draft))
@@ -242,7 +271,9 @@ def test_the_mixed_design_has_the_four_patterns_of_the_report(standbys):
 @pytest.mark.django_db
 def test_standbys_are_three_at_most_and_all_pairs_share_a_loaded_primary(standbys):
     levels = {"sync_standbys": [0, 3], "async_standbys": [0, 1]}
-    campaign = campaigns.create(draft=replace(standbys, levels=standbys.levels | levels))
+    campaign = campaigns.create(
+        draft=replace(standbys, levels=standbys.levels | levels)
+    )
     found = plans(campaign)
     assert pairs(found) == [(0, 0), (0, 1), (3, 0)]
     assert len({plan.template_key for plan in found} - {""}) == 1
@@ -254,7 +285,9 @@ def test_what_replication_needs_overrules_the_configuration_and_is_told(standbys
     few = factories.configuration("few", settings={"max_wal_senders": "1"})
     found = plans(campaigns.create(draft=replace(standbys, configuration=few)))
     assert {plan.settings["max_wal_senders"] for plan in found} == {"10"}
-    [told] = [each for each in found[0].translated if each["name_to"] == "max_wal_senders"]
+    [told] = [
+        each for each in found[0].translated if each["name_to"] == "max_wal_senders"
+    ]
     assert (told["value_from"], told["value_to"]) == ("1", "10")
 
 
@@ -283,7 +316,9 @@ def test_a_plan_from_before_there_were_arrangements_is_one_cluster(update):
 
 
 @pytest.mark.django_db
-def test_standbys_lie_on_other_machines_by_turns_and_the_run_holds_them_all(standbys, server):
+def test_standbys_lie_on_other_machines_by_turns_and_the_run_holds_them_all(
+    standbys, server
+):
     others = [factories.server() for _number in range(2)]
     for each in others:
         factories.installation(each, "18.4", has_psql=True, pgbench_version_num=180004)
@@ -299,13 +334,18 @@ def test_standbys_lie_on_other_machines_by_turns_and_the_run_holds_them_all(stan
         ("standby2", "db3"),
         ("standby3", "db2"),
     ]
-    assert machines_of(campaign.runs.get()) == [server.pk, *sorted(each.pk for each in others)]
+    assert machines_of(campaign.runs.get()) == [
+        server.pk,
+        *sorted(each.pk for each in others),
+    ]
     nodes = campaign.topology.nodes.filter(role="clusters")
     assert {node.server for node in nodes} == set(others)
 
 
 @pytest.mark.django_db
-def test_a_machine_for_clusters_needs_the_release_and_no_other_part(standbys, server, update):
+def test_a_machine_for_clusters_needs_the_release_and_no_other_part(
+    standbys, server, update
+):
     other = factories.server(versions=("17.2",))
     draft = replace(standbys, cluster_servers=[other, server])
     found = {(each.code, each.field) for each in estimate(draft).problems}
@@ -314,11 +354,15 @@ def test_a_machine_for_clusters_needs_the_release_and_no_other_part(standbys, se
         ("machine_has_a_part", "cluster_servers"),
     }
     needless = replace(update, cluster_servers=[other])
-    assert [each.code for each in estimate(needless).problems] == ["no_further_clusters"]
+    assert [each.code for each in estimate(needless).problems] == [
+        "no_further_clusters"
+    ]
 
 
 @pytest.mark.django_db
-def test_data_that_no_package_makes_here_are_refused_before_queueing(update, monkeypatch):
+def test_data_that_no_package_makes_here_are_refused_before_queueing(
+    update, monkeypatch
+):
     monkeypatch.setattr(definition, "_is_installed", lambda name: name != "tpchgen-cli")
     sized = registry.get("block-size")
     asked = replace(
@@ -378,7 +422,9 @@ def run(tmp_path):
         script.write_bytes(text.replace("MARK", str(mark)).encode())
         argv = [bindir / program, *options, "-f", script]
         environment = os.environ | variables
-        subprocess.run(argv, check=False, env=environment, capture_output=True, timeout=20)
+        subprocess.run(
+            argv, check=False, env=environment, capture_output=True, timeout=20
+        )
         found = mark.exists()
         mark.unlink(missing_ok=True)
         return found
@@ -388,14 +434,19 @@ def run(tmp_path):
 
 def refused(**content):
     scripts = content.pop("scripts", (GivenScript("read", "SELECT 1;"),))
-    return [each.code for each in workloads.faults(WorkloadContent(scripts=scripts, **content))]
+    return [
+        each.code
+        for each in workloads.faults(WorkloadContent(scripts=scripts, **content))
+    ]
 
 
 @pytest.mark.django_db(transaction=True)
 def test_what_psql_runs_as_a_program_is_refused_as_sql_before_the_load(run):
     ran = [sql for sql in OF_PSQL if run("psql", "-X", "-q", text=sql)]
     assert ran == list(OF_PSQL)
-    assert [refused(init_sql=sql) for sql in OF_PSQL] == [["psql_command"]] * len(OF_PSQL)
+    assert [refused(init_sql=sql) for sql in OF_PSQL] == [["psql_command"]] * len(
+        OF_PSQL
+    )
     assert refused(init_sql="INSERT INTO a SELECT 'it''s', $$ ! $$; -- 1 / 2") == []
 
 

@@ -62,7 +62,10 @@ def draft(alpha, beta):
 
 
 def problems(draft):
-    return [(each.code, each.field, each.message) for each in estimates.estimate(draft).problems]
+    return [
+        (each.code, each.field, each.message)
+        for each in estimates.estimate(draft).problems
+    ]
 
 
 def plans(campaign):
@@ -82,7 +85,10 @@ def test_the_server_is_a_factor_and_each_cell_has_its_server(draft):
     assert [each["server"] for each in cells] == ["alpha"] * 4 + ["beta"] * 4
     for run in campaign.runs.select_related("cell__installation", "server"):
         assert run.cell.installation.server == run.server
-        assert (run.server.slug, run.hardware) == (run.cell.levels["server"], run.server.hardware)
+        assert (run.server.slug, run.hardware) == (
+            run.cell.levels["server"],
+            run.server.hardware,
+        )
 
 
 def test_servers_and_arrangements_vary_in_one_campaign(draft):
@@ -156,18 +162,25 @@ def test_a_copy_that_one_run_of_a_server_would_use_is_not_made(draft):
         repeats=1,
         parameters={"scale": 10, "duration": 60},
     )
-    assert {plan.template_key for plan in plans(campaigns.create(draft=update)).values()} == {""}
+    assert {
+        plan.template_key for plan in plans(campaigns.create(draft=update)).values()
+    } == {""}
 
 
-def test_each_server_has_its_own_newest_pgbench_unless_one_is_chosen(draft, alpha, beta):
+def test_each_server_has_its_own_newest_pgbench_unless_one_is_chosen(
+    draft, alpha, beta
+):
     beta.installations.filter(version="18.4").update(pgbench_version_num=None)
     versions = {
-        (p.host, p.client_version_num) for p in plans(campaigns.create(draft=draft)).values()
+        (p.host, p.client_version_num)
+        for p in plans(campaigns.create(draft=draft)).values()
     }
     assert versions == {("192.0.2.1", 180004), ("192.0.2.2", 160014)}
     assert any("pgbench" in note for note in estimates.estimate(draft).notes)
     old = replace(draft, client=alpha.installations.get(version="16.14"))
-    assert {p.client_version_num for p in plans(campaigns.create(draft=old)).values()} == {160014}
+    assert {
+        p.client_version_num for p in plans(campaigns.create(draft=old)).values()
+    } == {160014}
     assert estimates.estimate(old).notes == []
     new = replace(draft, client=alpha.installations.get(version="18.4"))
     assert [problem[:2] for problem in problems(new)] == [("missing_program", "client")]
@@ -201,7 +214,9 @@ def test_servers_that_share_their_generators_take_turns(draft, alpha, beta):
 def test_the_topology_has_a_database_for_each_server(draft, alpha, beta):
     topology = campaigns.create(draft=draft).topology
     assert (topology.kind, topology.name) == ("single", "Alpha, Beta")
-    nodes = [(node.role, node.ordinal, node.server.slug) for node in topology.nodes.all()]
+    nodes = [
+        (node.role, node.ordinal, node.server.slug) for node in topology.nodes.all()
+    ]
     assert nodes == [
         ("database", 1, "alpha"),
         ("database", 2, "beta"),
@@ -213,13 +228,17 @@ def test_the_topology_has_a_database_for_each_server(draft, alpha, beta):
 
 def test_a_server_without_a_version_is_a_problem_with_a_remedy(draft, alpha):
     gamma = machine("gamma", 3, versions=("18.4",))
-    given = replace(draft, more_servers=(gamma,), installations=installations(alpha, gamma))
+    given = replace(
+        draft, more_servers=(gamma,), installations=installations(alpha, gamma)
+    )
     assert problems(given) == [
         ("version_missing", "installations", "Gamma has no PostgreSQL 16.14.")
     ]
 
 
-def test_another_release_of_the_same_version_is_told_and_has_cells_of_its_own(draft, alpha):
+def test_another_release_of_the_same_version_is_told_and_has_cells_of_its_own(
+    draft, alpha
+):
     gamma = machine("gamma", 3, versions=("16.13", "18.4"))
     only = [*alpha.installations.all(), gamma.installations.get(version="18.4")]
     given = replace(draft, more_servers=(gamma,), installations=only)
@@ -248,14 +267,18 @@ def test_what_only_one_server_lacks_names_it(draft, alpha, beta):
     assert code == "disk_too_small"
     assert "Beta" in message
     assert "Alpha" not in message
-    away = replace(draft, more_servers=(machine("away", 4, state=Server.State.UNREACHABLE),))
+    away = replace(
+        draft, more_servers=(machine("away", 4, state=Server.State.UNREACHABLE),)
+    )
     assert "server_not_ready" in {code for code, _field, _message in problems(away)}
 
 
 def test_what_is_wrong_on_every_server_is_said_once(draft):
     small = factories.configuration(settings={"max_connections": "20"})
     many = replace(draft, configuration=small, levels={"clients": [17]})
-    assert [problem[:2] for problem in problems(many)] == [("too_many_clients", "clients")]
+    assert [problem[:2] for problem in problems(many)] == [
+        ("too_many_clients", "clients")
+    ]
 
 
 def test_one_address_twice_is_told(draft, beta):
@@ -271,7 +294,9 @@ def test_an_estimate_asks_as_often_for_five_servers_as_for_two(
     from django.test.utils import CaptureQueriesContext
 
     def count(given):
-        servers = Server.objects.select_related("hardware").in_bulk([s.pk for s in given.servers])
+        servers = Server.objects.select_related("hardware").in_bulk(
+            [s.pk for s in given.servers]
+        )
         first, *more = [servers[each.pk] for each in given.servers]
         with CaptureQueriesContext(
             connection,
@@ -299,11 +324,16 @@ def test_cancelling_and_retrying_reach_every_server(draft):
 
 def test_a_paused_campaign_begins_on_no_server(draft, alpha, beta):
     campaigns.pause(campaign=campaigns.create(draft=draft))
-    assert [leases.claim(server_id=s.pk, holder="test") for s in (alpha, beta)] == [None, None]
+    assert [leases.claim(server_id=s.pk, holder="test") for s in (alpha, beta)] == [
+        None,
+        None,
+    ]
 
 
 def test_added_repeats_are_on_the_server_of_their_cell(draft):
-    campaign = campaigns.create(draft=replace(draft, wanted_half_width=0.01, most_repeats=9))
+    campaign = campaigns.create(
+        draft=replace(draft, wanted_half_width=0.01, most_repeats=9)
+    )
     for run in campaign.runs.order_by("pk"):
         factories.finish(run, tps=1000 + 300 * run.repeat)
     assert repeats.add_round(campaign=campaign) == 8
@@ -315,7 +345,11 @@ def test_added_repeats_are_on_the_server_of_their_cell(draft):
 def test_an_a_a_campaign_has_both_sides_on_each_server(draft):
     campaign = campaigns.create(draft=replace(draft, is_a_a=True))
     assert campaign.factors["side"] == ["A", "B"]
-    sides = campaign.cells.values_list("levels__server", "levels__side").distinct().order_by()
+    sides = (
+        campaign.cells.values_list("levels__server", "levels__side")
+        .distinct()
+        .order_by()
+    )
     assert len(set(sides)) == 4
 
 
@@ -331,7 +365,10 @@ def test_a_schedule_queues_it_again_on_the_same_servers(draft, alpha, beta):
     assert schedule.server == alpha
     assert event.campaign.factors == campaign.factors
     assert event.campaign.topology == campaign.topology
-    keys = [set(each.cells.values_list("key", flat=True)) for each in (campaign, event.campaign)]
+    keys = [
+        set(each.cells.values_list("key", flat=True))
+        for each in (campaign, event.campaign)
+    ]
     assert keys[0] == keys[1]
 
 

@@ -27,7 +27,9 @@ def server():
     server = factories.server("db1")
     for version in ("16.14", "18.4"):
         number = 10000 * int(version[:2]) + int(version[3:])
-        factories.installation(server, version, has_psql=True, pgbench_version_num=number)
+        factories.installation(
+            server, version, has_psql=True, pgbench_version_num=number
+        )
     Lease.objects.get_or_create(server=server)
     return server
 
@@ -123,7 +125,9 @@ def measured(campaign, scatter):
     for run in campaign.runs.exclude(state=Run.State.FINISHED).select_related("cell"):
         at = [2.0 * number for number in range(12)]
         side = 1 if run.cell.ordinal % 2 else -1
-        values = [100 * math.exp(side * scatter * (-1) ** number) for number in range(12)]
+        values = [
+            100 * math.exp(side * scatter * (-1) ** number) for number in range(12)
+        ]
         for name, row in (("slice_at", at), ("slice_tps", values)):
             Series.objects.create(run=run, name=name, start=1e9, interval=1, values=row)
         Run.objects.filter(pk=run.pk).update(state=Run.State.FINISHED)

@@ -26,7 +26,11 @@ from tests import factories
 pytestmark = pytest.mark.django_db
 
 EVERYTHING = Treatment(
-    cold_cache=True, governor="performance", server_cpus="0-1", pgbench_cpus="2", profile=True
+    cold_cache=True,
+    governor="performance",
+    server_cpus="0-1",
+    pgbench_cpus="2",
+    profile=True,
 )
 
 
@@ -73,7 +77,10 @@ def test_nothing_stands_against_what_is_permitted(permitting):
 
 @pytest.mark.parametrize(
     ("treatment", "field"),
-    [(Treatment(cold_cache=True), "cold_cache"), (Treatment(governor="performance"), "governor")],
+    [
+        (Treatment(cold_cache=True), "cold_cache"),
+        (Treatment(governor="performance"), "governor"),
+    ],
 )
 def test_what_is_not_ticked_is_refused_before_queueing(known, treatment, field):
     server = machine(privileges=["perf"], governor="powersave")
@@ -86,7 +93,10 @@ def test_what_is_not_ticked_is_refused_before_queueing(known, treatment, field):
 
 def test_what_needs_no_root_needs_no_permission(known):
     server = machine()
-    assert problems(server, Treatment(server_cpus="0", pgbench_cpus="1-3", profile=True)) == []
+    assert (
+        problems(server, Treatment(server_cpus="0", pgbench_cpus="1-3", profile=True))
+        == []
+    )
 
 
 @pytest.mark.parametrize(
@@ -109,10 +119,15 @@ def test_of_a_machine_that_was_never_looked_at_nothing_is_known(known):
 
 def test_a_generator_that_has_it_ticked_must_have_a_governor_too(permitting):
     generator = machine("load", privileges=["governor"], governor="")
-    found = problems(permitting, Treatment(governor="performance"), generators=[generator])
+    found = problems(
+        permitting, Treatment(governor="performance"), generators=[generator]
+    )
     assert found == [("governor", "no_cpufreq")]
     generator.privileges = []
-    assert problems(permitting, Treatment(governor="performance"), generators=[generator]) == []
+    assert (
+        problems(permitting, Treatment(governor="performance"), generators=[generator])
+        == []
+    )
 
 
 @pytest.mark.parametrize(
@@ -138,7 +153,9 @@ def test_pgbenchs_processors_are_those_of_its_own_machine(permitting):
 def test_a_strict_kernel_forbids_a_profile_without_the_permission(known):
     facts = {"kernel_settings": {"kernel.perf_event_paranoid": "3"}}
     server = machine(**facts)
-    assert problems(server, Treatment(profile=True)) == [("profile", "perf_not_permitted")]
+    assert problems(server, Treatment(profile=True)) == [
+        ("profile", "perf_not_permitted")
+    ]
     server.privileges = ["perf"]
     assert problems(server, Treatment(profile=True)) == []
 
@@ -168,7 +185,9 @@ def test_preflight_finds_a_kernel_that_has_become_strict(known):
 
 
 def test_the_actions_of_a_campaign_are_what_sudo_must_allow(permitting):
-    assert treatments.needed_privileges(EVERYTHING, permitting) == list(privileged.NAMES)
+    assert treatments.needed_privileges(EVERYTHING, permitting) == list(
+        privileged.NAMES
+    )
     assert treatments.needed_privileges(Treatment(profile=True), machine("other")) == []
 
 
@@ -245,8 +264,12 @@ def test_evidence_that_cannot_be_taken_is_refused_with_its_remedy(permitting):
     assert problems(permitting, Treatment(syscalls=True, stacks=True)) == [
         ("stacks", "one_tracer_only")
     ]
-    assert problems(permitting, Treatment(statements=True)) == [("statements", "missing_extension")]
-    older = factories.installation(permitting, "9.5.25", extensions=["pg_stat_statements"])
+    assert problems(permitting, Treatment(statements=True)) == [
+        ("statements", "missing_extension")
+    ]
+    older = factories.installation(
+        permitting, "9.5.25", extensions=["pg_stat_statements"]
+    )
     asked = Treatment(waits=True, io=True, statements=True)
     assert problems(permitting, asked, installations=[older]) == [
         ("waits", "version_too_old"),
@@ -269,13 +292,19 @@ def test_evidence_that_cannot_be_taken_is_refused_with_its_remedy(permitting):
     ],
 )
 def test_preflight_says_whether_system_calls_can_be_seen(permitting, said, code):
-    found = treatments.problems_of_machines(Treatment(syscalls=True), permitting, target(said))
+    found = treatments.problems_of_machines(
+        Treatment(syscalls=True), permitting, target(said)
+    )
     assert [each.code for each in found] == ([code] if code else [])
 
 
 def test_runs_under_strace_compare_with_nothing_not_even_with_each_other(permitting):
-    factories.installation(permitting, "18.4", has_psql=True, pgbench_version_num=180004)
-    traced = campaigns.create(draft=draft_on(permitting, Treatment(syscalls=True), repeats=3))
+    factories.installation(
+        permitting, "18.4", has_psql=True, pgbench_version_num=180004
+    )
+    traced = campaigns.create(
+        draft=draft_on(permitting, Treatment(syscalls=True), repeats=3)
+    )
     profiled = campaigns.create(
         draft=draft_on(permitting, Treatment(profile=True), repeats=3, title="Profiled")
     )

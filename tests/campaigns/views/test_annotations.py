@@ -27,7 +27,9 @@ def author(django_user_model):
 @pytest.fixture
 def note(finished_campaign, author):
     cell = finished_campaign.cells.first()
-    return annotations.add(campaign=finished_campaign, text="A dip <here>", by=author, cell=cell)
+    return annotations.add(
+        campaign=finished_campaign, text="A dip <here>", by=author, cell=cell
+    )
 
 
 def add(client, **fields):
@@ -53,7 +55,9 @@ def test_a_member_writes_and_is_named_as_the_author(member, finished_campaign, k
 
 def test_htmx_gets_the_part_of_the_page(member, finished_campaign):
     answer = member.post(
-        "/campaigns/finished/annotations/", {"text": "Seen.", "kind": "note"}, headers=HTMX
+        "/campaigns/finished/annotations/",
+        {"text": "Seen.", "kind": "note"},
+        headers=HTMX,
     )
     assert answer.status_code == 200
     assert answer.content.decode().lstrip().startswith('<div id="annotations">')
@@ -98,7 +102,9 @@ def test_an_administrator_deletes_everything(client, note):
 
 def test_a_note_is_a_mark_in_the_chart_that_leads_to_its_text(client, note):
     page = client.get("/campaigns/finished/").content.decode()
-    figure = json.loads(re.search(r'<script type="application/json">(.*?)</script>', page)[1])
+    figure = json.loads(
+        re.search(r'<script type="application/json">(.*?)</script>', page)[1]
+    )
     (mark,) = [trace for trace in figure["data"] if trace["name"] == "Notes"]
     assert mark["x"] == [1]
     assert mark["text"] == ["A dip &lt;here&gt;"]
@@ -108,7 +114,9 @@ def test_a_note_is_a_mark_in_the_chart_that_leads_to_its_text(client, note):
 
 
 def test_a_private_campaign_takes_no_notes_from_others(member, finished_campaign, note):
-    finished_campaign.project = Project.objects.create(slug="p", name="p", is_public=False)
+    finished_campaign.project = Project.objects.create(
+        slug="p", name="p", is_public=False
+    )
     finished_campaign.save()
     assert add(member).status_code == 404
     assert member.post(f"/annotations/{note.pk}/delete/").status_code == 404
@@ -122,7 +130,9 @@ def test_a_private_campaign_takes_no_notes_from_others(member, finished_campaign
         ("x", "shout", "unknown_kind"),
     ],
 )
-def test_what_cannot_be_kept_is_refused_by_code(finished_campaign, author, text, kind, code):
+def test_what_cannot_be_kept_is_refused_by_code(
+    finished_campaign, author, text, kind, code
+):
     with pytest.raises(ServiceError) as refused:
         annotations.add(campaign=finished_campaign, text=text, by=author, kind=kind)
     assert refused.value.code == code

@@ -20,7 +20,9 @@ def text_of(client, address):
 
 @pytest.fixture
 def lab(ready_server):
-    made = factories.campaign("lab", on=ready_server, state="finished", title="Reads of 18")
+    made = factories.campaign(
+        "lab", on=ready_server, state="finished", title="Reads of 18"
+    )
     factories.finish_all(made, gain={"16.14": 1.0, "18.4": 1.3})
     return made
 
@@ -45,15 +47,23 @@ def test_a_condition_whose_runs_are_all_invalid_is_counted(client, lab, settings
     sentence = client.get("/api/v1/campaigns/lab/").json()["answer"]["sentence"]
 
     assert f"in 1 of {number} conditions." in sentence
-    for address in ("/campaigns/lab/", "/campaigns/", "/campaigns/lab/report/?format=html"):
+    for address in (
+        "/campaigns/lab/",
+        "/campaigns/",
+        "/campaigns/lab/report/?format=html",
+    ):
         assert sentence in text_of(client, address), address
     # What the rule left out says so in the reader's language.
-    page = client.get(f"/runs/{lost.runs.first().pk}/", headers={"Accept-Language": "ja"})
+    page = client.get(
+        f"/runs/{lost.runs.first().pk}/", headers={"Accept-Language": "ja"}
+    )
     assert "Invalid: it is in no median" not in page.content.decode()
 
 
 def test_a_comparison_has_the_words_of_its_page(client, lab):
-    sides = "base=campaign:lab~version%3D16.14&head=campaign:lab~version%3D18.4&metric=tps"
+    sides = (
+        "base=campaign:lab~version%3D16.14&head=campaign:lab~version%3D18.4&metric=tps"
+    )
     api = client.get(f"/api/v1/compare/?{sides}").json()
     page = text_of(client, "/compare/?s=lab~version=16.14&s=lab~version=18.4")
     answer = api["answer"]
@@ -65,7 +75,9 @@ def test_a_comparison_has_the_words_of_its_page(client, lab):
     assert renamed.replace(api["base"]["label"], "16.14").split(" than ")[0] in heading
 
 
-def test_each_campaign_stands_under_its_own_scenario_with_the_date_of_its_data(client, lab):
+def test_each_campaign_stands_under_its_own_scenario_with_the_date_of_its_data(
+    client, lab
+):
     """A group of one has a heading too, and none stands under that of another."""
     store(history([1000] * 40 + [900] * 20))
     changes.find(campaign_id=Campaign.objects.get(slug="nightly").pk)
@@ -78,7 +90,9 @@ def test_each_campaign_stands_under_its_own_scenario_with_the_date_of_its_data(c
     assert f"Since {sha(40)} (2026-02-10)" in nightly
     assert "2026-01-01" in nightly
     # Its page has the dates of its data, too.
-    head = text_of(client, "/campaigns/nightly/").partition("<h1")[2].partition('id="')[0]
+    head = (
+        text_of(client, "/campaigns/nightly/").partition("<h1")[2].partition('id="')[0]
+    )
     assert "2026-01-01" in head
     # Finished is said where the answer is missing.
     assert ">finished<" not in re.sub(r"\s", "", executed)
@@ -89,11 +103,16 @@ def test_a_campaign_without_an_answer_says_how_it_stands(client, ready_server):
     page = text_of(client, "/campaigns/")
     assert "waiting" in page
     assert re.search(r'class="badge[^>]*>.*?queued', page)
-    assert client.get("/api/v1/campaigns/waiting/").json()["answer"]["sentence"] == "No answer yet"
+    assert (
+        client.get("/api/v1/campaigns/waiting/").json()["answer"]["sentence"]
+        == "No answer yet"
+    )
 
 
 @pytest.mark.parametrize(("fewer", "is_judged"), [(0, True), (1, False)])
-def test_the_list_judges_no_campaign_of_many_cells(client, lab, monkeypatch, fewer, is_judged):
+def test_the_list_judges_no_campaign_of_many_cells(
+    client, lab, monkeypatch, fewer, is_judged
+):
     """A long one would be read whole; its page and the API judge it."""
     last_cell = lab.cells.latest("ordinal")
     monkeypatch.setattr(answers, "MOST_CELLS", last_cell.ordinal - fewer)
@@ -108,7 +127,10 @@ def test_a_printed_table_answers_by_its_conclusion(client, whole_archive):
     assert "slower" in answer["sentence"]
     assert "not tested" in answer["family"]
     listed = text_of(client, "/campaigns/?origin=published")
-    assert answer["sentence"] in text_of(client, "/campaigns/?origin=published&q=2021") or listed
+    assert (
+        answer["sentence"] in text_of(client, "/campaigns/?origin=published&q=2021")
+        or listed
+    )
 
 
 @pytest.mark.parametrize("number", [2, 6])

@@ -53,7 +53,9 @@ def test_an_empty_list_says_what_to_do(client):
 
 def test_the_list_is_paged(client, known):
     for number in range(30):
-        factories.campaign(f"number-{number}", factors={"version": ["16.14"]}, repeats=1)
+        factories.campaign(
+            f"number-{number}", factors={"version": ["16.14"]}, repeats=1
+        )
     first = client.get("/campaigns/").content.decode()
     assert "number-29" in first
     assert "number-0<" not in first
@@ -66,17 +68,23 @@ def test_the_list_is_paged(client, known):
 
 def test_pages_in_both_directions_have_every_row_once(known):
     for number in range(7):
-        factories.campaign(f"number-{number}", title=f"t{number // 2}", factors={}, repeats=1)
+        factories.campaign(
+            f"number-{number}", title=f"t{number // 2}", factors={}, repeats=1
+        )
     for by, order in (("-pk", ("-pk",)), ("title", ("title", "pk"))):
         expected = list(Campaign.objects.order_by(*order).values_list("pk", flat=True))
         forth, back, address = [], [], ""
-        while page := pages.page(Campaign.objects.all(), QueryDict(address), size=3, by=by):
+        while page := pages.page(
+            Campaign.objects.all(), QueryDict(address), size=3, by=by
+        ):
             forth.append([each.pk for each in page.rows])
             if not page.after:
                 break
             address = page.after
         while page.before:
-            page = pages.page(Campaign.objects.all(), QueryDict(page.before), size=3, by=by)
+            page = pages.page(
+                Campaign.objects.all(), QueryDict(page.before), size=3, by=by
+            )
             back.append([each.pk for each in page.rows])
         assert [key for each in forth for key in each] == expected
         assert back[::-1] == forth[:-1]
@@ -87,7 +95,11 @@ def test_pages_in_both_directions_have_every_row_once(known):
     # What is new since then, or gone, neither cuts the first page short nor leaves a page empty.
     newest_first = sorted(expected, reverse=True)
     newest, expected_first = newest_first[0], newest_first[:3]
-    for address in (f"before={newest - 1}", f"before={newest}", f"after={min(expected)}"):
+    for address in (
+        f"before={newest - 1}",
+        f"before={newest}",
+        f"after={min(expected)}",
+    ):
         page = pages.page(Campaign.objects.all(), QueryDict(address), size=3)
         assert [each.pk for each in page.rows] == expected_first
         assert (page.before, page.after) == ("", f"after={expected_first[-1]}")
@@ -98,7 +110,9 @@ def test_pages_in_both_directions_have_every_row_once(known):
 
 def test_the_lists_queries_do_not_grow(client, known, django_assert_num_queries):
     for number in range(8):
-        factories.campaign(f"number-{number}", factors={"version": ["16.14"]}, repeats=1)
+        factories.campaign(
+            f"number-{number}", factors={"version": ["16.14"]}, repeats=1
+        )
     with django_assert_num_queries(3):
         client.get("/campaigns/")
 
@@ -121,7 +135,9 @@ def test_the_form_comes_filled_and_estimated(member, ready_server):
     assert "Ready to queue." in page
 
 
-def test_the_number_of_runs_has_no_note_of_another_part_of_the_page(member, ready_server):
+def test_the_number_of_runs_has_no_note_of_another_part_of_the_page(
+    member, ready_server
+):
     page = member.get("/campaigns/new/?remeasures=0").content.decode()
     notes = re.findall(r"stat__note\">(.*?)<", page)
     assert not [note for note in notes if "optional" in note]
@@ -136,21 +152,29 @@ def test_the_number_of_runs_has_no_note_of_another_part_of_the_page(member, read
         ("&title=Mine&proposed_title=Old+on+db1", "Mine"),
     ],
 )
-def test_a_title_follows_the_choices_until_it_is_typed(member, ready_server, query, title):
-    answer = member.get(f"/campaigns/new/?scenario=fixed-point-update&server=db1{query}")
+def test_a_title_follows_the_choices_until_it_is_typed(
+    member, ready_server, query, title
+):
+    answer = member.get(
+        f"/campaigns/new/?scenario=fixed-point-update&server=db1{query}"
+    )
     page = answer.content.decode()
     assert f'name="title" value="{title}"' in page
     assert 'name="proposed_title" value="Fixed-point update on db1"' in page
 
 
 def test_a_choice_keeps_what_was_typed(member, ready_server):
-    page = member.get("/campaigns/new/?server=db1&clients=8,16&scale=20").content.decode()
+    page = member.get(
+        "/campaigns/new/?server=db1&clients=8,16&scale=20"
+    ).content.decode()
     assert 'value="8,16"' in page
     assert 'name="scale" value="20"' in page
 
 
 def test_a_campaign_is_duplicated_as_a_form_to_change(member, ready_server):
-    given = draft(ready_server, clients="3, 5", repeats="4", wanted_percent="2", most_repeats="9")
+    given = draft(
+        ready_server, clients="3, 5", repeats="4", wanted_percent="2", most_repeats="9"
+    )
     given |= {"settings": "work_mem: 4MB, 8MB", "profile": "on"}
     slug = member.post("/campaigns/new/", given).url.strip("/").split("/")[-1]
     link = f"/campaigns/new/?again={slug}"
@@ -158,7 +182,14 @@ def test_a_campaign_is_duplicated_as_a_form_to_change(member, ready_server):
     page = member.get(link)
     form = page.context["form"]
     assert page.context["draft"] is not None, page.context["complaints"]
-    names = ("clients", "repeats", "wanted_percent", "most_repeats", "settings", "profile")
+    names = (
+        "clients",
+        "repeats",
+        "wanted_percent",
+        "most_repeats",
+        "settings",
+        "profile",
+    )
     found = {name: form[name].value() for name in names}
     assert found == {
         "clients": "3, 5",
@@ -175,12 +206,16 @@ def test_a_campaign_is_duplicated_as_a_form_to_change(member, ready_server):
 
 def test_only_configurations_that_fit_the_scenario_are_offered(member, ready_server):
     services.load(files=[SAMPLE])
-    published = set(Configuration.objects.filter(origin="published").values_list("name", flat=True))
+    published = set(
+        Configuration.objects.filter(origin="published").values_list("name", flat=True)
+    )
     assert published
 
     def offered(scenario):
         form = member.get(f"/campaigns/new/?scenario={scenario}").context["form"]
-        return {str(label) for _value, label in form["configuration"].field.choices} & published
+        return {
+            str(label) for _value, label in form["configuration"].field.choices
+        } & published
 
     assert offered("fixed-point-read") == published
     assert offered("block-size") == set()
@@ -192,7 +227,9 @@ def test_the_estimate_follows_the_form(member, ready_server):
     assert re.search(r"stat__value\">10\s", page)
 
 
-def test_levels_out_of_range_are_said_at_their_field_and_without_an_estimate(member, ready_server):
+def test_levels_out_of_range_are_said_at_their_field_and_without_an_estimate(
+    member, ready_server
+):
     bad = draft(ready_server, clients="1, 99999")
     page = member.get("/campaigns/new/estimate/", bad).content.decode()
     assert "Clients: 99999 is out of range. Choose from 1 to 10,000." in page
@@ -204,7 +241,9 @@ def test_levels_out_of_range_are_said_at_their_field_and_without_an_estimate(mem
 
 def test_a_scale_factor_of_zero_is_said_where_it_is_a_factor(member, ready_server):
     bad = {"scenario": "pgbench", "scale": "0"}
-    page = member.get("/campaigns/new/estimate/", draft(ready_server, **bad)).content.decode()
+    page = member.get(
+        "/campaigns/new/estimate/", draft(ready_server, **bad)
+    ).content.decode()
     assert "Scale factor: 0 is out of range." in page
     assert "stat__value" not in page
 
@@ -256,12 +295,18 @@ def test_a_draft_is_queued_and_its_page_shown(member, ready_server):
 def test_the_line_of_versions_leads_to_a_form_with_the_newest_release_of_each(
     member, ready_server, step, ticked
 ):
-    factories.installation(ready_server, "16.1", has_psql=True, pgbench_version_num=160001)
+    factories.installation(
+        ready_server, "16.1", has_psql=True, pgbench_version_num=160001
+    )
     line = member.get("/versions/").content.decode()
     assert 'href="/observations/new/"' in line
     # Of neighbours without figures there is one row for all.
-    assert re.search(r"/new/\?scenario=fixed-point-read&amp;versions=9.2,[\d.,]+,18&amp;dur", line)
-    page = member.get(f"/campaigns/new/?scenario=fixed-point-read&versions={step}&duration=30")
+    assert re.search(
+        r"/new/\?scenario=fixed-point-read&amp;versions=9.2,[\d.,]+,18&amp;dur", line
+    )
+    page = member.get(
+        f"/campaigns/new/?scenario=fixed-point-read&versions={step}&duration=30"
+    )
     form = page.context["form"]
     chosen = ready_server.installations.filter(pk__in=form.initial["installations"])
     assert set(chosen.values_list("version", flat=True)) == ticked
@@ -297,7 +342,9 @@ def test_a_campaign_page_shows_any_of_its_metrics(client, finished_campaign):
 
 
 @pytest.mark.parametrize("language", ["en", "ja"])
-def test_every_door_says_the_same_sentence_of_a_campaign(client, finished_campaign, language):
+def test_every_door_says_the_same_sentence_of_a_campaign(
+    client, finished_campaign, language
+):
     client.cookies["django_language"] = language
     with override(language):
         words = factor_names.words(finished_campaign)
@@ -311,7 +358,9 @@ def test_every_door_says_the_same_sentence_of_a_campaign(client, finished_campai
     ):
         response = client.get(door)
         assert sentence in html.unescape(response.content.decode()), door
-    by_api = client.get("/api/v1/campaigns/finished/", headers={"Accept-Language": language})
+    by_api = client.get(
+        "/api/v1/campaigns/finished/", headers={"Accept-Language": language}
+    )
     assert by_api.json()["summary"] == [sentence]
     shared = client.get("/campaigns/finished/").content.decode()
     assert f'<meta name="description" content="{sentence}">' in html.unescape(shared)
@@ -321,7 +370,9 @@ def test_each_message_of_a_tool_is_a_cause_and_a_text_of_ours_is_one_whatever_it
     ready_server,
 ):
     campaign = factories.campaign("troubled", on=ready_server)
-    reasons = [quoted("tool_error", said) for said in ("no disk", "no disk", "no memory")]
+    reasons = [
+        quoted("tool_error", said) for said in ("no disk", "no disk", "no memory")
+    ]
     reasons += [Reason("other", Marked("%(name)s failed."), name=name) for name in "ab"]
     for run, reason in zip(campaign.runs.order_by("position"), reasons, strict=False):
         told = {name: getattr(reason, name) for name in ("code", "message", "wording")}
@@ -333,7 +384,9 @@ def test_each_message_of_a_tool_is_a_cause_and_a_text_of_ours_is_one_whatever_it
 def test_many_versions_are_a_table_of_steps_at_a_glance(client, ready_server):
     factors = {"version": ["12.22", "14.19", "16.14", "18.4"], "clients": [1, 2]}
     campaign = factories.campaign("line", on=ready_server, factors=factors)
-    factories.finish_all(campaign, gain={"12.22": 1.0, "14.19": 0.9, "16.14": 0.9, "18.4": 1.2})
+    factories.finish_all(
+        campaign, gain={"12.22": 1.0, "14.19": 0.9, "16.14": 0.9, "18.4": 1.2}
+    )
     page = " ".join(client.get("/campaigns/line/").content.decode().split())
     table = page[page.index('class="table heat"') :]
     table = re.sub(r"<[^>]+>", " ", table[: table.index("</table>")])
@@ -382,12 +435,18 @@ def test_cancelled_runs_do_not_count_as_finished(client, ready_server, path):
         ("finished", "2 runs were doubtful or invalid and were measured again"),
     ],
 )
-def test_a_campaign_says_that_doubtful_runs_are_measured_again(client, ready_server, state, told):
+def test_a_campaign_says_that_doubtful_runs_are_measured_again(
+    client, ready_server, state, told
+):
     campaign = factories.campaign("live", on=ready_server, state=state)
     assert "not valid" not in client.get("/campaigns/live/").content.decode()
     for run in list(campaign.runs.all()[:2]):
         Run.objects.create(
-            campaign=campaign, cell_id=run.cell_id, repeat=9 + run.repeat, position=99, again_of=run
+            campaign=campaign,
+            cell_id=run.cell_id,
+            repeat=9 + run.repeat,
+            position=99,
+            again_of=run,
         )
     assert told in client.get("/campaigns/live/").content.decode()
 
@@ -395,7 +454,10 @@ def test_a_campaign_says_that_doubtful_runs_are_measured_again(client, ready_ser
 def test_a_failed_run_is_listed_with_its_remedy(client, finished_campaign):
     run = finished_campaign.runs.first()
     Run.objects.filter(pk=run.pk).update(
-        state="failed", code="disk_full", message="The disk is full.", remedy="Free space."
+        state="failed",
+        code="disk_full",
+        message="The disk is full.",
+        remedy="Free space.",
     )
     page = client.get("/campaigns/finished/").content.decode()
     for words in ("disk_full", "The disk is full.", "Free space."):
@@ -444,22 +506,30 @@ def test_cancelling_needs_a_post(member, finished_campaign):
 
 
 def checksums_draft(server, **changed):
-    sent = draft(server, scenario="page-checksums", checksums=["off", "on"], clients="1")
+    sent = draft(
+        server, scenario="page-checksums", checksums=["off", "on"], clients="1"
+    )
     return sent | changed
 
 
 def test_a_factor_of_choices_is_asked_for_by_boxes(member, ready_server):
     page = member.get("/campaigns/new/?scenario=page-checksums").content.decode()
-    boxes = re.findall(r'<input type="checkbox" name="checksums" value="(\w+)"[^>]*checked', page)
+    boxes = re.findall(
+        r'<input type="checkbox" name="checksums" value="(\w+)"[^>]*checked', page
+    )
     assert boxes == ["off", "on"]
 
 
-def test_boxes_that_were_ticked_stay_so_when_the_server_is_changed(member, ready_server):
+def test_boxes_that_were_ticked_stay_so_when_the_server_is_changed(
+    member, ready_server
+):
     page = member.get(
         "/campaigns/new/?scenario=page-checksums&checksums=on&checksums=off&clients=3"
     ).content.decode()
     assert len(re.findall(r'name="checksums"[^>]*checked', page)) == 2
-    page = member.get("/campaigns/new/?scenario=page-checksums&checksums=on").content.decode()
+    page = member.get(
+        "/campaigns/new/?scenario=page-checksums&checksums=on"
+    ).content.decode()
     assert re.findall(r'name="checksums" value="(\w+)"[^>]*checked', page) == ["on"]
 
 
@@ -473,19 +543,25 @@ def test_choices_become_cells_and_show_on_the_page(member, ready_server):
 
 
 def test_a_choice_that_is_not_offered_is_refused(member, ready_server):
-    page = member.post("/campaigns/new/", checksums_draft(ready_server, checksums=["maybe"]))
+    page = member.post(
+        "/campaigns/new/", checksums_draft(ready_server, checksums=["maybe"])
+    )
     assert "maybe" in page.content.decode()
     assert Campaign.objects.count() == 0
 
 
 def test_the_load_generator_can_be_chosen(member, ready_server):
-    oldest = ready_server.installations.filter(pgbench_version_num__isnull=False).first()
+    oldest = ready_server.installations.filter(
+        pgbench_version_num__isnull=False
+    ).first()
     member.post("/campaigns/new/", draft(ready_server, client=oldest.pk))
     plan = Run.objects.first().plan
     assert plan["client_bindir"] == oldest.bindir
 
 
-@pytest.mark.parametrize("slug", ["fixed-point-read", "fixed-point-update", "page-checksums"])
+@pytest.mark.parametrize(
+    "slug", ["fixed-point-read", "fixed-point-update", "page-checksums"]
+)
 def test_every_scenario_that_runs_has_a_page(client, known, slug):
     assert client.get(f"/scenarios/{slug}/").status_code == 200
 
@@ -496,13 +572,17 @@ def test_a_campaigns_queries_do_not_grow_with_its_cells(
     with CaptureQueriesContext(connection) as few:
         client.get("/campaigns/finished/")
     factors = {"version": ["16.14", "18.4"], "clients": list(range(1, 41))}
-    factories.finish_all(factories.campaign("more", factors=factors, on=None, repeats=3))
+    factories.finish_all(
+        factories.campaign("more", factors=factors, on=None, repeats=3)
+    )
 
     with django_assert_max_num_queries(len(few)):
         client.get("/campaigns/more/")
 
 
-def test_the_form_varies_configurations_and_settings_without_javascript(member, ready_server):
+def test_the_form_varies_configurations_and_settings_without_javascript(
+    member, ready_server
+):
     for slug in ("small", "large"):
         factories.configuration(slug, settings={"work_mem": "8MB"})
     page = member.get("/campaigns/new/").content.decode()
@@ -530,7 +610,11 @@ def test_the_form_varies_configurations_and_settings_without_javascript(member, 
 
 
 def test_a_line_that_names_no_setting_is_told_at_its_field(member, ready_server):
-    given = {"scenario": "fixed-point-read", "server": "db1", "settings": "shared_buffers"}
+    given = {
+        "scenario": "fixed-point-read",
+        "server": "db1",
+        "settings": "shared_buffers",
+    }
     page = member.post("/campaigns/new/", given).content.decode()
     assert "is not a setting with its values" in page
 
@@ -540,12 +624,18 @@ def test_the_quick_form_of_every_scenario_can_be_opened_and_queued(member):
     scenarios.sync()
     server = factories.server(free_bytes=10**12)
     given = {"has_psql": True, "pgbench_version_num": 180004}
-    factories.installation(server, "18.4", extensions=["plpgsql", "postgres_fdw"], **given)
+    factories.installation(
+        server, "18.4", extensions=["plpgsql", "postgres_fdw"], **given
+    )
     wrong = []
     for scenario in some(registry.every(), 2):
-        page = member.get(f"/campaigns/new/?scenario={scenario.slug}&server={server.slug}")
+        page = member.get(
+            f"/campaigns/new/?scenario={scenario.slug}&server={server.slug}"
+        )
         names = [each.name for each in (*scenario.factors, *scenario.parameters)]
-        missing = [name for name in names if f'name="{name}"' not in page.content.decode()]
+        missing = [
+            name for name in names if f'name="{name}"' not in page.content.decode()
+        ]
         if page.status_code != 200 or missing:
             wrong.append((scenario.slug, page.status_code, missing))
         quick = scenario.quick
@@ -557,11 +647,17 @@ def test_the_quick_form_of_every_scenario_can_be_opened_and_queued(member):
             else ", ".join(map(str, quick.levels.get(each.name, each.default)))
             for each in scenario.factors
         }
-        values = {each.name: each.default for each in scenario.parameters} | quick.parameters
-        sent = draft(server, scenario=scenario.slug, repeats="1", **{**values, **levels})
+        values = {
+            each.name: each.default for each in scenario.parameters
+        } | quick.parameters
+        sent = draft(
+            server, scenario=scenario.slug, repeats="1", **{**values, **levels}
+        )
         answer = member.post("/campaigns/new/", sent)
         if answer.status_code != 302:
-            told = re.findall(r'class="[^"]*error[^"]*"[^>]*>(.*?)<', answer.content.decode())
+            told = re.findall(
+                r'class="[^"]*error[^"]*"[^>]*>(.*?)<', answer.content.decode()
+            )
             wrong.append((scenario.slug, answer.status_code, told))
     assert wrong == []
 
@@ -618,7 +714,9 @@ def wide(django_db_setup, django_db_blocker):
 
 
 def runs_on(page):
-    return set(re.findall(r"/runs/(\d+)/", page.split('id="cells"')[1].split('id="order"')[0]))
+    return set(
+        re.findall(r"/runs/(\d+)/", page.split('id="cells"')[1].split('id="order"')[0])
+    )
 
 
 def test_a_wide_campaign_is_paged_and_all_of_its_cells_are_reached(client, wide):
@@ -626,7 +724,9 @@ def test_a_wide_campaign_is_paged_and_all_of_its_cells_are_reached(client, wide)
 
     assert "cells=2#cells" in pages[0]
     assert max(map(len, pages)) < 600_000
-    assert runs_on(pages[0]) | runs_on(pages[1]) == {str(run.pk) for run in wide.runs.all()}
+    assert runs_on(pages[0]) | runs_on(pages[1]) == {
+        str(run.pk) for run in wide.runs.all()
+    }
     assert not runs_on(pages[0]) & runs_on(pages[1])
 
 
@@ -639,7 +739,9 @@ def test_the_last_page_of_a_table_has_its_last_row(client, wide):
         ("ratios", "cells", "Clients 10"),
         ("order", "take", "600: finished"),
     ):
-        first, last = (page.split(f'id="{name}"')[1].split(f'id="{until}"')[0] for page in pages)
+        first, last = (
+            page.split(f'id="{name}"')[1].split(f'id="{until}"')[0] for page in pages
+        )
         assert wanted not in first, name
         assert wanted in last, name
 
@@ -666,7 +768,9 @@ def test_a_poll_and_a_table_keep_the_pages_of_the_others(client, wide):
 
 def test_a_strange_page_is_no_error(client, wide):
     queries = ("cells=x&ratios=-1&order=999999&troubled=", "cells=0")
-    statuses = {query: client.get(f"/campaigns/wide/?{query}").status_code for query in queries}
+    statuses = {
+        query: client.get(f"/campaigns/wide/?{query}").status_code for query in queries
+    }
 
     assert statuses == dict.fromkeys(queries, 200)
 
@@ -740,7 +844,9 @@ def test_every_page_shows_a_metric_that_only_older_commits_have(admin_client):
         history_points.repeats(commits[0], tps=[1000], latency=[5]),
         history_points.repeats(commits[1], tps=[1000]),
         history_points.repeats(commits[1], tps=[1000], levels={"clients": 16}),
-        history_points.repeats(commits[1], tps=[1000], latency=[5], levels={"clients": 32}),
+        history_points.repeats(
+            commits[1], tps=[1000], latency=[5], levels={"clients": 32}
+        ),
         history_points.repeats(commits[2], tps=[1000], levels={"clients": 32}),
     )
     patterns, routes = list(get_resolver().url_patterns), set()
@@ -781,10 +887,14 @@ def test_slices_are_proposed_where_they_show_more(member, ready_server):
 
 def test_what_was_proposed_refuses_nothing_that_slices_cannot_do(member, ready_server):
     """Runs of a second are too short for slices: they are whole, and no fault of who asks."""
-    assert IN_RUNS in estimated(member, "scenario=fixed-point-read&clients=1&duration=1")
+    assert IN_RUNS in estimated(
+        member, "scenario=fixed-point-read&clients=1&duration=1"
+    )
 
 
-def test_whole_runs_are_proposed_where_clusters_do_not_fit_together(member, ready_server):
+def test_whole_runs_are_proposed_where_clusters_do_not_fit_together(
+    member, ready_server
+):
     hardware = factories.hardware("small")
     hardware.memory_bytes = 2**30
     hardware.save()
@@ -794,7 +904,9 @@ def test_whole_runs_are_proposed_where_clusters_do_not_fit_together(member, read
     assert IN_RUNS in estimated(member)
 
 
-def test_whole_runs_are_proposed_where_they_scatter_less_than_seconds(member, ready_server):
+def test_whole_runs_are_proposed_where_they_scatter_less_than_seconds(
+    member, ready_server
+):
     campaign = factories.campaign("quiet", on=ready_server, repeats=6)
     campaign.runs.update(hardware=ready_server.hardware)
     for number, run in enumerate(campaign.runs.all()):
@@ -817,4 +929,6 @@ def test_a_scenario_that_is_not_steady_offers_no_slices(member, ready_server):
 def test_the_page_of_a_campaign_says_that_it_took_turns(client):
     factories.campaign("turns", slice_seconds=2)
 
-    assert "in slices of 2 s, in turn" in client.get("/campaigns/turns/").content.decode()
+    assert (
+        "in slices of 2 s, in turn" in client.get("/campaigns/turns/").content.decode()
+    )

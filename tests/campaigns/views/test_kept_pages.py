@@ -62,7 +62,9 @@ def lab():
     server = factories.server("db1", name="db1")
     built = factories.installation(server, "16.14", configure_options="CFLAGS=-O2")
     configuration = factories.configuration("small", settings={"work_mem": "8MB"})
-    topology = Topology.objects.create(slug="one", kind=Topology.Kind.SINGLE, name="one")
+    topology = Topology.objects.create(
+        slug="one", kind=Topology.Kind.SINGLE, name="one"
+    )
     made = factories.campaign(
         "lab",
         repeats=4,
@@ -74,10 +76,15 @@ def lab():
     made.cells.update(installation=built)
     made.runs.update(hardware=server.hardware, environment=server.environment)
     ahead = made.runs.select_related("cell").filter(repeat__lte=3).order_by("pk")
-    values = {run: 1000.0 * run.cell.levels["clients"] * (1 + run.pk % 7 / 900) for run in ahead}
+    values = {
+        run: 1000.0 * run.cell.levels["clients"] * (1 + run.pk % 7 / 900)
+        for run in ahead
+    }
     factories.finish_many({run: {"tps": value} for run, value in values.items()})
     note = {"campaign": made, "author": User.objects.create_user("saburo")}
-    Annotation.objects.create(text="A note on a point.", cell=made.cells.first(), **note)
+    Annotation.objects.create(
+        text="A note on a point.", cell=made.cells.first(), **note
+    )
     return made
 
 
@@ -92,7 +99,9 @@ def nightly():
 def again(lab):
     """A campaign that reproduces a published table."""
     services.load(files=[path for path in reading.files() if path.stem == "wg1-2013"])
-    made = factories.campaign("again", reproduces="wg1-2013-2-2", on=lab.runs.first().server)
+    made = factories.campaign(
+        "again", reproduces="wg1-2013-2-2", on=lab.runs.first().server
+    )
     return factories.finish_all(made)
 
 
@@ -103,9 +112,9 @@ def of(model, **which):
 def a_run(**which):
     """A change of one run of the laboratory."""
     return lambda **fields: (
-        lambda: of(Run, pk=of(Run, campaign__slug="lab", **which).earliest("pk").pk).update(
-            **fields
-        )
+        lambda: of(
+            Run, pk=of(Run, campaign__slug="lab", **which).earliest("pk").pk
+        ).update(**fields)
     )
 
 
@@ -135,14 +144,20 @@ def another_campaign_ends():
 
 def a_note(**fields):
     return lambda: Annotation.objects.create(
-        campaign=Campaign.objects.get(slug="lab"), kind="conclusion", text="One more.", **fields
+        campaign=Campaign.objects.get(slug="lab"),
+        kind="conclusion",
+        text="One more.",
+        **fields,
     )
 
 
 # What is changed, the pages that show it, and how.
 CHANGES = {
     "a run is claimed": (LAB, queued(state="claimed")),
-    "a run fails": (LAB, a_run(state="claimed")(state="failed", message="No room.\n\nNone.")),
+    "a run fails": (
+        LAB,
+        a_run(state="claimed")(state="failed", message="No room.\n\nNone."),
+    ),
     "a failed run says more": (LAB, a_run(state="failed")(remedy="Make room.")),
     "a run is queued again": (LAB, a_run(state="failed")(state="queued")),
     "a run finishes": (LAB, a_run_finishes),
@@ -162,9 +177,17 @@ CHANGES = {
     "another campaign ends": (LAB, another_campaign_ends),
     "a cell is of another version": (
         LAB,
-        lambda: of(Campaign, slug="lab").get().cells.filter(version="18.4").update(version="18.5"),
+        lambda: (
+            of(Campaign, slug="lab")
+            .get()
+            .cells.filter(version="18.4")
+            .update(version="18.5")
+        ),
     ),
-    "the campaign has another seed": (LAB, lambda: of(Campaign, slug="lab").update(seed=123456)),
+    "the campaign has another seed": (
+        LAB,
+        lambda: of(Campaign, slug="lab").update(seed=123456),
+    ),
     "the campaign is paused": (
         LAB,
         lambda: of(Campaign, slug="lab").update(paused_at=timezone.now()),
@@ -174,12 +197,17 @@ CHANGES = {
         lambda: of(Campaign, slug="lab").update(parameters={"duration": 61}),
     ),
     "the scenario's title": (LAB, lambda: of(Scenario).update(title="Read only")),
-    "the metric's title": (LAB, lambda: of(Metric, name="tps").update(title="Throughput")),
+    "the metric's title": (
+        LAB,
+        lambda: of(Metric, name="tps").update(title="Throughput"),
+    ),
     "the server's name": (LAB, lambda: of(Server).update(name="Rack <2>")),
     "the configuration's name": (LAB, lambda: of(Configuration).update(name="Little")),
     "how the server was built": (
         LAB,
-        lambda: of(Installation).update(configure_options="--enable-cassert CFLAGS=-O0"),
+        lambda: of(Installation).update(
+            configure_options="--enable-cassert CFLAGS=-O0"
+        ),
     ),
     "the topology": (LAB, lambda: of(Topology).update(kind=Topology.Kind.CLIENT)),
     "a note is added": (LAB, a_note()),
@@ -187,20 +215,39 @@ CHANGES = {
         LAB,
         lambda: of(Annotation, cell__isnull=False).update(text="Another <note>."),
     ),
-    "its author's name": (LAB, lambda: of(User, username="saburo").update(username="shiro")),
+    "its author's name": (
+        LAB,
+        lambda: of(User, username="saburo").update(username="shiro"),
+    ),
     "a note is deleted": (LAB, lambda: of(Annotation, cell__isnull=False).delete()),
-    "the campaign ends": (LAB, lambda: of(Campaign, slug="lab").update(state="cancelled")),
-    "an upload": (NIGHTLY, lambda: store(repeats(commit(1), tps=[1100], campaign="nightly"))),
-    "an upload of a new commit": (NIGHTLY, lambda: store(repeats(commit(2), tps=[900, 905]))),
+    "the campaign ends": (
+        LAB,
+        lambda: of(Campaign, slug="lab").update(state="cancelled"),
+    ),
+    "an upload": (
+        NIGHTLY,
+        lambda: store(repeats(commit(1), tps=[1100], campaign="nightly")),
+    ),
+    "an upload of a new commit": (
+        NIGHTLY,
+        lambda: store(repeats(commit(2), tps=[900, 905])),
+    ),
     "a commit is older": (
         NIGHTLY,
-        lambda: of(Revision, sha=commit(2).sha).update(committed_at=commit(0).committed_at),
+        lambda: of(Revision, sha=commit(2).sha).update(
+            committed_at=commit(0).committed_at
+        ),
     ),
     "a printed table": (
         AGAIN,
-        lambda: of(PublishedTable, number="2.2").update(reproduce={"shown_by": "Nothing."}),
+        lambda: of(PublishedTable, number="2.2").update(
+            reproduce={"shown_by": "Nothing."}
+        ),
     ),
-    "a publication's title": (AGAIN, lambda: of(Source).update(title="Another", title_ja="別")),
+    "a publication's title": (
+        AGAIN,
+        lambda: of(Source).update(title="Another", title_ja="別"),
+    ),
 }
 
 
@@ -215,7 +262,9 @@ def nobody_is_silent(monkeypatch):
 READERS = (("anybody",), ("operator", "a poll"))
 
 
-def test_no_page_is_stale_after_any_change(client, operator, lab, nightly, again, monkeypatch):
+def test_no_page_is_stale_after_any_change(
+    client, operator, lab, nightly, again, monkeypatch
+):
     # A stamp follows the clock, and this test compares pages of two moments.
     monkeypatch.setattr(campaign_page, "ESTIMATE_SECONDS", 1e9)
     readers = {"anybody": (client, {}), "operator": (operator, {})}
@@ -247,7 +296,9 @@ def test_no_page_is_stale_after_any_change(client, operator, lab, nightly, again
         of_nothing = answers(address, names)
         for reader, page in kept.items():
             assert page == of_nothing[reader], (what, reader)
-            assert reader == "a poll" or page != before[reader], f"{what}: nothing to see"
+            assert reader == "a poll" or page != before[reader], (
+                f"{what}: nothing to see"
+            )
 
 
 def test_readers_get_what_is_theirs_from_what_is_kept(client, operator, lab):
@@ -279,7 +330,9 @@ def test_readers_get_what_is_theirs_from_what_is_kept(client, operator, lab):
         own = "ja" if reader == "operator" else "en"
         assert (japanese in page) == ((language or own) == "ja"), (reader, language)
     tokens = [
-        TOKEN.search(asked.get(LAB).content.decode())[0] for asked in readers.values() for _ in "12"
+        TOKEN.search(asked.get(LAB).content.decode())[0]
+        for asked in readers.values()
+        for _ in "12"
     ]
     assert len(set(tokens)) == len(tokens)
 
@@ -293,7 +346,9 @@ def test_a_page_that_is_kept_takes_few_statements(
     client, operator, nightly, django_assert_num_queries, clients
 ):
     factors = {"version": ["16.14", "18.4"], "clients": clients}
-    factories.finish_all(factories.campaign("lab", factors=factors, on=factories.server()))
+    factories.finish_all(
+        factories.campaign("lab", factors=factors, on=factories.server())
+    )
     # The campaign, its stamp, its runs by state, and notes; regressions; who reads it, with rights.
     for reader, address, count in (
         (client, LAB, 4),
@@ -308,7 +363,10 @@ def test_a_page_that_is_kept_takes_few_statements(
 def test_verdicts_of_a_wide_campaign_are_made_by_control_and_never_shown_as_those_of_now(
     client, lab, monkeypatch
 ):
-    being_made, older = "The verdicts are being calculated.", "newer ones are being calculated."
+    being_made, older = (
+        "The verdicts are being calculated.",
+        "newer ones are being calculated.",
+    )
     languages = {"en": {}, "ja": {"Accept-Language": "ja"}}
 
     def ask(headers):
@@ -340,7 +398,9 @@ def test_verdicts_of_a_wide_campaign_are_made_by_control_and_never_shown_as_thos
     kept_verdicts.look()
     assert not sent
     for language, headers in languages.items():
-        assert STAMP.sub("", ask(headers)) == STAMP.sub("", of_control[language]), language
+        assert STAMP.sub("", ask(headers)) == STAMP.sub("", of_control[language]), (
+            language
+        )
     assert summary() == sentences
 
     finished(validity="doubtful")()
@@ -386,9 +446,13 @@ def test_a_page_of_a_transaction_is_made_of_what_it_sees(client, lab):
 
 # What changes on a page at work without a run that ends, begins or is queued.
 QUIET_CHANGES = {
-    "the machine has another problem": lambda: of(Server).update(problem="It shows another key."),
+    "the machine has another problem": lambda: of(Server).update(
+        problem="It shows another key."
+    ),
     "its name": lambda: of(Server).update(name="Rack <3>"),
-    "a point of its chart is noted": lambda: of(Annotation).update(text="Look at this point."),
+    "a point of its chart is noted": lambda: of(Annotation).update(
+        text="Look at this point."
+    ),
     "a figure is corrected": a_figure_is_corrected,
     "the metric's title": lambda: of(Metric, name="tps").update(title="Rate"),
     "a failed run says more": a_run(state="failed")(message="It was the disk."),
@@ -411,7 +475,9 @@ def test_a_poll_is_answered_where_anything_on_the_page_has_changed(operator, lab
         assert TOKEN.sub("", polled) not in TOKEN.sub("", before), what
 
 
-def test_a_poll_is_answered_while_the_time_that_is_left_becomes_less(client, lab, monkeypatch):
+def test_a_poll_is_answered_while_the_time_that_is_left_becomes_less(
+    client, lab, monkeypatch
+):
     a_run(state="queued")(state="preparing", started_at=timezone.now())()
     monkeypatch.setattr("time.time", lambda: 3000.0)
     stamp = STAMP.search(client.get(LAB).content.decode())[1]

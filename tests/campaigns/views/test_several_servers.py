@@ -32,7 +32,10 @@ def machine(slug, number, versions=("16.14", "18.4")):
     )
     for version in versions:
         factories.installation(
-            made, version, has_psql=True, pgbench_version_num=factories.version_num(version)
+            made,
+            version,
+            has_psql=True,
+            pgbench_version_num=factories.version_num(version),
         )
     return made
 
@@ -54,7 +57,9 @@ def queue(servers, **changed):
         "scenario": "fixed-point-read",
         "server": first,
         "more_servers": more,
-        "installations": [each for server in servers for each in server.installations.all()],
+        "installations": [
+            each for server in servers for each in server.installations.all()
+        ],
         "levels": {"clients": [1, 2]},
         "parameters": {"scale": 1, "duration": 1},
         "repeats": 3,
@@ -78,7 +83,9 @@ def boxes(page, name):
     return {re.search(r'value="([^"]*)"', tag)[1]: "checked" in tag for tag in tags}
 
 
-def test_other_servers_can_be_ticked_and_nothing_else_changes(member, ready_server, rack):
+def test_other_servers_can_be_ticked_and_nothing_else_changes(
+    member, ready_server, rack
+):
     page = member.get("/campaigns/new/?server=db1").content.decode()
     assert boxes(page, "more_servers") == {"rack-2": False}
     assert list(boxes(page, "installations")) == [
@@ -106,7 +113,9 @@ def test_a_change_of_servers_keeps_the_ticked_versions(member, ready_server, rac
     both = f"/campaigns/new/?server=db1&more_servers=rack-2&installations={only.pk}"
     page = member.get(both).content.decode()
     assert boxes(page, "installations") == {"16.14": False, "18.4": True}
-    page = member.get("/campaigns/new/?server=rack-2&installations=16.14").content.decode()
+    page = member.get(
+        "/campaigns/new/?server=rack-2&installations=16.14"
+    ).content.decode()
     ticked = {pk for pk, is_ticked in boxes(page, "installations").items() if is_ticked}
     assert ticked == {str(rack.installations.get(version="16.14").pk)}
 
@@ -141,7 +150,9 @@ def test_a_version_that_a_server_lacks_stands_at_its_field(member, ready_server,
 
 
 def test_an_unknown_server_is_refused(member, ready_server, rack):
-    response = member.post("/campaigns/new/", sent(ready_server, more_servers=["nowhere"]))
+    response = member.post(
+        "/campaigns/new/", sent(ready_server, more_servers=["nowhere"])
+    )
     assert "more_servers" in response.context["form"].errors
 
 
@@ -165,7 +176,10 @@ def test_the_page_names_the_servers_and_what_each_is(client, queued):
     for words in ("db1", "Rack 2", "two-core", "board 2", "Linux 2"):
         assert words in conditions
     assert "PostgreSQL 16.14 · Rack 2" in page
-    for pair in ("Server Rack 2 is|against .* Server db1", "PostgreSQL 18.4 .* PostgreSQL 16.14"):
+    for pair in (
+        "Server Rack 2 is|against .* Server db1",
+        "PostgreSQL 18.4 .* PostgreSQL 16.14",
+    ):
         assert re.search(pair, page)
     assert "Between servers a ratio is of whole machines" in page
     assert "baseline: Server db1, PostgreSQL 16.14" in page
@@ -186,7 +200,10 @@ def test_the_chart_has_a_line_for_each_server_and_version(client, queued):
 
 def test_the_pages_queries_do_not_grow_with_servers(client, ready_server, rack):
     two = queue([ready_server, rack], title="two")
-    five = queue([ready_server, rack, *(machine(f"rack-{n}", n) for n in (3, 4, 5))], title="five")
+    five = queue(
+        [ready_server, rack, *(machine(f"rack-{n}", n) for n in (3, 4, 5))],
+        title="five",
+    )
 
     def count(campaign):
         with CaptureQueriesContext(connection) as found:
@@ -199,10 +216,14 @@ def test_the_pages_queries_do_not_grow_with_servers(client, ready_server, rack):
 def test_a_run_shows_its_server_by_name(client, queued):
     run = queued.runs.filter(server__slug="rack-2").first()
     page = client.get(f"/runs/{run.pk}/").content.decode()
-    assert re.search(r"Server\s*<b>Rack 2</b>|Server[^<]*</\w+>\s*<\w+[^>]*>\s*Rack 2", page)
+    assert re.search(
+        r"Server\s*<b>Rack 2</b>|Server[^<]*</\w+>\s*<\w+[^>]*>\s*Rack 2", page
+    )
 
 
-def test_servers_that_a_campaign_varies_are_compared_and_said_to_be_other_machines(client, queued):
+def test_servers_that_a_campaign_varies_are_compared_and_said_to_be_other_machines(
+    client, queued
+):
     finish(queued)
     keys = [f"two-machines~version=18.4~server={slug}" for slug in ("db1", "rack-2")]
     address = "/compare/?" + "&".join(f"s={key.replace('=', '%3D')}" for key in keys)
@@ -226,8 +247,16 @@ def test_a_campaign_compared_as_a_whole_has_a_series_for_each_server(client, que
 
 def test_the_report_has_each_machine_and_names(client, queued):
     finish(queued)
-    report = client.get("/campaigns/two-machines/report/?format=html&lang=en").content.decode()
-    for words in ("board 2", "Linux 2", "db1, Rack 2", "Rack 2 against db1", "16.14 · Rack 2"):
+    report = client.get(
+        "/campaigns/two-machines/report/?format=html&lang=en"
+    ).content.decode()
+    for words in (
+        "board 2",
+        "Linux 2",
+        "db1, Rack 2",
+        "Rack 2 against db1",
+        "16.14 · Rack 2",
+    ):
         assert words in report
 
 
@@ -246,7 +275,9 @@ def archive():
 @pytest.fixture
 def apart():
     """A database, and two servers that generate its load."""
-    database, *generators = (factories.server(name, name=name) for name in ("db", "one", "two"))
+    database, *generators = (
+        factories.server(name, name=name) for name in ("db", "one", "two")
+    )
     return topologies.topology_of(server=database, generators=generators)
 
 
@@ -275,7 +306,9 @@ def test_the_list_has_kinds_nodes_and_campaigns(client, apart, archive):
         assert f'href="/servers/{name}/">{name}</a>' in page
     crane = HardwareProfile.objects.get(name="Crane")
     assert f'href="/hardware/{crane.pk}/">Crane</a>' in page
-    rows = {row.topology.slug: row for row in client.get("/topologies/").context["rows"]}
+    rows = {
+        row.topology.slug: row for row in client.get("/topologies/").context["rows"]
+    }
     assert rows[apart.slug].campaigns == 1
     assert [node.role for node in rows[apart.slug].nodes] == [
         "database",
@@ -326,7 +359,9 @@ def test_what_only_a_private_project_uses_is_its_own(client, apart):
     project = projects.create(slug="secret", is_public=False)
     alone = topologies.topology_of(server=factories.server("alone", name="alone"))
     for topology in (apart, alone):
-        factories.campaign(topology=topology, project=project, title="Hidden", repeats=0)
+        factories.campaign(
+            topology=topology, project=project, title="Hidden", repeats=0
+        )
 
     page = shown(client, "/topologies/")
 
@@ -344,7 +379,9 @@ def test_an_unknown_one_is_not_found(client):
 
 
 @pytest.mark.parametrize("number", [1, 5])
-def test_the_lists_queries_do_not_grow(client, archive, number, django_assert_num_queries):
+def test_the_lists_queries_do_not_grow(
+    client, archive, number, django_assert_num_queries
+):
     for each in range(number):
         topology = topologies.topology_of(server=factories.server(f"s{each}"))
         factories.campaign(topology=topology, repeats=0)

@@ -100,7 +100,11 @@ def test_a_flame_graph_is_shown_on_the_page_of_its_run(client, finished_campaign
     page = client.get(f"/runs/{run.pk}/").content.decode()
     assert "flame-graph" not in page
     Artifact.objects.create(
-        run=run, name="flame-graph.svg", media_type="image/svg+xml", size=5, sha256="0" * 64
+        run=run,
+        name="flame-graph.svg",
+        media_type="image/svg+xml",
+        size=5,
+        sha256="0" * 64,
     )
     page = client.get(f"/runs/{run.pk}/").content.decode()
     assert re.search(r'<img class="flame-graph"\s+src="[^"]*flame-graph.svg/"', page)
@@ -153,7 +157,10 @@ def test_a_visitor_reads_and_does_not_write(client, stored):
     assert "inserts@1" in page
     assert "pgbench_history" in page
     assert client.get("/workloads/new/").status_code == 302
-    assert client.post("/workloads/inserts/edit/", sent(("a", 1, "SELECT 1;"))).status_code == 302
+    assert (
+        client.post("/workloads/inserts/edit/", sent(("a", 1, "SELECT 1;"))).status_code
+        == 302
+    )
 
 
 def test_each_change_is_a_version_and_none_of_it_changes(member):
@@ -162,9 +169,15 @@ def test_each_change_is_a_version_and_none_of_it_changes(member):
     again = sent(("insert", 1, INSERT), name="Renamed")
     member.post("/workloads/inserts/edit/", again)
     assert WorkloadVersion.objects.count() == 1
-    member.post("/workloads/inserts/edit/", sent(("insert", 2, INSERT), ("read", 1, "SELECT 1;")))
+    member.post(
+        "/workloads/inserts/edit/",
+        sent(("insert", 2, INSERT), ("read", 1, "SELECT 1;")),
+    )
     versions = WorkloadVersion.objects.order_by("number")
-    assert [[each["weight"] for each in one.scripts] for one in versions] == [[1], [2, 1]]
+    assert [[each["weight"] for each in one.scripts] for one in versions] == [
+        [1],
+        [2, 1],
+    ]
     assert "inserts@1" in member.get("/workloads/inserts/?version=1").content.decode()
 
 
@@ -187,7 +200,9 @@ def test_what_is_wrong_stands_at_its_script_and_nothing_is_stored(member):
 
 
 def test_a_script_is_added_without_losing_what_was_typed(member):
-    page = member.post("/workloads/new/", sent(("a", 3, "SELECT 17;"), more="1")).content.decode()
+    page = member.post(
+        "/workloads/new/", sent(("a", 3, "SELECT 17;"), more="1")
+    ).content.decode()
     assert "SELECT 17;" in page
     assert 'name="form-1-text"' in page
 
@@ -225,12 +240,16 @@ def test_pgbench_tools_default_set_is_one_campaign(member, ready_server, stored)
     plan = Run.objects.filter(cell__in=own).first().plan
     assert plan["workload"]["scripts"][0]["text"] == INSERT
     reading = Run.objects.filter(cell__levels__script="select-only")
-    keys = {(each.plan["levels"]["scale"], each.plan["cluster_key"]) for each in reading}
+    keys = {
+        (each.plan["levels"]["scale"], each.plan["cluster_key"]) for each in reading
+    }
     assert len(keys) == 4
     assert all(key for _scale, key in keys)
 
 
-def test_a_form_that_is_opened_runs_no_own_script_and_a_click_does(member, ready_server, stored):
+def test_a_form_that_is_opened_runs_no_own_script_and_a_click_does(
+    member, ready_server, stored
+):
     given = pgbench_tools(ready_server)
     for address, tries in (("?unasked=1", False), ("", True)):
         member.post(f"/campaigns/new/preflight/{address}", given)
@@ -244,7 +263,9 @@ def test_a_form_that_is_opened_runs_no_own_script_and_a_click_does(member, ready
 def test_unsaved_scripts_stay_open_beside_their_trial(member, ready_server):
     given = sent(("a", 1, "SELECT 1;"), server=ready_server.pk, **{"try": "1"})
     page = member.post("/workloads/new/", given).content.decode()
-    link = re.search(rf'<a href="/servers/checks/{ServerCheck.objects.get().pk}/"[^>]*>', page)
+    link = re.search(
+        rf'<a href="/servers/checks/{ServerCheck.objects.get().pk}/"[^>]*>', page
+    )
     assert 'target="_blank"' in link[0]
 
 

@@ -54,7 +54,9 @@ def test_the_first_commit_of_a_campaign_is_its_baseline(get, base_of):
     measured(1)
 
     assert base_of(1) == (None, "baseline_made")
-    body = get("compare/", campaign="nightly", base="revision:main", head=f"revision:{sha(1)}")
+    body = get(
+        "compare/", campaign="nightly", base="revision:main", head=f"revision:{sha(1)}"
+    )
     assert body["exit_code"] == 0
 
 
@@ -107,7 +109,11 @@ def of_history(get):
     """The answer for a commit against the last points of main."""
 
     def asked(head, **query):
-        base = {"campaign": "nightly", "base": "history:main", "head": f"revision:{sha(head)}"}
+        base = {
+            "campaign": "nightly",
+            "base": "history:main",
+            "head": f"revision:{sha(head)}",
+        }
         return get("compare/", **base, **query)
 
     return asked
@@ -176,18 +182,31 @@ def job(number, ref="main", *, at=1000.0, seed=0, conditions=1):
     level = at * math.exp(random.gauss(0, 0.02))
     for clients in range(1, conditions + 1):
         values = noisy(level, random=random)
-        store(repeats(commit(number, ref), tps=values, levels={"clients": clients}, job=""))
+        store(
+            repeats(
+                commit(number, ref), tps=values, levels={"clients": clients}, job=""
+            )
+        )
 
 
 @pytest.mark.parametrize(
     ("at", "overall", "code"),
-    [(500.0, "slower", 1), (750.0, "undecided", 2), (970.0, "no_sign", 0), (1300.0, "no_sign", 0)],
+    [
+        (500.0, "slower", 1),
+        (750.0, "undecided", 2),
+        (970.0, "no_sign", 0),
+        (1300.0, "no_sign", 0),
+    ],
 )
-def test_the_second_commit_is_judged_by_the_experience_of_others(get, at, overall, code):
+def test_the_second_commit_is_judged_by_the_experience_of_others(
+    get, at, overall, code
+):
     store(repeats(commit(1), tps=STEADY, job="first"))
     store(repeats(commit(2), tps=[at, at * 1.002, at * 0.998], job="second"))
 
-    body = get("compare/", campaign="nightly", base="history:main", head=f"revision:{sha(2)}")
+    body = get(
+        "compare/", campaign="nightly", base="history:main", head=f"revision:{sha(2)}"
+    )
 
     assert (body["overall"], body["exit_code"]) == (overall, code)
     assert [reason["code"] for reason in body["rows"][0]["reasons"]] == (
@@ -201,7 +220,9 @@ def test_a_rerun_of_a_commit_is_another_job_and_teaches(get):
         level = 1000.0 if number == 1 else 900.0
         store(repeats(commit(number), tps=noisy(level, random=Random(name)), job=name))
 
-    body = get("compare/", campaign="nightly", base="history:main", head=f"revision:{sha(2)}")
+    body = get(
+        "compare/", campaign="nightly", base="history:main", head=f"revision:{sha(2)}"
+    )
 
     assert body["overall"] == "slower"
     assert (body["rows"][0]["base_jobs"], body["rows"][0]["head_jobs"]) == (3, 2)
@@ -209,10 +230,17 @@ def test_a_rerun_of_a_commit_is_another_job_and_teaches(get):
 
 def test_exact_counts_have_no_scatter(get):
     for number, blocks in ((1, 50_000), (2, 57_499), (3, 57_499)):
-        store(repeats(commit(number), latency=[blocks + 0.0001] * 3, job=f"job {number}"))
+        store(
+            repeats(commit(number), latency=[blocks + 0.0001] * 3, job=f"job {number}")
+        )
 
     words = [
-        get("compare/", campaign="nightly", base="history:main", head=f"revision:{sha(number)}")
+        get(
+            "compare/",
+            campaign="nightly",
+            base="history:main",
+            head=f"revision:{sha(number)}",
+        )
         for number in (2, 3)
     ]
 
@@ -224,30 +252,49 @@ def test_all_conditions_that_lose_alike_ask_for_the_base_again(get):
         for clients in range(1, 5):
             values = noisy(level, random=Random(clients))
             levels = {"clients": clients}
-            store(repeats(commit(number), tps=values, levels=levels, job=f"job {number}"))
+            store(
+                repeats(commit(number), tps=values, levels=levels, job=f"job {number}")
+            )
 
-    body = get("compare/", campaign="nightly", base="history:main", head=f"revision:{sha(2)}")
+    body = get(
+        "compare/", campaign="nightly", base="history:main", head=f"revision:{sha(2)}"
+    )
 
     assert (body["overall"], body["exit_code"]) == ("undecided", 2)
-    assert {reason["code"] for row in body["rows"] for reason in row["reasons"]} == {"all_alike"}
+    assert {reason["code"] for row in body["rows"] for reason in row["reasons"]} == {
+        "all_alike"
+    }
 
 
 def test_a_commit_after_a_step_is_judged_by_the_new_level(get):
     for number in range(9):
         level = 1000.0 if number < 5 else 800.0
-        store(repeats(commit(number), tps=noisy(level, random=Random(number)), job=f"{number}"))
+        store(
+            repeats(
+                commit(number), tps=noisy(level, random=Random(number)), job=f"{number}"
+            )
+        )
 
     bodies = [
-        get("compare/", campaign="nightly", base="history:main", head=f"revision:{sha(number)}")
+        get(
+            "compare/",
+            campaign="nightly",
+            base="history:main",
+            head=f"revision:{sha(number)}",
+        )
         for number in range(3, 9)
     ]
 
     assert [body["exit_code"] for body in bodies] == [0, 0, 1, 0, 0, 0]
     assert bodies[3]["rows"][0]["base_value"] == pytest.approx(800, rel=0.02)
-    assert re.search(f"The loss of (19|20|21) % began at {sha(5)}, not here", bodies[3]["notes"][0])
+    assert re.search(
+        f"The loss of (19|20|21) % began at {sha(5)}, not here", bodies[3]["notes"][0]
+    )
 
 
-def test_unchanged_commits_of_jobs_of_their_own_are_not_slower_than_their_parents(base_of):
+def test_unchanged_commits_of_jobs_of_their_own_are_not_slower_than_their_parents(
+    base_of,
+):
     """With 2 % between jobs it was 25 of 30."""
     for number in range(examples(20)):
         job(number, conditions=8)
@@ -263,13 +310,18 @@ def test_a_loss_of_a_tenth_is_found_against_five_jobs(get, client):
         for number in range(5):
             job(100 * seed + number, f"main{seed}", seed=seed)
         job(100 * seed + 50, "topic", at=900.0, seed=seed)
-        query = {"base": f"history:main{seed}", "head": f"revision:{sha(100 * seed + 50)}"}
+        query = {
+            "base": f"history:main{seed}",
+            "head": f"revision:{sha(100 * seed + 50)}",
+        }
         hits += get("compare/", campaign="nightly", **query)["overall"] == "slower"
 
     # With 2 % between jobs five of them show a tenth in about half of all cases.
     assert hits >= 3
     # The comment says how to tell the runner from the commit.
-    text = client.get("/api/v1/compare/", {"campaign": "nightly", "format": "md", **query}).content
+    text = client.get(
+        "/api/v1/compare/", {"campaign": "nightly", "format": "md", **query}
+    ).content
     assert b"--campaign nightly --scenario" in text
     assert b"--pair base=COMMAND head=COMMAND" in text
 
@@ -290,7 +342,9 @@ def turns(number, *, loss=0.05, seed=0, within=0.01):
         host = 0.6 * math.exp(random.gauss(0, 0.05))
         for commit_of, level in ((number, 1.0), (number + 1, 1 - loss)):
             value = 1000 * host * level * math.exp(random.gauss(0, within))
-            (run,) = repeats(commit(commit_of), tps=[value], job=job, hardware="shared runner")
+            (run,) = repeats(
+                commit(commit_of), tps=[value], job=job, hardware="shared runner"
+            )
             side = "base" if commit_of == number else "head"
             store(replace(run, round=at, labels={**run.labels, "pair": side}))
 
@@ -298,18 +352,29 @@ def turns(number, *, loss=0.05, seed=0, within=0.01):
 def test_of_jobs_only_those_that_measured_both_sides_are_compared(get, base_of):
     """The base has other jobs, on another machine and faster; and a condition of its own."""
     store(repeats(commit(1), tps=STEADY, job="nightly", hardware="own"))
-    store(repeats(commit(1), tps=STEADY, levels={"clients": 9}, job="nightly", hardware="own"))
+    store(
+        repeats(
+            commit(1), tps=STEADY, levels={"clients": 9}, job="nightly", hardware="own"
+        )
+    )
     turns(1)
 
-    body = get("compare/", campaign="nightly", base="revision:main", head=f"revision:{sha(2)}")
+    body = get(
+        "compare/", campaign="nightly", base="revision:main", head=f"revision:{sha(2)}"
+    )
 
     assert (body["overall"], body["exit_code"]) == ("slower", 1)
     (row,) = body["rows"]
     assert (row["base"]["n"], row["head"]["n"]) == (5, 5)
     assert row["low"] < 0.95 < row["high"]
-    assert [each["code"] for each in row["despite"]] == ["other_jobs", "environment_unknown"]
+    assert [each["code"] for each in row["despite"]] == [
+        "other_jobs",
+        "environment_unknown",
+    ]
     store(repeats(commit(1), tps=[300.0, 310.0, 305.0], job="later", hardware="third"))
-    again = get("compare/", campaign="nightly", base="revision:main", head=f"revision:{sha(2)}")
+    again = get(
+        "compare/", campaign="nightly", base="revision:main", head=f"revision:{sha(2)}"
+    )
     assert again == body
 
 
@@ -323,7 +388,9 @@ def test_of_jobs_only_those_that_measured_both_sides_are_compared(get, base_of):
         ([""], True),
     ],
 )
-def test_conditions_of_a_job_that_is_still_at_work_are_no_loss(get, head_jobs, is_compared):
+def test_conditions_of_a_job_that_is_still_at_work_are_no_loss(
+    get, head_jobs, is_compared
+):
     store(repeats(commit(1), tps=STEADY, levels={"clients": 1}, job="one"))
     if "" in head_jobs:
         store(repeats(commit(1), tps=STEADY, levels={"clients": 1}, job=""))
@@ -344,7 +411,12 @@ def test_what_was_measured_in_turn_answers_alone(get):
     store(repeats(commit(2), tps=[each / 3 for each in STEADY], job="host/day"))
     turns(1, loss=0.0)
 
-    body = get("compare/", campaign="nightly", base=f"revision:{sha(1)}", head=f"revision:{sha(2)}")
+    body = get(
+        "compare/",
+        campaign="nightly",
+        base=f"revision:{sha(1)}",
+        head=f"revision:{sha(2)}",
+    )
 
     assert body["overall"] != "slower"
     (row,) = body["rows"]
@@ -367,7 +439,9 @@ def test_rounds_of_two_jobs_are_not_the_same_rounds():
         store([replace(run, round=at) for at, run in enumerate(runs)])
     metric = Metric.objects.get(name="tps")
     cells = {cell.pk: cell for cell in Cell.objects.all()}
-    found = stored_cells.of_model(cells, stored_cells.metrics(cells, ["tps"], whole=False))
+    found = stored_cells.of_model(
+        cells, stored_cells.metrics(cells, ["tps"], whole=False)
+    )
 
     blocks = [set(found[cell, metric.pk].blocks) for cell in cells]
 
@@ -391,7 +465,9 @@ def test_no_answer_changes_by_what_is_uploaded_later_or_elsewhere(get, seed):
         store(repeats(commit(number), campaign="other", latency=values, job=""))
     store(repeats(commit(2), tps=[400.0], levels={"clients": 1}, job=""))
 
-    assert [get("compare/", campaign="nightly", **each) for each in questions] == answers
+    assert [
+        get("compare/", campaign="nightly", **each) for each in questions
+    ] == answers
 
 
 def test_another_machine_in_the_history_is_left_out(of_history):
@@ -424,12 +500,16 @@ def test_the_comment_draws_the_last_points_and_leads_on(client):
     query = {"campaign": "nightly", "head": f"revision:{sha(50)}", "format": "md"}
     for base in ("history:main", "revision:main"):
         text = client.get("/api/v1/compare/", {**query, "base": base}).content.decode()
-        (line,) = [line for line in text.splitlines() if line.startswith("- tps, clients 8: ")]
+        (line,) = [
+            line for line in text.splitlines() if line.startswith("- tps, clients 8: ")
+        ]
         bars = line.removeprefix("- tps, clients 8: ").partition(" ")[0]
         assert len(bars) == 13
         assert bars[-1] == "▁"
         assert bars[:-1].strip("▄▅▆▇█") == ""
-        assert "[history](http://testserver/campaigns/nightly/history/?metric=tps" in line
+        assert (
+            "[history](http://testserver/campaigns/nightly/history/?metric=tps" in line
+        )
         assert "[CI job](https://ci.example.org/1)" in text
 
 
@@ -462,18 +542,26 @@ def lab(db, project):
     made = factories.server("lab")
     for commit_sha in (BASE, HEAD):
         more = {"has_psql": True, "pgbench_version_num": 180004}
-        factories.installation(made, "18.4", bindir=f"/builds/{commit_sha[:9]}/bin", **more)
+        factories.installation(
+            made, "18.4", bindir=f"/builds/{commit_sha[:9]}/bin", **more
+        )
     return made
 
 
 @pytest.fixture
 def nightly(project):
     of = factories.campaign(
-        "nightly", factors={"version": []}, origin="uploaded", repeats=0, project=project
+        "nightly",
+        factors={"version": []},
+        origin="uploaded",
+        repeats=0,
+        project=project,
     )
     for commit_sha, values in ((BASE, (990, 1010, 1000)), (HEAD, (950, 1010, 980))):
         revision = Revision.objects.create(project=project, sha=commit_sha, ref="main")
-        cell = factories.cell(of, {"clients": 2}, revision=revision, key=commit_sha, series_key="2")
+        cell = factories.cell(
+            of, {"clients": 2}, revision=revision, key=commit_sha, series_key="2"
+        )
         for run, value in zip(cell.runs.order_by("repeat"), values, strict=True):
             factories.finish(run, tps=value)
     return of
@@ -502,14 +590,20 @@ def test_a_verdict_is_settled_once_and_its_report_ends_the_comparison(
     of = Campaign.objects.get(slug=step["campaign"])
     assert (of.repeats, of.most_repeats, of.project) == (3, 20, nightly.project)
 
-    for number, run in enumerate(of.runs.select_related("cell__installation").order_by("pk")):
+    for number, run in enumerate(
+        of.runs.select_related("cell__installation").order_by("pk")
+    ):
         level = 0.95 if HEAD[:9] in run.cell.installation.bindir else 1.0
         factories.finish(run, tps=1000 * level * (1 + 0.002 * (number % 3)))
     Campaign.objects.filter(pk=of.pk).update(state="finished")
     bisections.go_on()
 
     found = get(f"bisections/{made['id']}/")
-    assert (found["state"], found["verdict"], found["exit_code"]) == ("finished", "slower", 1)
+    assert (found["state"], found["verdict"], found["exit_code"]) == (
+        "finished",
+        "slower",
+        1,
+    )
     assert found["culprit"] == HEAD
     assert found["report"].startswith("### 🔴 Slower")
     assert f"**`{HEAD[:12]}` made it slower**" in found["report"]
@@ -520,13 +614,19 @@ def test_a_verdict_is_settled_once_and_its_report_ends_the_comparison(
 
     later = post(GIVEN).json()["id"]
     bisections.cancel(bisection=Bisection.objects.get(pk=later))
-    for changed, is_same in (({}, True), ({"effect": "4"}, False), ({"metric": "tps"}, False)):
+    for changed, is_same in (
+        ({}, True),
+        ({"effect": "4"}, False),
+        ({"metric": "tps"}, False),
+    ):
         asked = sides | changed | {"format": "md"}
         text = client.get("/api/v1/compare/", asked).content.decode()
         assert (found["report"].strip() in text) == is_same, changed
 
 
-def test_what_is_wrong_is_refused_with_its_place_and_nothing_is_queued(post, lab, nightly):
+def test_what_is_wrong_is_refused_with_its_place_and_nothing_is_queued(
+    post, lab, nightly
+):
     cases = [
         ({"server": None}, 400, "/server", "null"),
         ({"server": "away"}, 400, "/server", "does_not_exist"),
@@ -542,29 +642,45 @@ def test_what_is_wrong_is_refused_with_its_place_and_nothing_is_queued(post, lab
         ({"most_repeats": 10**9}, 400, "/most_repeats", "max_value"),
         ({"commits": ["; rm -rf /"]}, 400, "/commits/0", "invalid"),
         ({"commits": ["c" * 40] * 999}, 400, "/commits", "max_length"),
-        ({"commits": ["c" * 40], "bindirs": ["/a", "/b"]}, 400, "/commits", "contradicts"),
+        (
+            {"commits": ["c" * 40], "bindirs": ["/a", "/b"]},
+            400,
+            "/commits",
+            "contradicts",
+        ),
         ({"bindirs": ["/builds"]}, 400, "/bindirs", "min_length"),
         ({"bindirs": ["../../etc", "/bin"]}, 422, "/bindirs/0", "installation_missing"),
         ({"levels": {"clients": [0]}}, 422, "/levels/clients", "out_of_range"),
         ({"levels": {"bananas": [1]}}, 422, "/levels", "unknown_factor"),
         ({"levels": {"clients": [{"a": 1}]}}, 400, "/levels/clients/0", "not_a_level"),
         ({"parameters": {"duration": 0}}, 422, "/parameters/duration", "out_of_range"),
-        ({"parameters": {"bananas": 1}}, 422, "/parameters/bananas", "unknown_parameter"),
+        (
+            {"parameters": {"bananas": 1}},
+            422,
+            "/parameters/bananas",
+            "unknown_parameter",
+        ),
         ({"builds": []}, 400, "/builds", "unknown_field"),
     ]
     found = []
     for changed, *_expected in cases:
         answer = post(GIVEN | changed)
-        faults = [(each["pointer"], each["code"]) for each in answer.json().get("errors", [])]
+        faults = [
+            (each["pointer"], each["code"]) for each in answer.json().get("errors", [])
+        ]
         found.append((changed, answer.status_code, faults[:1]))
     assert [
-        each for each, case in zip(found, cases, strict=True) if each[1:] != (case[1], [case[2:]])
+        each
+        for each, case in zip(found, cases, strict=True)
+        if each[1:] != (case[1], [case[2:]])
     ] == []
     assert not Bisection.objects.exists()
     assert Campaign.objects.count() == 1
 
 
-def test_who_may_not_queue_there_settles_nothing(client, post, make_token, lab, nightly):
+def test_who_may_not_queue_there_settles_nothing(
+    client, post, make_token, lab, nightly
+):
     reading = {"Authorization": f"Bearer {make_token('read', 'upload')}"}
     other = projects.create(slug="other", is_public=True)
     foreign = {"Authorization": f"Bearer {make_token(of=other)}"}
@@ -576,10 +692,16 @@ def test_who_may_not_queue_there_settles_nothing(client, post, make_token, lab, 
     nightly.project.is_public = False
     nightly.project.save()
     Bisection.objects.update(project=nightly.project)
-    assert client.get(f"/api/v1/bisections/{made['id']}/", headers=foreign).status_code == 404
+    assert (
+        client.get(f"/api/v1/bisections/{made['id']}/", headers=foreign).status_code
+        == 404
+    )
     assert client.get(f"/bisections/{made['id']}/").status_code == 404
     hidden = post(GIVEN, headers=foreign)
-    assert (hidden.status_code, hidden.json()["errors"][0]["code"]) == (422, "unknown_campaign")
+    assert (hidden.status_code, hidden.json()["errors"][0]["code"]) == (
+        422,
+        "unknown_campaign",
+    )
     assert post({}, f"bisections/{made['id']}/cancel/").json()["state"] == "cancelled"
 
 
@@ -593,7 +715,12 @@ def test_what_may_differ_is_part_of_the_question(client, post, lab, nightly):
     assert post(GIVEN | {"ignore": ["bananas"]}).status_code == 400
     bisection = Bisection.objects.get()
     assert bisection.asked["ignore"] == ["hardware"]
-    sides = {"campaign": "nightly", "base": GIVEN["base"], "head": GIVEN["head"], "format": "md"}
+    sides = {
+        "campaign": "nightly",
+        "base": GIVEN["base"],
+        "head": GIVEN["head"],
+        "format": "md",
+    }
     for ignored, is_same in (("hardware", True), ("", False)):
         asked = sides | ({"ignore": ignored} if ignored else {})
         text = client.get("/api/v1/compare/", asked).content.decode()
@@ -609,11 +736,15 @@ def test_who_waits_shows_it_by_asking(client, post, bearer, lab, nightly):
         assert (Bisection.objects.get().awaited_at > long_ago) == counts
 
 
-def test_what_is_built_and_what_could_not_be_built_is_told(client, post, get, lab, nightly):
+def test_what_is_built_and_what_could_not_be_built_is_told(
+    client, post, get, lab, nightly
+):
     lab.installations.filter(bindir__contains=HEAD[:9]).delete()
     assert post(GIVEN).status_code == 422
     page = (Path(__file__).parents[3] / "docs/ci.md").read_text()
-    allow, *never = re.findall(r"^manage\.py (allow_builds [^#\n]*)", page, re.MULTILINE)
+    allow, *never = re.findall(
+        r"^manage\.py (allow_builds [^#\n]*)", page, re.MULTILINE
+    )
     for command in (*never, allow):
         call_command(*shlex.split(command))
     made = post(GIVEN).json()
@@ -621,16 +752,28 @@ def test_what_is_built_and_what_could_not_be_built_is_told(client, post, get, la
     assert f"`{HEAD[:12]}` is being built on lab." in made["report"]
     assert [each["state"] for each in made["builds"]] == ["", "waiting"]
     assert Build.objects.get().options == ["--without-icu", "--without-readline"]
-    sides = {"campaign": "nightly", "base": GIVEN["base"], "head": GIVEN["head"], "format": "md"}
+    sides = {
+        "campaign": "nightly",
+        "base": GIVEN["base"],
+        "head": GIVEN["head"],
+        "format": "md",
+    }
     assert "is being built" in client.get("/api/v1/compare/", sides).content.decode()
 
     log = "one.c:1: error: x\n```\n# no heading of ours\n"
-    failed = {"state": "failed", "code": "build_failed", "message": builds.WORDS["build_failed"]}
+    failed = {
+        "state": "failed",
+        "code": "build_failed",
+        "message": builds.WORDS["build_failed"],
+    }
     Build.objects.update(log=log, **failed)
     bisections.go_on()
     found = get(f"bisections/{made['id']}/")
     assert (found["state"], found["exit_code"]) == ("failed", None)
-    assert (found["builds"][1]["code"], found["builds"][1]["log"]) == ("build_failed", log)
+    assert (found["builds"][1]["code"], found["builds"][1]["log"]) == (
+        "build_failed",
+        log,
+    )
     assert "(`build_failed`): configure, make" in found["report"]
     assert found["report"].count("```") == 2
     page = client.get(f"/bisections/{made['id']}/").content.decode()
@@ -652,7 +795,10 @@ def test_the_example_of_the_page_is_queued(post, lab, nightly):
         (["away", "--from", "/srv/pg.git"], "There is no server away"),
         (["lab", "--from", "../pg"], "not a path"),
         (["lab", "--from", "/srv/pg;id"], "not a path"),
-        (["lab", "--from", "/srv/pg", "--configure=--prefix=/usr"], "is set by BenchLab"),
+        (
+            ["lab", "--from", "/srv/pg", "--configure=--prefix=/usr"],
+            "is set by BenchLab",
+        ),
     ],
 )
 def test_builds_are_not_allowed_with_what_is_not_plain(lab, words, said):
@@ -662,10 +808,14 @@ def test_builds_are_not_allowed_with_what_is_not_plain(lab, words, said):
     assert (lab.build_from, lab.build_options) == ("", [])
 
 
-def test_the_form_settles_a_verdict_and_the_page_says_the_answer(client, log_in_as, lab, nightly):
+def test_the_form_settles_a_verdict_and_the_page_says_the_answer(
+    client, log_in_as, lab, nightly
+):
     log_in_as("operator")
     query = f"s=nightly~revision={BASE[:12]}&s=nightly~revision={HEAD[:12]}"
-    page = client.get(f"/compare/?{query}&base=nightly~revision={BASE[:12]}").content.decode()
+    page = client.get(
+        f"/compare/?{query}&base=nightly~revision={BASE[:12]}"
+    ).content.decode()
     assert "/bisections/new/?base=campaign%3Anightly" in page
     sides = {
         "base": f"campaign:nightly~revision={BASE}",
@@ -677,7 +827,10 @@ def test_the_form_settles_a_verdict_and_the_page_says_the_answer(client, log_in_
     given |= {"levels": "clients=2", "builds": "", "repeats": 3, "most_repeats": 9}
     refused = client.post("/bisections/new/", given | {"builds": "1234567"})
     assert "no installation of 1234567" in refused.content.decode()
-    assert "clients=8" in client.post("/bisections/new/", given | {"levels": "x"}).content.decode()
+    assert (
+        "clients=8"
+        in client.post("/bisections/new/", given | {"levels": "x"}).content.decode()
+    )
     done = client.post("/bisections/new/", given)
     made = Bisection.objects.get()
     assert done.headers["Location"] == f"/bisections/{made.pk}/"

@@ -53,8 +53,18 @@ def sides(base, head, **fields):
         ({"tps": [0.0, 0.0]}, {"tps": STEADY}, "faster", 0),
         ({"size": STEADY}, {"size": scaled(2)}, "not_comparable", 3),
         # One slower metric outweighs one that cannot be decided, and one that is faster.
-        ({"tps": STEADY, "latency": [1.0]}, {"tps": scaled(0.9), "latency": [1.0]}, "slower", 1),
-        ({"tps": STEADY, "latency": STEADY}, {"tps": scaled(2), "latency": scaled(2)}, "slower", 1),
+        (
+            {"tps": STEADY, "latency": [1.0]},
+            {"tps": scaled(0.9), "latency": [1.0]},
+            "slower",
+            1,
+        ),
+        (
+            {"tps": STEADY, "latency": STEADY},
+            {"tps": scaled(2), "latency": scaled(2)},
+            "slower",
+            1,
+        ),
         # What the base never had says nothing about a regression.
         ({"tps": STEADY}, {"tps": STEADY, "latency": STEADY}, "same", 0),
         # What the head has lost may be the regression.
@@ -98,7 +108,10 @@ def test_further_metrics_do_not_make_the_first_less_sure(compare):
 
 
 def test_an_undecided_further_metric_does_not_stand_in_the_way(compare):
-    sides({"tps": STEADY, "latency": [7, 10, 12]}, {"tps": STEADY, "latency": [10, 12, 7.5]})
+    sides(
+        {"tps": STEADY, "latency": [7, 10, 12]},
+        {"tps": STEADY, "latency": [10, 12, 7.5]},
+    )
 
     body = compare()
 
@@ -163,7 +176,9 @@ def test_other_hardware_is_not_comparable_and_says_why(compare):
     body = compare()
 
     assert (body["overall"], body["exit_code"]) == ("not_comparable", 3)
-    assert [reason["code"] for reason in body["rows"][0]["reasons"]] == ["hardware_differs"]
+    assert [reason["code"] for reason in body["rows"][0]["reasons"]] == [
+        "hardware_differs"
+    ]
     assert body["rows"][0]["reasons"][0]["message"] == "the hardware differs"
 
 
@@ -218,7 +233,10 @@ def test_a_branch_is_its_newest_revision(compare):
 
     body = compare(base="revision:main", head="revision:topic")
 
-    assert [body[side]["revision"]["sha"] for side in ("base", "head")] == [sha(2), sha(3)]
+    assert [body[side]["revision"]["sha"] for side in ("base", "head")] == [
+        sha(2),
+        sha(3),
+    ]
 
 
 def test_with_a_tracked_branch_the_base_is_of_that_branch(compare):
@@ -248,7 +266,8 @@ def test_runs_of_other_levels_are_compared_if_they_are_named(get):
     campaign = factories.campaign(repeats=2, factors={"version": ["16.14", "18.4"]})
     factories.finish_all(campaign, gain={"18.4": 1.2})
     base, head = (
-        campaign.runs.filter(cell__version=version).first().pk for version in ("16.14", "18.4")
+        campaign.runs.filter(cell__version=version).first().pk
+        for version in ("16.14", "18.4")
     )
 
     body = get("compare/", base=f"run:{base}", head=f"run:{head}")
@@ -258,7 +277,9 @@ def test_runs_of_other_levels_are_compared_if_they_are_named(get):
 
 def test_campaigns_are_paired_by_equal_levels(get):
     for slug, gain in (("before", 1.0), ("after", 0.8)):
-        campaign = factories.campaign(slug, factors={"version": ["18.4"], "clients": [1, 2]})
+        campaign = factories.campaign(
+            slug, factors={"version": ["18.4"], "clients": [1, 2]}
+        )
         factories.finish_all(campaign, gain={"18.4": gain})
 
     body = get("compare/", base="campaign:before", head="campaign:after")
@@ -270,16 +291,25 @@ def test_campaigns_are_paired_by_equal_levels(get):
 def test_versions_of_one_campaign_are_fixed_on_the_sides(get):
     factories.finish_all(factories.campaign("c"), gain={"18.4": 1.2})
 
-    body = get("compare/", base="campaign:c~version=16.14", head="campaign:c~version=18.4")
+    body = get(
+        "compare/", base="campaign:c~version=16.14", head="campaign:c~version=18.4"
+    )
 
     assert (body["overall"], len(body["rows"])) == ("faster", 3)
 
 
-def test_a_side_that_leaves_open_what_the_other_fixes_has_only_the_same_level_against_it(get):
-    campaign = factories.campaign("c", factors={"version": ["16.14", "18.4"], "clients": [1, 2]})
+def test_a_side_that_leaves_open_what_the_other_fixes_has_only_the_same_level_against_it(
+    get,
+):
+    campaign = factories.campaign(
+        "c", factors={"version": ["16.14", "18.4"], "clients": [1, 2]}
+    )
     factories.finish_all(campaign, gain={"18.4": 1.2})
 
-    sides = {"base": "campaign:c~version=16.14~clients=1", "head": "campaign:c~version=18.4"}
+    sides = {
+        "base": "campaign:c~version=16.14~clients=1",
+        "head": "campaign:c~version=18.4",
+    }
     rows = get("compare/", **sides)["rows"]
 
     found = [(row["levels"], bool(row["base"]), bool(row["head"])) for row in rows]
@@ -339,12 +369,18 @@ def test_a_revision_needs_its_campaign(get):
 
 
 @pytest.mark.parametrize("form", ["", "md"])
-def test_a_side_of_too_many_conditions_is_refused_in_each_form(client, monkeypatch, form):
+def test_a_side_of_too_many_conditions_is_refused_in_each_form(
+    client, monkeypatch, form
+):
     monkeypatch.setattr(head_and_base, "MOST_CELLS", 5)
     for slug, versions in (("small", ["16.14"]), ("large", ["16.14", "18.4"])):
         factories.campaign(slug, factors={"version": versions, "clients": [1, 2, 4]})
 
-    query = {"base": "campaign:small", "head": "campaign:large", "format": form or "json"}
+    query = {
+        "base": "campaign:small",
+        "head": "campaign:large",
+        "format": form or "json",
+    }
     answer = client.get("/api/v1/compare/", query)
 
     assert answer.status_code == 400
@@ -357,13 +393,17 @@ def test_a_private_campaign_is_as_unknown_as_one_that_is_not_there(compare, get)
     (first, *_rest) = store(repeats(commit(1), tps=STEADY), project=secret)
 
     assert compare(400)["errors"][0]["code"] == "unknown_campaign"
-    found = get("compare/", 400, base=f"run:{first.id}", head=f"run:{first.id}")["errors"]
+    found = get("compare/", 400, base=f"run:{first.id}", head=f"run:{first.id}")[
+        "errors"
+    ]
     assert found[0]["code"] == "unknown_run"
 
 
 def test_a_token_of_the_project_compares_within_it(client, make_token):
     secret = projects.create(slug="secret", is_public=False)
-    store(repeats(commit(1), tps=STEADY), repeats(commit(2), tps=STEADY), project=secret)
+    store(
+        repeats(commit(1), tps=STEADY), repeats(commit(2), tps=STEADY), project=secret
+    )
     header = {"Authorization": f"Bearer {make_token('read', of=secret)}"}
 
     answer = client.get("/api/v1/compare/", {"campaign": "nightly"}, headers=header)
@@ -383,7 +423,10 @@ def test_markdown_says_the_verdict_first_and_leads_to_the_runs(client):
     assert answer.headers["Content-Type"] == "text/markdown; charset=utf-8"
     assert lines[0].startswith("### 🔴 Slower")
     (row,) = [line for line in lines if line.startswith("| 🔴")]
-    assert "| 🔴 slower | tps (tps) | clients 8 | [1000 (n 3)](http://testserver/runs/" in row
+    assert (
+        "| 🔴 slower | tps (tps) | clients 8 | [1000 (n 3)](http://testserver/runs/"
+        in row
+    )
     assert "| 0.900 | 0.8" in row
 
 
@@ -414,7 +457,9 @@ def test_markdown_cannot_be_written_by_a_level(client):
 
 
 # What GitHub makes of plain words, whatever is escaped.
-LINKED = re.compile(r"(?<!\w)@\w|(?<!\]\()https?://|www\.|(?<![\w&])#\d|!\d", re.IGNORECASE)
+LINKED = re.compile(
+    r"(?<!\w)@\w|(?<!\]\()https?://|www\.|(?<![\w&])#\d|!\d", re.IGNORECASE
+)
 
 
 def test_markdown_mentions_nobody_and_links_nothing_of_a_strangers_words(client):
@@ -483,6 +528,8 @@ def test_nothing_is_a_value_at_the_gate(get, base, head, word, code, is_history)
     store(repeats(commit(20, "pr"), latency=head, job="pr"))
     query = {"campaign": "nightly", "head": f"revision:{sha(20)}", "metric": "latency"}
 
-    found = get("compare/", base="history:main" if is_history else f"revision:{sha(7)}", **query)
+    found = get(
+        "compare/", base="history:main" if is_history else f"revision:{sha(7)}", **query
+    )
 
     assert (found["overall"], found["exit_code"]) == (word, code)

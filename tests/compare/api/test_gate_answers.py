@@ -75,7 +75,11 @@ def test_where_today_says_otherwise_answer_comment_and_page_say_both(ask, client
     today = ask(50)
     (told,) = today["told_before"]
     assert (today["overall"], today["exit_code"]) != ("slower", 1)
-    assert (told["overall"], told["exit_code"], told["because"]) == ("slower", 1, "runs")
+    assert (told["overall"], told["exit_code"], told["because"]) == (
+        "slower",
+        1,
+        "runs",
+    )
     assert "slower" in told["message"]
     assert "Runs were added" in ask(50, form="md")
     pair = f"s=nightly~revision%3D{sha(11)}&s=nightly~revision%3D{sha(50)}"

@@ -34,7 +34,9 @@ def main():
 
 @pytest.mark.parametrize(("level", "word"), [(900.0, "slower"), (1000.0, "same")])
 @pytest.mark.parametrize("base", ["history:main", f"revision:{sha(11)}"])
-def test_a_head_that_was_first_tried_elsewhere_is_judged_by_its_rerun(main, ask, base, level, word):
+def test_a_head_that_was_first_tried_elsewhere_is_judged_by_its_rerun(
+    main, ask, base, level, word
+):
     measured(20, 400.0, B, job="first", ref="pr")
     measured(20, level, A, job="rerun", ref="pr")
 

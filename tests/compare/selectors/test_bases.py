@@ -30,7 +30,10 @@ def unmeasured(number, *, parents=()):
 def line(head, ref="main", number=10):
     """The numbers of the commits that a head is compared with, and whether time tells them."""
     found = revisions.line_before(
-        Campaign.objects.get(slug="nightly"), Revision.objects.get(sha=sha(head)), ref, number
+        Campaign.objects.get(slug="nightly"),
+        Revision.objects.get(sha=sha(head)),
+        ref,
+        number,
     )
     return [int(revision.sha, 16) for revision in found.revisions], found.is_by_time
 
@@ -172,7 +175,9 @@ def graph(seed):
     parents, refs = {1: []}, {1: "main"}
     tips = {"main": 1}
     for number in range(2, 16):
-        act = random.choice(["main", "main", "branch", "grow", "update", "merge", "push"])
+        act = random.choice(
+            ["main", "main", "branch", "grow", "update", "merge", "push"]
+        )
         branches = [ref for ref in tips if ref != "main"]
         ref, of = "main", [tips["main"]]
         if act == "branch" or (act in ("grow", "update", "push") and not branches):
@@ -212,7 +217,9 @@ def test_every_base_of_a_random_graph_is_an_ancestor(seed):
             unmeasured(number, parents=of)
         else:
             measured(number, refs[number], parents=of)
-    shas = set(Revision.objects.filter(cells__isnull=False).values_list("sha", flat=True))
+    shas = set(
+        Revision.objects.filter(cells__isnull=False).values_list("sha", flat=True)
+    )
     for head in random.sample(range(2, 16), examples(5)):
         if sha(head) not in shas:
             continue
@@ -243,7 +250,9 @@ def test_of_branches_that_are_measured_now_and_then_the_base_is_an_ancestor(seed
         measured(number, refs[number], parents=parents[number], **fields)
     for head in random.sample(sorted(shas - {1}), min(examples(5), len(shas) - 1)):
         numbers, is_by_time = line(head, number=20)
-        on_main = {one for one in ancestors_of(head, parents) & shas if refs[one] == "main"}
+        on_main = {
+            one for one in ancestors_of(head, parents) & shas if refs[one] == "main"
+        }
         assert set(numbers) <= on_main, (seed, head)
         assert numbers[0] == max(on_main), (seed, head)
         assert not (is_by_time and refs[head] != "main")
@@ -254,7 +263,9 @@ def test_badge_gate_and_page_have_one_base(client, ask):
 
     body = ask(12)
     badge = client.get("/campaigns/nightly/badge.svg").content.decode()
-    of_history = client.get("/campaigns/nightly/badge.svg?base=history:main").content.decode()
+    of_history = client.get(
+        "/campaigns/nightly/badge.svg?base=history:main"
+    ).content.decode()
 
     assert body["exit_code"] == 0
     assert badge == of_history

@@ -65,12 +65,17 @@ def test_an_effect_within_the_minimum_asked_for_is_the_same():
 
 
 def test_the_forest_goes_by_effect_and_shows_only_what_matters_if_asked():
-    finished(gain={"17.1": 0.5, "18.4": 1.2}, version=["16.14", "17.1", "18.4"], clients=[1])
+    finished(
+        gain={"17.1": 0.5, "18.4": 1.2}, version=["16.14", "17.1", "18.4"], clients=[1]
+    )
     finished("same", version=["16.14"], clients=[1])
 
     page = compare("s=c&s=same&matters=1")
 
-    assert [row.head_label for row in page.forest] == ["PostgreSQL 17.1", "PostgreSQL 18.4"]
+    assert [row.head_label for row in page.forest] == [
+        "PostgreSQL 17.1",
+        "PostgreSQL 18.4",
+    ]
     assert len(page.rows) == 3
 
 
@@ -89,13 +94,19 @@ def test_other_hardware_is_not_comparable_until_that_is_overridden():
 
 
 def test_series_of_one_version_are_told_apart_by_their_system_or_machine():
-    debian, windows = factories.environment("Debian 13"), factories.environment("Windows 2022")
+    debian, windows = (
+        factories.environment("Debian 13"),
+        factories.environment("Windows 2022"),
+    )
     finished("a", under=debian, version=["16.14"], clients=[1])
     finished("b", under=windows, version=["16.14"], clients=[1])
 
     page = compare("s=a&s=b&facet=os&ignore=environment")
 
-    assert page.labels == ("PostgreSQL 16.14 · Debian 13", "PostgreSQL 16.14 · Windows 2022")
+    assert page.labels == (
+        "PostgreSQL 16.14 · Debian 13",
+        "PostgreSQL 16.14 · Windows 2022",
+    )
     assert [value for value, _series in page.facets] == ["Debian 13", "Windows 2022"]
 
 
@@ -107,7 +118,10 @@ def test_facets_by_topology_part_the_series():
 
     page = compare("s=single&s=streaming&facet=topology")
 
-    assert [value for value, _series in page.facets] == ["single server", "streaming replication"]
+    assert [value for value, _series in page.facets] == [
+        "single server",
+        "streaming replication",
+    ]
 
 
 def test_each_is_compared_with_each_at_its_peak():
@@ -116,7 +130,9 @@ def test_each_is_compared_with_each_at_its_peak():
     heat = compare("s=c").heat
 
     assert {cell.x for row in heat.rows for cell in row if cell} == {4}
-    assert [[found and found.comparison.verdict for found in row] for row in heat.rows] == [
+    assert [
+        [found and found.comparison.verdict for found in row] for row in heat.rows
+    ] == [
         [None, "same", "slower"],
         ["same", None, "slower"],
         ["faster", "faster", None],
@@ -136,7 +152,9 @@ def test_a_pair_at_its_peak_has_the_answer_of_its_row():
 
 
 def test_the_level_of_a_pair_is_chosen_by_both_together():
-    campaign = factories.campaign("c", factors={"version": ["16.14", "18.4"], "clients": [1, 2, 4]})
+    campaign = factories.campaign(
+        "c", factors={"version": ["16.14", "18.4"], "clients": [1, 2, 4]}
+    )
     levels = {
         ("16.14", 1): 300,
         ("16.14", 2): 290,
@@ -162,7 +180,9 @@ def test_each_is_compared_with_each_at_a_level():
 
 def test_for_a_latency_the_least_is_the_peak():
     factories.metric("latency_average", "lower", "ms")
-    campaign = factories.campaign("c", factors={"version": ["16.14", "18.4"], "clients": [1, 2]})
+    campaign = factories.campaign(
+        "c", factors={"version": ["16.14", "18.4"], "clients": [1, 2]}
+    )
     for run in campaign.runs.select_related("cell"):
         factories.finish(run, latency_average=10 * run.cell.levels["clients"])
 
@@ -185,7 +205,9 @@ def test_settings_and_machines_in_which_series_differ_are_told():
         snapshot = SettingsSnapshot.objects.create(content_hash=slug, settings=settings)
         Run.objects.filter(campaign__slug=slug).update(settings=snapshot)
 
-    found = {(each.kind, each.name): each.values for each in compare("s=a&s=b").differences}
+    found = {
+        (each.kind, each.name): each.values for each in compare("s=a&s=b").differences
+    }
 
     assert found == {
         ("hardware", "name"): ("small", "large"),
@@ -214,7 +236,10 @@ def test_a_state_without_series_is_an_empty_page():
 
 
 def test_what_was_done_to_the_machines_of_one_side_only_is_a_difference():
-    for slug, treatment in (("plain", {}), ("cold", {"cold_cache": True, "server_cpus": "0-3"})):
+    for slug, treatment in (
+        ("plain", {}),
+        ("cold", {"cold_cache": True, "server_cpus": "0-3"}),
+    ):
         campaign = finished(slug)
         campaign.treatment = treatment
         campaign.save()
@@ -230,7 +255,11 @@ def test_each_level_compares_the_newer_version_with_the_older():
 
     rows = ratios(campaign, "tps")
 
-    assert [row.levels for row in rows] == [{"clients": 1}, {"clients": 2}, {"clients": 4}]
+    assert [row.levels for row in rows] == [
+        {"clients": 1},
+        {"clients": 2},
+        {"clients": 4},
+    ]
     assert {(row.base_label, row.head_label) for row in rows} == {("16.14", "18.4")}
     for row in rows:
         assert row.comparison.ratio == pytest.approx(1.1)
@@ -240,7 +269,9 @@ def test_each_level_compares_the_newer_version_with_the_older():
 
 
 def test_the_lowest_version_is_the_baseline_whatever_its_text():
-    campaign = factories.campaign(factors={"version": ["10.1", "9.6.24"], "clients": [1]})
+    campaign = factories.campaign(
+        factors={"version": ["10.1", "9.6.24"], "clients": [1]}
+    )
     factories.finish_all(campaign)
 
     (row,) = ratios(campaign, "tps")
@@ -249,8 +280,12 @@ def test_the_lowest_version_is_the_baseline_whatever_its_text():
 
 
 def test_a_pair_waits_until_both_sides_have_a_result():
-    campaign = factories.campaign(factors={"version": ["16.14", "18.4"], "clients": [1]})
-    old, new = (campaign.runs.filter(cell__version=version) for version in ("16.14", "18.4"))
+    campaign = factories.campaign(
+        factors={"version": ["16.14", "18.4"], "clients": [1]}
+    )
+    old, new = (
+        campaign.runs.filter(cell__version=version) for version in ("16.14", "18.4")
+    )
     factories.finish(old[0], tps=100)
     assert ratios(campaign, "tps") == []
 
@@ -262,7 +297,9 @@ def test_a_pair_waits_until_both_sides_have_a_result():
 
 def test_for_a_latency_less_is_faster():
     factories.metric("latency_average", "lower", "ms")
-    campaign = factories.campaign(factors={"version": ["16.14", "18.4"], "clients": [1]})
+    campaign = factories.campaign(
+        factors={"version": ["16.14", "18.4"], "clients": [1]}
+    )
     for run in campaign.runs.all():
         latency = 10 if run.cell.version == "16.14" else 8
         factories.finish(run, latency_average=latency * (1 + run.repeat / 1000))
@@ -290,8 +327,12 @@ def test_a_metric_that_nobody_measured_has_no_rows():
 
 
 @pytest.mark.parametrize("clients", [[1], [1, 2, 4, 8, 16]])
-def test_ratios_take_seven_queries_however_many_cells(clients, django_assert_num_queries):
-    campaign = factories.campaign(factors={"version": ["16.14", "18.4"], "clients": clients})
+def test_ratios_take_seven_queries_however_many_cells(
+    clients, django_assert_num_queries
+):
+    campaign = factories.campaign(
+        factors={"version": ["16.14", "18.4"], "clients": clients}
+    )
     factories.finish_all(campaign)
 
     with django_assert_num_queries(7):
@@ -299,7 +340,11 @@ def test_ratios_take_seven_queries_however_many_cells(clients, django_assert_num
 
 
 def test_levels_that_have_names_are_compared_within_each_version():
-    factors = {"version": ["16.14", "18.4"], "checksums": ["off", "on"], "clients": [1, 2]}
+    factors = {
+        "version": ["16.14", "18.4"],
+        "checksums": ["off", "on"],
+        "clients": [1, 2],
+    }
     campaign = factories.finish_all(factories.campaign(factors=factors))
 
     rows = ratios(campaign, "tps")
@@ -317,16 +362,24 @@ def test_levels_that_have_names_are_compared_within_each_version():
 # Stored conditions are judged alike by every page and program, whatever rows they are in.
 
 
-FACTS = {"governor": "performance", "tools": {"sysstat": "12.6"}, "limits": {"open_files": 1024}}
+FACTS = {
+    "governor": "performance",
+    "tools": {"sysstat": "12.6"},
+    "limits": {"open_files": 1024},
+}
 LINUX = {"os_name": "Debian GNU/Linux 13 (trixie)", "kernel": "Linux 6.12.41"}
 XEON = {"name": "rack", "cpu_model": "Xeon", "cores": 8}
 
 
 @pytest.fixture
 def campaign():
-    made = factories.campaign("c", factors={"version": ["16.14", "18.4"], "clients": [2]})
+    made = factories.campaign(
+        "c", factors={"version": ["16.14", "18.4"], "clients": [2]}
+    )
     environment = Environment.objects.create(fingerprint="a", **LINUX, facts=FACTS)
-    hardware = HardwareProfile.objects.create(fingerprint="a", **XEON, facts={"numa_nodes": 1})
+    hardware = HardwareProfile.objects.create(
+        fingerprint="a", **XEON, facts={"numa_nodes": 1}
+    )
     made.runs.update(environment=environment, hardware=hardware)
     return factories.finish_all(made, gain={"18.4": 1.2})
 
@@ -375,9 +428,14 @@ def test_a_new_fact_of_the_hardware_leaves_cells_comparable(campaign):
 
 
 def test_duets_are_compared_within_their_campaign_alone():
-    more = {"scenario": factories.scenario("duet"), "factors": {"version": ["16.14", "18.4"]}}
+    more = {
+        "scenario": factories.scenario("duet"),
+        "factors": {"version": ["16.14", "18.4"]},
+    }
     one, other = (
-        factories.campaign(name, **more).cells.order_by("ordinal").values_list("pk", flat=True)
+        factories.campaign(name, **more)
+        .cells.order_by("ordinal")
+        .values_list("pk", flat=True)
         for name in ("one", "other")
     )
 
@@ -426,11 +484,15 @@ def test_all_doors_compare_what_is_alike(campaign):
 
 def test_a_build_without_optimisation_is_not_compared(campaign):
     server = factories.server("db1")
-    for cell, flags in zip(campaign.cells.order_by("ordinal"), ("-g -O0", "-g -O2"), strict=True):
+    for cell, flags in zip(
+        campaign.cells.order_by("ordinal"), ("-g -O0", "-g -O2"), strict=True
+    ):
         cell.installation = factories.installation(server, cell.version, cflags=flags)
         cell.save()
 
-    found = judged(list(campaign.cells.order_by("ordinal").values_list("pk", flat=True)))
+    found = judged(
+        list(campaign.cells.order_by("ordinal").values_list("pk", flat=True))
+    )
 
     assert found.reasons == ("build_differs",)
     assert [(each.name, each.base, each.head) for each in found.differing] == [
@@ -451,8 +513,12 @@ def test_campaigns_of_another_scale_are_not_compared(campaign):
 
 
 @pytest.mark.parametrize("clients", [[2], list(range(1, 9))])
-def test_the_conditions_of_any_number_of_cells_take_two_queries(clients, django_assert_num_queries):
-    made = factories.campaign("many", factors={"version": ["16.14", "18.4"], "clients": clients})
+def test_the_conditions_of_any_number_of_cells_take_two_queries(
+    clients, django_assert_num_queries
+):
+    made = factories.campaign(
+        "many", factors={"version": ["16.14", "18.4"], "clients": clients}
+    )
     cells = list(made.cells.values_list("pk", flat=True))
 
     with django_assert_num_queries(2):

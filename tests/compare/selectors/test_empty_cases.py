@@ -9,7 +9,12 @@ from django.utils import translation
 from runs.analysis.inference import VERDICTS, Inference
 from runs.compare.selectors.answers import Result
 from runs.compare.selectors.describe import job_words, summary
-from runs.compare.selectors.describe.verdict_words import REASONS, size, size_of_all, worded
+from runs.compare.selectors.describe.verdict_words import (
+    REASONS,
+    size,
+    size_of_all,
+    worded,
+)
 
 # Of a difference that was measured, the fields that an answer may lack.
 FIELDS = {
@@ -34,8 +39,15 @@ def answers():
     """Every verdict with every reason, each field in turn (and all together) not known."""
     reasons = [(), *((code,) for code in REASONS)]
     for verdict, why in itertools.product(VERDICTS, reasons):
-        for missing in ((), *((name,) for name in FIELDS), tuple(FIELDS), ("low", "high")):
-            known = {name: value for name, value in FIELDS.items() if name not in missing}
+        for missing in (
+            (),
+            *((name,) for name in FIELDS),
+            tuple(FIELDS),
+            ("low", "high"),
+        ):
+            known = {
+                name: value for name, value in FIELDS.items() if name not in missing
+            }
             yield Inference(verdict, reasons=why, **known)
 
 

@@ -45,7 +45,12 @@ def test_a_campaign_gives_a_series_for_each_version_along_its_clients():
 
 
 def test_a_key_keeps_to_its_levels_whether_text_or_number():
-    finished(version=["16.14", "18.4"], clients=[1, 2, 10], checksums=["on", "off"], fast=[True])
+    finished(
+        version=["16.14", "18.4"],
+        clients=[1, 2, 10],
+        checksums=["on", "off"],
+        fast=[True],
+    )
 
     loaded = load("c~version=18.4~checksums=on~fast=true")
 
@@ -77,7 +82,9 @@ def test_a_series_that_is_named_twice_is_there_once():
     assert keys(load("c~version=18.4", "c")) == ["c~version=18.4", "c~version=16.14"]
 
 
-@pytest.mark.parametrize("level", ["NaN", "1e999", "-Infinity", "[1]", "9" * 5000, "null", "{"])
+@pytest.mark.parametrize(
+    "level", ["NaN", "1e999", "-Infinity", "[1]", "9" * 5000, "null", "{"]
+)
 def test_a_level_that_cannot_be_stored_is_just_not_there(level):
     finished()
 
@@ -119,7 +126,9 @@ def test_conditions_are_those_of_the_finished_runs():
     runs = loaded.series[0].cells[0].runs
     assert (runs.count, runs.tools, runs.servers) == (3, ("pgbench 18.4",), ("16.14",))
     assert [loaded.hardware[key].name for key in runs.hardware] == ["two-core"]
-    assert [loaded.environments[key].os_name for key in runs.environment] == ["Debian 13"]
+    assert [loaded.environments[key].os_name for key in runs.environment] == [
+        "Debian 13"
+    ]
     assert loaded.settings[runs.settings[0]] == settings
     assert loaded.series[1].cells[0].runs.hardware == ()
 
@@ -131,13 +140,18 @@ def test_uploads_give_their_newest_revision_unless_one_is_asked_for():
         revision = Revision.objects.create(
             project=project, sha=sha, committed_at=f"2026-01-0{day}T00:00:00Z"
         )
-        cell = factories.cell(campaign, {"clients": 1}, revision=revision, series_key="clients")
+        cell = factories.cell(
+            campaign, {"clients": 1}, revision=revision, series_key="clients"
+        )
         Cell.objects.filter(pk=cell.pk).update(key=sha)
         factories.finish(cell.runs.first(), tps=1000 * number)
 
     assert load("ci").series[0].cells[0].summary.median == 1000
     assert load("ci~revision=older").series[0].cells[0].summary.median == 2000
-    assert [cell.x for cell in load("ci", x="revision").series[0].cells] == ["newer", "older"]
+    assert [cell.x for cell in load("ci", x="revision").series[0].cells] == [
+        "newer",
+        "older",
+    ]
 
 
 def test_a_private_project_is_as_unknown_as_nothing():
@@ -156,9 +170,13 @@ def test_a_private_project_is_as_unknown_as_nothing():
 
 @pytest.mark.parametrize("count", [2, 12])
 def test_series_take_the_same_queries_however_many(count, django_assert_num_queries):
-    campaign = finished(version=[f"{number}.1" for number in range(10, 10 + count)], clients=[1, 2])
+    campaign = finished(
+        version=[f"{number}.1" for number in range(10, 10 + count)], clients=[1, 2]
+    )
     factories.story(campaign.runs.first())
-    Run.objects.update(hardware=factories.hardware(), environment=factories.environment())
+    Run.objects.update(
+        hardware=factories.hardware(), environment=factories.environment()
+    )
 
     named = keys(load("c"))
     assert len(named) == count
@@ -168,14 +186,26 @@ def test_series_take_the_same_queries_however_many(count, django_assert_num_quer
 
 @pytest.mark.parametrize(
     "words",
-    ["fast", "速い", "the-slug", "18", "18.4", "trixie", "EPYC", "fixed-point", "FAST 18", ""],
+    [
+        "fast",
+        "速い",
+        "the-slug",
+        "18",
+        "18.4",
+        "trixie",
+        "EPYC",
+        "fixed-point",
+        "FAST 18",
+        "",
+    ],
 )
 def test_a_campaign_is_found_by_what_it_is_and_ran_on(words):
     campaign = finished("the-slug")
     campaign.title, campaign.title_ja = "A fast machine", "速いマシン"
     campaign.save()
     Run.objects.update(
-        hardware=factories.hardware(), environment=factories.environment("Debian trixie")
+        hardware=factories.hardware(),
+        environment=factories.environment("Debian trixie"),
     )
 
     (found,) = candidates.candidates(words, reader=ANYBODY)
@@ -288,7 +318,11 @@ def test_a_form_says_the_same_as_a_link():
 
     state, faults = compare_state.read(form)
 
-    assert (state.ignore, state.relative, state.effect) == (("hardware", "environment"), True, 3.0)
+    assert (state.ignore, state.relative, state.effect) == (
+        ("hardware", "environment"),
+        True,
+        3.0,
+    )
     assert faults == []
 
 

@@ -12,9 +12,14 @@ def row(verdict, low=None, high=None, **more):
     return Inference(verdict, ratio=ratio, low=low, high=high, **more)
 
 
-FASTER = [row("faster", 1.08, 1.12), row("faster", 1.10, 1.14), row("faster", 1.09, 1.13)]
+FASTER = [
+    row("faster", 1.08, 1.12),
+    row("faster", 1.10, 1.14),
+    row("faster", 1.09, 1.13),
+]
 PRINTED = [
-    Inference("too_few_runs", ratio=ratio, reasons=("spread_unknown",)) for ratio in (0.98, 0.944)
+    Inference("too_few_runs", ratio=ratio, reasons=("spread_unknown",))
+    for ratio in (0.98, 0.944)
 ]
 CASES = [
     ([], None, ""),
@@ -136,7 +141,9 @@ def test_a_sentence_says_who_by_how_much_where_and_how_surely(rows, together, to
 
 def test_a_latency_is_printed_as_more_or_less():
     told = summary("18", "16", PRINTED, direction="lower")
-    assert told.startswith("As printed, 18 against 16: 2.0 to 5.6 % less in 2 conditions")
+    assert told.startswith(
+        "As printed, 18 against 16: 2.0 to 5.6 % less in 2 conditions"
+    )
 
 
 @pytest.mark.parametrize(("rows", "together", "told"), CASES[1:])

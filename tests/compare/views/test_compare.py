@@ -19,7 +19,9 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def campaign():
     """Two versions x clients 1, 2, 4; 18 is 10 % faster."""
-    return factories.finish_all(factories.campaign("c", title="Both"), gain={"18.4": 1.1})
+    return factories.finish_all(
+        factories.campaign("c", title="Both"), gain={"18.4": 1.1}
+    )
 
 
 def page(client, query="", **headers):
@@ -35,7 +37,9 @@ def figures(text):
     ]
 
 
-def test_nothing_chosen_shows_questions_of_the_archive_and_what_can_be_added(client, campaign):
+def test_nothing_chosen_shows_questions_of_the_archive_and_what_can_be_added(
+    client, campaign
+):
     services.load(files=reading.files())
 
     text = page(client)
@@ -56,7 +60,9 @@ def test_of_three_versions_the_step_that_got_slower_is_said_before_the_others(cl
 
     told = re.findall(r'(?:answer|list__title)">(.*?)</', page(client, "s=steps"))
 
-    assert [re.findall(r"PostgreSQL (\d+)|(slower|faster)", each) for each in told[:3]] == [
+    assert [
+        re.findall(r"PostgreSQL (\d+)|(slower|faster)", each) for each in told[:3]
+    ] == [
         [("18", ""), ("", "faster"), ("13", "")],
         [("14", ""), ("", "slower"), ("13", "")],
         [("16", ""), ("", "faster"), ("14", "")],
@@ -181,7 +187,9 @@ def test_a_private_campaign_is_shown_to_members_alone(client, campaign):
         ("latex", "application/x-tex", r"PostgreSQL 18.4 & 1 & 1100 &"),
     ],
 )
-def test_a_table_goes_into_papers_and_pull_requests(client, campaign, name, media_type, told):
+def test_a_table_goes_into_papers_and_pull_requests(
+    client, campaign, name, media_type, told
+):
     response = client.get(f"/compare/?s=c&format={name}")
 
     assert response["Content-Type"].startswith(media_type)
@@ -203,7 +211,10 @@ def test_a_program_gets_codes_and_numbers(client, campaign):
     found = client.get("/compare/?s=c&format=json").json()
 
     assert (found["metric"]["name"], found["x"]) == ("tps", "clients")
-    assert [each["key"] for each in found["series"]] == ["c~version=16.14", "c~version=18.4"]
+    assert [each["key"] for each in found["series"]] == [
+        "c~version=16.14",
+        "c~version=18.4",
+    ]
     assert {row["verdict"] for row in found["rows"]} == {"faster"}
     (average,) = found["averages"]
     assert (average["rows"], average["verdict"]) == (3, "faster")
@@ -215,17 +226,23 @@ def test_an_unknown_format_is_not_found(client, campaign):
 
 @pytest.mark.parametrize("chosen", ["a={0}&b={1}", "cell={0}&cell={1}"])
 def test_two_points_show_all_their_metrics_and_runs(client, campaign, chosen):
-    old, new = (campaign.cells.get(version=v, levels__clients=1) for v in ("16.14", "18.4"))
+    old, new = (
+        campaign.cells.get(version=v, levels__clients=1) for v in ("16.14", "18.4")
+    )
     factories.story(old.runs.first())
 
-    text = client.get(f"/compare/cells/?{chosen.format(old.pk, new.pk)}").content.decode()
+    text = client.get(
+        f"/compare/cells/?{chosen.format(old.pk, new.pk)}"
+    ).content.decode()
 
     assert "% faster" in text
     for run in Run.objects.filter(cell__in=[old, new]):
         assert f"/runs/{run.pk}/" in text
 
 
-@pytest.mark.parametrize("query", ["", "a=1", "cell=1", "cell=1&cell=2&cell=3", "a=x&b=y"])
+@pytest.mark.parametrize(
+    "query", ["", "a=1", "cell=1", "cell=1&cell=2&cell=3", "a=x&b=y"]
+)
 def test_two_points_must_be_two(client, query):
     response = client.get(f"/compare/cells/?{query}")
 
@@ -264,7 +281,9 @@ def test_what_cannot_be_kept_is_said(member, campaign, sent, told):
 
 
 def test_a_stranger_logs_in_before_keeping(client, campaign):
-    assert client.post("/compare/save/", {"query": "s=c", "title": "x"}).url.startswith("/login/")
+    assert client.post("/compare/save/", {"query": "s=c", "title": "x"}).url.startswith(
+        "/login/"
+    )
 
 
 def test_campaigns_lead_to_their_comparison(client, campaign):
@@ -276,9 +295,13 @@ def test_the_page_takes_as_many_queries_for_many_series_as_for_few(
     client, count, django_assert_num_queries
 ):
     versions = [f"{number}.1" for number in range(10, 10 + count)]
-    made = factories.campaign("c", factors={"version": versions, "clients": [1, 2]}, repeats=5)
+    made = factories.campaign(
+        "c", factors={"version": versions, "clients": [1, 2]}, repeats=5
+    )
     factories.finish_all(made)
-    Run.objects.update(hardware=factories.hardware(), environment=factories.environment())
+    Run.objects.update(
+        hardware=factories.hardware(), environment=factories.environment()
+    )
 
     with django_assert_num_queries(15):
         page(client, "s=c")

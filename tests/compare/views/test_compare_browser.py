@@ -43,14 +43,20 @@ PAGES = (
 @pytest.fixture
 def lab(db):
     """Twelve versions on one machine, and two versions on two systems and two topologies."""
-    gain = {version: 1 + number / 20 for number, version in enumerate([*VERSIONS, "18.4"])}
-    twelve = factories.campaign("twelve", factors={"version": VERSIONS, "clients": [1, 4, 16]})
+    gain = {
+        version: 1 + number / 20 for number, version in enumerate([*VERSIONS, "18.4"])
+    }
+    twelve = factories.campaign(
+        "twelve", factors={"version": VERSIONS, "clients": [1, 4, 16]}
+    )
     factories.finish_all(twelve, gain=gain)
     for slug, system in (("single", "Debian 13"), ("streaming", "Windows 2022")):
         made = factories.campaign(slug)
         made.topology = Topology.objects.create(slug=slug, name=slug, kind=slug)
         factories.finish_all(made, gain=gain)
-        made.runs.update(environment=factories.environment(system), hardware=factories.hardware())
+        made.runs.update(
+            environment=factories.environment(system), hardware=factories.hardware()
+        )
     return twelve
 
 
@@ -62,12 +68,16 @@ def test_every_comparison_is_accessible_and_faultless(page, live_server, lab):
         expect(page.locator(DRAWN)).to_have_count(charts)
 
 
-def test_twelve_versions_have_a_line_each_and_two_of_them_a_colour(page, live_server, lab):
+def test_twelve_versions_have_a_line_each_and_two_of_them_a_colour(
+    page, live_server, lab
+):
     page.goto(f"{live_server.url}/compare/?s=twelve")
 
     lines = page.locator("#chart .chart__wide polyline")
     expect(lines).to_have_count(12)
-    colours = lines.evaluate_all("lines => lines.map(line => line.getAttribute('stroke'))")
+    colours = lines.evaluate_all(
+        "lines => lines.map(line => line.getAttribute('stroke'))"
+    )
     # Those that are asked about; the others are grey.
     assert sorted(Counter(colours).values()) == [1, 1, 10]
     expect(page.locator(".heat tbody tr")).to_have_count(12)
@@ -78,15 +88,21 @@ def test_ratios_and_their_forest_are_as_wide_as_a_phone(page, live_server, lab):
     looks.assert_nothing_is_beside_a_phone(page, address, ".compare-ratios")
 
     expect(page.locator(DRAWN)).to_have_count(2)
-    assert page.locator(".forest").evaluate("each => each.scrollWidth <= each.clientWidth")
+    assert page.locator(".forest").evaluate(
+        "each => each.scrollWidth <= each.clientWidth"
+    )
 
 
-def test_the_comparison_follows_each_choice_and_so_does_the_address(page, live_server, lab):
+def test_the_comparison_follows_each_choice_and_so_does_the_address(
+    page, live_server, lab
+):
     page.goto(f"{live_server.url}/compare/?s=single")
     page.get_by_text("How it is drawn").click()
     page.get_by_label("Relative to the baseline").check()
 
-    expect(page.locator("#compared")).to_contain_text("Ratio to the baseline with its 95 %")
+    expect(page.locator("#compared")).to_contain_text(
+        "Ratio to the baseline with its 95 %"
+    )
     expect(page.locator(DRAWN)).to_have_count(2)
     assert "relative=1" in page.url
     page.reload()
@@ -131,10 +147,14 @@ def test_a_point_says_its_figures_and_leads_to_its_runs_by_mouse_and_keyboard(
         page.wait_for_url("**/campaigns/single/")
 
 
-def test_a_chart_is_explored_by_a_library_and_its_points_lead_on(page, live_server, lab):
+def test_a_chart_is_explored_by_a_library_and_its_points_lead_on(
+    page, live_server, lab
+):
     page.goto(f"{live_server.url}/compare/?s=single")
     page.locator("#chart").get_by_role("button", name="Zoom and hide lines").click()
-    expect(page.locator("#compare-1-plot .scatterlayer .trace")).to_have_count(2, timeout=30_000)
+    expect(page.locator("#compare-1-plot .scatterlayer .trace")).to_have_count(
+        2, timeout=30_000
+    )
     page.locator("#compare-1-plot .points path").last.hover(force=True)
     page.mouse.down()
     page.mouse.up()
@@ -145,15 +165,21 @@ def test_a_chart_is_explored_by_a_library_and_its_points_lead_on(page, live_serv
 def test_what_is_zoomed_and_hidden_is_kept_in_the_address(page, live_server, lab):
     page.goto(f"{live_server.url}/compare/?s=single")
     page.locator("#chart").get_by_role("button", name="Zoom and hide lines").click()
-    expect(page.locator("#compare-1-plot .main-svg").first).to_be_visible(timeout=30_000)
+    expect(page.locator("#compare-1-plot .main-svg").first).to_be_visible(
+        timeout=30_000
+    )
     page.evaluate("""() => {
         const plot = document.getElementById("compare-1-plot");
         return Plotly.relayout(plot, {"xaxis.range[0]": 0.1, "xaxis.range[1]": 0.5})
             .then(() => Plotly.restyle(plot, {visible: "legendonly"}, [1]));
     }""")
-    expect(page).to_have_url(re.compile(r"\?s=single#compare-1\.x=0\.1%2C0\.5&compare-1\.hide=1$"))
+    expect(page).to_have_url(
+        re.compile(r"\?s=single#compare-1\.x=0\.1%2C0\.5&compare-1\.hide=1$")
+    )
     page.reload()
-    expect(page.locator("#compare-1-plot .main-svg").first).to_be_visible(timeout=30_000)
+    expect(page.locator("#compare-1-plot .main-svg").first).to_be_visible(
+        timeout=30_000
+    )
     left = page.evaluate("""() => {
         const plot = document.getElementById("compare-1-plot");
         return [plot.layout.xaxis.range, plot.data.map(trace => trace.visible)];
@@ -184,7 +210,9 @@ def test_a_chart_is_saved_as_a_picture(page, live_server, lab, kind):
         assert len(saved) > 5000
 
 
-def test_everything_but_the_charts_works_without_scripts(chromium, log_in, live_server, lab):
+def test_everything_but_the_charts_works_without_scripts(
+    chromium, log_in, live_server, lab
+):
     context = chromium.new_context(java_script_enabled=False, locale="en")
     log_in(context)
     page = context.new_page()

@@ -79,7 +79,9 @@ def test_every_door_has_the_answer_of_a_campaign(client, seed):
         api = client.get(f"/api/v1/campaigns/{table.campaign}/").json()["answer"]
         sentence = bare(api["sentence"])
         page = page_of(client, f"/campaigns/{table.campaign}/")
-        listed = row_about(page_of(client, f"/campaigns/?q={table.campaign}"), table.campaign)
+        listed = row_about(
+            page_of(client, f"/campaigns/?q={table.campaign}"), table.campaign
+        )
         found = plain(page_of(client, f"/search/?q={table.campaign}"))
         if sentence == "No answer yet":
             assert api["exit_code"] == 2, table
@@ -90,7 +92,9 @@ def test_every_door_has_the_answer_of_a_campaign(client, seed):
         assert sentence in found, table
         if table.kind == "executed":
             report = page_of(client, f"/campaigns/{table.campaign}/report/?format=html")
-            packed = client.get(f"/campaigns/{table.campaign}/report/?format=md").content
+            packed = client.get(
+                f"/campaigns/{table.campaign}/report/?format=md"
+            ).content
             markdown = markdown_in(packed)
             assert sentence in plain(report), table
             assert sentence in markdown, table
@@ -105,10 +109,14 @@ def test_every_door_has_the_answer_of_a_campaign(client, seed):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_every_door_has_the_answer_of_a_history(client, seed, settings, django_user_model):
+def test_every_door_has_the_answer_of_a_history(
+    client, seed, settings, django_user_model
+):
     settings.SENDS_MAIL = True
     project = projects.default()
-    project.members.add(django_user_model.objects.create_user("ichiro", "ichiro@example.org"))
+    project.members.add(
+        django_user_model.objects.create_user("ichiro", "ichiro@example.org")
+    )
     webhooks.create(project=project, url="https://ci.example/hook")
     generator = random.Random(seed)
     changed = 0
@@ -142,7 +150,9 @@ def assert_doors_agree(client, asked):
         )
         for series in api["series"]
     }
-    shown = re.findall(r'<figure class="histories__one(.*?)".*?</figcaption>', page, re.DOTALL)
+    shown = re.findall(
+        r'<figure class="histories__one(.*?)".*?</figcaption>', page, re.DOTALL
+    )
     names = re.findall(
         r'<figcaption class="histories__name">.*?<(?:a|span)[^>]*>(.*?)</.*?<strong>(.*?)</strong>',
         page,
@@ -150,15 +160,25 @@ def assert_doors_agree(client, asked):
     )
     assert len(shown) == len(names) == len(api["series"]), asked
     order = ["slower", "faster", "different", "same"]
-    verdicts = [change["verdict"] if change else "same" for change in map(newest.get, newest)]
-    tones = [tone.rpartition("tone--")[2] if "tone--" in tone else "same" for tone in shown]
-    assert tones == sorted(map(formats.tone, verdicts), key=[*map(formats.tone, order)].index)
-    sizes = sorted(formats.change(change["ratio"]) for change in newest.values() if change)
+    verdicts = [
+        change["verdict"] if change else "same" for change in map(newest.get, newest)
+    ]
+    tones = [
+        tone.rpartition("tone--")[2] if "tone--" in tone else "same" for tone in shown
+    ]
+    assert tones == sorted(
+        map(formats.tone, verdicts), key=[*map(formats.tone, order)].index
+    )
+    sizes = sorted(
+        formats.change(change["ratio"]) for change in newest.values() if change
+    )
     assert sorted(plain(size) for _name, size in names if "%" in size) == sizes, asked
     assert answer["exit_code"] == int("slower" in verdicts), asked
 
     # Every point is drawn, with the figure that the API has.
-    medians = sorted(point["median"] for one in api["series"] for point in one["points"])
+    medians = sorted(
+        point["median"] for one in api["series"] for point in one["points"]
+    )
     table = page.partition("data-histories-figures")[2].partition("</table>")[0]
     # Of a lone series the table has the ends and the number of runs, too.
     figures = re.findall(r'<td><a href="/runs/[^>]*>([^<]*)</a></td>', table)
@@ -168,7 +188,9 @@ def assert_doors_agree(client, asked):
     campaign_changes = Change.objects.filter(campaign=campaign)
     standing = campaign_changes.exclude(decision__in=Change.GONE)
     listed = plain(row_about(page_of(client, "/campaigns/"), asked.campaign))
-    campaign_answer = client.get(f"/api/v1/campaigns/{asked.campaign}/").json()["answer"]
+    campaign_answer = client.get(f"/api/v1/campaigns/{asked.campaign}/").json()[
+        "answer"
+    ]
     assert campaign_answer == answer, asked
     assert sentence in listed, asked
     assert sentence in plain(page_of(client, f"/campaigns/{asked.campaign}/")), asked
@@ -202,7 +224,9 @@ def assert_doors_agree(client, asked):
         assert sentence in body, (asked, body)
 
     # The badge asks the gate's question, and has the gate's words and colour.
-    gate = client.get(f"/api/v1/compare/?campaign={asked.campaign}&base=history:main").json()
+    gate = client.get(
+        f"/api/v1/compare/?campaign={asked.campaign}&base=history:main"
+    ).json()
     badge = page_of(client, f"/campaigns/{asked.campaign}/badge.svg")
     assert bare(gate["answer"]["short"]) in plain(badge), asked
     red = "#b3261e"
@@ -222,24 +246,46 @@ def test_every_door_has_the_answer_of_a_line_of_versions(client, seed):
         for query in ("", f"?from={base}&to={head}"):
             api = client.get(f"/api/v1/versions/{query}").json()
             page = page_of(client, f"/versions/{query}")
-            assert title_of(page) == bare(api["answer"]["sentence"]), (seed, number, query)
+            assert title_of(page) == bare(api["answer"]["sentence"]), (
+                seed,
+                number,
+                query,
+            )
             text = plain(page)
-            assert all(bare(line) in text for line in api["details"]), (seed, number, query)
+            assert all(bare(line) in text for line in api["details"]), (
+                seed,
+                number,
+                query,
+            )
             strip = page.partition('id="answer"')[2].partition("</ol>")[0]
             steps = STEP.findall(strip)
             assert len(steps) == len(api["steps"]), (seed, number, query)
-            for (state, tone, name, short), step in zip(steps, api["steps"], strict=True):
+            for (state, tone, name, short), step in zip(
+                steps, api["steps"], strict=True
+            ):
                 states.add(step["state"])
                 assert state == step["state"], (seed, number, step)
-                assert plain(name) == f"{step['base']} → {step['head']}", (seed, number, step)
+                assert plain(name) == f"{step['base']} → {step['head']}", (
+                    seed,
+                    number,
+                    step,
+                )
                 if step["state"] in ("decided", "printed"):
-                    assert plain(short) == formats.change(step["ratio"]), (seed, number, step)
+                    assert plain(short) == formats.change(step["ratio"]), (
+                        seed,
+                        number,
+                        step,
+                    )
                 if step["state"] == "decided":
                     assert tone == formats.tone(step["verdict"]), (seed, number, step)
                     if Campaign.objects.filter(slug__startswith="line-").count() == 1:
                         # Of two campaigns on one machine the table has the ratio of each.
                         table = page.partition('id="steps"')[2]
-                        assert formats.ratio(step["ratio"]) in table, (seed, number, step)
+                        assert formats.ratio(step["ratio"]) in table, (
+                            seed,
+                            number,
+                            step,
+                        )
         first = client.get("/api/v1/versions/").json()["answer"]["sentence"]
         assert title_of(page_of(client, "/")) == bare(first), (seed, number)
         Campaign.objects.filter(slug__startswith="line-").delete()

@@ -24,7 +24,12 @@ SAID = {
     8: Judged(valid=4, unknown=1, ours=5),
     16: Judged(valid=4, invalid=1, left_out=1, ours=5),
 }
-WORDS = {2: "1 doubtful", 4: "4 invalid, left out", 8: "1 unknown", 16: "1 invalid, left out"}
+WORDS = {
+    2: "1 doubtful",
+    4: "4 invalid, left out",
+    8: "1 unknown",
+    16: "1 invalid, left out",
+}
 
 
 @pytest.fixture
@@ -52,10 +57,15 @@ def text_of(client, address):
 
 
 def test_one_function_counts_the_judgements_of_cells(campaign):
-    heads = {cell.pk: cell.levels["clients"] for cell in campaign.cells.filter(version="18.4")}
+    heads = {
+        cell.pk: cell.levels["clients"]
+        for cell in campaign.cells.filter(version="18.4")
+    }
     found = certificate_words.of_cells(heads)
     assert {heads[cell]: judged for cell, judged in found.items()} == SAID
-    assert {n: certificate_words.counted(each) for n, each in SAID.items() if n > 1} == WORDS
+    assert {
+        n: certificate_words.counted(each) for n, each in SAID.items() if n > 1
+    } == WORDS
     assert certificate_words.mark(SAID[1]) == ""
 
 
@@ -74,13 +84,17 @@ def test_pages_reports_and_exports_say_each_word_of_the_cells(client, campaign):
         assert "the machine was not free" in pages[name], name
     table = client.get("/compare/?s=lab&format=csv").content.decode().splitlines()
     assert table[0].split(",")[6:10] == ["valid", "doubtful", "invalid", "unknown"]
-    rows = [tuple(map(int, line.split(",")[6:10])) for line in table[1:] if "18.4" in line]
+    rows = [
+        tuple(map(int, line.split(",")[6:10])) for line in table[1:] if "18.4" in line
+    ]
     assert sorted(rows) == sorted(tuple(said.counts.values()) for said in SAID.values())
 
 
 def test_the_api_says_them_of_cells_sides_and_runs(client, campaign):
     cells = client.get("/api/v1/campaigns/lab/").json()["cells"]
-    heads = {cell["levels"]["clients"]: cell for cell in cells if cell["version"] == "18.4"}
+    heads = {
+        cell["levels"]["clients"]: cell for cell in cells if cell["version"] == "18.4"
+    }
     assert {n: cell["judged"] for n, cell in heads.items()} == {
         n: said.counts for n, said in SAID.items()
     }
@@ -90,7 +104,9 @@ def test_the_api_says_them_of_cells_sides_and_runs(client, campaign):
         n: said.counts for n, said in SAID.items()
     }
     for word in ("valid", "doubtful", "invalid", "unknown"):
-        listed = client.get(f"/api/v1/runs/?campaign=lab&validity={word}&page_size=200").json()
+        listed = client.get(
+            f"/api/v1/runs/?campaign=lab&validity={word}&page_size=200"
+        ).json()
         counts = sum(said.counts[word] for said in SAID.values())
         base = ROUNDS * len(SAID) if word == "valid" else 0
         assert len(listed["results"]) == counts + base, word
@@ -104,8 +120,12 @@ def test_the_api_says_them_of_cells_sides_and_runs(client, campaign):
 
 def test_files_have_the_words_of_each_run(client, campaign):
     of_runs = [run.judgement for run in campaign.runs.all()]
-    listed = b"".join(client.get("/campaigns/lab/export.csv").streaming_content).decode()
-    cells = b"".join(client.get("/campaigns/lab/export.json").streaming_content).decode()
+    listed = b"".join(
+        client.get("/campaigns/lab/export.csv").streaming_content
+    ).decode()
+    cells = b"".join(
+        client.get("/campaigns/lab/export.json").streaming_content
+    ).decode()
     for word in ("valid", "doubtful", "invalid", "unknown"):
         assert listed.count(f",{word},") == of_runs.count(word)
         assert cells.count(f'"validity": "{word}"') == of_runs.count(word)
@@ -127,7 +147,9 @@ def test_invalid_runs_are_in_no_median_and_no_verdict(campaign):
 
 def test_a_person_lets_an_invalid_run_count_with_a_reason(client, campaign):
     run = Run.objects.filter(Run.LEFT_OUT, cell__levels__clients=16).get()
-    run = withdrawals.restore(run=run, reason="The load of others was a mistake of the account.")
+    run = withdrawals.restore(
+        run=run, reason="The load of others was a mistake of the account."
+    )
     summary = run.cell.summaries.get(metric__name="tps")
     assert (summary.n, summary.maximum) == (5, 1e9)
     judged = certificate_words.of_cells([run.cell_id])[run.cell_id]
@@ -148,7 +170,9 @@ def test_nobody_is_told_to_add_rounds_on_a_machine_that_others_use(
 
 def test_what_was_measured_again_does_not_make_a_machine_taken(campaign):
     for run in Run.objects.filter(Run.LEFT_OUT, cell__levels__clients=4):
-        again = factories.run(run.cell, repeat=run.repeat + ROUNDS, validity="valid", again_of=run)
+        again = factories.run(
+            run.cell, repeat=run.repeat + ROUNDS, validity="valid", again_of=run
+        )
         factories.finish(again, tps=4800.0)
     (judged,) = certificate_words.of_cells({run.cell_id}).values()
     assert (judged.valid, judged.invalid, judged.again) == (5, 4, 4)

@@ -27,7 +27,15 @@ from runs.compare.selectors.describe.verdict_words import NOT_PRINTED, VERDICTS,
 from runs.compare.selectors.judge import gate
 from runs.compare.selectors.judge.ratios import ratios
 from runs.home.views import home
-from runs.models import CacheVersion, Campaign, CellSummary, Project, Run, Scenario, Server
+from runs.models import (
+    CacheVersion,
+    Campaign,
+    CellSummary,
+    Project,
+    Run,
+    Scenario,
+    Server,
+)
 from runs.shared import caching
 from runs.shared.formats import estimate
 from tests import factories
@@ -66,7 +74,9 @@ def text_of(client, address):
 def test_nine_doors_say_the_same_of_the_same_cells(client, campaign):
     rows = {row.levels["clients"]: row.comparison for row in ratios(campaign, "tps")}
     told = {row.verdict for row in rows.values()}
-    at = max(rows, key=lambda clients: rows[clients].base_value * rows[clients].head_value)
+    at = max(
+        rows, key=lambda clients: rows[clients].base_value * rows[clients].head_value
+    )
     words = [size(row) for row in rows.values()]
 
     api = client.get(f"/api/v1/compare/?{SIDES}").json()
@@ -82,11 +92,15 @@ def test_nine_doors_say_the_same_of_the_same_cells(client, campaign):
         "versions": text_of(client, "/versions/"),
         "home": text_of(client, "/"),
     }
-    badge = text_of(client, f"/campaigns/lab/badge.svg?{SIDES.split('&', maxsplit=1)[0]}")
+    badge = text_of(
+        client, f"/campaigns/lab/badge.svg?{SIDES.split('&', maxsplit=1)[0]}"
+    )
 
     assert len(told) > 1
     for clients, row in rows.items():
-        same = {name: answers[clients][name] for name in ("verdict", "ratio", "low", "high")}
+        same = {
+            name: answers[clients][name] for name in ("verdict", "ratio", "low", "high")
+        }
         assert same == {name: getattr(row, name) for name in same}
         assert answers[clients]["head_value"] == row.head_value
         assert answers[clients]["size"] == size(row)
@@ -112,7 +126,10 @@ def test_nine_doors_say_the_same_of_the_same_cells(client, campaign):
     assert "-open&quot;" in pages["campaign"] or '-open"' in pages["campaign"]
     assert "5 (1 doubtful)" in pages["compare"]
     table = client.get("/compare/?s=lab&format=csv").content.decode()
-    assert [line.split(",")[7] for line in table.splitlines()] == ["doubtful", *"000111"]
+    assert [line.split(",")[7] for line in table.splitlines()] == [
+        "doubtful",
+        *"000111",
+    ]
     listed = client.get("/campaigns/lab/export.csv").getvalue().decode()
     assert listed.count(",doubtful,") == len(rows)
     assert api["exit_code"] == (2 if "undecided" in told else 0)
@@ -140,7 +157,9 @@ def uploaded_twin(campaign):
         for run in runs.filter(cell__version=version):
             value = run.measurements.get(metric__name="tps").value
             (each,) = repeats(
-                commit(number), levels={"clients": run.cell.levels["clients"]}, tps=[value]
+                commit(number),
+                levels={"clients": run.cell.levels["clients"]},
+                tps=[value],
             )
             made.append(replace(each, round=run.repeat))
     store(made)
@@ -184,7 +203,9 @@ def test_badge_and_gate_say_how_much_slower_a_commit_is(client):
     pages = {
         "badge": text_of(client, "/campaigns/nightly/badge.svg"),
         "markdown": text_of(client, f"/api/v1/compare/?{sides}&format=md"),
-        "compare": text_of(client, f"/compare/?s=nightly~revision%3D{sha(0)[:12]}&s={head}"),
+        "compare": text_of(
+            client, f"/compare/?s=nightly~revision%3D{sha(0)[:12]}&s={head}"
+        ),
     }
 
     assert (row["verdict"], api["exit_code"]) == ("slower", 1)
@@ -245,7 +266,9 @@ def said_by_page(cells):
 
 def badge_of(api):
     """The badge's text from the API's rows: their common size is there if it is that of one."""
-    rows = [row for row in api["rows"] if row["verdict"] == api["overall"] and row["ratio"]]
+    rows = [
+        row for row in api["rows"] if row["verdict"] == api["overall"] and row["ratio"]
+    ]
     if not rows:
         return [str(VERDICTS[api["overall"]])]
     if api["overall"] not in PROVEN:
@@ -257,7 +280,12 @@ def badge_of(api):
 
 
 # Ten tables each: three here, and all 300 with --all.
-SEEDS = [63, 64, 65, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(100, 127))]
+SEEDS = [
+    63,
+    64,
+    65,
+    *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(100, 127)),
+]
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -281,7 +309,9 @@ def assert_doors_agree(client, table, api):
     report = client.get(f"/compare/report/?{table.series}&format=html").content.decode()
     markdown = client.get(f"/api/v1/compare/?{table.sides}&format=md").content.decode()
     comparison = {
-        row["levels"]["clients"]: row for row in api["rows"] if row["base"] and row["head"]
+        row["levels"]["clients"]: row
+        for row in api["rows"]
+        if row["base"] and row["head"]
     }
     said = {clients: said_by_api(row) for clients, row in comparison.items()}
 
@@ -289,7 +319,14 @@ def assert_doors_agree(client, table, api):
     of_file = {row["x"] or next(iter(comparison)): row for row in file["rows"]}
     assert of_file.keys() == comparison.keys(), table
     for clients, row in of_file.items():
-        for name in ("verdict", "ratio", "low", "high", "adjusted_p_value", "more_rounds"):
+        for name in (
+            "verdict",
+            "ratio",
+            "low",
+            "high",
+            "adjusted_p_value",
+            "more_rounds",
+        ):
             assert row[name] == comparison[clients][name], (table, clients, name)
         codes = [reason["code"] for reason in comparison[clients]["reasons"]]
         assert row["reasons"] == codes, (table, clients)
@@ -308,7 +345,9 @@ def assert_doors_agree(client, table, api):
         for cells in rows
         if len(cells) in (8, 9) and "compare/cells" in cells[0]
     }
-    assert {clients: said_by_page(cells) for clients, cells in shown.items()} == said, table
+    assert {clients: said_by_page(cells) for clients, cells in shown.items()} == said, (
+        table
+    )
     effects = [abs(math.log(comparison[clients]["ratio"] or 1.0)) for clients in shown]
     assert effects == sorted(effects, reverse=True), table
     for clients, cells in shown.items():
@@ -328,13 +367,22 @@ def assert_doors_agree(client, table, api):
             continue
         word, _colon, why = row["Verdict"].partition(" ")[2].partition(": ")
         assert row["Size"].startswith(said[clients].size or ""), (table, clients)
-        messages = "; ".join(reason["message"] for reason in comparison[clients]["reasons"])
+        messages = "; ".join(
+            reason["message"] for reason in comparison[clients]["reasons"]
+        )
         assert why.startswith(messages), (table, clients)
-        assert bool(why) == bool(messages or comparison[clients]["more_rounds"]), (table, clients)
+        assert bool(why) == bool(messages or comparison[clients]["more_rounds"]), (
+            table,
+            clients,
+        )
         assert why in plain(shown[clients][-1]), (table, clients)
-        of_markdown[clients] = Said(word, row["Ratio"], row["Interval"], said[clients].size)
+        of_markdown[clients] = Said(
+            word, row["Ratio"], row["Interval"], said[clients].size
+        )
     assert of_markdown == said, table
-    order = [PRECEDENCE.index(comparison[clients]["verdict"]) for clients in of_markdown]
+    order = [
+        PRECEDENCE.index(comparison[clients]["verdict"]) for clients in of_markdown
+    ]
     assert order == sorted(order), table
     assert markdown.startswith("### "), table
     assert markdown.splitlines()[0].endswith(api["message"]), table
@@ -346,8 +394,14 @@ def assert_doors_agree(client, table, api):
     for row in told:
         clients = int(row.get("Clients") or next(iter(comparison)))
         assert row["Verdict"].split(":")[0] == said[clients].word, (table, clients)
-        assert float(row["Ratio"] or 0) == (comparison[clients]["ratio"] or 0), (table, clients)
-        assert float(row["Low"] or 0) == (comparison[clients]["low"] or 0), (table, clients)
+        assert float(row["Ratio"] or 0) == (comparison[clients]["ratio"] or 0), (
+            table,
+            clients,
+        )
+        assert float(row["Low"] or 0) == (comparison[clients]["low"] or 0), (
+            table,
+            clients,
+        )
         assert row["Verdict"] in plain(report), (table, clients)
 
     assert_answers(api, table)
@@ -357,7 +411,9 @@ def assert_doors_agree(client, table, api):
     assert sentence in plain(report), table
     (base_label, head_label) = (series["label"] for series in file["series"])
     (bold,) = re.findall(r"^\*\*(.*)\*\*$", markdown, re.MULTILINE)
-    assert re.sub(r"\\(.)", r"\1", bold).replace("\u200b", "") == api["answer"]["sentence"], table
+    assert (
+        re.sub(r"\\(.)", r"\1", bold).replace("\u200b", "") == api["answer"]["sentence"]
+    ), table
     # Without what keeps a name from being Markdown of its own.
     renamed = re.sub(r"\\(.)", r"\1", bold).replace("\u200b", "")
     renamed = renamed.replace(api["head"]["label"], head_label)
@@ -406,23 +462,37 @@ def assert_charts_draw(page, table, comparison):
             break
         for clients, row in comparison.items():
             if row[name] is not None and clients in drawn:
-                assert drawn[clients] == pytest.approx(row[name], rel=1e-6), (table, clients)
+                assert drawn[clients] == pytest.approx(row[name], rel=1e-6), (
+                    table,
+                    clients,
+                )
     ratios_drawn = sorted(
-        (x, x - less if less is not None else None, x + more if more is not None else None)
+        (
+            x,
+            x - less if less is not None else None,
+            x + more if more is not None else None,
+        )
         for figure, is_of_ratios in zip(figures, is_forest, strict=True)
         for trace in figure["data"]
         if is_of_ratios
         for x, less, more in zip(
-            trace["x"], trace["error_x"]["arrayminus"], trace["error_x"]["array"], strict=True
+            trace["x"],
+            trace["error_x"]["arrayminus"],
+            trace["error_x"]["array"],
+            strict=True,
         )
     )
     tested = sorted(
-        (row["ratio"], row["low"], row["high"]) for row in comparison.values() if row["ratio"]
+        (row["ratio"], row["low"], row["high"])
+        for row in comparison.values()
+        if row["ratio"]
     )
     assert len(ratios_drawn) == len(tested), table
     for drawn, row in zip(ratios_drawn, tested, strict=True):
         ends = [end for end in row if end is not None]
-        assert [end for end in drawn if end is not None] == pytest.approx(ends, rel=1e-5), table
+        assert [end for end in drawn if end is not None] == pytest.approx(
+            ends, rel=1e-5
+        ), table
 
 
 @pytest.mark.parametrize("scatter", [0.001, 0.05, 0.3])
@@ -434,7 +504,9 @@ def test_one_ratio_has_one_interval_in_words_table_and_charts(client, scatter):
     generator = random.Random(7)
     for run in made.runs.select_related("cell"):
         factories.finish(run, tps=400 * generator.lognormvariate(0, scatter))
-    Campaign.objects.filter(pk=made.pk).update(state="finished", parameters={"duration": 60})
+    Campaign.objects.filter(pk=made.pk).update(
+        state="finished", parameters={"duration": 60}
+    )
 
     (row,) = ratios(made, "tps")
     tested = row.comparison
@@ -443,14 +515,19 @@ def test_one_ratio_has_one_interval_in_words_table_and_charts(client, scatter):
     assert trace["x"] == ["16", "18"]
     _low, _high, _base, index, *_note = trace["customdata"][1]
     assert index == pytest.approx(tested.ratio, rel=1e-5)
-    assert trace["customdata"][1][:2] == pytest.approx([tested.low, tested.high], rel=1e-5)
+    assert trace["customdata"][1][:2] == pytest.approx(
+        [tested.low, tested.high], rel=1e-5
+    )
 
     page = text_of(client, "/campaigns/line/")
     (bars,) = charts_of(page)
-    assert bars["data"][0]["y"] == pytest.approx([tested.base_value, tested.head_value], rel=1e-6)
+    assert bars["data"][0]["y"] == pytest.approx(
+        [tested.base_value, tested.head_value], rel=1e-6
+    )
     measured = [
         sorted(
-            run.measurements.get(metric__name="tps").value for run in made.runs.filter(cell=cell)
+            run.measurements.get(metric__name="tps").value
+            for run in made.runs.filter(cell=cell)
         )
         for cell in made.cells.order_by("ordinal")
     ]
@@ -465,7 +542,9 @@ def test_one_ratio_has_one_interval_in_words_table_and_charts(client, scatter):
 
 def other(campaign):
     """One more campaign executed here: what the noise of its machine is like."""
-    made = factories.campaign("other", on=campaign.runs.first().server, state="finished")
+    made = factories.campaign(
+        "other", on=campaign.runs.first().server, state="finished"
+    )
     factories.finish_all(made)
 
 
@@ -474,10 +553,14 @@ CHANGES = {
     "a run in doubt": lambda lab: lab.runs.filter(repeat=1).update(validity="doubtful"),
     "a run withdrawn": lambda lab: lab.runs.filter(repeat=1).update(state="withdrawn"),
     "a run removed": lambda lab: lab.runs.filter(repeat=2)[0].delete(),
-    "a title": lambda lab: Campaign.objects.filter(pk=lab.pk).update(title="Another title"),
+    "a title": lambda lab: Campaign.objects.filter(pk=lab.pk).update(
+        title="Another title"
+    ),
     "a server's name": lambda lab: Server.objects.update(name="Renamed"),
     "another campaign that has ended": other,
-    "a scenario's title": lambda lab: Scenario.objects.filter(pk=lab.scenario_id).update(title="B"),
+    "a scenario's title": lambda lab: Scenario.objects.filter(
+        pk=lab.scenario_id
+    ).update(title="B"),
 }
 
 
@@ -490,7 +573,9 @@ def test_an_answer_is_kept_until_anything_changes_that_it_is_made_of():
     def ask(key="key", which="results"):
         before = len(made)
         version = getattr(caching.versions([lab.pk]), which)
-        assert caching.answer(key, version, lambda: made.append(key) or "text") == "text"
+        assert (
+            caching.answer(key, version, lambda: made.append(key) or "text") == "text"
+        )
         return len(made) > before
 
     assert [ask(), ask(), ask("other"), ask()] == [True, False, True, False]
@@ -526,7 +611,9 @@ def test_pages_are_made_without_redis(client, monkeypatch):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_pages_of_what_is_finished_are_read_from_what_is_kept(client, django_assert_num_queries):
+def test_pages_of_what_is_finished_are_read_from_what_is_kept(
+    client, django_assert_num_queries
+):
     lab = factories.campaign("lab", repeats=3, parameters={"duration": 60})
     factories.finish_all(lab)
     Campaign.objects.update(state="finished")
@@ -545,7 +632,9 @@ def test_pages_of_what_is_finished_are_read_from_what_is_kept(client, django_ass
         with django_assert_num_queries(count):
             assert ask(address) == first[address]
     assert ask("/") == first["/"]
-    for address, title in zip(addresses[:2], ("Step by step", "Ratios by effect"), strict=True):
+    for address, title in zip(
+        addresses[:2], ("Step by step", "Ratios by effect"), strict=True
+    ):
         with translation.override("ja"):
             japanese = gettext(title)
         assert japanese in ask(address, **{"Accept-Language": "ja"}), address
@@ -602,7 +691,9 @@ def a_run_finishes(generator):
 
 def a_run_is_judged(generator):
     run = any_run(generator, state="finished")
-    Run.objects.filter(pk=run.pk).update(validity=generator.choice(["invalid", "doubtful", ""]))
+    Run.objects.filter(pk=run.pk).update(
+        validity=generator.choice(["invalid", "doubtful", ""])
+    )
 
 
 def a_run_is_deleted(generator):
@@ -619,7 +710,9 @@ def a_figure_is_corrected(generator):
 
 
 def a_campaign_is_hidden_or_shown(generator):
-    hidden, _made = Project.objects.get_or_create(slug="hidden", name="h", is_public=False)
+    hidden, _made = Project.objects.get_or_create(
+        slug="hidden", name="h", is_public=False
+    )
     of = generator.choice(list(Campaign.objects.order_by("pk")))
     of.project = None if of.project == hidden else hidden
     of.save()
@@ -680,7 +773,8 @@ def answers(client):
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(
-    "changes", [9, *(pytest.param(each, marks=pytest.mark.slow) for each in (24, 25, 62))]
+    "changes",
+    [9, *(pytest.param(each, marks=pytest.mark.slow) for each in (24, 25, 62))],
 )
 def test_pages_of_parts_that_are_kept_are_those_made_of_nothing(
     client, changes, monkeypatch, settings
@@ -688,12 +782,17 @@ def test_pages_of_parts_that_are_kept_are_those_made_of_nothing(
     settings.RATE_ANONYMOUS = 0
     # For how long something is silent, and how long runs take yet, is said each time.
     monkeypatch.setattr(campaign_page, "silences", list)
-    monkeypatch.setattr(campaigns, "_seconds_left", lambda left, mean, _started: left * 60.0)
+    monkeypatch.setattr(
+        campaigns, "_seconds_left", lambda left, mean, _started: left * 60.0
+    )
     monkeypatch.setattr(campaign_page, "ESTIMATE_SECONDS", 1e9)
     generator = random.Random(changes)
     a_lab(generator)
     forget()
-    drawn_changes = [*ANY, *(generator.choice(ANY) for _more in range(changes - len(ANY)))]
+    drawn_changes = [
+        *ANY,
+        *(generator.choice(ANY) for _more in range(changes - len(ANY))),
+    ]
     generator.shuffle(drawn_changes)
     answers(client)
     for number, change in enumerate(drawn_changes):
@@ -706,14 +805,20 @@ def test_pages_of_parts_that_are_kept_are_those_made_of_nothing(
         of_nothing = answers(client)
         for address, (status, told) in of_parts.items():
             parts, nothing = told.splitlines(), of_nothing[address][1].splitlines()
-            apart = [both for both in zip(parts, nothing, strict=False) if both[0] != both[1]]
+            apart = [
+                both for both in zip(parts, nothing, strict=False) if both[0] != both[1]
+            ]
             assert not apart, (number, change.__name__, address)
-            assert (status, len(parts)) == (of_nothing[address][0], len(nothing)), address
+            assert (status, len(parts)) == (of_nothing[address][0], len(nothing)), (
+                address
+            )
     # The line says of a campaign what its own page does.
     line = version_line.read(version_line.used("fixed-point-read"))
     for pair in line.pairs:
         if pair.base.version == "16.14":
-            assert pair.comparison in [row.comparison for row in ratios(pair.campaign, "tps")]
+            assert pair.comparison in [
+                row.comparison for row in ratios(pair.campaign, "tps")
+            ]
 
 
 @pytest.mark.django_db(transaction=True)

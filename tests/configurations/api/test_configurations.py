@@ -28,7 +28,10 @@ def post(client, bearer):
 def test_configurations_are_listed_and_filtered(get):
     configurations.sync()
     found = get("configurations/")["results"]
-    assert [each["slug"] for each in found] == ["postgresql-defaults", "fixed-point-small"]
+    assert [each["slug"] for each in found] == [
+        "postgresql-defaults",
+        "fixed-point-small",
+    ]
     with_autovacuum = get("configurations/", setting="autovacuum")["results"]
     assert [each["slug"] for each in with_autovacuum] == ["fixed-point-small"]
     assert get("configurations/", origin="own")["results"] == []
@@ -48,7 +51,11 @@ def test_one_is_made(post):
     )
     assert status == 201
     assert made["slug"] == "from-a-script"
-    assert made["settings"] == {"work_mem": "8MB", "jit": "off", "max_connections": "200"}
+    assert made["settings"] == {
+        "work_mem": "8MB",
+        "jit": "off",
+        "max_connections": "200",
+    }
     stored = Configuration.objects.get()
     assert (stored.written_for, stored.initdb_options) == ("17", ["--data-checksums"])
     assert stored.revisions.count() == 1
@@ -56,7 +63,12 @@ def test_one_is_made(post):
 
 def test_wrong_settings_are_refused_each_with_name_and_range(post):
     settings = {"work_mem": "1kB", "shared_bufers": "1GB"}
-    body = {"name": "x", "settings": settings, "initdb_options": ["-D/x"], "written_for": "18"}
+    body = {
+        "name": "x",
+        "settings": settings,
+        "initdb_options": ["-D/x"],
+        "written_for": "18",
+    }
     status, problem = post("configurations/", body)
     assert status == 422
     assert {(each["pointer"], each["code"]) for each in problem["errors"]} == {
@@ -102,22 +114,31 @@ def test_a_body_of_another_shape_is_refused(post, body):
     ],
 )
 def test_the_scope_decides(post, make_token, scope, path, expected):
-    body = {"settings": {}} | ({"versions": ["18"]} if "check" in path else {"name": "x"})
+    body = {"settings": {}} | (
+        {"versions": ["18"]} if "check" in path else {"name": "x"}
+    )
     headers = {"Authorization": f"Bearer {make_token(scope)}"}
     assert post(path, body, headers)[0] == expected
 
 
 def test_a_visitor_makes_and_checks_nothing(post):
     for path in ("configurations/", "configurations/check/"):
-        assert post(path, {"name": "x", "settings": {}, "versions": ["18"]}, {})[0] == 401
+        assert (
+            post(path, {"name": "x", "settings": {}, "versions": ["18"]}, {})[0] == 401
+        )
 
 
 def test_the_check_tells_findings_and_translations(post):
-    body = {"settings": {"checkpoint_segments": "16", "fsync": "x"}, "versions": ["9.4", "18"]}
+    body = {
+        "settings": {"checkpoint_segments": "16", "fsync": "x"},
+        "versions": ["9.4", "18"],
+    }
     status, found = post("configurations/check/", body)
     assert status == 200
     assert found["startable"] is False
-    told = {(each["severity"], each["code"], each["name"]) for each in found["findings"]}
+    told = {
+        (each["severity"], each["code"], each["name"]) for each in found["findings"]
+    }
     assert ("error", "invalid_boolean", "fsync") in told
     assert ("info", "translated", "checkpoint_segments") in told
     newest = found["translated"][1]
@@ -126,14 +147,20 @@ def test_the_check_tells_findings_and_translations(post):
 
 
 def test_the_check_sums_up_memory(post):
-    body = {"settings": {"shared_buffers": "8GB"}, "versions": ["18"], "memory_bytes": 8 * 2**30}
+    body = {
+        "settings": {"shared_buffers": "8GB"},
+        "versions": ["18"],
+        "memory_bytes": 8 * 2**30,
+    }
     assert post("configurations/check/", body)[1]["startable"] is False
     del body["memory_bytes"]
     assert post("configurations/check/", body)[1]["startable"] is True
 
 
 def test_an_unknown_version_is_refused(post):
-    status, problem = post("configurations/check/", {"settings": {}, "versions": ["8.4"]})
+    status, problem = post(
+        "configurations/check/", {"settings": {}, "versions": ["8.4"]}
+    )
     assert (status, problem["errors"][0]["pointer"]) == (400, "/versions/0")
 
 
@@ -164,7 +191,10 @@ def test_one_configuration_serves_a_matrix_of_versions(post, server):
     assert status == 201
     plans = {run.plan["version_num"]: run.plan for run in Run.objects.all()}
     assert plans[90325]["settings"] == {"checkpoint_segments": "16"}
-    assert plans[180004]["settings"] == {"max_wal_size": "768MB", "min_wal_size": "528MB"}
+    assert plans[180004]["settings"] == {
+        "max_wal_size": "768MB",
+        "min_wal_size": "528MB",
+    }
     assert [each["name_to"] for each in plans[180004]["translated"]] == [
         "max_wal_size",
         "min_wal_size",
@@ -180,14 +210,20 @@ def test_what_benchlab_sets_itself_is_left_out_and_told(post, server):
 
 
 def test_commands_of_a_published_configuration_stay_out_of_its_runs(post, server):
-    settings = {"archive_mode": "on", "archive_command": "cp %p /x", "wal_level": "archive"}
+    settings = {
+        "archive_mode": "on",
+        "archive_command": "cp %p /x",
+        "wal_level": "archive",
+    }
     made = factories.configuration(
         "printed", settings=settings, origin=Configuration.Origin.PUBLISHED
     )
     assert post("campaigns/", queueing(made))[0] == 201
     plan = Run.objects.last().plan
     assert plan["settings"]["archive_command"] == "true"
-    [told] = [each for each in plan["translated"] if each["name_from"] == "archive_command"]
+    [told] = [
+        each for each in plan["translated"] if each["name_from"] == "archive_command"
+    ]
     assert told["value_from"] == "cp %p /x"
     made.refresh_from_db()
     assert made.settings == settings

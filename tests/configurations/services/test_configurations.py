@@ -22,11 +22,18 @@ def test_the_same_content_is_one_revision():
 
 
 def test_other_content_is_another_revision_and_the_first_stays():
-    made = configurations.create(name="Mine", description="", content=Content({"jit": "off"}))
-    configurations.edit(
-        configuration=made, name="Mine", description="", content=Content({"jit": "on"}, (), "18")
+    made = configurations.create(
+        name="Mine", description="", content=Content({"jit": "off"})
     )
-    told = made.revisions.order_by("number").values_list("number", "settings", "written_for")
+    configurations.edit(
+        configuration=made,
+        name="Mine",
+        description="",
+        content=Content({"jit": "on"}, (), "18"),
+    )
+    told = made.revisions.order_by("number").values_list(
+        "number", "settings", "written_for"
+    )
     assert list(told) == [(1, {"jit": "off"}, ""), (2, {"jit": "on"}, "18")]
 
 
@@ -82,7 +89,9 @@ def test_an_edit_that_would_not_start_leaves_the_configuration_as_it_was(content
 
 
 def test_an_edit_without_a_name_is_refused():
-    configuration = configurations.create(name="Mine", description="", content=Content())
+    configuration = configurations.create(
+        name="Mine", description="", content=Content()
+    )
     with pytest.raises(ServiceError) as refused:
         configurations.edit(
             configuration=configuration, name=" ", description="", content=Content()
@@ -93,7 +102,9 @@ def test_an_edit_without_a_name_is_refused():
 def test_what_is_not_ones_own_is_not_edited():
     made = configurations.built_in()
     with pytest.raises(ServiceError) as told:
-        configurations.edit(configuration=made, name="x", description="", content=Content())
+        configurations.edit(
+            configuration=made, name="x", description="", content=Content()
+        )
     assert told.value.code == "not_own"
 
 
@@ -107,6 +118,8 @@ def test_published_configurations_know_origin_and_version():
 
 def test_no_password_of_a_setting_is_stored():
     content = Content({"primary_conninfo": "host=db1 password=sesame"})
-    configuration = configurations.store(slug="x", name="X", description="", content=content)
+    configuration = configurations.store(
+        slug="x", name="X", description="", content=content
+    )
     configuration.refresh_from_db()
     assert "sesame" not in str(configuration.settings)

@@ -40,7 +40,9 @@ def stored(**settings):
 
 
 def hide():
-    import_module("runs.migrations.0060_hidden_settings").hide(apps, connection.schema_editor())
+    import_module("runs.migrations.0060_hidden_settings").hide(
+        apps, connection.schema_editor()
+    )
 
 
 def verify():
@@ -71,7 +73,9 @@ def test_stored_secrets_are_hidden_and_the_runs_amended():
     hide()
     hide()  # it goes on where it was cut off
 
-    assert SECRET not in str([*SettingsSnapshot.objects.values(), *Configuration.objects.values()])
+    assert SECRET not in str(
+        [*SettingsSnapshot.objects.values(), *Configuration.objects.values()]
+    )
     first.refresh_from_db()
     second.refresh_from_db()
     assert first.settings == second.settings == snapshot(settings=under[first].settings)
@@ -80,9 +84,15 @@ def test_stored_secrets_are_hidden_and_the_runs_amended():
     assert {each.kind for each in SealRequest.objects.all()} == {"sealed", "amended"}
     assert SealRequest.objects.count() == 3
     seals.seal()
-    codes = {(each["run"], each["code"]) for each in verify() if each["code"] != "never_sealed"}
+    codes = {
+        (each["run"], each["code"])
+        for each in verify()
+        if each["code"] != "never_sealed"
+    }
     assert codes == {(first.pk, "amended"), (second.pk, "amended")}
     assert SECRET not in b"".join(services.lines(projects.default())).decode()
 
-    call_command("acknowledge", "default", "4-6", "--reason", "update", stdout=io.StringIO())
+    call_command(
+        "acknowledge", "default", "4-6", "--reason", "update", stdout=io.StringIO()
+    )
     assert {each["code"] for each in verify()} == {"never_sealed"}

@@ -113,7 +113,10 @@ def test_the_page_translates_with_reasons(client, old):
 def test_the_file_of_a_version_is_in_its_words_and_tells_the_changes(client, old):
     response = client.get("/configurations/old-words/postgresql.conf?version=17")
     text = response.content.decode()
-    assert response.headers["Content-Disposition"] == 'attachment; filename="old-words-17.conf"'
+    assert (
+        response.headers["Content-Disposition"]
+        == 'attachment; filename="old-words-17.conf"'
+    )
     assert "\nmax_wal_size = 768MB\n" in text
     assert "# checkpoint_segments = 16 -> max_wal_size = 768MB: " in text
     assert "\ncheckpoint_segments" not in text
@@ -129,7 +132,8 @@ def test_a_visitor_reads_but_does_not_edit(client, old):
 
 def test_what_is_sent_is_stored_as_ones_own(member):
     response = member.post(
-        "/configurations/new/", sent(store=1, initdb_options="--data-checksums --wal-segsize=64")
+        "/configurations/new/",
+        sent(store=1, initdb_options="--data-checksums --wal-segsize=64"),
     )
     made = Configuration.objects.get()
     assert response.url == "/configurations/mine/"
@@ -139,7 +143,10 @@ def test_what_is_sent_is_stored_as_ones_own(member):
 
 
 def test_editing_keeps_what_was_there_in_the_history(member, old):
-    member.post("/configurations/old-words/edit/", sent(store=1, name="Newer", text="jit = off\n"))
+    member.post(
+        "/configurations/old-words/edit/",
+        sent(store=1, name="Newer", text="jit = off\n"),
+    )
     old.refresh_from_db()
     assert (old.name, old.settings) == ("Newer", {"jit": "off"})
     [new, first] = old.revisions.order_by("-number")
@@ -153,7 +160,9 @@ def test_what_comes_with_benchlab_is_copied_and_not_changed(member, admin_client
     configurations.sync()
     path = "/configurations/postgresql-defaults/edit/"
     assert member.post(path, sent(store=1)).status_code == 403
-    assert "Make a copy and change that." in body(admin_client.post(path, sent(store=1)))
+    assert "Make a copy and change that." in body(
+        admin_client.post(path, sent(store=1))
+    )
     assert Configuration.objects.get(slug="postgresql-defaults").settings == {}
     copy = member.get("/configurations/new/?from=fixed-point-small")
     assert "shared_buffers = 512MB" in body(copy)
@@ -174,9 +183,13 @@ def test_wrong_settings_are_refused_with_name_and_range(member, text, message):
     assert not Configuration.objects.exists()
 
 
-@pytest.mark.parametrize("option", ["-D/tmp/x", "--pwfile=/etc/passwd", "--waldir=/x", "-Atrust"])
+@pytest.mark.parametrize(
+    "option", ["-D/tmp/x", "--pwfile=/etc/passwd", "--waldir=/x", "-Atrust"]
+)
 def test_initdb_options_that_reach_out_are_refused(member, option):
-    page = body(member.post("/configurations/new/", sent(store=1, initdb_options=option)))
+    page = body(
+        member.post("/configurations/new/", sent(store=1, initdb_options=option))
+    )
     assert "cannot be given here" in page
     assert not Configuration.objects.exists()
 
@@ -201,7 +214,9 @@ def test_a_file_takes_the_place_of_the_text(member):
 )
 def test_a_file_that_is_no_configuration_is_refused(member, content, message):
     file = SimpleUploadedFile("postgresql.conf", content)
-    assert message in body(member.post("/configurations/new/", sent(store=1, file=file)))
+    assert message in body(
+        member.post("/configurations/new/", sent(store=1, file=file))
+    )
     assert not Configuration.objects.exists()
 
 
@@ -209,7 +224,8 @@ def check(member, text, **changed):
     response = member.post("/configurations/check/", sent(text=text, **changed))
     assert response.status_code == 200
     return {
-        (remark.line, remark.severity, remark.code) for remark in response.context["line_remarks"]
+        (remark.line, remark.severity, remark.code)
+        for remark in response.context["line_remarks"]
     }
 
 
@@ -254,7 +270,11 @@ def test_the_check_shows_what_it_has_read(member):
 def test_the_download_is_ones_own_file(member):
     configuration = factories.configuration(
         "own",
-        settings={"archive_mode": "on", "archive_command": "pgbackrest x", "work_mem": "8MB"},
+        settings={
+            "archive_mode": "on",
+            "archive_command": "pgbackrest x",
+            "work_mem": "8MB",
+        },
     )
     address = f"/configurations/{configuration.slug}/postgresql.conf"
     own = member.get(address, {"version": "18"}).content.decode()
@@ -294,7 +314,9 @@ def test_the_check_knows_the_huge_pages_of_a_server(member):
 
 def test_names_are_completed_with_their_facts(client):
     answer = json.loads(
-        client.get("/configurations/names/?prefix=checkpoint_s&majors=9.3&majors=18").content
+        client.get(
+            "/configurations/names/?prefix=checkpoint_s&majors=9.3&majors=18"
+        ).content
     )
     [found] = answer["names"]
     assert (found["name"], found["versions"]) == ("checkpoint_segments", "9.2-9.4")
@@ -307,7 +329,9 @@ def matrix(known):
     server = factories.server("matrix", name="matrix")
     for version in ("9.3.25", "18.4"):
         number = factories.version_num(version)
-        factories.installation(server, version, has_psql=True, pgbench_version_num=number)
+        factories.installation(
+            server, version, has_psql=True, pgbench_version_num=number
+        )
     return server
 
 
@@ -338,7 +362,10 @@ def test_the_estimate_shows_each_version_its_translation(member, matrix, old):
 def test_each_run_gets_its_versions_words_and_tells_them(member, matrix, old):
     member.post("/campaigns/new/", campaign_form(matrix, old))
     runs = {run.cell.version: run for run in Run.objects.select_related("cell")}
-    assert runs["9.3.25"].plan["settings"] == {"checkpoint_segments": "16", "work_mem": "8MB"}
+    assert runs["9.3.25"].plan["settings"] == {
+        "checkpoint_segments": "16",
+        "work_mem": "8MB",
+    }
     assert runs["9.3.25"].plan["translated"] == []
     assert runs["18.4"].plan["settings"]["max_wal_size"] == "768MB"
     page = body(member.get(f"/runs/{runs['18.4'].pk}/"))
@@ -349,7 +376,10 @@ def test_each_run_gets_its_versions_words_and_tells_them(member, matrix, old):
 def test_a_campaign_shows_what_its_configuration_contained_then(member, matrix, old):
     member.post("/campaigns/new/", campaign_form(matrix, old))
     configurations.edit(
-        configuration=old, name="Old words", description="", content=Content({"jit": "off"})
+        configuration=old,
+        name="Old words",
+        description="",
+        content=Content({"jit": "off"}),
     )
     page = body(member.get("/campaigns/old-and-new/"))
     assert "checkpoint_segments = 16" in page
@@ -412,7 +442,10 @@ def diff(client):
         assert response.status_code == 200
         rows = {}
         for row in response.context.get("rows", []):
-            rows[row.name] = ([value.text for value in row.a], [value.text for value in row.b])
+            rows[row.name] = (
+                [value.text for value in row.a],
+                [value.text for value in row.b],
+            )
         return rows, response
 
     return compare
@@ -454,7 +487,9 @@ def test_what_nobody_chose_is_no_difference_to_a_configuration(diff, db):
     """Presets, built-in values of other versions, and what initdb writes by the machine."""
     content = Content({"work_mem": "16MB", "jit": "off"}, [], "18")
     configurations.store(slug="used", name="used", description="", content=content)
-    campaign = factories.campaign("two", factors={"version": ["16.14", "18.4"]}, repeats=1)
+    campaign = factories.campaign(
+        "two", factors={"version": ["16.14", "18.4"]}, repeats=1
+    )
     shown = {
         "work_mem": ("16384", "kB", "configuration file"),
         "jit": ("on", "", "default"),
@@ -466,7 +501,9 @@ def test_what_nobody_chose_is_no_difference_to_a_configuration(diff, db):
         "max_wal_size": ("4096", "MB", "configuration file"),
     }
     for run, (version, connections) in zip(
-        campaign.runs.order_by("pk"), (("160014", "300"), ("180004", "500")), strict=True
+        campaign.runs.order_by("pk"),
+        (("160014", "300"), ("180004", "500")),
+        strict=True,
     ):
         several = {
             "max_connections": (connections, "", "configuration file"),
@@ -474,14 +511,22 @@ def test_what_nobody_chose_is_no_difference_to_a_configuration(diff, db):
         }
         run.settings = printed(**shown, **several)
         run.save()
-    for sides in (("campaign:two", "configuration:used"), ("configuration:used", "campaign:two")):
+    for sides in (
+        ("campaign:two", "configuration:used"),
+        ("configuration:used", "campaign:two"),
+    ):
         rows, response = diff(*sides)
         assert rows.keys() == {"jit", "max_connections", "max_wal_size"}
         page = " ".join(response.content.decode().split())
         assert "PostgreSQL 16, 18</th>" in page
         assert "3 of 4 settings differ" in page
-    row = next(each for each in response.context["rows"] if each.name == "max_connections")
-    assert {each.text: each.majors for each in row.b} == {"300": ("16",), "500": ("18",)}
+    row = next(
+        each for each in response.context["rows"] if each.name == "max_connections"
+    )
+    assert {each.text: each.majors for each in row.b} == {
+        "300": ("16",),
+        "500": ("18",),
+    }
 
 
 def test_comparing_nothing_says_what_to_write(client, db):
@@ -493,7 +538,9 @@ def test_comparing_nothing_says_what_to_write(client, db):
 
 def test_two_configurations_are_compared_with_their_versions_defaults(diff, db):
     configurations.sync()
-    rows, _response = diff("configuration:postgresql-defaults", "configuration:fixed-point-small")
+    rows, _response = diff(
+        "configuration:postgresql-defaults", "configuration:fixed-point-small"
+    )
     assert rows["autovacuum"] == (["on"], ["off"])
     assert rows["work_mem"] == (["4MB"], ["16MB"])
     assert "jit" not in rows
@@ -529,9 +576,13 @@ def test_what_is_not_there_is_named(diff, runs, reference):
     assert "Write run:12, cell:7, campaign:slug" in response.content.decode()
 
 
-def test_a_private_run_is_not_there_for_a_visitor(diff, runs, client, django_user_model):
+def test_a_private_run_is_not_there_for_a_visitor(
+    diff, runs, client, django_user_model
+):
     campaign = runs[0].campaign
-    campaign.project = Project.objects.create(slug="secret", name="secret", is_public=False)
+    campaign.project = Project.objects.create(
+        slug="secret", name="secret", is_public=False
+    )
     campaign.save()
     sides = (f"run:{runs[0].pk}", f"run:{runs[1].pk}")
     for side in (*sides, f"cell:{runs[0].cell_id}", "campaign:one"):
@@ -545,7 +596,9 @@ def test_a_private_run_is_not_there_for_a_visitor(diff, runs, client, django_use
 def test_the_queries_do_not_grow_with_the_runs(client, django_assert_max_num_queries):
     for slug in ("few", "many"):
         repeats = {"few": 1, "many": 12}[slug]
-        campaign = factories.campaign(slug, factors={"version": ["18.4"]}, repeats=repeats)
+        campaign = factories.campaign(
+            slug, factors={"version": ["18.4"]}, repeats=repeats
+        )
         campaign.runs.update(settings=printed(**ONE))
     for slug in ("few", "many"):
         with django_assert_max_num_queries(7):
@@ -566,7 +619,9 @@ def test_run_and_campaign_lead_to_it(client, runs):
 
 def test_the_built_in_values_are_called_so(client, db):
     configurations.sync()
-    page = " ".join(client.get("/configurations/fixed-point-small/").content.decode().split())
+    page = " ".join(
+        client.get("/configurations/fixed-point-small/").content.decode().split()
+    )
     assert '<th scope="col">Built-in value</th>' in page
     assert "usually 128MB of shared_buffers" in page
 

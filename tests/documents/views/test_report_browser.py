@@ -28,7 +28,9 @@ def report(known, tmp_path):
     )
     gains = {version: 1 + place / 20 for place, version in enumerate(VERSIONS)}
     factories.finish_all(campaign, gain=gains)
-    annotations.add(campaign=campaign, text="<b>18</b> & more", by=None, kind="conclusion")
+    annotations.add(
+        campaign=campaign, text="<b>18</b> & more", by=None, kind="conclusion"
+    )
     made = reports.of_campaign(
         campaign, language="en", address="http://x/", today=timezone.localdate()
     )
@@ -64,14 +66,18 @@ def page(offline):
         offline.remove_listener(event, listener)
 
 
-def test_a_report_of_twelve_versions_opens_offline_is_accessible_and_prints(page, report):
+def test_a_report_of_twelve_versions_opens_offline_is_accessible_and_prints(
+    page, report
+):
     assert report.stat().st_size < MOST_BYTES
     page.goto(report.as_uri())
     assert page.locator("blockquote").inner_text().startswith("<b>18</b> & more")
     for theme in ("light", "dark"):
         page.emulate_media(color_scheme=theme)
         expect(page.locator(".chart svg polyline")).to_have_count(12)
-        assert_accessible(page, rules={"scrollable-region-focusable": {"enabled": True}})
+        assert_accessible(
+            page, rules={"scrollable-region-focusable": {"enabled": True}}
+        )
     assert [url for url in page.asked if not url.startswith(("file:", "data:"))] == []
     assert len([url for url in page.asked if url.startswith("file:")]) == 1
     assert page.complaints == []

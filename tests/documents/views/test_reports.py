@@ -25,7 +25,11 @@ pytestmark = pytest.mark.django_db
 def recorded_run(finished_campaign):
     """A finished run with a plan and two commands."""
     run = finished_campaign.runs.order_by("pk").first()
-    run.plan = {"base_dir": "/srv/benchlab", "bindir": "/usr/bin", "version_num": 160014}
+    run.plan = {
+        "base_dir": "/srv/benchlab",
+        "bindir": "/usr/bin",
+        "version_num": 160014,
+    }
     run.save()
     steps = (["/usr/bin/initdb", "-D", "/srv/benchlab/clusters/a/data"], ["true"])
     for ordinal, argv in enumerate(steps):
@@ -54,7 +58,11 @@ def compiled(text):
 
 @pytest.mark.parametrize(
     ("wanted", "name"),
-    [("html", "finished-en.html"), ("md", "finished-en.md.zip"), ("rst", "finished-en.rst.zip")],
+    [
+        ("html", "finished-en.html"),
+        ("md", "finished-en.md.zip"),
+        ("rst", "finished-en.rst.zip"),
+    ],
 )
 def test_a_report_is_a_download(client, finished_campaign, wanted, name):
     response = client.get(f"/campaigns/finished/report/?format={wanted}&lang=en")
@@ -92,17 +100,23 @@ def test_the_report_has_the_verdicts_and_the_conditions(client, finished_campaig
 @pytest.mark.parametrize(("unit", "begins"), [("tps", "tozero"), ("ratio", None)])
 def test_the_chart_of_a_ratio_does_not_begin_at_zero(finished_campaign, unit, begins):
     Metric.objects.update(unit=unit)
-    picture = next(each for each in results.results(finished_campaign) if isinstance(each, Picture))
+    picture = next(
+        each for each in results.results(finished_campaign) if isinstance(each, Picture)
+    )
     assert picture.figure["layout"]["yaxis"].get("rangemode") == begins
 
 
-def test_the_rst_report_compiles_without_a_warning(client, finished_campaign, recorded_run):
+def test_the_rst_report_compiles_without_a_warning(
+    client, finished_campaign, recorded_run
+):
     files = unzipped(client.get("/campaigns/finished/report/?format=rst&lang=ja"))
     assert compiled(files["finished-ja/finished-ja.rst"])
     assert files["finished-ja/figures/results.svg"].startswith("<svg")
 
 
-def test_the_report_tells_who_concluded_what(client, finished_campaign, django_user_model):
+def test_the_report_tells_who_concluded_what(
+    client, finished_campaign, django_user_model
+):
     author = django_user_model.objects.create_user("hanako")
     for kind in Annotation.Kind.values:
         Annotation.objects.create(
@@ -132,11 +146,15 @@ def test_a_published_campaign_has_a_report_that_compiles(client, whole_archive):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("languages", [["en", "ja"], ["ja", "en"]])
-def test_every_published_campaign_has_its_report_in_each_language(client, whole_archive, languages):
+def test_every_published_campaign_has_its_report_in_each_language(
+    client, whole_archive, languages
+):
     published_reports_compile(client, cycle(languages), published())
 
 
-def test_the_report_of_a_publication_has_the_print_its_ratios_and_its_source(client, whole_archive):
+def test_the_report_of_a_publication_has_the_print_its_ratios_and_its_source(
+    client, whole_archive
+):
     campaign = Campaign.objects.get(slug="wg1-2013-2-2")
     answer = client.get(f"/campaigns/{campaign.slug}/report/?format=md&lang=en")
     text = unzipped(answer)[f"{campaign.slug}-en/{campaign.slug}-en.md"]
@@ -157,7 +175,10 @@ def test_the_queries_of_a_report_do_not_grow(
 
 def test_the_script_of_a_run_is_a_download(client, recorded_run):
     response = client.get(f"/runs/{recorded_run.pk}/script/")
-    assert response["Content-Disposition"] == f'attachment; filename="run-{recorded_run.pk}.sh"'
+    assert (
+        response["Content-Disposition"]
+        == f'attachment; filename="run-{recorded_run.pk}.sh"'
+    )
     assert '"$PG_16_14"/initdb -D "$BASE"/clusters/a/data' in response.content.decode()
 
 
@@ -200,7 +221,13 @@ def lengthen(campaign, runs):
     cell = campaign.cells.first()
     last = cell.runs.aggregate(last=Max("repeat"))["last"]
     made = Run.objects.bulk_create(
-        Run(campaign=campaign, cell=cell, repeat=last + number, position=0, state="finished")
+        Run(
+            campaign=campaign,
+            cell=cell,
+            repeat=last + number,
+            position=0,
+            state="finished",
+        )
         for number in range(1, runs + 1)
     )
     with connection.cursor() as cursor:
@@ -232,7 +259,9 @@ def test_an_export_takes_no_more_memory_and_queries_for_more_rows(
 def test_what_belongs_to_a_private_project_is_not_there(
     client, finished_campaign, recorded_run, path
 ):
-    finished_campaign.project = Project.objects.create(slug="p", name="p", is_public=False)
+    finished_campaign.project = Project.objects.create(
+        slug="p", name="p", is_public=False
+    )
     finished_campaign.save()
     assert client.get(f"/campaigns/finished/{path}").status_code == 404
     assert client.get(f"/runs/{recorded_run.pk}/script/").status_code == 404

@@ -77,7 +77,15 @@ LISTS: Mapping[str, Values] = {
     "webhooks": {},
 }
 # Their pages take the same filters.
-LISTS_WITH_PAGE = {"audit", "campaigns", "changes", "configurations", "hardware", "runs", "servers"}
+LISTS_WITH_PAGE = {
+    "audit",
+    "campaigns",
+    "changes",
+    "configurations",
+    "hardware",
+    "runs",
+    "servers",
+}
 # Two filters together, of which neither alone finds few rows.
 TOGETHER = (
     "/api/v1/runs/?campaign=long&state=failed",
@@ -366,8 +374,17 @@ OF_SHAPES = (
 # By axis the answers that show all of what grows on it.
 WHOLE_ON: Mapping[str, Sequence[str]] = {
     # The line of versions judges a dozen campaigns by all their cells and repeats.
-    "cells": (*(each for each in OF_SHAPES if "cells-00000" in each), "/", "/versions/"),
-    "repeats": ("/campaigns/repeats-00000/", "/campaigns/repeats-00001/", "/", "/versions/"),
+    "cells": (
+        *(each for each in OF_SHAPES if "cells-00000" in each),
+        "/",
+        "/versions/",
+    ),
+    "repeats": (
+        "/campaigns/repeats-00000/",
+        "/campaigns/repeats-00001/",
+        "/",
+        "/versions/",
+    ),
     "commits": ("/campaigns/commits-00000/",),
     "series": (
         *(each for each in OF_SHAPES if "series-00000" in each),
@@ -383,7 +400,10 @@ WHOLE_ON: Mapping[str, Sequence[str]] = {
 
 # Of any request: a change says in how many series of its commit a metric was measured, and a
 # campaign is offered with each of its series.
-WHOLE_STATEMENTS = ('COUNT(DISTINCT "runs_cell"."series_key")', "WITH RECURSIVE series AS")
+WHOLE_STATEMENTS = (
+    'COUNT(DISTINCT "runs_cell"."series_key")',
+    "WITH RECURSIVE series AS",
+)
 
 # Of wide campaigns these show the verdicts that control has made.
 JUDGED_BY_CONTROL = (
@@ -439,7 +459,18 @@ COUNTS = (
 
 # Not asked for, each for a reason.
 # How a comparison is drawn, and what is counted in it; its rows are the same.
-_DRAWN = {"at", "base", "effect", "facet", "fit", "ignore", "logx", "logy", "matters", "metric"}
+_DRAWN = {
+    "at",
+    "base",
+    "effect",
+    "facet",
+    "fit",
+    "ignore",
+    "logx",
+    "logy",
+    "matters",
+    "metric",
+}
 _DRAWN |= {"relative", "x", "s"}
 UNASKED: Mapping[str, Set[str]] = {
     **dict.fromkeys(("compare", "compare-cells", "compare-report"), _DRAWN),
@@ -520,7 +551,9 @@ def _missing_names(asked: Set[str]) -> Iterator[str]:
         is_excepted = name in EXCEPTIONS or name.startswith(_ACCOUNTS)
         if "GET" in rules and (name in asked) == is_excepted:
             yield f"{name}: {'not an exception' if is_excepted else 'not asked for'}"
-    yield from (f"{name}: there is none" for name in EXCEPTIONS.keys() - ADDRESSES.keys())
+    yield from (
+        f"{name}: there is none" for name in EXCEPTIONS.keys() - ADDRESSES.keys()
+    )
 
 
 def _missing_filters(asked: Mapping[str, Set[str]]) -> Iterator[str]:

@@ -13,7 +13,15 @@ from django.utils import timezone
 
 from runs.access.services import projects
 from runs.cells.services.summaries import SUMMARISE
-from runs.models import Campaign, HardwareProfile, Membership, Project, Run, Scenario, Token
+from runs.models import (
+    Campaign,
+    HardwareProfile,
+    Membership,
+    Project,
+    Run,
+    Scenario,
+    Token,
+)
 from runs.models.campaigns import Origin
 from tests.domain.cost import database
 
@@ -114,7 +122,8 @@ def _fill(
         cursor.execute("SET statement_timeout = 0")
         cursor.execute(_ROWS, values)
         cursor.execute(
-            "SELECT array_agg(DISTINCT cell_id) FROM runs_run WHERE id > %s", [values["after_run"]]
+            "SELECT array_agg(DISTINCT cell_id) FROM runs_run WHERE id > %s",
+            [values["after_run"]],
         )
         cursor.execute(SUMMARISE, [cursor.fetchone()[0], "finished"])
 
@@ -203,7 +212,9 @@ def _machines(had: int, end: int) -> None:
     """Machines that have uploaded a run each."""
     numbers = range(MACHINES * had, MACHINES * end)
     made = HardwareProfile.objects.bulk_create(
-        HardwareProfile(fingerprint=f"many-{each}", name=f"many {each}", cpu_model="EPYC")
+        HardwareProfile(
+            fingerprint=f"many-{each}", name=f"many {each}", cpu_model="EPYC"
+        )
         for each in numbers
     )
     found = _campaigns("machines", 0, 1, origin=Origin.UPLOADED)
@@ -218,7 +229,9 @@ def _users(had: int, end: int) -> None:
         User(username=f"person-{each}") for each in range(USERS * had, USERS * end)
     )
     for project in (default, closed):
-        Membership.objects.bulk_create(Membership(project=project, user=each) for each in people)
+        Membership.objects.bulk_create(
+            Membership(project=project, user=each) for each in people
+        )
     Token.objects.bulk_create(
         Token(
             name="ci",

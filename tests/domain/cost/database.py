@@ -73,8 +73,18 @@ NUMBERS = 10  # measurements of a run
 FEW = 60  # of what does not grow: more than a page of a list shows
 SENDERS = 3  # webhooks and schedules, whose lists show the newest that each has done
 ASKED = {"base": "a", "head": "b", "metrics": ["tps"], "effect": 0.02, "ignore": []}
-BUILDS = [{"commit": each, "installation": 0, "bindir": f"/srv/{each}"} for each in "ab"]
-PLAN = [{"Plan": {"Node Type": "Seq Scan", "Relation Name": "pgbench_accounts", "Plan Rows": 1}}]
+BUILDS = [
+    {"commit": each, "installation": 0, "bindir": f"/srv/{each}"} for each in "ab"
+]
+PLAN = [
+    {
+        "Plan": {
+            "Node Type": "Seq Scan",
+            "Relation Name": "pgbench_accounts",
+            "Plan Rows": 1,
+        }
+    }
+]
 
 # Whose commits are whose: those of the long campaign begin here.
 FIRST_OF_LONG = 1000
@@ -225,7 +235,10 @@ def grow(pairs: int) -> None:
     """Let there be so many campaigns of each kind. References are right by construction."""
     project = projects.default()
     there = Campaign.objects.filter(slug__startswith="ci-0").count()
-    marks = {f"after_{model._meta.model_name}": last(model) for model in (Campaign, Cell, Run)}
+    marks = {
+        f"after_{model._meta.model_name}": last(model)
+        for model in (Campaign, Cell, Run)
+    }
     if not there:
         _make(project, -1)
     # The newest quarter belongs to a project that most readers may not see.
@@ -253,7 +266,9 @@ def grow(pairs: int) -> None:
         cursor.execute("SET statement_timeout = 0")
         for statement in (REVISION_ROWS, CELLS, MACHINES, RUNS, FOUND, BESIDES):
             cursor.execute(statement, values)
-        cursor.execute("SELECT array_agg(id) FROM runs_cell WHERE id > %s", [marks["after_cell"]])
+        cursor.execute(
+            "SELECT array_agg(id) FROM runs_cell WHERE id > %s", [marks["after_cell"]]
+        )
         cursor.execute(SUMMARISE, [cursor.fetchone()[0], "finished"])
         cursor.execute("ANALYZE")
     # As control does it.
@@ -286,7 +301,9 @@ def _make(project: Any, number: int) -> None:
         "parameters": {"scale": 100, "duration": 300},
     }
     versions = [OLD, *VERSIONS[1:]] if number == 0 else list(VERSIONS)
-    lab, uploads = ("long", "ci-long") if number < 0 else (f"lab-{number:05}", f"ci-{number:05}")
+    lab, uploads = (
+        ("long", "ci-long") if number < 0 else (f"lab-{number:05}", f"ci-{number:05}")
+    )
     topology = topologies.single_topology(server=_server())
     configuration = _configuration("own-0")
     Campaign.objects.create(
@@ -313,7 +330,9 @@ def _make(project: Any, number: int) -> None:
 def around(project: Any) -> dict[str, object]:
     """Machines, metrics and a plan, and what does not grow."""
     rare, machine = (
-        HardwareProfile.objects.get_or_create(fingerprint=name, defaults={"name": name})[0].pk
+        HardwareProfile.objects.get_or_create(
+            fingerprint=name, defaults={"name": name}
+        )[0].pk
         for name in ("rare", "cost")
     )
     defaults = {"unit": "ms", "direction": "lower"}
@@ -327,7 +346,8 @@ def around(project: Any) -> dict[str, object]:
         project=project, name="rare", defaults=defaults | {"title": "rare"}
     )
     snapshot, _created = SettingsSnapshot.objects.get_or_create(
-        content_hash="cost", defaults={"settings": {"work_mem": {"setting": "4096", "unit": "kB"}}}
+        content_hash="cost",
+        defaults={"settings": {"work_mem": {"setting": "4096", "unit": "kB"}}},
     )
     if not Webhook.objects.exists():
         _make_few(project)
@@ -390,7 +410,9 @@ def _make_few(project: Any) -> None:
         _configuration(f"own-{number}")
         workload = Workload.objects.create(slug=f"own-{number}", name=f"Own {number}")
         WorkloadVersion.objects.create(
-            workload=workload, number=1, scripts=[{"name": "a", "text": "SELECT 1;", "weight": 1}]
+            workload=workload,
+            number=1,
+            scripts=[{"name": "a", "text": "SELECT 1;", "weight": 1}],
         )
         Token.objects.create(
             name="ci",
@@ -409,7 +431,9 @@ def _make_few(project: Any) -> None:
             weekdays=[1],
             next_at=at,
         )
-        Webhook.objects.create(project=project, url="https://example.org/", events=["change"])
+        Webhook.objects.create(
+            project=project, url="https://example.org/", events=["change"]
+        )
     observation = Observation.objects.create(
         slug="autumn",
         title="Autumn",
@@ -448,7 +472,9 @@ def _oldest(campaign: str) -> Run:
 def known() -> Mapping[str, object]:
     """What addresses name, by the words in them: the oldest of each, which is dearest to find."""
     run, of_long = _oldest("lab-00000"), _oldest("long")
-    figure = PrintedFigure.objects.exclude(measured_run=None).select_related("table__campaign")
+    figure = PrintedFigure.objects.exclude(measured_run=None).select_related(
+        "table__campaign"
+    )
     printed = figure.earliest("pk")
     return {
         "run": run.pk,
@@ -477,5 +503,7 @@ def known() -> Mapping[str, object]:
         "sha_before": f"{REVISIONS - 1:040x}",
         "long_sha": f"{FIRST_OF_LONG + 1:040x}",
         "long_sha_before": f"{FIRST_OF_LONG:040x}",
-        "newest_sha": Revision.objects.filter(cells__campaign__slug="ci-long").latest("sha").sha,
+        "newest_sha": Revision.objects.filter(cells__campaign__slug="ci-long")
+        .latest("sha")
+        .sha,
     }

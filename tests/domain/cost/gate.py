@@ -108,7 +108,9 @@ class Cost:
         counts = ("statements", "buffers", "searches", "found", "small", "rows")
         return Cost(*(getattr(self, count) + getattr(other, count) for count in counts))
 
-    def grown(self, larger: "Cost", *, times: float = 1, least: int = FEW_BUFFERS) -> list[str]:
+    def grown(
+        self, larger: "Cost", *, times: float = 1, least: int = FEW_BUFFERS
+    ) -> list[str]:
         """What costs more than it may, where `times` as much of what the request answers is there.
 
         Statements that read at most `least` buffers may have another plan.
@@ -148,7 +150,10 @@ class Cost:
         if larger.found > MOST_GROWTH * times * self.found:
             searched = (3 if self.small or not self.statements else 2) * min(
                 larger.found if self.small else larger.searches,
-                2 * times * self.searches + 4 * self.small + rows + ROWS_SEARCHED * number,
+                2 * times * self.searches
+                + 4 * self.small
+                + rows
+                + ROWS_SEARCHED * number,
             )
         most = MOST_GROWTH * times * self.buffers + rows + SLACK * number
         return most + searched + larger.small
@@ -238,9 +243,15 @@ def _cost(client: Any, address: str, plans: dict[str, dict[str, Any]]) -> Cost |
     if response.status_code in {401, 403}:
         return None
     if response.status_code not in {200, 302} and address != NOWHERE:
-        raise SystemExit(f"{address}: {response.status_code} {response.content[:300]!r}")
+        raise SystemExit(
+            f"{address}: {response.status_code} {response.content[:300]!r}"
+        )
     asked = [query["sql"] for query in captured.captured_queries]
-    reads = [sql for sql in map(_read, asked) if sql.lstrip("( \n").startswith(("SELECT", "WITH"))]
+    reads = [
+        sql
+        for sql in map(_read, asked)
+        if sql.lstrip("( \n").startswith(("SELECT", "WITH"))
+    ]
     each: dict[str, Cost] = defaultdict(lambda: Cost(0, 0))
     for sql in reads:
         if sql not in plans:
@@ -248,9 +259,13 @@ def _cost(client: Any, address: str, plans: dict[str, dict[str, Any]]) -> Cost |
         plan = plans[sql]
         counts = (count(plan) for count in (_buffers, _searches, _found, _small))
         # A statement without its values.
-        each[_VALUES.sub("?", _VALUE.sub("?", sql))] += Cost(1, *counts, round(plan["Actual Rows"]))
+        each[_VALUES.sub("?", _VALUE.sub("?", sql))] += Cost(
+            1, *counts, round(plan["Actual Rows"])
+        )
     total = sum(each.values(), start=Cost(0, 0))
-    return replace(total, statements=len(asked), bytes=size, verdicts=len(judged), each=dict(each))
+    return replace(
+        total, statements=len(asked), bytes=size, verdicts=len(judged), each=dict(each)
+    )
 
 
 def _read(sql: str) -> str:
@@ -268,7 +283,9 @@ def _plan(sql: str) -> dict[str, Any]:
         told = f"EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) {sql}"
         cursor.execute(told.replace("%", "%%"), ())
         (found,) = cursor.fetchone()
-    plan: dict[str, Any] = (json.loads(found) if isinstance(found, str) else found)[0]["Plan"]
+    plan: dict[str, Any] = (json.loads(found) if isinstance(found, str) else found)[0][
+        "Plan"
+    ]
     return plan
 
 
@@ -278,14 +295,18 @@ def _buffers(plan: Mapping[str, Any]) -> int:
 
 def _searches(plan: Mapping[str, Any]) -> int:
     """By PostgreSQL's own count, which it gives since version 18."""
-    return int(plan.get("Index Searches", 0)) + sum(map(_searches, plan.get("Plans", ())))
+    return int(plan.get("Index Searches", 0)) + sum(
+        map(_searches, plan.get("Plans", ()))
+    )
 
 
 def _found(plan: Mapping[str, Any]) -> int:
     """The rows of its index scans, shown or not, or how often they searched."""
     rows = 0.0
     if "Index Name" in plan:
-        rows = plan["Actual Loops"] * (plan["Actual Rows"] + plan.get("Rows Removed by Filter", 0))
+        rows = plan["Actual Loops"] * (
+            plan["Actual Rows"] + plan.get("Rows Removed by Filter", 0)
+        )
     own = max(round(rows), plan.get("Index Searches", 0))
     return int(own) + sum(map(_found, plan.get("Plans", ())))
 
@@ -293,7 +314,9 @@ def _found(plan: Mapping[str, Any]) -> int:
 def _small(plan: Mapping[str, Any]) -> int:
     below = plan.get("Plans", ())
     own = _buffers(plan) - sum(map(_buffers, below))
-    is_small = plan["Node Type"] == "Seq Scan" and own <= SMALL_TABLE * plan["Actual Loops"]
+    is_small = (
+        plan["Node Type"] == "Seq Scan" and own <= SMALL_TABLE * plan["Actual Loops"]
+    )
     return (own if is_small else 0) + sum(map(_small, below))
 
 
@@ -309,7 +332,9 @@ def grown(
         address: cost.grown(large[address], times=_times(address, times), least=least)
         for address, cost in small.items()
     }
-    return [f"{address}: {'; '.join(faults)}" for address, faults in found.items() if faults]
+    return [
+        f"{address}: {'; '.join(faults)}" for address, faults in found.items() if faults
+    ]
 
 
 def _times(address: str, times: float) -> float:
@@ -317,7 +342,9 @@ def _times(address: str, times: float) -> float:
     return times if address in (*WHOLE, *COUNTS, *BEHIND) else 1
 
 
-def grown_by(axis: str, small: Mapping[str, Cost], large: Mapping[str, Cost]) -> list[str]:
+def grown_by(
+    axis: str, small: Mapping[str, Cost], large: Mapping[str, Cost]
+) -> list[str]:
     """What costs more than it may, or says more, where one axis has ten times as much."""
     faults = []
     for address, cost in small.items():
@@ -326,9 +353,13 @@ def grown_by(axis: str, small: Mapping[str, Cost], large: Mapping[str, Cost]) ->
         is_longer = found.bytes > MOST_GROWTH * times * cost.bytes + SLACK_BYTES
         # What a page shows only of what is large it asks for once more.
         further = MOST_FURTHER if is_whole else 0
-        more = replace(cost, statements=cost.statements + further).grown(found, times=times)
+        more = replace(cost, statements=cost.statements + further).grown(
+            found, times=times
+        )
         if address in JUDGED_BY_CONTROL and found.verdicts > cost.verdicts:
             more.append(f"{found.verdicts} verdicts")
         if is_longer or more:
-            faults.append(f"{address}: {found.bytes} bytes of {cost.bytes}; {'; '.join(more)}")
+            faults.append(
+                f"{address}: {found.bytes} bytes of {cost.bytes}; {'; '.join(more)}"
+            )
     return faults

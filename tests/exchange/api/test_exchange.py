@@ -27,7 +27,9 @@ def private(db):
 @pytest.fixture
 def member(client, django_user_model):
     """Somebody who has logged in, and is no administrator."""
-    client.force_login(django_user_model.objects.create_user("ichiro", password="secret"))
+    client.force_login(
+        django_user_model.objects.create_user("ichiro", password="secret")
+    )
     return client
 
 
@@ -58,7 +60,12 @@ def test_an_export_is_imported_elsewhere(client, project, private, make_token):
     answer = imported(client, "default", content, make_token("admin"))
 
     assert answer.status_code == 200, answer.content
-    assert answer.json() == {"project": "default", "campaigns": 1, "runs": 18, "there": 0}
+    assert answer.json() == {
+        "project": "default",
+        "campaigns": 1,
+        "runs": 18,
+        "there": 0,
+    }
     assert Run.objects.count() == 18
 
 
@@ -101,7 +108,9 @@ def test_who_is_no_administrator_imports_nothing(member, project):
     ("content", "media_type", "status"),
     [(b"\n", NDJSON, 400), (b"{}\n", NDJSON, 400), (b"{}\n", "application/json", 415)],
 )
-def test_what_is_no_export_is_refused(client, make_token, project, content, media_type, status):
+def test_what_is_no_export_is_refused(
+    client, make_token, project, content, media_type, status
+):
     answer = imported(client, "default", content, make_token("admin"), media_type)
 
     assert answer.status_code == status
@@ -111,7 +120,15 @@ def test_what_is_no_export_is_refused(client, make_token, project, content, medi
 # Lists as CSV: the rows of the pages, in one answer, and no text that is a formula.
 
 
-LISTS = ("campaigns", "runs", "servers", "hardware", "configurations", "scenarios", "measurements")
+LISTS = (
+    "campaigns",
+    "runs",
+    "servers",
+    "hardware",
+    "configurations",
+    "scenarios",
+    "measurements",
+)
 
 
 @pytest.fixture
@@ -134,7 +151,9 @@ def lab(db):
     scenarios.sync()
     factories.configuration("plain", settings={"work_mem": "4MB"})
     for number in range(2):
-        server = factories.server(versions=["16.14"], hardware=factories.hardware(f"h{number}"))
+        server = factories.server(
+            versions=["16.14"], hardware=factories.hardware(f"h{number}")
+        )
         campaign = factories.finish_all(factories.campaign(repeats=1, on=server))
         campaign.runs.update(hardware=server.hardware)
 
@@ -150,7 +169,11 @@ def test_csv_tells_what_the_pages_tell(lab, get, rows, path):
 def _as_text(row):
     """A row of JSON as it stands in a file."""
     texts = {name: "" if value is None else str(value) for name, value in row.items()}
-    nested = {name: value for name, value in row.items() if isinstance(value, dict | list | bool)}
+    nested = {
+        name: value
+        for name, value in row.items()
+        if isinstance(value, dict | list | bool)
+    }
     return texts | {name: json.dumps(value) for name, value in nested.items()}
 
 
@@ -188,11 +211,15 @@ def test_more_rows_than_are_read_at_a_time_come_all(lab, rows, monkeypatch):
     [("campaigns", 2), ("runs", 1), ("servers", 2), ("hardware", 4), ("scenarios", 2)],
 )
 @pytest.mark.parametrize("more", [0, 3])
-def test_as_many_queries_however_long(lab, rows, path, queries, more, django_assert_num_queries):
+def test_as_many_queries_however_long(
+    lab, rows, path, queries, more, django_assert_num_queries
+):
     for number in range(more):
         scenario = factories.scenario(f"made-{number}")
         campaign = factories.campaign(repeats=1, scenario=scenario)
-        server = factories.server(versions=["18.4"], hardware=factories.hardware(f"more-{number}"))
+        server = factories.server(
+            versions=["18.4"], hardware=factories.hardware(f"more-{number}")
+        )
         campaign.runs.update(hardware=server.hardware)
 
     with django_assert_num_queries(queries):
@@ -201,7 +228,9 @@ def test_as_many_queries_however_long(lab, rows, path, queries, more, django_ass
 
 def test_what_is_of_a_private_project_is_not_in_it(rows):
     project = projects.create(slug="secret", is_public=False)
-    campaign = factories.campaign("hidden", project=project, scenario=factories.scenario("secret"))
+    campaign = factories.campaign(
+        "hidden", project=project, scenario=factories.scenario("secret")
+    )
     campaign.runs.update(hardware=factories.hardware("secret"))
 
     for path in ("campaigns", "runs", "hardware", "scenarios"):

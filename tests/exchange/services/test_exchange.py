@@ -67,8 +67,14 @@ CONTENTS = {
     HardwareProfile: (exports.HARDWARE, {"created_at", "name_ja", "memory_printed"}),
     Environment: (exports.ENVIRONMENT, {"created_at"}),
     SettingsSnapshot: (exports.SETTINGS, {"created_at"}),
-    Configuration: (exports.CONFIGURATION, {"project", "created_by", "created_at", "name_ja"}),
-    ConfigurationRevision: (exports.CONFIGURATION_REVISION, {"configuration", "created_by"}),
+    Configuration: (
+        exports.CONFIGURATION,
+        {"project", "created_by", "created_at", "name_ja"},
+    ),
+    ConfigurationRevision: (
+        exports.CONFIGURATION_REVISION,
+        {"configuration", "created_by"},
+    ),
     Topology: (exports.TOPOLOGY, {"created_at", "name_ja"}),
     Revision: (exports.REVISION, {"project"}),
     Campaign: (
@@ -152,7 +158,9 @@ def test_a_field_that_came_later_says_what_its_absence_means():
     """Files of this form are read for good: what is new in FIELDS goes into LATER as well."""
     first = {
         kind: sorted(names - export_reader.LATER.get(kind, {}).keys())
-        for kind, names in ((kind, set(names)) for kind, names in export_reader.FIELDS.items())
+        for kind, names in (
+            (kind, set(names)) for kind, names in export_reader.FIELDS.items()
+        )
     }
     digest = hashlib.sha256(json.dumps(first, sort_keys=True).encode()).hexdigest()
 
@@ -179,7 +187,10 @@ def _project():
     server = factories.server("db1", versions=["16.14", "18.4"])
     configuration = factories.configuration("tuned--lab", settings={"work_mem": "64MB"})
     revision = ConfigurationRevision.objects.create(
-        configuration=configuration, number=1, settings={"work_mem": "64MB"}, content_hash="tuned"
+        configuration=configuration,
+        number=1,
+        settings={"work_mem": "64MB"},
+        content_hash="tuned",
     )
     campaign = factories.campaign(
         "sixteen-against-eighteen--lab",
@@ -194,8 +205,15 @@ def _project():
     factories.finish_all(campaign, gain={"18.4": 1.1})
     for run in campaign.runs.order_by("pk")[:3]:
         factories.story(run)
-        factories.artifact(run=run, data=ArtifactData("stdout", b"tps = 1\n" * run.repeat))
-        run.plan = {"host": "192.0.2.1", "username": "postgres", "port": 22, "bindir": "/b"}
+        factories.artifact(
+            run=run, data=ArtifactData("stdout", b"tps = 1\n" * run.repeat)
+        )
+        run.plan = {
+            "host": "192.0.2.1",
+            "username": "postgres",
+            "port": 22,
+            "bindir": "/b",
+        }
         run.hardware, run.environment = factories.hardware(), factories.environment()
         run.labels = {"by": "nightly"}
         run.save()
@@ -208,10 +226,15 @@ def _varied(project, first):
     """A campaign of two configurations that repeats a published one."""
     factors = {"version": ["16.14"], "configuration": ["tuned--lab", "plain--lab"]}
     made = factories.campaign(
-        "two-configurations--lab", factors=factors, project=project, reproduces="wg1-2013-2-2"
+        "two-configurations--lab",
+        factors=factors,
+        project=project,
+        reproduces="wg1-2013-2-2",
     )
     plain = ConfigurationRevision.objects.create(
-        configuration=factories.configuration("plain--lab"), number=1, content_hash="plain"
+        configuration=factories.configuration("plain--lab"),
+        number=1,
+        content_hash="plain",
     )
     for ordinal, revision in enumerate((first, plain), start=1):
         made.configurations.create(
@@ -227,12 +250,19 @@ def _uploaded(project):
     for number in range(3):
         sha = f"abcdef{number}"
         revision = Revision.objects.create(
-            project=project, sha=sha, committed_at=WHEN + timedelta(days=number), parents=["0" * 7]
+            project=project,
+            sha=sha,
+            committed_at=WHEN + timedelta(days=number),
+            parents=["0" * 7],
         )
-        cell = factories.cell(made, {"clients": 8}, repeats=0, revision=revision, series_key="8")
+        cell = factories.cell(
+            made, {"clients": 8}, repeats=0, revision=revision, series_key="8"
+        )
         Cell.objects.filter(pk=cell.pk).update(key=f"8@{sha}")
         factories.finish(factories.run(cell, external_id=sha), tps=1000.0 / 3 + number)
-    failed = factories.run(cell, repeat=2, state="failed", code="partial", message="aborted")
+    failed = factories.run(
+        cell, repeat=2, state="failed", code="partial", message="aborted"
+    )
     Measurement.objects.create(run=failed, metric=factories.metric(), value=3.0)
     Annotation.objects.create(campaign=made, kind="conclusion", text="No change.")
     Annotation.objects.create(campaign=made, cell=cell, text="Here the disk was full.")
@@ -327,7 +357,9 @@ def _summaries(project):
     found = CellSummary.objects.filter(cell__campaign__project=project)
     names = ("n", "median", "minimum", "maximum", "mean", "log_mean")
     order = ("cell__key", "metric__name")
-    return [value for row in found.order_by(*order).values_list(*names) for value in row]
+    return [
+        value for row in found.order_by(*order).values_list(*names) for value in row
+    ]
 
 
 def test_an_import_that_is_repeated_adds_nothing(project, empty):
@@ -433,16 +465,25 @@ WRONG = (
     (lambda content: [b"[]\n"], "kind_unknown"),
     (lambda content: content.splitlines()[1:], "not_an_export"),
     (lambda content: content.splitlines()[:-1], "broken_off"),
-    (lambda content: content.splitlines()[:3] + content.splitlines()[4:], "not_described"),
+    (
+        lambda content: content.splitlines()[:3] + content.splitlines()[4:],
+        "not_described",
+    ),
     (lambda content: [*content.splitlines(), b"{}"], "after_the_end"),
-    (lambda content: changed(content, "benchlab-export", version=99), "version_unknown"),
+    (
+        lambda content: changed(content, "benchlab-export", version=99),
+        "version_unknown",
+    ),
     (lambda content: changed(content, "run", surprise=1), "fields_differ"),
     (lambda content: changed(content, "run", state="queued"), "invalid_choice"),
     (lambda content: changed(content, "run", hardware="?"), "not_described"),
     (lambda content: changed(content, "run", repeat="first"), "invalid"),
     (lambda content: changed(content, "run", started_at="yesterday"), "not_a_time"),
     (lambda content: changed(content, "campaign", scenario="?"), "not_described"),
-    (lambda content: changed(content, "campaign", origin="published"), "invalid_choice"),
+    (
+        lambda content: changed(content, "campaign", origin="published"),
+        "invalid_choice",
+    ),
     (lambda content: changed(content, "file", gzip="AAAA"), "content_differs"),
     (lambda content: changed(content, "file", sha256="0" * 64), "content_differs"),
     (lambda content: changed(content, "file", last=False), "broken_off"),
@@ -460,7 +501,9 @@ def test_a_file_that_is_wrong_is_refused_and_nothing_stored(project, empty, sett
         assert refused.value.faults[0].code == code
         for model in (Campaign, Run, Metric, Project, Revision):
             assert not model.objects.exists()
-        assert not [path for path in settings.ARTIFACTS_DIR.rglob("*") if path.is_file()]
+        assert not [
+            path for path in settings.ARTIFACTS_DIR.rglob("*") if path.is_file()
+        ]
 
     check_each(WRONG, check)
 
@@ -472,7 +515,10 @@ def test_a_metric_of_another_unit_is_refused(project):
     with pytest.raises(Refused) as refused:
         services.load(lines=io.BytesIO(content))
 
-    assert (refused.value.kind, refused.value.faults[0].code) == ("contradicts", "differs")
+    assert (refused.value.kind, refused.value.faults[0].code) == (
+        "contradicts",
+        "differs",
+    )
 
 
 def test_a_campaign_of_another_project_is_not_taken(project):
@@ -495,12 +541,16 @@ def test_an_import_neither_meets_nor_shows_what_others_hide(project):
         services.load(lines=io.BytesIO(content), into=own)
 
     names = [
-        slug.removesuffix("--lab") for slug in project.campaigns.values_list("slug", flat=True)
+        slug.removesuffix("--lab")
+        for slug in project.campaigns.values_list("slug", flat=True)
     ]
     assert set(own.campaigns.values_list("slug", "uploaded_as")) == {
         (f"{name}--beta", name) for name in names
     }
-    assert set(own.configurations.values_list("slug", flat=True)) == {"plain--beta", "tuned--beta"}
+    assert set(own.configurations.values_list("slug", flat=True)) == {
+        "plain--beta",
+        "tuned--beta",
+    }
     assert not own.campaigns.filter(topology__name="Secret name").exists()
 
 
@@ -534,7 +584,9 @@ def _grow(project, number):
         )
         for each in range(number)
     )
-    Measurement.objects.bulk_create(Measurement(run=run, metric=metric, value=1) for run in runs)
+    Measurement.objects.bulk_create(
+        Measurement(run=run, metric=metric, value=1) for run in runs
+    )
 
 
 def test_the_memory_does_not_grow_with_the_project(project):
@@ -555,7 +607,9 @@ def test_the_memory_does_not_grow_with_the_project(project):
     assert most() < 1.5 * few
 
 
-def test_an_export_takes_the_same_queries_whatever_its_size(project, django_assert_max_num_queries):
+def test_an_export_takes_the_same_queries_whatever_its_size(
+    project, django_assert_max_num_queries
+):
     from django.test.utils import CaptureQueriesContext
 
     with CaptureQueriesContext(connection) as few:
@@ -580,7 +634,10 @@ def test_campaigns_that_are_read_together_keep_what_is_theirs(project, monkeypat
 
     assert together == apart
     for kind, model in (("cell", Cell), ("annotation", Annotation)):
-        assert len(rows(together, kind)) == model.objects.filter(campaign__project=project).count()
+        assert (
+            len(rows(together, kind))
+            == model.objects.filter(campaign__project=project).count()
+        )
     ended = Run.objects.filter(campaign__project=project, state__in=Run.ENDED)
     assert len(rows(together, "run")) == ended.count()
 

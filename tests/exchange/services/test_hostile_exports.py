@@ -57,9 +57,22 @@ DIGESTS = (
     "０" * 64,
     "0" * 62 + "/.",
 )
-TIMES = ("0001-01-01T00:00:00+23:00", "9999-12-31T23:59:59-23:00", "2026-01-31", 7, "now")
+TIMES = (
+    "0001-01-01T00:00:00+23:00",
+    "9999-12-31T23:59:59-23:00",
+    "2026-01-31",
+    7,
+    "now",
+)
 
-CODES = {"invalid", "not_json", "not_a_time", "fields_differ", "file_differs", "not_a_list"}
+CODES = {
+    "invalid",
+    "not_json",
+    "not_a_time",
+    "fields_differ",
+    "file_differs",
+    "not_a_list",
+}
 
 
 WORDINGS = (
@@ -76,7 +89,15 @@ def hostile_values():
     for field, values in {
         "run.artifacts.sha256": DIGESTS,
         "file.sha256": DIGESTS,
-        "run.artifacts.name": (*CONTROLS, "../x", "a/../b", "/etc/passwd", "", "a\\b", "x" * 201),
+        "run.artifacts.name": (
+            *CONTROLS,
+            "../x",
+            "a/../b",
+            "/etc/passwd",
+            "",
+            "a\\b",
+            "x" * 201,
+        ),
         "run.artifacts.media_type": (*CONTROLS, "text", "", "a/b\r\nc", "text/html<"),
         "run.artifacts.size": (-1, 2**63, 1.5, "7", True, 9),
         "run.measurements.value": NUMBERS,
@@ -84,10 +105,22 @@ def hostile_values():
         "run.repeat": (-1, 2**31, 1.5, True, "1", None),
         "run.attempt": (-1, 2**15),
         "run.labels": ({"a": 1}, {"a\0": "b"}, [], None),
-        "run.quality": ("x", ["x"], {"a": 1}, [{"message": 1}], [{"wording": WORDINGS[0]}]),
+        "run.quality": (
+            "x",
+            ["x"],
+            {"a": 1},
+            [{"message": 1}],
+            [{"wording": WORDINGS[0]}],
+        ),
         "run.wording": WORDINGS,
         "run.events.wording": WORDINGS,
-        "run.plan": ("x", [], {"generators": ["x"]}, {"translated": [{}]}, {"bindir": 1}),
+        "run.plan": (
+            "x",
+            [],
+            {"generators": ["x"]},
+            {"translated": [{}]},
+            {"bindir": 1},
+        ),
         "run.external_id": (*CONTROLS, "x" * 201),
         "run.measurements": ("x", {"a": 1}, [1], None),
         "run.started_at": TIMES,
@@ -106,14 +139,24 @@ def hostile_values():
         "campaign.priority": (2**15,),
         "scenario.slug": ("../x", "a b", "", None),
         "metric.unit": (*CONTROLS, "x" * 41),
-        "revision.url": ("javascript:alert(1)", "http://x/\r\n", "file:///etc/passwd", "x"),
+        "revision.url": (
+            "javascript:alert(1)",
+            "http://x/\r\n",
+            "file:///etc/passwd",
+            "x",
+        ),
         "revision.parents": ("x", [1], [["x"]]),
         "settings.settings": ([], {"work_mem": "4MB"}, {"work_mem": {"setting": {}}}),
         "settings.content_hash": ("0" * 64, "x"),
         "hardware.memory_bytes": (-(2**63) - 1, 2**63, 0.5),
         "configuration.settings": ({"work_mem": 1}, [], "x"),
         "configuration.initdb_options": ("x", [1]),
-        "benchlab-export.project": (None, [], {}, {"slug": "../x", "name": "x", "public": True}),
+        "benchlab-export.project": (
+            None,
+            [],
+            {},
+            {"slug": "../x", "name": "x", "public": True},
+        ),
         "annotation.text": ("a\0b", None, 7),
     }.items():
         for value in values:
@@ -125,7 +168,10 @@ def content():
     """The export of a project with a file, and the project gone."""
     project = projects.create(slug="lab", is_public=True)
     campaign = factories.campaign(
-        "nightly", project=project, configuration=factories.configuration("tuned"), repeats=1
+        "nightly",
+        project=project,
+        configuration=factories.configuration("tuned"),
+        repeats=1,
     )
     factories.finish_all(campaign)
     for run in campaign.runs.all():
@@ -186,7 +232,11 @@ def test_every_hostile_value_is_refused_and_leaves_nothing(content):
         except Refused as refused:
             if refused.faults[0].code not in CODES:
                 wrong.append((field, value, refused.faults[0].code))
-        if files() or Run.objects.exists() or Metric.objects.filter(name="none").exists():
+        if (
+            files()
+            or Run.objects.exists()
+            or Metric.objects.filter(name="none").exists()
+        ):
             wrong.append((field, value, "left something"))
 
     assert not wrong
@@ -212,7 +262,11 @@ def test_a_file_of_an_import_that_is_refused_later_never_reaches_the_store(conte
 
 def test_a_file_of_another_project_cannot_be_claimed(content):
     factories.artifact(run=factories.run(), data=ArtifactData("secret", b"tps = 1\n"))
-    lines = [line for line in content.splitlines(keepends=True) if b'"type":"file"' not in line]
+    lines = [
+        line
+        for line in content.splitlines(keepends=True)
+        if b'"type":"file"' not in line
+    ]
     end = written({"type": "end", "lines": len(lines)})
 
     with pytest.raises(Refused) as refused:
@@ -226,7 +280,9 @@ def test_a_file_of_another_project_cannot_be_claimed(content):
     [
         b'{"type": "campaign", "x": "' + b"x" * export_reader.LONGEST_LINE,
         b'{"type": "campaign", "x": ' + b"[" * 200_000 + b"]" * 200_000 + b"}",
-        b'{"type": "campaign", "x": [' + b"{}," * (export_reader.MOST_BRACKETS + 1) + b"{}]}",
+        b'{"type": "campaign", "x": ['
+        + b"{}," * (export_reader.MOST_BRACKETS + 1)
+        + b"{}]}",
         b'{"type": "campaign", "repeats": ' + b"9" * 1_000_000 + b"}",
         b'{"type": "campaign", "seed": 1e999}',
     ],
@@ -253,7 +309,9 @@ def test_pruning_removes_nothing_outside_the_store(content, tmp_path):
     outside.write_bytes(b"not ours")
 
     with pytest.raises(Refused):
-        services.load(lines=changed(content, "run.artifacts.sha256", str(tmp_path / "outside")))
+        services.load(
+            lines=changed(content, "run.artifacts.sha256", str(tmp_path / "outside"))
+        )
     artifacts.prune(before=timezone.now(), keep=())
 
     assert outside.exists()
@@ -282,7 +340,9 @@ def test_a_small_file_that_unpacks_to_a_large_one_is_refused(content, monkeypatc
 @pytest.fixture
 def lab():
     """Runs of two months around the turn of a year, a failed one, and one without an end."""
-    campaign = factories.finish_all(factories.campaign('say "hello", world', on=factories.server()))
+    campaign = factories.finish_all(
+        factories.campaign('say "hello", world', on=factories.server())
+    )
     keys = list(campaign.runs.order_by("pk").values_list("pk", flat=True))
     ends = (
         datetime(2025, 12, 31, 23, 59, 59, tzinfo=UTC),
@@ -290,22 +350,31 @@ def lab():
     )
     for key, end in zip(keys, ends, strict=False):
         Run.objects.filter(pk=key).update(finished_at=end)
-    Run.objects.filter(pk__in=keys[2:-2]).update(finished_at=datetime(2026, 1, 31, 12, tzinfo=UTC))
+    Run.objects.filter(pk__in=keys[2:-2]).update(
+        finished_at=datetime(2026, 1, 31, 12, tzinfo=UTC)
+    )
     Run.objects.filter(pk=keys[-2]).update(finished_at=None)
     Run.objects.filter(pk=keys[-1]).update(state="failed")
     return campaign
 
 
 def asked(folder, sql):
-    return duckdb.sql(sql.format(files=f"'{folder}/measurements/*/*.parquet'")).fetchall()
+    return duckdb.sql(
+        sql.format(files=f"'{folder}/measurements/*/*.parquet'")
+    ).fetchall()
 
 
-def test_each_measurement_of_a_finished_run_is_in_the_file_of_its_month(lab, tmp_path, capsys):
+def test_each_measurement_of_a_finished_run_is_in_the_file_of_its_month(
+    lab, tmp_path, capsys
+):
     call_command("export_parquet", str(tmp_path))
 
     counted = "SELECT month, count(*) FROM {files} GROUP BY 1 ORDER BY 1"
     assert asked(tmp_path, counted) == [("2025-12", 1), ("2026-01", 15), ("none", 1)]
-    assert "measurements/month=2026-01/data.parquet: 15 measurements" in capsys.readouterr().out
+    assert (
+        "measurements/month=2026-01/data.parquet: 15 measurements"
+        in capsys.readouterr().out
+    )
     values = asked(tmp_path, "SELECT measurement, value FROM {files} ORDER BY 1")
     stored = Measurement.objects.filter(run__state="finished").order_by("pk")
     assert values == list(stored.values_list("pk", "value"))
@@ -316,7 +385,8 @@ def test_a_row_tells_what_it_is_of(lab, tmp_path):
 
     first = lab.runs.select_related("cell").earliest("pk")
     names = (
-        "run, campaign, scenario, version, major, levels ->> '$.clients', metric, server, revision"
+        "run, campaign, scenario, version, major, levels ->> '$.clients', "
+        "metric, server, revision"
     )
     [row] = asked(tmp_path, f"SELECT {names} FROM {{files}} WHERE run = {first.pk}")
     assert row == (
@@ -332,7 +402,9 @@ def test_a_row_tells_what_it_is_of(lab, tmp_path):
     )
 
 
-def test_a_month_that_changed_is_written_again_and_the_others_are_left_alone(lab, tmp_path):
+def test_a_month_that_changed_is_written_again_and_the_others_are_left_alone(
+    lab, tmp_path
+):
     list(parquet.write(tmp_path))
     old = (tmp_path / "measurements/month=2025-12/data.parquet").stat()
     Measurement.objects.filter(run__finished_at__year=2026).update(value=7.5)
@@ -340,7 +412,9 @@ def test_a_month_that_changed_is_written_again_and_the_others_are_left_alone(lab
     written = list(parquet.write(tmp_path, since="2026-01"))
 
     assert [(each.month, each.rows) for each in written] == [("2026-01", 15)]
-    assert asked(tmp_path, "SELECT DISTINCT value FROM {files} WHERE month = '2026-01'") == [(7.5,)]
+    assert asked(
+        tmp_path, "SELECT DISTINCT value FROM {files} WHERE month = '2026-01'"
+    ) == [(7.5,)]
     now = (tmp_path / "measurements/month=2025-12/data.parquet").stat()
     assert (now.st_ino, now.st_mtime_ns) == (old.st_ino, old.st_mtime_ns)
     assert sorted(each.name for each in tmp_path.iterdir()) == ["measurements"]

@@ -17,7 +17,15 @@ from runs.histories.selectors import watched_histories
 from runs.histories.selectors.suites import SuiteJobs
 from runs.histories.services import changes, mails, webhooks
 from runs.histories.services import missing_uploads as watchdog
-from runs.models import Campaign, Change, Metric, Run, StaleCell, Webhook, WebhookDelivery
+from runs.models import (
+    Campaign,
+    Change,
+    Metric,
+    Run,
+    StaleCell,
+    Webhook,
+    WebhookDelivery,
+)
 from runs.queue.services import withdrawals
 from tests.at_once import at_once
 from tests.history_points import START, commit, history, noisy, repeats, sha, store
@@ -117,10 +125,20 @@ def test_what_older_rules_stored_is_judged_again(stepped):
         rules=1, ratio=0.93, earliest="", cell=stepped.cell_id - 2
     )
     cells = stepped.cell.campaign.cells.order_by("pk")
-    false = {"metric": stepped.metric, "kind": "step", "ratio": 1.1, "before": 900, "after": 990}
+    false = {
+        "metric": stepped.metric,
+        "kind": "step",
+        "ratio": 1.1,
+        "before": 900,
+        "after": 990,
+    }
     wrong, dismissed = (
         Change.objects.create(
-            cell=cells[place], run=cells[place].runs.first(), rules=1, decision=decision, **false
+            cell=cells[place],
+            run=cells[place].runs.first(),
+            rules=1,
+            decision=decision,
+            **false,
         )
         for place, decision in ((10, "open"), (12, "dismissed"))
     )
@@ -136,7 +154,11 @@ def test_what_older_rules_stored_is_judged_again(stepped):
     assert stepped.cell.revision.sha == sha(40)
     assert (stepped.ratio, stepped.decision) == (pytest.approx(0.9, rel=0.01), "open")
     assert int(stepped.earliest, 16) <= 40 <= int(stepped.latest, 16)
-    assert [each.decision for each in (wrong, dismissed, alarm)] == ["refuted", "dismissed", "open"]
+    assert [each.decision for each in (wrong, dismissed, alarm)] == [
+        "refuted",
+        "dismissed",
+        "open",
+    ]
     assert set(Change.objects.values_list("rules", flat=True)) == {monitoring.RULES}
 
 
@@ -145,16 +167,26 @@ def test_a_step_whose_new_place_is_taken_keeps_its_place_and_interval(stepped):
     key = stepped.cell.series_key
     (each,) = [
         one
-        for one in watched_histories.watched(campaign, key, {stepped.cell_id}, SuiteJobs())
+        for one in watched_histories.watched(
+            campaign, key, {stepped.cell_id}, SuiteJobs()
+        )
         if one.metric == metric
     ]
     step = ChangePoint(
-        position=30, ratio=0.9, before=1000, after=900, p_value=0.001, earliest=29, latest=31
+        position=30,
+        ratio=0.9,
+        before=1000,
+        after=900,
+        p_value=0.001,
+        earliest=29,
+        latest=31,
     )
     place = each.points[30]
     run = place.run or Run.objects.get(cell=place.cell, repeat=1).pk
     figures = {"ratio": 0.9, "before": 1000, "after": 900}
-    Change.objects.create(cell_id=place.cell, run_id=run, metric=metric, kind="step", **figures)
+    Change.objects.create(
+        cell_id=place.cell, run_id=run, metric=metric, kind="step", **figures
+    )
     was = (stepped.run_id, stepped.earliest, stepped.latest)
 
     changes.move(key=stepped.pk, step=step, points=each.points)
@@ -164,7 +196,9 @@ def test_a_step_whose_new_place_is_taken_keeps_its_place_and_interval(stepped):
     assert stepped.ratio == 0.9
 
 
-def test_only_the_end_of_a_long_history_is_looked_at_again(django_assert_max_num_queries):
+def test_only_the_end_of_a_long_history_is_looked_at_again(
+    django_assert_max_num_queries,
+):
     store(history([1000] * 1500, runs=1))
     find()
     store(history([1000], first=1500, runs=1))
@@ -179,7 +213,9 @@ def test_a_metric_of_which_neither_end_is_better_has_no_changes():
         each.__class__(
             **{
                 **vars(each),
-                "measurements": repeats(size=[each.measurements[0].value])[0].measurements,
+                "measurements": repeats(size=[each.measurements[0].value])[
+                    0
+                ].measurements,
             }
         )
         for each in runs
@@ -190,7 +226,11 @@ def test_a_metric_of_which_neither_end_is_better_has_no_changes():
 
 
 def test_points_that_are_not_positive_are_left_out():
-    store(history([1000] * 40), repeats(commit(40), tps=[0.0]), history([900] * 20, first=41))
+    store(
+        history([1000] * 40),
+        repeats(commit(40), tps=[0.0]),
+        history([900] * 20, first=41),
+    )
 
     (change,) = find()
 
@@ -263,7 +303,9 @@ def test_a_decided_step_keeps_its_numbers(stepped):
 
 
 def test_changes_are_listed_with_filters(get, stepped):
-    (row,) = get("changes/", campaign="nightly", decision="open", kind="step")["results"]
+    (row,) = get("changes/", campaign="nightly", decision="open", kind="step")[
+        "results"
+    ]
 
     assert (row["id"], row["campaign"], row["metric"]) == (stepped.pk, "nightly", "tps")
     revision = {"sha": sha(40), "ref": "main", "url": "", "subject": "", "author": ""}
@@ -279,8 +321,13 @@ def test_a_decision_is_made_over_the_api(client, bearer, stepped):
     answer = client.post(path, given, "application/json", headers=bearer)
 
     assert answer.status_code == 200, answer.content
-    assert (answer.json()["decision"], answer.json()["note"]) == ("confirmed", "Reverted.")
-    back = client.post(path, {"decision": "open"}, "application/json", headers=bearer).json()
+    assert (answer.json()["decision"], answer.json()["note"]) == (
+        "confirmed",
+        "Reverted.",
+    )
+    back = client.post(
+        path, {"decision": "open"}, "application/json", headers=bearer
+    ).json()
     assert (back["decision"], back["decided_at"]) == ("open", None)
 
 
@@ -299,7 +346,9 @@ def test_the_api_says_who_decided(client, stepped, django_user_model):
 def test_what_is_no_decision_is_refused(client, bearer, stepped, given):
     path = f"/api/v1/changes/{stepped.pk}/decision/"
 
-    assert client.post(path, given, "application/json", headers=bearer).status_code == 400
+    assert (
+        client.post(path, given, "application/json", headers=bearer).status_code == 400
+    )
 
 
 def test_a_token_decides_in_its_own_project_only(client, make_token, stepped):
@@ -307,7 +356,9 @@ def test_a_token_decides_in_its_own_project_only(client, make_token, stepped):
     header = {"Authorization": f"Bearer {make_token(of=other)}"}
     path = f"/api/v1/changes/{stepped.pk}/decision/"
 
-    answer = client.post(path, {"decision": "confirmed"}, "application/json", headers=header)
+    answer = client.post(
+        path, {"decision": "confirmed"}, "application/json", headers=header
+    )
 
     assert (answer.status_code, answer.json()["code"]) == (403, "other_project")
 
@@ -381,7 +432,11 @@ def test_later_runs_refute_an_alarm(later):
 
     assert find() == []
     alarm.refresh_from_db()
-    assert (alarm.decision, alarm.decided_by, alarm.decided_at) == ("refuted", None, None)
+    assert (alarm.decision, alarm.decided_by, alarm.decided_at) == (
+        "refuted",
+        None,
+        None,
+    )
 
 
 def test_a_step_confirms_the_alarm_that_it_began_with():
@@ -474,7 +529,9 @@ def test_an_alarm_that_a_person_has_dismissed_stays_so_when_a_step_begins_with_i
 def test_an_old_revision_that_is_added_raises_none():
     store(history([1000] * 15), history([1000] * 15, first=16))
     find()
-    store(repeats(commit(15), tps=[500.0]), repeats(commit(15), tps=[500.0], job="again"))
+    store(
+        repeats(commit(15), tps=[500.0]), repeats(commit(15), tps=[500.0], job="again")
+    )
 
     assert find() == []
 
@@ -482,12 +539,17 @@ def test_an_old_revision_that_is_added_raises_none():
 # The way from an upload to the analysis
 
 
-def test_an_upload_queues_its_cells_and_wakes_a_worker(django_capture_on_commit_callbacks, woken):
+def test_an_upload_queues_its_cells_and_wakes_a_worker(
+    django_capture_on_commit_callbacks, woken
+):
     with django_capture_on_commit_callbacks(execute=True):
         store(repeats(commit(1), tps=[1000.0]))
 
     campaign = Campaign.objects.get()
-    assert woken == [(celery_messages.FIND_CHANGES, campaign.pk), (celery_messages.SEAL,)]
+    assert woken == [
+        (celery_messages.FIND_CHANGES, campaign.pk),
+        (celery_messages.SEAL,),
+    ]
     assert StaleCell.objects.get().cell.campaign == campaign
 
 
@@ -505,7 +567,9 @@ def test_a_burst_of_uploads_sends_one_message_of_each_kind(
     assert StaleCell.objects.count() == 5
 
 
-def test_what_is_left_of_a_burst_is_found_by_the_beat(django_capture_on_commit_callbacks, woken):
+def test_what_is_left_of_a_burst_is_found_by_the_beat(
+    django_capture_on_commit_callbacks, woken
+):
     store(repeats(commit(1), tps=[1000.0]))
     campaign = Campaign.objects.get()
 
@@ -530,7 +594,9 @@ def test_a_campaign_that_was_removed_meanwhile_is_no_fault():
 def woken(monkeypatch):
     """The messages that would go to the broker: (task, argument)."""
     sent = []
-    monkeypatch.setattr(celery_messages, "_send", lambda task, *given: sent.append((task, *given)))
+    monkeypatch.setattr(
+        celery_messages, "_send", lambda task, *given: sent.append((task, *given))
+    )
     monkeypatch.setattr(celery_messages, "_sent", {})
     return sent
 
@@ -582,7 +648,12 @@ def test_every_door_has_date_subject_and_author_of_a_change(client, get, mailing
     mails.send()
 
     escaped = "“Drop the &lt;b&gt;index&lt;/b&gt; of #12 @eve”, Jane_Doe"
-    for address in ("/changes/", "/campaigns/nightly/history/", "/campaigns/nightly/", "/"):
+    for address in (
+        "/changes/",
+        "/campaigns/nightly/history/",
+        "/campaigns/nightly/",
+        "/",
+    ):
         page = client.get(address).content.decode()
         assert "2026-02-10" in page, address
         assert escaped in page, address
@@ -590,7 +661,10 @@ def test_every_door_has_date_subject_and_author_of_a_change(client, get, mailing
     answer = get("history/", campaign="nightly")["answer"]
     payload = json.loads(WebhookDelivery.objects.get().payload)["change"]["revision"]
     for revision in (row["revision"], payload):
-        assert (revision["subject"], revision["author"]) == (told["subject"], told["author"])
+        assert (revision["subject"], revision["author"]) == (
+            told["subject"],
+            told["author"],
+        )
         assert revision["committed_at"].startswith("2026-02-10")
     assert "2026-02-10" in answer["sentence"]
     assert "“Drop the <b>index</b> of #12 @eve”, Jane_Doe" in mail.outbox[-1].body
@@ -614,7 +688,9 @@ def test_no_mail_is_sent_unless_it_is_switched_on(stepped):
     assert mail.outbox == []
 
 
-def test_followers_hear_that_a_step_was_refuted_and_that_it_is_shown_again(mailing, hook, stepped):
+def test_followers_hear_that_a_step_was_refuted_and_that_it_is_shown_again(
+    mailing, hook, stepped
+):
     mails.send()
     store(history([1000] * 40, first=40, runs=9, job="again"))
     find()
@@ -632,7 +708,10 @@ def test_followers_hear_that_a_step_was_refuted_and_that_it_is_shown_again(maili
     stepped.refresh_from_db()
     assert (stepped.decision, stepped.reason) == ("open", "")
     assert mails.send() == 1
-    assert f"nightly: Since {stepped.cell.revision} (2026-02-10): tps: " in mail.outbox[-1].body
+    assert (
+        f"nightly: Since {stepped.cell.revision} (2026-02-10): tps: "
+        in mail.outbox[-1].body
+    )
     events = WebhookDelivery.objects.order_by("pk").values_list("event", flat=True)
     assert list(events) == ["change.found", "change.refuted", "change.found"]
 
@@ -642,7 +721,9 @@ def mailing(settings, project, django_user_model):
     settings.SENDS_MAIL = True
     settings.PUBLIC_URL = "https://lab.example/"
     for name in ("ichiro", "jiro"):
-        project.members.add(django_user_model.objects.create_user(name, f"{name}@example.org"))
+        project.members.add(
+            django_user_model.objects.create_user(name, f"{name}@example.org")
+        )
     project.members.add(django_user_model.objects.create_user("saburo"))
 
 
@@ -654,14 +735,19 @@ def test_members_get_one_mail_about_what_is_news(mailing, stepped):
     assert sent.to == ["ichiro@example.org", "jiro@example.org"]
     assert sent.subject == "BenchLab: nightly, tps: 9.8 % slower"
     assert sha(40) in sent.body
-    assert "https://lab.example/campaigns/nightly/history/?metric=tps#change-" in sent.body
+    assert (
+        "https://lab.example/campaigns/nightly/history/?metric=tps#change-" in sent.body
+    )
 
 
 def test_an_alarm_is_mailed_as_one(mailing):
     alarmed()
     mails.send()
 
-    assert f"nightly: Since {sha(30)} (2026-01-31): tps: 30 % slower\n" in mail.outbox[0].body
+    assert (
+        f"nightly: Since {sha(30)} (2026-01-31): tps: 30 % slower\n"
+        in mail.outbox[0].body
+    )
     assert "Clients 8\nAn alarm: two jobs agree on it." in mail.outbox[0].body
 
 
@@ -673,7 +759,9 @@ def test_changes_are_news_for_a_day(mailing, stepped, hours, sent):
 
 
 @pytest.mark.parametrize(("seconds", "sent"), [(290, 0), (310, 1)])
-def test_what_somebody_mails_is_left_to_them_for_five_minutes(mailing, stepped, seconds, sent):
+def test_what_somebody_mails_is_left_to_them_for_five_minutes(
+    mailing, stepped, seconds, sent
+):
     Change.objects.update(mailing_since=timezone.now() - timedelta(seconds=seconds))
 
     assert mails.send() == sent
@@ -688,7 +776,9 @@ def test_what_nobody_was_there_to_receive_is_no_news_later(mailing, project, ste
     assert mails.send() == 0
 
 
-def test_a_mail_about_several_changes_counts_them_and_names_three_campaigns(mailing, stepped):
+def test_a_mail_about_several_changes_counts_them_and_names_three_campaigns(
+    mailing, stepped
+):
     for name in "abc":
         store(history([1000] * 40 + [900] * 20, campaign=name))
         changes.find(campaign_id=Campaign.objects.get(slug=name).pk)
@@ -707,7 +797,9 @@ def test_a_mail_about_several_changes_counts_them_and_names_three_campaigns(mail
     assert len(mail.outbox[1].subject) == 160
     Change.objects.update(mailed_at=None, decision="refuted", reason="later_runs")
     mails.send()
-    assert mail.outbox[2].subject == f"BenchLab: 1 change in {change.cell.campaign.slug}"
+    assert (
+        mail.outbox[2].subject == f"BenchLab: 1 change in {change.cell.campaign.slug}"
+    )
 
 
 def test_a_mail_that_is_refused_is_sent_later(mailing, stepped, settings):
@@ -754,8 +846,9 @@ def test_members_get_one_mail_about_an_absence(mailing, expected):
     assert sent.to == ["ichiro@example.org", "jiro@example.org"]
     assert sent.subject == "BenchLab: no more uploads to nightly"
     last = timezone.now() - timedelta(days=2)
-    assert f"1 day, 0:00:00 (days, hours:minutes:seconds). The last one arrived: {last:%Y-%m-}" in (
-        sent.body
+    assert (
+        f"1 day, 0:00:00 (days, hours:minutes:seconds). The last one arrived: {last:%Y-%m-}"
+        in (sent.body)
     )
     assert "https://lab.example/campaigns/nightly/" in sent.body
 
@@ -780,7 +873,9 @@ def test_an_absence_wakes_a_worker_to_mail_it(
     assert (celery_messages.SEND_MAILS,) in woken
 
 
-def test_a_mail_about_an_absence_that_is_refused_is_sent_later(mailing, expected, settings):
+def test_a_mail_about_an_absence_that_is_refused_is_sent_later(
+    mailing, expected, settings
+):
     watchdog.look()
     settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
     settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", 1
@@ -851,14 +946,21 @@ def admin(make_token):
 def test_what_is_expected_is_set_over_the_api(client, admin, expected):
     given = {"expected_every": 3600, "tracked_ref": "main"}
 
-    answer = client.patch("/api/v1/campaigns/nightly/", given, "application/json", headers=admin)
+    answer = client.patch(
+        "/api/v1/campaigns/nightly/", given, "application/json", headers=admin
+    )
 
     assert answer.status_code == 200, answer.content
-    assert (answer.json()["expected_every"], answer.json()["tracked_ref"]) == (3600, "main")
+    assert (answer.json()["expected_every"], answer.json()["tracked_ref"]) == (
+        3600,
+        "main",
+    )
     expected.refresh_from_db()
     assert expected.expected_every == timedelta(hours=1)
     none = {"expected_every": None}
-    body = client.patch("/api/v1/campaigns/nightly/", none, "application/json", headers=admin)
+    body = client.patch(
+        "/api/v1/campaigns/nightly/", none, "application/json", headers=admin
+    )
     assert (body.json()["expected_every"], body.json()["tracked_ref"]) == (None, "main")
 
 
@@ -866,14 +968,19 @@ def test_what_is_expected_is_set_over_the_api(client, admin, expected):
     "given", [{"expected_every": 0}, {"expected_every": "daily"}, {"title": "x"}, {}]
 )
 def test_what_cannot_be_expected_is_refused(client, admin, expected, given):
-    answer = client.patch("/api/v1/campaigns/nightly/", given, "application/json", headers=admin)
+    answer = client.patch(
+        "/api/v1/campaigns/nightly/", given, "application/json", headers=admin
+    )
 
     assert answer.status_code == 400, answer.content
 
 
 def test_only_an_administrators_token_says_what_is_expected(client, bearer, expected):
     answer = client.patch(
-        "/api/v1/campaigns/nightly/", {"expected_every": 1}, "application/json", headers=bearer
+        "/api/v1/campaigns/nightly/",
+        {"expected_every": 1},
+        "application/json",
+        headers=bearer,
     )
 
     assert (answer.status_code, answer.json()["code"]) == (403, "insufficient_scope")
@@ -882,6 +989,8 @@ def test_only_an_administrators_token_says_what_is_expected(client, bearer, expe
 def test_a_person_without_the_right_says_nothing(client, expected, django_user_model):
     client.force_login(django_user_model.objects.create_user("ichiro"))
 
-    answer = client.patch("/api/v1/campaigns/nightly/", {"expected_every": 9}, "application/json")
+    answer = client.patch(
+        "/api/v1/campaigns/nightly/", {"expected_every": 9}, "application/json"
+    )
 
     assert answer.status_code == 403

@@ -20,7 +20,9 @@ def pushed(numbers, level, parent, *, at_once=False):
 
 
 @pytest.mark.parametrize("tracked", ["main", pytest.param("", marks=pytest.mark.slow)])
-def test_what_was_taken_back_leaves_history_and_baselines_and_its_change_is_refuted(tracked, get):
+def test_what_was_taken_back_leaves_history_and_baselines_and_its_change_is_refuted(
+    tracked, get
+):
     """30 commits, ten at -7 % that were taken back, and 30 without them."""
     pushed(range(30), 1000.0, None, at_once=True)
     Campaign.objects.update(tracked_ref=tracked)
@@ -35,11 +37,17 @@ def test_what_was_taken_back_leaves_history_and_baselines_and_its_change_is_refu
         sha(number) for number in (*range(30), *range(40, 70))
     ]
 
-    store(repeats(commit(71, "pr", parents=[sha(42)]), tps=[1000.0, 1001.0, 999.0], job="pr"))
+    store(
+        repeats(
+            commit(71, "pr", parents=[sha(42)]), tps=[1000.0, 1001.0, 999.0], job="pr"
+        )
+    )
     query = {"campaign": "nightly", "head": f"revision:{sha(71)}"}
 
     assert get("compare/", base="history:main", **query)["overall"] == "same"
-    assert get("compare/", base="revision:main", **query)["base"]["revision"]["sha"] == sha(42)
+    assert get("compare/", base="revision:main", **query)["base"]["revision"][
+        "sha"
+    ] == sha(42)
     store(repeats(commit(41), tps=[1000.0, 1001.0, 999.0], job="late"))
     before = get("compare/", campaign="nightly", head=f"revision:{sha(40)}")
     assert before["base"]["revision"]["sha"] == sha(29)

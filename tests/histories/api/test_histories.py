@@ -52,7 +52,9 @@ def test_without_revisions_a_point_is_a_day(get):
 
     (series,) = get("history/", campaign="nightly")["series"]
 
-    assert [(point["at"], point["n"], point["median"]) for point in series["points"]] == [
+    assert [
+        (point["at"], point["n"], point["median"]) for point in series["points"]
+    ] == [
         ("2026-01-01T00:00:00Z", 3, 1000.0),
         ("2026-01-02T00:00:00Z", 1, 950.0),
     ]
@@ -107,7 +109,9 @@ def test_a_long_history_has_all_its_points(get):
     for clients in (1, 2):
         store(history(levels, runs=1, noise=0.001, of={"clients": clients}))
     with connection.cursor() as cursor:
-        cursor.execute("ANALYZE")  # autovacuum does not see what this transaction stored
+        cursor.execute(
+            "ANALYZE"
+        )  # autovacuum does not see what this transaction stored
 
     answer = get("history/", campaign="nightly")
 
@@ -145,7 +149,9 @@ def test_the_answer_has_the_words_of_the_page(client, get, nightly):
 
 
 @pytest.mark.parametrize("revisions", [5, 50])
-def test_the_number_of_queries_does_not_grow(client, revisions, django_assert_max_num_queries):
+def test_the_number_of_queries_does_not_grow(
+    client, revisions, django_assert_max_num_queries
+):
     store(history([1000] * revisions + [900] * revisions))
     find()
 
@@ -164,7 +170,9 @@ def test_the_number_of_queries_does_not_grow(client, revisions, django_assert_ma
     ],
 )
 def test_a_question_that_is_wrong_is_pointed_at(get, nightly, query, code):
-    assert [fault["code"] for fault in get("history/", 400, **query)["errors"]] == [code]
+    assert [fault["code"] for fault in get("history/", 400, **query)["errors"]] == [
+        code
+    ]
 
 
 def test_a_private_history_is_for_its_project(client, get, make_token):
@@ -172,9 +180,15 @@ def test_a_private_history_is_for_its_project(client, get, make_token):
     store(history([1.0] * 3), project=secret)
     header = {"Authorization": f"Bearer {make_token('read', of=secret)}"}
 
-    assert get("history/", 400, campaign="nightly")["errors"][0]["code"] == "unknown_campaign"
+    assert (
+        get("history/", 400, campaign="nightly")["errors"][0]["code"]
+        == "unknown_campaign"
+    )
     assert client.get("/campaigns/nightly/history/").status_code == 404
-    assert client.get("/api/v1/history/?campaign=nightly", headers=header).status_code == 200
+    assert (
+        client.get("/api/v1/history/?campaign=nightly", headers=header).status_code
+        == 200
+    )
 
 
 def test_the_example_of_the_description_has_the_fields_of_an_answer(get, nightly):
@@ -208,10 +222,14 @@ def test_a_page_without_runs_says_what_to_do(client, nightly):
 def test_who_has_logged_in_decides_with_a_note(client, nightly, log_in_as):
     (change,) = find()
     log_in_as("operator")
-    assert 'name="decision"' in client.get("/campaigns/nightly/history/").content.decode()
+    assert (
+        'name="decision"' in client.get("/campaigns/nightly/history/").content.decode()
+    )
 
     given = {"decision": "confirmed", "note": "The new planner."}
-    page = client.post(f"/changes/{change.pk}/decision/", given, follow=True).content.decode()
+    page = client.post(
+        f"/changes/{change.pk}/decision/", given, follow=True
+    ).content.decode()
 
     change.refresh_from_db()
     assert (change.decision, change.note) == ("confirmed", "The new planner.")
@@ -223,7 +241,10 @@ def test_a_visitor_decides_nothing(client, nightly):
     (change,) = find()
 
     assert (
-        client.post(f"/changes/{change.pk}/decision/", {"decision": "confirmed"}).status_code == 302
+        client.post(
+            f"/changes/{change.pk}/decision/", {"decision": "confirmed"}
+        ).status_code
+        == 302
     )
 
     assert Change.objects.get().decision == "open"
@@ -233,7 +254,9 @@ def test_an_unknown_decision_is_refused(client, nightly, log_in_as):
     (change,) = find()
     log_in_as("operator")
 
-    page = client.post(f"/changes/{change.pk}/decision/", {"decision": "refuted"}, follow=True)
+    page = client.post(
+        f"/changes/{change.pk}/decision/", {"decision": "refuted"}, follow=True
+    )
 
     assert "Not a decision" in page.content.decode()
     assert Change.objects.get().decision == "open"
@@ -245,7 +268,10 @@ def test_an_administrator_says_what_is_expected(admin_client, nightly):
     )
 
     nightly.refresh_from_db()
-    assert (nightly.expected_every, nightly.tracked_ref) == (timedelta(hours=36), "main")
+    assert (nightly.expected_every, nightly.tracked_ref) == (
+        timedelta(hours=36),
+        "main",
+    )
     assert 'value="36' in page.content.decode()
 
 
@@ -272,7 +298,9 @@ def test_pages_of_an_uploaded_campaign_lead_to_its_histories(client, nightly, pa
         ([1000], "no revisions"),
     ],
 )
-def test_the_badge_tells_the_newest_revision_against_the_one_before(client, levels, text):
+def test_the_badge_tells_the_newest_revision_against_the_one_before(
+    client, levels, text
+):
     store(history(levels, noise=0.001))
 
     answer = client.get("/campaigns/nightly/badge.svg")
@@ -284,7 +312,9 @@ def test_the_badge_tells_the_newest_revision_against_the_one_before(client, leve
 def test_the_badge_takes_another_base(client):
     store(history([1200, 1000, 1000], noise=0.001))
 
-    svg = client.get(f"/campaigns/nightly/badge.svg?base=revision:{sha(0)}").content.decode()
+    svg = client.get(
+        f"/campaigns/nightly/badge.svg?base=revision:{sha(0)}"
+    ).content.decode()
 
     assert "17 % slower" in svg
 
@@ -306,7 +336,8 @@ def test_a_badge_is_kept_for_a_while_and_asked_for_by_its_content(client, nightl
     assert set(answer.headers["Cache-Control"].split(", ")) == {"max-age=300", "public"}
     assert "max-age=300" in answer.headers["Cache-Control"]
     again = client.get(
-        "/campaigns/nightly/badge.svg", headers={"If-None-Match": answer.headers["ETag"]}
+        "/campaigns/nightly/badge.svg",
+        headers={"If-None-Match": answer.headers["ETag"]},
     )
     assert (again.status_code, again.content) == (304, b"")
 
@@ -327,8 +358,13 @@ def test_a_private_campaign_has_no_badge_for_others(client):
 
 def test_a_day_is_one_of_utc(get):
     late = datetime(2026, 3, 1, 23, 59, tzinfo=UTC)
-    store(repeats(at=late, tps=[1.0]), repeats(at=late + timedelta(minutes=2), tps=[2.0]))
+    store(
+        repeats(at=late, tps=[1.0]), repeats(at=late + timedelta(minutes=2), tps=[2.0])
+    )
 
     (series,) = get("history/", campaign="nightly")["series"]
 
-    assert [point["at"][:10] for point in series["points"]] == ["2026-03-01", "2026-03-02"]
+    assert [point["at"][:10] for point in series["points"]] == [
+        "2026-03-01",
+        "2026-03-02",
+    ]

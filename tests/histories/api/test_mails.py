@@ -21,7 +21,9 @@ from tests.history_points import commit, repeats, store
 def mailing(settings, transactional_db, django_user_model):
     settings.SENDS_MAIL = True
     project = projects.default()
-    project.members.add(django_user_model.objects.create_user("ichiro", "ichiro@example.org"))
+    project.members.add(
+        django_user_model.objects.create_user("ichiro", "ichiro@example.org")
+    )
 
 
 @pytest.fixture
@@ -87,7 +89,9 @@ def test_what_a_killed_worker_was_mailing_is_mailed_by_another_one_later(absent)
     assert Campaign.objects.get().mailing_since is None
 
 
-def test_two_workers_send_nothing_twice_and_what_fails_is_sent_later(absent, swallowing, settings):
+def test_two_workers_send_nothing_twice_and_what_fails_is_sent_later(
+    absent, swallowing, settings
+):
     with sending(swallowing) as sent:
         settings.EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
         assert mails.send() == 0
@@ -104,7 +108,9 @@ def test_an_absence_that_another_worker_has_told_meanwhile_is_told_once(absent):
     assert [watchdog._tell(campaign) for campaign in seen] == [False]
 
 
-def test_an_absence_that_is_told_while_another_is_mailed_is_mailed_as_well(absent, monkeypatch):
+def test_an_absence_that_is_told_while_another_is_mailed_is_mailed_as_well(
+    absent, monkeypatch
+):
     def report_another(*_mail):
         Campaign.objects.update(missing_told_at=timezone.now())
 

@@ -20,10 +20,14 @@ def uploads(seed, campaign):
     begin, back = random.randrange(10, 14), random.randrange(22, 27)
     made = []
     for number in range(COMMITS):
-        level = 1000 * (0.9 if begin <= number < back else 1) * (0.8 if number == 5 else 1)
+        level = (
+            1000 * (0.9 if begin <= number < back else 1) * (0.8 if number == 5 else 1)
+        )
         of = {"campaign": campaign, "job": f"job {number}"}
         runs = repeats(commit(number), tps=noisy(level, random=random), **of)
-        runs += repeats(commit(number), tps=noisy(500, random=random), levels={"clients": 1}, **of)
+        runs += repeats(
+            commit(number), tps=noisy(500, random=random), levels={"clients": 1}, **of
+        )
         made.append(runs)
     return made
 
@@ -35,7 +39,12 @@ def listed(campaign, batches):
         changes.find(campaign_id=Campaign.objects.get(slug=campaign).pk)
     standing = Change.objects.filter(campaign__slug=campaign, kind__in=Change.STEPS)
     return sorted(
-        (each.cell.levels["clients"], each.cell.revision.sha, round(each.ratio, 6), each.earliest)
+        (
+            each.cell.levels["clients"],
+            each.cell.revision.sha,
+            round(each.ratio, 6),
+            each.earliest,
+        )
         for each in standing.exclude(decision="refuted")
     )
 

@@ -30,7 +30,11 @@ def suite(hosts, *, seed=1, loss=(), first=0):
             * (0.9 if loss and loss[0] == number and at >= loss[1] else 1)
             for at, host in enumerate(hosts, start=first)
         ]
-        store(history(levels, of={"clients": number}, seed=100 * seed + number, first=first))
+        store(
+            history(
+                levels, of={"clients": number}, seed=100 * seed + number, first=first
+            )
+        )
 
 
 def find():
@@ -39,8 +43,14 @@ def find():
 
 
 def standing():
-    kept = Change.objects.filter(kind__in=Change.STEPS).exclude(decision="refuted").order_by("pk")
-    return [(each.cell.levels["clients"], int(each.cell.revision.sha, 16)) for each in kept]
+    kept = (
+        Change.objects.filter(kind__in=Change.STEPS)
+        .exclude(decision="refuted")
+        .order_by("pk")
+    )
+    return [
+        (each.cell.levels["clients"], int(each.cell.revision.sha, 16)) for each in kept
+    ]
 
 
 def scattered(seed):
@@ -93,7 +103,9 @@ def moved(share, hardware=("", ""), *, number=SERIES, at=20, noise=0.01, seed=1)
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_small_move_of_most_series_is_one_item_though_each_alone_would_place_it_elsewhere(seed):
+def test_a_small_move_of_most_series_is_one_item_though_each_alone_would_place_it_elsewhere(
+    seed,
+):
     moved(0.06, noise=0.025, seed=seed)
 
     find()
@@ -113,7 +125,12 @@ def test_what_changed_on_the_machine_is_named_everywhere(get, mailoutbox, settin
     assert cause.lines[-1] == "The machine changed: CPU model: Xeon A → Xeon B."
     told = get("changes/", kind="machine")["results"]
     assert len(told) == SERIES
-    fact = {"kind": "hardware", "name": "cpu_model", "before": ["Xeon A"], "after": ["Xeon B"]}
+    fact = {
+        "kind": "hardware",
+        "name": "cpu_model",
+        "before": ["Xeon A"],
+        "after": ["Xeon B"],
+    }
     assert told[0]["facts"] == [fact]
     user = User.objects.create_user("ichiro", email="ichiro@example.org")
     projects.default().memberships.create(user=user, role="viewer")
@@ -142,7 +159,9 @@ def test_jobs_that_land_on_two_machines_by_turns_change_no_machine():
 
 def test_the_parent_is_measured_again_where_the_machine_is_a_server(client, log_in_as):
     moved(0.2)
-    machine = HardwareProfile.objects.create(fingerprint="f", cpu_model="Xeon A", threads=8)
+    machine = HardwareProfile.objects.create(
+        fingerprint="f", cpu_model="Xeon A", threads=8
+    )
     factories.server("lab", hardware=machine)
     Run.objects.update(hardware=machine)
 
@@ -165,7 +184,9 @@ def test_the_api_decides_on_a_cause(client, bearer):
     for of, number in (("change", 1), ("cause", SERIES)):
         body = {"decision": "confirmed", "of": of}
         address = f"/api/v1/changes/{first.pk}/decision/"
-        answer = client.post(address, body, content_type="application/json", headers=bearer)
+        answer = client.post(
+            address, body, content_type="application/json", headers=bearer
+        )
         assert answer.status_code == 200, answer.content
         assert Change.objects.filter(decision="confirmed").count() == number
         Change.objects.filter(pk=first.pk).update(decision="open", decided_at=None)
@@ -173,7 +194,9 @@ def test_the_api_decides_on_a_cause(client, bearer):
 
 def test_what_half_of_the_series_lose_is_a_commits():
     for number in range(SERIES):
-        levels = [1000 * (0.9 if at >= 20 and number < 3 else 1) for at in range(COMMITS)]
+        levels = [
+            1000 * (0.9 if at >= 20 and number < 3 else 1) for at in range(COMMITS)
+        ]
         store(history(levels, of={"clients": number}, seed=number))
 
     find()

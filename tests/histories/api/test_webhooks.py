@@ -83,7 +83,9 @@ def test_the_signature_is_of_the_time_and_the_body(hook, receiver):
 
     (request,) = receiver.requests
     at = request.headers["X-BenchLab-Timestamp"]
-    expected = hmac.new(SECRET.encode(), at.encode() + b"." + request.body, hashlib.sha256)
+    expected = hmac.new(
+        SECRET.encode(), at.encode() + b"." + request.body, hashlib.sha256
+    )
     assert request.headers["X-BenchLab-Signature"] == f"sha256={expected.hexdigest()}"
     assert abs(time.time() - int(at)) < 30
 
@@ -97,7 +99,9 @@ def test_a_second_try_has_a_time_of_its_own(hook, receiver, monkeypatch):
 
     first, second = receiver.requests
     assert first.body == second.body
-    assert first.headers["X-BenchLab-Signature"] != second.headers["X-BenchLab-Signature"]
+    assert (
+        first.headers["X-BenchLab-Signature"] != second.headers["X-BenchLab-Signature"]
+    )
 
 
 def test_only_those_who_want_an_event_get_it(project, receiver):
@@ -118,9 +122,13 @@ def test_what_belongs_to_no_project_is_the_default_ones(hook):
     assert WebhookDelivery.objects.get().webhook == hook
 
 
-def test_a_worker_is_woken_on_commit(hook, django_capture_on_commit_callbacks, monkeypatch):
+def test_a_worker_is_woken_on_commit(
+    hook, django_capture_on_commit_callbacks, monkeypatch
+):
     woken = []
-    monkeypatch.setattr(celery_messages, "_send", lambda *message: woken.append(message))
+    monkeypatch.setattr(
+        celery_messages, "_send", lambda *message: woken.append(message)
+    )
 
     with django_capture_on_commit_callbacks(execute=True):
         delivery = queued(hook)
@@ -137,7 +145,10 @@ def test_a_campaign_that_was_queued_here_tells_once_that_it_has_ended(hook):
 
     (delivery,) = WebhookDelivery.objects.all()
     body = json.loads(delivery.payload)
-    assert (body["event"], body["campaign"]["state"]) == ("campaign.finished", "finished")
+    assert (body["event"], body["campaign"]["state"]) == (
+        "campaign.finished",
+        "finished",
+    )
 
 
 # Tries
@@ -173,19 +184,35 @@ def test_a_delivery_is_given_up_after_the_last_pause(hook, receiver):
 
 def test_each_pause_is_longer_than_the_one_before_and_after_the_last_there_is_none():
     begun = timezone.now()
-    pauses = [deliveries._next_try(tries) - begun for tries in range(1, len(PAUSES) + 1)]
+    pauses = [
+        deliveries._next_try(tries) - begun for tries in range(1, len(PAUSES) + 1)
+    ]
 
-    assert [each // timedelta(seconds=1) for each in pauses] == [30, 120, 600, 3600, 21600, 86400]
+    assert [each // timedelta(seconds=1) for each in pauses] == [
+        30,
+        120,
+        600,
+        3600,
+        21600,
+        86400,
+    ]
     assert deliveries._next_try(len(PAUSES) + 1) is None
 
 
-def test_what_is_being_sent_is_not_sent_by_another_worker_for_a_minute(hook, monkeypatch):
+def test_what_is_being_sent_is_not_sent_by_another_worker_for_a_minute(
+    hook, monkeypatch
+):
     delivery, begun, seen = queued(hook), timezone.now(), []
 
     def post(*_given, **_more):
         if not seen:
             delivery.refresh_from_db()
-            seen.extend([delivery.next_try_at - begun, deliveries.deliver(delivery_id=delivery.pk)])
+            seen.extend(
+                [
+                    delivery.next_try_at - begun,
+                    deliveries.deliver(delivery_id=delivery.pk),
+                ]
+            )
         return deliveries.Answer(204, "")
 
     monkeypatch.setattr(deliveries, "post", post)
@@ -205,16 +232,22 @@ def test_one_that_is_not_due_is_not_sent(hook, receiver):
 
 def test_a_worker_that_was_killed_leaves_its_delivery_to_the_next(hook, receiver):
     delivery = queued(hook)
-    WebhookDelivery.objects.update(tries=1, next_try_at=timezone.now() + deliveries.TRY_TAKES)
+    WebhookDelivery.objects.update(
+        tries=1, next_try_at=timezone.now() + deliveries.TRY_TAKES
+    )
 
     assert deliveries.deliver(delivery_id=delivery.pk) is None
     due(delivery)
     assert sent(delivery).state == "delivered"
 
 
-def test_the_beat_wakes_what_is_due(hook, django_capture_on_commit_callbacks, monkeypatch):
+def test_the_beat_wakes_what_is_due(
+    hook, django_capture_on_commit_callbacks, monkeypatch
+):
     woken = []
-    monkeypatch.setattr(celery_messages, "_send", lambda *message: woken.append(message))
+    monkeypatch.setattr(
+        celery_messages, "_send", lambda *message: woken.append(message)
+    )
     delivery, later = queued(hook), queued(hook)
     WebhookDelivery.objects.filter(pk=later.pk).update(
         next_try_at=timezone.now() + timedelta(hours=1)
@@ -279,7 +312,10 @@ def test_an_answer_that_drips_is_broken_off(hook, receiver, monkeypatch):
 
 
 def test_a_secret_that_cannot_be_read_is_a_try_that_failed(hook, receiver, settings):
-    settings.ENCRYPTION_KEY, right = Fernet.generate_key().decode(), settings.ENCRYPTION_KEY
+    settings.ENCRYPTION_KEY, right = (
+        Fernet.generate_key().decode(),
+        settings.ENCRYPTION_KEY,
+    )
     before = timezone.now()
 
     delivery = sent(queued(hook))
@@ -309,7 +345,9 @@ def test_what_waits_for_a_webhook_that_is_switched_off_is_given_up(hook, receive
     assert receiver.requests == []
 
 
-def test_what_was_tried_while_its_webhook_was_switched_off_is_not_tried_again(hook, receiver):
+def test_what_was_tried_while_its_webhook_was_switched_off_is_not_tried_again(
+    hook, receiver
+):
     delivery = queued(hook)
     Webhook.objects.update(is_active=False)
 
@@ -356,7 +394,9 @@ def test_addresses_that_are_not_public_are_refused(host):
         deliveries.post(f"http://{host}/", b"", {}, allow_private=False)
 
 
-@pytest.mark.parametrize("text", ["8.8.8.8", "2606:4700:4700::1111", "64:ff9b::808:808"])
+@pytest.mark.parametrize(
+    "text", ["8.8.8.8", "2606:4700:4700::1111", "64:ff9b::808:808"]
+)
 def test_addresses_of_the_internet_are_public(text):
     assert deliveries.is_public(text)
 
@@ -380,12 +420,18 @@ def test_one_private_address_among_several_refuses_the_name(monkeypatch):
 
 @pytest.mark.parametrize(
     ("url", "port"),
-    [("http://a.example/", 80), ("https://a.example/", 443), ("https://a.example:8443/", 8443)],
+    [
+        ("http://a.example/", 80),
+        ("https://a.example/", 443),
+        ("https://a.example:8443/", 8443),
+    ],
 )
 def test_a_name_is_looked_up_for_the_port_of_its_address(monkeypatch, url, port):
     asked = []
     found = [(2, 1, 6, "", ("8.8.8.8", port))]
-    monkeypatch.setattr(socket, "getaddrinfo", lambda *given, **_more: asked.append(given) or found)
+    monkeypatch.setattr(
+        socket, "getaddrinfo", lambda *given, **_more: asked.append(given) or found
+    )
 
     assert deliveries.resolve(urlsplit(url), allow_private=False) == "8.8.8.8"
     assert asked == [("a.example", port)]
@@ -396,16 +442,21 @@ def certified(name, folder):
     key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
     subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
     made = (
-        x509.CertificateBuilder(subject, subject, key.public_key(), x509.random_serial_number())
+        x509.CertificateBuilder(
+            subject, subject, key.public_key(), x509.random_serial_number()
+        )
         .not_valid_before(now - timedelta(days=1))
         .not_valid_after(now + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
+        .add_extension(
+            x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False
+        )
         .sign(key, hashes.SHA256())
     )
     pem, plain = serialization.Encoding.PEM, serialization.NoEncryption()
     path = folder / "both.pem"
     path.write_bytes(
-        key.private_bytes(pem, serialization.PrivateFormat.PKCS8, plain) + made.public_bytes(pem)
+        key.private_bytes(pem, serialization.PrivateFormat.PKCS8, plain)
+        + made.public_bytes(pem)
     )
     return path
 
@@ -420,11 +471,16 @@ def test_over_tls_the_certificate_must_be_of_the_name(receiver, monkeypatch, tmp
     monkeypatch.setenv("SSL_CERT_FILE", str(path))
 
     assert (
-        deliveries.post(f"https://turns.example:{port}/", b"", {}, allow_private=True).status == 204
+        deliveries.post(
+            f"https://turns.example:{port}/", b"", {}, allow_private=True
+        ).status
+        == 204
     )
     with pytest.raises(Undeliverable, match="not valid for 'other"):
         deliveries.post(f"https://other.example:{port}/", b"", {}, allow_private=True)
-    assert [each.headers["Host"] for each in receiver.requests] == [f"turns.example:{port}"]
+    assert [each.headers["Host"] for each in receiver.requests] == [
+        f"turns.example:{port}"
+    ]
 
 
 def test_the_address_that_was_checked_is_the_one_connected_to(receiver, monkeypatch):
@@ -440,7 +496,9 @@ def test_the_address_that_was_checked_is_the_one_connected_to(receiver, monkeypa
         ),
     )
 
-    answer = deliveries.post(f"http://turns.example:{port}/", b"{}", {}, allow_private=True)
+    answer = deliveries.post(
+        f"http://turns.example:{port}/", b"{}", {}, allow_private=True
+    )
 
     assert answer.status == 204
     assert receiver.requests[0].headers["Host"] == f"turns.example:{port}"
@@ -476,7 +534,9 @@ def admin(make_token):
 
 
 def post(client, headers, path, body=None):
-    return client.post(f"/api/v1/{path}", body or {}, "application/json", headers=headers)
+    return client.post(
+        f"/api/v1/{path}", body or {}, "application/json", headers=headers
+    )
 
 
 def test_a_webhook_is_made_and_its_secret_told_once(client, admin):
@@ -545,7 +605,10 @@ def test_webhooks_are_for_the_scope_admin(client, make_token, hook, scopes):
     header = {"Authorization": f"Bearer {make_token(*scopes)}"}
 
     assert client.get("/api/v1/webhooks/", headers=header).status_code == 403
-    assert post(client, header, "webhooks/", {"url": "https://x.example/"}).status_code == 403
+    assert (
+        post(client, header, "webhooks/", {"url": "https://x.example/"}).status_code
+        == 403
+    )
     assert client.get("/api/v1/webhooks/").status_code == 401
 
 
@@ -555,14 +618,20 @@ def test_a_token_sees_its_own_projects_webhooks_only(client, make_token, hook):
 
     assert client.get("/api/v1/webhooks/", headers=header).json()["results"] == []
     assert client.get(f"/api/v1/webhooks/{hook.pk}/", headers=header).status_code == 404
-    assert client.delete(f"/api/v1/webhooks/{hook.pk}/", headers=header).status_code == 404
+    assert (
+        client.delete(f"/api/v1/webhooks/{hook.pk}/", headers=header).status_code == 404
+    )
 
 
 # The page
 
 
 def test_the_page_makes_a_webhook_and_shows_its_secret_once(admin_client, project):
-    given = {"url": "https://ci.example/", "project": "default", "events": ["change.found"]}
+    given = {
+        "url": "https://ci.example/",
+        "project": "default",
+        "events": ["change.found"],
+    }
 
     page = admin_client.post("/webhooks/", given).content.decode()
 
@@ -572,7 +641,11 @@ def test_the_page_makes_a_webhook_and_shows_its_secret_once(admin_client, projec
 
 
 def test_the_page_tells_what_is_wrong_with_an_address(admin_client, project):
-    given = {"url": "ftp://ci.example/", "project": "default", "events": ["change.found"]}
+    given = {
+        "url": "ftp://ci.example/",
+        "project": "default",
+        "events": ["change.found"],
+    }
 
     page = admin_client.post("/webhooks/", given).content.decode()
 
@@ -590,7 +663,9 @@ def test_the_page_shows_how_reports_went(admin_client, hook, receiver):
 
 
 def test_the_page_removes_a_webhook(admin_client, hook):
-    page = admin_client.post(f"/webhooks/{hook.pk}/remove/", follow=True).content.decode()
+    page = admin_client.post(
+        f"/webhooks/{hook.pk}/remove/", follow=True
+    ).content.decode()
 
     assert "was removed" in page
     assert not Webhook.objects.exists()

@@ -42,7 +42,9 @@ def archive(db):
 
 
 @pytest.mark.parametrize("is_analysed", [False, True])
-def test_a_turn_with_nothing_to_do_reads_some_buffers_of_a_large_archive(archive, is_analysed):
+def test_a_turn_with_nothing_to_do_reads_some_buffers_of_a_large_archive(
+    archive, is_analysed
+):
     if is_analysed:
         with connection.cursor() as cursor:
             cursor.execute("ANALYZE runs_change, runs_bisection")

@@ -22,9 +22,9 @@ pytestmark = pytest.mark.django_db
 
 def change(number, *, campaign="nightly", ratio=0.9, decision="open", kind="step"):
     """A change at the so-manieth commit."""
-    run = Run.objects.filter(campaign__slug=campaign, cell__revision__sha=sha(number)).earliest(
-        "pk"
-    )
+    run = Run.objects.filter(
+        campaign__slug=campaign, cell__revision__sha=sha(number)
+    ).earliest("pk")
     return Change.objects.create(
         cell=run.cell,
         run=run,
@@ -53,7 +53,11 @@ def test_the_inbox_has_what_nobody_has_decided_about(client, some):
     page = client.get("/changes/").content.decode()
 
     assert ids(page) == [some[0].pk]
-    for link in ("https://git.example.org/3", "https://ci.example.org/7", "/campaigns/nightly/"):
+    for link in (
+        "https://git.example.org/3",
+        "https://ci.example.org/7",
+        "/campaigns/nightly/",
+    ):
         assert f'href="{link}' in page
     assert "slower" in page
     for which, expected in (("confirmed", [1]), ("dismissed", [2]), ("all", [0, 1, 2])):
@@ -78,7 +82,13 @@ def many(runs, number):
         run = runs[place % len(runs)]
         metric = Metric.objects.create(name=f"m{place}", unit="ms", direction="lower")
         Change.objects.create(
-            cell=run.cell, run=run, metric=metric, kind="step", ratio=1.1, before=1, after=1.1
+            cell=run.cell,
+            run=run,
+            metric=metric,
+            kind="step",
+            ratio=1.1,
+            before=1,
+            after=1.1,
         )
 
 
@@ -86,7 +96,9 @@ def links(page):
     return re.findall(r'href="(\?before=\d+)"', page)
 
 
-def test_it_has_pages_and_asks_as_much_for_many(client, db, django_assert_max_num_queries):
+def test_it_has_pages_and_asks_as_much_for_many(
+    client, db, django_assert_max_num_queries
+):
     store(history([1000] * 61, runs=1))
     # Each commit has two, one of which is on the page before.
     many(list(Run.objects.select_related("cell")), 122)
@@ -102,24 +114,37 @@ def test_it_has_pages_and_asks_as_much_for_many(client, db, django_assert_max_nu
     assert links(rest) == []
 
 
-def test_a_commit_that_changes_more_than_a_page_is_one_item_and_the_next_follows(client, db):
+def test_a_commit_that_changes_more_than_a_page_is_one_item_and_the_next_follows(
+    client, db
+):
     store(history([1000] * 2, runs=1))
     one, other = Run.objects.select_related("cell").order_by("pk")
     many([other], 3)
     for number in range(250):
         metric = Metric.objects.create(name=f"n{number}", unit="ms", direction="lower")
         Change.objects.create(
-            cell=one.cell, run=one, metric=metric, kind="step", ratio=1.1, before=1, after=1.1
+            cell=one.cell,
+            run=one,
+            metric=metric,
+            kind="step",
+            ratio=1.1,
+            before=1,
+            after=1.1,
         )
     page = client.get("/changes/").content.decode()
     assert len(ids(page)) == 250
     (older,) = links(page)
-    assert len(ids(client.get("/changes/" + older.replace("&amp;", "&")).content.decode())) == 3
+    assert (
+        len(ids(client.get("/changes/" + older.replace("&amp;", "&")).content.decode()))
+        == 3
+    )
 
 
 @pytest.fixture
 def hook(db):
-    return webhooks.create(project=projects.default(), url="https://ci.example/hook").webhook
+    return webhooks.create(
+        project=projects.default(), url="https://ci.example/hook"
+    ).webhook
 
 
 @pytest.fixture
@@ -147,7 +172,9 @@ def six_of_twelve(db):
     return changes.find(campaign_id=Campaign.objects.get().pk)
 
 
-def test_one_commit_is_one_item_wherever_it_is_told(client, mailing, hook, six_of_twelve):
+def test_one_commit_is_one_item_wherever_it_is_told(
+    client, mailing, hook, six_of_twelve
+):
     said = re.compile(r"6 of 12 conditions (6\.\d to 7\.\d|7\.0) % slower")
     assert len(six_of_twelve) == 6
     pages = [client.get(path).content.decode() for path in ("/", "/changes/")]
@@ -163,7 +190,9 @@ def test_one_commit_is_one_item_wherever_it_is_told(client, mailing, hook, six_o
     (report,) = WebhookDelivery.objects.all()
     content = json.loads(report.payload)
     assert said.search(content["lines"][0])
-    assert {each["id"] for each in content["changes"]} == {each.pk for each in six_of_twelve}
+    assert {each["id"] for each in content["changes"]} == {
+        each.pk for each in six_of_twelve
+    }
     assert content["change"] in content["changes"]
 
 
@@ -181,7 +210,10 @@ def test_the_banner_counts_all_conditions_of_a_commit(client, db):
             after=900,
         )
 
-    assert "25 of 25 conditions 10 % slower" in client.get("/campaigns/nightly/").content.decode()
+    assert (
+        "25 of 25 conditions 10 % slower"
+        in client.get("/campaigns/nightly/").content.decode()
+    )
 
 
 def test_of_many_metrics_the_largest_have_lines_and_the_rest_is_one(client, some):
@@ -209,11 +241,18 @@ def test_of_many_metrics_the_largest_have_lines_and_the_rest_is_one(client, some
 
 def test_one_decision_is_for_all_of_a_commit_and_no_other(admin_client, six_of_twelve):
     other = change(20)
-    sent = {"decision": "dismissed", "note": "A new disk.", "from": "inbox", "of": "cause"}
+    sent = {
+        "decision": "dismissed",
+        "note": "A new disk.",
+        "from": "inbox",
+        "of": "cause",
+    }
 
     admin_client.post(f"/changes/{six_of_twelve[2].pk}/decision/", sent)
 
-    told = Change.objects.filter(decision="dismissed", note="A new disk.", decided_by__isnull=False)
+    told = Change.objects.filter(
+        decision="dismissed", note="A new disk.", decided_by__isnull=False
+    )
     assert {each.pk for each in told} == {each.pk for each in six_of_twelve}
     assert ids(admin_client.get("/changes/").content.decode()) == [other.pk]
 
@@ -256,12 +295,17 @@ def test_the_campaigns_page_says_that_a_regression_was_found(client, some):
     assert f"#change-{some[2].pk}" not in page
 
     Change.objects.update(decision="dismissed")
-    assert "A regression was found." not in client.get("/campaigns/nightly/").content.decode()
+    assert (
+        "A regression was found."
+        not in client.get("/campaigns/nightly/").content.decode()
+    )
 
 
 def test_the_chart_says_what_people_decided(client, some, django_user_model):
     by = django_user_model.objects.create_user("ichiro")
-    changes.decide(change=some[2], by=by, decision="dismissed", note="The disk was full.")
+    changes.decide(
+        change=some[2], by=by, decision="dismissed", note="The disk was full."
+    )
 
     context = client.get("/campaigns/nightly/history/").context
     (part,) = context["parts"]
@@ -289,7 +333,9 @@ def test_a_commit_without_a_date_stands_where_it_was_measured_and_not_where_it_a
 
 def test_a_child_never_stands_before_its_parent():
     store(repeats(commit(3), tps=[1000, 1001]))
-    store(repeats(commit(1, parents=[sha(3)]), tps=[1000, 1001]))  # with a clock two days behind
+    store(
+        repeats(commit(1, parents=[sha(3)]), tps=[1000, 1001])
+    )  # with a clock two days behind
     store(repeats(commit(2), tps=[1000, 1001]))
 
     assert shas() == [sha(2), sha(3), sha(1)]
@@ -297,7 +343,9 @@ def test_a_child_never_stands_before_its_parent():
     assert [point.at for point in points] == sorted(point.at for point in points)
 
 
-def test_a_long_history_begins_with_its_newest_commits_and_leads_to_older_ones(client, monkeypatch):
+def test_a_long_history_begins_with_its_newest_commits_and_leads_to_older_ones(
+    client, monkeypatch
+):
     monkeypatch.setattr(histories, "WINDOW", 2)
     store(*(repeats(commit(number), tps=[1000, 1001]) for number in (1, 4, 2, 3, 0)))
     pages, address = [], "/campaigns/nightly/history/?metric=tps"
@@ -306,7 +354,9 @@ def test_a_long_history_begins_with_its_newest_commits_and_leads_to_older_ones(c
         (part,) = page.context["parts"]
         pages.append([point.sha for point in part.row.history.points])
         older = re.search(r'rel="next"\s+href="(.*?)"', page.content.decode())
-        address = f"/campaigns/nightly/history/{html.unescape(older[1])}" if older else ""
+        address = (
+            f"/campaigns/nightly/history/{html.unescape(older[1])}" if older else ""
+        )
     assert pages == [[sha(3), sha(4)], [sha(1), sha(2)], [sha(0)]]
 
     found = client.get("/api/v1/history/?campaign=nightly&skip=2").json()
@@ -335,7 +385,9 @@ def on(number, *, hardware=None, environment=None, **levels):
 
 def found():
     series = histories.histories(Campaign.objects.get()).series
-    return [change for each in histories.host_changes(series).values() for change in each]
+    return [
+        change for each in histories.host_changes(series).values() for change in each
+    ]
 
 
 def test_a_change_stands_at_the_first_point_that_has_it():
@@ -365,15 +417,22 @@ def test_what_a_run_does_not_tell_is_compared_with_the_last_that_did():
 def test_a_history_of_one_machine_has_no_line(django_assert_num_queries):
     store(on(1, hardware={"cpu_model": "A"}), on(2, hardware={"cpu_model": "A"}))
     series = histories.histories(Campaign.objects.get()).series
-    with django_assert_num_queries(0):  # the points know the machines of their first runs
+    with django_assert_num_queries(
+        0
+    ):  # the points know the machines of their first runs
         assert not any(histories.host_changes(series).values())
 
 
 def test_a_point_is_of_the_machine_of_its_first_run():
-    first, second = on(2, hardware={"cpu_model": "B"}), on(2, hardware={"cpu_model": "A"})
+    first, second = (
+        on(2, hardware={"cpu_model": "B"}),
+        on(2, hardware={"cpu_model": "A"}),
+    )
     store(on(1, hardware={"cpu_model": "A"}), first[:1], second[1:], on(3))
     [change] = found()
-    assert change.run == Run.objects.filter(cell__revision__sha=sha(2)).earliest("pk").pk
+    assert (
+        change.run == Run.objects.filter(cell__revision__sha=sha(2)).earliest("pk").pk
+    )
     [series] = histories.histories(Campaign.objects.get()).series
     assert series.points[1].run == change.run
 
@@ -390,7 +449,9 @@ def test_a_history_of_days_shows_its_machines_too(django_assert_num_queries):
     with django_assert_num_queries(2):  # of the runs, and of their hardware
         [[change]] = histories.host_changes([series]).values()
     assert change.at == days[2]
-    assert [each.text for each in change.differences] == ["cpu_model: A \N{RIGHTWARDS ARROW} B"]
+    assert [each.text for each in change.differences] == [
+        "cpu_model: A \N{RIGHTWARDS ARROW} B"
+    ]
 
 
 def test_the_queries_do_not_grow_with_points_and_series(django_assert_num_queries):
@@ -408,7 +469,11 @@ def test_the_queries_do_not_grow_with_points_and_series(django_assert_num_querie
     )
     series = histories.histories(Campaign.objects.get()).series
     with django_assert_num_queries(2):
-        assert [len(each) for each in histories.host_changes(series).values()] == [7, 7, 7]
+        assert [len(each) for each in histories.host_changes(series).values()] == [
+            7,
+            7,
+            7,
+        ]
 
 
 def test_the_page_draws_the_line_and_lists_the_change(client):
@@ -434,11 +499,15 @@ def test_a_page_without_a_change_says_nothing_of_machines(client):
 
 def test_all_series_are_charts_beside_each_other_those_that_changed_first(client, db):
     for clients in (16, 1, 2):
-        store(history([1000.0 * clients] * 6, noise=0.001, of={"python": f"3.{clients}"}))
+        store(
+            history([1000.0 * clients] * 6, noise=0.001, of={"python": f"3.{clients}"})
+        )
     cells = Run.objects.filter(cell__levels__python="3.16").order_by("pk")
     run = cells[9]
     told = {"kind": "step", "ratio": 0.9, "before": 16000, "after": 14400}
-    Change.objects.create(cell=run.cell, run=run, metric=Metric.objects.get(name="tps"), **told)
+    Change.objects.create(
+        cell=run.cell, run=run, metric=Metric.objects.get(name="tps"), **told
+    )
     page = client.get("/campaigns/nightly/history/").content.decode()
     assert f"Since {sha(3)} (2026-01-04): tps: 1 of 3 conditions 10 % slower" in page
     wall = page[page.index("data-histories") : page.index('id="figures"')]

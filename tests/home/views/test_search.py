@@ -25,7 +25,9 @@ def test_each_kind_of_thing_is_found_and_leads_to_its_page(client):
     call_command("sync_scenarios", verbosity=0)
     run = factories.run(server=factories.server("lab-nine"))
     Campaign.objects.filter(pk=run.campaign_id).update(title="Checkpoints of the night")
-    machine = HardwareProfile.objects.create(slug="big", name="Big", cpu_model="EPYC 9754")
+    machine = HardwareProfile.objects.create(
+        slug="big", name="Big", cpu_model="EPYC 9754"
+    )
     Server.objects.update(hardware=machine)
     for words, address in (
         ("checkpoints night", f"/campaigns/{run.campaign.slug}/"),
@@ -43,7 +45,9 @@ def test_each_kind_of_thing_is_found_and_leads_to_its_page(client):
 def test_what_is_private_is_found_by_its_members_alone(client, admin_client):
     run = factories.run()
     hidden = projects.create(slug="hidden", name="Hidden", is_public=False)
-    Campaign.objects.filter(pk=run.campaign_id).update(project=hidden, title="Secret thing")
+    Campaign.objects.filter(pk=run.campaign_id).update(
+        project=hidden, title="Secret thing"
+    )
     for words in ("secret", f"{run.pk}", f"#{run.pk}"):
         assert f"/{run.pk}/" not in found(client, words)
         assert run.campaign.slug not in found(client, words)
@@ -63,7 +67,10 @@ SEARCHES = (
     ("SSD", ("wg1-2013-4-5",)),
     ("What does an SSD bring", ("wg1-2013-4-5",)),
     ("WAL on SSD", ("wg1-2013-4-5", "wg1-2013-4-6")),
-    ("index-only scan", ("wg1-2013-4-7", "wg1-2013-4-stack", "wg1-2013-4-index-only-cpu")),
+    (
+        "index-only scan",
+        ("wg1-2013-4-7", "wg1-2013-4-stack", "wg1-2013-4-index-only-cpu"),
+    ),
     ("checksums", ("wg1-2013-2-3", "wg1-2013-2-4")),
     ("page checksums cost", ("wg1-2013-2-3",)),
     ("PostgreSQL 14", ("wg1-2021-read",)),
@@ -109,12 +116,16 @@ KEPT_BACK = (
 def first_three(client, words):
     return [
         address.rstrip("/").rpartition("/")[2]
-        for address in re.findall(r'class="list__title" href="([^"]+)"', found(client, words))[:3]
+        for address in re.findall(
+            r'class="list__title" href="([^"]+)"', found(client, words)
+        )[:3]
     ]
 
 
 @pytest.mark.parametrize(("searches", "least"), [(SEARCHES, 31), (KEPT_BACK, 7)])
-def test_the_wanted_page_is_among_the_first_three(client, whole_archive, searches, least):
+def test_the_wanted_page_is_among_the_first_three(
+    client, whole_archive, searches, least
+):
     missed = [
         (words, wanted, shown)
         for words, wanted in searches
@@ -124,7 +135,11 @@ def test_the_wanted_page_is_among_the_first_three(client, whole_archive, searche
 
 
 def test_a_version_is_no_year_and_what_nobody_measured_is_said(client, whole_archive):
-    archive.load(files=[path for path in reading.files() if reading.read(path).source.year < 2022])
+    archive.load(
+        files=[
+            path for path in reading.files() if reading.read(path).source.year < 2022
+        ]
+    )
     page = found(client, "PostgreSQL 17")
     assert "Nobody has measured “PostgreSQL 17” here" in page
     for words in ("13 17 64 clients NVMe", "JIT", "wal_compression"):
@@ -133,7 +148,9 @@ def test_a_version_is_no_year_and_what_nobody_measured_is_said(client, whole_arc
     assert "/campaigns/wg1-2021-read/" in near
 
 
-def test_answers_stand_under_titles_and_all_that_was_found_can_be_read(client, whole_archive):
+def test_answers_stand_under_titles_and_all_that_was_found_can_be_read(
+    client, whole_archive
+):
     page = found(client, "SSD")
     assert page.index("What to put on the SSD") < page.index("111 times")
     number = int(re.search(r"The next of all (\d+)", page)[1])
@@ -142,6 +159,8 @@ def test_answers_stand_under_titles_and_all_that_was_found_can_be_read(client, w
         addresses |= set(re.findall(r'href="(/campaigns/[^"]+)"', page))
         further = re.search(r'href="(\?[^"]+)" rel="next"', page)
         page = (
-            client.get(f"/search/{html.unescape(further[1])}").content.decode() if further else ""
+            client.get(f"/search/{html.unescape(further[1])}").content.decode()
+            if further
+            else ""
         )
     assert len(addresses) >= number > 8

@@ -58,7 +58,9 @@ def sent(**changed):
 @pytest.fixture
 def load(project, member):
     brought = Brought(statements=STATEMENTS, data_kind="sql", sql=DATA)
-    return loads.create(name="Shop at noon", brought=brought, project=project, by=member)
+    return loads.create(
+        name="Shop at noon", brought=brought, project=project, by=member
+    )
 
 
 def body(response):
@@ -99,7 +101,9 @@ def test_a_load_that_is_kept_is_encrypted_and_can_be_removed(client, member, pro
         ({"statements_file": SimpleUploadedFile("a.gz", b"\x1f\x8b123")}, "compressed"),
     ],
 )
-def test_what_cannot_be_a_load_is_refused_with_the_reason(client, member, changed, said):
+def test_what_cannot_be_a_load_is_refused_with_the_reason(
+    client, member, changed, said
+):
     assert said in body(client.post("/loads/new/", sent(store="1", **changed)))
     assert not Load.objects.exists()
 
@@ -114,7 +118,9 @@ def test_the_sample_can_be_read_as_it_is(client, member):
     assert preview.load.left_out == ()
 
 
-def test_members_alone_see_a_load_even_of_a_public_project(client, load, django_user_model):
+def test_members_alone_see_a_load_even_of_a_public_project(
+    client, load, django_user_model
+):
     address = f"/loads/{load.slug}/"
     assert "Shop at noon" in body(client.get(address))
     assert "Shop at noon" in body(client.get("/loads/"))
@@ -123,7 +129,10 @@ def test_members_alone_see_a_load_even_of_a_public_project(client, load, django_
         login()
         assert client.get(address).status_code == 404
         assert "Shop at noon" not in body(client.get("/loads/"))
-        assert client.get(f"/api/v1/loads/{load.slug}/answers/x/").status_code in {401, 404}
+        assert client.get(f"/api/v1/loads/{load.slug}/answers/x/").status_code in {
+            401,
+            404,
+        }
 
 
 @pytest.fixture
@@ -155,7 +164,9 @@ def measured(client, load, server):
     return Campaign.objects.get()
 
 
-def test_a_campaign_is_queued_with_a_run_for_each_version_and_round(measured, load, project):
+def test_a_campaign_is_queued_with_a_run_for_each_version_and_round(
+    measured, load, project
+):
     assert measured.project == project
     assert measured.factors["load"] == [load.slug]
     assert measured.runs.count() == 2 * 5
@@ -166,7 +177,8 @@ def test_a_campaign_is_queued_with_a_run_for_each_version_and_round(measured, lo
 
 def shape(*titles):
     nodes = tuple(
-        ShapeNode(depth, title, "orders", "", 10.0, 10.0, 1.0) for depth, title in enumerate(titles)
+        ShapeNode(depth, title, "orders", "", 10.0, 10.0, 1.0)
+        for depth, title in enumerate(titles)
     )
     return (PlanShape(nodes),)
 
@@ -175,10 +187,14 @@ def find(load, run, times):
     """Let a run end with these times, by number of the statement."""
     version = run.cell.version
     units = [
-        FoundUnit(number, milliseconds, 9, "00000" if milliseconds else "42P01", (), plan)
+        FoundUnit(
+            number, milliseconds, 9, "00000" if milliseconds else "42P01", (), plan
+        )
         for number, (milliseconds, plan) in times.items()
     ]
-    sealed = content.sealed(results.key_of(load), Found(version, tuple(units)).to_json())
+    sealed = content.sealed(
+        results.key_of(load), Found(version, tuple(units)).to_json()
+    )
     factories.artifact(run, ArtifactData(content.ARTIFACT, sealed, content.MEDIA_TYPE))
     Run.objects.filter(pk=run.pk).update(state=Run.State.FINISHED)
 
@@ -199,14 +215,18 @@ def answered(measured, load):
     return measured
 
 
-def test_the_answer_says_what_is_slower_and_what_differs_in_its_plan(client, load, answered):
+def test_the_answer_says_what_is_slower_and_what_differs_in_its_plan(
+    client, load, answered
+):
     page = body(client.get(f"/loads/{load.slug}/answers/{answered.slug}/"))
     assert "From 13.22 to 18.0, 1 of 3 statements the same, 0 faster, 1 slower" in page
     assert "Instead of Index Scan on orders it has Seq Scan on orders." in page
     assert "names a table that is not in the data (42P01)" in page
     assert "at most 5" in page  # the false discovery rate
     assert "COPY needs its rows" in page
-    turned = body(client.get(f"/loads/{load.slug}/answers/{answered.slug}/?base=18.0&head=13.22"))
+    turned = body(
+        client.get(f"/loads/{load.slug}/answers/{answered.slug}/?base=18.0&head=13.22")
+    )
     assert "1 faster, 0 slower" in turned
 
 
@@ -217,7 +237,9 @@ def test_all_doors_print_the_same_answer(client, load, answered):
     found = client.get(f"/api/v1/{address}").json()
     assert told.sentence in report
     assert found["sentence"] == told.sentence
-    assert [row["verdict"] for row in found["statements"]] == [row.word for row in told.rows]
+    assert [row["verdict"] for row in found["statements"]] == [
+        row.word for row in told.rows
+    ]
     assert found["whole"]["verdict"] == "slower"
     assert found["statements"][0]["ratio"] == pytest.approx(2, rel=0.05)
     assert told.rows[0].plan_sentences[0] in report
@@ -226,11 +248,15 @@ def test_all_doors_print_the_same_answer(client, load, answered):
 def test_invalid_runs_count_and_the_answer_says_how_many(client, load, answered):
     assert results.answer(load, answered).caution == ""
     run = answered.runs.first()
-    Run.objects.filter(pk=run.pk).update(state=Run.State.WITHDRAWN, validity=Run.Validity.INVALID)
+    Run.objects.filter(pk=run.pk).update(
+        state=Run.State.WITHDRAWN, validity=Run.Validity.INVALID
+    )
     told = results.answer(load, answered)
     assert told.rounds == 5
     assert told.caution.startswith("1 of 10 runs are invalid")
-    assert told.caution in body(client.get(f"/loads/{load.slug}/answers/{answered.slug}/"))
+    assert told.caution in body(
+        client.get(f"/loads/{load.slug}/answers/{answered.slug}/")
+    )
     # What somebody has withdrawn is left out.
     Run.objects.filter(pk=run.pk).update(validity=Run.Validity.VALID)
     assert results.answer(load, answered).rounds == 4
@@ -238,7 +264,10 @@ def test_invalid_runs_count_and_the_answer_says_how_many(client, load, answered)
 
 def test_without_its_key_nothing_of_the_answer_can_be_read(client, load, answered):
     other = loads.create(
-        name="Other", brought=Brought(statements="SELECT 1"), project=load.project, by=None
+        name="Other",
+        brought=Brought(statements="SELECT 1"),
+        project=load.project,
+        by=None,
     )
     assert results.answer(other, answered) is None
     loads.remove(load=load)

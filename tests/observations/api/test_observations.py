@@ -35,7 +35,9 @@ def server():
 
 
 def post(client, path, body):
-    return client.post(f"/api/v1/observations/{path}", body, content_type="application/json")
+    return client.post(
+        f"/api/v1/observations/{path}", body, content_type="application/json"
+    )
 
 
 def test_an_observation_is_made_begun_and_told(admin_client, client, server):
@@ -45,7 +47,9 @@ def test_an_observation_is_made_begun_and_told(admin_client, client, server):
     begun = post(admin_client, "autumn/begin/", {"edition": "2026"}).json()
     (slug,) = begun["newest"]["campaigns"]
     factories.finish_all(Campaign.objects.get(slug=slug), gain={"18.4": 1.1})
-    Campaign.objects.get().runs.update(hardware=server.hardware, environment=server.environment)
+    Campaign.objects.get().runs.update(
+        hardware=server.hardware, environment=server.environment
+    )
     told = client.get("/api/v1/observations/autumn/").json()
     assert told["editions"] == ["2026"]
     assert "18.4" in told["summary"][0]
@@ -54,7 +58,9 @@ def test_an_observation_is_made_begun_and_told(admin_client, client, server):
     assert told["summary"][0].startswith("Fixed-point read: ")
     (part,) = told["answer"]["parts"]
     page = client.get("/observations/autumn/").content.decode()
-    report = client.get("/observations/autumn/report/?edition=2026&lang=en").content.decode()
+    report = client.get(
+        "/observations/autumn/report/?edition=2026&lang=en"
+    ).content.decode()
     for sentence in (part["total"], *part["decided"], *part["others"]):
         for text in (page, report):
             assert html.escape(sentence) in text or sentence in text

@@ -14,7 +14,15 @@ from runs.archive.selectors.version_summaries import agreement
 from runs.archive.services import publications
 from runs.campaigns.services import campaigns
 from runs.campaigns.services.drafts import Draft
-from runs.models import AuditEntry, Campaign, CellSummary, Measurement, Project, Run, Source
+from runs.models import (
+    AuditEntry,
+    Campaign,
+    CellSummary,
+    Measurement,
+    Project,
+    Run,
+    Source,
+)
 from runs.observations.selectors import editions, publication
 from runs.observations.services import observations
 from runs.observations.services.observations import Design, Plan
@@ -66,7 +74,9 @@ def test_an_edition_is_a_campaign_of_each_design_over_all_versions(server):
     found = edition.campaigns.order_by("pk")
     assert [each.scenario.slug for each in found] == [READ, UPDATE]
     # Of two releases of 18 the newest.
-    assert {tuple(each.factors["version"]) for each in found} == {("9.6.24", "17.6", "18.4")}
+    assert {tuple(each.factors["version"]) for each in found} == {
+        ("9.6.24", "17.6", "18.4")
+    }
     assert (made.anchor, made.slug) == ("17", "autumn")
 
 
@@ -129,7 +139,9 @@ def test_a_step_between_unlike_builds_is_named_wherever_it_is_said(built):
     assert "was built" in total
     assert "was built" not in old
     assert [bool(pair.caution) for pair in part.line.pairs] == [False, True]
-    assert caution in publication.of_edition(edition, publisher="We", today="2026-11-25")
+    assert caution in publication.of_edition(
+        edition, publisher="We", today="2026-11-25"
+    )
 
 
 def test_the_next_edition_measures_what_is_installed_then(server):
@@ -149,7 +161,9 @@ def test_the_next_edition_measures_what_is_installed_then(server):
         ({"hours": 0.01}, "budget_too_small"),
     ],
 )
-def test_what_cannot_be_observed_is_said_before_anything_is_queued(server, changed, code):
+def test_what_cannot_be_observed_is_said_before_anything_is_queued(
+    server, changed, code
+):
     with pytest.raises(ServiceError) as refused:
         observations.create(plan=plan(server, **changed))
     assert refused.value.code == code
@@ -199,7 +213,9 @@ def test_a_night_passes_midnight_by_the_clock_of_its_zone(server, hour, is_night
     ],
 )
 def test_a_night_ends_by_the_wall_where_the_clock_changes_in_it(server, at, is_night):
-    made = observations.create(plan=plan(server, night=NIGHT, time_zone="Europe/Berlin"))
+    made = observations.create(
+        plan=plan(server, night=NIGHT, time_zone="Europe/Berlin")
+    )
     assert observations.is_night(made, at) == is_night
 
 
@@ -210,7 +226,9 @@ def test_it_pauses_by_day_and_goes_on_at_night(server, monkeypatch):
         now = datetime(2026, 11, 25, hour, tzinfo=UTC)
         monkeypatch.setattr("django.utils.timezone.now", lambda now=now: now)
         observations.keep()
-        assert {each.paused_at is not None for each in edition.campaigns.all()} == {are_paused}
+        assert {each.paused_at is not None for each in edition.campaigns.all()} == {
+            are_paused
+        }
 
 
 def test_what_a_person_pauses_at_night_stays_paused(server, monkeypatch):
@@ -245,8 +263,12 @@ def test_the_anchor_tells_the_machine_from_the_versions(server):
 def test_another_build_of_the_anchor_is_not_taken_for_the_machine(built):
     made = observations.create(plan=plan(built, designs=[design()]))
     finish(observations.begin(observation=made, label="2025"), {"17.6": 1.0})
-    built.installations.filter(version__in=("17.6", "9.6.24")).update(removed_at=timezone.now())
-    factories.installation(built, "17.9", has_psql=True, pgbench_version_num=170009, **O2)
+    built.installations.filter(version__in=("17.6", "9.6.24")).update(
+        removed_at=timezone.now()
+    )
+    factories.installation(
+        built, "17.9", has_psql=True, pgbench_version_num=170009, **O2
+    )
     now = observations.begin(observation=made, label="2026")
     finish(now, {"17.9": 1.3})
     (again,) = editions.again(now)
@@ -265,7 +287,9 @@ def test_a_version_that_does_not_start_is_named_with_its_reason(server):
     lost.update(state="failed", message="PostgreSQL did not start.")
     CellSummary.objects.filter(cell__version="9.6.24").delete()
     (part,) = editions.parts(edition)
-    assert part.remarks == ["PostgreSQL 9.6.24 has no figure: PostgreSQL did not start."]
+    assert part.remarks == [
+        "PostgreSQL 9.6.24 has no figure: PostgreSQL did not start."
+    ]
     assert not any("9.6.24" in each for each in part.sentences)
 
 
@@ -295,7 +319,9 @@ def test_a_night_that_ends_in_a_round_is_told(server):
 
 
 def test_an_edition_of_two_versions_says_each_condition_once(server):
-    made = observations.create(plan=plan(server, versions=["17", "18"], designs=[design()]))
+    made = observations.create(
+        plan=plan(server, versions=["17", "18"], designs=[design()])
+    )
     edition = observations.begin(observation=made)
     finish(edition, {"17.6": 1.0, "18.4": 1.1})
     (part,) = editions.parts(edition)
@@ -310,7 +336,9 @@ def test_the_first_edition_is_against_none(server):
 
 @pytest.fixture
 def edition(server):
-    made = observations.begin(observation=observations.create(plan=plan(server)), label="2026")
+    made = observations.begin(
+        observation=observations.create(plan=plan(server)), label="2026"
+    )
     finish(made, {"9.6.24": 0.8, "17.6": 1.0, "18.4": 1.1})
     return made
 
@@ -333,7 +361,11 @@ def test_an_edition_becomes_a_publication_that_the_archive_checks_and_loads(
     assert line.executed == (edition.campaigns.get(scenario__slug=READ).pk,)
     assert table.campaign_id not in line.published
     # However short its runs are: the intervals say what they show.
-    own = [each for each in version_line.read(line).pairs if each.campaign.origin == "executed"]
+    own = [
+        each
+        for each in version_line.read(line).pairs
+        if each.campaign.origin == "executed"
+    ]
     assert [each.ends for each in own] == [("9.6", "17"), ("17", "18")]
     assert table.campaign.slug == "autumn-2026-fixed-point-read-published"
 
@@ -370,7 +402,10 @@ def test_reproducing_an_own_publication_gives_its_own_design(built, settings, tm
     # The intervals include 1 and are wider than 3 %: not apart is not as large.
     answer = agreement(published, repeated)
     assert "differ" not in answer
-    assert "as large as published, within 3 %" in answer or "it is undecided whether" in answer
+    assert (
+        "as large as published, within 3 %" in answer
+        or "it is undecided whether" in answer
+    )
     assert re.search(r"17 → 18: \d\.\d+ times \(", answer) or "2 of 2 steps" in answer
     Measurement.objects.filter(run__campaign=repeated).delete()
     CellSummary.objects.filter(cell__campaign=repeated).delete()
@@ -390,8 +425,13 @@ def test_a_publication_says_each_value_and_each_sentence(edition, tmp_path):
     assert any("18.4 is" in each["en"] for each in said["findings"])
     assert any("18.4 は" in each["ja"] for each in said["findings"])
     first = said["rows"].splitlines()[0].split(" | ")
-    cell = edition.campaigns.order_by("pk")[0].cells.get(version="9.6.24", levels__clients=1)
-    values = [each.measurements.get(metric__name="tps").value for each in cell.runs.order_by("pk")]
+    cell = edition.campaigns.order_by("pk")[0].cells.get(
+        version="9.6.24", levels__clients=1
+    )
+    values = [
+        each.measurements.get(metric__name="tps").value
+        for each in cell.runs.order_by("pk")
+    ]
     assert [float(each) for each in first[2:]] == pytest.approx(values, rel=1e-6)
 
 
@@ -400,15 +440,21 @@ def test_a_publication_keeps_the_doubt_of_its_runs(edition, tmp_path):
     finding = {"code": "not_optimised", "weight": "doubt", "figures": {"flag": "-O0"}}
     doubtful = campaign.runs.filter(cell__version="17.6")
     number = doubtful.update(validity="doubtful", certificate={"findings": [finding]})
-    document = yaml.safe_load(publication.of_edition(edition, publisher="We", today="2026-11-25"))
+    document = yaml.safe_load(
+        publication.of_edition(edition, publisher="We", today="2026-11-25")
+    )
     (published,) = (each for each in document["campaigns"] if each["scenario"] == READ)
     english = " ".join(note["en"] for note in published["notes"])
-    assert f"{number} of {campaign.runs.count()} runs are doubtful or invalid" in english
+    assert (
+        f"{number} of {campaign.runs.count()} runs are doubtful or invalid" in english
+    )
     assert "runs are doubtful: PostgreSQL was built with -O0" in english
     assert "要確認" in " ".join(note["ja"] for note in published["notes"])
 
 
-def test_a_run_that_does_not_count_takes_no_figure_of_other_cells_away(edition, settings, tmp_path):
+def test_a_run_that_does_not_count_takes_no_figure_of_other_cells_away(
+    edition, settings, tmp_path
+):
     settings.PUBLICATIONS_DIR = tmp_path
     first, *_others = edition.campaigns.get(scenario__slug=READ).runs.order_by("pk")
     Run.objects.filter(pk=first.pk).update(state="withdrawn")

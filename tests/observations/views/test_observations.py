@@ -29,7 +29,9 @@ def server():
 
 @pytest.fixture
 def edition(server):
-    design = Design("fixed-point-read", {"clients": [1, 2]}, {"scale": 1, "duration": 5}, 3)
+    design = Design(
+        "fixed-point-read", {"clients": [1, 2]}, {"scale": 1, "duration": 5}, 3
+    )
     made = observations.create(plan=Plan("秋の定点観測", server, [design]))
     begun = observations.begin(observation=made, label="2026")
     for campaign in begun.campaigns.all():
@@ -84,24 +86,36 @@ def test_one_button_queues_the_line(admin_client, server):
     ],
 )
 def test_what_is_wrong_is_said_and_nothing_queued(admin_client, server, changed, said):
-    page = admin_client.post(reverse("observation-new"), FORM | changed).content.decode()
+    page = admin_client.post(
+        reverse("observation-new"), FORM | changed
+    ).content.decode()
     assert said in page
     assert Observation.objects.count() == 0
 
 
-def test_the_first_page_goes_on_to_all_versions_by_one_button(admin_client, client, server):
-    design = Design("fixed-point-read", {"clients": [1]}, {"scale": 1, "duration": 5}, 3)
-    made = observations.create(plan=Plan("First", server, [design], versions=["16", "18"]))
+def test_the_first_page_goes_on_to_all_versions_by_one_button(
+    admin_client, client, server
+):
+    design = Design(
+        "fixed-point-read", {"clients": [1]}, {"scale": 1, "duration": 5}, 3
+    )
+    made = observations.create(
+        plan=Plan("First", server, [design], versions=["16", "18"])
+    )
     observations.begin(observation=made)
     asked = admin_client.get(reverse("home"))
     assert "Go on to all 3 versions" in asked.content.decode()
     assert "Go on to" not in client.get(reverse("home")).content.decode()
     fields = {"proposed": "true", "duration": asked.context["run_seconds"]}
-    assert '<input type="hidden" name="proposed" value="true">' in asked.content.decode()
+    assert (
+        '<input type="hidden" name="proposed" value="true">' in asked.content.decode()
+    )
     admin_client.post(reverse("observation-new"), fields)
     whole = Observation.objects.first()
     assert whole.versions == []
-    assert [len(each.factors["version"]) for each in whole.editions.get().campaigns.all()] == [3, 3]
+    assert [
+        len(each.factors["version"]) for each in whole.editions.get().campaigns.all()
+    ] == [3, 3]
     assert "Go on to" not in admin_client.get(reverse("home")).content.decode()
 
 
@@ -127,7 +141,9 @@ def test_the_report_has_the_sections_of_the_yearly_reports(client, edition):
     # Without words of people the discussion has the open questions: proven steps without a cause.
     names = ["目的", "検証環境", "検証手順", "定点観測(参照系)", "要確認の試行"]
     names += ["考察", "まとめ", "データ"]
-    assert heads == [rf"## {number}\. {name}" for number, name in enumerate(names, start=1)]
+    assert heads == [
+        rf"## {number}\. {name}" for number, name in enumerate(names, start=1)
+    ]
     assert "未解決の問い" in text
     assert "表 1" in text
     assert "図 1" in text
@@ -136,7 +152,9 @@ def test_the_report_has_the_sections_of_the_yearly_reports(client, edition):
 @pytest.mark.browser
 def test_the_report_is_printed_whole_on_paper(client, edition, chromium):
     address = reverse("observation-report", args=[edition.observation.slug])
-    text = client.get(address, {"edition": "2026", "lang": "ja", "format": "html"}).content.decode()
+    text = client.get(
+        address, {"edition": "2026", "lang": "ja", "format": "html"}
+    ).content.decode()
     with chromium.new_page(viewport={"width": 794, "height": 1123}) as page:
         page.set_content(text)
         page.emulate_media(media="print")
@@ -148,10 +166,14 @@ def test_the_report_is_printed_whole_on_paper(client, edition, chromium):
     assert 2 <= len(re.findall(rb"/Type /Page\b", printed)) <= 12
 
 
-def test_the_report_says_of_each_condition_which_runs_are_in_doubt_and_why(client, edition):
+def test_the_report_says_of_each_condition_which_runs_are_in_doubt_and_why(
+    client, edition
+):
     campaign = edition.campaigns.get()
     (cell, *_others) = campaign.cells.filter(version="17.6")
-    doubted = list(campaign.runs.filter(cell=cell).order_by("pk").values_list("pk", flat=True))
+    doubted = list(
+        campaign.runs.filter(cell=cell).order_by("pk").values_list("pk", flat=True)
+    )
     finding = {"code": "not_optimised", "weight": "doubt", "figures": {"flag": "-O0"}}
     campaign.runs.filter(pk__in=doubted).update(
         validity="doubtful", certificate={"findings": [finding]}
@@ -159,18 +181,29 @@ def test_the_report_says_of_each_condition_which_runs_are_in_doubt_and_why(clien
     address = reverse("observation-report", args=[edition.observation.slug])
     answer = client.get(address, {"edition": "2026", "lang": "en", "format": "html"})
     text = " ".join(re.sub(r"<[^>]*>", " ", answer.content.decode()).split())
-    assert f"doubtful {', '.join(map(str, doubted))} PostgreSQL was built with -O0" in text
+    assert (
+        f"doubtful {', '.join(map(str, doubted))} PostgreSQL was built with -O0" in text
+    )
     assert "&quot;version&quot;" not in text
 
 
 def test_peoples_words_stay_when_figures_change(admin_client, client, edition):
     slug = edition.observation.slug
-    words = {"edition": "2026", "discussion": "<b>18</b> は速い。", "conclusion": "", "purpose": ""}
+    words = {
+        "edition": "2026",
+        "discussion": "<b>18</b> は速い。",
+        "conclusion": "",
+        "purpose": "",
+    }
     admin_client.post(reverse("observation-write", args=[slug]), words)
     report = client.get(reverse("observation-report", args=[slug]), {"edition": "2026"})
     text = report.content.decode()
     assert "&lt;b&gt;18&lt;/b&gt; は速い。" in text
-    written = {"edition": "2026", "history": "2026-11-28: first", "licence": "CC BY 4.0"}
+    written = {
+        "edition": "2026",
+        "history": "2026-11-28: first",
+        "licence": "CC BY 4.0",
+    }
     admin_client.post(reverse("observation-write", args=[slug]), written)
     report = client.get(reverse("observation-report", args=[slug]), {"edition": "2026"})
     text = report.content.decode()
@@ -207,7 +240,10 @@ def test_the_anchor_has_a_line_of_its_own_from_the_second_edition_on(client, edi
         pytest.approx(0.8, rel=0.01),
         pytest.approx(0.9, rel=0.01),
     ]
-    assert "The anchor 17 from edition to edition: Fixed-point read" in page.content.decode()
+    assert (
+        "The anchor 17 from edition to edition: Fixed-point read"
+        in page.content.decode()
+    )
     report = reverse("observation-report", args=[edition.observation.slug])
     text = client.get(report, {"edition": "2028"}).content.decode()
     assert "The anchor 17 from edition to edition" in text
@@ -220,7 +256,9 @@ def test_the_form_says_which_differences_the_rounds_can_show(admin_client, editi
 
 def test_a_private_observation_is_not_there(client, server):
     private = Project.objects.create(slug="secret", name="Secret", is_public=False)
-    design = Design("fixed-point-read", {"clients": [1]}, {"scale": 1, "duration": 5}, 3)
+    design = Design(
+        "fixed-point-read", {"clients": [1]}, {"scale": 1, "duration": 5}, 3
+    )
     made = observations.create(plan=Plan("Secret", server, [design]), project=private)
     observations.begin(observation=made)
     for name in ("detail", "report", "publication"):
@@ -233,13 +271,23 @@ def test_the_same_on_two_machines_is_one_question(admin_client, edition):
     """Each version of db2 takes 0.8 of the time of db1's, and 18 gains less there."""
     slower = factories.server("db2")
     for version, number in (("16.14", 160014), ("17.6", 170006), ("18.4", 180004)):
-        factories.installation(slower, version, has_psql=True, pgbench_version_num=number)
-    page = admin_client.get(reverse("observation-detail", args=[edition.observation.slug]))
+        factories.installation(
+            slower, version, has_psql=True, pgbench_version_num=number
+        )
+    page = admin_client.get(
+        reverse("observation-detail", args=[edition.observation.slug])
+    )
     ((server, query),) = page.context["elsewhere"]
     form = admin_client.get(f"{reverse('observation-new')}?{query}").context["form"]
-    assert (server.name, form["clients"].value(), form["anchor"].value()) == ("db2", "1, 2", "17")
+    assert (server.name, form["clients"].value(), form["anchor"].value()) == (
+        "db2",
+        "1, 2",
+        "17",
+    )
 
-    design = Design("fixed-point-read", {"clients": [1, 2]}, {"scale": 1, "duration": 5}, 3)
+    design = Design(
+        "fixed-point-read", {"clients": [1, 2]}, {"scale": 1, "duration": 5}, 3
+    )
     made = observations.create(plan=Plan("Elsewhere", slower, [design]))
     for campaign in observations.begin(observation=made, label="2026").campaigns.all():
         factories.finish_all(campaign, gain={"16.14": 0.8, "17.6": 0.8, "18.4": 0.8})
@@ -251,32 +299,55 @@ def test_the_same_on_two_machines_is_one_question(admin_client, edition):
     assert new.direct.ratio == pytest.approx(0.8 / 1.1, rel=0.01)
     assert new.change.ratio == pytest.approx(1 / 1.1, rel=0.01)
     report = admin_client.get(
-        reverse("observation-report", args=["elsewhere"]), {"edition": "2026", **against}
+        reverse("observation-report", args=["elsewhere"]),
+        {"edition": "2026", **against},
     )
     assert "db2 : db1" in report.content.decode()
     assert admin_client.get(address, {"against": "x~2026"}).status_code == 404
 
     other = factories.environment("Ubuntu 24.04")
-    Campaign.objects.filter(editions__observation=made).get().runs.update(environment=other)
+    Campaign.objects.filter(editions__observation=made).get().runs.update(
+        environment=other
+    )
     lines = {
         by: re.findall(
-            "<h3>(.*?)</h3>", admin_client.get("/versions/", {"by": by}).content.decode()
+            "<h3>(.*?)</h3>",
+            admin_client.get("/versions/", {"by": by}).content.decode(),
         )
         for by in ("machine", "os", "arrangement", "nothing")
     }
-    assert [name for name in lines["machine"] if name.startswith("db")] == ["db1", "db2"]
+    assert [name for name in lines["machine"] if name.startswith("db")] == [
+        "db1",
+        "db2",
+    ]
     assert lines["os"] == ["Debian 13", "Ubuntu 24.04"]
     assert lines["arrangement"] == ["single server"]
     assert lines["nothing"] == []
 
 
-def test_the_report_has_the_settings_of_the_system_and_the_calls_of_pgbench(client, edition):
+def test_the_report_has_the_settings_of_the_system_and_the_calls_of_pgbench(
+    client, edition
+):
     run = edition.campaigns.get().runs.filter(state="finished").order_by("pk").first()
     Environment.objects.filter(pk=run.environment_id).update(
-        facts={"kernel_settings": {"vm.swappiness": "10"}, "limits": {"open_files": 1024}}
+        facts={
+            "kernel_settings": {"vm.swappiness": "10"},
+            "limits": {"open_files": 1024},
+        }
     )
-    argv = ["/opt/18/bin/pgbench", "-c", "2", "-T", "60", "-f", "a script.sql", "benchlab"]
-    Command.objects.create(run=run, attempt=1, ordinal=1, step="pgbench", host="db1", argv=argv)
+    argv = [
+        "/opt/18/bin/pgbench",
+        "-c",
+        "2",
+        "-T",
+        "60",
+        "-f",
+        "a script.sql",
+        "benchlab",
+    ]
+    Command.objects.create(
+        run=run, attempt=1, ordinal=1, step="pgbench", host="db1", argv=argv
+    )
     address = reverse("observation-report", args=[edition.observation.slug])
     text = client.get(address, {"edition": "2026", "lang": "en"}).content.decode()
     assert "vm.swappiness" in text

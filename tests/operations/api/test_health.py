@@ -97,7 +97,10 @@ def test_a_worker_that_crashed_and_was_replaced_is_counted_and_no_alarm():
     client, before = signs.redis_client(), signs.counted("restarts").get("worker", 0)
     dead = subprocess.Popen(["true"])
     dead.wait()
-    client.zadd(signs.KEY, {f"worker|{socket.gethostname()}:{dead.pid}": signs.redis_time(client)})
+    client.zadd(
+        signs.KEY,
+        {f"worker|{socket.gethostname()}:{dead.pid}": signs.redis_time(client)},
+    )
     aged(f"worker|{socket.gethostname()}:{dead.pid}", 120)
     assert health_checks.workers().status == "warning"
 
@@ -112,11 +115,15 @@ def test_a_worker_that_crashed_and_was_replaced_is_counted_and_no_alarm():
 @pytest.mark.django_db(transaction=True)
 def test_servers_that_hold_runs_up_or_do_not_answer_are_named(client, administrator):
     client.force_login(administrator)
-    faulty, silent, idle = (factories.server(name) for name in ("faulty", "silent", "idle"))
+    faulty, silent, idle = (
+        factories.server(name) for name in ("faulty", "silent", "idle")
+    )
     for server in (faulty, idle):
         server.state, server.problem_code = "refused", "base_dir_not_writable"
         server.save()
-    factories.run(factories.cell(factories.campaign(repeats=0), {}, repeats=0), server=faulty)
+    factories.run(
+        factories.cell(factories.campaign(repeats=0), {}, repeats=0), server=faulty
+    )
     since = timezone.now() - timedelta(minutes=5)
     check = ServerCheck.objects.create(
         kind="inspection", server=silent, state="active", deadline=timezone.now()
@@ -143,18 +150,24 @@ def test_what_is_there_is_ready_and_what_is_missing_is_named(client, alive, sett
     aged("control", 60)
     failing["control"] = ready(client)
     aged("control", -60)
-    SSHKey.objects.create(name="k", public_key="k", private_key_encrypted=encryption.encrypt("x"))
+    SSHKey.objects.create(
+        name="k", public_key="k", private_key_encrypted=encryption.encrypt("x")
+    )
     settings.ENCRYPTION_KEY = Fernet.generate_key().decode()
     failing["encryption key"] = ready(client)
 
     for check, (status, body) in failing.items():
         assert status == 503, check
-        assert [name for name, each in body["checks"].items() if each != "ok"] == [check]
+        assert [name for name, each in body["checks"].items() if each != "ok"] == [
+            check
+        ]
 
 
 @pytest.mark.usefixtures("nothing_known")
 @pytest.mark.django_db(transaction=True)
-def test_a_database_that_is_away_or_silent_is_told_in_time(client, alive, administrator):
+def test_a_database_that_is_away_or_silent_is_told_in_time(
+    client, alive, administrator
+):
     client.force_login(administrator)
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
@@ -162,7 +175,9 @@ def test_a_database_that_is_away_or_silent_is_told_in_time(client, alive, admini
             assert ready(client)[1]["checks"]["database"] == "failed"
         silent.listen()
         began = time.monotonic()
-        with database_at(silent.getsockname()[1]):  # takes connections, and says nothing
+        with database_at(
+            silent.getsockname()[1]
+        ):  # takes connections, and says nothing
             status, body = ready(client)
         assert "details" in body  # who asks was known by the connection that there was
         assert time.monotonic() - began < readiness.PATIENCE_SECONDS + 1
@@ -170,7 +185,9 @@ def test_a_database_that_is_away_or_silent_is_told_in_time(client, alive, admini
     assert body["checks"]["database"] == "failed"
 
 
-def test_connections_that_nobody_gets_are_told_until_somebody_gets_one(client, alive, monkeypatch):
+def test_connections_that_nobody_gets_are_told_until_somebody_gets_one(
+    client, alive, monkeypatch
+):
     waited = Turns()
     monkeypatch.setattr(health_checks, "turns", waited)
     monkeypatch.setattr(base, "turns", waited)
@@ -222,7 +239,9 @@ def test_a_missing_migration_and_a_newer_database_are_told(client, alive):
 @pytest.mark.django_db(transaction=True)
 def test_only_who_operates_learns_why(client, alive, administrator, make_token):
     assert "details" not in ready(client)[1]
-    bearer = {"Authorization": f"Bearer {make_token('read', by=User.objects.create_user('jiro'))}"}
+    bearer = {
+        "Authorization": f"Bearer {make_token('read', by=User.objects.create_user('jiro'))}"
+    }
     assert "details" not in ready(client, headers=bearer | {"Accept": "text/html"})[1]
     assert "details" not in ready(client, headers={"Authorization": "Bearer wrong"})[1]
     client.force_login(User.objects.create_user("ichiro"))
@@ -237,7 +256,9 @@ def test_only_who_operates_learns_why(client, alive, administrator, make_token):
 @pytest.mark.django_db(transaction=True)
 def test_many_who_ask_cost_one_look(client, alive, monkeypatch):
     asked = []
-    monkeypatch.setattr(readiness, "CHECKS", (lambda: asked.append(1) or health_checks.disk(),))
+    monkeypatch.setattr(
+        readiness, "CHECKS", (lambda: asked.append(1) or health_checks.disk(),)
+    )
     readiness.forget()
     for _each in range(20):
         client.get("/readyz")
@@ -249,7 +270,9 @@ def test_many_who_ask_cost_one_look(client, alive, monkeypatch):
 def test_a_check_that_hangs_is_not_asked_again(monkeypatch):
     asked = []
     monkeypatch.setattr(readiness, "PATIENCE_SECONDS", 0.1)
-    monkeypatch.setattr(readiness, "CHECKS", (lambda: asked.append(1) or time.sleep(1),))
+    monkeypatch.setattr(
+        readiness, "CHECKS", (lambda: asked.append(1) or time.sleep(1),)
+    )
     for _each in range(3):
         readiness.forget()
         [outcome] = readiness.get().outcomes
@@ -280,7 +303,8 @@ def families(client, header):
     answer = client.get("/metrics", headers=header)
     assert answer.status_code == 200, answer.content
     return {
-        sample.name + "".join(f",{name}={value}" for name, value in sample.labels.items()): (
+        sample.name
+        + "".join(f",{name}={value}" for name, value in sample.labels.items()): (
             sample.value
         )
         for family in text_string_to_metric_families(answer.content.decode())
@@ -290,7 +314,9 @@ def families(client, header):
 
 @pytest.mark.usefixtures("nothing_known")
 @pytest.mark.django_db(transaction=True)
-def test_the_numbers_are_those_of_the_database(client, alive, make_token, administrator):
+def test_the_numbers_are_those_of_the_database(
+    client, alive, make_token, administrator
+):
     header = {"Authorization": f"Bearer {make_token('monitor', by=administrator)}"}
     done = factories.campaign("done", on=factories.server("db1"))
     factories.finish_all(done)
@@ -299,7 +325,10 @@ def test_the_numbers_are_those_of_the_database(client, alive, make_token, admini
 
     found = families(client, header)
 
-    assert found["benchlab_queue_runs,state=queued"] == waiting.runs.filter(state="queued").count()
+    assert (
+        found["benchlab_queue_runs,state=queued"]
+        == waiting.runs.filter(state="queued").count()
+    )
     assert found["benchlab_runs_made_total"] >= done.runs.count() + waiting.runs.count()
     assert found["benchlab_servers,state=ready"] == 2
     assert found["benchlab_http_errors_total,address=home"] == 3
@@ -307,9 +336,15 @@ def test_the_numbers_are_those_of_the_database(client, alive, make_token, admini
     assert found["benchlab_database_bytes"] > 2**20
     assert found["benchlab_disk_free_bytes"] > 2**20
     assert found["benchlab_lease_silent_seconds"] >= 0
-    counted = f"benchlab_http_request_seconds_count,kind=watch,process={os.getpid()},status=2"
+    counted = (
+        f"benchlab_http_request_seconds_count,kind=watch,process={os.getpid()},status=2"
+    )
     assert families(client, header)[counted] > found.get(counted, 0)
-    [worker] = [name for name in found if name.startswith("benchlab_last_seen_seconds,kind=worker")]
+    [worker] = [
+        name
+        for name in found
+        if name.startswith("benchlab_last_seen_seconds,kind=worker")
+    ]
     assert found[worker] < 60
 
 
@@ -402,7 +437,10 @@ def scraping(text, folder):
         whole = {"global": {"scrape_interval": "1s"}, "scrape_configs": jobs}
         (folder / "prometheus.yml").write_text(json.dumps(whole))
         command = ["prometheus", f"--config.file={folder}/prometheus.yml"]
-        command += [f"--storage.tsdb.path={folder}/data", f"--web.listen-address=127.0.0.1:{port}"]
+        command += [
+            f"--storage.tsdb.path={folder}/data",
+            f"--web.listen-address=127.0.0.1:{port}",
+        ]
         with (folder / "log").open("w") as log:
             process = subprocess.Popen(command, stdout=log, stderr=log)
 
@@ -438,13 +476,18 @@ def test_prometheus_answers_each_query_of_the_dashboard(alive, tmp_path):
         for family in text_string_to_metric_families(text.decode())
         for sample in family.samples
     }
-    dashboard = json.loads((Path(settings.BASE_DIR) / "deploy/grafana-dashboard.json").read_text())
-    expressions = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
+    dashboard = json.loads(
+        (Path(settings.BASE_DIR) / "deploy/grafana-dashboard.json").read_text()
+    )
+    expressions = [
+        target["expr"] for panel in dashboard["panels"] for target in panel["targets"]
+    ]
     with scraping(text, tmp_path) as ask:
         empty = [
             expression
             for expression in expressions
-            if not ask(expression) and samples & set(re.findall(r"benchlab_\w+", expression))
+            if not ask(expression)
+            and samples & set(re.findall(r"benchlab_\w+", expression))
         ]
     assert len(expressions) >= 12
     assert empty == []
@@ -455,7 +498,9 @@ def test_prometheus_answers_each_query_of_the_dashboard(alive, tmp_path):
 def test_the_dashboard_draws_metrics_that_there_are(alive):
     """Families without a row now are known by their comment."""
     text = prometheus.exposition().decode()
-    dashboard = json.loads((Path(settings.BASE_DIR) / "deploy/grafana-dashboard.json").read_text())
+    dashboard = json.loads(
+        (Path(settings.BASE_DIR) / "deploy/grafana-dashboard.json").read_text()
+    )
     drawn = {
         name
         for panel in dashboard["panels"]
@@ -470,7 +515,9 @@ def test_the_dashboard_draws_metrics_that_there_are(alive):
 @pytest.mark.django_db(transaction=True)
 def test_alerts_ask_for_metrics_that_there_are(alive):
     text = prometheus.exposition().decode()
-    rules = yaml.safe_load((Path(settings.BASE_DIR) / "deploy/prometheus-rules.yml").read_text())
+    rules = yaml.safe_load(
+        (Path(settings.BASE_DIR) / "deploy/prometheus-rules.yml").read_text()
+    )
     asked = {
         re.sub("_(total|bucket)$", "", name)
         for group in rules["groups"]
@@ -481,10 +528,14 @@ def test_alerts_ask_for_metrics_that_there_are(alive):
     assert [name for name in asked if f"# HELP {name}" not in text] == []
     # A state that no rule or run has is a zero, and each state that a rule names is one.
     states = {
-        state for group in re.findall(r'state=~"([^"]+)"', str(rules)) for state in group.split("|")
+        state
+        for group in re.findall(r'state=~"([^"]+)"', str(rules))
+        for state in group.split("|")
     }
     assert [
-        state for state in states if f'benchlab_queue_runs{{state="{state}"}} 0' not in text
+        state
+        for state in states
+        if f'benchlab_queue_runs{{state="{state}"}} 0' not in text
     ] == []
 
 
@@ -559,7 +610,9 @@ def test_an_upload_and_a_campaign_are_stored_while_redis_is_silent(
         for path, body in (("uploads/", run()), ("campaigns/", DESIGN)):
             with django_capture_on_commit_callbacks(execute=True) as callbacks:
                 answers.append(
-                    client.post(f"/api/v1/{path}", body, "application/json", headers=bearer)
+                    client.post(
+                        f"/api/v1/{path}", body, "application/json", headers=bearer
+                    )
                 )
             assert callbacks
     took = time.monotonic() - began
@@ -599,7 +652,9 @@ def test_only_senders_are_impatient():
 
 
 @pytest.mark.usefixtures("nothing_known")
-def test_what_cannot_be_asked_is_unknown_and_has_one_cause(client, alive, settings, monkeypatch):
+def test_what_cannot_be_asked_is_unknown_and_has_one_cause(
+    client, alive, settings, monkeypatch
+):
     """A frozen database: no other check is said to have failed, and monitoring still hears."""
     settings.MONITOR_TOKEN = "of the monitoring"
     header = {"Authorization": f"Bearer {settings.MONITOR_TOKEN}"}
@@ -611,7 +666,11 @@ def test_what_cannot_be_asked_is_unknown_and_has_one_cause(client, alive, settin
         signs.redis_client().delete(signs.KEY)  # control waits for the database as well
         answer = client.get("/readyz", headers=header)
         assert answer.status_code == 503
-        failed = {name for name, status in answer.json()["checks"].items() if status == "failed"}
+        failed = {
+            name
+            for name, status in answer.json()["checks"].items()
+            if status == "failed"
+        }
         assert failed == {"database", "workers"}
         assert answer.json()["checks"]["encryption key"] == "unknown"
         assert "details" in answer.json()
@@ -626,7 +685,9 @@ def test_what_cannot_be_asked_is_unknown_and_has_one_cause(client, alive, settin
 
 def test_the_token_of_monitoring_opens_nothing_else(client, settings):
     settings.MONITOR_TOKEN = ""
-    assert client.get("/metrics", headers={"Authorization": "Bearer "}).status_code == 401
+    assert (
+        client.get("/metrics", headers={"Authorization": "Bearer "}).status_code == 401
+    )
     settings.MONITOR_TOKEN = "of the monitoring"
     header = {"Authorization": f"Bearer {settings.MONITOR_TOKEN}"}
     for address in ("/api/v1/audit/", "/api/v1/uploads/"):

@@ -34,7 +34,9 @@ def servers():
 
 
 def queued(server):
-    return factories.campaign(on=server, factors={"version": ["16.14"], "clients": [1]}, repeats=1)
+    return factories.campaign(
+        on=server, factors={"version": ["16.14"], "clients": [1]}, repeats=1
+    )
 
 
 def held_by():
@@ -202,7 +204,11 @@ def test_who_takes_over_goes_on_with_some_servers_and_leaves_the_others(servers)
     assert (of_shelf.state, shelf.is_maintained) == (Run.State.CANCELLED, True)
     Server.objects.filter(pk=rack.pk).update(needs_sweep=False)
     claim = leases.claim(server_id=rack.pk, holder="a")
-    assert (claim.run_id, claim.last_tokens, claim.mark[:2]) == (of_rack.pk, {rack.pk: None}, "2-")
+    assert (claim.run_id, claim.last_tokens, claim.mark[:2]) == (
+        of_rack.pk,
+        {rack.pk: None},
+        "2-",
+    )
     with pytest.raises(ServiceError) as refused:
         copies.take_over(gone=["rack"], left=["shelf"])
     assert refused.value.code == "not_held"

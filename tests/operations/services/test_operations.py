@@ -79,7 +79,9 @@ def filled():
     """Runs with an artifact, a seal and a secret."""
     campaign = factories.finish_all(factories.campaign("c", on=factories.server("db1")))
     run = campaign.runs.first()
-    factories.artifact(run=run, data=ArtifactData("out", b"tps = 1\tand \\N\n" * 500, "text/plain"))
+    factories.artifact(
+        run=run, data=ArtifactData("out", b"tps = 1\tand \\N\n" * 500, "text/plain")
+    )
     SSHKey.objects.update(private_key_encrypted=encryption.encrypt("the private key"))
     User.objects.create_superuser("ichiro")
     for each in campaign.runs.all():
@@ -99,7 +101,8 @@ def everything():
             cursor.execute(f"SELECT x::text FROM {name} x ORDER BY 1")
             found[name] = (columns, cursor.fetchall())
     keys = [
-        (key.name, encryption.decrypt(key.private_key_encrypted)) for key in SSHKey.objects.all()
+        (key.name, encryption.decrypt(key.private_key_encrypted))
+        for key in SSHKey.objects.all()
     ]
     return found, keys
 
@@ -107,7 +110,9 @@ def everything():
 def empty():
     with connection.cursor() as cursor:
         cursor.execute(backups.TABLES)
-        names = [name for name, _columns in cursor.fetchall() if name != "django_migrations"]
+        names = [
+            name for name, _columns in cursor.fetchall() if name != "django_migrations"
+        ]
         cursor.execute(f"TRUNCATE {', '.join(names)} RESTART IDENTITY")
 
 
@@ -127,7 +132,9 @@ def refused(path):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_everything_comes_back_under_another_key(filled, settings, tmp_path, monkeypatch):
+def test_everything_comes_back_under_another_key(
+    filled, settings, tmp_path, monkeypatch
+):
     # Members, and the directory at the end, are in many chunks.
     monkeypatch.setattr(encrypted_files, "CHUNK_BYTES", 1000)
     settings.PUBLICATIONS_DIR = tmp_path / "own"
@@ -223,7 +230,9 @@ def test_a_backup_of_a_newer_version_is_refused(filled, tmp_path):
 
 @pytest.mark.usefixtures("cheap_key")
 @pytest.mark.django_db(transaction=True)
-def test_what_is_there_is_named_also_where_the_backup_is_of_an_older_version(filled, tmp_path):
+def test_what_is_there_is_named_also_where_the_backup_is_of_an_older_version(
+    filled, tmp_path
+):
     """As when BENCHLAB_RESTORE is still set at the next start: the version is not at fault."""
     made = backups.make(folder=tmp_path, passphrase=PASSPHRASE)
     older = with_migrations(made, lambda names: names.pop(0))
@@ -239,7 +248,9 @@ def test_a_full_disk_leaves_nothing_behind(filled, tmp_path):
         pytest.skip("a small file system is mounted by root")
     small = tmp_path / "small"
     small.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "none", small], check=True)
+    subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=16k", "none", small], check=True
+    )
     try:
         with pytest.raises(CommandError, match="No space left"):
             call_command("backup", small)
@@ -266,7 +277,9 @@ LARGE = base64.b64encode(os.urandom(100_000))
 
 @pytest.mark.usefixtures("cheap_key")
 @pytest.mark.django_db(transaction=True)
-def test_the_newest_backups_stay_and_none_is_made_without_a_passphrase(db, tmp_path, settings):
+def test_the_newest_backups_stay_and_none_is_made_without_a_passphrase(
+    db, tmp_path, settings
+):
     for year in (2021, 2022, 2023):
         (tmp_path / f"benchlab-{year}0101T000000Z.backup").touch()
     call_command("backup", tmp_path, keep=2, stdout=io.StringIO())
@@ -286,7 +299,9 @@ def test_a_backup_shows_nothing_and_is_its_owners_from_the_first_byte(
     """With the umask of a command by hand; a folder that is made is closed as well."""
     opened = []
     monkeypatch.setattr(
-        EncryptedWriter, "_seal", watched(EncryptedWriter._seal, tmp_path / "kept", opened)
+        EncryptedWriter,
+        "_seal",
+        watched(EncryptedWriter._seal, tmp_path / "kept", opened),
     )
     before = os.umask(0)
     try:
@@ -297,7 +312,15 @@ def test_a_backup_shows_nothing_and_is_its_owners_from_the_first_byte(
     assert made.stat().st_mode & 0o777 == 0o600
     assert made.parent.stat().st_mode & 0o777 == 0o700
     content = made.read_bytes()
-    shown = ("auth_user", "ichiro", "manifest", "PK", settings.ENCRYPTION_KEY, "COPY", "runs_")
+    shown = (
+        "auth_user",
+        "ichiro",
+        "manifest",
+        "PK",
+        settings.ENCRYPTION_KEY,
+        "COPY",
+        "runs_",
+    )
     assert [text for text in shown if text.encode() in content and len(text) > 2] == []
     assert not zipfile.is_zipfile(made)
 
@@ -334,7 +357,9 @@ def test_no_chunk_can_be_changed_moved_left_out_or_cut_off(monkeypatch, tmp_path
         "one left out": sealed[:head] + b"".join([*chunks[:3], *chunks[4:]]),
         "one twice": sealed[:head] + b"".join([*chunks[:3], chunks[2], *chunks[3:]]),
         "more": sealed + b"x",
-        "salt": sealed[: head - 20] + bytes([sealed[head - 20] ^ 1]) + sealed[head - 19 :],
+        "salt": sealed[: head - 20]
+        + bytes([sealed[head - 20] ^ 1])
+        + sealed[head - 19 :],
         "first byte": sealed[:head] + bytes([sealed[head] ^ 1]) + sealed[head + 1 :],
     }
     taken = []
@@ -367,14 +392,18 @@ def as_before(members, manifest):
     salt = os.urandom(16)
     key = encrypted_files.plain_key(PASSPHRASE, salt)
     encrypted = Fernet(key).encrypt(members["keys.json"]).decode()
-    members["keys.json"] = json.dumps({"salt": salt.hex(), "encrypted": encrypted}).encode()
+    members["keys.json"] = json.dumps(
+        {"salt": salt.hex(), "encrypted": encrypted}
+    ).encode()
     manifest["digests"]["keys.json"] = hashlib.sha256(members["keys.json"]).hexdigest()
     manifest["format"] = 1
 
 
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
-def test_a_database_without_tables_is_filled_by_the_command_of_the_guide(filled, tmp_path):
+def test_a_database_without_tables_is_filled_by_the_command_of_the_guide(
+    filled, tmp_path
+):
     made = backups.make(folder=tmp_path, passphrase=PASSPHRASE)
     url = urlsplit(os.environ["DATABASE_URL"])
     name = f"restored_{os.getpid()}"
@@ -418,9 +447,13 @@ def retained(settings, tmp_path):
 
 def recorded(run, state, *, ago=OLD):
     """The run with a command, a series and a file, ended that long ago."""
-    Command.objects.create(run=run, attempt=1, ordinal=1, step="measure", host="db", argv=["true"])
+    Command.objects.create(
+        run=run, attempt=1, ordinal=1, step="measure", host="db", argv=["true"]
+    )
     Series.objects.create(run=run, name="tps", interval=1, values=[1.0])
-    made = factories.artifact(run=run, data=ArtifactData("stdout", f"of {run.pk}".encode()))
+    made = factories.artifact(
+        run=run, data=ArtifactData("stdout", f"of {run.pk}".encode())
+    )
     then = timezone.now() - ago
     type(made).objects.filter(pk=made.pk).update(created_at=then)
     os.utime(artifacts.path_of(made.sha256), (then.timestamp(),) * 2)
@@ -439,7 +472,9 @@ def runs(*states):
 
 def left():
     """The runs that have commands, and series."""
-    return tuple(set(each.objects.values_list("run_id", flat=True)) for each in (Command, Series))
+    return tuple(
+        set(each.objects.values_list("run_id", flat=True)) for each in (Command, Series)
+    )
 
 
 @pytest.mark.usefixtures("retained")
@@ -454,7 +489,9 @@ def test_a_rehearsal_counts_what_a_removal_removes(capsys):
     assert not AuditEntry.objects.filter(action="old_removed").exists()
 
     call_command("retain", "--remove")
-    assert counted.replace("would be removed", "removed").startswith(capsys.readouterr().out)
+    assert counted.replace("would be removed", "removed").startswith(
+        capsys.readouterr().out
+    )
     assert left() == (set(), set())
 
 
@@ -464,7 +501,10 @@ def test_sealed_runs_verify_afterwards_and_failures_keep_their_story(capsys):
     finished = factories.run()
     factories.finish(finished, tps=100.0)
     finished = recorded(finished, "finished")
-    failed, young = runs("failed")[0], recorded(factories.run(), "failed", ago=timedelta(days=1))
+    failed, young = (
+        runs("failed")[0],
+        recorded(factories.run(), "failed", ago=timedelta(days=1)),
+    )
     seal(finished)
 
     call_command("retain", "--remove")
@@ -506,7 +546,9 @@ def test_published_runs_keep_everything():
 def test_answers_to_uploads_and_ended_logins_go():
     for key, ago in (("old", OLD), ("new", timedelta())):
         made = Upload.objects.create(
-            project=Project.objects.get_or_create(slug="default")[0], key=key, body_hash=""
+            project=Project.objects.get_or_create(slug="default")[0],
+            key=key,
+            body_hash="",
         )
         Upload.objects.filter(pk=made.pk).update(created_at=timezone.now() - ago)
         then = timezone.now() - ago + timedelta(hours=1)
@@ -601,9 +643,13 @@ def test_an_instance_in_order_is_told_so():
 @pytest.mark.django_db(transaction=True)
 def test_secrets_of_another_key_are_named(settings):
     key = factories.server("db1").ssh_key
-    SSHKey.objects.filter(pk=key.pk).update(private_key_encrypted=encryption.encrypt("private"))
+    SSHKey.objects.filter(pk=key.pk).update(
+        private_key_encrypted=encryption.encrypt("private")
+    )
     webhook = Webhook.objects.create(
-        project=projects.default(), url="https://a.example/", encrypted_secret="nonsense"
+        project=projects.default(),
+        url="https://a.example/",
+        encrypted_secret="nonsense",
     )
     Server.objects.all().delete()
     assert failed()["secrets"].reason.endswith(f": webhook {webhook.pk}.")
@@ -626,13 +672,17 @@ def complaint():
 
 @pytest.mark.usefixtures("living")
 @pytest.mark.django_db(transaction=True)
-def test_nothing_starts_with_another_key_a_full_disk_or_a_clock_that_is_off(settings, monkeypatch):
+def test_nothing_starts_with_another_key_a_full_disk_or_a_clock_that_is_off(
+    settings, monkeypatch
+):
     out = io.StringIO()
     factories.story(factories.campaign("c", on=factories.server("db1")).runs.first())
     SSHKey.objects.update(private_key_encrypted=encryption.encrypt("private"))
     # What was imported has the times of another machine.
     factories.story(factories.campaign("imported").runs.first())
-    RunEvent.objects.filter(run__server=None).update(at=timezone.now() + timedelta(hours=1))
+    RunEvent.objects.filter(run__server=None).update(
+        at=timezone.now() + timedelta(hours=1)
+    )
     call_command("doctor", "--before-start", stdout=out)
     assert out.getvalue() == ""
     with monkeypatch.context() as changed:
@@ -645,7 +695,9 @@ def test_nothing_starts_with_another_key_a_full_disk_or_a_clock_that_is_off(sett
         assert "in the future of this clock" in complaint()
     settings.ENCRYPTION_KEY = Fernet.generate_key().decode()
     line = complaint()
-    assert line.startswith("encryption key: BENCHLAB_ENCRYPTION_KEY does not open the SSH key")
+    assert line.startswith(
+        "encryption key: BENCHLAB_ENCRYPTION_KEY does not open the SSH key"
+    )
     assert "Set the key" in line
     # script/server tells it as well, and does nothing else.
     with pytest.raises(CommandError, match="encryption key"):
@@ -677,9 +729,15 @@ def test_what_was_not_collected_lost_or_off_is_told(settings, tmp_path, monkeypa
     assert set(failed()) == {"static files"}
     monkeypatch.setattr(doctor, "_time_of_redis", lambda: 1_000_000_000.0)
     assert "Redis" in failed()["clock"].reason
-    run = factories.finish_all(factories.campaign("c", on=factories.server("db1"))).runs.first()
-    Artifact.objects.create(run=run, name="x", media_type="text/plain", size=1, sha256="0" * 64)
-    assert [each.status for each in doctor.examine() if each.check == "artifacts"] == ["warning"]
+    run = factories.finish_all(
+        factories.campaign("c", on=factories.server("db1"))
+    ).runs.first()
+    Artifact.objects.create(
+        run=run, name="x", media_type="text/plain", size=1, sha256="0" * 64
+    )
+    assert [each.status for each in doctor.examine() if each.check == "artifacts"] == [
+        "warning"
+    ]
 
 
 @pytest.mark.usefixtures("living")

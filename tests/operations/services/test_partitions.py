@@ -40,13 +40,16 @@ def places(run):
         name
         for table in partitions.TABLES
         for (name,) in sql(
-            f"SELECT DISTINCT tableoid::regclass::text FROM {table} WHERE run_id = %s", run.pk
+            f"SELECT DISTINCT tableoid::regclass::text FROM {table} WHERE run_id = %s",
+            run.pk,
         )
     )
 
 
 def names():
-    return [each.name for table in partitions.TABLES for each in partitions.listed(table)]
+    return [
+        each.name for table in partitions.TABLES for each in partitions.listed(table)
+    ]
 
 
 @pytest.mark.django_db
@@ -62,7 +65,9 @@ def test_runs_from_now_on_go_into_a_new_partition(client):
     assert all(each.first == waiting.pk + 1 for each in made)
     assert (places(before), places(after)) == (FIRST, NEW)
     assert places(late) == FIRST[:1], "a run stays where its number belongs"
-    runs = [each["run"] for each in client.get("/api/v1/measurements/").json()["results"]]
+    runs = [
+        each["run"] for each in client.get("/api/v1/measurements/").json()["results"]
+    ]
     assert runs == sorted((before.pk, waiting.pk, after.pk), reverse=True)
     of_one = Measurement.objects.get(run=after)
     assert client.get(f"/api/v1/measurements/{of_one.pk}/").json()["run"] == after.pk
@@ -105,7 +110,10 @@ def test_printed_figures_keep_their_measurements():
     partitions.make(at_least=0, now=NOVEMBER)
     figure = PrintedFigure.objects.exclude(measured_run=None).first()
     assert figure.measurement.printed == figure
-    with pytest.raises(IntegrityError, match="figure_has_measurement"), transaction.atomic():
+    with (
+        pytest.raises(IntegrityError, match="figure_has_measurement"),
+        transaction.atomic(),
+    ):
         sql(
             "SET CONSTRAINTS ALL IMMEDIATE;"
             f" DELETE FROM runs_measurement WHERE id = {figure.measurement.pk}"
@@ -168,7 +176,10 @@ def locked(mode):
 def test_a_table_in_use_is_left_as_it_is(monkeypatch):
     monkeypatch.setattr(partitions, "LOCK_SECONDS", 0.05)
     measured()
-    with locked("ACCESS SHARE"), pytest.raises(CommandError, match="in use: no lock of it in 6"):
+    with (
+        locked("ACCESS SHARE"),
+        pytest.raises(CommandError, match="in use: no lock of it in 6"),
+    ):
         call_command("partitions", "--make", "--rows", "0")
     assert names() == list(FIRST)
 
@@ -201,7 +212,9 @@ def test_what_joins_are_planned_by_is_renewed_when_a_table_has_grown():
     sql("ANALYZE runs_measurement_first")
 
     assert partitions.analyse_grown() == ["runs_measurement"]
-    [(known,)] = sql("SELECT reltuples FROM pg_class WHERE relname = 'runs_measurement'")
+    [(known,)] = sql(
+        "SELECT reltuples FROM pg_class WHERE relname = 'runs_measurement'"
+    )
     assert known == 1200
     assert partitions.analyse_grown() == []
 
@@ -240,6 +253,8 @@ def test_a_backup_of_two_partitions_is_restored_into_any_number(settings, tmp_pa
     assert list(values) == [(before.pk, 1.0), (after.pk, 2.0)]
     assert [each.values for each in Series.objects.all()] == [[1.0, 2.0]] * 2
     assert places(before) == places(after) == NEW
-    newest = Measurement.objects.create(run=after, metric=factories.metric("mips"), value=1.0)
+    newest = Measurement.objects.create(
+        run=after, metric=factories.metric("mips"), value=1.0
+    )
     assert newest.pk == Measurement.objects.order_by("-pk").first().pk
     assert Run.objects.count() == 2

@@ -32,7 +32,11 @@ def test_a_run_that_failed_says_why_and_what_to_do(get):
 
     (row,) = get("runs/")["results"]
 
-    assert (row["id"], row["campaign"], row["server"]) == (run.pk, run.campaign.slug, "lab")
+    assert (row["id"], row["campaign"], row["server"]) == (
+        run.pk,
+        run.campaign.slug,
+        "lab",
+    )
     assert row["levels"] == {"version": "16.14", "clients": 1, "repeat": 1}
     assert (row["state"], row["code"]) == ("failed", "disk_full")
     assert (row["message"], row["remedy"]) == ("No space left.", "Free some.")
@@ -70,12 +74,19 @@ def test_runs_are_filtered_by_campaign_state_version_and_server(get):
     assert len(get("runs/", server="other")["results"]) == 18
     assert len(get("runs/", state="finished")["results"]) == 1
     assert len(get("runs/", version="18")["results"]) == 18
-    assert len(get("runs/", version="18.4", state="finished", campaign="wanted")["results"]) == 1
+    assert (
+        len(
+            get("runs/", version="18.4", state="finished", campaign="wanted")["results"]
+        )
+        == 1
+    )
     assert get("runs/", version="17")["results"] == []
 
 
 @pytest.mark.parametrize("name", ["campaign", "server"])
-def test_a_name_that_nothing_has_is_refused_with_the_nearest_that_the_reader_sees(get, name):
+def test_a_name_that_nothing_has_is_refused_with_the_nearest_that_the_reader_sees(
+    get, name
+):
     factories.campaign("nightly")
     factories.server("nightly")
     hidden = projects.create(slug="secret", is_public=False)
@@ -97,7 +108,11 @@ def test_a_run_has_everything_that_it_left(get):
 
     body = get(f"runs/{run.pk}/")
 
-    assert body["versions"] == {"server": "16.14", "tool": "pgbench", "tool_version": "18.4"}
+    assert body["versions"] == {
+        "server": "16.14",
+        "tool": "pgbench",
+        "tool_version": "18.4",
+    }
     assert body["measurements"] == [
         {"metric": "tps", "value": 1234.5, "unit": "tps", "n": 1, "statistic": "single"}
     ]
@@ -131,7 +146,9 @@ def test_the_values_of_a_series_come_in_parts(client, get, monkeypatch):
     assert (first["values"], last["start"], last["values"]) == ([7, None], 1.5, [9])
     assert (last["next"], get(address, skip=999_999)["values"]) == (None, [])
 
-    answers = [client.get(f"/api/v1/{address}?skip={text}").status_code for text in ("-1", "x")]
+    answers = [
+        client.get(f"/api/v1/{address}?skip={text}").status_code for text in ("-1", "x")
+    ]
     assert answers == [400, 400]
     for other in (f"runs/{run.pk}/series/none/", "runs/0/series/tps/"):
         assert client.get(f"/api/v1/{other}").status_code == 404
@@ -142,7 +159,11 @@ def test_the_values_of_a_series_come_in_parts(client, get, monkeypatch):
 def test_a_queued_run_has_neither_measurements_nor_settings(get):
     body = get(f"runs/{factories.run().pk}/")
 
-    assert (body["measurements"], body["settings"], body["started_at"]) == ([], None, None)
+    assert (body["measurements"], body["settings"], body["started_at"]) == (
+        [],
+        None,
+        None,
+    )
 
 
 def test_neither_the_plan_nor_the_address_of_the_server_is_told(get, client):
@@ -164,7 +185,9 @@ def test_the_list_takes_one_query_however_long(get, number, django_assert_num_qu
 
 
 @pytest.mark.parametrize("number", [1, 6])
-def test_a_run_takes_seven_queries_whatever_it_left(get, number, django_assert_num_queries):
+def test_a_run_takes_seven_queries_whatever_it_left(
+    get, number, django_assert_num_queries
+):
     run = factories.story(factories.run())
     factories.finish(run, **{f"metric-{index}": index + 1 for index in range(number)})
 
@@ -181,15 +204,24 @@ def post(client):
     return sent
 
 
-def test_a_run_is_withdrawn_and_restored_with_a_reason(get, post, make_token, settings, tmp_path):
+def test_a_run_is_withdrawn_and_restored_with_a_reason(
+    get, post, make_token, settings, tmp_path
+):
     settings.SEAL_KEY = str(tmp_path / "seals" / "key.pem")
     run = factories.finish(factories.run(), tps=1000)
     seals.request(run=run.pk)
     token = make_token("admin")
 
     assert post(f"runs/{run.pk}/withdraw/", {}, token).status_code == 400
-    assert post(f"runs/{run.pk}/withdraw/", {"reason": "x"}, make_token("queue")).status_code == 403
-    withdrawn = post(f"runs/{run.pk}/withdraw/", {"reason": "the disk was failing"}, token)
+    assert (
+        post(
+            f"runs/{run.pk}/withdraw/", {"reason": "x"}, make_token("queue")
+        ).status_code
+        == 403
+    )
+    withdrawn = post(
+        f"runs/{run.pk}/withdraw/", {"reason": "the disk was failing"}, token
+    )
     assert withdrawn.status_code == 200, withdrawn.content
     assert (withdrawn.json()["state"], withdrawn.json()["message"]) == (
         "withdrawn",
@@ -198,12 +230,17 @@ def test_a_run_is_withdrawn_and_restored_with_a_reason(get, post, make_token, se
     assert get("measurements/", run=run.pk)["results"] == []
     again = post(f"runs/{run.pk}/withdraw/", {"reason": "x"}, token)
     assert (again.status_code, again.json()["code"]) == (409, "not_finished")
-    assert post(f"runs/{run.pk}/restore/", {"reason": "another disk"}, token).status_code == 200
+    assert (
+        post(f"runs/{run.pk}/restore/", {"reason": "another disk"}, token).status_code
+        == 200
+    )
     seals.seal()
 
     body = get(f"runs/{run.pk}/")
     assert body["state"] == "finished"
-    assert [(each["number"], each["kind"], each["reason"]) for each in body["seals"]] == [
+    assert [
+        (each["number"], each["kind"], each["reason"]) for each in body["seals"]
+    ] == [
         (3, "restored", "another disk"),
         (2, "withdrawn", "the disk was failing"),
         (1, "sealed", ""),
@@ -228,7 +265,9 @@ def post_control(client, make_token):
     header = {"Authorization": f"Bearer {make_token('read', 'queue', 'admin')}"}
 
     def sent(path, body=None):
-        return client.post(f"/api/v1/{path}", body or {}, "application/json", headers=header)
+        return client.post(
+            f"/api/v1/{path}", body or {}, "application/json", headers=header
+        )
 
     return sent
 
@@ -241,9 +280,15 @@ def test_a_campaign_is_paused_and_resumed(post_control, campaign):
 
 
 def test_a_priority_is_changed_within_its_bounds(post_control, campaign):
-    assert post_control("campaigns/first/priority/", {"priority": 7}).json()["priority"] == 7
+    assert (
+        post_control("campaigns/first/priority/", {"priority": 7}).json()["priority"]
+        == 7
+    )
     answer = post_control("campaigns/first/priority/", {"priority": 101})
-    assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (400, "/priority")
+    assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (
+        400,
+        "/priority",
+    )
 
 
 def test_all_that_failed_is_queued_again(post_control, campaign):
@@ -278,20 +323,28 @@ def test_registrations_of_one_machine_are_named_and_an_administrator_sets_one_ap
 
 def test_a_maintenance_that_is_over_is_refused_at_its_field(post_control, server):
     answer = post_control("servers/db1/maintain/", {"until": "2000-01-01T00:00:00Z"})
-    assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, "/until")
+    assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (
+        422,
+        "/until",
+    )
 
 
 def test_a_misspelt_end_makes_no_endless_maintenance(post_control, server):
     answer = post_control(
         "servers/db1/maintain/", {"reason": "disks", "untill": "2100-01-01T00:00:00Z"}
     )
-    assert (answer.status_code, answer.json()["errors"][0]["code"]) == (400, "unknown_field")
+    assert (answer.status_code, answer.json()["errors"][0]["code"]) == (
+        400,
+        "unknown_field",
+    )
     server.refresh_from_db()
     assert server.maintenance_since is None
 
 
 @pytest.mark.parametrize("act", ["maintain", "release"])
-def test_only_an_administrators_token_maintains_a_server(client, make_token, server, act):
+def test_only_an_administrators_token_maintains_a_server(
+    client, make_token, server, act
+):
     header = {"Authorization": f"Bearer {make_token('read', 'queue')}"}
     answer = client.post(f"/api/v1/servers/db1/{act}/", headers=header)
     assert (answer.status_code, answer.json()["code"]) == (403, "insufficient_scope")
@@ -318,7 +371,9 @@ def test_a_token_steers_nothing_of_another_project(client, make_token, campaign,
     assert (campaign.state, campaign.paused_at) == ("queued", None)
 
 
-def test_a_token_writes_no_note_beside_a_campaign_of_another_project(client, make_token, campaign):
+def test_a_token_writes_no_note_beside_a_campaign_of_another_project(
+    client, make_token, campaign
+):
     other = projects.create(slug="other", is_public=True)
     header = {"Authorization": f"Bearer {make_token(of=other)}"}
     path = "/api/v1/campaigns/first/annotations/"
@@ -336,10 +391,14 @@ def finished_here():
 
 def assert_right():
     """What pages show is what is there, before rows are added up and after that."""
-    stored = set(RunCount.objects.exclude(campaign=0).values_list("campaign", flat=True))
+    stored = set(
+        RunCount.objects.exclude(campaign=0).values_list("campaign", flat=True)
+    )
     for _time in range(2):
         for campaign in {*stored, *Campaign.objects.values_list("pk", flat=True)}:
-            counted = Counter(Run.objects.filter(campaign=campaign).values_list("state", flat=True))
+            counted = Counter(
+                Run.objects.filter(campaign=campaign).values_list("state", flat=True)
+            )
             assert campaigns.run_counts([campaign])[campaign] == counted
         here = Run.objects.filter(origin=Origin.EXECUTED, state=Run.State.FINISHED)
         assert finished_here() == here.count()
@@ -359,12 +418,19 @@ def test_every_way_of_changing_runs_is_counted(client, bearer):
     bodies = {"runs": [upload(levels={"clients": number + 1}) for number in range(70)]}
     sent = {"content_type": "application/json", "headers": bearer}
     assert client.post("/api/v1/uploads/batch/", bodies, **sent).status_code == 201
-    assert client.post("/api/v1/uploads/", upload(status="partial"), **sent).status_code == 201
+    assert (
+        client.post("/api/v1/uploads/", upload(status="partial"), **sent).status_code
+        == 201
+    )
     assert_right()
 
     first, *rest = one.runs.order_by("pk")
-    assert transitions.transition(run_id=first.pk, to=Run.State.CANCELLED, code="cancelled")
-    Run.objects.filter(pk__in=[each.pk for each in rest]).update(state=Run.State.FINISHED)
+    assert transitions.transition(
+        run_id=first.pk, to=Run.State.CANCELLED, code="cancelled"
+    )
+    Run.objects.filter(pk__in=[each.pk for each in rest]).update(
+        state=Run.State.FINISHED
+    )
     Run.objects.filter(pk=rest[0].pk).update(message="the state stays")
     assert_right()
     Run.objects.filter(pk=rest[0].pk).update(campaign=other)

@@ -16,7 +16,9 @@ pytestmark = pytest.mark.django_db
 
 
 def test_a_run_comes_with_everything_that_its_page_shows(django_assert_num_queries):
-    run = factories.finish(factories.story(factories.run(server=factories.server())), tps=5)
+    run = factories.finish(
+        factories.story(factories.run(server=factories.server())), tps=5
+    )
 
     with django_assert_num_queries(6):
         found = runs.detail(run.pk)
@@ -26,7 +28,9 @@ def test_a_run_comes_with_everything_that_its_page_shows(django_assert_num_queri
         assert found.settings.settings["work_mem"]["setting"] == "4096"
         assert [event.code for event in found.events.all()] == ["claimed"]
         assert [command.step for command in found.commands.all()] == ["measure"]
-        assert [(m.metric.name, m.value) for m in found.measurements.all()] == [("tps", 5)]
+        assert [(m.metric.name, m.value) for m in found.measurements.all()] == [
+            ("tps", 5)
+        ]
         assert [series.values for series in found.series.all()] == [[1.0, None]]
         assert list(found.artifacts.all()) == []
 
@@ -75,10 +79,18 @@ def test_the_first_page_has_the_runs_in_progress_and_the_latest_by_two_queries(
     now = timezone.now()
     for run, minutes in ((first, 3), (second, 1), (third, 2)):
         factories.finish(run)
-        Run.objects.filter(pk=run.pk).update(finished_at=now - timedelta(minutes=minutes))
-    for run, began in ((short, now), (long, now - timedelta(minutes=9)), (waiting, None)):
+        Run.objects.filter(pk=run.pk).update(
+            finished_at=now - timedelta(minutes=minutes)
+        )
+    for run, began in (
+        (short, now),
+        (long, now - timedelta(minutes=9)),
+        (waiting, None),
+    ):
         server = factories.server()
-        Run.objects.filter(pk=run.pk).update(state="measuring", started_at=began, server=server)
+        Run.objects.filter(pk=run.pk).update(
+            state="measuring", started_at=began, server=server
+        )
     Run.objects.filter(pk=second.pk).update(validity="doubtful")
 
     with django_assert_num_queries(2):
@@ -89,7 +101,11 @@ def test_the_first_page_has_the_runs_in_progress_and_the_latest_by_two_queries(
     assert words == [(second.pk, "doubtful"), (third.pk, "unknown")]
     run = latest[0]
     assert (run.cell.levels, run.repeat) == (second.cell.levels, second.repeat)
-    assert (run.campaign, run.server.name, run.cell.revision) == (campaign, "Lab 1", None)
+    assert (run.campaign, run.server.name, run.cell.revision) == (
+        campaign,
+        "Lab 1",
+        None,
+    )
 
 
 GENERATOR = {
@@ -121,7 +137,12 @@ def test_the_machines_of_the_load_come_from_the_plan():
         "10.0.0.1",
     ]
     Command.objects.create(
-        run=run, attempt=1, ordinal=1, step="pgbench-load1", host="load server", argv=argv
+        run=run,
+        attempt=1,
+        ordinal=1,
+        step="pgbench-load1",
+        host="load server",
+        argv=argv,
     )
     [found] = recorded.of_run(Run.objects.select_related("cell", "cluster").get())
 

@@ -27,15 +27,22 @@ def run(db):
 
 
 def store(run, files=FILES):
-    assert artifacts.store_all((run.pk, ArtifactData(*each)) for each in files.items()) == []
+    assert (
+        artifacts.store_all((run.pk, ArtifactData(*each)) for each in files.items())
+        == []
+    )
 
 
 def content_of(run):
-    return {each.name: artifacts.open_artifact(each).read() for each in run.artifacts.all()}
+    return {
+        each.name: artifacts.open_artifact(each).read() for each in run.artifacts.all()
+    }
 
 
 def in_folder(settings):
-    return {path.name for path in Path(settings.ARTIFACTS_DIR).rglob("*") if path.is_file()}
+    return {
+        path.name for path in Path(settings.ARTIFACTS_DIR).rglob("*") if path.is_file()
+    }
 
 
 def age(settings, days):
@@ -49,7 +56,9 @@ def prune(days, **options):
     return artifacts.prune(before=before, keep=[], **options)
 
 
-def test_each_file_is_stored_once_whoever_has_it(run, settings, django_assert_num_queries):
+def test_each_file_is_stored_once_whoever_has_it(
+    run, settings, django_assert_num_queries
+):
     with django_assert_num_queries(1):
         store(run)
     store(factories.run())
@@ -71,7 +80,9 @@ def test_what_a_deleted_run_left_goes_when_it_is_old(run, settings):
     assert in_folder(settings) == set()
 
 
-def test_a_file_that_a_run_comes_to_rely_on_is_not_removed_before_the_run_says_so(run, settings):
+def test_a_file_that_a_run_comes_to_rely_on_is_not_removed_before_the_run_says_so(
+    run, settings
+):
     """The row of that run is not committed yet, and nobody else sees it."""
     store(run)
     run.artifacts.all().update(created_at=timezone.now() - timedelta(days=60))
@@ -81,7 +92,10 @@ def test_a_file_that_a_run_comes_to_rely_on_is_not_removed_before_the_run_says_s
     Artifact.objects.filter(run=rows[0][0]).delete()
 
     assert prune(days=30).files == len(FILES) - 1
-    assert artifacts.open_artifact(run.artifacts.get(name="stdout")).read() == FILES["stdout"]
+    assert (
+        artifacts.open_artifact(run.artifacts.get(name="stdout")).read()
+        == FILES["stdout"]
+    )
 
 
 def test_packs_of_0_2_are_taken_apart(run, settings):
@@ -94,7 +108,9 @@ def test_packs_of_0_2_are_taken_apart(run, settings):
             members.write(each, each.name)
             each.unlink()
     rows = [SimpleNamespace(pk=each, delete=gone.clear) for each in (pack, UUID(int=8))]
-    objects = SimpleNamespace(order_by=lambda _by: SimpleNamespace(iterator=lambda: iter(rows)))
+    objects = SimpleNamespace(
+        order_by=lambda _by: SimpleNamespace(iterator=lambda: iter(rows))
+    )
     apps = SimpleNamespace(get_model=lambda *_name: SimpleNamespace(objects=objects))
 
     importlib.import_module("runs.migrations.0063_no_packs").take_out(apps, None)

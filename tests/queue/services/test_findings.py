@@ -15,7 +15,16 @@ from runs.execution.errors import TargetProblem
 from runs.execution.reporter import ArtifactData, Findings, Note
 from runs.execution.steps.steps import StepResult
 from runs.management.commands.judge_runs import Command
-from runs.models import Artifact, Campaign, CellSummary, Installation, Lease, Run, RunEvent, Server
+from runs.models import (
+    Artifact,
+    Campaign,
+    CellSummary,
+    Installation,
+    Lease,
+    Run,
+    RunEvent,
+    Server,
+)
 from runs.queue.services import (
     artifacts,
     attempts,
@@ -42,14 +51,18 @@ def claim():
     scenarios.sync()
     server = factories.server(versions=["16.14"])
     Lease.objects.get_or_create(server=server)
-    factories.campaign(on=server, factors={"version": ["16.14"], "clients": [1]}, repeats=2)
+    factories.campaign(
+        on=server, factors={"version": ["16.14"], "clients": [1]}, repeats=2
+    )
     return collecting(server)
 
 
 def collecting(server) -> leases.Claim:
     claim = leases.claim(server_id=server.pk, holder="worker")
     for state in ("preparing", "measuring", "collecting"):
-        assert transitions.transition(run_id=claim.run_id, to=state, code=state, token=claim.token)
+        assert transitions.transition(
+            run_id=claim.run_id, to=state, code=state, token=claim.token
+        )
     return claim
 
 
@@ -85,7 +98,11 @@ def test_a_finished_run_has_all_that_was_found(claim):
         "latency_average": 2.0,
     }
     assert run.series.get().values == [990.0, None, 1010.0]
-    assert (run.server_version, run.tool_name, run.tool_version) == ("16.14", "pgbench", "18.4")
+    assert (run.server_version, run.tool_name, run.tool_version) == (
+        "16.14",
+        "pgbench",
+        "18.4",
+    )
     assert run.settings.settings["work_mem"]["setting"] == "4096"
     assert run.quality == [
         {"code": "prewarm_sequential", "message": "read", "level": "warning"},
@@ -105,7 +122,12 @@ def test_the_cells_summary_is_kept_in_the_same_act(claim):
     run = finish(claim, 900)
     finish(collecting(run.server), 1100)
     summary = CellSummary.objects.get(cell=run.cell, metric__name="tps")
-    assert (summary.n, summary.median, summary.minimum, summary.maximum) == (2, 1000, 900, 1100)
+    assert (summary.n, summary.median, summary.minimum, summary.maximum) == (
+        2,
+        1000,
+        900,
+        1100,
+    )
 
 
 def test_equal_settings_are_stored_once(claim):
@@ -115,7 +137,9 @@ def test_equal_settings_are_stored_once(claim):
 
 
 def test_a_worker_that_lost_the_run_stores_nothing(claim):
-    transitions.transition(run_id=claim.run_id, to="lost", code="no_heartbeat", token=claim.token)
+    transitions.transition(
+        run_id=claim.run_id, to="lost", code="no_heartbeat", token=claim.token
+    )
     assert not findings.store(run_id=claim.run_id, token=claim.token, findings=found())
     assert not findings.store(
         run_id=claim.run_id, token=claim.token, findings=found(), has_failed=True
@@ -125,7 +149,9 @@ def test_a_worker_that_lost_the_run_stores_nothing(claim):
     assert run.measurements.count() == run.artifacts.count() == 0
 
 
-def test_an_artifact_that_cannot_be_kept_does_not_cost_the_figures(claim, settings, tmp_path):
+def test_an_artifact_that_cannot_be_kept_does_not_cost_the_figures(
+    claim, settings, tmp_path
+):
     (tmp_path / "file").write_text("in the way")
     settings.ARTIFACTS_DIR = tmp_path / "file"
     run = finish(claim)
@@ -134,7 +160,9 @@ def test_an_artifact_that_cannot_be_kept_does_not_cost_the_figures(claim, settin
 
 
 def test_a_failed_run_keeps_its_output_and_no_measurement(claim):
-    findings.store(run_id=claim.run_id, token=claim.token, findings=found(), has_failed=True)
+    findings.store(
+        run_id=claim.run_id, token=claim.token, findings=found(), has_failed=True
+    )
     run = Run.objects.get(pk=claim.run_id)
     assert run.artifacts.get().name == "pgbench.out"
     assert run.measurements.count() == 0
@@ -143,7 +171,9 @@ def test_a_failed_run_keeps_its_output_and_no_measurement(claim):
 def in_measuring(server) -> leases.Claim:
     claim = leases.claim(server_id=server.pk, holder="worker")
     for state in ("preparing", "measuring"):
-        assert transitions.transition(run_id=claim.run_id, to=state, code=state, token=claim.token)
+        assert transitions.transition(
+            run_id=claim.run_id, to=state, code=state, token=claim.token
+        )
     return claim
 
 
@@ -152,9 +182,14 @@ def again(claim) -> leases.Claim:
     """The claim of a second attempt, after one that failed with series and files of its own."""
     partial = Findings(
         series=[SeriesData("disk_util_vda", "%", (90.0,))],
-        artifacts=[ArtifactData("flame-graph.svg", b"<svg/>"), ArtifactData("pgbench.out", b"?")],
+        artifacts=[
+            ArtifactData("flame-graph.svg", b"<svg/>"),
+            ArtifactData("pgbench.out", b"?"),
+        ],
     )
-    assert findings.store(run_id=claim.run_id, token=claim.token, findings=partial, has_failed=True)
+    assert findings.store(
+        run_id=claim.run_id, token=claim.token, findings=partial, has_failed=True
+    )
     failed = {"run_id": claim.run_id, "to": "failed", "code": "x", "token": claim.token}
     assert transitions.transition(**failed)
     Run.objects.filter(pk=claim.run_id).update(plan={})
@@ -172,9 +207,13 @@ def test_what_an_attempt_before_left_does_not_pass_for_the_finished_ones(again):
 
 
 def test_an_attempt_that_fails_as_well_keeps_what_it_had_shown_and_nothing_older(again):
-    findings.store_series(run_id=again.run_id, series=[SeriesData("tps", "tps", (1.0,))])
+    findings.store_series(
+        run_id=again.run_id, series=[SeriesData("tps", "tps", (1.0,))]
+    )
     log = Findings(artifacts=[ArtifactData("server.log", b"out of memory")])
-    assert findings.store(run_id=again.run_id, token=again.token, findings=log, has_failed=True)
+    assert findings.store(
+        run_id=again.run_id, token=again.token, findings=log, has_failed=True
+    )
     run = Run.objects.get(pk=again.run_id)
     assert [each.name for each in run.series.all()] == ["tps"]
     assert [each.name for each in run.artifacts.all()] == ["server.log"]
@@ -202,7 +241,9 @@ def test_a_late_report_of_a_worker_that_was_given_up_changes_nothing(claim, what
     """As that of one for which the results database was away while another worker went on."""
     run = Run.objects.get(pk=claim.run_id)
     reporter = DatabaseReporter(run=run, token=claim.token)
-    transitions.transition(run_id=run.pk, to="lost", code="no_heartbeat", token=claim.token)
+    transitions.transition(
+        run_id=run.pk, to="lost", code="no_heartbeat", token=claim.token
+    )
     finish(collecting(run.server))
     events = run.events.count()
     report(reporter, what)
@@ -248,7 +289,9 @@ def test_steps_are_stored_before_the_next_phase_and_the_next_one_does_not_wait_f
 
     async_to_sync(prepare)()
     assert shown == [3, 0]
-    found = run.commands.order_by("ordinal").values_list("step", "ordinal", "exit_status")
+    found = run.commands.order_by("ordinal").values_list(
+        "step", "ordinal", "exit_status"
+    )
     assert list(found) == [("load", 2, 0), ("initdb", 3, 0)]
 
 
@@ -306,7 +349,9 @@ def measured(server, usage=None, **changed):
     claim = collecting(server)
     findings = replace(found(), usage={"database": usage} if usage else {}, **changed)
     assert results.store(run_id=claim.run_id, token=claim.token, findings=findings)
-    assert transitions.transition(run_id=claim.run_id, to="finished", code="x", token=claim.token)
+    assert transitions.transition(
+        run_id=claim.run_id, to="finished", code="x", token=claim.token
+    )
     return Run.objects.get(pk=claim.run_id)
 
 
@@ -355,8 +400,12 @@ def test_a_run_under_foreign_load_is_measured_again_once(server):
     assert first.cell.summaries.get(metric__name="tps").n == 2
 
 
-@pytest.mark.parametrize(("leaves_out", "state"), [(True, "withdrawn"), (False, "finished")])
-def test_an_invalid_run_is_left_out_where_the_instance_does_so(server, settings, leaves_out, state):
+@pytest.mark.parametrize(
+    ("leaves_out", "state"), [(True, "withdrawn"), (False, "finished")]
+)
+def test_an_invalid_run_is_left_out_where_the_instance_does_so(
+    server, settings, leaves_out, state
+):
     settings.LEAVE_OUT_INVALID = leaves_out
     run = measured(server, BUSY | {"servers": 4.0, "generator": 2.0})
     assert (run.validity, run.state) == ("invalid", state)
@@ -390,12 +439,17 @@ def test_older_rules_are_replaced_some_runs_at_a_time_and_then_nothing_is_asked(
 ):
     Campaign.objects.update(remeasures=0)
     run = measured(server, QUIET)
-    Run.objects.update(certificate={"rules": 0, "usage": {"database": BUSY}}, validity="valid")
+    Run.objects.update(
+        certificate={"rules": 0, "usage": {"database": BUSY}}, validity="valid"
+    )
     monkeypatch.setattr(certificates, "MOST_AT_A_TIME", 1)
 
     assert certificates.judge_some() == 1
     run.refresh_from_db()
-    assert (run.validity, run.certificate["rules"]) == ("doubtful", certificates.RULES_VERSION)
+    assert (run.validity, run.certificate["rules"]) == (
+        "doubtful",
+        certificates.RULES_VERSION,
+    )
     assert certificates.judge_some() is None
     with django_assert_num_queries(1):
         assert certificates.judge_some() is None
@@ -439,7 +493,9 @@ def test_page_and_programs_say_why_a_run_is_in_doubt(server, client):
 
     page = client.get(f"/runs/{run.pk}/").content.decode()
     assert "doubtful" in page
-    assert "database: 60.0 % of the processor time was used by neither PostgreSQL" in page
+    assert (
+        "database: 60.0 % of the processor time was used by neither PostgreSQL" in page
+    )
     told = client.get(f"/api/v1/runs/{run.pk}/").json()
     assert told["validity"] == told["certificate"]["validity"] == "doubtful"
     first = told["certificate"]["findings"][0]

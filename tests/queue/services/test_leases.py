@@ -14,7 +14,14 @@ from runs.campaigns.services import campaigns
 from runs.execution.errors import EndNotSeen
 from runs.execution.reporter import Findings
 from runs.models import Campaign, Lease, Run, Schedule, Server
-from runs.queue.services import attempts, execution, leases, results, supervision, transitions
+from runs.queue.services import (
+    attempts,
+    execution,
+    leases,
+    results,
+    supervision,
+    transitions,
+)
 from runs.queue.services.supervision import Pulses
 from runs.servers.services import servers, ssh_keys
 from runs.workloads.services import scenarios
@@ -51,7 +58,9 @@ def test_a_claim_counts_no_runs_of_its_campaign(django_assert_max_num_queries):
     campaign = make_campaign(server)
     with django_assert_max_num_queries(14) as asked:  # four are savepoints
         assert leases.claim(server_id=server.pk, holder="a")
-    assert [each["sql"] for each in asked.captured_queries if "COUNT(" in each["sql"]] == []
+    assert [
+        each["sql"] for each in asked.captured_queries if "COUNT(" in each["sql"]
+    ] == []
     campaign.refresh_from_db()
     assert campaign.state == Campaign.State.RUNNING
 
@@ -61,7 +70,9 @@ def test_a_lost_run_goes_before_the_queue_and_its_taker_knows():
     server = make_server()
     make_campaign(server)
     first = leases.claim(server_id=server.pk, holder="a")
-    transitions.transition(run_id=first.run_id, to=Run.State.LOST, code="x", token=first.token)
+    transitions.transition(
+        run_id=first.run_id, to=Run.State.LOST, code="x", token=first.token
+    )
     again = leases.claim(server_id=server.pk, holder="b")
     assert (again.run_id, again.taken_over) == (first.run_id, True)
     assert again.token > first.token
@@ -145,7 +156,9 @@ def test_a_worker_that_stores_for_long_is_not_given_up(settings, monkeypatch):
     monkeypatch.setattr(results, "_store", slowly)
 
     def store():
-        results.store(run_id=claim.run_id, token=claim.token, findings=Findings(), has_failed=True)
+        results.store(
+            run_id=claim.run_id, token=claim.token, findings=Findings(), has_failed=True
+        )
         connection.close()
 
     thread = threading.Thread(target=store)
@@ -177,7 +190,9 @@ def test_a_run_that_no_longer_asks_for_orders_is_shown_no_more_signs_of_life(set
     pulses.beat()
     assert first < second == seen.get()
     assert pulses.order_for(claim) == "go_on"
-    transitions.transition(run_id=claim.run_id, to=Run.State.LOST, code="x", token=claim.token)
+    transitions.transition(
+        run_id=claim.run_id, to=Run.State.LOST, code="x", token=claim.token
+    )
     settings.HEARTBEAT_TIMEOUT_SECONDS = 5
     pulses.beat()
     assert pulses.order_for(claim) == "detach"
@@ -212,7 +227,9 @@ def taken_over(host, campaign) -> leases.Claim:
     """The claim of a run that another worker had on its target."""
     claim = claimed(host)
     for state in (S.PREPARING, S.MEASURING, S.LOST):
-        assert transitions.transition(run_id=claim.run_id, to=state, code=state, token=claim.token)
+        assert transitions.transition(
+            run_id=claim.run_id, to=state, code=state, token=claim.token
+        )
     return claimed(host)
 
 
@@ -232,7 +249,9 @@ def test_a_run_whose_server_is_away_waits_for_it(host, campaign):
         (None, "bindir"),
     ],
 )
-def test_a_plan_that_this_version_does_not_know_is_refused_clearly(host, campaign, change, told):
+def test_a_plan_that_this_version_does_not_know_is_refused_clearly(
+    host, campaign, change, told
+):
     run = campaign.runs.get()
     run.plan = None if change is None else run.plan | change
     run.save()
@@ -244,7 +263,9 @@ def test_a_plan_that_this_version_does_not_know_is_refused_clearly(host, campaig
     assert not Lease.objects.filter(run__isnull=False).exists()
 
 
-def test_a_failure_of_benchlab_itself_ends_the_run_and_lets_the_server_go(host, campaign, caplog):
+def test_a_failure_of_benchlab_itself_ends_the_run_and_lets_the_server_go(
+    host, campaign, caplog
+):
     """A plan of the right form without what the scenario reckons with."""
     run = campaign.runs.get()
     run.plan = run.plan | {"parameters": {}}
@@ -291,7 +312,9 @@ def test_a_cancelled_run_gets_no_further_attempt(host, campaign):
     assert host.needs_sweep
 
 
-def test_a_key_that_cannot_be_read_costs_no_run_and_is_told_on_the_servers_page(host, campaign):
+def test_a_key_that_cannot_be_read_costs_no_run_and_is_told_on_the_servers_page(
+    host, campaign
+):
     """As by a worker that was started with another BENCHLAB_ENCRYPTION_KEY."""
     host.ssh_key = factories.ssh_key("of another BenchLab")
     host.save()
@@ -313,10 +336,14 @@ def claim():
     """A worker's claim of a run that puts load on."""
     server = factories.server(versions=["16.14"])
     Lease.objects.create(server=server)
-    factories.campaign(on=server, factors={"version": ["16.14"], "clients": [1]}, repeats=1)
+    factories.campaign(
+        on=server, factors={"version": ["16.14"], "clients": [1]}, repeats=1
+    )
     claim = leases.claim(server_id=server.pk, holder="a")
     for state in (S.PREPARING, S.MEASURING):
-        transitions.transition(run_id=claim.run_id, to=state, code=state, token=claim.token)
+        transitions.transition(
+            run_id=claim.run_id, to=state, code=state, token=claim.token
+        )
     return claim
 
 
@@ -332,7 +359,10 @@ def assert_it_was_let_go_of_with(code, claim) -> Run:
     """The run waits for a worker, and the next one has it at once."""
     run = Run.objects.get(pk=claim.run_id)
     assert (run.state, run.code) == (S.LOST, code)
-    assert run.events.filter(code=code, from_state=S.MEASURING, to_state=S.LOST).count() == 1
+    assert (
+        run.events.filter(code=code, from_state=S.MEASURING, to_state=S.LOST).count()
+        == 1
+    )
     assert not Lease.objects.filter(run__isnull=False).exists()
     assert leases.give_up_the_silent() == []
     again = leases.claim(server_id=claim.server_id, holder="b")
@@ -352,8 +382,12 @@ def test_a_worker_that_shows_signs_of_life_keeps_its_run(claim):
     assert leases.claim(server_id=claim.server_id, holder="b") is None
 
 
-def test_a_worker_whose_run_was_given_up_changes_nothing_by_being_stopped(claim, asked_to_stop):
-    transitions.transition(run_id=claim.run_id, to=S.LOST, code="no_heartbeat", token=claim.token)
+def test_a_worker_whose_run_was_given_up_changes_nothing_by_being_stopped(
+    claim, asked_to_stop
+):
+    transitions.transition(
+        run_id=claim.run_id, to=S.LOST, code="no_heartbeat", token=claim.token
+    )
     again = leases.claim(server_id=claim.server_id, holder="b")
     assert execution._let_go(claim) == "detach"
     assert Run.objects.get(pk=claim.run_id).state == S.CLAIMED
@@ -378,9 +412,13 @@ def awaiting_installations(monkeypatch):
     server = make_server()
     server.checked_at = timezone.now() - timedelta(days=1)
     server.save()
-    Schedule.objects.create(title="", server=server, draft={}, kind=Schedule.Kind.INSTALLATION)
+    Schedule.objects.create(
+        title="", server=server, draft={}, kind=Schedule.Kind.INSTALLATION
+    )
     inspected = []
-    monkeypatch.setattr(servers, "inspect", lambda *, server: inspected.append(server.pk))
+    monkeypatch.setattr(
+        servers, "inspect", lambda *, server: inspected.append(server.pk)
+    )
     return server, inspected
 
 
@@ -394,7 +432,9 @@ def test_a_free_server_is_inspected_for_new_installations(awaiting_installations
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_server_is_not_inspected_while_somebody_takes_it_for_a_run(awaiting_installations):
+def test_a_server_is_not_inspected_while_somebody_takes_it_for_a_run(
+    awaiting_installations,
+):
     server, inspected = awaiting_installations
     with transaction.atomic():
         Lease.objects.select_for_update().get(server=server)
@@ -403,7 +443,9 @@ def test_a_server_is_not_inspected_while_somebody_takes_it_for_a_run(awaiting_in
 
 
 @pytest.mark.django_db(transaction=True)
-def test_no_run_is_claimed_while_its_server_is_inspected(awaiting_installations, monkeypatch):
+def test_no_run_is_claimed_while_its_server_is_inspected(
+    awaiting_installations, monkeypatch
+):
     server, _inspected = awaiting_installations
     make_campaign(server)
     claims = []

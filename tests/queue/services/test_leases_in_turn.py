@@ -43,12 +43,18 @@ def keys(claim):
 
 
 def states(campaign, repeat=1):
-    return list(campaign.runs.filter(repeat=repeat).order_by("pk").values_list("state", flat=True))
+    return list(
+        campaign.runs.filter(repeat=repeat)
+        .order_by("pk")
+        .values_list("state", flat=True)
+    )
 
 
 def enter(claim, *path):
     for to in path:
-        assert transitions.transition(run_id=claim.run_id, to=to, code=to, token=claim.token)
+        assert transitions.transition(
+            run_id=claim.run_id, to=to, code=to, token=claim.token
+        )
 
 
 TO_THE_END = (S.PREPARING, S.MEASURING, S.COLLECTING, S.FINISHED)
@@ -94,7 +100,9 @@ def test_signs_of_life_are_shown_and_orders_heard_by_each(server, campaign):
 
     heard = leases.pulse([(key, claim.token) for key in keys(claim)])
 
-    expected: dict[int, Order] = dict.fromkeys(keys(claim), "go_on") | {cancelled: "cancel"}
+    expected: dict[int, Order] = dict.fromkeys(keys(claim), "go_on") | {
+        cancelled: "cancel"
+    }
     assert {key: order for (key, _token), order in heard.items()} == expected
     assert Lease.objects.get().heartbeat_at > timezone.now() - timedelta(minutes=1)
     assert leases.pulse([(claim.led[0].run_id, claim.token + 1)]) == {
@@ -144,7 +152,9 @@ def test_a_run_that_is_queued_again_is_claimed_alone(server, campaign):
     for one in (claim, claim.led[1]):
         enter(one, *TO_THE_END)
     Run.objects.filter(repeat=2).update(state=S.CANCELLED)
-    assert transitions.transition(run_id=claim.led[0].run_id, to=S.QUEUED, code="queued_again")
+    assert transitions.transition(
+        run_id=claim.led[0].run_id, to=S.QUEUED, code="queued_again"
+    )
 
     again = claimed(server)
 

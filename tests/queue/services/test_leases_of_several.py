@@ -66,7 +66,9 @@ def test_the_end_of_a_run_frees_all_its_servers():
     database, generator = make_server(), make_server()
     run = make_run(database, generator)
     claim = leases.claim(server_id=database.pk, holder="a")
-    transitions.transition(run_id=run.pk, to=Run.State.FAILED, code="x", token=claim.token)
+    transitions.transition(
+        run_id=run.pk, to=Run.State.FAILED, code="x", token=claim.token
+    )
     assert held_by(run) == set()
 
 
@@ -113,7 +115,9 @@ def test_two_that_want_each_others_servers_end_with_one_of_them():
 def lost(run):
     """The run of the first machine has lost its worker."""
     claim = leases.claim(server_id=run.server_id, holder="a")
-    transitions.transition(run_id=run.pk, to=Run.State.LOST, code="x", token=claim.token)
+    transitions.transition(
+        run_id=run.pk, to=Run.State.LOST, code="x", token=claim.token
+    )
     return run
 
 

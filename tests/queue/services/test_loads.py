@@ -21,13 +21,17 @@ COMPILING = Busy(0.9, (("cc1plus", 0.61), ("postgres", 0.24)))
 
 @pytest.fixture
 def server():
-    made = factories.server("rack", name="Rack", versions=["16.14"], checked_at=timezone.now())
+    made = factories.server(
+        "rack", name="Rack", versions=["16.14"], checked_at=timezone.now()
+    )
     Lease.objects.get_or_create(server=made)
     return made
 
 
 def asked(server, **ago):
-    Server.objects.filter(pk=server.pk).update(load_at=timezone.now() - timedelta(**ago))
+    Server.objects.filter(pk=server.pk).update(
+        load_at=timezone.now() - timedelta(**ago)
+    )
     return server.pk in loads.due().values_list("pk", flat=True)
 
 
@@ -40,14 +44,18 @@ def queued(server, **fields):
 
 
 def quiet(server, **ago):
-    Server.objects.filter(pk=server.pk).update(quiet_since=timezone.now() - timedelta(**ago))
+    Server.objects.filter(pk=server.pk).update(
+        quiet_since=timezone.now() - timedelta(**ago)
+    )
 
 
 def claim(server):
     return leases.claim(server_id=server.pk, holder="worker")
 
 
-def test_an_idle_server_is_asked_every_ten_minutes_and_each_minute_where_runs_wait_for_it(server):
+def test_an_idle_server_is_asked_every_ten_minutes_and_each_minute_where_runs_wait_for_it(
+    server,
+):
     assert loads.due().exists()
     assert [asked(server, minutes=minutes) for minutes in (2, 11)] == [False, True]
     queued(server, waits_for_quiet=True)
@@ -152,11 +160,23 @@ ANSWERS = {
         "cannot",
         "Rack cannot measure: No key.",
     ),
-    "maintained": ({"maintenance_since": timezone.now()}, "cannot", "Rack measures nothing"),
+    "maintained": (
+        {"maintenance_since": timezone.now()},
+        "cannot",
+        "Rack measures nothing",
+    ),
     "to be cleaned up": ({"needs_sweep": True}, "cannot", "Rack cannot measure yet"),
     "full": ({"free_bytes": 2**20}, "cannot", "Rack cannot measure: 1 MB are free"),
-    "busy": ({"load_share": 0.9}, "cannot", "Rack cannot measure now: other programs take 90 %"),
-    "quiet": ({"load_share": 0.012}, "can", "Rack can measure: other programs take 1 %"),
+    "busy": (
+        {"load_share": 0.9},
+        "cannot",
+        "Rack cannot measure now: other programs take 90 %",
+    ),
+    "quiet": (
+        {"load_share": 0.012},
+        "can",
+        "Rack can measure: other programs take 1 %",
+    ),
     "asked long ago": (
         {"load_share": 0.9, "load_at": timezone.now() - timedelta(hours=3)},
         "unknown",
@@ -175,7 +195,10 @@ def test_one_sentence_says_whether_a_server_can_measure(case, server):
     Server.objects.filter(pk=server.pk).update(**({"load_at": timezone.now()} | fields))
     found = answer(server)
     assert (found.can, found.sentence[: len(beginning)]) == (can, beginning)
-    assert [certificate.judgement for certificate in found.certificates] == ["valid", "valid"]
+    assert [certificate.judgement for certificate in found.certificates] == [
+        "valid",
+        "valid",
+    ]
 
 
 def test_a_server_whose_runs_are_mostly_invalid_can_hardly_measure(server):

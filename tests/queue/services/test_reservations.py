@@ -29,8 +29,12 @@ def make_host():
 
 def queued(database, *generators, repeats=1, **fields):
     factors = {"version": ["16.14"], "clients": [1]}
-    campaign = factories.campaign(on=database, factors=factors, repeats=repeats, **fields)
-    campaign.runs.update(plan={"generators": [{"server_id": each.pk} for each in generators]})
+    campaign = factories.campaign(
+        on=database, factors=factors, repeats=repeats, **fields
+    )
+    campaign.runs.update(
+        plan={"generators": [{"server_id": each.pk} for each in generators]}
+    )
     return campaign
 
 
@@ -121,7 +125,9 @@ def test_an_older_run_still_goes_first(database, generator):
     assert begun_on(generator) == second
 
 
-def test_the_campaigns_next_run_has_no_patience_of_its_own(database, generator, passed_over):
+def test_the_campaigns_next_run_has_no_patience_of_its_own(
+    database, generator, passed_over
+):
     campaign = passed_over.campaign
     cell = passed_over.cell
     following = factories.run(cell, repeat=2, server=database)
@@ -136,7 +142,9 @@ def test_the_campaigns_next_run_has_no_patience_of_its_own(database, generator, 
     assert begun_on(database) == following
 
 
-@pytest.mark.parametrize("hindrance", ["paused", "maintained", "away", "swept in vain", "lost"])
+@pytest.mark.parametrize(
+    "hindrance", ["paused", "maintained", "away", "swept in vain", "lost"]
+)
 def test_what_could_not_begin_on_free_machines_reserves_nothing(
     database, generator, passed_over, hindrance
 ):
@@ -160,7 +168,9 @@ def test_what_could_not_begin_on_free_machines_reserves_nothing(
     assert begun_on(generator).server_id == generator.pk
 
 
-def test_a_sweep_that_will_soon_be_over_lets_nobody_pass(database, generator, passed_over):
+def test_a_sweep_that_will_soon_be_over_lets_nobody_pass(
+    database, generator, passed_over
+):
     Server.objects.filter(pk=database.pk).update(needs_sweep=True)
     assert begun_on(generator) is None
     Server.objects.update(needs_sweep=False)
@@ -168,7 +178,10 @@ def test_a_sweep_that_will_soon_be_over_lets_nobody_pass(database, generator, pa
 
 
 def test_of_two_that_need_each_others_machines_both_begin(database, generator):
-    one, other = queued(database, generator).runs.get(), queued(generator, database).runs.get()
+    one, other = (
+        queued(database, generator).runs.get(),
+        queued(generator, database).runs.get(),
+    )
     for each in (one, other):
         leases.note(each)
     long_ago()
@@ -214,7 +227,9 @@ def test_machines_that_are_never_idle_are_had_in_the_end(database, generator):
     assert turn > 1
 
 
-def test_many_runs_that_wait_for_a_generator_hide_none_that_waits_for_nobody(database, generator):
+def test_many_runs_that_wait_for_a_generator_hide_none_that_waits_for_nobody(
+    database, generator
+):
     maintenance.begin(server=generator, reason="disk")
     queued(database, generator, repeats=leases.MOST_PASSED_OVER + 1)
     alone = queued(database).runs.get()
@@ -335,7 +350,9 @@ def test_a_server_that_is_to_be_swept_or_is_maintained_is_idle_too():
 @pytest.mark.django_db
 def test_a_run_begins_when_the_maintenance_of_its_server_is_over():
     now = timezone.now()
-    over = make_server(maintenance_since=now, maintenance_until=now - timedelta(minutes=1))
+    over = make_server(
+        maintenance_since=now, maintenance_until=now - timedelta(minutes=1)
+    )
     on = make_server(maintenance_since=now, maintenance_until=now + timedelta(hours=1))
     endless = make_server(maintenance_since=now)
     for server in (over, on, endless):
@@ -358,7 +375,9 @@ def test_a_run_that_finds_a_newer_claim_waits_and_who_may_catch_up_does(is_sure)
 
     run.refresh_from_db()
     assert (run.state, run.events.last().code) == (Run.State.QUEUED, "lease_behind")
-    assert set(Lease.objects.values_list("token", flat=True)) == {57 if is_sure else claim.token}
+    assert set(Lease.objects.values_list("token", flat=True)) == {
+        57 if is_sure else claim.token
+    }
     held = Instance.objects.values_list("held_by", "held_at").first()
     assert held == (None if is_sure else ("behind", generator.slug))
     assert not Lease.objects.filter(may_catch_up=True).exists()
@@ -371,7 +390,9 @@ def test_a_worker_that_was_given_up_holds_nothing_up():
     database = make_server()
     run = make_run(database)
     claim = leases.claim(server_id=database.pk, holder="a")
-    transitions.transition(run_id=run.pk, to=Run.State.LOST, code="x", token=claim.token)
+    transitions.transition(
+        run_id=run.pk, to=Run.State.LOST, code="x", token=claim.token
+    )
     assert not leases.catch_up(claim=claim, seen_token=57, server_id=None)
     assert not copies.is_held()
 

@@ -52,7 +52,9 @@ def claim(server):
 
 
 def end(claimed, state=Run.State.FAILED):
-    transitions.transition(run_id=claimed.run_id, to=state, code="x", token=claimed.token)
+    transitions.transition(
+        run_id=claimed.run_id, to=state, code="x", token=claimed.token
+    )
 
 
 def test_while_one_registration_measures_nothing_starts_on_the_other(pair):
@@ -82,7 +84,9 @@ def test_the_run_that_is_ahead_in_the_queue_has_its_turn_first(pair, queued_mess
 def queued_messages(monkeypatch, django_capture_on_commit_callbacks):
     """The servers that the last claim has woken a worker for."""
     woken = set()
-    monkeypatch.setattr("runs.celery_messages._send", lambda _task, pk, **_: woken.add(pk))
+    monkeypatch.setattr(
+        "runs.celery_messages._send", lambda _task, pk, **_: woken.add(pk)
+    )
     plain_claim = leases.claim
 
     def claim_and_send(**arguments):
@@ -110,7 +114,9 @@ def test_a_run_whose_database_and_generator_are_one_machine_starts(pair):
     rack, again = pair
     queued(rack, generator=again)
     claimed = claim(rack)
-    assert set(Lease.objects.filter(run=claimed.run_id).values_list("server", flat=True)) == {
+    assert set(
+        Lease.objects.filter(run=claimed.run_id).values_list("server", flat=True)
+    ) == {
         rack.pk,
         again.pk,
     }
@@ -131,7 +137,9 @@ def test_a_clean_up_a_build_and_a_trial_of_one_hold_up_the_other(pair):
     Server.objects.filter(pk=rack.pk).update(needs_sweep=True)
     assert claim(again) is None
     Server.objects.filter(pk=rack.pk).update(needs_sweep=False)
-    build = Build.objects.create(server=rack, commit="c" * 40, state=Build.State.BUILDING)
+    build = Build.objects.create(
+        server=rack, commit="c" * 40, state=Build.State.BUILDING
+    )
     assert claim(again) is None
     build.delete()
     assert claim(again) is not None
@@ -142,7 +150,9 @@ def test_one_that_is_out_of_reach_does_not_hold_up_the_other(pair):
     rack, again = pair
     queued(rack)
     queued(again)
-    Server.objects.filter(pk=rack.pk).update(state=Server.State.UNREACHABLE, needs_sweep=True)
+    Server.objects.filter(pk=rack.pk).update(
+        state=Server.State.UNREACHABLE, needs_sweep=True
+    )
     assert claim(again) is not None
 
 
@@ -168,7 +178,9 @@ def test_a_machine_that_moved_away_is_alone_again(pair):
     shared_machines.keep(server_id=again.pk, identity=Identity("b" * 32, "boot-2"))
     assert not Server.objects.exclude(machine=None).exists()
     assert Machine.objects.count() == 0
-    codes = [list(server.events.values_list("code", flat=True)) for server in (rack, again)]
+    codes = [
+        list(server.events.values_list("code", flat=True)) for server in (rack, again)
+    ]
     assert codes == [[], ["machine_alone", "machine_shared"]]
 
 
@@ -230,7 +242,11 @@ def test_no_two_runs_of_one_machine_overlap_however_many_workers_claim():
             if claimed is None:
                 at_rest.wait(0.01)
                 continue
-            for state in (Run.State.PREPARING, Run.State.MEASURING, Run.State.COLLECTING):
+            for state in (
+                Run.State.PREPARING,
+                Run.State.MEASURING,
+                Run.State.COLLECTING,
+            ):
                 transitions.transition(
                     run_id=claimed.run_id, to=state, code="x", token=claimed.token
                 )
@@ -251,4 +267,6 @@ def test_no_two_runs_of_one_machine_overlap_however_many_workers_claim():
         if one[0] < other[1] and other[0] < one[1]
     ]
     assert overlapping == []
-    assert max(time for times in spans for span in times for time in span) < timezone.now()
+    assert (
+        max(time for times in spans for span in times for time in span) < timezone.now()
+    )

@@ -105,9 +105,13 @@ def test_a_worker_of_elsewhere_neither_sweeps_nor_inspects(settings, monkeypatch
 
 @pytest.mark.usefixtures("no_signs")
 @pytest.mark.django_db
-def test_messages_go_to_the_queues_of_the_sites(monkeypatch, django_capture_on_commit_callbacks):
+def test_messages_go_to_the_queues_of_the_sites(
+    monkeypatch, django_capture_on_commit_callbacks
+):
     sent = []
-    monkeypatch.setattr(app, "send_task", lambda task, **told: sent.append((task, told["queue"])))
+    monkeypatch.setattr(
+        app, "send_task", lambda task, **told: sent.append((task, told["queue"]))
+    )
     here, there, far = at(""), at("tokyo"), at("berlin")
     with django_capture_on_commit_callbacks(execute=True):
         celery_messages.wake(here.pk)
@@ -145,10 +149,17 @@ def test_sites_without_a_live_worker_are_shown_with_what_to_do(settings, client)
     pages = [f"/servers/{server.slug}/", f"/campaigns/{campaign.slug}/"]
 
     def told():
-        return ["No live worker serves" in client.get(page).content.decode() for page in pages]
+        return [
+            "No live worker serves" in client.get(page).content.decode()
+            for page in pages
+        ]
 
     def needed():
-        return {each.sites for each in waiting.of_campaign(campaign) if each.kind == "unserved"}
+        return {
+            each.sites
+            for each in waiting.of_campaign(campaign)
+            if each.kind == "unserved"
+        }
 
     assert told() == [True, True]
     assert "BENCHLAB_SITES=berlin,tokyo" in client.get(pages[1]).content.decode()
@@ -182,7 +193,9 @@ def test_readiness_names_the_sites_that_nobody_serves(settings):
 @pytest.mark.django_db
 @pytest.mark.django_db(transaction=True)
 def test_readiness_tells_that_no_worker_serves_all_sites_of_a_campaign(settings):
-    topology = Topology.objects.create(slug="two", name="two", kind=Topology.Kind.CLIENT)
+    topology = Topology.objects.create(
+        slug="two", name="two", kind=Topology.Kind.CLIENT
+    )
     for server, role in ((at("tokyo"), "database"), (at("berlin"), "load_generator")):
         topology.nodes.create(server=server, role=role)
     campaign = factories.campaign(on=server, topology=topology)
@@ -212,7 +225,9 @@ def test_a_worker_of_runs_takes_from_its_sites_queues_too(settings):
             self.added.append(queue)
 
     queues = Queues()
-    instance = type("W", (), {"app": type("A", (), {"amqp": type("Q", (), {"queues": queues})})})
+    instance = type(
+        "W", (), {"app": type("A", (), {"amqp": type("Q", (), {"queues": queues})})}
+    )
     settings.SITES = ("tokyo",)
     tasks.serve_sites(instance=instance)
     assert queues.added == ["runs.tokyo"]
@@ -253,10 +268,21 @@ def start(tmp_path):
         argv = ["-m", "celery", "-A", "benchlab", "worker", "--queues", "runs"]
         argv += ["--without-gossip", "--without-mingle"]
         argv += ["--pool", "threads"]
-        argv += ["--concurrency", "2", "--loglevel", "info", "--hostname", f"of-{site}@%h"]
+        argv += [
+            "--concurrency",
+            "2",
+            "--loglevel",
+            "info",
+            "--hostname",
+            f"of-{site}@%h",
+        ]
         with (tmp_path / f"{site}.log").open("wb") as log:
             process = subprocess.Popen(
-                [sys.executable, *argv], cwd=ROOT, env=environment, stdout=log, stderr=log
+                [sys.executable, *argv],
+                cwd=ROOT,
+                env=environment,
+                stdout=log,
+                stderr=log,
             )
         started.append(process)
         wait(lambda: any(site in each for each in readiness.sites_of_workers()))

@@ -40,7 +40,9 @@ def server():
 
 @pytest.fixture
 def campaign(server):
-    return factories.campaign(on=server, factors={"version": ["16.14"], "clients": [1]}, repeats=2)
+    return factories.campaign(
+        on=server, factors={"version": ["16.14"], "clients": [1]}, repeats=2
+    )
 
 
 def claimed(server) -> leases.Claim:
@@ -51,14 +53,18 @@ def claimed(server) -> leases.Claim:
 
 def to_measuring(claim: leases.Claim) -> None:
     for state in (S.PREPARING, S.MEASURING):
-        assert transitions.transition(run_id=claim.run_id, to=state, code=state, token=claim.token)
+        assert transitions.transition(
+            run_id=claim.run_id, to=state, code=state, token=claim.token
+        )
 
 
 def test_a_finished_run_stays_finished_unless_it_is_withdrawn(campaign, server):
     claim = claimed(server)
     to_measuring(claim)
     for state in (S.COLLECTING, S.FINISHED):
-        assert transitions.transition(run_id=claim.run_id, to=state, code=state, token=claim.token)
+        assert transitions.transition(
+            run_id=claim.run_id, to=state, code=state, token=claim.token
+        )
     for state in set(S.values) - {S.WITHDRAWN}:
         assert not transitions.transition(run_id=claim.run_id, to=state, code="late")
     assert Run.objects.get(pk=claim.run_id).state == S.FINISHED
@@ -87,11 +93,17 @@ def test_each_change_leaves_an_event_with_both_states(campaign, server):
 
 def test_a_worker_that_was_given_up_changes_nothing_any_more(campaign, server):
     old = claimed(server)
-    transitions.transition(run_id=old.run_id, to=S.LOST, code="no_heartbeat", token=old.token)
+    transitions.transition(
+        run_id=old.run_id, to=S.LOST, code="no_heartbeat", token=old.token
+    )
     new = claimed(server)
     assert new.run_id == old.run_id
-    assert not transitions.transition(run_id=old.run_id, to=S.PREPARING, code="", token=old.token)
-    assert transitions.transition(run_id=new.run_id, to=S.PREPARING, code="", token=new.token)
+    assert not transitions.transition(
+        run_id=old.run_id, to=S.PREPARING, code="", token=old.token
+    )
+    assert transitions.transition(
+        run_id=new.run_id, to=S.PREPARING, code="", token=new.token
+    )
 
 
 @pytest.mark.django_db(transaction=True)
@@ -101,7 +113,9 @@ def test_of_two_transitions_of_a_state_only_one_happens(campaign):
     results = []
 
     def claim():
-        results.append(transitions.transition(run_id=run.pk, to=S.CLAIMED, code="claimed"))
+        results.append(
+            transitions.transition(run_id=run.pk, to=S.CLAIMED, code="claimed")
+        )
         connection.close()
 
     second = threading.Thread(target=claim)
@@ -176,11 +190,15 @@ def test_a_run_that_has_ended_cannot_be_cancelled(campaign):
     assert told.value.code == "run_has_ended"
 
 
-def test_a_lost_run_whose_cancel_was_asked_for_is_stopped_by_the_next_worker(campaign, server):
+def test_a_lost_run_whose_cancel_was_asked_for_is_stopped_by_the_next_worker(
+    campaign, server
+):
     claim = claimed(server)
     to_measuring(claim)
     transitions.cancel(run=Run.objects.get(pk=claim.run_id))
-    transitions.transition(run_id=claim.run_id, to=S.LOST, code="no_heartbeat", token=claim.token)
+    transitions.transition(
+        run_id=claim.run_id, to=S.LOST, code="no_heartbeat", token=claim.token
+    )
     again = claimed(server)
     assert again.run_id == claim.run_id
     assert factories.pulse(again.run_id, again.token) == "cancel"
@@ -203,7 +221,9 @@ def test_a_lost_run_on_a_server_out_of_reach_can_be_given_up(campaign, server):
 
 def test_the_last_run_that_begins_anew_does_not_end_its_campaign(campaign, server):
     """It fails and is queued again in one transaction."""
-    webhook = webhooks.create(project=projects.default(), url="https://ci.example/hook").webhook
+    webhook = webhooks.create(
+        project=projects.default(), url="https://ci.example/hook"
+    ).webhook
     Campaign.objects.update(most_attempts=2)
     claim = claimed(server)
     campaign.runs.exclude(pk=claim.run_id).update(state=S.FINISHED)
@@ -228,13 +248,17 @@ def test_a_restarted_target_gets_another_attempt_up_to_a_limit(campaign, server)
     assert (run.state, run.code, run.attempt) == (S.FAILED, "target_restarted", 2)
 
 
-def test_a_persons_retries_take_nothing_of_what_is_begun_anew_by_itself(campaign, server):
+def test_a_persons_retries_take_nothing_of_what_is_begun_anew_by_itself(
+    campaign, server
+):
     Campaign.objects.update(most_attempts=2)
     for _time in range(3):
         claim = claimed(server)
         to_measuring(claim)
         Run.objects.filter(pk=claim.run_id).update(plan={})
-        transitions.transition(run_id=claim.run_id, to=S.FAILED, code="x", token=claim.token)
+        transitions.transition(
+            run_id=claim.run_id, to=S.FAILED, code="x", token=claim.token
+        )
         attempts.retry(run=Run.objects.get(pk=claim.run_id))
     claim = claimed(server)
     to_measuring(claim)
@@ -242,17 +266,26 @@ def test_a_persons_retries_take_nothing_of_what_is_begun_anew_by_itself(campaign
         run_id=claim.run_id, token=claim.token, code="target_restarted", message="x"
     )
     run = Run.objects.get(pk=claim.run_id)
-    assert (run.state, run.attempt, run.started_at, run.finished_at) == (S.QUEUED, 5, None, None)
+    assert (run.state, run.attempt, run.started_at, run.finished_at) == (
+        S.QUEUED,
+        5,
+        None,
+        None,
+    )
 
 
-def test_cancelling_many_does_not_look_for_each_among_all_others(campaign, server, monkeypatch):
+def test_cancelling_many_does_not_look_for_each_among_all_others(
+    campaign, server, monkeypatch
+):
     """With 10,000 runs that took 13 seconds, in which all of them were locked."""
     cell, comparisons = campaign.cells.get(), []
     Run.objects.bulk_create(
         Run(campaign=campaign, cell=cell, repeat=number, position=number, server=server)
         for number in range(3, 301)
     )
-    monkeypatch.setattr(Run, "__eq__", lambda self, other: comparisons.append(1) or self is other)
+    monkeypatch.setattr(
+        Run, "__eq__", lambda self, other: comparisons.append(1) or self is other
+    )
     assert transitions.cancel_all(runs=campaign.runs.all()) == 300
     assert len(comparisons) < 1000
 
@@ -291,7 +324,9 @@ def test_the_state_of_three_runs_follows_in_every_combination():
     """All states of three runs, of a campaign that was cancelled and of one that was not."""
     for states in itertools.combinations_with_replacement(S.values, 3):
         for is_cancelled in (False, True):
-            state = transitions.campaign_state(Counter(states), is_cancelled=is_cancelled)
+            state = transitions.campaign_state(
+                Counter(states), is_cancelled=is_cancelled
+            )
             has_ended = all(run_state in Run.ENDED for run_state in states)
             assert (state in Campaign.ENDED) == has_ended, states
             cancelled = states.count(S.CANCELLED)
@@ -318,7 +353,9 @@ def test_the_state_of_three_runs_follows_in_every_combination():
         (S.FINISHED, S.WITHDRAWN, True, set()),
     ],
 )
-def test_a_runs_times_are_those_of_its_begin_and_its_end(state, to, has_started, set_now):
+def test_a_runs_times_are_those_of_its_begin_and_its_end(
+    state, to, has_started, set_now
+):
     run = Run(state=state, started_at=NOW if has_started else None)
 
     times = transitions._times(run, to)
@@ -348,7 +385,9 @@ def test_a_server_is_woken_when_a_run_leaves_it_and_by_none_that_has_it(
 
 
 def test_the_end_of_a_campaign_is_told_once(campaign):
-    webhook = webhooks.create(project=projects.default(), url="https://ci.example/hook").webhook
+    webhook = webhooks.create(
+        project=projects.default(), url="https://ci.example/hook"
+    ).webhook
     campaign.runs.update(state=S.FINISHED)
     for _twice in range(2):
         with transaction.atomic():
@@ -370,9 +409,16 @@ def test_every_state_has_its_transitions():
 @pytest.mark.parametrize("state", [S.FAILED, S.ERRORED, S.CANCELLED])
 def test_a_run_that_did_not_finish_is_queued_as_its_next_attempt(campaign, state):
     run = campaign.runs.first()
-    Run.objects.filter(pk=run.pk).update(state=state, code="x", plan={}, cancel_requested_at=NOW)
+    Run.objects.filter(pk=run.pk).update(
+        state=state, code="x", plan={}, cancel_requested_at=NOW
+    )
     run = attempts.retry(run=run, by="ann")
-    assert (run.state, run.attempt, run.code, run.cancel_requested_at) == (S.QUEUED, 2, "", None)
+    assert (run.state, run.attempt, run.code, run.cancel_requested_at) == (
+        S.QUEUED,
+        2,
+        "",
+        None,
+    )
     event = run.events.get()
     assert (event.from_state, event.to_state, event.attempt) == (state, S.QUEUED, 1)
     assert "ann" in event.message
@@ -403,12 +449,16 @@ def test_a_retried_run_has_each_measurement_once(campaign, server):
         found = Findings(measurements={"tps": value})
         assert findings.store(run_id=claim.run_id, token=claim.token, findings=found)
         if value == 1.0:
-            transitions.transition(run_id=claim.run_id, to=S.FAILED, code="x", token=claim.token)
+            transitions.transition(
+                run_id=claim.run_id, to=S.FAILED, code="x", token=claim.token
+            )
             Run.objects.filter(pk=claim.run_id).update(plan={})
             campaign.runs.filter(state=S.QUEUED).update(state=S.FAILED)
             attempts.retry(run=Run.objects.get(pk=claim.run_id))
     for state in (S.COLLECTING, S.FINISHED):
-        transitions.transition(run_id=claim.run_id, to=state, code=state, token=claim.token)
+        transitions.transition(
+            run_id=claim.run_id, to=state, code=state, token=claim.token
+        )
     run = Run.objects.get(pk=claim.run_id)
     assert (run.attempt, [each.value for each in run.measurements.all()]) == (2, [2.0])
     assert run.cell.summaries.get().n == 1

@@ -46,7 +46,9 @@ def worker(queue: str, folder: Path):
     address = urlsplit(os.environ["DATABASE_URL"])
     environment = {
         **os.environ,
-        "DATABASE_URL": urlunsplit(address._replace(path=f"/{connection.settings_dict['NAME']}")),
+        "DATABASE_URL": urlunsplit(
+            address._replace(path=f"/{connection.settings_dict['NAME']}")
+        ),
         "BENCHLAB_DATABASE_POOL": str(POOL),
         "PGAPPNAME": f"test-{queue}",
         **{f"BENCHLAB_{name}_SECONDS": str(value) for name, value in PACE.items()},
@@ -83,7 +85,8 @@ def silent() -> set[str]:
 def backends(name: str) -> int:
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT count(*) FROM pg_stat_activity WHERE application_name = %s", [f"test-{name}"]
+            "SELECT count(*) FROM pg_stat_activity WHERE application_name = %s",
+            [f"test-{name}"],
         )
         return cursor.fetchone()[0]
 
@@ -96,9 +99,15 @@ def dead_servers(db):
     with socket.create_server(("127.0.0.1", 0), backlog=RUNS * 4) as port:
         for number in range(RUNS):
             name = f"dead-{number}"
-            where = {"address": "127.0.0.1", "port": port.getsockname()[1], "ssh_key": key}
+            where = {
+                "address": "127.0.0.1",
+                "port": port.getsockname()[1],
+                "ssh_key": key,
+            }
             server = factories.server(name, **where)
-            factories.installation(server, "16.14", has_psql=True, pgbench_version_num=160014)
+            factories.installation(
+                server, "16.14", has_psql=True, pgbench_version_num=160014
+            )
             Lease.objects.create(server=server)
             campaigns.create(draft=factories.draft(server))
         yield
@@ -236,12 +245,16 @@ def test_whoever_resumes_or_cancels_a_campaign_wakes_its_servers(server, monkeyp
     assert woken == [server.pk, server.pk]
 
 
-def test_the_run_in_progress_of_a_paused_campaign_goes_on_even_with_another_worker(server):
+def test_the_run_in_progress_of_a_paused_campaign_goes_on_even_with_another_worker(
+    server,
+):
     campaign = queued(server)
     claim = leases.claim(server_id=server.pk, holder="worker")
     campaigns.pause(campaign=campaign)
     assert factories.pulse(claim.run_id, claim.token) == "go_on"
-    transitions.transition(run_id=claim.run_id, to=S.LOST, code="no_heartbeat", token=claim.token)
+    transitions.transition(
+        run_id=claim.run_id, to=S.LOST, code="no_heartbeat", token=claim.token
+    )
     assert leases.claim(server_id=server.pk, holder="other").run_id == claim.run_id
 
 
@@ -277,7 +290,9 @@ def test_no_run_begins_on_a_server_that_is_maintained(server):
 
 def test_maintenance_ends_by_itself_at_its_time(server):
     campaign = queued(server)
-    maintenance.begin(server=server, reason="", until=timezone.now() + timedelta(hours=1))
+    maintenance.begin(
+        server=server, reason="", until=timezone.now() + timedelta(hours=1)
+    )
     assert next_campaign(server) is None
     server.maintenance_until = timezone.now() - timedelta(seconds=1)
     server.save()
@@ -294,7 +309,9 @@ def test_the_run_in_progress_of_a_maintained_server_ends_as_usual(server):
 
 def test_maintenance_that_is_over_before_it_begins_is_refused(server):
     with pytest.raises(ServiceError) as told:
-        maintenance.begin(server=server, reason="", until=timezone.now() - timedelta(minutes=1))
+        maintenance.begin(
+            server=server, reason="", until=timezone.now() - timedelta(minutes=1)
+        )
     assert told.value.field == "until"
     with pytest.raises(ServiceError, match="not being maintained"):
         maintenance.end(server=server)
@@ -315,12 +332,17 @@ def test_all_unsuccessful_runs_of_a_campaign_are_queued_again(server):
 
 
 @pytest.mark.parametrize(("most", "state"), [(2, S.QUEUED), (1, S.FAILED)])
-def test_an_attempt_that_loses_every_worker_is_begun_anew_up_to_the_limit(server, most, state):
+def test_an_attempt_that_loses_every_worker_is_begun_anew_up_to_the_limit(
+    server, most, state
+):
     campaign = queued(server, most_attempts=most)
     claim = leases.claim(server_id=server.pk, holder="worker")
-    transitions.transition(run_id=claim.run_id, to=S.LOST, code="no_heartbeat", token=claim.token)
+    transitions.transition(
+        run_id=claim.run_id, to=S.LOST, code="no_heartbeat", token=claim.token
+    )
     RunEvent.objects.bulk_create(
-        RunEvent(run_id=claim.run_id, code="taken_over") for _ in range(attempts.MOST_TAKEOVERS)
+        RunEvent(run_id=claim.run_id, code="taken_over")
+        for _ in range(attempts.MOST_TAKEOVERS)
     )
     execution.execute(leases.claim(server_id=server.pk, holder="worker"))
     run = campaign.runs.get(pk=claim.run_id)
@@ -370,7 +392,11 @@ def test_a_worker_that_takes_the_place_of_a_dead_one_ends_its_alarm():
     with subprocess.Popen(["true"]) as gone:
         gone.wait()
     here, now = socket.gethostname(), signs.redis_time(client)
-    names = (f"worker|{here}:{gone.pid}", "worker|elsewhere:1", f"control|{here}:{gone.pid}")
+    names = (
+        f"worker|{here}:{gone.pid}",
+        "worker|elsewhere:1",
+        f"control|{here}:{gone.pid}",
+    )
     client.zadd(signs.KEY, dict.fromkeys(names, now - 600))
     shown._shown.clear()
 

@@ -75,7 +75,9 @@ def test_a_single_run_is_queued_again(member, campaign):
 
 def test_maintenance_is_told_where_it_matters(member, campaign, ready_server):
     path = f"/servers/{ready_server.slug}/"
-    member.post(f"{path}maintain/", {"reason": "new disks", "until": "2100-01-01T12:00"})
+    member.post(
+        f"{path}maintain/", {"reason": "new disks", "until": "2100-01-01T12:00"}
+    )
     assert "until 2100-01-01 12:00 UTC: new disks" in shown(member, path)
     assert "new disks" in shown(member, "/campaigns/first/")
     assert "maintenance" in shown(member, "/servers/")
@@ -125,13 +127,17 @@ def test_a_visitor_steers_nothing(client, campaign, path):
     assert f"/{path}/" not in shown(client, "/servers/db1/")
 
 
-def test_a_servers_page_and_the_form_say_what_repeats_can_show(member, finished_campaign):
+def test_a_servers_page_and_the_form_say_what_repeats_can_show(
+    member, finished_campaign
+):
     Run.objects.update(hardware=Server.objects.get().hardware)
     assert "3 repeats can show" in shown(member, "/servers/db1/")
     assert "Finds a difference of" in shown(member, "/campaigns/new/?server=db1")
 
 
-def test_a_server_that_has_measured_nothing_says_how_to_learn_its_noise(member, ready_server):
+def test_a_server_that_has_measured_nothing_says_how_to_learn_its_noise(
+    member, ready_server
+):
     assert "An A/A campaign measures it best" in shown(member, "/servers/db1/")
 
 
@@ -152,12 +158,16 @@ def test_the_form_tells_the_least_and_the_most_runs(member, ready_server):
     page = member.get(path, given | {"most_repeats": "10"}).content.decode()
     assert "up to 40" in page
     assert "scatter get further repeats, and doubtful runs are measured again" in page
-    page = member.get(path, given | {"most_repeats": "10", "remeasures": "0"}).content.decode()
+    page = member.get(
+        path, given | {"most_repeats": "10", "remeasures": "0"}
+    ).content.decode()
     assert "up to 20" in page
     assert "doubtful runs are measured again" not in page
     page = member.get(path, given | {"wanted_percent": ""}).content.decode()
     assert re.search(r"up to 12 and [^,]+, as doubtful runs are measured again", page)
-    page = member.get(path, given | {"wanted_percent": "", "remeasures": "0"}).content.decode()
+    page = member.get(
+        path, given | {"wanted_percent": "", "remeasures": "0"}
+    ).content.decode()
     assert "up to" not in page
 
 
@@ -178,7 +188,10 @@ def generator(campaign, ready_server):
             {"maintenance_since": NOON, "maintenance_reason": "fan"},
             "load1 is being maintained: fan",
         ),
-        ({"state": "unreachable", "problem": "No route."}, "load1 is not ready: No route."),
+        (
+            {"state": "unreachable", "problem": "No route."},
+            "load1 is not ready: No route.",
+        ),
         ({"state": "unconfirmed"}, "load1 is not ready: host key not confirmed"),
         ({"needs_sweep": True}, "load1 is being cleaned up, or will be soon"),
         (
@@ -235,7 +248,9 @@ PLAN = """ Hash Join  (cost=1..2 rows=10 width=4) (actual time=1.000..900.000 ro
 @pytest.fixture
 def kept(settings, tmp_path):
     settings.ARTIFACTS_DIR = tmp_path
-    campaign = factories.campaign("Plans", factors={"version": ["16.14", "18.4"]}, repeats=1)
+    campaign = factories.campaign(
+        "Plans", factors={"version": ["16.14", "18.4"]}, repeats=1
+    )
     runs = list(campaign.runs.order_by("pk"))
     for run in runs:
         factories.artifact(run=run, data=ArtifactData("plan-query.json", PLAN.encode()))
@@ -263,7 +278,9 @@ def test_two_kept_plans_stand_side_by_side(client, kept):
 
 
 def test_plans_of_a_private_project_are_its_own(client, kept):
-    kept[0].campaign.project = Project.objects.create(slug="own", name="Own", is_public=False)
+    kept[0].campaign.project = Project.objects.create(
+        slug="own", name="Own", is_public=False
+    )
     kept[0].campaign.save()
     assert client.get(f"/plans/?left={kept[0].pk}/plan-query.json").status_code == 404
     assert client.get("/plans/?left=nothing").status_code == 404
@@ -277,22 +294,32 @@ def test_what_is_pasted_is_shown_and_not_stored(member):
     assert not Artifact.objects.exists()
 
 
-def test_the_four_sub_plans_that_the_report_marks_are_marked(client, settings, tmp_path):
+def test_the_four_sub_plans_that_the_report_marks_are_marked(
+    client, settings, tmp_path
+):
     """Figure of 2017, 6.5: in 9.5 SubPlans 1 and 3 run thousands of times, in 9.6 2 and 4 once."""
     settings.ARTIFACTS_DIR = tmp_path
     publications.load(files=[SOURCE])
-    found = {each.name: each for each in Artifact.objects.filter(name__startswith="plan-q10")}
+    found = {
+        each.name: each for each in Artifact.objects.filter(name__startswith="plan-q10")
+    }
     old, new = found["plan-q10-9.5.txt"], found["plan-q10-9.6.txt"]
-    response = client.get(f"/plans/?left={old.run_id}/{old.name}&right={new.run_id}/{new.name}")
+    response = client.get(
+        f"/plans/?left={old.run_id}/{old.name}&right={new.run_id}/{new.name}"
+    )
     comparison = response.context["comparison"]
-    assert [each.role for each in comparison["branches"]] == [f"SubPlan {n}" for n in range(1, 5)]
+    assert [each.role for each in comparison["branches"]] == [
+        f"SubPlan {n}" for n in range(1, 5)
+    ]
     assert sum(row.opens_branch for row in comparison["rows"]) >= 4
     assert "Another branch was taken" in response.content.decode()
 
 
 def test_evidence_of_a_run_is_shown_as_tables(client, kept):
     text = '{"columns": ["call", "calls"], "rows": [["futex<b>", "40000"]]}'
-    factories.artifact(run=kept[0], data=ArtifactData("evidence-syscalls.json", text.encode()))
+    factories.artifact(
+        run=kept[0], data=ArtifactData("evidence-syscalls.json", text.encode())
+    )
     factories.artifact(run=kept[0], data=ArtifactData("evidence-waits.json", b"broken"))
     page = client.get(f"/runs/{kept[0].pk}/").content.decode()
     assert "System calls (strace -c)" in page
@@ -304,7 +331,9 @@ def test_evidence_of_a_run_is_shown_as_tables(client, kept):
 @pytest.fixture
 def profiled(settings, tmp_path):
     settings.ARTIFACTS_DIR = tmp_path
-    campaign = factories.campaign("Profiles", factors={"version": ["14.19", "18.4"]}, repeats=1)
+    campaign = factories.campaign(
+        "Profiles", factors={"version": ["14.19", "18.4"]}, repeats=1
+    )
     runs = list(campaign.runs.order_by("cell__ordinal"))
     texts = (
         "postgres;read 500\npostgres;<b>write</b> 500\n",
@@ -325,16 +354,24 @@ def test_a_profile_is_searched_and_zoomed_by_its_address(client, profiled):
 
 def test_two_profiles_of_a_campaign_become_a_difference(client, profiled):
     old, new = profiled
-    assert f'value="{old.pk}"' in client.get(f"/runs/{new.pk}/profile/").content.decode()
+    assert (
+        f'value="{old.pk}"' in client.get(f"/runs/{new.pk}/profile/").content.decode()
+    )
     response = client.get(f"/runs/{new.pk}/profile/?against={old.pk}")
-    differing = {each.name: round(each.points) for each in response.context["functions"]}
+    differing = {
+        each.name: round(each.points) for each in response.context["functions"]
+    }
     assert differing == {"read": 40, "<b>write</b>": -50, "x": 10}
     assert "red has grown" in response.content.decode()
 
 
 def test_a_profile_that_is_not_there_or_private_is_not_found(client, profiled):
     assert client.get(f"/runs/{factories.run().pk}/profile/").status_code == 404
-    assert client.get(f"/runs/{profiled[0].pk}/profile/?against=999999").status_code == 404
-    profiled[0].campaign.project = Project.objects.create(slug="own", name="Own", is_public=False)
+    assert (
+        client.get(f"/runs/{profiled[0].pk}/profile/?against=999999").status_code == 404
+    )
+    profiled[0].campaign.project = Project.objects.create(
+        slug="own", name="Own", is_public=False
+    )
     profiled[0].campaign.save()
     assert client.get(f"/runs/{profiled[0].pk}/profile/").status_code == 404

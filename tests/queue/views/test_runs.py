@@ -26,7 +26,13 @@ def finished_run(ready_server):
 
 def test_it_shows_all_that_the_run_left(client, finished_run):
     page = client.get(f"/runs/{finished_run.pk}/").content.decode()
-    for words in ("1,234", "pgbench -n", "work_mem", "Over the seconds of the run", "claimed"):
+    for words in (
+        "1,234",
+        "pgbench -n",
+        "work_mem",
+        "Over the seconds of the run",
+        "claimed",
+    ):
         assert words in page
     assert "hx-trigger" not in page
 
@@ -42,7 +48,9 @@ def test_notes_of_engines_are_read_in_japanese(client, finished_run):
     bench.note("throughput_drifts", text, level="info", percent=7)
     bench.note("prewarm_extension", "Warmed up by pg_prewarm.")
     late = TargetProblem("The monitor did not end within %(seconds)s s.", seconds=20)
-    bench.note("lag_missing", "The lag of the standbys is not known: %(problem)s", problem=late)
+    bench.note(
+        "lag_missing", "The lag of the standbys is not known: %(problem)s", problem=late
+    )
     # As runs of before have it.
     bench.note("autovacuum_came", "Autovacuum was off, and 3 came all the same.")
     quality = [note.stored for note in bench.findings.notes]
@@ -59,7 +67,9 @@ def test_notes_of_engines_are_read_in_japanese(client, finished_run):
         asked = {"headers": {"Accept-Language": language}}
         page = client.get(f"/runs/{finished_run.pk}/", **asked).content.decode()
         assert [text for text in expected if text not in page] == []
-        notes = client.get(f"/api/v1/runs/{finished_run.pk}/", **asked).json()["quality"]
+        notes = client.get(f"/api/v1/runs/{finished_run.pk}/", **asked).json()[
+            "quality"
+        ]
         assert [note["message"] for note in notes] == expected
         assert {*notes[0]} == {"code", "message", "level"}
 
@@ -71,8 +81,16 @@ def test_notes_of_engines_are_read_in_japanese(client, finished_run):
         ({"exit_status": 143}, [], "ended with the load"),
         ({"exit_status": 127}, [], "exit 127"),
         ({"stderr": "Cannot open monitor.sar: Permission denied"}, [], "exit 1"),
-        ({}, ["There is no record of what 192.0.2.1 did under load. sadf: x"], "exit 1"),
-        ({}, ["There is no record of what 192.0.2.9 did under load."], "ended with the load"),
+        (
+            {},
+            ["There is no record of what 192.0.2.1 did under load. sadf: x"],
+            "exit 1",
+        ),
+        (
+            {},
+            ["There is no record of what 192.0.2.9 did under load."],
+            "ended with the load",
+        ),
         ({"step": "measure"}, [], "exit 1"),
         ({"step": "monitor-db-print"}, [], "exit 1"),
     ],
@@ -82,10 +100,17 @@ def test_a_monitor_that_was_ended_with_the_load_did_not_fail(
 ):
     given = {"step": "monitor", "exit_status": 1} | changed
     Command.objects.update(**given)
-    notes = [{"code": "monitor_missing", "message": text, "level": "info"} for text in quality]
+    notes = [
+        {"code": "monitor_missing", "message": text, "level": "info"}
+        for text in quality
+    ]
     Run.objects.filter(pk=finished_run.pk).update(quality=notes)
     page = client.get(f"/runs/{finished_run.pk}/").content.decode()
-    part = page[page.index('id="commands"') : page.index("192.0.2.1", page.index('id="commands"'))]
+    part = page[
+        page.index('id="commands"') : page.index(
+            "192.0.2.1", page.index('id="commands"')
+        )
+    ]
     assert re.search(r"ended with the load|exit \d+", part)[0] == shown
 
 
@@ -98,7 +123,9 @@ def test_output_is_shown_as_text(client, finished_run):
 
 
 def test_a_failed_run_tells_code_message_and_remedy(client, finished_run):
-    Run.objects.update(state="failed", code="c0de", message="It broke.", remedy="Mend it.")
+    Run.objects.update(
+        state="failed", code="c0de", message="It broke.", remedy="Mend it."
+    )
     page = client.get(f"/runs/{finished_run.pk}/").content.decode()
     for words in ("c0de", "It broke.", "Mend it."):
         assert words in page
@@ -119,7 +146,12 @@ def test_an_unknown_run_is_not_found(client):
 def test_its_queries_are_constant(client, finished_run, django_assert_num_queries):
     for ordinal in range(2, 9):
         Command.objects.create(
-            run=finished_run, attempt=1, ordinal=ordinal, step=f"s{ordinal}", host="h", argv=["ls"]
+            run=finished_run,
+            attempt=1,
+            ordinal=ordinal,
+            step=f"s{ordinal}",
+            host="h",
+            argv=["ls"],
         )
         RunEvent.objects.create(run=finished_run, code="note", message="On the way.")
     with django_assert_num_queries(7):
@@ -146,19 +178,30 @@ def test_phases_tell_how_long_each_took(finished_run):
     found = run_page.phases(finished_run, events, now=start + timedelta(seconds=30))
     took = [phase["took"].total_seconds() if phase["took"] else None for phase in found]
     assert took == [5, 1, 14, 10, None, None]
-    assert [phase["when"] for phase in found] == ["past", "past", "past", "now", "ahead", "ahead"]
+    assert [phase["when"] for phase in found] == [
+        "past",
+        "past",
+        "past",
+        "now",
+        "ahead",
+        "ahead",
+    ]
 
 
 def test_a_failed_run_shows_no_phase_beyond(finished_run):
     finished_run.state = "failed"
     at = finished_run.queued_at
-    events = [RunEvent(to_state=state, at=at, attempt=1) for state in ("claimed", "failed")]
+    events = [
+        RunEvent(to_state=state, at=at, attempt=1) for state in ("claimed", "failed")
+    ]
     found = run_page.phases(finished_run, events, now=at)
     assert [phase["state"] for phase in found] == ["queued", "claimed", "failed"]
 
 
 def test_an_artifact_is_downloaded_and_never_a_page(client, finished_run):
-    factories.artifact(run=finished_run, data=ArtifactData("out.html", b"<b>hi</b>", "text/html"))
+    factories.artifact(
+        run=finished_run, data=ArtifactData("out.html", b"<b>hi</b>", "text/html")
+    )
     response = client.get(f"/runs/{finished_run.pk}/artifacts/out.html/")
     assert b"".join(response.streaming_content) == b"<b>hi</b>"
     assert response["Content-Disposition"] == 'attachment; filename="out.html"'
@@ -190,8 +233,14 @@ def test_cancelling_an_ended_run_is_refused_in_words(member, finished_run):
 
 
 def test_the_machines_have_a_chart_of_their_own(client, finished_run):
-    for name, unit in (("cpu_idle", "%"), ("load1-cpu_idle", "%"), ("disk_util_vda", "%")):
-        finished_run.series.create(name=name, unit=unit, start=0.3, interval=1, values=[10, 20])
+    for name, unit in (
+        ("cpu_idle", "%"),
+        ("load1-cpu_idle", "%"),
+        ("disk_util_vda", "%"),
+    ):
+        finished_run.series.create(
+            name=name, unit=unit, start=0.3, interval=1, values=[10, 20]
+        )
     shown = run_page.live(finished_run)
     assert [trace["name"] for trace in shown["machines_figure"]["data"]] == [
         "CPU idle",
@@ -199,7 +248,10 @@ def test_the_machines_have_a_chart_of_their_own(client, finished_run):
         "Disk busy vda",
     ]
     assert not any("CPU" in facts["title"] for facts in shown["series"])
-    assert "The machines during the run" in client.get(f"/runs/{finished_run.pk}/").content.decode()
+    assert (
+        "The machines during the run"
+        in client.get(f"/runs/{finished_run.pk}/").content.decode()
+    )
 
 
 def test_a_machine_that_never_waited_shows_no_panel_for_it(finished_run):
@@ -222,7 +274,9 @@ def make_person(django_user_model):
     return made
 
 
-def test_a_maintainer_withdraws_a_run_and_everybody_reads_why(client, finished_run, make_person):
+def test_a_maintainer_withdraws_a_run_and_everybody_reads_why(
+    client, finished_run, make_person
+):
     client.force_login(make_person("maintainer"))
     page = client.get(f"/runs/{finished_run.pk}/").content.decode()
     assert "Not sealed yet." in page
@@ -246,12 +300,17 @@ def test_an_operator_is_neither_offered_to_withdraw_nor_allowed_to(
     client.force_login(make_person("operator"))
     assert "/withdraw/" not in client.get(f"/runs/{finished_run.pk}/").content.decode()
 
-    assert client.post(f"/runs/{finished_run.pk}/withdraw/", {"reason": "x"}).status_code == 403
+    assert (
+        client.post(f"/runs/{finished_run.pk}/withdraw/", {"reason": "x"}).status_code
+        == 403
+    )
     finished_run.refresh_from_db()
     assert finished_run.state == "finished"
 
 
-def test_a_sealed_run_shows_its_entry_of_the_chain(client, finished_run, settings, tmp_path):
+def test_a_sealed_run_shows_its_entry_of_the_chain(
+    client, finished_run, settings, tmp_path
+):
     settings.SEAL_KEY = str(tmp_path / "seals" / "key.pem")
     seals.request(run=finished_run.pk)
     seals.seal()
@@ -264,7 +323,9 @@ def test_a_sealed_run_shows_its_entry_of_the_chain(client, finished_run, setting
 
 
 @pytest.mark.django_db
-def test_the_list_of_runs_says_of_each_that_failed_why(client, django_assert_max_num_queries):
+def test_the_list_of_runs_says_of_each_that_failed_why(
+    client, django_assert_max_num_queries
+):
     campaign = factories.campaign("nightly", repeats=3)
     failed, *_others = campaign.runs.order_by("pk")
     text, remedy = "Step load ended.", "Read the step's output on the run's page."
@@ -276,7 +337,10 @@ def test_the_list_of_runs_says_of_each_that_failed_why(client, django_assert_max
     assert text in page
     assert f'href="/runs/{failed.pk}/"' in page
     japanese = client.get("/runs/?state=failed", headers={"Accept-Language": "ja"})
-    assert "実行ページ" in japanese.content.decode() or remedy not in japanese.content.decode()
+    assert (
+        "実行ページ" in japanese.content.decode()
+        or remedy not in japanese.content.decode()
+    )
     everything = client.get("/runs/").content.decode()
     assert everything.count("<tr") == campaign.runs.count() + 1
     with django_assert_max_num_queries(8):

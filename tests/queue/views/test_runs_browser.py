@@ -23,7 +23,9 @@ def long_run(db):
     for name in NAMES:
         values = [float(100 + second % 7) for second in range(SECONDS)]
         values[100_000] = 0.0
-        Series.objects.create(run=run, name=name, unit="", start=1.0, interval=1.0, values=values)
+        Series.objects.create(
+            run=run, name=name, unit="", start=1.0, interval=1.0, values=values
+        )
     return run
 
 
@@ -45,7 +47,9 @@ def test_two_days_are_sent_as_few_points_and_zoom_to_single_seconds(client, long
 
 
 @pytest.mark.django_db
-def test_a_span_that_is_none_is_the_whole_and_a_run_without_series_has_no_page(client, long_run):
+def test_a_span_that_is_none_is_the_whole_and_a_run_without_series_has_no_page(
+    client, long_run
+):
     for query in ("?from=9&to=3", "?from=x&to=nan"):
         response = client.get(f"/runs/{long_run.pk}/series/{query}")
         assert response.context["shown"] == response.context["whole"]
@@ -87,7 +91,9 @@ def test_a_reader_zooms_from_two_days_to_single_seconds(page, live_server, long_
 # Where a run's time went.
 
 
-STATEMENTS = [["9", "812.5", "0.1", "9", "SELECT count(*) FROM pgbench_accounts WHERE aid = 1"]]
+STATEMENTS = [
+    ["9", "812.5", "0.1", "9", "SELECT count(*) FROM pgbench_accounts WHERE aid = 1"]
+]
 IO = [["client backend", "relation", "normal", "120", "3", "0", "90000", "0"]]
 
 
@@ -98,7 +104,10 @@ def explained(db):
     told = {
         "statements": (["calls", "total_ms", "mean_ms", "rows", "query"], STATEMENTS),
         "io": ([*evidence._IO_COLUMNS], IO),
-        "waits": (["type", "event", "asleep", "runnable"], [["LWLock", "WALWrite", "75", "5"]]),
+        "waits": (
+            ["type", "event", "asleep", "runnable"],
+            [["LWLock", "WALWrite", "75", "5"]],
+        ),
     }
     for name, (columns, rows) in told.items():
         text = json.dumps({"columns": columns, "rows": rows})
@@ -112,7 +121,9 @@ def test_statements_io_and_waits_are_shown_as_charts(client, explained):
     tables = client.get(f"/runs/{explained.pk}/").context["evidence"]
     figures = {each["name"]: each["figure"] for each in tables}
     statements, io = figures["statements"]["data"], figures["io"]["data"]
-    assert [(each["name"], each["x"]) for each in statements] == [("Total (ms)", [812.5])]
+    assert [(each["name"], each["x"]) for each in statements] == [
+        ("Total (ms)", [812.5])
+    ]
     assert statements[0]["customdata"] == [STATEMENTS[0][-1]]
     assert statements[0]["y"][0].endswith("…")
     assert {each["name"]: each["x"] for each in io} == {
@@ -171,7 +182,9 @@ def test_an_act_after_the_session_leads_back_to_its_page(page, live_server, live
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.browser
-def test_a_live_page_says_that_nobody_answers_until_somebody_does(page, live_server, live):
+def test_a_live_page_says_that_nobody_answers_until_somebody_does(
+    page, live_server, live
+):
     page.goto(f"{live_server.url}/campaigns/live/")
     expect(page.get_by_role("alert")).to_have_count(0)
     page.context.set_offline(True)
@@ -186,7 +199,9 @@ def test_an_answer_that_is_new_takes_nobodys_place(page, live_server, live):
     page.goto(f"{live_server.url}/campaigns/live/")
     page.locator("#order > summary").focus()
     page.locator("#live").evaluate("element => (element.dataset.before = 'yes')")
-    factories.finish(live.runs.filter(state="queued").select_related("cell").first(), tps=900)
+    factories.finish(
+        live.runs.filter(state="queued").select_related("cell").first(), tps=900
+    )
     expect(page.locator("#live[data-before]")).to_have_count(0, timeout=10_000)
     expect(page.locator("#order > summary")).to_be_focused()
 
@@ -200,5 +215,7 @@ def test_an_answer_that_is_the_same_changes_nothing(page, live_server, live):
             pass
         page.wait_for_timeout(200)
         if page.locator("#live[data-same]").count() == 0:
-            page.locator("#live").evaluate(f"element => (element.dataset.same = '{mark}')")
+            page.locator("#live").evaluate(
+                f"element => (element.dataset.same = '{mark}')"
+            )
     assert page.locator("#live[data-same]").count() == 1

@@ -13,14 +13,21 @@ from tests import factories
 
 pytestmark = pytest.mark.django_db
 
-NIGHTLY = {"campaign": "first", "at": "02:30", "weekdays": [1, 5], "time_zone": "Asia/Tokyo"}
+NIGHTLY = {
+    "campaign": "first",
+    "at": "02:30",
+    "weekdays": [1, 5],
+    "time_zone": "Asia/Tokyo",
+}
 
 
 @pytest.fixture
 def campaign(project):
     server = factories.server("db1", versions=["16.14"])
     factors = {"version": ["16.14"], "clients": [1]}
-    made = factories.campaign("first", on=server, factors=factors, repeats=1, project=project)
+    made = factories.campaign(
+        "first", on=server, factors=factors, repeats=1, project=project
+    )
     Run.objects.update(plan={})
     return made
 
@@ -50,7 +57,9 @@ def test_a_schedule_is_made_of_a_campaign(ask, campaign):
     status, made = ask("POST", "", NIGHTLY)
     assert status == 201
     assert made["id"] == Schedule.objects.get().pk
-    assert {name: made[name] for name in ("title", "server", "kind", "at", "weekdays")} == {
+    assert {
+        name: made[name] for name in ("title", "server", "kind", "at", "weekdays")
+    } == {
         "title": "first",
         "server": "db1",
         "kind": "times",
@@ -78,7 +87,8 @@ def test_of_a_long_history_only_the_newest_firings_are_fetched(nightly, campaign
             each.events.create(code="skipped", message=str(number))
 
     fetched = [
-        [event.message for event in each.newest_events] for each in listed(to=AnonymousUser())
+        [event.message for event in each.newest_events]
+        for each in listed(to=AnonymousUser())
     ]
 
     assert fetched == 2 * [["11", "10", "9", "8", "7"]]
@@ -130,7 +140,8 @@ def test_uploads_cannot_be_scheduled(ask, campaign):
 
 
 @pytest.mark.parametrize(
-    ("method", "path"), [("POST", ""), ("PATCH", "1/"), ("DELETE", "1/"), ("POST", "1/pause/")]
+    ("method", "path"),
+    [("POST", ""), ("PATCH", "1/"), ("DELETE", "1/"), ("POST", "1/pause/")],
 )
 def test_changing_needs_the_scope_to_queue(ask, client, campaign, method, path):
     status, problem = ask(method, path, NIGHTLY, scopes=("read",))

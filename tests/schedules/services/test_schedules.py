@@ -66,7 +66,9 @@ def nightly(campaign):
 
 def come(schedule, **ago):
     """Let the schedule's time have come so long ago."""
-    Schedule.objects.filter(pk=schedule.pk).update(next_at=timezone.now() - timedelta(**ago))
+    Schedule.objects.filter(pk=schedule.pk).update(
+        next_at=timezone.now() - timedelta(**ago)
+    )
 
 
 def end_all():
@@ -94,7 +96,9 @@ def test_it_queues_the_same_design_again(nightly, campaign):
         "wanted_half_width",
         "most_repeats",
     )
-    assert [getattr(again, name) for name in same] == [getattr(campaign, name) for name in same]
+    assert [getattr(again, name) for name in same] == [
+        getattr(campaign, name) for name in same
+    ]
     assert again.runs.count() == campaign.runs.count() == 8
 
 
@@ -104,9 +108,13 @@ def test_the_load_comes_from_the_same_machines_and_tool_again(server):
     server.save()
     generator = factories.server("load", address="192.0.2.8")
     factories.installation(generator, "18.4", has_psql=True, pgbench_version_num=180004)
-    older = factories.installation(server, "17.2", has_psql=True, pgbench_version_num=170002)
+    older = factories.installation(
+        server, "17.2", has_psql=True, pgbench_version_num=170002
+    )
     apart = campaigns.create(
-        draft=factories.draft(server, title="apart", client=older, generators=[generator])
+        draft=factories.draft(
+            server, title="apart", client=older, generators=[generator]
+        )
     )
     come(schedules.create(title="", campaign=apart), minutes=1)
     schedules.fire_due()
@@ -118,7 +126,9 @@ def test_the_load_comes_from_the_same_machines_and_tool_again(server):
 
 
 def test_a_private_campaign_is_queued_in_its_project(campaign):
-    campaign.project = Project.objects.create(slug="secret", name="Secret", is_public=False)
+    campaign.project = Project.objects.create(
+        slug="secret", name="Secret", is_public=False
+    )
     campaign.save()
     come(schedules.create(title="", campaign=campaign), minutes=1)
     with factories.campaigns_made() as made:
@@ -168,7 +178,11 @@ def test_a_campaign_that_has_not_ended_is_not_queued_beside_itself(nightly):
 
 
 def test_what_cannot_be_queued_is_told_with_its_reason(nightly, server):
-    server.state, server.problem_code, server.problem = "unreachable", "host_unreachable", "Away."
+    server.state, server.problem_code, server.problem = (
+        "unreachable",
+        "host_unreachable",
+        "Away.",
+    )
     server.save()
     come(nightly, minutes=1)
     schedules.fire_due()
@@ -200,7 +214,9 @@ def test_a_fault_of_one_schedule_does_not_hold_up_the_others(nightly, campaign):
 
 @pytest.fixture
 def awaiting(campaign):
-    return schedules.create(title="new", campaign=campaign, kind=Schedule.Kind.INSTALLATION)
+    return schedules.create(
+        title="new", campaign=campaign, kind=Schedule.Kind.INSTALLATION
+    )
 
 
 def test_a_new_installation_is_measured_beside_the_others_once(awaiting, server):
@@ -220,7 +236,9 @@ def test_an_installation_that_was_upgraded_in_its_place_is_new(awaiting, server)
     assert ScheduleEvent.objects.get().campaign.factors["version"] == ["18.5"]
 
 
-def test_an_installation_that_is_found_while_the_campaign_runs_waits_for_its_end(awaiting, server):
+def test_an_installation_that_is_found_while_the_campaign_runs_waits_for_its_end(
+    awaiting, server
+):
     for version in ("19.1", "20.1"):
         factories.installation(server, version)
         schedules.fire_due()
@@ -231,7 +249,9 @@ def test_an_installation_that_is_found_while_the_campaign_runs_waits_for_its_end
     assert "20.1" in ScheduleEvent.objects.latest("pk").campaign.factors["version"]
 
 
-def test_an_installation_that_is_found_while_its_server_is_away_waits_for_it(awaiting, server):
+def test_an_installation_that_is_found_while_its_server_is_away_waits_for_it(
+    awaiting, server
+):
     factories.installation(server, "19.1")
     Server.objects.update(state=Server.State.UNREACHABLE)
     schedules.fire_due()
@@ -244,9 +264,27 @@ def test_an_installation_that_is_found_while_its_server_is_away_waits_for_it(awa
 @pytest.mark.parametrize(
     ("weekdays", "at", "zone", "after", "expected"),
     [
-        ((1, 2, 3, 4, 5, 6, 7), (2, 30), "UTC", (2026, 5, 1, 2, 29), (2026, 5, 1, 2, 30)),
-        ((1, 2, 3, 4, 5, 6, 7), (2, 30), "UTC", (2026, 5, 1, 2, 30), (2026, 5, 2, 2, 30)),
-        ((1,), (0, 0), "UTC", (2026, 5, 1, 0, 0), (2026, 5, 4, 0, 0)),  # a Friday; Monday comes
+        (
+            (1, 2, 3, 4, 5, 6, 7),
+            (2, 30),
+            "UTC",
+            (2026, 5, 1, 2, 29),
+            (2026, 5, 1, 2, 30),
+        ),
+        (
+            (1, 2, 3, 4, 5, 6, 7),
+            (2, 30),
+            "UTC",
+            (2026, 5, 1, 2, 30),
+            (2026, 5, 2, 2, 30),
+        ),
+        (
+            (1,),
+            (0, 0),
+            "UTC",
+            (2026, 5, 1, 0, 0),
+            (2026, 5, 4, 0, 0),
+        ),  # a Friday; Monday comes
         ((6,), (3, 0), "Asia/Tokyo", (2026, 5, 1, 0, 0), (2026, 5, 1, 18, 0)),
         # Europe/Berlin: 02:30 is left out on 29 March 2026, and comes twice on 25 October.
         ((7,), (2, 30), "Europe/Berlin", (2026, 3, 28, 12, 0), (2026, 3, 29, 1, 30)),
@@ -255,7 +293,9 @@ def test_an_installation_that_is_found_while_its_server_is_away_waits_for_it(awa
     ],
 )
 def test_the_next_time_is_that_of_the_zones_clock(weekdays, at, zone, after, expected):
-    schedule = Schedule(weekdays=list(weekdays), hour=at[0], minute=at[1], time_zone=zone)
+    schedule = Schedule(
+        weekdays=list(weekdays), hour=at[0], minute=at[1], time_zone=zone
+    )
     found = schedules.next_time(schedule, datetime(*after, tzinfo=UTC))
     assert found == datetime(*expected, tzinfo=UTC)
 
@@ -353,7 +393,15 @@ def of_an_older_release(schedule):
     installations = Installation.objects.in_bulk(new["installations"])
     configurations = [new["configuration"], *new["more_configurations"]]
     slug_of = dict(Configuration.objects.values_list("pk", "slug"))
-    names = ("title", "scenario", "levels", "parameters", "settings", "repeats", "remeasures")
+    names = (
+        "title",
+        "scenario",
+        "levels",
+        "parameters",
+        "settings",
+        "repeats",
+        "remeasures",
+    )
     more_names = ("priority", "most_attempts", "most_repeats", "is_a_a")
     old = {name: new[name] for name in (*names, *more_names)}
     return old | {
@@ -431,7 +479,9 @@ def test_the_schedules_of_older_releases_are_rewritten(server, nightly):
         ("more_configurations", "configuration_missing"),
     ],
 )
-def test_a_design_whose_machine_or_configuration_was_removed_is_not_queued(nightly, name, code):
+def test_a_design_whose_machine_or_configuration_was_removed_is_not_queued(
+    nightly, name, code
+):
     gone = 10**9
     nightly.draft[name] = [gone] if isinstance(nightly.draft[name], list) else gone
     nightly.save()

@@ -75,7 +75,9 @@ def test_what_is_wrong_is_said_at_its_field(member, campaign, wrong, said):
 
 
 def test_an_unknown_time_zone_is_said_at_its_field(member, campaign):
-    answer = member.post("/campaigns/finished/schedule/", GIVEN | {"time_zone": "Mars/Olympus"})
+    answer = member.post(
+        "/campaigns/finished/schedule/", GIVEN | {"time_zone": "Mars/Olympus"}
+    )
     assert list(answer.context["form"].errors) == ["time_zone"]
     assert 'id="id_time_zone_error"' in answer.content.decode()
 

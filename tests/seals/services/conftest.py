@@ -14,7 +14,9 @@ PROGRAM = Path(__file__).parents[3] / "script/benchlab-verify"
 def program():
     """The program as a module."""
     loader = SourceFileLoader("benchlab_verify", str(PROGRAM))
-    made = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
+    made = importlib.util.module_from_spec(
+        importlib.util.spec_from_loader(loader.name, loader)
+    )
     loader.exec_module(made)
     return made
 

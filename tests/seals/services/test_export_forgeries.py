@@ -119,7 +119,9 @@ def fields_of(rows):
                 yield place, (name,)
             for name, inner in NESTED.get(kind, {}).items():
                 for index in range(len(rows[place][name])):
-                    for field in sorted(set(FIELDS[inner]) - NOT_SEALED.get(inner, set())):
+                    for field in sorted(
+                        set(FIELDS[inner]) - NOT_SEALED.get(inner, set())
+                    ):
                         yield place, (name, index, field)
             break
 
@@ -207,7 +209,11 @@ def test_no_name_of_the_program_is_a_kind_of_line(export, verified, program):
         *dir(program.Reader),
         *(name for name, _value in inspect.getmembers(program.Verification)),
     }
-    kinds = {name.strip("_") for name in names} | {name.replace("_", "-") for name in names} | names
+    kinds = (
+        {name.strip("_") for name in names}
+        | {name.replace("_", "-") for name in names}
+        | names
+    )
     silent = []
     for kind in sorted(kinds - (FIELDS.keys() - INNER) - {""}):
         forged = {**seal, "type": kind}
@@ -263,7 +269,9 @@ def _figures_exchanged(rows):
 def _satisfied(rows):
     """The forgery of the third review: a line that names an inner step of the verifier."""
     run = _run(rows)
-    seal = next(row for row in rows if row["type"] == "seal" and row["number"] == run["seal"])
+    seal = next(
+        row for row in rows if row["type"] == "seal" and row["number"] == run["seal"]
+    )
     run["measurements"][0]["value"] *= 1000
     run["seal"] = 99999
     told = {"type": "compare", "number": 99999, "run": seal["run"], "content": "{}"}
@@ -285,7 +293,9 @@ FORGERIES = {
     "a run that never was": lambda rows: _beside(rows, repeat=77, seal=99998),
     "with the seal of another": lambda rows: _beside(rows, repeat=77),
     "without a seal": lambda rows: _beside(rows, repeat=78, seal=None),
-    "withdrawn without a seal": lambda rows: _beside(rows, seal=None, state="withdrawn", repeat=9),
+    "withdrawn without a seal": lambda rows: _beside(
+        rows, seal=None, state="withdrawn", repeat=9
+    ),
     "a figure twice": _twice,
     "a metric twice": _metric_twice,
     "a metric at the end": lambda rows: _told_again(rows, "metric", unit="a day"),
@@ -303,13 +313,20 @@ FORGERIES = {
     "no hardware": lambda rows: _run(rows).update(hardware=None),
     "no files": lambda rows: _run(rows).update(artifacts=[]),
     "said to be imported": lambda rows: _run(rows).update(
-        imported={"instance": "x", "key": "", "is_verified": True, "at": "2026-01-31T02:00:00Z"}
+        imported={
+            "instance": "x",
+            "key": "",
+            "is_verified": True,
+            "at": "2026-01-31T02:00:00Z",
+        }
     ),
     "form 1": lambda rows: rows[0].update(version=1) or _twice(rows),
     "form 99": lambda rows: rows[0].update(version=99),
     "form of another type": lambda rows: rows[0].update(version=True),
     "another project": lambda rows: rows[0]["project"].update(slug="other"),
-    "no chain": lambda rows: [rows.remove(row) for row in rows[:] if row["type"] == "seal"],
+    "no chain": lambda rows: [
+        rows.remove(row) for row in rows[:] if row["type"] == "seal"
+    ],
     "a seal without content": lambda rows: _seal(rows, content=""),
     "a seal of another run": lambda rows: _seal(rows, run=424242),
     "a seal of newer form": lambda rows: _seal(rows, content='{"form":99}'),
@@ -338,7 +355,9 @@ BYTES = {
     "another number": lambda line: line.replace(b'"n":1', b'"n":1e0', 1),
     "escapes": lambda line: line.replace(b'"finished"', b'"\\u0066inished"', 1),
     "an end of Windows": lambda line: line.replace(b"\n", b"\r\n"),
-    "an unknown name": lambda line: line.replace(b'"attempt":1', b'"attempt":1,"aztec":1', 1),
+    "an unknown name": lambda line: line.replace(
+        b'"attempt":1', b'"attempt":1,"aztec":1', 1
+    ),
     "no number": lambda line: line.replace(b'"n":1', b'"n":NaN', 1),
     "bytes that are no text": lambda line: line.replace(b"finished", b"f\xffnished", 1),
 }
@@ -399,7 +418,9 @@ def test_an_import_says_what_the_chain_of_the_file_proves(export, key):
         [told] = Import.objects.order_by("-pk")[:1]
         assert (told.is_verified, told.key) == (is_verified, signer)
         assert bool(told.fault) is not is_verified
-        assert set(Run.objects.values_list("origin", "imported")) == {("imported", told.pk)}
+        assert set(Run.objects.values_list("origin", "imported")) == {
+            ("imported", told.pk)
+        }
 
 
 def test_executed_figures_need_a_right_of_their_own(export):

@@ -18,7 +18,16 @@ from runs.campaigns.services import metric_corrections
 from runs.cells.services import summaries
 from runs.exchange import services
 from runs.execution.reporter import Findings
-from runs.models import AuditEntry, AuditLink, CellSummary, Instance, Metric, Run, Seal, SealRequest
+from runs.models import (
+    AuditEntry,
+    AuditLink,
+    CellSummary,
+    Instance,
+    Metric,
+    Run,
+    Seal,
+    SealRequest,
+)
 from runs.published import reading
 from runs.queue.services import results, transitions
 from runs.seals.services import seals
@@ -41,7 +50,9 @@ def campaign(db):
         seals.request(run=run.pk)
     for place in range(5):
         with audit.acting(Actor("hanako", "page")):
-            audit.record("changed", f"server db{place}", after={"port": 5432, "share": 1e300})
+            audit.record(
+                "changed", f"server db{place}", after={"port": 5432, "share": 1e300}
+            )
     seals.seal()
     assert verify() == set()
     return made
@@ -99,7 +110,9 @@ FORGERIES = {
     "UPDATE runs_cellsummary SET median = median * 3 WHERE cell_id ="
     " (SELECT cell_id FROM runs_run WHERE id = %(run)s)": {"summary_changed"},
     "UPDATE runs_measurement SET value = 100 WHERE id = (SELECT max(m.id) FROM runs_measurement m"
-    " JOIN runs_run r ON r.id = run_id WHERE origin = 'published')": {"published_changed"},
+    " JOIN runs_run r ON r.id = run_id WHERE origin = 'published')": {
+        "published_changed"
+    },
     PUT_IN: {"never_sealed"},
     "ALTER TABLE runs_auditentry DISABLE TRIGGER ALL; DELETE FROM runs_auditentry WHERE id ="
     " (SELECT min(id) FROM runs_auditentry)": {"audit_missing", "schema_differs"},
@@ -229,7 +242,9 @@ def test_the_chain_of_the_trail_begins_once(campaign):
 
 def test_what_the_release_before_stored_is_taken_over_after_the_update():
     """Its requests and entries have no mark, also those that it stores until it is replaced."""
-    first, second = factories.finish_all(factories.campaign("c")).runs.order_by("pk")[:2]
+    first, second = factories.finish_all(factories.campaign("c")).runs.order_by("pk")[
+        :2
+    ]
     Run.objects.exclude(pk__in=[first.pk, second.pk]).update(state="failed")
     CellSummary.objects.all().delete()
     summaries.refresh(cell_id=first.cell_id)
@@ -289,24 +304,37 @@ def test_a_forged_request_holds_up_no_other_and_goes_when_a_person_says_so(campa
         for place in (8, 9)
     )
     for _each in range(3):
-        sql("INSERT INTO runs_sealrequest (kind, run, mark) VALUES ('sealed', %s, '字')", run.pk)
+        sql(
+            "INSERT INTO runs_sealrequest (kind, run, mark) VALUES ('sealed', %s, '字')",
+            run.pk,
+        )
     seals.request(run=other.pk)
     assert seals.seal() == 1
 
-    call_command("acknowledge", "--run", str(run.pk), "--reason", "mine", stdout=io.StringIO())
+    call_command(
+        "acknowledge", "--run", str(run.pk), "--reason", "mine", stdout=io.StringIO()
+    )
     assert seals.seal() == 1
     CellSummary.objects.filter(cell=run.cell).delete()
     assert verify() == {"summary_changed"}
-    assert AuditEntry.objects.filter(action="seal_requested", subject=f"run {run.pk}").exists()
+    assert AuditEntry.objects.filter(
+        action="seal_requested", subject=f"run {run.pk}"
+    ).exists()
 
 
 def test_what_waits_is_marked_again_when_the_key_changes(campaign, settings):
     run = factories.finish(factories.run(campaign.cells.first(), repeat=9), tps=1)
     seals.request(run=run.pk)
-    sql("INSERT INTO runs_sealrequest (kind, run) VALUES ('amended', %s)", campaign.runs.first().pk)
+    sql(
+        "INSERT INTO runs_sealrequest (kind, run) VALUES ('amended', %s)",
+        campaign.runs.first().pk,
+    )
     with audit.acting(Actor("hanako", "page")):
         audit.record("changed", "server db9")
-    old, settings.ENCRYPTION_KEY = settings.ENCRYPTION_KEY, Fernet.generate_key().decode()
+    old, settings.ENCRYPTION_KEY = (
+        settings.ENCRYPTION_KEY,
+        Fernet.generate_key().decode(),
+    )
     assert "audit_forged" in verify()
     seals.take_over(also=old)
 
@@ -315,12 +343,16 @@ def test_what_waits_is_marked_again_when_the_key_changes(campaign, settings):
     assert verify() == {"request_forged"}
 
 
-def test_an_acknowledgement_is_worth_nothing_without_its_signature(campaign, settings, tmp_path):
+def test_an_acknowledgement_is_worth_nothing_without_its_signature(
+    campaign, settings, tmp_path
+):
     run = campaign.runs.order_by("pk")[0]
     seals.request(run=run.pk, kind="amended", reason="corrected")
     seals.seal()
     number = str(Seal.objects.latest("number").number)
-    call_command("acknowledge", "default", number, "--reason", "looked", stdout=io.StringIO())
+    call_command(
+        "acknowledge", "default", number, "--reason", "looked", stdout=io.StringIO()
+    )
     assert verify() == set()
 
     path = tmp_path / "seals" / "acknowledged.json"
@@ -359,11 +391,17 @@ def test_an_export_has_the_published_head(campaign, tmp_path, offline):
     rows = [json.loads(each) for each in services.lines(projects.default())]
     assert offline(rows, "--head", str(head))[0] == 0
 
-    head.write_text(line.replace("2026", "2025", 1) if "2026" in line else line[:-1] + "0\n")
+    head.write_text(
+        line.replace("2026", "2025", 1) if "2026" in line else line[:-1] + "0\n"
+    )
     assert "signature of the head" in offline(rows, "--head", str(head))[1]
     other = line.split()
     head.write_text(seals.head_line(chain="default"))
-    cut = [each for each in rows if not (each["type"] == "seal" and each["number"] > int(other[2]))]
+    cut = [
+        each
+        for each in rows
+        if not (each["type"] == "seal" and each["number"] > int(other[2]))
+    ]
     status, said = offline(cut, "--head", str(head))
     assert status == 1
     assert "by a published head" in said
@@ -386,7 +424,9 @@ def test_runs_of_two_campaigns_that_exchange_their_cells_are_named(campaign):
 
 def test_what_pages_say_beside_the_figures_is_sealed(campaign):
     project = projects.default()
-    revision = project.revisions.create(sha="a" * 40, ref="main", committed_at="2026-01-31T02:00Z")
+    revision = project.revisions.create(
+        sha="a" * 40, ref="main", committed_at="2026-01-31T02:00Z"
+    )
     campaign.cells.update(revision=revision)
     run = factories.finish(factories.run(campaign.cells.first(), repeat=9), tps=1)
     Metric.objects.update(project=project)
@@ -418,7 +458,9 @@ def test_no_amendment_makes_another_change_right(campaign):
     """A figure is changed by SQL; then somebody corrects another metric of the run."""
     project = projects.default()
     run = factories.finish(factories.run(campaign.cells.first(), repeat=9), tps=1)
-    metric = Metric.objects.create(project=project, name="ops", unit="1/s", direction="higher")
+    metric = Metric.objects.create(
+        project=project, name="ops", unit="1/s", direction="higher"
+    )
     run.measurements.create(metric=metric, value=5)
     summaries.refresh(cell_id=run.cell_id)
     seals.request(run=run.pk)
@@ -427,11 +469,15 @@ def test_no_amendment_makes_another_change_right(campaign):
     summaries.refresh(cell_id=run.cell_id)
     assert verify() == {"run_changed"}
 
-    metric_corrections.correct(metric=metric, unit="1/min", direction="higher", title="Ops")
+    metric_corrections.correct(
+        metric=metric, unit="1/min", direction="higher", title="Ops"
+    )
     seals.seal()
     number = Seal.objects.latest("number").number
     assert verify() == {"run_changed", "amended"}
-    call_command("acknowledge", "default", str(number), "--reason", "May", stdout=io.StringIO())
+    call_command(
+        "acknowledge", "default", str(number), "--reason", "May", stdout=io.StringIO()
+    )
     assert verify() == {"run_changed"}
     sql(f"{FIGURE} SET value = 1 {OF_OTHERS}", run.pk, metric.pk)
     summaries.refresh(cell_id=run.cell_id)
@@ -444,7 +490,10 @@ def test_executed_figures_are_sealed_as_the_engine_found_them(campaign):
     found = Findings(measurements={"tps": 358.1})
     run.measurements.create(metric=factories.metric(), value=1074.3)
     transitions.transition(
-        run_id=run.pk, to=Run.State.FINISHED, code="finished", figures=results.digest(found)
+        run_id=run.pk,
+        to=Run.State.FINISHED,
+        code="finished",
+        figures=results.digest(found),
     )
     assert seals.seal() == 0
     assert verify() == {"never_sealed", "request_forged"}

@@ -57,7 +57,9 @@ def campaign(db):
     made = factories.finish_all(factories.campaign("sixteen-against-eighteen"))
     for run in made.runs.order_by("pk")[:3]:
         factories.story(run)
-        factories.artifact(run=run, data=ArtifactData("stdout", b"tps = 1\n" * run.repeat))
+        factories.artifact(
+            run=run, data=ArtifactData("stdout", b"tps = 1\n" * run.repeat)
+        )
         run.plan = {"host": "192.0.2.1", "bindir": "/b"}
         run.hardware, run.environment = factories.hardware(), factories.environment()
         run.save()
@@ -181,7 +183,9 @@ def test_each_forgery_is_named_with_its_run(sealed):
             cursor.execute(statement, {"run": run.pk})
             found = verify()
             cursor.execute("ROLLBACK TO forgery")
-        if {each[0] for each in found} != {run.pk} or not any(part in each[2] for each in found):
+        if {each[0] for each in found} != {run.pk} or not any(
+            part in each[2] for each in found
+        ):
             failures.append((statement, found))
     assert not failures
 
@@ -204,7 +208,11 @@ def test_what_all_runs_share_is_sealed_with_each(sealed):
 
 def test_cells_that_change_places_are_named(sealed):
     first, second = sealed.cells.order_by("pk")[:2]
-    sql("UPDATE runs_cell SET levels = %s WHERE id = %s", json.dumps(second.levels), first.pk)
+    sql(
+        "UPDATE runs_cell SET levels = %s WHERE id = %s",
+        json.dumps(second.levels),
+        first.pk,
+    )
 
     assert {run for run, _code, _message in verify()} == set(
         first.runs.values_list("pk", flat=True)
@@ -240,7 +248,10 @@ def test_a_run_that_was_put_in_by_hand_is_named(sealed):
 
 def updated(at):
     """What the migration of an update stores."""
-    told = {"unsealed_since": at, "unsealed_mark": macs.mark(macs.UPDATE, at.isoformat())}
+    told = {
+        "unsealed_since": at,
+        "unsealed_mark": macs.mark(macs.UPDATE, at.isoformat()),
+    }
     Instance.objects.update_or_create(pk=1, defaults=told)
 
 
@@ -275,7 +286,9 @@ def test_a_change_cannot_be_sealed_over(sealed):
     with pytest.raises(CommandError, match="No amendments of default: 18"):
         call_command("acknowledge", "default", "18", "--reason", "looked at")
     call_command("acknowledge", "default", "19", "--reason", "the unit was wrong")
-    assert [code for _run, code, _message in verify()] == ["run_changed"], "it has other figures"
+    assert [code for _run, code, _message in verify()] == ["run_changed"], (
+        "it has other figures"
+    )
     sql("UPDATE runs_measurement SET value = %s WHERE run_id = %s", before, run.pk)
     summaries.refresh(cell_id=run.cell_id)
     out = io.StringIO()
@@ -292,10 +305,15 @@ def test_a_file_whose_content_was_changed_is_named(sealed):
 
     with pytest.raises(CommandError):
         call_command("verify", "--files", stdout=out)
-    assert f"file_changed: the content of the file {path.stem} is not its own" in out.getvalue()
+    assert (
+        f"file_changed: the content of the file {path.stem} is not its own"
+        in out.getvalue()
+    )
 
 
-def test_the_key_is_made_once_for_its_owner_only_and_another_one_is_not_trusted(sealed, key):
+def test_the_key_is_made_once_for_its_owner_only_and_another_one_is_not_trusted(
+    sealed, key
+):
     made = key.read_bytes()
     assert stat.S_IMODE(key.stat().st_mode) == 0o600
     assert stat.S_IMODE(key.parent.stat().st_mode) == 0o700
@@ -307,7 +325,9 @@ def test_the_key_is_made_once_for_its_owner_only_and_another_one_is_not_trusted(
     assert {code for _run, code, _message in verify()} == {"key_unknown"}
 
 
-def test_without_a_key_nothing_is_sealed_and_everything_waits(campaign, settings, tmp_path):
+def test_without_a_key_nothing_is_sealed_and_everything_waits(
+    campaign, settings, tmp_path
+):
     (tmp_path / "file").write_text("")
     settings.SEAL_KEY = str(tmp_path / "file" / "key.pem")
 
@@ -344,7 +364,13 @@ def test_a_withdrawn_run_counts_nowhere_and_says_why(sealed):
     run = sealed.runs.order_by("pk")[0]
     cell, ended = run.cell, run.finished_at
     alarm = Change.objects.create(
-        cell=cell, run=run, metric=factories.metric(), kind="alarm", ratio=1, before=1, after=1
+        cell=cell,
+        run=run,
+        metric=factories.metric(),
+        kind="alarm",
+        ratio=1,
+        before=1,
+        after=1,
     )
     withdrawals.withdraw(run=run, reason="the disk was failing")
 
@@ -421,11 +447,23 @@ def export(sealed, tmp_path):
     return [json.loads(line) for line in lines]
 
 
-def test_an_export_verifies_offline_by_the_standard_library_alone(export, key, tmp_path):
+def test_an_export_verifies_offline_by_the_standard_library_alone(
+    export, key, tmp_path
+):
     path, (public,) = tmp_path / "export.ndjson", key.parent.glob("*.pub")
     path.write_text("".join(canonical(row) + "\n" for row in export))
-    command = [sys.executable, "-I", "-S", str(PROGRAM), str(path), "--key", str(public)]
-    done = subprocess.run(command, capture_output=True, text=True, env=os.environ, check=False)
+    command = [
+        sys.executable,
+        "-I",
+        "-S",
+        str(PROGRAM),
+        str(path),
+        "--key",
+        str(public),
+    ]
+    done = subprocess.run(
+        command, capture_output=True, text=True, env=os.environ, check=False
+    )
 
     assert done.returncode == 0, done.stdout + done.stderr
     first, last, signed, verdict = done.stdout.splitlines()
@@ -495,11 +533,15 @@ EDITS = {
     _another_key: "signed with a key that is not trusted",
     lambda rows: of(rows, "command").update(stdout="tps = 2"): "has changed: commands",
     lambda rows: of(rows, "series").update(values=[2.0]): "has changed: series",
-    lambda rows: of(rows, "hardware").update(cpu_model="faster"): "has changed: hardware",
+    lambda rows: of(rows, "hardware").update(
+        cpu_model="faster"
+    ): "has changed: hardware",
     lambda rows: of(rows, "settings").update(settings={}): "has changed: settings",
     lambda rows: of(rows, "metric").update(unit="thousands"): "has changed: metrics",
     lambda rows: rows.remove(of(rows, "run")): "series cannot be here",
-    lambda rows: rows.remove(of(rows, "seal")): "entries 1 to 1 of the chain are missing",
+    lambda rows: rows.remove(
+        of(rows, "seal")
+    ): "entries 1 to 1 of the chain are missing",
     lambda rows: rows.pop(): "its last line is missing",
     lambda rows: of(rows, "run").update(validity="invalid"): "has changed: validity",
 }

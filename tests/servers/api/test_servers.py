@@ -24,7 +24,12 @@ def test_a_server_has_hardware_environment_and_installations(get):
 
     (row,) = get("servers/")["results"]
 
-    assert (row["slug"], row["name"], row["state"], row["problem"]) == ("lab", "Lab", "ready", None)
+    assert (row["slug"], row["name"], row["state"], row["problem"]) == (
+        "lab",
+        "Lab",
+        "ready",
+        None,
+    )
     assert row["hardware"]["cpu_model"] == "EPYC"
     assert row["hardware"]["sockets"] is None
     assert row["environment"]["os_name"] == "Debian 13"
@@ -69,16 +74,24 @@ def test_a_problem_comes_with_its_remedy(get):
 
 
 def test_a_server_that_was_not_confirmed_yet_has_nothing_but_a_name(get):
-    factories.server("new", state="unconfirmed", host_key="", hardware=None, environment=None)
+    factories.server(
+        "new", state="unconfirmed", host_key="", hardware=None, environment=None
+    )
 
     body = get("servers/new/")
 
     assert body["host_key_fingerprint"] is None
-    assert (body["hardware"], body["environment"], body["installations"]) == (None, None, [])
+    assert (body["hardware"], body["environment"], body["installations"]) == (
+        None,
+        None,
+        [],
+    )
 
 
 @pytest.mark.parametrize("number", [1, 5])
-def test_the_list_takes_two_queries_however_long(get, number, django_assert_num_queries):
+def test_the_list_takes_two_queries_however_long(
+    get, number, django_assert_num_queries
+):
     for _ in range(number):
         factories.server(versions=["16.14", "18.4"])
 
@@ -138,7 +151,9 @@ def test_a_publications_machine_is_told_with_its_campaigns(get):
 def test_profiles_are_filtered(get):
     factories.server("a")
     other = factories.hardware("other")
-    HardwareProfile.objects.filter(pk=other.pk).update(cpu_model="Xeon Gold", virtualization="KVM")
+    HardwareProfile.objects.filter(pk=other.pk).update(
+        cpu_model="Xeon Gold", virtualization="KVM"
+    )
     factories.server("b", hardware=other)
 
     def names(**query):
@@ -185,16 +200,23 @@ def test_runs_and_servers_are_found_by_the_hardware(get):
     measured("there", on=server.hardware)
     measured("elsewhere", on=factories.hardware("other"))
 
-    assert [row["slug"] for row in get("servers/", hardware="two-core")["results"]] == ["a"]
+    assert [row["slug"] for row in get("servers/", hardware="two-core")["results"]] == [
+        "a"
+    ]
     rows = get("runs/", hardware="two-core")["results"]
     assert {row["campaign"] for row in rows} == {"there"}
     assert len(rows) == 6
 
 
 @pytest.mark.parametrize("number", [1, 5])
-def test_the_list_takes_four_queries_however_long(get, number, django_assert_num_queries):
+def test_the_list_takes_four_queries_however_long(
+    get, number, django_assert_num_queries
+):
     for each in range(number):
-        measured(f"c{each}", on=factories.server(hardware=factories.hardware(f"h{each}")).hardware)
+        measured(
+            f"c{each}",
+            on=factories.server(hardware=factories.hardware(f"h{each}")).hardware,
+        )
 
     with django_assert_num_queries(4):
         assert len(get("hardware/")["results"]) == number
@@ -204,7 +226,11 @@ def test_the_list_takes_four_queries_however_long(get, number, django_assert_num
 def body(db):
     scenarios.sync()
     server = factories.server(
-        "db1", address="127.0.0.1", port=1, ssh_key=ssh_keys.default(), free_bytes=10**12
+        "db1",
+        address="127.0.0.1",
+        port=1,
+        ssh_key=ssh_keys.default(),
+        free_bytes=10**12,
     )
     number = factories.version_num("18.4")
     factories.installation(server, "18.4", has_psql=True, pgbench_version_num=number)

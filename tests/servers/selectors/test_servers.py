@@ -29,7 +29,10 @@ def test_a_server_shows_what_it_runs_and_how_many_wait():
 
     assert row.active_run == first
     assert row.queued == 16
-    assert [installation.version for installation in row.installations] == ["16.14", "18.4"]
+    assert [installation.version for installation in row.installations] == [
+        "16.14",
+        "18.4",
+    ]
 
 
 def test_an_installation_that_was_removed_is_not_shown():
@@ -51,7 +54,9 @@ def test_a_server_that_is_not_there_is_said_so():
 
 
 @pytest.mark.parametrize("number", [1, 5])
-def test_the_overview_takes_two_queries_however_many_servers(number, django_assert_num_queries):
+def test_the_overview_takes_two_queries_however_many_servers(
+    number, django_assert_num_queries
+):
     for _ in range(number):
         server = factories.server(versions=["16.14", "18.4"])
         hold(server, factories.campaign(on=server, repeats=1).runs.first())
@@ -64,7 +69,10 @@ def test_the_overview_takes_two_queries_however_many_servers(number, django_asse
 
 
 def test_a_load_generator_is_busy_with_the_run_that_it_serves():
-    database, generator = factories.server("db", versions=["18.4"]), factories.server("load")
+    database, generator = (
+        factories.server("db", versions=["18.4"]),
+        factories.server("load"),
+    )
     run = factories.campaign(on=database, repeats=1).runs.first()
     hold(database, run)
     hold(generator, run)
@@ -80,7 +88,9 @@ def test_a_run_of_a_private_project_keeps_a_server_busy_and_is_not_open():
     run = factories.campaign(on=server, repeats=1, project=project).runs.first()
     hold(server, run)
 
-    assert [(row.active_run, row.is_open) for row in servers.overview(servers.listed())] == [
-        (run, False)
+    assert [
+        (row.active_run, row.is_open) for row in servers.overview(servers.listed())
+    ] == [(run, False)]
+    assert [row.is_open for row in servers.overview(servers.listed(), to=member)] == [
+        True
     ]
-    assert [row.is_open for row in servers.overview(servers.listed(), to=member)] == [True]

@@ -16,7 +16,14 @@ from runs.execution.plan import WorkloadContent
 from runs.models import CheckedServer, Server, ServerCheck
 from runs.scenarios import registry
 from runs.servers.selectors.servers import last_of
-from runs.servers.services import edits, logins, preflight, server_checks, servers, ssh_keys
+from runs.servers.services import (
+    edits,
+    logins,
+    preflight,
+    server_checks,
+    servers,
+    ssh_keys,
+)
 from runs.shared.errors import ServiceError
 from runs.tools.pgbench.scripts import GivenScript
 from runs.workloads.services import scenarios, trials, workloads
@@ -28,7 +35,9 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def server():
-    return factories.server("db1", address="127.0.0.1", port=1, ssh_key=ssh_keys.default())
+    return factories.server(
+        "db1", address="127.0.0.1", port=1, ssh_key=ssh_keys.default()
+    )
 
 
 def overdue(check):
@@ -50,7 +59,10 @@ def test_the_same_trial_is_joined_by_who_asked_for_it(server):
     content = WorkloadContent(scripts=(GivenScript("a", "SELECT 1;"),))
     first = server_checks.of_workload(server=server, content=content)
     assert server_checks.of_workload(server=server, content=content).pk == first.pk
-    with audit.acting(audit.Actor("ichiro", "page")), pytest.raises(ServiceError) as told:
+    with (
+        audit.acting(audit.Actor("ichiro", "page")),
+        pytest.raises(ServiceError) as told,
+    ):
         server_checks.of_workload(server=server, content=content)
     assert told.value.code == "server_looked_at"
 
@@ -63,7 +75,9 @@ def test_the_database_itself_allows_one_open_check_a_server(server):
 
 
 def test_a_campaigns_check_holds_all_its_servers_and_belongs_to_who_asked(server):
-    second = factories.server("db2", address="127.0.0.1", port=1, ssh_key=ssh_keys.default())
+    second = factories.server(
+        "db2", address="127.0.0.1", port=1, ssh_key=ssh_keys.default()
+    )
     draft = factories.draft(server, more_servers=[second])
     with audit.acting(audit.Actor("ichiro", "page")):
         asked = server_checks.of_draft(draft=draft)
@@ -129,7 +143,9 @@ def own_scripts(server, monkeypatch):
     scenarios.sync()
     factories.installation(server, "18.4", has_psql=True, pgbench_version_num=180004)
     content = WorkloadContent(scripts=(GivenScript("a", "SELECT 1;"),))
-    made = [workloads.create(name=name, description="", content=content) for name in "abc"]
+    made = [
+        workloads.create(name=name, description="", content=content) for name in "abc"
+    ]
     levels = {"script": [str(each) for each in made], "scale": [1], "clients": [1]}
     levels |= {"query_mode": ["simple"], "connection": ["kept"]}
     clear = preflight.Preflight((server,), [], (None,), 0.1)
@@ -138,7 +154,9 @@ def own_scripts(server, monkeypatch):
     monkeypatch.setattr(trials, "tried", lambda **given: tried.append(given) or [])
     pgbench = registry.get("pgbench")
     parameters = {each.name: each.default for each in pgbench.parameters}
-    draft = factories.draft(server, scenario="pgbench", levels=levels, parameters=parameters)
+    draft = factories.draft(
+        server, scenario="pgbench", levels=levels, parameters=parameters
+    )
     return draft, tried
 
 
@@ -241,10 +259,14 @@ def test_the_answer_is_in_the_language_of_who_asked(server, monkeypatch):
     assert (spoken, translation.get_language()) == (["ja"], "en")
 
 
-def test_an_inspection_says_nothing_about_a_server_that_was_edited_meanwhile(server, monkeypatch):
+def test_an_inspection_says_nothing_about_a_server_that_was_edited_meanwhile(
+    server, monkeypatch
+):
     def edited_meanwhile(question, asked):
         question.close()
-        Server.objects.filter(pk=asked.pk).update(address="192.0.2.9", state="unreachable")
+        Server.objects.filter(pk=asked.pk).update(
+            address="192.0.2.9", state="unreachable"
+        )
         raise HostUnreachable("Nothing answers at the old address.")
 
     monkeypatch.setattr(logins, "ask", edited_meanwhile)
@@ -274,7 +296,11 @@ def test_an_edit_that_waited_leaves_what_was_changed_after_it(server):
     Server.objects.update(name="Rack 2", port=2200)
     server.refresh_from_db()
     later = edits.restored(kept, server=server)
-    assert (later.base_dir, later.name, later.port) == ("/elsewhere/lab", "Rack 2", 2200)
+    assert (later.base_dir, later.name, later.port) == (
+        "/elsewhere/lab",
+        "Rack 2",
+        2200,
+    )
     # Of a release that did not keep what the server was like.
     kept.pop("was")
     assert edits.restored(kept, server=server) == asked
@@ -314,7 +340,13 @@ def test_a_request_to_a_silent_machine_is_answered_at_once(
     client.force_login(django_user_model.objects.create_superuser("hanako"))
     with socket.create_server(("127.0.0.1", 0)) as silent:
         given = {"address": "127.0.0.1", "port": silent.getsockname()[1]}
-        form = {**given, "name": "db2", "username": "b", "base_dir": "/srv/b", "bindirs": ""}
+        form = {
+            **given,
+            "name": "db2",
+            "username": "b",
+            "base_dir": "/srv/b",
+            "bindirs": "",
+        }
         made = factories.server("db1", ssh_key=ssh_keys.default(), **given)
         if kind == "confirm":
             offered = {"host_key": "", "offered_host_key": factories.HOST_KEY}
@@ -334,7 +366,9 @@ def test_a_request_to_a_silent_machine_is_answered_at_once(
     assert "host_unreachable" in client.get(answer.url).content.decode()
 
 
-def test_a_check_that_was_given_up_stays_so_when_its_worker_ends_it(server, monkeypatch):
+def test_a_check_that_was_given_up_stays_so_when_its_worker_ends_it(
+    server, monkeypatch
+):
     def given_up_meanwhile(check):
         overdue(check)
         server_checks.give_up_the_overdue()

@@ -77,7 +77,9 @@ def test_a_setting_that_somebody_changed_is_told_with_both_values(server):
     look(server)
     hardware = server.hardware
     look(server, system=replace(SYSTEM, kernel_settings={"vm.swappiness": "1"}))
-    assert told(server) == [("environment_changed", "kernel_settings.vm.swappiness: 60 → 1")]
+    assert told(server) == [
+        ("environment_changed", "kernel_settings.vm.swappiness: 60 → 1")
+    ]
     assert server.hardware == hardware
 
 
@@ -199,14 +201,18 @@ def tool_host():
 
 @pytest.fixture
 def draft(tool_host):
-    return factories.draft(tool_host, title="all", parameters={"scale": 1, "duration": 5})
+    return factories.draft(
+        tool_host, title="all", parameters={"scale": 1, "duration": 5}
+    )
 
 
 def plans(campaign):
     return [RunPlan.from_json(run.plan) for run in campaign.runs.order_by("pk")]
 
 
-def test_every_version_is_measured_by_the_newest_pgbench_and_asked_by_the_newest_psql(draft):
+def test_every_version_is_measured_by_the_newest_pgbench_and_asked_by_the_newest_psql(
+    draft,
+):
     found = plans(campaigns.create(draft=draft))
     assert {plan.version_num for plan in found} == {90305, 140019, 160010, 180000}
     assert {plan.client_version_num for plan in found} == {160010}
@@ -228,7 +234,9 @@ def test_an_installation_without_pgbench_cannot_be_the_load_generator(draft, too
 
 
 def test_a_removed_installation_is_no_tool(tool_host):
-    tool_host.installations.filter(version="16.10").update(removed_at="2026-01-01T00:00:00Z")
+    tool_host.installations.filter(version="16.10").update(
+        removed_at="2026-01-01T00:00:00Z"
+    )
     assert tools_among(installed([tool_host])[tool_host.pk]).pgbench.version == "14.19"
 
 
@@ -247,7 +255,9 @@ def made(tmp_path_factory):
 
     def make(*options, passphrase=""):
         path = folder / str(len(list(folder.iterdir())))
-        subprocess.run(["ssh-keygen", "-q", "-N", passphrase, "-f", path, *options], check=True)
+        subprocess.run(
+            ["ssh-keygen", "-q", "-N", passphrase, "-f", path, *options], check=True
+        )
         public = path.with_name(path.name + ".pub").read_text()
         return path.read_text(), " ".join(public.split()[:2])
 
@@ -383,11 +393,16 @@ def test_of_each_kind_all_are_rotated_but_those_that_no_key_opens(settings):
 
     assert encryption.rotate() == (3, lost)
 
-    settings.ENCRYPTION_KEY, old = Fernet.generate_key().decode(), settings.ENCRYPTION_KEY
+    settings.ENCRYPTION_KEY, old = (
+        Fernet.generate_key().decode(),
+        settings.ENCRYPTION_KEY,
+    )
     assert len(encryption.unreadable()) == 6
     assert encryption.rotate(also=old) == (3, lost)
     assert encryption.unreadable() == lost
-    assert ssh_keys.private_key(SSHKey.objects.get(pk=recent[0].pk)).startswith("-----BEGIN")
+    assert ssh_keys.private_key(SSHKey.objects.get(pk=recent[0].pk)).startswith(
+        "-----BEGIN"
+    )
 
 
 def reached(slug, jump=None):
@@ -404,7 +419,11 @@ def refusal(server, jump):
 def test_the_way_leads_from_the_first_hop_to_the_server():
     first = reached("first")
     last = reached("last", reached("second", first))
-    assert [login.address.host for login in ways.way_to(last)] == ["first", "second", "last"]
+    assert [login.address.host for login in ways.way_to(last)] == [
+        "first",
+        "second",
+        "last",
+    ]
 
 
 def test_a_server_is_no_hop_of_its_own():

@@ -14,8 +14,12 @@ pytestmark = pytest.mark.django_db
 
 SAMPLE = Path(__file__).parents[2] / "samples/published/harbour-2020.yaml"
 FACTS = {
-    "disks": [{"name": "nvme0n1", "model": "PM9A3", "size_bytes": 2**40, "rotational": False}],
-    "network": [{"name": "eth0", "driver": "virtio_net", "speed_mbit": 10000, "mtu": 9000}],
+    "disks": [
+        {"name": "nvme0n1", "model": "PM9A3", "size_bytes": 2**40, "rotational": False}
+    ],
+    "network": [
+        {"name": "eth0", "driver": "virtio_net", "speed_mbit": 10000, "mtu": 9000}
+    ],
     "numa_nodes": 2,
     "threads_per_core": 2,
     "product": "Super Server",
@@ -68,7 +72,9 @@ def test_the_list_tells_what_each_is_and_how_much_was_measured_on_it(client, arc
         assert told in page, told
     rows = {row.hardware.name: row for row in client.get("/hardware/").context["rows"]}
     assert (len(rows["two-core"].servers), rows["two-core"].runs) == (1, 6)
-    campaigns = Campaign.objects.filter(published__nodes__hardware=archive).distinct().count()
+    campaigns = (
+        Campaign.objects.filter(published__nodes__hardware=archive).distinct().count()
+    )
     assert (rows["Crane"].published, rows["Crane"].runs) == (campaigns, 0)
     assert campaigns > 1
 
@@ -100,12 +106,20 @@ def test_a_page_has_fifty_and_keeps_the_search(client):
 def test_a_profiles_page_has_facts_servers_campaigns_and_noise(client):
     server = factories.server("lab", name="The lab's")
     HardwareProfile.objects.filter(pk=server.hardware_id).update(facts=FACTS)
-    campaign = factories.finish_all(factories.campaign("lab", title="Measured", on=server))
+    campaign = factories.finish_all(
+        factories.campaign("lab", title="Measured", on=server)
+    )
     campaign.runs.update(hardware=server.hardware)
 
     page = shown(client, f"/hardware/{server.hardware_id}/")
 
-    for told in ("Super Server", "2 threads a core", "MTU 9000", "solid state", "Measured"):
+    for told in (
+        "Super Server",
+        "2 threads a core",
+        "MTU 9000",
+        "solid state",
+        "Measured",
+    ):
         assert told in page, told
     assert 'href="/servers/lab/"' in page
     assert "Repeats scatter by 0.2 %" in page
@@ -186,11 +200,15 @@ def test_other_pages_lead_to_it(client, archive):
     link = f'href="/hardware/{server.hardware_id}/"'
     for path in ("/servers/", "/servers/lab/", "/campaigns/lab/", f"/runs/{run.pk}/"):
         assert link in shown(client, path), path
-    assert f'href="/hardware/{archive.pk}/"' in shown(client, "/campaigns/harbour-reading/")
+    assert f'href="/hardware/{archive.pk}/"' in shown(
+        client, "/campaigns/harbour-reading/"
+    )
 
 
 @pytest.mark.parametrize("number", [1, 5])
-def test_the_lists_queries_do_not_grow(client, archive, number, django_assert_num_queries):
+def test_the_lists_queries_do_not_grow(
+    client, archive, number, django_assert_num_queries
+):
     for each in range(number):
         measured(factories.server(hardware=uploaded(f"h{each}")).hardware, f"c{each}")
     with django_assert_num_queries(4):

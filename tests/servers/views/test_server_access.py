@@ -11,7 +11,9 @@ from tests.checks import carry_out
 
 pytestmark = pytest.mark.django_db
 
-OTHER_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBWkvqtGRCTPRMgOHzmyHQkqf1BOLe3YxiNXbuNwDvKB"
+OTHER_KEY = (
+    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBWkvqtGRCTPRMgOHzmyHQkqf1BOLe3YxiNXbuNwDvKB"
+)
 
 
 @pytest.fixture
@@ -31,7 +33,11 @@ def test_a_stranger_learns_the_state_of_a_server_and_not_its_address(
     server.refresh_from_db()
     if is_behind_a_hop:
         server.jump = factories.server(
-            "hop", address="127.0.0.77", port=1, username="secretive", ssh_key=server.ssh_key
+            "hop",
+            address="127.0.0.77",
+            port=1,
+            username="secretive",
+            ssh_key=server.ssh_key,
         )
         server.save()
     servers.inspect(server=server)
@@ -119,7 +125,10 @@ def test_the_queries_of_the_keys_do_not_grow(member, server, django_assert_num_q
 
 def test_a_key_is_generated_and_deleted(member):
     assert (
-        "rack 7" in member.post("/servers/keys/", {"name": "rack 7"}, follow=True).content.decode()
+        "rack 7"
+        in member.post(
+            "/servers/keys/", {"name": "rack 7"}, follow=True
+        ).content.decode()
     )
     key = SSHKey.objects.get(name="rack 7")
     member.post(f"/servers/keys/{key.pk}/delete/")
@@ -142,11 +151,21 @@ def test_a_refused_key_is_not_sent_back(member):
 
 def test_a_server_is_edited_and_looked_at_again(member, server):
     key = ssh_keys.generate(name="other")
-    sent = given(server, name="Rack 1", bindirs="/opt/pg/bin", ssh_key=key.pk, privileges=["perf"])
+    sent = given(
+        server,
+        name="Rack 1",
+        bindirs="/opt/pg/bin",
+        ssh_key=key.pk,
+        privileges=["perf"],
+    )
     assert member.post("/servers/db1/edit/", sent).url == "/servers/db1/"
     carry_out()
     server.refresh_from_db()
-    assert (server.name, server.bindirs, server.ssh_key) == ("Rack 1", ["/opt/pg/bin"], key)
+    assert (server.name, server.bindirs, server.ssh_key) == (
+        "Rack 1",
+        ["/opt/pg/bin"],
+        key,
+    )
     assert server.privileges == ["perf"]
     assert server.problem_code == "host_unreachable"
     assert server.host_key == factories.HOST_KEY
@@ -154,7 +173,9 @@ def test_a_server_is_edited_and_looked_at_again(member, server):
     assert event.by == "hanako"
 
 
-def test_the_form_gives_a_server_another_site_and_takes_it_away(member, server, settings):
+def test_the_form_gives_a_server_another_site_and_takes_it_away(
+    member, server, settings
+):
     settings.SITES = ("tokyo",)
     for site in ("tokyo", ""):
         member.post("/servers/db1/edit/", given(server, site=site))
@@ -199,19 +220,26 @@ def test_a_wrong_edit_is_said_and_changes_nothing(member, server, changed, messa
 
 def test_a_loop_of_hops_is_said_at_the_field(member, server):
     hop = factories.server("hop", jump=server)
-    page = member.post("/servers/db1/edit/", given(server, jump=hop.pk)).content.decode()
+    page = member.post(
+        "/servers/db1/edit/", given(server, jump=hop.pk)
+    ).content.decode()
     assert "passes through db1 itself" in page
 
 
 @pytest.fixture
 def changed_key(server):
     Server.objects.update(
-        offered_host_key=OTHER_KEY, state="refused", problem_code="host_key_changed", problem="!"
+        offered_host_key=OTHER_KEY,
+        state="refused",
+        problem_code="host_key_changed",
+        problem="!",
     )
     return servers.fingerprint(OTHER_KEY)
 
 
-def test_both_fingerprints_are_shown_and_one_click_is_not_enough(member, server, changed_key):
+def test_both_fingerprints_are_shown_and_one_click_is_not_enough(
+    member, server, changed_key
+):
     page = member.get("/servers/db1/").content.decode()
     assert changed_key in page
     assert servers.fingerprint(factories.HOST_KEY) in page
@@ -222,7 +250,9 @@ def test_both_fingerprints_are_shown_and_one_click_is_not_enough(member, server,
     assert server.host_key == factories.HOST_KEY
 
 
-def test_the_typed_end_of_the_new_fingerprint_replaces_the_key(member, server, changed_key):
+def test_the_typed_end_of_the_new_fingerprint_replaces_the_key(
+    member, server, changed_key
+):
     page = member.post("/servers/db1/host-key/", {"typed": "12345678"}, follow=True)
     assert "fingerprint_differs" in page.content.decode()
     member.post("/servers/db1/host-key/", {"typed": changed_key[-8:]})

@@ -91,7 +91,9 @@ def test_the_offered_fingerprint_is_shown_with_the_way_to_check(client, offered)
 
 
 def test_another_fingerprint_is_refused_in_words(member, offered):
-    response = member.post("/servers/offered/confirm/", {"fingerprint": "SHA256:x"}, follow=True)
+    response = member.post(
+        "/servers/offered/confirm/", {"fingerprint": "SHA256:x"}, follow=True
+    )
     assert "fingerprint_differs" in response.content.decode()
     offered.refresh_from_db()
     assert offered.host_key == ""
@@ -120,17 +122,23 @@ def test_inspecting_without_a_confirmed_key_is_refused_in_words(member, offered)
 
 def test_a_mistyped_server_is_deleted_with_all_that_belongs_to_it(member):
     member.post("/servers/new/", GIVEN)
-    assert 'action="/servers/db1/delete/"' in member.get("/servers/db1/").content.decode()
+    assert (
+        'action="/servers/db1/delete/"' in member.get("/servers/db1/").content.decode()
+    )
     page = member.post("/servers/db1/delete/", follow=True).content.decode()
     assert "The server “db1” was deleted." in page
     assert not Server.objects.exists()
     assert not Topology.objects.exists()
     assert not ServerCheck.objects.exists()
-    assert AuditEntry.objects.filter(action="server_deleted", subject="server db1").exists()
+    assert AuditEntry.objects.filter(
+        action="server_deleted", subject="server db1"
+    ).exists()
     assert member.post("/servers/new/", GIVEN).url == "/servers/db1/"
 
 
-def test_a_server_that_was_confirmed_or_is_in_use_is_not_deleted(member, ready_server, offered):
+def test_a_server_that_was_confirmed_or_is_in_use_is_not_deleted(
+    member, ready_server, offered
+):
     assert "/servers/db1/delete/" not in member.get("/servers/db1/").content.decode()
     page = member.post("/servers/db1/delete/", follow=True).content.decode()
     assert "server_was_confirmed" in page
@@ -199,7 +207,9 @@ def test_one_account_for_everything_is_told_to_who_has_logged_in(
 ):
     for is_shared in (False, True):
         settings.SHARED_ACCOUNT = is_shared
-        assert ("shared_account" in administrator.get("/servers/").content.decode()) == is_shared
+        assert (
+            "shared_account" in administrator.get("/servers/").content.decode()
+        ) == is_shared
     client.logout()
     assert "shared_account" not in client.get("/servers/").content.decode()
 
@@ -207,12 +217,21 @@ def test_one_account_for_everything_is_told_to_who_has_logged_in(
 @pytest.fixture
 def campaign():
     server = factories.server("db1")
-    made = factories.campaign("c", factors={"version": ["9.2.24", "18.4"], "clients": [1]})
-    flags = {"9.2.24": ("-g -O0", "--enable-cassert"), "18.4": ("-Wall -g -O2", "--with-icu")}
+    made = factories.campaign(
+        "c", factors={"version": ["9.2.24", "18.4"], "clients": [1]}
+    )
+    flags = {
+        "9.2.24": ("-g -O0", "--enable-cassert"),
+        "18.4": ("-Wall -g -O2", "--with-icu"),
+    }
     for cell in made.cells.all():
         cflags, options = flags[cell.version]
         cell.installation = factories.installation(
-            server, cell.version, cflags=cflags, configure_options=options, block_size=8192
+            server,
+            cell.version,
+            cflags=cflags,
+            configure_options=options,
+            block_size=8192,
         )
         cell.save()
     made.runs.update(server=server)
@@ -234,14 +253,21 @@ def test_server_campaign_run_report_and_api_tell_the_build(client, campaign):
         text = answer.content.decode(errors="replace")
         assert "-O0, assertions" in text, name
     told = client.get(f"/api/v1/runs/{run.pk}/").json()["build"]
-    assert (told["optimisation"], told["assertions"], told["cflags"]) == ("-O0", True, "-g -O0")
+    assert (told["optimisation"], told["assertions"], told["cflags"]) == (
+        "-O0",
+        True,
+        "-g -O0",
+    )
 
 
 def test_the_ratio_of_a_slow_build_is_no_verdict(client, campaign):
     sides = "base=campaign:c~version=9.2.24&head=campaign:c~version=18.4"
     (row,) = client.get(f"/api/v1/compare/?{sides}&metric=tps").json()["rows"]
 
-    assert (row["verdict"], row["reasons"][0]["code"]) == ("not_comparable", "build_differs")
+    assert (row["verdict"], row["reasons"][0]["code"]) == (
+        "not_comparable",
+        "build_differs",
+    )
 
 
 def test_the_limits_of_processes_have_names_and_units(client):
@@ -251,7 +277,9 @@ def test_the_limits_of_processes_have_names_and_units(client):
         "limits": {"open_files": 1024, "stack_bytes": 8388608, "processes": None},
     }
     Environment.objects.filter(pk=server.environment_id).update(facts=facts)
-    page = " ".join(re.sub(r"<[^>]+>", " ", client.get("/servers/db1/").content.decode()).split())
+    page = " ".join(
+        re.sub(r"<[^>]+>", " ", client.get("/servers/db1/").content.decode()).split()
+    )
     assert "Open files at most 1,024" in page
     assert "Stack size at most 8 MiB" in page
     assert "Processes at most unlimited" in page
@@ -266,7 +294,13 @@ def test_the_limits_of_processes_have_names_and_units(client):
     ],
 )
 def test_only_an_error_prevents_a_campaign(member, level, title):
-    finding = {"server": "db1", "message": "Busy.", "remedy": "", "level": level, "code": "x"}
+    finding = {
+        "server": "db1",
+        "message": "Busy.",
+        "remedy": "",
+        "level": level,
+        "code": "x",
+    }
     check = ServerCheck.objects.create(
         kind="preflight",
         state="done",
@@ -274,7 +308,11 @@ def test_only_an_error_prevents_a_campaign(member, level, title):
         asked_by="hanako",
         by_way_of="page",
         deadline=timezone.now(),
-        answer={"is_clear": level == "warning", "has_answers": True, "findings": [finding]},
+        answer={
+            "is_clear": level == "warning",
+            "has_answers": True,
+            "findings": [finding],
+        },
     )
     page = member.get(f"/servers/checks/{check.pk}/").content.decode()
     assert title in page
@@ -289,5 +327,8 @@ def test_a_server_whose_cells_are_all_in_doubt_says_so(client):
     campaign.runs.update(hardware=server.hardware, validity="doubtful")
     for path in ("/servers/db1/", f"/hardware/{server.hardware_id}/"):
         page = client.get(path).content.decode()
-        assert "every finished cell with repeats has a run that is doubtful or invalid" in page
+        assert (
+            "every finished cell with repeats has a run that is doubtful or invalid"
+            in page
+        )
         assert "it takes a finished campaign" not in page

@@ -85,13 +85,18 @@ def test_all_faults_are_told_at_once(get):
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(
-    "path", ["campaigns/no-such/", "runs/1/", "runs/x/", "servers/none/", "nonsense/", ""]
+    "path",
+    ["campaigns/no-such/", "runs/1/", "runs/x/", "servers/none/", "nonsense/", ""],
 )
 def test_what_is_not_there_is_a_problem_too(get, path):
     body = get(path, expect=404)
 
     assert body["type"] == "urn:benchlab:problem:not_found"
-    assert (body["title"], body["status"], body["code"]) == ("Not Found", 404, "not_found")
+    assert (body["title"], body["status"], body["code"]) == (
+        "Not Found",
+        404,
+        "not_found",
+    )
     assert body["detail"]
     assert body["errors"] == []
 
@@ -105,11 +110,16 @@ def test_an_address_without_its_slash_answers_as_that_with_it(client):
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("method", ["post", "put", "patch", "delete"])
-def test_a_method_that_an_address_lacks_is_the_same_for_everybody(client, admin_client, method):
+def test_a_method_that_an_address_lacks_is_the_same_for_everybody(
+    client, admin_client, method
+):
     for asking in (client, admin_client):
         impossible = getattr(asking, method)("/api/v1/servers/")
 
-        assert (impossible.status_code, impossible.json()["code"]) == (405, "method_not_allowed")
+        assert (impossible.status_code, impossible.json()["code"]) == (
+            405,
+            "method_not_allowed",
+        )
         assert impossible.headers["Content-Type"] == "application/problem+json"
         assert "GET" in impossible.headers["Allow"]
 
@@ -123,16 +133,23 @@ def test_writing_needs_a_login(client):
 
 
 def test_a_service_that_forbids_is_a_conflict_with_the_remedy():
-    response = answered(ServiceError("server_busy", "A run is in progress.", remedy="Wait for it."))
+    response = answered(
+        ServiceError("server_busy", "A run is in progress.", remedy="Wait for it.")
+    )
 
     assert response.status_code == 409
-    assert (response.data["code"], response.data["remedy"]) == ("server_busy", "Wait for it.")
+    assert (response.data["code"], response.data["remedy"]) == (
+        "server_busy",
+        "Wait for it.",
+    )
     assert response.data["detail"] == "A run is in progress."
     assert response.data["errors"] == []
 
 
 def test_a_service_that_blames_an_input_points_at_it():
-    response = answered(ServiceError("no_title", "The title is missing.", field="title"))
+    response = answered(
+        ServiceError("no_title", "The title is missing.", field="title")
+    )
 
     assert response.status_code == 422
     assert response.data["errors"] == [
@@ -207,16 +224,22 @@ def test_a_statement_that_takes_too_long_is_ended_and_the_answer_says_what_to_do
 
 
 @pytest.mark.django_db
-def test_the_limit_is_set_once_in_an_outer_transaction_and_again_after_a_savepoint(monkeypatch):
+def test_the_limit_is_set_once_in_an_outer_transaction_and_again_after_a_savepoint(
+    monkeypatch,
+):
     really, times = statement_limits._set, []
-    monkeypatch.setattr(statement_limits, "_set", lambda *of: times.append(of) or really(*of))
+    monkeypatch.setattr(
+        statement_limits, "_set", lambda *of: times.append(of) or really(*of)
+    )
     found = []
 
     def view(_request):
         for _time in range(2):
             with connection.cursor() as cursor:
                 cursor.execute("SELECT 1")
-                found.append((cursor.execute("SHOW statement_timeout").fetchone(), len(times)))
+                found.append(
+                    (cursor.execute("SHOW statement_timeout").fetchone(), len(times))
+                )
             transaction.savepoint_rollback(transaction.savepoint())
 
     statement_limits.LimitStatements(view)(REQUESTS.get("/"))
@@ -229,9 +252,12 @@ def test_the_limit_is_set_once_in_an_outer_transaction_and_again_after_a_savepoi
 def test_a_database_that_went_away_is_no_fault_of_benchlab(admin_client, address):
     """The page of tokens is refused by middleware, which looks for the session."""
     admin_client.raise_request_exception = False
-    with psycopg.connect(**connection.get_connection_params() | {"autocommit": True}) as other:
+    with psycopg.connect(
+        **connection.get_connection_params() | {"autocommit": True}
+    ) as other:
         other.execute(
-            "SELECT pg_terminate_backend(%s, 5000)", [connection.connection.info.backend_pid]
+            "SELECT pg_terminate_backend(%s, 5000)",
+            [connection.connection.info.backend_pid],
         )
 
     answer = admin_client.get(address, headers={"accept-language": "en"})
@@ -245,7 +271,10 @@ def test_a_database_that_went_away_is_no_fault_of_benchlab(admin_client, address
 
 @pytest.mark.django_db(transaction=True)
 def test_a_pooled_connection_is_asked_for_its_health_only_after_postgresql_ended_it():
-    options = {**connection.settings_dict["OPTIONS"], "pool": {"min_size": 1, "max_size": 2}}
+    options = {
+        **connection.settings_dict["OPTIONS"],
+        "pool": {"min_size": 1, "max_size": 2},
+    }
     given = {"OPTIONS": options, "CONN_MAX_AGE": 0, "CONN_HEALTH_CHECKS": False}
     pooled = DatabaseWrapper({**connection.settings_dict, **given}, alias="default")
 
@@ -280,7 +309,9 @@ def test_a_postgresql_that_hangs_is_not_waited_for():
         process = waiting.info.backend_pid
         os.kill(process, signal.SIGSTOP)
         try:
-            with pytest.raises(psycopg.OperationalError, match=r"has not answered in 0\.3 s"):
+            with pytest.raises(
+                psycopg.OperationalError, match=r"has not answered in 0\.3 s"
+            ):
                 waiting.execute("SELECT 1")
         finally:
             os.kill(process, signal.SIGCONT)
@@ -303,7 +334,10 @@ def test_only_the_question_whether_a_connection_works_has_its_short_limit():
 
 def test_a_request_waits_little_longer_than_its_statements_may_take(client):
     assert client.get("/campaigns/").status_code == 200
-    assert connection.connection.patience == statement_limits.PAGE + statement_limits.GRACE_SECONDS
+    assert (
+        connection.connection.patience
+        == statement_limits.PAGE + statement_limits.GRACE_SECONDS
+    )
 
 
 @pytest.mark.parametrize(
@@ -360,7 +394,9 @@ def test_an_address_with_nul_is_refused(client, address):
     assert response.json()["code"] == "not_storable"
 
 
-@pytest.mark.parametrize("address", ["/configurations/?q=%00", "/runs/1/artifacts/%00/"])
+@pytest.mark.parametrize(
+    "address", ["/configurations/?q=%00", "/runs/1/artifacts/%00/"]
+)
 def test_so_is_that_of_a_page(client, address):
     response = client.get(address)
 
@@ -394,7 +430,9 @@ def test_a_body_that_cannot_be_read_is_refused_at_every_door(
 def test_a_large_body_is_read_as_such(client, bearer):
     """Beyond what Django takes of a form."""
     body = '{"title": "' + "x" * 3 * 2**20 + '"}'
-    response = client.post("/api/v1/campaigns/", body, "application/json", headers=bearer)
+    response = client.post(
+        "/api/v1/campaigns/", body, "application/json", headers=bearer
+    )
 
     assert response.status_code == 400
     assert "/title" in {fault["pointer"] for fault in response.json()["errors"]}
@@ -405,7 +443,11 @@ def test_a_large_body_is_read_as_such(client, bearer):
 )
 def test_a_file_whose_name_is_no_address_is_refused(client, bearer, name):
     body = run(
-        "measurements", "status", "levels", raw={"stdout": OUTPUT, name: "x"}, tool="pgbench"
+        "measurements",
+        "status",
+        "levels",
+        raw={"stdout": OUTPUT, name: "x"},
+        tool="pgbench",
     )
     response = client.post("/api/v1/uploads/", body, "application/json", headers=bearer)
 
@@ -414,10 +456,16 @@ def test_a_file_whose_name_is_no_address_is_refused(client, bearer, name):
     assert fault["code"] == "not_a_name"
 
 
-@pytest.mark.parametrize("name", ["stderr", "logs/pgbench_log.1", "結果 1.txt", "a?b#c%2F"])
+@pytest.mark.parametrize(
+    "name", ["stderr", "logs/pgbench_log.1", "結果 1.txt", "a?b#c%2F"]
+)
 def test_a_name_that_is_taken_is_one_that_the_page_can_show(client, bearer, name):
     body = run(
-        "measurements", "status", "levels", raw={"stdout": OUTPUT, name: "x"}, tool="pgbench"
+        "measurements",
+        "status",
+        "levels",
+        raw={"stdout": OUTPUT, name: "x"},
+        tool="pgbench",
     )
     made = client.post("/api/v1/uploads/", body, "application/json", headers=bearer)
     assert made.status_code == 201, made.content
@@ -429,7 +477,11 @@ def test_a_name_that_is_taken_is_one_that_the_page_can_show(client, bearer, name
 def test_the_parts_of_a_form_are_files_with_names_as_well(client, bearer):
     fields = run("measurements", "status", "levels", tool="pgbench")
     part = SimpleUploadedFile("run", str(fields).replace("'", '"').encode())
-    sent = {"run": part, "stdout": SimpleUploadedFile("stdout", OUTPUT.encode()), "..": "x"}
+    sent = {
+        "run": part,
+        "stdout": SimpleUploadedFile("stdout", OUTPUT.encode()),
+        "..": "x",
+    }
     response = client.post("/api/v1/uploads/", sent, headers=bearer)
 
     assert response.status_code == 400
@@ -445,7 +497,9 @@ def test_pages_follow_each_other_to_the_end_without_a_gap(client):
         body = client.get(address).json()
         slugs.append([row["slug"] for row in body["results"]])
         address = body["next"]
-        assert address is None or address.startswith("http://testserver/api/v1/campaigns/?")
+        assert address is None or address.startswith(
+            "http://testserver/api/v1/campaigns/?"
+        )
 
     assert slugs == [["c4", "c3"], ["c2", "c1"], ["c0"]]
 
@@ -463,7 +517,10 @@ def test_what_arrives_while_a_client_reads_does_not_shift_its_pages(client, get)
     following = get("campaigns/", page_size=2)["next"]
     factories.campaign("late", repeats=0)
 
-    assert [row["slug"] for row in client.get(following).json()["results"]] == ["c1", "c0"]
+    assert [row["slug"] for row in client.get(following).json()["results"]] == [
+        "c1",
+        "c0",
+    ]
 
 
 def test_a_page_has_a_hundred_rows_unless_asked_for_up_to_a_thousand(get):
@@ -474,7 +531,9 @@ def test_a_page_has_a_hundred_rows_unless_asked_for_up_to_a_thousand(get):
     assert (len(body["results"]), body["next"]) == (120, None)
 
 
-@pytest.mark.parametrize("size", ["0", "-1", "1001", "many", "1.5", "²", "9" * 5000, f"{1000:023}"])
+@pytest.mark.parametrize(
+    "size", ["0", "-1", "1001", "many", "1.5", "²", "9" * 5000, f"{1000:023}"]
+)
 def test_a_page_size_out_of_range_is_refused(get, size):
     (fault,) = get("campaigns/", expect=400, page_size=size)["errors"]
 

@@ -20,7 +20,9 @@ _OTHERS = renderers.JSONRenderer()
 _PLAIN = st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text()
 _VALUES = st.recursive(
     _PLAIN | st.floats(allow_nan=False, allow_infinity=False),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text() | st.integers(0, 9), inner),
+    lambda inner: (
+        st.lists(inner) | st.dictionaries(st.text() | st.integers(0, 9), inner)
+    ),
 )
 
 

@@ -7,7 +7,10 @@ from runs.analysis.inference import Cell
 
 
 def cell_of(
-    values: Sequence[float], *, blocks: Sequence[Hashable] = (), campaign: Hashable = None
+    values: Sequence[float],
+    *,
+    blocks: Sequence[Hashable] = (),
+    campaign: Hashable = None,
 ) -> Cell:
     """A cell from its runs' values, which may be counts."""
     if min(values) <= 0:

@@ -11,7 +11,16 @@ from runs.analysis import drift
 from runs.analysis.certificate import Evidence, Usage, certify
 
 # Two processors for 60 s: PostgreSQL took 70 s of 120, the generator 30, the kernel's threads 2.
-QUIET = Usage("database", 2, 60.0, busy=104.0, stolen=0.3, servers=70.0, kernel=2.0, generator=30.0)
+QUIET = Usage(
+    "database",
+    2,
+    60.0,
+    busy=104.0,
+    stolen=0.3,
+    servers=70.0,
+    kernel=2.0,
+    generator=30.0,
+)
 STEADY = [(second + 1.0, 1000.0 + (-1) ** second * 9) for second in range(60)]
 
 
@@ -20,7 +29,9 @@ def usage(**changed):
 
 
 def evidence(**changed):
-    return Evidence(**{"usage": [QUIET], "rates": STEADY, "duration_s": 60.0, **changed})
+    return Evidence(
+        **{"usage": [QUIET], "rates": STEADY, "duration_s": 60.0, **changed}
+    )
 
 
 def judged(**changed):
@@ -74,7 +85,10 @@ def test_a_machine_that_others_had_nearly_to_themselves_measured_something_else(
     [
         ({"duration_s": 5.0}, "short"),
         ({"shares_machine": True}, "generator_on_same_machine"),
-        ({"notes": ["checkpoint_during_run"], "duration_s": 7200.0}, "checkpoint_during_run"),
+        (
+            {"notes": ["checkpoint_during_run"], "duration_s": 7200.0},
+            "checkpoint_during_run",
+        ),
     ],
 )
 def test_what_is_worth_knowing_leaves_a_run_valid(changed, code):
@@ -106,7 +120,9 @@ def test_only_what_another_run_may_be_spared_is_worth_another_run(changed, is_cu
 
 def test_noise_of_two_percent_is_no_drift_in_nineteen_of_twenty_runs():
     source = random.Random(3)
-    noisy = [[(x + 1.0, source.gauss(1000, 20)) for x in range(60)] for _run in range(100)]
+    noisy = [
+        [(x + 1.0, source.gauss(1000, 20)) for x in range(60)] for _run in range(100)
+    ]
 
     doubtful = [judged(rates=rates)[0] for rates in noisy].count("doubtful")
 
@@ -167,7 +183,10 @@ def test_a_drift_is_seldom_taken_for_a_warm_up():
     random = np.random.default_rng(9)
     line = 1000 + np.arange(60)
 
-    assert sum(seen(line + random.normal(0, 20, 60)).warm_up_s > 0 for _ in range(100)) <= 5
+    assert (
+        sum(seen(line + random.normal(0, 20, 60)).warm_up_s > 0 for _ in range(100))
+        <= 5
+    )
 
 
 def test_autocorrelation_is_not_taken_for_a_drift():
@@ -299,7 +318,14 @@ def test_what_others_take_weighs_less_where_all_took_turns(used, code, alone, in
 
 @pytest.mark.parametrize(
     ("seconds", "turns", "validity"),
-    [(36.0, 36, "valid"), (3.0, 36, "doubtful"), (36.0, 11, "doubtful"), (36.0, 12, "valid")],
+    [
+        (36.0, 36, "valid"),
+        (3.0, 36, "doubtful"),
+        (36.0, 11, "doubtful"),
+        (36.0, 12, "valid"),
+    ],
 )
-def test_a_side_in_slices_is_too_short_by_its_seconds_and_turns(seconds, turns, validity):
+def test_a_side_in_slices_is_too_short_by_its_seconds_and_turns(
+    seconds, turns, validity
+):
     assert judged(duration_s=seconds, turns=turns)[0] == validity

@@ -61,7 +61,9 @@ def test_one_step_is_one_and_every_size_is_that_of_its_own_sides():
         found = change_points.find(values.tolist())
         several += len(found) > 1
         bounds = [0, *places(found), len(values)]
-        medians = [np.median(values[one:other]) for one, other in itertools.pairwise(bounds)]
+        medians = [
+            np.median(values[one:other]) for one, other in itertools.pairwise(bounds)
+        ]
         sizes = [after / before for before, after in itertools.pairwise(medians)]
         assert [change.ratio for change in found] == pytest.approx(sizes, rel=1e-3)
 
@@ -153,7 +155,9 @@ def test_one_disturbed_repeat_does_not_move_its_point():
     points = repeated(values)
     points[10][2] = 1.0
 
-    assert places(change_points.find(points)) == places(change_points.find(repeated(values)))
+    assert places(change_points.find(points)) == places(
+        change_points.find(repeated(values))
+    )
 
 
 @pytest.mark.parametrize("values", [[], [100.0], [100.0] * 5, [100.0] * 50])
@@ -221,7 +225,11 @@ def test_noise_and_autocorrelation_are_estimated_although_the_level_changes(rho)
 def test_noise_is_seldom_taken_for_a_change(rho):
     random = np.random.default_rng(8)
     found = [
-        bool(change_points.find((100 * np.exp(autocorrelated(random, 100, rho))).tolist()))
+        bool(
+            change_points.find(
+                (100 * np.exp(autocorrelated(random, 100, rho))).tolist()
+            )
+        )
         for _ in range(200)
     ]
 
@@ -301,10 +309,15 @@ def test_a_step_of_ten_percent_shows_in_twenty_points(step):
     found = 0
     for _ in range(40):
         points = [
-            [1000 * generator.lognormvariate(0, 0.02) * (step if place >= 10 else 1) for _ in "abc"]
+            [
+                1000 * generator.lognormvariate(0, 0.02) * (step if place >= 10 else 1)
+                for _ in "abc"
+            ]
             for place in range(20)
         ]
-        found += [abs(each.position - 10) <= 2 for each in change_points.find(points)] == [True]
+        found += [
+            abs(each.position - 10) <= 2 for each in change_points.find(points)
+        ] == [True]
     assert found >= 32
 
 
@@ -312,7 +325,9 @@ def points(*levels, runs=3):
     """So many points of each level: points((20, 1000), (5, 900))."""
     random = Random(7)
     return [
-        noisy(level, runs=runs, random=random) for number, level in levels for _ in range(number)
+        noisy(level, runs=runs, random=random)
+        for number, level in levels
+        for _ in range(number)
     ]
 
 
@@ -336,13 +351,17 @@ def test_a_step_that_moves_by_a_few_points_is_the_same_one(moved):
     assert [(key, place.position) for key, place in found.moved] == [(1, 40)]
 
 
-@pytest.mark.parametrize("known", [Known(1, "step", 40, 1.1), Known(1, "step", 29, 0.9)])
+@pytest.mark.parametrize(
+    "known", [Known(1, "step", 40, 1.1), Known(1, "step", 29, 0.9)]
+)
 def test_another_step_is_news_beside_a_known_one(known):
     assert len(news(points((40, 1000), (30, 900)), [known]).steps) == 1
 
 
 def test_a_step_that_somebody_decided_upon_is_left_alone():
-    found = news(points((40, 1000), (30, 900)), [Known(1, "step", 40, 0.9, settled=True)])
+    found = news(
+        points((40, 1000), (30, 900)), [Known(1, "step", 40, 0.9, settled=True)]
+    )
 
     assert (found.steps, found.moved) == ((), ())
 
@@ -361,7 +380,10 @@ def test_a_run_as_expected_raises_no_alarm():
 
 
 def test_an_imported_run_raises_none():
-    assert news([*points((20, 1000)), [700.0], [690.0]], [], last_is_new=False).alarm is None
+    assert (
+        news([*points((20, 1000)), [700.0], [690.0]], [], last_is_new=False).alarm
+        is None
+    )
 
 
 def test_an_alarm_is_raised_once_while_the_level_stays_down():
@@ -372,7 +394,14 @@ def test_an_alarm_is_raised_once_while_the_level_stays_down():
 
 
 def test_after_a_refuted_alarm_other_runs_may_raise_one():
-    history = [*points((20, 1000)), [700.0], [690.0], *points((8, 1000)), [650.0], [640.0]]
+    history = [
+        *points((20, 1000)),
+        [700.0],
+        [690.0],
+        *points((8, 1000)),
+        [650.0],
+        [640.0],
+    ]
     refuted = Known(1, "alarm", 20, 0.7, settled=True, refuted=True)
 
     assert news(history, [refuted]).alarm.position == 30
@@ -403,7 +432,9 @@ def test_a_step_confirms_the_alarm_that_it_began_with():
 
 
 def test_a_settled_alarm_stays_settled():
-    found = news([*points((20, 1000)), [700.0], [1000.0]], [Known(1, "alarm", 20, 0.7, True)])
+    found = news(
+        [*points((20, 1000)), [700.0], [1000.0]], [Known(1, "alarm", 20, 0.7, True)]
+    )
 
     assert (found.confirmed, found.refuted) == ((), ())
 
@@ -431,7 +462,9 @@ def test_a_step_of_5_percent_is_found_within_a_few_revisions(runs, within, exact
     random = Random(21)
     delays, places = [], []
     for _history in range(100):
-        history = [noisy(1000, runs=runs, noise=0.02, random=random) for _ in range(150)]
+        history = [
+            noisy(1000, runs=runs, noise=0.02, random=random) for _ in range(150)
+        ]
         for delay in range(1, 41):
             history.append(noisy(950, runs=runs, noise=0.02, random=random))
             if steps := news(history, []).steps:
@@ -488,7 +521,9 @@ def test_the_first_parent_alone_finds_them_less_often():
     slower = 0
     for _history in range(HISTORIES):
         sides = [
-            cell_of([math.exp(random.gauss(math.log(level), 0.02)) for _run in range(3)])
+            cell_of(
+                [math.exp(random.gauss(math.log(level), 0.02)) for _run in range(3)]
+            )
             for level in (1000, 950)
         ]
         (answer,) = judge(Model(sides), [Pair(0, 1)], direction="higher")
@@ -510,7 +545,10 @@ def test_one_run_a_commit_is_judged_as_well():
 
 def test_points_without_spread_leave_no_doubt():
     points = [JobPoint(3, math.log(1000), key=number) for number in range(6)]
-    answer, other = against(points, points[0]), against(points, JobPoint(3, math.log(900)))
+    answer, other = (
+        against(points, points[0]),
+        against(points, JobPoint(3, math.log(900))),
+    )
 
     assert (answer.verdict, other.verdict) == ("same", "slower")
 
@@ -531,13 +569,19 @@ def test_wrong_verdicts_stay_rare_under_every_noise(random_errors):
 
 def test_sides_of_unlike_runs_and_scatter_keep_the_promise(random_errors):
     """It was 18 and 40 %."""
-    rates = [verdicts.unlike(random_errors, rows, (10, 0.01), (3, 0.05), 200) for rows in (1, 8)]
+    rates = [
+        verdicts.unlike(random_errors, rows, (10, 0.01), (3, 0.05), 200)
+        for rows in (1, 8)
+    ]
     assert max(rates) <= 0.11
 
 
 def test_jobs_after_jobs_keep_the_promise(random_errors):
     assert verdicts.after_jobs(random_errors, 8, 3, 5, 0.02, 60, of=1) <= 0.1
-    assert verdicts.after_jobs(random_errors, 8, 3, 30, 0.02, 60, loss=math.log(0.9)) >= 0.6
+    assert (
+        verdicts.after_jobs(random_errors, 8, 3, 30, 0.02, 60, loss=math.log(0.9))
+        >= 0.6
+    )
 
 
 def test_what_is_there_is_found(random_errors):
@@ -583,7 +627,12 @@ def readings(random, links, machines, n=3):
         variance = float(logs.var(axis=1, ddof=1).mean()) / n
         for version, mean in enumerate(logs.mean(axis=1)):
             yield Reading(
-                machine, machine, str(version), float(mean), variance, (links + 1) * (n - 1)
+                machine,
+                machine,
+                str(version),
+                float(mean),
+                variance,
+                (links + 1) * (n - 1),
             )
 
 

@@ -14,7 +14,14 @@ def setting(value, *, unit="", source="configuration file"):
     return {"setting": value, "unit": unit, "source": source}
 
 
-def known(hardware=XEON, environment=LINUX, settings=None, version="16.14", levels=None, **rows):
+def known(
+    hardware=XEON,
+    environment=LINUX,
+    settings=None,
+    version="16.14",
+    levels=None,
+    **rows,
+):
     kinds = {"hardware": [hardware], "environment": [environment]}
     kinds |= {kind: [row] for kind, row in rows.items()}
     kinds = {kind: [row for row in found if row] for kind, found in kinds.items()}
@@ -40,7 +47,10 @@ FORBIDS = {
         known(environment={**LINUX, "os_name": "Debian 12"}),
         "environment_differs",
     ),
-    "another kernel": (known(environment={**LINUX, "kernel": "Linux 6.1"}), "environment_differs"),
+    "another kernel": (
+        known(environment={**LINUX, "kernel": "Linux 6.1"}),
+        "environment_differs",
+    ),
     "another filesystem": (
         known(environment={**LINUX, "storage": {"filesystem": "xfs"}}),
         "environment_differs",
@@ -62,7 +72,10 @@ FORBIDS = {
         "build_differs",
     ),
     "fsync": (known(settings={"fsync": setting("off")}), "settings_differs"),
-    "commits": (known(settings={"synchronous_commit": setting("off")}), "settings_differs"),
+    "commits": (
+        known(settings={"synchronous_commit": setting("off")}),
+        "settings_differs",
+    ),
     "pages": (known(settings={"full_page_writes": setting("off")}), "settings_differs"),
     "assertions told by the server": (
         known(settings={"debug_assertions": setting("on", source="default")}),
@@ -72,10 +85,17 @@ FORBIDS = {
     "script": (known(workload={"script": "select-only"}), "workload_differs"),
 }
 HERE = known(
-    environment={**LINUX, "storage": {"filesystem": "ext4"}, "more": {"cpu_limit": "none"}},
+    environment={
+        **LINUX,
+        "storage": {"filesystem": "ext4"},
+        "more": {"cpu_limit": "none"},
+    },
     build={"configure_options": "--with-icu", "cflags": "-g -O2", "block_size": 8192},
     settings={
-        **{name: setting("on") for name in ("fsync", "synchronous_commit", "full_page_writes")},
+        **{
+            name: setting("on")
+            for name in ("fsync", "synchronous_commit", "full_page_writes")
+        },
         "shared_buffers": setting("16384", unit="8kB"),
         "debug_assertions": setting("off", source="default"),
     },
@@ -100,14 +120,20 @@ def test_the_facts_that_differ_are_named_with_both_values():
 IGNORED = {
     "tools": {**LINUX, "tools": {"sysstat": "12.7.5"}},
     "limits": {**LINUX, "limits": {"open_files": 4096}},
-    "a fact of a later release": {**LINUX, "numa_balancing": "1", "storage": {"lvm": "striped"}},
+    "a fact of a later release": {
+        **LINUX,
+        "numa_balancing": "1",
+        "storage": {"lvm": "striped"},
+    },
     "case and spaces": {**LINUX, "os_name": "debian  GNU/Linux 13 (Trixie)"},
 }
 
 
 @pytest.mark.parametrize("name", IGNORED)
 def test_what_says_nothing_of_speed_is_ignored(name):
-    here = known(environment={**LINUX, "tools": {"sysstat": "12.6"}, "limits": {"open_files": 1}})
+    here = known(
+        environment={**LINUX, "tools": {"sysstat": "12.6"}, "limits": {"open_files": 1}}
+    )
 
     assert judged(known(environment=IGNORED[name]), here) == ((), ())
 
@@ -126,7 +152,9 @@ def test_devices_are_the_same_in_another_order_and_under_other_names():
 
 def test_a_point_release_is_no_difference_and_a_build_of_the_kernel_warns():
     there = {"os_name": "Debian GNU/Linux 13 (trixie)", "kernel": "Linux 6.12.43-amd64"}
-    ubuntu = [known(environment={"os_name": f"Ubuntu 22.04.{minor} LTS"}) for minor in (3, 4)]
+    ubuntu = [
+        known(environment={"os_name": f"Ubuntu 22.04.{minor} LTS"}) for minor in (3, 4)
+    ]
 
     assert judged(known(environment=there)) == ((), ("environment_differs",))
     assert facts(known(environment=there)) == ["kernel"]
@@ -149,7 +177,9 @@ def test_a_setting_is_the_same_in_whatever_unit_it_is_told():
 
 def test_the_defaults_of_two_versions_are_how_they_are():
     def of(version, level, source="default"):
-        return known(version=version, settings={"wal_level": setting(level, source=source)})
+        return known(
+            version=version, settings={"wal_level": setting(level, source=source)}
+        )
 
     assert judged(of("18.4", "replica"), of("9.6.24", "minimal")) == ((), ())
     uploaded = (of("18.4", "replica", "uploaded"), of("9.6.24", "minimal", "uploaded"))
@@ -197,16 +227,22 @@ def test_what_the_levels_of_both_declare_is_what_is_compared(level, there):
         ("-O0", ("16.14", "17.6"), "reasons"),
     ],
 )
-def test_versions_that_were_optimised_otherwise_are_compared_and_named(flags, versions, code):
+def test_versions_that_were_optimised_otherwise_are_compared_and_named(
+    flags, versions, code
+):
     here, there = (
-        known(build={"configure_options": "x", "cflags": own}, levels={"version": version})
+        known(
+            build={"configure_options": "x", "cflags": own}, levels={"version": version}
+        )
         for own, version in zip(("-O2", flags), versions, strict=True)
     )
 
     found = judge(here, there)
 
     assert getattr(found, code) == ("build_differs",)
-    assert [(each.base, each.head) for each in found.differing] == [(("-O2",), (flags,))]
+    assert [(each.base, each.head) for each in found.differing] == [
+        (("-O2",), (flags,))
+    ]
 
 
 @pytest.mark.parametrize(
@@ -226,7 +262,9 @@ def test_a_compiler_is_told_by_its_name_and_release(said, short):
 
 
 def test_a_name_alone_counts_where_nothing_else_is_known():
-    assert judged(known({"name": "b"}), known({"name": "a"}))[0] == ("hardware_differs",)
+    assert judged(known({"name": "b"}), known({"name": "a"}))[0] == (
+        "hardware_differs",
+    )
     assert judged(known({**XEON, "name": "runner 2"})) == ((), ())
 
 
@@ -237,14 +275,22 @@ def test_facts_after_one_that_does_not_count_still_count():
 
     def of(version, level, buffers):
         buffers = setting(buffers, source="configuration file")
-        settings = {"wal_level": setting(level, source="default"), "shared_buffers": buffers}
+        settings = {
+            "wal_level": setting(level, source="default"),
+            "shared_buffers": buffers,
+        }
         return known(version=version, settings=settings)
 
-    assert facts(of("18.4", "replica", "1GB"), of("9.6.24", "minimal", "2GB")) == ["shared_buffers"]
+    assert facts(of("18.4", "replica", "1GB"), of("9.6.24", "minimal", "2GB")) == [
+        "shared_buffers"
+    ]
 
 
 def test_a_fact_is_read_from_rows_of_its_own_kind_only():
-    assert judged(known(environment={**LINUX, "cpu_model": "EPYC", "cores": 16})) == ((), ())
+    assert judged(known(environment={**LINUX, "cpu_model": "EPYC", "cores": 16})) == (
+        (),
+        (),
+    )
 
 
 def test_what_disturbs_a_measurement_forbids_a_verdict_even_if_it_disturbs_both():
@@ -279,13 +325,18 @@ def test_an_ignored_difference_is_labelled():
 def test_what_a_side_does_not_tell_is_no_difference_but_is_told():
     assert judged(known(environment=None)) == ((), ("environment_unknown",))
     assert judged(known(hardware=None)) == ((), ("hardware_unknown",))
-    assert judged(known(settings={"fsync": setting("on")})) == ((), ("settings_unknown",))
+    assert judged(known(settings={"fsync": setting("on")})) == (
+        (),
+        ("settings_unknown",),
+    )
 
 
 def test_a_part_that_many_cells_share_is_declared_by_the_levels_of_each_cell():
     here, there = (known(workload={"scale": scale}).parts for scale in (100, 200))
 
-    declared = judge(Conditions(here, {"scale": 100}), Conditions(there, {"scale": 200}))
+    declared = judge(
+        Conditions(here, {"scale": 100}), Conditions(there, {"scale": 200})
+    )
     undeclared = judge(Conditions(here), Conditions(there))
 
     assert [each.is_declared for each in declared.differing] == [True]

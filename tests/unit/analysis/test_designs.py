@@ -18,7 +18,9 @@ def test_each_design_has_the_half_width_of_its_own_scatter():
 
     shown = expected(cells, logs(0.1, 500), repeats=6, rounds=36)
 
-    assert shown.runs == pytest.approx(math.expm1(2.228 * 0.2 * math.sqrt(1 / 3)), rel=0.1)
+    assert shown.runs == pytest.approx(
+        math.expm1(2.228 * 0.2 * math.sqrt(1 / 3)), rel=0.1
+    )
     assert shown.slices == pytest.approx(math.expm1(2.030 * 0.1 / 6), rel=0.1)
     assert shown.seconds == 500
     assert shown.prefers_slices

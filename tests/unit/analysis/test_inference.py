@@ -35,7 +35,10 @@ def table(seed=1, cells=8, rounds=4, sd=0.02, drift=0.0, effects=()):
     effects = dict(effects)
     return [
         [
-            1000 * math.exp(generator.gauss(0, sd) + drift * number + effects.get(place, 0.0))
+            1000
+            * math.exp(
+                generator.gauss(0, sd) + drift * number + effects.get(place, 0.0)
+            )
             for number in range(rounds)
         ]
         for place in range(cells)
@@ -43,7 +46,9 @@ def table(seed=1, cells=8, rounds=4, sd=0.02, drift=0.0, effects=()):
 
 
 def model(values, *, rounds=True, noise=None):
-    cells = [cell_of(each, blocks=range(len(each)) if rounds else ()) for each in values]
+    cells = [
+        cell_of(each, blocks=range(len(each)) if rounds else ()) for each in values
+    ]
     return Model(cells, noise)
 
 
@@ -78,10 +83,15 @@ def test_rounds_are_fitted_by_least_squares_where_runs_are_missing():
         for v, block in zip(vs, bs, strict=True)
     ]
     design = np.array(
-        [list(np.arange(5) == cell) + list(np.arange(1, 4) == block) for cell, block, _log in rows],
+        [
+            list(np.arange(5) == cell) + list(np.arange(1, 4) == block)
+            for cell, block, _log in rows
+        ],
         dtype=float,
     )
-    fitted = np.linalg.lstsq(design, np.array([log for *_rest, log in rows]), rcond=None)[0]
+    fitted = np.linalg.lstsq(
+        design, np.array([log for *_rest, log in rows]), rcond=None
+    )[0]
     assert math.log(found[0].ratio) == pytest.approx(fitted[3] - fitted[1])
     assert math.log(found[1].ratio) == pytest.approx(fitted[4] - fitted[0])
     # The error is that of least squares where all cells scatter alike.
@@ -119,7 +129,9 @@ def test_interval_and_verdict_never_contradict_each_other():
     for seed in range(examples(200)):
         values = table(seed, cells=10, rounds=3, effects={1: 0.04, 3: -0.1, 5: 0.01})
         for found in judge(
-            model(values), [Pair(2 * row, 2 * row + 1) for row in range(5)], direction="higher"
+            model(values),
+            [Pair(2 * row, 2 * row + 1) for row in range(5)],
+            direction="higher",
         ):
             excludes = found.low > 1 or found.high < 1
             is_inside = found.low >= 1 / 1.03 and found.high <= 1.03
@@ -159,7 +171,8 @@ def test_a_campaign_noisier_than_its_server_is_not_taken_for_quiet():
 
 
 @pytest.mark.parametrize(
-    ("probability", "is_used"), [(0.04, False), (0.049, False), (0.051, True), (0.5, True)]
+    ("probability", "is_used"),
+    [(0.04, False), (0.049, False), (0.051, True), (0.5, True)],
 )
 def test_a_servers_noise_is_used_unless_the_campaigns_is_larger_by_less_than_5_percent(
     probability, is_used
@@ -207,7 +220,9 @@ def test_a_table_of_one_baseline_is_as_strict_as_dunnett():
 
 
 def test_independent_rows_are_as_strict_as_sidak_where_the_variance_is_known():
-    assert level([[0.7]] * 20, 1e9, 0.05) == pytest.approx(1 - 0.95 ** (1 / 20), rel=0.03)
+    assert level([[0.7]] * 20, 1e9, 0.05) == pytest.approx(
+        1 - 0.95 ** (1 / 20), rel=0.03
+    )
 
 
 def test_a_table_of_unlike_rows_is_as_strict_as_simulated_ones():
@@ -252,7 +267,9 @@ def test_rounds_are_fitted_only_for_pairs_within_a_campaign():
 
     answers = judge(two, across, direction="higher")
     assert not any("by_rounds" in vars(part.fits) for part in two._parts)
-    assert judge(two, within, direction="higher") == judge(alone, within, direction="higher")
+    assert judge(two, within, direction="higher") == judge(
+        alone, within, direction="higher"
+    )
     assert judge(two, across, direction="higher") == answers
 
 
@@ -333,8 +350,12 @@ def test_an_undecided_row_says_how_many_rounds_would_decide_it():
 
 
 def test_values_without_any_scatter_are_judged_by_the_values():
-    same = judge(model([[5.0] * 3, [5.0] * 3], rounds=False), PAIR, direction="higher")[0]
-    more = judge(model([[5.0] * 3, [6.0] * 3], rounds=False), PAIR, direction="higher")[0]
+    same = judge(model([[5.0] * 3, [5.0] * 3], rounds=False), PAIR, direction="higher")[
+        0
+    ]
+    more = judge(model([[5.0] * 3, [6.0] * 3], rounds=False), PAIR, direction="higher")[
+        0
+    ]
 
     assert (same.verdict, more.verdict) == ("same", "faster")
 
@@ -383,7 +404,8 @@ def test_a_line_of_one_machine_is_the_direct_ratio_of_its_ends():
 
 def test_machines_that_disagree_make_the_line_wide():
     alike, apart = (
-        indices(readings(4, deviation=each), "a", significance=0.05)["c"] for each in (0.001, 0.2)
+        indices(readings(4, deviation=each), "a", significance=0.05)["c"]
+        for each in (0.001, 0.2)
     )
 
     assert apart.high / apart.low > 1.3 * alike.high / alike.low
@@ -428,10 +450,15 @@ def test_the_overall_effect_is_that_of_least_squares_where_runs_are_missing():
         for v, block in zip(vs, bs, strict=True)
     ]
     design = np.array(
-        [list(np.arange(6) == cell) + list(np.arange(1, 4) == block) for cell, block, _log in rows],
+        [
+            list(np.arange(6) == cell) + list(np.arange(1, 4) == block)
+            for cell, block, _log in rows
+        ],
         dtype=float,
     )
-    fitted = np.linalg.lstsq(design, np.array([log for *_rest, log in rows]), rcond=None)[0]
+    fitted = np.linalg.lstsq(
+        design, np.array([log for *_rest, log in rows]), rcond=None
+    )[0]
     contrast = np.array([-1, 1, -1, 1, -1, 1, 0, 0, 0]) / 3
     assert math.log(found.ratio) == pytest.approx(contrast @ fitted)
     sd = math.sqrt(contrast @ np.linalg.inv(design.T @ design) @ contrast)
@@ -440,8 +467,12 @@ def test_the_overall_effect_is_that_of_least_squares_where_runs_are_missing():
 
 def test_machines_that_differ_widen_the_overall_effect():
     pairs = [Pair(2 * row, 2 * row + 1) for row in range(4)]
-    alike = table(cells=8, rounds=5, sd=0.005, effects={2 * row + 1: 0.1 for row in range(4)})
-    apart = table(cells=8, rounds=5, sd=0.005, effects={1: 0.02, 3: 0.02, 5: 0.18, 7: 0.18})
+    alike = table(
+        cells=8, rounds=5, sd=0.005, effects={2 * row + 1: 0.1 for row in range(4)}
+    )
+    apart = table(
+        cells=8, rounds=5, sd=0.005, effects={1: 0.02, 3: 0.02, 5: 0.18, 7: 0.18}
+    )
     machines = ["a", "a", "b", "b"]
 
     one = together(alike, pairs)

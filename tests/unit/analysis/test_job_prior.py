@@ -35,7 +35,9 @@ def row(points):
 
 def judged(*rows, direction="higher"):
     answers = judge_jobs(
-        {str(number): one for number, one in enumerate(rows)}, direction=direction, effect=0.03
+        {str(number): one for number, one in enumerate(rows)},
+        direction=direction,
+        effect=0.03,
     )
     return [answers[str(number)] for number in range(len(rows))]
 
@@ -43,12 +45,15 @@ def judged(*rows, direction="higher"):
 def words(points):
     """What each commit from the second on is told of one row."""
     return [
-        judged(row(points[:number]))[0].inference.verdict for number in range(2, len(points) + 1)
+        judged(row(points[:number]))[0].inference.verdict
+        for number in range(2, len(points) + 1)
     ]
 
 
 def walk(step, at, *, seed, commits=15):
-    levels = [1000.0 * (1 - step if number >= at else 1) for number in range(1, commits + 1)]
+    levels = [
+        1000.0 * (1 - step if number >= at else 1) for number in range(1, commits + 1)
+    ]
     return words(drawn(levels, seed=seed))
 
 
@@ -124,7 +129,9 @@ def test_the_change_that_is_judged_says_nothing_of_the_scatter():
     widths = []
     for level in (1000.0, 700.0):
         heads = [point(level, 8), point(level * 1.002, 9)]
-        answer = judge_jobs({"a": JobRow(heads, history)}, direction="higher", effect=0.03)["a"]
+        answer = judge_jobs(
+            {"a": JobRow(heads, history)}, direction="higher", effect=0.03
+        )["a"]
         widths.append(math.log(answer.inference.high / answer.inference.ratio))
 
     assert widths[0] == pytest.approx(widths[1])
@@ -136,7 +143,10 @@ def test_exact_figures_have_no_scatter():
 
     told = [
         judged(row([exact(50_000, 1), exact(57_499, 2)]), direction="lower")[0],
-        judged(row([exact(50_000, 1), exact(57_499, 2), exact(57_499, 3)]), direction="lower")[0],
+        judged(
+            row([exact(50_000, 1), exact(57_499, 2), exact(57_499, 3)]),
+            direction="lower",
+        )[0],
     ]
 
     assert [answer.inference.verdict for answer in told] == ["slower", "same"]
@@ -145,9 +155,14 @@ def test_exact_figures_have_no_scatter():
 
 def test_rounded_figures_are_not_exact():
     rounding = (1 / 12) ** 2 / 12
-    before, after = (JobPoint(3, math.log(value), 0.0, rounding, value) for value in (12, 13))
+    before, after = (
+        JobPoint(3, math.log(value), 0.0, rounding, value) for value in (12, 13)
+    )
 
-    assert judged(row([before, after]), direction="lower")[0].inference.verdict == "no_sign"
+    assert (
+        judged(row([before, after]), direction="lower")[0].inference.verdict
+        == "no_sign"
+    )
 
 
 def test_a_disturbed_job_is_no_level():
@@ -163,7 +178,9 @@ def test_fewer_runs_than_usual_widen_the_interval():
     widths = []
     for n in (1, 5):
         head = JobPoint(n, math.log(1000), 0.0025 if n > 1 else 0.0, key="head")
-        answer = judge_jobs({"a": JobRow([head], history)}, direction="higher", effect=0.03)["a"]
+        answer = judge_jobs(
+            {"a": JobRow([head], history)}, direction="higher", effect=0.03
+        )["a"]
         widths.append(math.log(answer.inference.high / answer.inference.ratio))
 
     assert widths[0] > 1.5 * widths[1]
@@ -171,7 +188,9 @@ def test_fewer_runs_than_usual_widen_the_interval():
 
 @pytest.mark.parametrize("correlation", [0.0, 0.8])
 @pytest.mark.parametrize("jobs", [1, 2, 5, 10])
-def test_unchanged_tables_are_rarely_red_also_where_rows_move_together(correlation, jobs):
+def test_unchanged_tables_are_rarely_red_also_where_rows_move_together(
+    correlation, jobs
+):
     random = Random(jobs)
     wrong = 0
     for _ in range(60):
@@ -179,10 +198,13 @@ def test_unchanged_tables_are_rarely_red_also_where_rows_move_together(correlati
         rows = []
         for _row in range(6):
             logs = [
-                math.sqrt(correlation) * common + math.sqrt(1 - correlation) * random.gauss(0, 0.03)
+                math.sqrt(correlation) * common
+                + math.sqrt(1 - correlation) * random.gauss(0, 0.03)
                 for common in shared
             ]
-            rows.append(row([JobPoint(1, log, key=key) for key, log in enumerate(logs)]))
+            rows.append(
+                row([JobPoint(1, log, key=key) for key, log in enumerate(logs)])
+            )
         told = {answer.inference.verdict for answer in judged(*rows)}
         wrong += bool(told & {"slower", "faster"})
 

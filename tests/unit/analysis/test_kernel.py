@@ -24,7 +24,10 @@ def counts(*cells, pairs=PAIR, direction="lower", **options):
 def exact(base, head, runs, level):
     """(low, high) of the ratio of two rates by Clopper and Pearson, and the p-value of none."""
     beta, binomial = scipy.stats.beta, scipy.stats.binom
-    limits = beta.ppf(level / 2, head, base + 1), beta.ppf(1 - level / 2, head + 1, base)
+    limits = (
+        beta.ppf(level / 2, head, base + 1),
+        beta.ppf(1 - level / 2, head + 1, base),
+    )
     low, high = (share / (1 - share) * runs[0] / runs[1] for share in limits)
     total, share = base + head, runs[1] / sum(runs)
     if total != int(total):
@@ -44,17 +47,20 @@ def test_counts_of_unequally_many_runs_are_compared_by_the_exact_test():
 
 
 @pytest.mark.parametrize(
-    ("options", "rows"), [({"family": [Pair(0, 1)] * 4}, 4), ({"other_metrics": 4}, 4), ({}, 2)]
+    ("options", "rows"),
+    [({"family": [Pair(0, 1)] * 4}, 4), ({"other_metrics": 4}, 4), ({}, 2)],
 )
 def test_a_row_of_counts_is_as_strict_as_its_table(options, rows):
-    found = counts([30.0, 31.0], [40.0, 39.0], pairs=PAIR * (2 if rows == 2 else 1), **options)[0]
+    found = counts(
+        [30.0, 31.0], [40.0, 39.0], pairs=PAIR * (2 if rows == 2 else 1), **options
+    )[0]
 
     level = 0.05 / rows
     low, high, p_value = exact(61, 79, (2, 2), level)
     assert (found.low, found.high, found.p_value) == pytest.approx((low, high, p_value))
-    rows_as_tests = math.log1p(-0.05 / (4 if "other_metrics" in options else 1)) / math.log1p(
-        -level
-    )
+    rows_as_tests = math.log1p(
+        -0.05 / (4 if "other_metrics" in options else 1)
+    ) / math.log1p(-level)
     rows_as_tests *= 4 if "other_metrics" in options else 1
     assert found.adjusted_p_value == pytest.approx(1 - (1 - p_value) ** rows_as_tests)
 
@@ -65,14 +71,18 @@ def test_events_that_come_in_bursts_count_as_that_many_fewer():
     found = counts(*cells)[0]
 
     spread = [cell for cell in cells if len(cell) > 1 and sum(cell)]
-    dispersion = sum((len(cell) - 1) * np.var(cell, ddof=1) / np.mean(cell) for cell in spread)
+    dispersion = sum(
+        (len(cell) - 1) * np.var(cell, ddof=1) / np.mean(cell) for cell in spread
+    )
     freedom = sum(len(cell) - 1 for cell in spread)
     burst = dispersion / freedom
     # The dispersion is estimated: an F quantile (of 1 and `freedom`) for the chi-squared one.
     limit = scipy.stats.t.ppf(0.975, freedom)
     low, high, _ = exact(90 / burst, 80 / burst, (3, 2), 2 * scipy.stats.norm.sf(limit))
     assert (found.low, found.high) == pytest.approx((low, high))
-    missing = rounds_missing(math.log(40 / 30), max(math.log(high), -math.log(low)), 2.5, 0.03)
+    missing = rounds_missing(
+        math.log(40 / 30), max(math.log(high), -math.log(low)), 2.5, 0.03
+    )
     assert (found.verdict, found.more_rounds) == ("undecided", missing)
 
 
@@ -90,7 +100,9 @@ def test_one_event_on_each_side_bounds_the_ratio_and_proves_nothing():
     assert (found.low, found.high) == pytest.approx(exact(1, 1, (2, 2), 0.05)[:2])
 
 
-@pytest.mark.parametrize(("base", "head"), [([0.0, 0.0], [9.0, 8.0]), ([9.0, 8.0], [0.0, 0.0])])
+@pytest.mark.parametrize(
+    ("base", "head"), [([0.0, 0.0], [9.0, 8.0]), ([9.0, 8.0], [0.0, 0.0])]
+)
 def test_no_event_on_one_side_leaves_one_bound(base, head):
     (found,) = counts(base, head)
 
@@ -103,7 +115,9 @@ def test_no_event_on_one_side_leaves_one_bound(base, head):
 
 
 @pytest.mark.parametrize(
-    ("base", "head"), [([0.0] * 9, [1.0, 0.0]), ([0.0, 1.0], [0.0] * 9)], ids=["head", "base"]
+    ("base", "head"),
+    [([0.0] * 9, [1.0, 0.0]), ([0.0, 1.0], [0.0] * 9)],
+    ids=["head", "base"],
 )
 def test_the_only_event_falls_by_chance_as_often_as_its_side_has_runs(base, head):
     (found,) = counts(base, head)
@@ -153,7 +167,8 @@ def told(difference, error, freedom, *, level=0.05, runs=(4, 4), direction="high
 
 
 @pytest.mark.parametrize(
-    ("difference", "error", "freedom"), [(0.2, 0.05, 1.0), (-0.1, 0.02, 8.0), (3.0, 2.0, 5.5)]
+    ("difference", "error", "freedom"),
+    [(0.2, 0.05, 1.0), (-0.1, 0.02, 8.0), (3.0, 2.0, 5.5)],
 )
 @pytest.mark.parametrize("level", [0.05, 0.001])
 def test_a_contrast_is_judged_by_students_t(difference, error, freedom, level):
@@ -174,7 +189,9 @@ def test_a_contrast_is_judged_by_students_t(difference, error, freedom, level):
 @pytest.mark.parametrize(
     ("difference", "error", "p_value"), [(0.0, 0.0, 1), (0.2, 0.0, 0), (0.0, 0.1, 1)]
 )
-def test_without_scatter_or_difference_the_p_value_is_one_or_none(difference, error, p_value):
+def test_without_scatter_or_difference_the_p_value_is_one_or_none(
+    difference, error, p_value
+):
     found = told(difference, error, 4.0)
 
     assert (found.p_value, found.adjusted_p_value) == (p_value, pytest.approx(p_value))
@@ -199,7 +216,10 @@ def test_a_ratio_is_cut_where_it_says_nothing_more():
     ("cells", "reasons"),
     [
         ([Cell(2, 1.0, None), Cell(3, 2.0, 0.1)], ("spread_unknown",)),
-        ([Cell(1, 1.0, None, repeats_known=False), Cell(3, 2.0, 0.1)], ("repeats_unknown",)),
+        (
+            [Cell(1, 1.0, None, repeats_known=False), Cell(3, 2.0, 0.1)],
+            ("repeats_unknown",),
+        ),
         (
             [Cell(1, 1.0, None, repeats_known=False), Cell(1, 2.0, None)],
             ("single_run", "repeats_unknown"),
@@ -249,7 +269,9 @@ def test_bursts_of_events_are_covered_as_often_as_promised(mean, n):
     random = np.random.default_rng(3)
     inside = 0
     for _ in range(600):
-        sides = [random.negative_binomial(4, 4 / (4 + m), n) for m in (mean, 0.8 * mean)]
+        sides = [
+            random.negative_binomial(4, 4 / (4 + m), n) for m in (mean, 0.8 * mean)
+        ]
         cells = [Cell(n, None, None, counted=tuple(map(float, side))) for side in sides]
         (answer,) = judge(Model(cells), [Pair(0, 1)], direction="lower", as_counts=True)
         inside += answer.low <= 0.8 <= answer.high

@@ -54,14 +54,26 @@ def test_where_commits_were_not_measured_no_ancestor_is_left():
 
 
 def test_commits_without_parents_and_of_other_branches_stay():
-    commits = [Commit("1", "main", ()), Commit("2", "main", ()), Commit("3", "main", ("2",))]
+    commits = [
+        Commit("1", "main", ()),
+        Commit("2", "main", ()),
+        Commit("3", "main", ("2",)),
+    ]
     assert not left_behind(commits)
 
-    fork = [Commit("1", "main", ()), Commit("2", "main", ("1",)), Commit("f", "fix", ("1",))]
+    fork = [
+        Commit("1", "main", ()),
+        Commit("2", "main", ("1",)),
+        Commit("f", "fix", ("1",)),
+    ]
     assert not left_behind(fork)
 
 
 def test_a_child_that_a_wrong_clock_dates_before_its_parent_stays():
-    commits = [Commit("1", "main", ()), Commit("3", "main", ("2",)), Commit("2", "main", ("1",))]
+    commits = [
+        Commit("1", "main", ()),
+        Commit("3", "main", ("2",)),
+        Commit("2", "main", ("1",)),
+    ]
 
     assert not left_behind(commits)

@@ -9,7 +9,14 @@ import pytest
 import scipy as sp
 
 from runs.analysis.change_points import SAME_PLACE, WINDOW
-from runs.analysis.monitoring import ExpectedRange, Known, _is_refuted, again, expected_range, news
+from runs.analysis.monitoring import (
+    ExpectedRange,
+    Known,
+    _is_refuted,
+    again,
+    expected_range,
+    news,
+)
 from runs.analysis.noise import spread
 
 EFFECT = 0.03
@@ -205,7 +212,9 @@ def test_what_points_refuted_further_ones_show_again_and_what_a_person_did_stays
 
 
 def test_an_open_step_goes_before_a_refuted_one():
-    found = news(STEPPED, [step(40, key=1, settled=True, refuted=True), step(44, key=2)])
+    found = news(
+        STEPPED, [step(40, key=1, settled=True, refuted=True), step(44, key=2)]
+    )
     assert ([key for key, _place in found.moved], found.reopened) == ([2], ())
 
 
@@ -223,7 +232,10 @@ def test_what_rises_is_known_as_what_falls_is():
 def test_steps_are_looked_for_again():
     found = again(STEPPED, [step(36), step(60, key=2), alarm(40, key=3)])
 
-    assert {key: each and each.position for key, each in found.items()} == {1: 40, 2: None}
+    assert {key: each and each.position for key, each in found.items()} == {
+        1: 40,
+        2: None,
+    }
 
 
 def test_an_expected_range_is_around_the_median_of_the_level_of_today():

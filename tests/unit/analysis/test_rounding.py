@@ -55,7 +55,10 @@ def test_the_same_of_two_tools_that_round_is_seldom_told_as_different(n):
     wrong = 0
     for _table in range(500):
         true = random.uniform(5, 50)
-        rounded = [[float(round(random.gauss(true, 0.05))) for _ in range(n)] for _side in range(2)]
+        rounded = [
+            [float(round(random.gauss(true, 0.05))) for _ in range(n)]
+            for _side in range(2)
+        ]
         wrong += compared(*rounded, 1.0).verdict in ("faster", "slower")
 
     assert wrong <= 15

@@ -94,13 +94,20 @@ def test_a_round_in_which_somebody_came_is_left_out_for_all():
 
     cells = slices.cells_of([base, disturbed], "tps")
 
-    assert {cell: len(of.rounds) for cell, of in cells.items()} == {1: ROUNDS - 1, 2: ROUNDS - 1}
-    assert judged([base, disturbed]).ratio == pytest.approx(judged(pair()).ratio, rel=0.02)
+    assert {cell: len(of.rounds) for cell, of in cells.items()} == {
+        1: ROUNDS - 1,
+        2: ROUNDS - 1,
+    }
+    assert judged([base, disturbed]).ratio == pytest.approx(
+        judged(pair()).ratio, rel=0.02
+    )
 
 
 def test_on_a_machine_that_is_never_quiet_all_rounds_count():
     base, head = pair()
-    restless = SlicedRun(2, "server", 1, head.at, [0.0, 90.0] * (ROUNDS // 2), head.figures)
+    restless = SlicedRun(
+        2, "server", 1, head.at, [0.0, 90.0] * (ROUNDS // 2), head.figures
+    )
 
     assert len(slices.cells_of([base, restless], "tps")[1].rounds) == ROUNDS
 
@@ -114,7 +121,9 @@ def test_a_run_that_was_measured_again_later_shares_no_round():
 
 def test_only_the_rounds_that_both_have_count_after_one_broke_off():
     base, head = pair()
-    short = SlicedRun(2, "server", 1, head.at[:12], (), {"tps": head.figures["tps"][:12]})
+    short = SlicedRun(
+        2, "server", 1, head.at[:12], (), {"tps": head.figures["tps"][:12]}
+    )
 
     cells = slices.cells_of([base, short], "tps")
 
@@ -125,8 +134,12 @@ def test_rounds_of_repeats_are_apart_and_many_count_together():
     runs = []
     for repeat in (1, 2):
         begin = repeat * 10_000
-        runs.append(run(1, [100.0 + n % 7 for n in range(400)], repeat=repeat, begin=begin))
-        runs.append(run(2, [100.0 + n % 5 for n in range(400)], repeat=repeat, begin=begin))
+        runs.append(
+            run(1, [100.0 + n % 7 for n in range(400)], repeat=repeat, begin=begin)
+        )
+        runs.append(
+            run(2, [100.0 + n % 5 for n in range(400)], repeat=repeat, begin=begin)
+        )
 
     cells = slices.cells_of(runs, "tps")
 

@@ -58,12 +58,16 @@ def test_the_modified_z_score_is_that_of_iglewicz_and_hoaglin():
         ([100, 150, 101], 150 / 101, 1.5),
     ],
 )
-def test_few_repeats_score_the_gap_to_the_nearest_as_a_share_of_the_range(values, gap, extent):
+def test_few_repeats_score_the_gap_to_the_nearest_as_a_share_of_the_range(
+    values, gap, extent
+):
     (found,) = summary.flag(values)
 
     assert found.score == pytest.approx(math.log(gap) / math.log(extent))
     assert found.value in (60, 150)
-    assert found.ratio == pytest.approx(found.value / math.exp(np.median(np.log(values))))
+    assert found.ratio == pytest.approx(
+        found.value / math.exp(np.median(np.log(values)))
+    )
 
 
 @pytest.mark.parametrize("repeats", [5, 6, 7, 8, 9, 10, 12, 15, 20, 30, 50, 100])
@@ -74,14 +78,21 @@ def test_the_limits_are_those_that_one_in_fifty_cells_exceeds(repeats):
     limit = float(np.quantile(scores, 0.98))
 
     assert not summary.flag(cell_of(repeats, score=0.975 * limit))
-    assert [found.index for found in summary.flag(cell_of(repeats, score=1.025 * limit))] == [0]
+    assert [
+        found.index for found in summary.flag(cell_of(repeats, score=1.025 * limit))
+    ] == [0]
 
 
 def cell_of(repeats, *, score):
     """Repeats of which the first has that score: of the logs, the median is 0 and the MAD 0.01."""
     around = (repeats - 1) // 2
     middle = repeats - 2 * around
-    logs = [score * 0.01 / 0.6745, *[0.0] * middle, *[0.01] * (around - 1), *[-0.01] * around]
+    logs = [
+        score * 0.01 / 0.6745,
+        *[0.0] * middle,
+        *[0.01] * (around - 1),
+        *[-0.01] * around,
+    ]
     return [math.exp(log) for log in logs]
 
 
@@ -166,7 +177,9 @@ def test_the_scatter_within_cells_is_pooled_by_degrees_of_freedom():
 
     floor = noise.noise_floor([summarise(first), summarise(second), summarise([7])])
 
-    variance = (2 * np.var(np.log(first), ddof=1) + 4 * np.var(np.log(second), ddof=1)) / 6
+    variance = (
+        2 * np.var(np.log(first), ddof=1) + 4 * np.var(np.log(second), ddof=1)
+    ) / 6
     assert floor.log_sd == pytest.approx(math.sqrt(variance))
     assert (floor.freedom, floor.cells) == (6, 2)
 
@@ -205,26 +218,39 @@ def test_power_is_what_verdicts_show(repeats, rows):
     found = 0
     for _ in range(500):
         values = [
-            [generator.lognormvariate(5, 0.02) for _ in range(repeats)] for _ in range(2 * rows)
+            [generator.lognormvariate(5, 0.02) for _ in range(repeats)]
+            for _ in range(2 * rows)
         ]
         values[1] = [1.06 * value for value in values[1]]
         model = inference.Model([cells.cell_of(each) for each in values])
         pairs = [inference.Pair(2 * row, 2 * row + 1) for row in range(rows)]
-        found += inference.judge(model, pairs, direction="higher")[0].verdict == "faster"
+        found += (
+            inference.judge(model, pairs, direction="higher")[0].verdict == "faster"
+        )
 
-    assert found / 500 == pytest.approx(noise.power(0.02, repeats, 0.06, rows=rows), abs=0.09)
+    assert found / 500 == pytest.approx(
+        noise.power(0.02, repeats, 0.06, rows=rows), abs=0.09
+    )
 
 
-@pytest.mark.parametrize(("log_sd", "repeats", "rows"), [(0.02, 3, 1), (0.02, 3, 20), (0.1, 5, 8)])
-def test_the_minimum_detectable_effect_is_found_with_the_wanted_power(log_sd, repeats, rows):
+@pytest.mark.parametrize(
+    ("log_sd", "repeats", "rows"), [(0.02, 3, 1), (0.02, 3, 20), (0.1, 5, 8)]
+)
+def test_the_minimum_detectable_effect_is_found_with_the_wanted_power(
+    log_sd, repeats, rows
+):
     effect = noise.minimum_detectable_effect(log_sd, repeats, rows=rows)
 
-    assert noise.power(log_sd, repeats, effect, rows=rows) == pytest.approx(0.8, abs=1e-6)
+    assert noise.power(log_sd, repeats, effect, rows=rows) == pytest.approx(
+        0.8, abs=1e-6
+    )
     assert effect > 0.03
 
 
 def test_more_rows_need_a_larger_effect():
-    alone, among = (noise.minimum_detectable_effect(0.02, 3, rows=rows) for rows in (1, 20))
+    alone, among = (
+        noise.minimum_detectable_effect(0.02, 3, rows=rows) for rows in (1, 20)
+    )
 
     assert among > alone
 

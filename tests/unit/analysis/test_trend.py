@@ -23,9 +23,15 @@ def indices(chain):
 
 
 def test_ratios_are_multiplied_along_the_versions():
-    found = trend([link("9.2", "9.3", 1.1), link("9.3", "9.4", 1.2)], versions=VERSIONS, base="9.2")
+    found = trend(
+        [link("9.2", "9.3", 1.1), link("9.3", "9.4", 1.2)],
+        versions=VERSIONS,
+        base="9.2",
+    )
 
-    assert indices(found.chains[0]) == pytest.approx({"9.2": 1, "9.3": 1.1, "9.4": 1.32})
+    assert indices(found.chains[0]) == pytest.approx(
+        {"9.2": 1, "9.3": 1.1, "9.4": 1.32}
+    )
     assert found.unlinked == ("9.5", "9.6")
 
 
@@ -34,7 +40,9 @@ def test_the_base_may_stand_in_the_middle_or_at_the_end():
 
     found = trend(links, versions=VERSIONS, base="9.4")
 
-    assert indices(found.chains[0]) == pytest.approx({"9.2": 1 / 1.32, "9.3": 1 / 1.2, "9.4": 1})
+    assert indices(found.chains[0]) == pytest.approx(
+        {"9.2": 1 / 1.32, "9.3": 1 / 1.2, "9.4": 1}
+    )
 
 
 def test_a_link_told_backwards_is_turned_round():
@@ -75,7 +83,11 @@ def test_from_a_link_without_variance_on_the_interval_is_unknown():
 
 
 def test_versions_that_no_link_joins_are_chains_of_their_own():
-    found = trend([link("9.2", "9.3", 1.1), link("9.5", "9.6", 1.3)], versions=VERSIONS, base="9.2")
+    found = trend(
+        [link("9.2", "9.3", 1.1), link("9.5", "9.6", 1.3)],
+        versions=VERSIONS,
+        base="9.2",
+    )
 
     assert [chain.base for chain in found.chains] == ["9.2", "9.5"]
     assert indices(found.chains[1]) == pytest.approx({"9.5": 1, "9.6": 1.3})
@@ -83,7 +95,11 @@ def test_versions_that_no_link_joins_are_chains_of_their_own():
 
 
 def test_a_link_over_several_versions_bridges_a_gap():
-    found = trend([link("9.2", "9.6", 1.5), link("9.2", "9.3", 1.1)], versions=VERSIONS, base="9.3")
+    found = trend(
+        [link("9.2", "9.6", 1.5), link("9.2", "9.3", 1.1)],
+        versions=VERSIONS,
+        base="9.3",
+    )
 
     assert indices(found.chains[0])["9.6"] == pytest.approx(1.5 / 1.1)
 
@@ -109,12 +125,17 @@ def test_a_base_without_links_stands_alone():
 
 
 def test_parallel_links_are_weighted_by_their_inverse_variances_and_stay_visible():
-    both = [link("9.2", "9.3", 1.10, 0.01, source="a"), link("9.2", "9.3", 1.13, 0.02, source="b")]
+    both = [
+        link("9.2", "9.3", 1.10, 0.01, source="a"),
+        link("9.2", "9.3", 1.13, 0.02, source="b"),
+    ]
 
     step = combine(both)
 
     # Weights 4 to 1.
-    assert math.log(step.ratio) == pytest.approx((4 * math.log(1.10) + math.log(1.13)) / 5)
+    assert math.log(step.ratio) == pytest.approx(
+        (4 * math.log(1.10) + math.log(1.13)) / 5
+    )
     assert [one.source for one in step.links] == ["a", "b"]
 
 
@@ -125,7 +146,9 @@ def test_links_that_agree_make_the_error_smaller():
 
 
 def test_links_that_disagree_make_the_error_larger():
-    step = combine([link("9.2", "9.3", math.exp(0.1), 0.01), link("9.2", "9.3", 1.0, 0.01)])
+    step = combine(
+        [link("9.2", "9.3", math.exp(0.1), 0.01), link("9.2", "9.3", 1.0, 0.01)]
+    )
 
     # Chi square is 2 (0.05 / 0.01)² at one degree of freedom, so the error grows by its root.
     assert step.log_error == pytest.approx(0.05)
@@ -133,34 +156,47 @@ def test_links_that_disagree_make_the_error_larger():
 
 @pytest.mark.parametrize("errors", [(None, None), (0.01, None)])
 def test_links_of_unknown_variance_give_their_geometric_mean(errors):
-    step = combine([link("9.2", "9.3", 1.0, errors[0]), link("9.2", "9.3", 1.21, errors[1])])
+    step = combine(
+        [link("9.2", "9.3", 1.0, errors[0]), link("9.2", "9.3", 1.21, errors[1])]
+    )
 
     assert step.ratio == pytest.approx(1.1)
     assert step.log_error is None
 
 
 def test_a_link_without_any_spread_does_not_outweigh_all_others():
-    step = combine([link("9.2", "9.3", 1.0, 0.0, 2.0), link("9.2", "9.3", 1.21, 0.02, 2.0)])
+    step = combine(
+        [link("9.2", "9.3", 1.0, 0.0, 2.0), link("9.2", "9.3", 1.21, 0.02, 2.0)]
+    )
 
     assert step.ratio == pytest.approx(1.1)
     assert step.log_error == pytest.approx(0.01)
 
 
 def test_links_without_any_spread_leave_no_doubt():
-    step = combine([link("9.2", "9.3", 1.1, 0.0, 2.0), link("9.2", "9.3", 1.1, 0.0, 2.0)])
+    step = combine(
+        [link("9.2", "9.3", 1.1, 0.0, 2.0), link("9.2", "9.3", 1.1, 0.0, 2.0)]
+    )
 
     assert (step.log_error, step.freedom) == (0, None)
 
 
 def test_a_chain_without_any_spread_has_its_index_as_interval():
-    point = trend([link("9.2", "9.3", 1.1, 0.0)], versions=VERSIONS, base="9.2").chains[0].points[1]
+    point = (
+        trend([link("9.2", "9.3", 1.1, 0.0)], versions=VERSIONS, base="9.2")
+        .chains[0]
+        .points[1]
+    )
 
     assert (point.low, point.high) == (point.index, point.index)
 
 
 @given(st.lists(st.floats(min_value=0.5, max_value=2), min_size=4, max_size=4))
 def test_another_base_only_scales_the_indices(ratios):
-    links = [link(VERSIONS[i], VERSIONS[i + 1], ratio, 0.01) for i, ratio in enumerate(ratios)]
+    links = [
+        link(VERSIONS[i], VERSIONS[i + 1], ratio, 0.01)
+        for i, ratio in enumerate(ratios)
+    ]
 
     first = indices(trend(links, versions=VERSIONS, base="9.2").chains[0])
     other = indices(trend(links, versions=VERSIONS, base="9.4").chains[0])
@@ -170,14 +206,17 @@ def test_another_base_only_scales_the_indices(ratios):
 
 
 @pytest.mark.parametrize(
-    ("links", "base"), [([link("9.2", "42", 1.1)], "9.2"), ([link("9.2", "9.3", 1.1)], "42")]
+    ("links", "base"),
+    [([link("9.2", "42", 1.1)], "9.2"), ([link("9.2", "9.3", 1.1)], "42")],
 )
 def test_versions_that_are_not_listed_are_refused(links, base):
     with pytest.raises(ValueError, match="42"):
         trend(links, versions=VERSIONS, base=base)
 
 
-@pytest.mark.parametrize("wrong", [("9.2", "9.2", 1.1), ("9.2", "9.3", 0), ("9.2", "9.3", -1)])
+@pytest.mark.parametrize(
+    "wrong", [("9.2", "9.2", 1.1), ("9.2", "9.3", 0), ("9.2", "9.3", -1)]
+)
 def test_nonsensical_links_are_refused(wrong):
     with pytest.raises(ValueError, match=r"link|ratio"):
         link(*wrong)
@@ -226,7 +265,9 @@ def test_the_universal_scalability_law_is_found_again_in_any_unit(gamma, alpha, 
     assert fit.gamma == pytest.approx(gamma, rel=1e-4)
     assert (fit.alpha, fit.beta) == pytest.approx((alpha, beta), rel=1e-3, abs=1e-6)
     assert fit.peak_level == pytest.approx(math.sqrt((1 - alpha) / beta), rel=1e-3)
-    assert fit.throughput(64) == pytest.approx(law([64], gamma, alpha, beta)[0], rel=1e-4)
+    assert fit.throughput(64) == pytest.approx(
+        law([64], gamma, alpha, beta)[0], rel=1e-4
+    )
 
 
 def test_more_than_linear_growth_does_not_make_a_cost_negative():
@@ -237,7 +278,9 @@ def test_more_than_linear_growth_does_not_make_a_cost_negative():
 
 def test_throughput_that_only_falls_has_its_peak_at_the_start():
     assert (
-        fitted("usl", [1, 2, 4, 8, 16, 32], law([1, 2, 4, 8, 16, 32], 100, 0.5, 0.6)).peak_level
+        fitted(
+            "usl", [1, 2, 4, 8, 16, 32], law([1, 2, 4, 8, 16, 32], 100, 0.5, 0.6)
+        ).peak_level
         == 1
     )
 
@@ -253,7 +296,10 @@ def test_no_law_is_fitted_through_as_few_levels_as_it_has_parameters(named, leve
 def test_the_intervals_have_the_truth_in_them():
     levels, generator, hits = [1, 2, 4, 8, 16, 32, 64], random.Random(3), 0
     for _ in range(200):
-        noisy = [each * generator.lognormvariate(0, 0.02) for each in law(levels, 100, 0.05, 5e-4)]
+        noisy = [
+            each * generator.lognormvariate(0, 0.02)
+            for each in law(levels, 100, 0.05, 5e-4)
+        ]
         low, high = fitted("usl", levels, noisy).intervals["peak_level"]
         hits += low <= math.sqrt(0.95 / 5e-4) <= (high or math.inf)
     assert hits >= 180
@@ -267,7 +313,8 @@ def test_no_peak_is_told_where_the_points_do_not_prove_one():
 
 
 @pytest.mark.parametrize(
-    ("levels", "throughputs"), [([0, 1, 2], [1, 2, 3]), ([1, 2, 3], [1, 0, 3]), ([1, 2], [1])]
+    ("levels", "throughputs"),
+    [([0, 1, 2], [1, 2, 3]), ([1, 2, 3], [1, 0, 3]), ([1, 2], [1])],
 )
 def test_nonsense_is_refused(levels, throughputs):
     with pytest.raises(ValueError, match=r"[Tt]hroughput"):

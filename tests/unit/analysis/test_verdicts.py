@@ -35,7 +35,9 @@ BOUND = math.log1p(EFFECT)
     ],
 )
 def test_the_word_of_an_interval(low, high, higher, lower, neutral):
-    found = [Rule(each, EFFECT).word(low, high) for each in ("higher", "lower", "neutral")]
+    found = [
+        Rule(each, EFFECT).word(low, high) for each in ("higher", "lower", "neutral")
+    ]
 
     assert found == [higher, lower, neutral]
 
@@ -87,7 +89,13 @@ def test_a_job_fails_by_what_the_word_says():
 
 @pytest.mark.parametrize(
     ("p_value", "tables", "expected"),
-    [(0.03, 1, 0.03), (0.03, 2, 1 - 0.97**2), (1e-9, 4, 4e-9), (0.0, 4, 0.0), (1.0, 4, 1.0)],
+    [
+        (0.03, 1, 0.03),
+        (0.03, 2, 1 - 0.97**2),
+        (1e-9, 4, 4e-9),
+        (0.0, 4, 0.0),
+        (1.0, 4, 1.0),
+    ],
 )
 def test_a_p_value_in_a_table_of_several_rows(p_value, tables, expected):
     assert of_table(p_value, tables) == pytest.approx(expected, rel=1e-6)

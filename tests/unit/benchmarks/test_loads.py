@@ -59,7 +59,9 @@ BEGUN = datetime(2026, 11, 22, tzinfo=UTC)
 
 
 def at(*spans):
-    return [(BEGUN + timedelta(seconds=a), BEGUN + timedelta(seconds=b)) for a, b in spans]
+    return [
+        (BEGUN + timedelta(seconds=a), BEGUN + timedelta(seconds=b)) for a, b in spans
+    ]
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,8 @@ def test_stacked_bars_have_no_whiskers_as_a_part_does_not_begin_at_zero():
 
 def test_a_logarithmic_axis_leaves_out_what_is_not_positive():
     made = figure(
-        Line("io", "", (Point("a", 0.0, 0.0, 0.0, 1), Point("b", 10.0, 10.0, 10.0, 1))), log_y=True
+        Line("io", "", (Point("a", 0.0, 0.0, 0.0, 1), Point("b", 10.0, 10.0, 10.0, 1))),
+        log_y=True,
     )
 
     assert made["data"][0]["x"] == ["b"]
@@ -99,7 +100,9 @@ def track(label, values, place=0, major="", **more):
 
 
 def test_numbers_make_lines_with_whiskers_addresses_and_conditions():
-    (figure,) = comparison([[track("9.2", [(1, 100.0), (2, 200.0)], major="9.2")]], AXES)
+    (figure,) = comparison(
+        [[track("9.2", [(1, 100.0), (2, 200.0)], major="9.2")]], AXES
+    )
 
     (trace,) = figure["data"]
     assert (trace["x"], trace["y"]) == ([1, 2], [100, 200])
@@ -132,10 +135,13 @@ def test_all_facets_have_the_same_axes_which_begin_at_zero():
 
 def test_logarithmic_axes_hold_every_value():
     (figure,) = comparison(
-        [[track("a", [(1, 10.0), (1000, 10000.0)])]], Axes("x", "y", log_x=True, log_y=True)
+        [[track("a", [(1, 10.0), (1000, 10000.0)])]],
+        Axes("x", "y", log_x=True, log_y=True),
     )
 
-    (left, right), (low, high) = (figure["layout"][axis]["range"] for axis in ("xaxis", "yaxis"))
+    (left, right), (low, high) = (
+        figure["layout"][axis]["range"] for axis in ("xaxis", "yaxis")
+    )
     assert left <= 0
     assert right >= 3
     assert low <= math.log10(9)
@@ -143,7 +149,9 @@ def test_logarithmic_axes_hold_every_value():
 
 
 def test_ratios_have_a_line_at_one_and_do_not_begin_at_zero():
-    (figure,) = comparison([[track("a", [(1, 1.5), (2, 1.6)])]], Axes("x", "y", relative=True))
+    (figure,) = comparison(
+        [[track("a", [(1, 1.5), (2, 1.6)])]], Axes("x", "y", relative=True)
+    )
 
     assert figure["layout"]["shapes"][0]["y0"] == 1
     assert figure["layout"]["yaxis"]["range"][0] > 0.5
@@ -162,7 +170,9 @@ def test_names_make_bars_and_no_axis_a_bar_for_each_series():
 def test_a_fitted_law_is_drawn_in_the_colour_of_its_series():
     curve = Curve("a: Amdahl's law", ((1.0, 90.0), (2.0, 180.0)))
 
-    (figure,) = comparison([[track("a", [(1, 100.0), (2, 200.0)], 3, curve=curve)]], AXES)
+    (figure,) = comparison(
+        [[track("a", [(1, 100.0), (2, 200.0)], 3, curve=curve)]], AXES
+    )
 
     assert figure["data"][1]["y"] == [90, 180]
     assert figure["data"][1]["meta"] == {"slot": 3}
@@ -189,7 +199,11 @@ def test_rows_stand_in_their_order_from_the_top_with_their_intervals():
     )
 
     faster, unsure = figure["data"]
-    assert (faster["name"], faster["text"], faster["y"]) == ("faster!", ["a", "c"], [3, 1])
+    assert (faster["name"], faster["text"], faster["y"]) == (
+        "faster!",
+        ["a", "c"],
+        [3, 1],
+    )
     assert faster["error_x"]["array"] == pytest.approx([0.2, 0.1])
     assert faster["error_x"]["arrayminus"] == pytest.approx([0.1, 0.1])
     assert faster["meta"]["urls"] == ["/a/", ""]
@@ -224,14 +238,18 @@ def test_the_axis_holds_one_and_the_ratio_and_names_both_ends(ratio):
 def test_a_narrow_forest_has_a_tick_at_one_and_at_most_one_to_each_side():
     rows = [Branch("a", "faster", 1.6, 1.5, 1.7), Branch("b", "slower", 0.6, 0.49, 0.7)]
 
-    narrow = forest(rows, minimum_effect=0.03, words=WORDS)["layout"]["meta"]["narrow"]["xaxis"]
+    narrow = forest(rows, minimum_effect=0.03, words=WORDS)["layout"]["meta"]["narrow"][
+        "xaxis"
+    ]
 
     assert narrow["ticktext"] == ["0.5", "1"]
     assert narrow["tickangle"] == 0
 
 
 def test_the_band_shows_effects_below_the_minimum_alike_in_both_directions():
-    figure = forest([Branch("a", "slower", 0.5, 0.4, 0.6)], minimum_effect=0.25, words=WORDS)
+    figure = forest(
+        [Branch("a", "slower", 0.5, 0.4, 0.6)], minimum_effect=0.25, words=WORDS
+    )
 
     band = figure["layout"]["shapes"][0]
     assert (band["x0"], band["x1"]) == (0.8, 1.25)

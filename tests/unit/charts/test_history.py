@@ -44,7 +44,9 @@ def of(svg, kind):
     return [element for element in svg.iter() if element.get("class") == kind]
 
 
-@pytest.mark.parametrize(("size", "number"), [(SMALL, 60), (LARGE, 2000), (LARGE, 5000)])
+@pytest.mark.parametrize(
+    ("size", "number"), [(SMALL, 60), (LARGE, 2000), (LARGE, 5000)]
+)
 def test_every_point_is_drawn_at_its_time_and_value(size, number):
     generator = random.Random(3)
     levels = [1000 * generator.lognormvariate(0, 0.02) for _each in range(number)]
@@ -62,7 +64,9 @@ def test_every_point_is_drawn_at_its_time_and_value(size, number):
 
 def place_of(svg, value):
     """By the attributes that the script reads."""
-    low, high, reference = (float(svg.get(f"data-{name}")) for name in ("low", "high", "reference"))
+    low, high, reference = (
+        float(svg.get(f"data-{name}")) for name in ("low", "high", "reference")
+    )
     top, bottom = float(svg.get("data-top")), float(svg.get("data-bottom"))
     return bottom - (value / reference - 1 - low) / (high - low) * (bottom - top)
 
@@ -75,7 +79,9 @@ def test_a_spike_is_an_arrow_with_its_value_and_the_scale_stays():
     svg = drawn(history(*wild))
     (arrow,) = of(svg, "history__beyond")
     assert arrow.findtext(f"{NAMESPACE}title") == "c30: 31"
-    assert "\N{MINUS SIGN}69 %" in [element.text for element in svg.iter(f"{NAMESPACE}text")]
+    assert "\N{MINUS SIGN}69 %" in [
+        element.text for element in svg.iter(f"{NAMESPACE}text")
+    ]
 
 
 def test_all_charts_have_one_scale_and_one_axis_of_time():
@@ -83,7 +89,9 @@ def test_all_charts_have_one_scale_and_one_axis_of_time():
     changed = history(*[100.0] * 4, *[93.0] * 4, marks=step)
     same = history(*[5000.0] * 8)
     both = axes([changed, same])
-    pictures = [ET.fromstring(picture(one, both, SMALL, label="x")) for one in (changed, same)]
+    pictures = [
+        ET.fromstring(picture(one, both, SMALL, label="x")) for one in (changed, same)
+    ]
     for name in ("data-from", "data-to", "data-low", "data-high"):
         assert len({svg.get(name) for svg in pictures}) == 1, name
     assert [float(svg.get("data-reference")) for svg in pictures] == [100.0, 5000.0]

@@ -43,9 +43,14 @@ ENDS = {
 def test_each_name_stands_inside_the_picture_and_beside_its_line(kind, log_y):
     faults = []
     for number in range(2, 21):
-        names = [f"PostgreSQL {index} with a configuration of its own" for index in range(number)]
+        names = [
+            f"PostgreSQL {index} with a configuration of its own"
+            for index in range(number)
+        ]
         ends = [ENDS[kind](index) for index in range(number)]
-        lines = [line(name, 1.0, 2.0, end) for name, end in zip(names, ends, strict=True)]
+        lines = [
+            line(name, 1.0, 2.0, end) for name, end in zip(names, ends, strict=True)
+        ]
         picture = drawn(scaling(lines, Axes("Clients", "tps", log_y=log_y)))
         _left, _top, width, height = map(float, picture.get("viewBox").split())
         placed = texts(picture, **{"class": "name"})
@@ -72,7 +77,8 @@ def test_a_name_far_from_the_end_of_its_line_is_joined_to_it():
     joined = [
         element
         for element in picture.iter(f"{NAMESPACE}line")
-        if element.get("y1") != element.get("y2") and element.get("x1") != element.get("x2")
+        if element.get("y1") != element.get("y2")
+        and element.get("x1") != element.get("x2")
     ]
     assert len(joined) >= 7
 
@@ -94,7 +100,9 @@ def test_a_wild_run_is_an_arrow_with_its_value_and_not_the_axis():
     assert bounds(picture)[1] < 200
     arrows = [each for each in picture.iter() if each.get("class") == "beyond"]
     assert len(arrows) == 1
-    assert [element.text for element in texts(picture) if element.text == "9,254"] == ["9,254"]
+    assert [element.text for element in texts(picture) if element.text == "9,254"] == [
+        "9,254"
+    ]
     (faint,) = (each for each in picture.iter() if each.get("class") == "runs")
     assert len(list(faint)) == 6
 
@@ -132,7 +140,10 @@ def test_a_printed_figure_is_shown_as_it_is_printed():
         Point("8 kB", 9254.0, 9254.0, 9254.0, None),
         Point("16 kB", 5996.6, 5996.6, 5996.6, 1),
     )
-    shown = [element.text for element in texts(drawn(bars([Line("", "", points)], Axes("", "s"))))]
+    shown = [
+        element.text
+        for element in texts(drawn(bars([Line("", "", points)], Axes("", "s"))))
+    ]
     assert {"9,254", "5,996.6"} <= set(shown)
 
 
@@ -141,10 +152,12 @@ def test_a_logarithmic_axis_begins_at_a_value_that_is_named():
         points = (Point("a", low, low, low, 1), Point("b", high, high, high, 1))
         picture = drawn(bars([Line("", "", points)], Axes("", "tps", log_y=True)))
         axis = [
-            each for each in picture.iter(f"{NAMESPACE}line") if each.get("y1") == each.get("y2")
+            each
+            for each in picture.iter(f"{NAMESPACE}line")
+            if each.get("y1") == each.get("y2")
         ]
         bottom = max(float(each.get("y1")) for each in axis)
         marks = texts(picture, **{"text-anchor": "end"})
-        assert max(float(mark.get("y")) for mark in marks) == pytest.approx(bottom + 4, abs=0.2), (
-            low
-        )
+        assert max(float(mark.get("y")) for mark in marks) == pytest.approx(
+            bottom + 4, abs=0.2
+        ), low

@@ -100,17 +100,26 @@ def test_a_long_title_of_the_y_axis_keeps_its_end():
 def test_a_line_is_named_at_its_end_once():
     picture = drawn(lines(line("16", 1, 2), line("17", 1, 3)))
     assert texts(picture).count("PostgreSQL 16") == 1
-    assert texts(drawn(lines(line("16", 1, 2)), look=looks.PHONE)).count("PostgreSQL 16") == 0
+    assert (
+        texts(drawn(lines(line("16", 1, 2)), look=looks.PHONE)).count("PostgreSQL 16")
+        == 0
+    )
 
 
 def test_a_phone_has_the_names_of_lines_in_a_legend_within_the_picture():
     picture = drawn(lines(line("16", 1, 2), line("17", 1, 3)), look=looks.PHONE)
-    (name,) = (each for each in picture.iter(f"{NAMESPACE}text") if each.text == "PostgreSQL 17")
+    (name,) = (
+        each
+        for each in picture.iter(f"{NAMESPACE}text")
+        if each.text == "PostgreSQL 17"
+    )
     assert float(name.get("x")) + 60 < looks.PHONE.width
 
 
 def test_a_point_of_a_page_has_words_and_a_link_and_few_enough_stops():
-    spots = tuple(Point(at, 2.0, 1.9, 2.1, 3, url=f"/runs/{at}/") for at in range(1, 61))
+    spots = tuple(
+        Point(at, 2.0, 1.9, 2.1, 3, url=f"/runs/{at}/") for at in range(1, 61)
+    )
     (figure,) = comparison([[Track("16", "16", spots)]], Axes("Clients", "tps"))
     links = list(drawn(figure, look=looks.PAGE).iter(f"{NAMESPACE}a"))
     assert [link.get("href") for link in links] == [spot.url for spot in spots]
@@ -147,7 +156,9 @@ def test_bars_that_lie_begin_at_the_left_and_are_as_long_as_their_values():
     figure = ranking(["a", "b"], {"s": [1.0, 2.0]}, x_title="s")
     first, second = list(drawn(figure).iter(f"{NAMESPACE}rect"))
     assert first.get("x") == second.get("x")
-    assert float(second.get("width")) == pytest.approx(2 * float(first.get("width")), abs=0.2)
+    assert float(second.get("width")) == pytest.approx(
+        2 * float(first.get("width")), abs=0.2
+    )
     assert float(first.get("y")) < float(second.get("y"))
 
 
@@ -216,14 +227,20 @@ def test_bars_stand_side_by_side_and_their_heights_are_their_values():
     ]
     figure = bars(groups, Axes("", "s"))
     low, high = list(drawn(figure).iter(f"{NAMESPACE}rect"))[:2]
-    assert float(high.get("height")) == pytest.approx(2 * float(low.get("height")), abs=0.2)
+    assert float(high.get("height")) == pytest.approx(
+        2 * float(low.get("height")), abs=0.2
+    )
     assert float(high.get("x")) >= float(low.get("x")) + float(low.get("width")) - 0.2
 
 
 @pytest.mark.parametrize(
-    ("levels", "names"), [((8, 8), ["16", "18"]), ((0, 3), ["0", "3"])], ids=["one", "own"]
+    ("levels", "names"),
+    [((8, 8), ["16", "18"]), ((0, 3), ["0", "3"])],
+    ids=["one", "own"],
 )
-def test_single_points_have_the_name_of_their_line_or_a_level_of_their_own(levels, names):
+def test_single_points_have_the_name_of_their_line_or_a_level_of_their_own(
+    levels, names
+):
     lines = [
         Line(major, major, (Point(level, 5.0, 4.0, 6.0, 3),))
         for major, level in zip(("16", "18"), levels, strict=True)
@@ -247,7 +264,9 @@ def test_a_forest_has_its_rows_from_the_top_and_the_band_of_small_effects():
     picture = drawn(forest(rows, minimum_effect=0.03, words=Words()))
     at = {each.text: float(each.get("y")) for each in picture.iter(f"{NAMESPACE}text")}
     assert at["first"] < at["second"]
-    assert any(each.get("fill") == svg.PAPER.band for each in picture.iter(f"{NAMESPACE}rect"))
+    assert any(
+        each.get("fill") == svg.PAPER.band for each in picture.iter(f"{NAMESPACE}rect")
+    )
 
 
 def test_what_the_compare_page_draws_can_be_drawn():
@@ -312,7 +331,9 @@ def root_of(folded: str, title: str = "Run 7"):
 def boxes(folded: str) -> dict[str, ElementTree.Element]:
     """Boxes by the first word of their tooltips."""
     groups = root_of(folded).iter(f"{SVG}g")
-    return {group.find(f"{SVG}title").text.partition(": ")[0]: group for group in groups}
+    return {
+        group.find(f"{SVG}title").text.partition(": ")[0]: group for group in groups
+    }
 
 
 def rect(group: ElementTree.Element) -> tuple[float, float, float]:
@@ -329,14 +350,20 @@ def test_a_box_is_as_wide_as_its_share_of_the_samples():
 
 def test_what_was_called_stands_on_its_caller():
     found = boxes(FOLDED)
-    (left, bottom, width), (x, top, narrow) = rect(found["main"]), rect(found["ExecAgg"])
+    (left, bottom, width), (x, top, narrow) = (
+        rect(found["main"]),
+        rect(found["ExecAgg"]),
+    )
     assert top < bottom
     assert left <= x
     assert x + narrow <= left + width + 0.5
 
 
 def test_each_box_tells_its_samples_and_share():
-    assert boxes(FOLDED)["ExecAgg"].find(f"{SVG}title").text == "ExecAgg: 30 samples, 30.00 %"
+    assert (
+        boxes(FOLDED)["ExecAgg"].find(f"{SVG}title").text
+        == "ExecAgg: 30 samples, 30.00 %"
+    )
 
 
 def test_the_same_function_of_the_same_caller_is_one_box():
@@ -348,7 +375,10 @@ def test_names_cannot_break_the_picture():
     evil = '<script>alert("x")</script>&\x00\x1b'
     text = flame_graph.render(f"{evil} 5\n", title=evil + '"')
     assert "<script" not in text
-    assert any("alert" in title.text for title in ElementTree.fromstring(text).iter(f"{SVG}title"))
+    assert any(
+        "alert" in title.text
+        for title in ElementTree.fromstring(text).iter(f"{SVG}title")
+    )
 
 
 def test_what_would_be_narrower_than_a_pixel_is_left_out():
@@ -375,7 +405,9 @@ def test_the_same_stacks_give_the_same_picture():
 
 
 def test_nothing_is_fetched_from_elsewhere():
-    text = flame_graph.render(FOLDED, title="x").replace("http://www.w3.org/2000/svg", "")
+    text = flame_graph.render(FOLDED, title="x").replace(
+        "http://www.w3.org/2000/svg", ""
+    )
     assert "http" not in text
     assert "<script" not in text
 
@@ -392,7 +424,10 @@ def view_boxes(svg):
     """Tooltip and colour of each box by its address."""
     root = ElementTree.fromstring(svg)
     return {
-        each.get("href"): (each.find(f"{SVG}title").text, each.find(f"{SVG}rect").get("fill"))
+        each.get("href"): (
+            each.find(f"{SVG}title").text,
+            each.find(f"{SVG}rect").get("fill"),
+        )
         for each in root.iter(f"{SVG}a")
     }
 
@@ -403,7 +438,10 @@ def test_each_box_links_to_itself_and_a_zoom_shows_what_is_above_it():
     zoomed = view(AFTER, link=link, zoom=(0, 1))
     assert [name for name, _zoom in zoomed.way] == ["all", "main", "read"]
     assert set(view_boxes(zoomed.svg)) == {"?zoom=0.1&q=a", "?zoom=0.1.0&q=a"}
-    assert [name for name, _zoom in view(AFTER, link=link, zoom=(0, 99)).way] == ["all", "main"]
+    assert [name for name, _zoom in view(AFTER, link=link, zoom=(0, 99)).way] == [
+        "all",
+        "main",
+    ]
 
 
 def test_what_is_searched_is_marked_and_counted_once():
@@ -429,8 +467,18 @@ def test_a_difference_is_coloured_where_chance_does_not_explain_it():
 def test_functions_differ_by_their_own_samples():
     assert own_samples(AFTER) == {"copy": 800, "write": 190, "<new>&co": 10}
     first, *others = changes(BEFORE, AFTER)
-    assert (first.name, first.points, first.is_sure) == ("write", pytest.approx(-31), True)
-    assert {each.name for each in others} == {"copy", "<new>&co", "read", "main", "all"} - {
+    assert (first.name, first.points, first.is_sure) == (
+        "write",
+        pytest.approx(-31),
+        True,
+    )
+    assert {each.name for each in others} == {
+        "copy",
+        "<new>&co",
+        "read",
+        "main",
+        "all",
+    } - {
         "read",
         "main",
         "all",

@@ -5,19 +5,27 @@ from runs.charts.scaling import Axes, Line, Point, scaling
 
 
 def line(major, value, **fields):
-    points = tuple(Point(x, value, value * 0.9, value * 1.1, 3, runs=(value,)) for x in (1, 8, 64))
+    points = tuple(
+        Point(x, value, value * 0.9, value * 1.1, 3, runs=(value,)) for x in (1, 8, 64)
+    )
     return Line(f"{major}.1", major, points, **fields)
 
 
 def test_a_quiet_line_is_grey_without_whiskers_and_runs():
-    lines = [*(line(f"{number}", 1.0, is_quiet=True) for number in range(10, 17)), line("18", 1.2)]
+    lines = [
+        *(line(f"{number}", 1.0, is_quiet=True) for number in range(10, 17)),
+        line("18", 1.2),
+    ]
 
     figure = scaling(lines, Axes("clients", "ratio", from_zero=False))
 
     *quiet, asked = figure["data"]
     assert {trace["line"]["color"] for trace in quiet} == {palette.OTHER.colour}
     assert asked["line"]["color"] == palette.style("18").colour
-    assert all("error_y" not in trace and "runs" not in trace.get("meta", {}) for trace in quiet)
+    assert all(
+        "error_y" not in trace and "runs" not in trace.get("meta", {})
+        for trace in quiet
+    )
     assert asked["meta"]["runs"] == [[1.2]] * 3
     # Each has its name beside its line, and so there is no legend.
     assert [note["text"] for note in figure["layout"]["annotations"]] == [

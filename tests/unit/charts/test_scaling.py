@@ -12,7 +12,16 @@ from hypothesis import strategies as st
 
 from runs.charts import palette
 from runs.charts.arrangement import Part, drawing
-from runs.charts.scaling import LINE_HEIGHT, PLOT_HEIGHT, Axes, Line, Point, Words, scaling, shifts
+from runs.charts.scaling import (
+    LINE_HEIGHT,
+    PLOT_HEIGHT,
+    Axes,
+    Line,
+    Point,
+    Words,
+    scaling,
+    shifts,
+)
 
 
 def line(label="16.14", major="16", base=1000.0):
@@ -55,7 +64,12 @@ def test_the_hover_text_gives_median_range_and_number_of_runs_in_the_readers_wor
 
     trace = made["data"][0]
     assert trace["customdata"] == [[950, 1080, 3], [2980, 3010, 2]]
-    for word in ("clients: %{x}", "中央値: %{y", "範囲: %{customdata[0]", "試行: %{customdata[2]}"):
+    for word in (
+        "clients: %{x}",
+        "中央値: %{y",
+        "範囲: %{customdata[0]",
+        "試行: %{customdata[2]}",
+    ):
         assert word in trace["hovertemplate"]
 
 
@@ -84,7 +98,12 @@ def test_on_a_logarithmic_axis_the_ticks_are_the_levels_and_labels_stand_at_the_
 
 @pytest.mark.parametrize(
     ("levels", "ticks"),
-    [((1, 2, 4), [1, 2, 4]), ((1, 16, 32), [1, 16, 32]), ((1, 90, 92, 99), None), ((8,), [8])],
+    [
+        ((1, 2, 4), [1, 2, 4]),
+        ((1, 16, 32), [1, 16, 32]),
+        ((1, 90, 92, 99), None),
+        ((8,), [8]),
+    ],
 )
 def test_on_a_linear_axis_the_ticks_are_the_levels_where_they_have_room(levels, ticks):
     points = tuple(Point(level, 1, 1, 1, 1) for level in levels)
@@ -110,7 +129,11 @@ def test_two_lines_of_one_major_version_share_the_colour_and_differ_in_their_das
         palette.style("16").colour,
         palette.style("18").colour,
     ]
-    assert [trace["line"]["dash"] for trace in made["data"]] == ["solid", "dash", "solid"]
+    assert [trace["line"]["dash"] for trace in made["data"]] == [
+        "solid",
+        "dash",
+        "solid",
+    ]
 
 
 def test_a_version_without_points_is_left_out():
@@ -155,8 +178,12 @@ def test_a_figure_of_zeros_has_labels_too():
 def test_no_label_covers_another_and_none_overtakes_another(ends):
     moved = shifts(ends, 1000)
 
-    places = [end * PLOT_HEIGHT / 1000 + shift for end, shift in zip(ends, moved, strict=True)]
-    in_order = [places[index] for index in sorted(range(len(ends)), key=ends.__getitem__)]
+    places = [
+        end * PLOT_HEIGHT / 1000 + shift for end, shift in zip(ends, moved, strict=True)
+    ]
+    in_order = [
+        places[index] for index in sorted(range(len(ends)), key=ends.__getitem__)
+    ]
     for lower, upper in itertools.pairwise(in_order):
         assert upper - lower >= LINE_HEIGHT - 0.2
 
@@ -199,12 +226,16 @@ TO_LAB = np.array(
 
 def linear(colour):
     channels = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
-    return np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+    return np.where(
+        channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4
+    )
 
 
 def contrast(one, other):
     weights = np.array([0.2126, 0.7152, 0.0722])
-    light, dark = sorted((float(linear(c) @ weights) for c in (one, other)), reverse=True)
+    light, dark = sorted(
+        (float(linear(c) @ weights) for c in (one, other)), reverse=True
+    )
     return (light + 0.05) / (dark + 0.05)
 
 
@@ -230,7 +261,9 @@ def test_versions_near_each_other_look_different(sight):
     for one, other in itertools.combinations(range(len(MAJORS)), 2):
         if other - one <= 2:
             colours = [palette.style(MAJORS[index]).colour for index in (one, other)]
-            distance = np.linalg.norm(oklab(colours[0], sight) - oklab(colours[1], sight))
+            distance = np.linalg.norm(
+                oklab(colours[0], sight) - oklab(colours[1], sight)
+            )
             least = 0.22 if sight == "normal" and other - one == 1 else 0.09
             assert distance >= least, (MAJORS[one], MAJORS[other])
 

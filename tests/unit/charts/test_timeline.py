@@ -12,7 +12,9 @@ from runs.charts import palette
 from runs.charts.timeline import Track, thin, timeline
 from runs.charts.version_line import Minor, Origin, version_line
 
-TPS = Track(label="tps", y_title="tps", start=1, interval=1, values=[900.0, None, 1000.0])
+TPS = Track(
+    label="tps", y_title="tps", start=1, interval=1, values=[900.0, None, 1000.0]
+)
 LATENCY = Track(
     label="latency", y_title="latency (ms)", start=1, interval=1, values=[1.1, 1.2, 1.0]
 )
@@ -56,7 +58,13 @@ def test_a_run_without_series_is_an_empty_figure():
 
 
 def test_a_long_series_is_thinned():
-    long = Track(label="tps", y_title="tps", start=0, interval=0.5, values=[1.0] * 172_799 + [9.0])
+    long = Track(
+        label="tps",
+        y_title="tps",
+        start=0,
+        interval=0.5,
+        values=[1.0] * 172_799 + [9.0],
+    )
 
     (trace,) = figure(long)["data"]
 
@@ -104,7 +112,9 @@ def test_a_stretch_without_values_stays_visible_as_a_gap():
 
 
 @given(
-    st.lists(st.none() | st.floats(allow_nan=False, allow_infinity=False), max_size=300),
+    st.lists(
+        st.none() | st.floats(allow_nan=False, allow_infinity=False), max_size=300
+    ),
     st.integers(min_value=2, max_value=50),
 )
 def test_the_highest_and_the_lowest_value_survive_in_order(values, maximum):
@@ -142,9 +152,9 @@ def test_chains_that_nothing_joins_are_lines_of_their_own():
 
 
 def test_every_version_has_its_place_on_the_axis_though_nothing_measured_it():
-    assert line_figure(link("9.2", "9.3", 0.98))["layout"]["xaxis"]["categoryarray"] == list(
-        VERSIONS
-    )
+    assert line_figure(link("9.2", "9.3", 0.98))["layout"]["xaxis"][
+        "categoryarray"
+    ] == list(VERSIONS)
 
 
 def test_a_narrow_axis_has_its_labels_in_two_lines_without_years():
@@ -160,10 +170,14 @@ def test_a_narrow_axis_has_its_labels_in_two_lines_without_years():
 
 def test_a_line_of_one_origin_needs_no_room_for_a_legend():
     found = trend([link("9.2", "9.3", 0.98)], versions=list(VERSIONS), base="9.2")
-    published, executed = (Origin(name, found.chains, {}) for name in ("published", "executed"))
+    published, executed = (
+        Origin(name, found.chains, {}) for name in ("published", "executed")
+    )
 
     tops = [
-        version_line(origins, VERSIONS, x_title="version", y_title="index")["layout"]["margin"]["t"]
+        version_line(origins, VERSIONS, x_title="version", y_title="index")["layout"][
+            "margin"
+        ]["t"]
         for origins in ([published], [published, executed])
     ]
 
@@ -189,7 +203,9 @@ def test_other_releases_are_small_points_beside_that_of_the_line():
     minors = (Minor("9.3.2", "9.3", 1.1, "/campaigns/a/"), Minor("14.1", "14", 1.1, ""))
     origin = Origin("here", found.chains, {}, minors=minors)
 
-    _line, small = version_line([origin], VERSIONS, x_title="version", y_title="index")["data"]
+    _line, small = version_line([origin], VERSIONS, x_title="version", y_title="index")[
+        "data"
+    ]
 
     # 14 is not in the line, so nothing says where its releases are.
     assert (small["x"], small["y"]) == (["9.3"], [pytest.approx(0.55)])
@@ -198,7 +214,9 @@ def test_other_releases_are_small_points_beside_that_of_the_line():
 
 
 def test_a_point_leads_to_the_campaign_that_measured_it():
-    (trace,) = line_figure(link("9.2", "9.3", 0.98), urls={"9.3": "/campaigns/a/"})["data"]
+    (trace,) = line_figure(link("9.2", "9.3", 0.98), urls={"9.3": "/campaigns/a/"})[
+        "data"
+    ]
 
     assert trace["meta"]["urls"] == ["", "/campaigns/a/"]
 

@@ -30,7 +30,9 @@ def test_an_idle_machine_has_no_programs_to_name():
     assert busy.parse(f"{BEFORE}again\nmachine\t1200\t1000\n") == Busy(0.0)
 
 
-@pytest.mark.parametrize("report", ["", BEFORE, f"{BEFORE}again\n", f"{BEFORE}again\n{BEFORE}"])
+@pytest.mark.parametrize(
+    "report", ["", BEFORE, f"{BEFORE}again\n", f"{BEFORE}again\n{BEFORE}"]
+)
 def test_a_report_that_is_not_whole_says_nothing(report):
     with pytest.raises(TargetProblem) as problem:
         busy.parse(report)

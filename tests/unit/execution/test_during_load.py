@@ -12,7 +12,9 @@ BYTES = {"pgbench_accounts": 900.0, "pgbench_branches": 8.0, "pgbench_history": 
 def noted(moved):
     notes = []
     bench = SimpleNamespace(
-        note=lambda code, _text, level="warning", **values: notes.append((code, level, values))
+        note=lambda code, _text, level="warning", **values: notes.append(
+            (code, level, values)
+        )
     )
     during_load.note(bench, moved, BYTES)
     return notes
@@ -22,14 +24,20 @@ def noted(moved):
     ("view", "row", "number"),
     [
         ("pg_stat_bgwriter", {"checkpoints_timed": 1}, 1),
-        ("pg_stat_bgwriter", {"checkpoints_timed": 1, "checkpoints_req": 2, "buffers_clean": 9}, 3),
+        (
+            "pg_stat_bgwriter",
+            {"checkpoints_timed": 1, "checkpoints_req": 2, "buffers_clean": 9},
+            3,
+        ),
         ("pg_stat_checkpointer", {"num_requested": 1, "num_done": 1}, 1),
         ("pg_stat_checkpointer", {"buffers_written": 7}, 0),
         ("pg_stat_bgwriter", {"buffers_alloc": 100}, 0),
     ],
 )
 def test_checkpoints_of_each_version(view, row, number):
-    expected = [("checkpoint_during_run", "warning", {"number": number})] if number else []
+    expected = (
+        [("checkpoint_during_run", "warning", {"number": number})] if number else []
+    )
     assert noted({view: {"": row}}) == expected
 
 

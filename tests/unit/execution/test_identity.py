@@ -26,8 +26,18 @@ def seen(first=0, last=0, **fields):
 
 CASES = {
     "the same ids": (seen(), seen(), True, False),
-    "a container with a machine-id of its own": (seen(), seen(machine_id="b" * 32), True, False),
-    "a container without any": (seen(), seen(machine_id="", product_uuid=""), True, False),
+    "a container with a machine-id of its own": (
+        seen(),
+        seen(machine_id="b" * 32),
+        True,
+        False,
+    ),
+    "a container without any": (
+        seen(),
+        seen(machine_id="", product_uuid=""),
+        True,
+        False,
+    ),
     "another machine": (
         seen(),
         seen(machine_id="b" * 32, boot_id="boot-2", product_uuid="uuid-2"),

@@ -35,7 +35,11 @@ def test_functions_are_read_with_the_total_and_recursion_added_up():
 def test_what_only_the_start_takes_is_no_part_of_a_transaction():
     few, many, twice = (
         instructions.functions(printed(total=total, scan=scan, again=740_450))
-        for total, scan in ((20_000_000, 200_000), (25_000_000, 2_700_000), (28_000_000, 5_100_000))
+        for total, scan in (
+            (20_000_000, 200_000),
+            (25_000_000, 2_700_000),
+            (28_000_000, 5_100_000),
+        )
     )
     assert instructions.differences(few, many, twice) == [
         ("", 50_000, 100_000),

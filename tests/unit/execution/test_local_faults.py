@@ -11,7 +11,10 @@ from runs.execution.ssh.hosts import Address
 
 RACK = Address("192.0.2.1", 22, "lab", "Rack")
 FAULTS = {
-    "a file of this host": (PermissionError(errno.EACCES, "no", "/root/.ssh/crt"), True),
+    "a file of this host": (
+        PermissionError(errno.EACCES, "no", "/root/.ssh/crt"),
+        True,
+    ),
     "a file that is not there": (FileNotFoundError(errno.ENOENT, "no", "/etc/x"), True),
     "open files": (OSError(errno.EMFILE, "Too many open files"), True),
     "memory": (OSError(errno.ENOMEM, "Cannot allocate memory"), True),

@@ -102,10 +102,14 @@ def test_a_generator_is_saturated_where_it_is_busy_and_the_database_is_not(
 
 def test_only_the_generator_that_is_saturated_is_named():
     bench = concluded(
-        watched("db", id=(60, 60, 60)), watched("load1", id=(50, 50, 50)), watched("load2")
+        watched("db", id=(60, 60, 60)),
+        watched("load1", id=(50, 50, 50)),
+        watched("load2"),
     )
     [note] = bench.findings.notes
-    assert note.message.startswith("load2 had 0 % of its processors idle and the database 60 %")
+    assert note.message.startswith(
+        "load2 had 0 % of its processors idle and the database 60 %"
+    )
 
 
 @pytest.mark.parametrize(
@@ -167,7 +171,11 @@ def test_nothing_seen_is_no_row():
 
 
 FULL = Treatment(
-    cold_cache=True, governor="performance", server_cpus="0-3", pgbench_cpus="4", profile=True
+    cold_cache=True,
+    governor="performance",
+    server_cpus="0-3",
+    pgbench_cpus="4",
+    profile=True,
 )
 
 
@@ -245,7 +253,9 @@ def test_connections_that_break_again_and_again_are_opened_more_and_more_slowly(
     assert waited[0] < 0.1 <= waited[1] < 0.3 <= min(waited[2:])
 
 
-def test_a_connection_that_has_held_is_opened_again_at_once(monkeypatch: pytest.MonkeyPatch):
+def test_a_connection_that_has_held_is_opened_again_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+):
     monkeypatch.setattr(reconnecting, "STEADY_SECONDS", 0.0)
     assert max(gaps(3)) < 0.1
 

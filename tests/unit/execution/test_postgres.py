@@ -18,7 +18,9 @@ from runs.execution.steps.base_dir import BaseDir, is_plain_path
 
 @pytest.fixture
 def cluster() -> Cluster:
-    return Cluster("/pg/bin", 90224, "/client/bin", "/base/clusters/x", "/base/runs/1-1/s", "/log")
+    return Cluster(
+        "/pg/bin", 90224, "/client/bin", "/base/clusters/x", "/base/runs/1-1/s", "/log"
+    )
 
 
 def test_settings_are_quoted_and_nothing_listens_on_the_network(cluster):
@@ -44,7 +46,9 @@ def test_settings_are_quoted_and_nothing_listens_on_the_network(cluster):
         ("work_mem = 1\narchive_command", "cp %p /tmp"),
     ],
 )
-def test_what_would_run_something_or_needs_more_than_a_line_is_refused(cluster, name, value):
+def test_what_would_run_something_or_needs_more_than_a_line_is_refused(
+    cluster, name, value
+):
     with pytest.raises(TargetProblem) as refused:
         cluster.configure({name: value})
     assert refused.value.code == "setting_refused"
@@ -84,7 +88,9 @@ def test_one_function_quotes_for_the_shell():
         (180000, ("--data-checksums",), ("-N", "--data-checksums")),
     ],
 )
-def test_checksums_are_where_they_were_asked_for_and_nowhere_else(version, wanted, given):
+def test_checksums_are_where_they_were_asked_for_and_nowhere_else(
+    version, wanted, given
+):
     assert options_for(version, wanted) == given
 
 
@@ -133,7 +139,9 @@ def test_others_are_not(path):
 def test_a_mark_names_the_benchlab_and_the_very_place():
     base = BaseDir("/lab", "instance")
     assert base.mark("/lab/clusters/a") != base.mark("/lab/clusters/b")
-    assert base.mark("/lab/clusters/a") != BaseDir("/lab", "other").mark("/lab/clusters/a")
+    assert base.mark("/lab/clusters/a") != BaseDir("/lab", "other").mark(
+        "/lab/clusters/a"
+    )
 
 
 @pytest.mark.parametrize(
@@ -144,7 +152,8 @@ def test_one_address_is_accepted(address):
 
 
 @pytest.mark.parametrize(
-    "address", ["0.0.0.0", "0", "0x0", "0:0:0:0:0:0:0:0", "::", "*", "", "a,b", "a b", '"$(id)"']
+    "address",
+    ["0.0.0.0", "0", "0x0", "0:0:0:0:0:0:0:0", "::", "*", "", "a,b", "a b", '"$(id)"'],
 )
 def test_every_address_and_what_a_shell_reads_is_refused(address):
     with pytest.raises(TargetProblem) as problem:
@@ -171,13 +180,19 @@ def promptly(tmp_path, cluster, argv, script: str) -> tuple[int, str, float]:
 
 
 @pytest.mark.parametrize("status", ["ready", "standby"])
-def test_a_server_that_has_started_is_not_waited_for_any_longer(tmp_path, cluster, status):
+def test_a_server_that_has_started_is_not_waited_for_any_longer(
+    tmp_path, cluster, status
+):
     file = tmp_path / "data/postmaster.pid"
     file.parent.mkdir()
     file.write_text(PID_FILE % (77, 1700000000, "ready"))  # of one that was killed
     new = replace(cluster, version_num=180004)
-    write = f"sleep 0.1; printf '{PID_FILE % (78, 1700000001, status)}' >$1/postmaster.pid"
-    exit_status, said, seconds = promptly(tmp_path, new, new.start(), SLOW.format(write))
+    write = (
+        f"sleep 0.1; printf '{PID_FILE % (78, 1700000001, status)}' >$1/postmaster.pid"
+    )
+    exit_status, said, seconds = promptly(
+        tmp_path, new, new.start(), SLOW.format(write)
+    )
     assert (exit_status, said) == (0, "waiting.... done\nserver started\n")
     assert 0.1 < seconds < 5
 
@@ -187,13 +202,17 @@ def test_a_server_that_has_stopped_is_not_waited_for_any_longer(tmp_path, cluste
     file.parent.mkdir()
     file.write_text("77\n/data\n")
     remove = "sleep 0.1; rm $1/postmaster.pid"
-    exit_status, said, seconds = promptly(tmp_path, cluster, cluster.stop(), SLOW.format(remove))
+    exit_status, said, seconds = promptly(
+        tmp_path, cluster, cluster.stop(), SLOW.format(remove)
+    )
     assert (exit_status, said) == (0, "waiting.... done\nserver stopped\n")
     assert 0.1 < seconds < 5
 
 
 @pytest.mark.parametrize("status", ["ready", "starting"])
-def test_what_pg_ctl_says_of_a_server_that_does_not_start_is_kept(tmp_path, cluster, status):
+def test_what_pg_ctl_says_of_a_server_that_does_not_start_is_kept(
+    tmp_path, cluster, status
+):
     file = tmp_path / "data/postmaster.pid"
     file.parent.mkdir()
     file.write_text(PID_FILE % (77, 1700000000, status))

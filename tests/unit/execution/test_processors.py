@@ -15,7 +15,9 @@ PROBE = Path(runs.execution.__file__).parent / "machine" / "probe.sh"
 
 
 def report(**sections):
-    return sections_of("\n".join(f"== {name}\n{text}" for name, text in sections.items()))
+    return sections_of(
+        "\n".join(f"== {name}\n{text}" for name, text in sections.items())
+    )
 
 
 def facts(**sections):
@@ -206,18 +208,28 @@ MACHINES = {
     "RHEL 6": (
         {
             "lscpu": lscpu(
-                "CPU(s): 16", "Thread(s) per core: 1", "Core(s) per socket: 8", "CPU socket(s): 2"
+                "CPU(s): 16",
+                "Thread(s) per core: 1",
+                "Core(s) per socket: 8",
+                "CPU socket(s): 2",
             ),
             "cpuinfo": "model name\t: Some Xeon",
         },
         ("Some Xeon", 2, 16, 16),
     ),
     "no lscpu": (
-        {"processors": "4", "cpuinfo": "model name\t: X", "topology": topology(4, per_core=2)},
+        {
+            "processors": "4",
+            "cpuinfo": "model name\t: X",
+            "topology": topology(4, per_core=2),
+        },
         ("X", 1, 2, 4),
     ),
     "hostile": (
-        {"lscpu": lscpu("CPU(s): 4", "On-line CPU(s) list: 0-99999999999"), "allowed": "9-1"},
+        {
+            "lscpu": lscpu("CPU(s): 4", "On-line CPU(s) list: 0-99999999999"),
+            "allowed": "9-1",
+        },
         ("", None, None, 4),
     ),
 }
@@ -235,7 +247,11 @@ MEMORY = "MemTotal: 16777216 kB"
 @pytest.mark.parametrize(
     ("cgroup", "cpu", "memory"),
     [
-        ("cpu.max\t200000 100000\nmemory.max\t2147483648\ncpu.max\tmax 100000", "2", 2**31),
+        (
+            "cpu.max\t200000 100000\nmemory.max\t2147483648\ncpu.max\tmax 100000",
+            "2",
+            2**31,
+        ),
         ("cpu.max\tmax 100000\nmemory.max\tmax\nmemory.max\t4294967296", None, 2**32),
         ("cpu.max\t400000 100000\ncpu.max\t50000 100000", "0.5", None),
         ("cpu.cfs_quota_us\t150000\ncpu.cfs_period_us\t100000", "1.5", None),
@@ -292,7 +308,9 @@ def test_affinity_and_hybrid_cores_are_facts():
     ],
 )
 def test_a_system_has_the_name_that_a_shell_reads(text, name):
-    assert operating_system(report(uname="Linux 6.1 x86_64", os_release=text)).name == name
+    assert (
+        operating_system(report(uname="Linux 6.1 x86_64", os_release=text)).name == name
+    )
 
 
 def test_the_probe_counts_what_this_login_may_use():

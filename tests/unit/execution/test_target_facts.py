@@ -131,7 +131,10 @@ def test_disks_have_size_and_kind_and_what_is_unknown_is_none(found):
 def test_the_environment_is_os_and_kernel(found):
     system = found.operating_system
     assert system.name == "Debian GNU/Linux 13 (trixie)"
-    assert (system.kernel, system.architecture) == ("Linux 6.12.48+deb13-amd64", "x86_64")
+    assert (system.kernel, system.architecture) == (
+        "Linux 6.12.48+deb13-amd64",
+        "x86_64",
+    )
     assert system.governor == "performance powersave"
 
 
@@ -147,7 +150,11 @@ def test_the_machine_is_told_down_to_its_nodes_and_network(found):
 
 def test_the_storage_is_that_of_the_base_directory(found):
     storage = found.operating_system.storage
-    assert (storage.device, storage.filesystem, storage.scheduler) == ("dm-0", "xfs", "none")
+    assert (storage.device, storage.filesystem, storage.scheduler) == (
+        "dm-0",
+        "xfs",
+        "none",
+    )
     assert storage.options == ("rw", "noatime", "attr2", "noquota")
     assert storage.disks == ("nvme0n1", "sda")
 
@@ -155,7 +162,10 @@ def test_the_storage_is_that_of_the_base_directory(found):
 def test_how_the_machine_is_set_up_is_told(found):
     system = found.operating_system
     assert (system.smt, system.turbo, system.huge_pages) == (True, False, "madvise")
-    assert system.kernel_settings == {"vm.swappiness": "1", "kernel.sem": "250 32000 32 128"}
+    assert system.kernel_settings == {
+        "vm.swappiness": "1",
+        "kernel.sem": "250 32000 32 128",
+    }
     assert system.limits == {
         "processes": 96365,
         "open_files": 1024,
@@ -168,10 +178,18 @@ def test_installations_are_read_and_broken_ones_left_out(found):
     old, new = found.installations
     missing = "postgres: error while loading shared libraries: libz.so"
     assert found.broken == (("/opt/broken/bin", missing),)
-    assert (old.version, old.version_num, old.pgbench_version_num) == ("9.6.24", 90624, 90624)
+    assert (old.version, old.version_num, old.pgbench_version_num) == (
+        "9.6.24",
+        90624,
+        90624,
+    )
     assert old.vendor == "Debian 9.6.24-1.pgdg13+1"
     assert (old.has_psql, new.has_psql) == (True, False)
-    assert (new.version, new.version_num, new.pgbench_version_num) == ("19beta1", 190000, None)
+    assert (new.version, new.version_num, new.pgbench_version_num) == (
+        "19beta1",
+        190000,
+        None,
+    )
 
 
 def test_what_a_build_fixes_is_told_in_bytes(found):
@@ -202,7 +220,9 @@ def test_the_same_hardware_has_the_same_fingerprint_and_more_memory_another(foun
 
 
 def test_free_memory_and_the_clock_do_not_change_the_fingerprint(found):
-    later = target_facts.read(REPORT.replace("MemFree:        1 kB", "MemFree:        9 kB"))
+    later = target_facts.read(
+        REPORT.replace("MemFree:        1 kB", "MemFree:        9 kB")
+    )
     assert later.hardware.fingerprint == found.hardware.fingerprint
 
 
@@ -287,7 +307,9 @@ def test_every_shell_reads_settings_whole(shell):
     if shutil.which(shell) is None:
         pytest.skip(f"{shell} is missing")
     _sh, *rest = target_facts.machine_probe("/")
-    printed = subprocess.run([shell, *rest], capture_output=True, text=True, check=True).stdout
+    printed = subprocess.run(
+        [shell, *rest], capture_output=True, text=True, check=True
+    ).stdout
     told = target_facts.of_machine(printed).operating_system.kernel_settings
     assert len(told) > 10
     for name, value in told.items():
@@ -295,7 +317,9 @@ def test_every_shell_reads_settings_whole(shell):
         assert value == path.read_text().strip().replace("\t", " ")
 
 
-@pytest.mark.parametrize("cut", ["", "== uname\n\n== end\n", REPORT.partition("== end")[0]])
+@pytest.mark.parametrize(
+    "cut", ["", "== uname\n\n== end\n", REPORT.partition("== end")[0]]
+)
 def test_a_report_that_is_not_whole_is_not_taken_for_another_machine(cut):
     with pytest.raises(TargetProblem) as told:
         target_facts.of_machine(cut)
@@ -304,20 +328,31 @@ def test_a_report_that_is_not_whole_is_not_taken_for_another_machine(cut):
 
 def test_a_fact_that_the_probe_prints_by_name_is_stored_and_can_be_compared():
     """What docs/adding-a-condition.md promises: nothing between the probe and the list knows it."""
-    system = target_facts.read(f"{REPORT}\n== more\nclocksource\ttsc\nmitigations\toff\nsilent\t\n")
+    system = target_facts.read(
+        f"{REPORT}\n== more\nclocksource\ttsc\nmitigations\toff\nsilent\t\n"
+    )
     stored = asdict(system.operating_system)
 
     assert stored["more"] == {"clocksource": "tsc", "mitigations": "off"}
     at = ("more", "mitigations")
-    assert Fact("environment", "mitigations", "warns", fact_readers.text, at).read(stored) == "off"
+    assert (
+        Fact("environment", "mitigations", "warns", fact_readers.text, at).read(stored)
+        == "off"
+    )
     source = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
     expected = {"clocksource": source.read_text().strip()} if source.exists() else {}
     more = probe().operating_system.more
-    assert {name: value for name, value in more.items() if name == "clocksource"} == expected
+    assert {
+        name: value for name, value in more.items() if name == "clocksource"
+    } == expected
 
 
 def test_the_login_gives_names_and_no_values_but_those_of_the_locale(monkeypatch):
-    for name, value in (("PGPASSWORD", "secret"), ("LANG", "C"), ("MALLOC_TRIM_", "1\nPGX=2")):
+    for name, value in (
+        ("PGPASSWORD", "secret"),
+        ("LANG", "C"),
+        ("MALLOC_TRIM_", "1\nPGX=2"),
+    ):
         monkeypatch.setenv(name, value)
     more = probe().operating_system.more
     assert set(more["login_variables"].split()) >= {"PGPASSWORD", "MALLOC_TRIM_"}
@@ -367,7 +402,13 @@ def test_what_is_no_list_is_refused(text):
 
 @pytest.mark.parametrize(
     ("numbers", "text"),
-    [({0, 1, 2, 3, 8}, "0-3,8"), ({1, 2}, "1-2"), ({5}, "5"), ({9, 7}, "7,9"), (set(), "")],
+    [
+        ({0, 1, 2, 3, 8}, "0-3,8"),
+        ({1, 2}, "1-2"),
+        ({5}, "5"),
+        ({9, 7}, "7,9"),
+        (set(), ""),
+    ],
 )
 def test_a_list_has_one_spelling(numbers, text):
     assert cpus.spelled(numbers) == text
@@ -402,7 +443,9 @@ def test_each_level_holds_the_smaller_ones():
 
 
 def test_second_threads_are_counted():
-    assert [choose(number, ALL, TWO_SOCKETS).second_threads for number in (4, 5, 8)] == [0, 1, 4]
+    assert [
+        choose(number, ALL, TWO_SOCKETS).second_threads for number in (4, 5, 8)
+    ] == [0, 1, 4]
 
 
 def test_of_a_core_whose_first_thread_is_not_to_be_had_the_second_is_a_core():

@@ -55,7 +55,9 @@ def run_of(taking_turns, recorded, run, rounds, leaves_after=None):
 def test_runs_prepare_one_after_the_other_and_then_take_turns():
     taking_turns, recorded = Turns(RUNS, "seed"), Recorded()
 
-    executed(taking_turns, [run_of(taking_turns, recorded, run, rounds=8) for run in RUNS])
+    executed(
+        taking_turns, [run_of(taking_turns, recorded, run, rounds=8) for run in RUNS]
+    )
 
     assert recorded.most == 1
     assert [point for _run, point in recorded.steps] == sorted(
@@ -69,7 +71,9 @@ def test_runs_prepare_one_after_the_other_and_then_take_turns():
 def test_the_order_is_drawn_for_each_round_and_can_be_had_again():
     orders = [Turns(RUNS, "7/1").order(number) for number in range(1, 40)]
 
-    assert orders == [Turns(reversed(RUNS), "7/1").order(number) for number in range(1, 40)]
+    assert orders == [
+        Turns(reversed(RUNS), "7/1").order(number) for number in range(1, 40)
+    ]
     assert {tuple(order) for order in orders} > {RUNS, RUNS[::-1]}
     assert orders != [Turns(RUNS, "7/2").order(number) for number in range(1, 40)]
 
@@ -77,7 +81,9 @@ def test_the_order_is_drawn_for_each_round_and_can_be_had_again():
 def test_the_others_go_on_without_a_run_that_leaves():
     taking_turns, recorded = Turns(RUNS, "seed"), Recorded()
     acts = [run_of(taking_turns, recorded, run, rounds=5) for run in RUNS[:2]]
-    acts.append(run_of(taking_turns, recorded, RUNS[2], rounds=5, leaves_after=slice_of(2)))
+    acts.append(
+        run_of(taking_turns, recorded, RUNS[2], rounds=5, leaves_after=slice_of(2))
+    )
 
     executed(taking_turns, acts)
 
@@ -118,7 +124,8 @@ def test_no_turn_comes_while_a_run_that_is_left_to_another_worker_may_be_measuri
 
     async def act():
         waiting = [
-            asyncio.create_task(taking_turns.reached(run, slice_of(1))) for run in (first, *others)
+            asyncio.create_task(taking_turns.reached(run, slice_of(1)))
+            for run in (first, *others)
         ]
         await waiting[0]
         taking_turns.stop()

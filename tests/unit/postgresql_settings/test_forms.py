@@ -37,7 +37,9 @@ BESIDE = {"work_mem": "8MB", "jit": "off"}
 
 
 def as_docker(settings):
-    options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
+    options = [
+        part for name, value in settings.items() for part in ("-c", f"{name}={value}")
+    ]
     return "docker run -d " + shlex.join(["postgres:18", *options])
 
 
@@ -47,46 +49,62 @@ def as_docker_quoting_values(settings):
 
 
 def as_lines_of_docker(settings):
-    options = [f"  -c {shlex.quote(f'{name}={value}')}" for name, value in settings.items()]
+    options = [
+        f"  -c {shlex.quote(f'{name}={value}')}" for name, value in settings.items()
+    ]
     return "docker run -d postgres:18 \\\n" + " \\\n".join(options) + "\n"
 
 
 def as_strings(settings):
-    words = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
+    words = [
+        part for name, value in settings.items() for part in ("-c", f"{name}={value}")
+    ]
     lines = "".join(f"    {json.dumps(word, ensure_ascii=False)},\n" for word in words)
     return f"Cmd: []string{{\n{lines}}},\n"
 
 
 def as_dockerfile(settings):
-    options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
+    options = [
+        part for name, value in settings.items() for part in ("-c", f"{name}={value}")
+    ]
     words = json.dumps(["postgres", *options], ensure_ascii=False)
     return f"FROM postgres:18\nCMD {words}\n"
 
 
 def as_pgoptions(settings):
-    options = " ".join(f"-c {shlex.quote(f'{name}={value}')}" for name, value in settings.items())
+    options = " ".join(
+        f"-c {shlex.quote(f'{name}={value}')}" for name, value in settings.items()
+    )
     return f"export PGOPTIONS={shlex.quote(options)}\npsql shop\n"
 
 
 def as_pg_ctl(settings):
-    options = " ".join(f"-c {shlex.quote(f'{name}={value}')}" for name, value in settings.items())
+    options = " ".join(
+        f"-c {shlex.quote(f'{name}={value}')}" for name, value in settings.items()
+    )
     return f"pg_ctl -D data -o {shlex.quote(options)} start"
 
 
 def as_composition(settings):
-    words = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
+    words = [
+        part for name, value in settings.items() for part in ("-c", f"{name}={value}")
+    ]
     service = {"image": "postgres:18", "command": ["postgres", *words]}
     return yaml.safe_dump({"services": {"db": service}}, allow_unicode=True)
 
 
 def as_composition_in_one(settings):
-    words = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
+    words = [
+        part for name, value in settings.items() for part in ("-c", f"{name}={value}")
+    ]
     service = {"image": "postgres:18", "command": "postgres " + shlex.join(words)}
     return yaml.safe_dump({"services": {"db": service}}, allow_unicode=True)
 
 
 def as_flow_list(settings):
-    words = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
+    words = [
+        part for name, value in settings.items() for part in ("-c", f"{name}={value}")
+    ]
     return yaml.safe_dump({"command": ["postgres", *words]}, default_flow_style=True)
 
 
@@ -104,7 +122,10 @@ def as_block_scalars(settings):
 
 def as_anchors(settings):
     common = yaml.safe_dump({"common": settings}, allow_unicode=True)
-    return common.replace("common:", "common: &a", 1) + "postgresql:\n  parameters:\n    <<: *a\n"
+    return (
+        common.replace("common:", "common: &a", 1)
+        + "postgresql:\n  parameters:\n    <<: *a\n"
+    )
 
 
 def as_config_map(settings):
@@ -114,7 +135,9 @@ def as_config_map(settings):
 
 
 def as_script(settings):
-    lines = [f"ALTER SYSTEM SET {name} = {sql(value)};" for name, value in settings.items()]
+    lines = [
+        f"ALTER SYSTEM SET {name} = {sql(value)};" for name, value in settings.items()
+    ]
     return "\n".join(["BEGIN;", "COMMIT;", *lines, "SELECT pg_reload_conf();", ""])
 
 
@@ -127,13 +150,16 @@ def as_session(settings):
 
 
 def as_psql_command(settings):
-    statements = [f"ALTER SYSTEM SET {name} = {sql(value)}" for name, value in settings.items()]
+    statements = [
+        f"ALTER SYSTEM SET {name} = {sql(value)}" for name, value in settings.items()
+    ]
     return "\n".join(f"psql -U postgres -c {shlex.quote(text)}" for text in statements)
 
 
 def as_set_config(settings):
     return "".join(
-        f"SELECT set_config('{name}', {sql(value)}, false);\n" for name, value in settings.items()
+        f"SELECT set_config('{name}', {sql(value)}, false);\n"
+        for name, value in settings.items()
     )
 
 
@@ -142,7 +168,10 @@ def as_json(settings):
 
 
 def as_objects(settings):
-    rows = [{"ParameterName": name, "ParameterValue": value} for name, value in settings.items()]
+    rows = [
+        {"ParameterName": name, "ParameterValue": value}
+        for name, value in settings.items()
+    ]
     return json.dumps({"Parameters": rows}, indent=1)
 
 
@@ -150,7 +179,9 @@ def as_csv(settings):
     file = io.StringIO()
     rows = csv.writer(file, lineterminator="\n")
     rows.writerow(["name", "setting", "source"])
-    rows.writerows([name, value, "configuration file"] for name, value in settings.items())
+    rows.writerows(
+        [name, value, "configuration file"] for name, value in settings.items()
+    )
     return file.getvalue()
 
 
@@ -160,7 +191,8 @@ def as_psql_table(settings):
     rows += [(name, value, "configuration file") for name, value in settings.items()]
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     lines = [
-        " " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        " "
+        + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         for row in rows
     ]
     rule = "-" + "-+-".join("-" * width for width in widths) + "-"
@@ -168,7 +200,9 @@ def as_psql_table(settings):
 
 
 def as_variables(settings):
-    return "".join(f"POSTGRESQL_{name.upper()}={value}\n" for name, value in settings.items())
+    return "".join(
+        f"POSTGRESQL_{name.upper()}={value}\n" for name, value in settings.items()
+    )
 
 
 def as_exports(settings):
@@ -242,8 +276,12 @@ def test_what_a_form_writes_is_read_whole(writer):
 
 def test_every_form_has_a_writer_that_is_read_as_it():
     settings = {**BESIDE, "log_line_prefix": "%m [%p]"}
-    read_as = {str(conf_file.read(write(settings)).form) for write, _cannot in WRITERS.values()}
-    titles = {str(form.title) for form in FORMS if form.name not in {"pairs", "show", "named"}}
+    read_as = {
+        str(conf_file.read(write(settings)).form) for write, _cannot in WRITERS.values()
+    }
+    titles = {
+        str(form.title) for form in FORMS if form.name not in {"pairs", "show", "named"}
+    }
     assert titles <= read_as
 
 

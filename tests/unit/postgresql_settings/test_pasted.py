@@ -7,7 +7,12 @@ from runs.postgresql_settings import conf_file, values
 from runs.postgresql_settings.catalogue import setting
 from tests.patterns import min_of
 
-WANTED = {"shared_buffers": "2GB", "work_mem": "8MB", "random_page_cost": "1.1", "jit": "off"}
+WANTED = {
+    "shared_buffers": "2GB",
+    "work_mem": "8MB",
+    "random_page_cost": "1.1",
+    "jit": "off",
+}
 FORMS = {
     "postgresql.conf": "include = 'a.conf'\nshared_buffers = 2GB # memory\nwork_mem = 4MB\n"
     "work_mem = '8MB'\nrandom_page_cost 1.1\njit = off",
@@ -137,10 +142,12 @@ def test_each_form_sets_the_same(form):
     for text in (FORMS[form], "\ufeff" + FORMS[form].replace("\n", "\r\n")):
         file = conf_file.read(text)
         read = {
-            name: values.parse(value, setting(name, "18")) for name, value in file.settings.items()
+            name: values.parse(value, setting(name, "18"))
+            for name, value in file.settings.items()
         }
         assert read == {
-            name: values.parse(value, setting(name, "18")) for name, value in WANTED.items()
+            name: values.parse(value, setting(name, "18"))
+            for name, value in WANTED.items()
         }
         assert [fault.code for fault in file.faults] == (
             ["include_not_followed"] if form == "postgresql.conf" else []
@@ -148,7 +155,8 @@ def test_each_form_sets_the_same(form):
 
 
 @pytest.mark.parametrize(
-    "line", ["work_mem = 64 MB", "work_mem 64MB extra", "work_mem", "  work_mem = '64MB' x"]
+    "line",
+    ["work_mem = 64 MB", "work_mem 64MB extra", "work_mem", "  work_mem = '64MB' x"],
 )
 def test_a_setting_that_is_written_wrong_is_no_other_form(line):
     read = conf_file.read(f'{{\nshared_buffers = "2GB";\n{line}\n')
@@ -209,7 +217,11 @@ def test_unknown_settings_of_a_block_and_formulas_are_left_to_the_check():
             "max_locks_per_transaction",
             "64",
         ),
-        ('{"user_config": {"pg": {"jit": false}, "work_mem": 64}}', "work_mem", "64MB"),  # Aiven
+        (
+            '{"user_config": {"pg": {"jit": false}, "work_mem": 64}}',
+            "work_mem",
+            "64MB",
+        ),  # Aiven
         (
             "Data\n====\npostgresql.conf:\n----\nwork_mem = 8MB\njit = off\n",
             "work_mem",
@@ -228,7 +240,16 @@ def test_what_a_command_names_and_does_not_set_is_not_left_out():
 
 @pytest.mark.parametrize(
     "unit",
-    ["-c a=b ", "a: b\n", "a,b,", "name|setting|", "set x = ", "{", '[{"a":', "alter system set "],
+    [
+        "-c a=b ",
+        "a: b\n",
+        "a,b,",
+        "name|setting|",
+        "set x = ",
+        "{",
+        '[{"a":',
+        "alter system set ",
+    ],
 )
 def test_a_hostile_text_is_answered_soon(unit):
     text = unit * (100_000 // len(unit))

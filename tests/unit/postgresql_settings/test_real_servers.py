@@ -160,9 +160,16 @@ def test_the_check_agrees_with_the_server_about_each_line(server: Server):
 
 def test_a_wrong_expectation_is_found_among_right_ones():
     server = SERVERS[-1]
-    lines = [("work_mem", "1MB"), ("work_mem", "maybe"), ("fsync", "on"), ("fsync", "of")]
+    lines = [
+        ("work_mem", "1MB"),
+        ("work_mem", "maybe"),
+        ("fsync", "on"),
+        ("fsync", "of"),
+    ]
     for expected in ([True] * 4, [False] * 4):
-        assert [taken for taken, _said in server.takes_each(lines, expected=expected)] == [
+        assert [
+            taken for taken, _said in server.takes_each(lines, expected=expected)
+        ] == [
             True,
             False,
             True,
@@ -200,7 +207,9 @@ FORMS = [
 def form_for(line, server):
     if server.major == "9.3":
         line = line.replace("autovacuum_work_mem", "log_temp_files")
-    return line.replace("log_timezone", "cluster.name")  # a build may have no time zones
+    return line.replace(
+        "log_timezone", "cluster.name"
+    )  # a build may have no time zones
 
 
 @EACH_SERVER
@@ -395,16 +404,25 @@ FILE_LINES = [
 def test_lines_of_a_file_are_decided_as_by_the_server(server):
     texts = [f"{line}\n" for line in FILE_LINES]
     files = [read(text) for text in texts]
-    expected = [not file.faults and not refused(dict(file.settings), server) for file in files]
+    expected = [
+        not file.faults and not refused(dict(file.settings), server) for file in files
+    ]
     assert not disagreements(FILE_LINES, expected, server.reads_each(texts))
 
 
 # What versions write differently, with the version that it is for.
 CARRIED = [
-    ("18", {"shared_buffers": "0.5GB", "work_mem": "1.5MB", "checkpoint_timeout": "0.1h"}),
     (
         "18",
-        {"vacuum_cost_delay": "0.5ms", "effective_cache_size": "2.5TB", "jit_above_cost": "1e6"},
+        {"shared_buffers": "0.5GB", "work_mem": "1.5MB", "checkpoint_timeout": "0.1h"},
+    ),
+    (
+        "18",
+        {
+            "vacuum_cost_delay": "0.5ms",
+            "effective_cache_size": "2.5TB",
+            "jit_above_cost": "1e6",
+        },
     ),
     ("17", {"log_connections": "t", "log_disconnections": "of"}),
     ("9.6", {"log_connections": "tru", "password_encryption": "of"}),
@@ -417,7 +435,9 @@ CARRIED = [
 
 @EACH_SERVER
 def test_a_written_file_is_read_by_the_server_that_it_is_for(server):
-    given = [translate(settings, major, server.major).settings for major, settings in CARRIED]
+    given = [
+        translate(settings, major, server.major).settings for major, settings in CARRIED
+    ]
     written = [write(settings, server.major) for settings in given]
     expected = [not refused(settings, server) for settings in given]
     assert all(expected)
@@ -479,10 +499,16 @@ VALUES = [
 def test_what_is_decided_otherwise_has_its_reason(server):
     lines = [line for each in EXCEPTIONS.values() for line in each]
     files = [read(f"{line}\n") for line in lines]
-    expected = [not file.faults and not refused(dict(file.settings), server) for file in files]
+    expected = [
+        not file.faults and not refused(dict(file.settings), server) for file in files
+    ]
     answers = server.reads_each([f"{line}\n" for line in lines])
-    for line, file, good, (taken, said) in zip(lines, files, expected, answers, strict=True):
-        codes = {each.code for each in check(file.settings, [server.major], for_run=False)}
+    for line, file, good, (taken, said) in zip(
+        lines, files, expected, answers, strict=True
+    ):
+        codes = {
+            each.code for each in check(file.settings, [server.major], for_run=False)
+        }
         is_build = line in EXCEPTIONS["the build"] or line.startswith("data_sync")
         assert taken == good or (good if is_build else taken), (line, said)
         assert not good or taken or codes & {"by_build", "minor_release"}, (line, said)

@@ -9,7 +9,13 @@ import pytest
 import yaml
 
 from runs.configurations.services.contents import FIXED_POINT
-from runs.postgresql_settings import conf_text, fitting, translation_rules, values, version_notes
+from runs.postgresql_settings import (
+    conf_text,
+    fitting,
+    translation_rules,
+    values,
+    version_notes,
+)
 from runs.postgresql_settings.carried_defaults import CARRIED
 from runs.postgresql_settings.catalogue import MAJORS, before, catalogue, names, setting
 from runs.postgresql_settings.fitting import Fitted, fit, home
@@ -72,7 +78,9 @@ def test_every_setting_that_went_has_its_own_reason_or_successor():
     carried = {rule.older for rule in RULES}
     for older, newer in itertools.pairwise(MAJORS):
         for name in set(names(older)) - set(names(newer)):
-            assert name in carried or name in version_notes.REASONS, f"{name} went with {newer}"
+            assert name in carried or name in version_notes.REASONS, (
+                f"{name} went with {newer}"
+            )
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: f"{rule.at}-{rule.older}")
@@ -112,12 +120,27 @@ CASES = [
     ("12", "13", {"wal_keep_segments": "32"}, {"wal_keep_size": "512MB"}),
     ("13", "12", {"wal_keep_size": "100MB"}, {"wal_keep_segments": "7"}),
     ("9.2", "9.3", {"replication_timeout": "1min"}, {"wal_sender_timeout": "1min"}),
-    ("9.3", "9.2", {"unix_socket_directories": "/a, /b"}, {"unix_socket_directory": "/a"}),
+    (
+        "9.3",
+        "9.2",
+        {"unix_socket_directories": "/a, /b"},
+        {"unix_socket_directory": "/a"},
+    ),
     ("9.5", "9.6", {"wal_level": "archive"}, {"wal_level": "replica"}),
     ("9.6", "9.5", {"wal_level": "replica"}, {"wal_level": "hot_standby"}),
     ("10", "9.3", {"wal_level": "logical"}, {"wal_level": "hot_standby"}),
-    ("9.6", "10", {"min_parallel_relation_size": "8MB"}, {"min_parallel_table_scan_size": "8MB"}),
-    ("9.6", "9.5", {"synchronous_commit": "remote_apply"}, {"synchronous_commit": "on"}),
+    (
+        "9.6",
+        "10",
+        {"min_parallel_relation_size": "8MB"},
+        {"min_parallel_table_scan_size": "8MB"},
+    ),
+    (
+        "9.6",
+        "9.5",
+        {"synchronous_commit": "remote_apply"},
+        {"synchronous_commit": "on"},
+    ),
     (
         "10",
         "9.6",
@@ -133,18 +156,38 @@ CASES = [
     ("12", "13", {"effective_io_concurrency": "4"}, {"effective_io_concurrency": "8"}),
     ("13", "12", {"effective_io_concurrency": "8"}, {"effective_io_concurrency": "4"}),
     ("11", "12", {"effective_io_concurrency": "4"}, {"effective_io_concurrency": "4"}),
-    ("15", "16", {"force_parallel_mode": "regress"}, {"debug_parallel_query": "regress"}),
+    (
+        "15",
+        "16",
+        {"force_parallel_mode": "regress"},
+        {"debug_parallel_query": "regress"},
+    ),
     ("16", "15", {"debug_parallel_query": "on"}, {"force_parallel_mode": "on"}),
     ("14", "15", {"wal_compression": "on"}, {"wal_compression": "on"}),
     ("15", "14", {"wal_compression": "zstd"}, {"wal_compression": "on"}),
-    ("15", "14", {"log_destination": "stderr,jsonlog"}, {"log_destination": "stderr,csvlog"}),
+    (
+        "15",
+        "14",
+        {"log_destination": "stderr,jsonlog"},
+        {"log_destination": "stderr,csvlog"},
+    ),
     ("9.6", "14", {"password_encryption": "on"}, {"password_encryption": "md5"}),
     ("13", "14", {"password_encryption": "on"}, {"password_encryption": "md5"}),
-    ("14", "9.6", {"password_encryption": "scram-sha-256"}, {"password_encryption": "on"}),
+    (
+        "14",
+        "9.6",
+        {"password_encryption": "scram-sha-256"},
+        {"password_encryption": "on"},
+    ),
     ("9.5", "9.4", {"archive_mode": "always"}, {"archive_mode": "on"}),
     ("17", "18", {"ssl_ecdh_curve": "prime256v1"}, {"ssl_groups": "prime256v1"}),
     ("18", "17", {"ssl_groups": "X25519:prime256v1"}, {"ssl_ecdh_curve": "X25519"}),
-    ("18", "17", {"log_connections": "receipt,authentication"}, {"log_connections": "on"}),
+    (
+        "18",
+        "17",
+        {"log_connections": "receipt,authentication"},
+        {"log_connections": "on"},
+    ),
     ("17", "18", {"log_connections": "on"}, {"log_connections": "on"}),
     ("18", "19", {"io_workers": "4"}, {"io_min_workers": "4", "io_max_workers": "4"}),
     ("19", "18", {"io_max_workers": "4"}, {"io_workers": "4"}),
@@ -158,7 +201,12 @@ CASES = [
     ("12", "11", {"vacuum_cost_delay": "0.2ms"}, {"vacuum_cost_delay": "1ms"}),
     ("12", "11", {"work_mem": "1.5GB"}, {"work_mem": "1536MB"}),
     ("9.4", "9.3", {"work_mem": "1TB"}, {"work_mem": "1024GB"}),
-    ("13", "10", {"track_activity_query_size": "1MB"}, {"track_activity_query_size": "102400"}),
+    (
+        "13",
+        "10",
+        {"track_activity_query_size": "1MB"},
+        {"track_activity_query_size": "102400"},
+    ),
     ("9.2", "18", {"sort_mem": "4MB"}, {"work_mem": "4MB"}),
     ("9.2", "18", {"pg_bigm.enable_recheck": "on"}, {"pg_bigm.enable_recheck": "on"}),
     ("9.2", "18", {"datestyle": "iso"}, {"DateStyle": "iso"}),
@@ -191,7 +239,9 @@ def test_a_setting_becomes_what_does_its_work(source, target, given, expected):
         ("11", "12", "dynamic_shared_memory_type", "none", "cannot be"),
     ],
 )
-def test_a_setting_without_equivalent_is_dropped_with_the_reason(source, target, name, value, why):
+def test_a_setting_without_equivalent_is_dropped_with_the_reason(
+    source, target, name, value, why
+):
     done = translate({name: value}, source, target)
     (lost,) = done.impossible
     assert (lost.name_from, lost.value_from, dict(done.settings)) == (name, value, {})
@@ -218,7 +268,9 @@ def test_there_and_back_again_is_where_it_began():
 
 
 def test_another_wal_segment_size_is_counted_with():
-    done = translate({"wal_keep_segments": "4"}, "11", "13", wal_segment_bytes=64 * 1024**2)
+    done = translate(
+        {"wal_keep_segments": "4"}, "11", "13", wal_segment_bytes=64 * 1024**2
+    )
     assert done.settings == {"wal_keep_size": "256MB"}
 
 
@@ -229,9 +281,16 @@ def test_a_value_that_the_source_would_refuse_is_left_for_the_check():
 
 
 def test_recovery_conf_moves_into_postgresql_conf_with_12():
-    given = {"standby_mode": "on", "primary_conninfo": "host=a", "trigger_file": "/tmp/x"}
+    given = {
+        "standby_mode": "on",
+        "primary_conninfo": "host=a",
+        "trigger_file": "/tmp/x",
+    }
     done = translate(given, "10", "12")
-    assert done.settings == {"primary_conninfo": "host=a", "promote_trigger_file": "/tmp/x"}
+    assert done.settings == {
+        "primary_conninfo": "host=a",
+        "promote_trigger_file": "/tmp/x",
+    }
     assert done.recovery_conf == {}
 
 
@@ -243,7 +302,9 @@ def test_recovery_settings_go_back_into_their_file_before_12():
 
 def test_pausing_at_the_target_became_an_action():
     given = {"pause_at_recovery_target": "off"}
-    assert translate(given, "9.4", "9.5").recovery_conf == {"recovery_target_action": "promote"}
+    assert translate(given, "9.4", "9.5").recovery_conf == {
+        "recovery_target_action": "promote"
+    }
 
 
 @pytest.mark.parametrize(
@@ -265,11 +326,15 @@ def test_a_default_that_changed_is_noted_but_not_set(source, target, name, was, 
 
 
 def test_a_default_that_is_set_is_not_noted():
-    assert "jit" not in {each.name for each in translate({"jit": "off"}, "11", "12").notes}
+    assert "jit" not in {
+        each.name for each in translate({"jit": "off"}, "11", "12").notes
+    }
 
 
 def test_the_same_amount_in_another_unit_is_no_change_of_a_default():
-    assert "max_wal_size" not in {each.name for each in translate({}, "9.6", "10").notes}
+    assert "max_wal_size" not in {
+        each.name for each in translate({}, "9.6", "10").notes
+    }
 
 
 def test_what_came_between_the_versions_is_noted():
@@ -278,7 +343,9 @@ def test_what_came_between_the_versions_is_noted():
 
 
 def test_the_way_back_is_noted_too():
-    (note,) = [each for each in translate({}, "18", "17").notes if each.name == "io_method"]
+    (note,) = [
+        each for each in translate({}, "18", "17").notes if each.name == "io_method"
+    ]
     assert "does not exist" in note.message
 
 
@@ -311,7 +378,9 @@ def test_steps_are_in_the_order_of_time():
         ({"replication_timeout": "1min"}, "18", "9.2"),
     ],
 )
-def test_settings_are_at_home_in_the_nearest_version_that_takes_them(given, major, expected):
+def test_settings_are_at_home_in_the_nearest_version_that_takes_them(
+    given, major, expected
+):
     assert home(given, major) == expected
 
 
@@ -321,7 +390,10 @@ def test_what_is_written_for_a_version_is_held_to_its_words():
 
 
 def test_the_words_of_each_version_are_found():
-    found = {major: fit({"checkpoint_segments": "16"}, major) for major in ("9.4", "9.5", "18")}
+    found = {
+        major: fit({"checkpoint_segments": "16"}, major)
+        for major in ("9.4", "9.5", "18")
+    }
     assert found["9.4"].settings == {"checkpoint_segments": "16"}
     assert found["9.5"].settings == {"max_wal_size": "768MB", "min_wal_size": "528MB"}
     assert found["18"].changes == found["9.5"].changes
@@ -329,9 +401,15 @@ def test_the_words_of_each_version_are_found():
 
 
 def test_benchlabs_own_settings_are_left_out_with_the_reason():
-    fitted = fit({"port": "1", "ssl": "on", "log_directory": "/x", "work_mem": "8MB"}, "16")
+    fitted = fit(
+        {"port": "1", "ssl": "on", "log_directory": "/x", "work_mem": "8MB"}, "16"
+    )
     assert fitted.settings == {"work_mem": "8MB"}
-    assert {each.name_from for each in fitted.left_out} == {"port", "ssl", "log_directory"}
+    assert {each.name_from for each in fitted.left_out} == {
+        "port",
+        "ssl",
+        "log_directory",
+    }
     assert fitted.errors == ()
 
 
@@ -346,9 +424,17 @@ def test_commands_are_left_out_with_the_reason(major):
     assert fitted.errors == ()
 
 
-@pytest.mark.parametrize(("written_for", "major"), [("9.4", "18"), ("18", "9.4"), ("16", "16")])
-def test_where_archiving_is_on_nothing_is_archived_and_no_wal_is_kept_for_it(written_for, major):
-    settings = {"archive_mode": "on", "wal_level": "hot_standby", "archive_command": "cp %p /x"}
+@pytest.mark.parametrize(
+    ("written_for", "major"), [("9.4", "18"), ("18", "9.4"), ("16", "16")]
+)
+def test_where_archiving_is_on_nothing_is_archived_and_no_wal_is_kept_for_it(
+    written_for, major
+):
+    settings = {
+        "archive_mode": "on",
+        "wal_level": "hot_standby",
+        "archive_command": "cp %p /x",
+    }
     fitted = fit(settings, major, written_for=written_for)
     assert fitted.settings["archive_command"] == "true"
     assert fitted.left_out == ()
@@ -393,7 +479,8 @@ def test_the_same_finding_of_many_versions_is_one():
 def test_defaults_that_differ_are_told_unless_they_are_set():
     def names(settings):
         return {
-            each.name for each in fitting.across([fit(settings, major) for major in ("11", "12")])
+            each.name
+            for each in fitting.across([fit(settings, major) for major in ("11", "12")])
         }
 
     assert "jit" in names({})
@@ -435,7 +522,9 @@ def refusals(configuration: Any, version: str) -> str:
 
 @pytest.mark.parametrize("configuration", FOUND)
 def test_its_version_takes_every_setting(configuration):
-    if configuration.get("version") is None:  # not printed: then some version has to take all
+    if (
+        configuration.get("version") is None
+    ):  # not printed: then some version has to take all
         said = [refusals(configuration, version) for version in MAJORS]
         assert "" in said, said
     else:
@@ -470,8 +559,12 @@ def test_every_real_server_takes_each_translated(server: Server):
     fitted = [translated(each.values[0], server) for each in every]
     wrong = {e.id: f.errors for e, f in zip(every, fitted, strict=True) if f.errors}
     assert wrong == {}
-    answers = server.reads_each([conf_text.write(f.settings, server.major) for f in fitted])
-    refused = {e.id: said for e, (taken, said) in zip(every, answers, strict=True) if not taken}
+    answers = server.reads_each(
+        [conf_text.write(f.settings, server.major) for f in fitted]
+    )
+    refused = {
+        e.id: said for e, (taken, said) in zip(every, answers, strict=True) if not taken
+    }
     assert refused == {}
 
 
@@ -497,7 +590,9 @@ def test_a_default_that_a_setting_depends_on_is_carried(rule):
     written = {rule.because: given[rule.because]}
     translated = translate(written, source, rule.since)
     assert rule.name in translated.settings
-    assert (rule.because, rule.name) in {(c.name_from, c.name_to) for c in translated.changes}
+    assert (rule.because, rule.name) in {
+        (c.name_from, c.name_to) for c in translated.changes
+    }
     own = {**written, rule.name: setting(rule.name, rule.since).boot}
     assert translate(written, rule.since, MAJORS[-1]).settings.keys() == written.keys()
     if setting(rule.name, source) is not None:

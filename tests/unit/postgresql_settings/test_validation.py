@@ -9,7 +9,10 @@ GIGABYTE = 1024**3
 
 
 def codes(settings, *majors, **options):
-    return {(each.severity, each.code, each.name) for each in check(settings, majors, **options)}
+    return {
+        (each.severity, each.code, each.name)
+        for each in check(settings, majors, **options)
+    }
 
 
 def only(settings, *majors, **options):
@@ -33,7 +36,13 @@ def test_the_built_in_configuration_has_no_error_in_any_version(major):
     ("name", "value", "major", "code", "said"),
     [
         ("checkpoint_segments", "100", "9.5", "removed", "Use max_wal_size."),
-        ("checkpoint_segments", "100", "9.5", "removed", "was removed after PostgreSQL 9.4"),
+        (
+            "checkpoint_segments",
+            "100",
+            "9.5",
+            "removed",
+            "was removed after PostgreSQL 9.4",
+        ),
         ("max_wal_size", "1GB", "9.4", "not_yet", "In 9.4 use checkpoint_segments."),
         ("jit", "off", "10", "not_yet", "exists from PostgreSQL 11 on"),
         ("old_snapshot_threshold", "1h", "17", "removed", "bound long transactions"),
@@ -41,7 +50,13 @@ def test_the_built_in_configuration_has_no_error_in_any_version(major):
         ("trigger_file", "/x", "16", "removed", "pg_promote()"),
         ("standby_mode", "on", "12", "removed", "standby.signal"),
         ("standby_mode", "on", "11", "recovery_conf", "recovery.conf"),
-        ("shared_bufers", "1GB", "16", "unknown_setting", "Did you mean shared_buffers?"),
+        (
+            "shared_bufers",
+            "1GB",
+            "16",
+            "unknown_setting",
+            "Did you mean shared_buffers?",
+        ),
         ("frobnicate", "1", "16", "unknown_setting", "spelling mistake"),
         ("a b", "1", "16", "invalid_name", "cannot be the name"),
         ("a.b.c", "1", "16", "invalid_name", "one dot"),
@@ -52,9 +67,21 @@ def test_the_built_in_configuration_has_no_error_in_any_version(major):
         ("shared_buffers", "1gb", "16", "wrong_unit", "B, kB, MB, GB, TB"),
         ("shared_buffers", "1kB", "16", "out_of_range", "from 128kB to 8TB"),
         ("checkpoint_timeout", "2h", "9.5", "out_of_range", "from 30s to 1h"),
-        ("wal_level", "replica", "9.5", "invalid_choice", "minimal, archive, hot_standby, logical"),
+        (
+            "wal_level",
+            "replica",
+            "9.5",
+            "invalid_choice",
+            "minimal, archive, hot_standby, logical",
+        ),
         ("log_destination", "stderr,jsonlog", "14", "invalid_choice", "stderr, csvlog"),
-        ("synchronous_standby_names", "FIRST 1 (a)", "9.6", "syntax_too_new", "plain list"),
+        (
+            "synchronous_standby_names",
+            "FIRST 1 (a)",
+            "9.6",
+            "syntax_too_new",
+            "plain list",
+        ),
         ("synchronous_standby_names", "2 (a, b)", "9.5", "syntax_too_new", "of 9.6"),
         ("cluster_name", "a\nb", "16", "not_one_line", "must be one line"),
     ],
@@ -105,7 +132,9 @@ def test_an_old_name_is_understood_and_its_value_checked():
     assert ("error", "out_of_range", "work_mem") in codes({"sort_mem": "1"}, "16")
 
 
-@pytest.mark.parametrize(("value", "code"), [("off", "without_effect"), ("on", "removed")])
+@pytest.mark.parametrize(
+    ("value", "code"), [("off", "without_effect"), ("on", "removed")]
+)
 def test_a_removed_setting_with_its_harmless_value_is_only_a_warning(value, code):
     assert only({"default_with_oids": value}, "16").code == code
 
@@ -159,14 +188,30 @@ def test_what_reaches_out_of_the_cluster_is_told(given, severity, code):
     ("given", "major", "code"),
     [
         ({"max_connections": "3"}, "16", "too_few_connections"),
-        ({"max_connections": "10", "max_wal_senders": "7"}, "11", "too_few_connections"),
-        ({"max_connections": "10", "max_wal_senders": "10"}, "9.6", "too_few_connections"),
-        ({"max_connections": "10", "reserved_connections": "7"}, "16", "too_few_connections"),
+        (
+            {"max_connections": "10", "max_wal_senders": "7"},
+            "11",
+            "too_few_connections",
+        ),
+        (
+            {"max_connections": "10", "max_wal_senders": "10"},
+            "9.6",
+            "too_few_connections",
+        ),
+        (
+            {"max_connections": "10", "reserved_connections": "7"},
+            "16",
+            "too_few_connections",
+        ),
         ({"max_connections": "262143"}, "16", "too_many_processes"),
         ({"wal_level": "minimal"}, "10", "needs_wal"),
         ({"wal_level": "minimal", "archive_mode": "on"}, "9.2", "needs_wal"),
         ({"min_wal_size": "16MB"}, "16", "less_than_two_segments"),
-        ({"log_statement_stats": "on", "log_parser_stats": "on"}, "16", "contradiction"),
+        (
+            {"log_statement_stats": "on", "log_parser_stats": "on"},
+            "16",
+            "contradiction",
+        ),
     ],
 )
 def test_settings_that_keep_the_server_from_starting_are_errors(given, major, code):
@@ -255,7 +300,11 @@ def test_sums_that_fit_are_not(given):
 )
 def test_what_makes_runs_incomparable_is_a_warning_with_the_reason(name, value):
     finding = only({name: value}, "16")
-    assert (finding.severity, finding.code, finding.name) == ("warning", "not_comparable", name)
+    assert (finding.severity, finding.code, finding.name) == (
+        "warning",
+        "not_comparable",
+        name,
+    )
     assert english(only({name: value}, "16"))
 
 

@@ -4,7 +4,14 @@ import csv
 
 import pytest
 
-from runs.postgresql_settings import catalogue, conf_file, conf_text, ownership, record, values
+from runs.postgresql_settings import (
+    catalogue,
+    conf_file,
+    conf_text,
+    ownership,
+    record,
+    values,
+)
 from runs.postgresql_settings.catalogue import MAJORS, UnknownVersion, setting
 from runs.postgresql_settings.completion import complete, versions
 from runs.postgresql_settings.secrets import MASK, masked
@@ -222,7 +229,9 @@ def test_what_would_run_on_the_server_is_refused(given, code):
             "pg_stat_statements.track": "all",
             "shared_preload_libraries": "pg_stat_statements",
         },
-        {"shared_preload_libraries": 'pg_stat_statements, "auto_explain",$libdir/pg_prewarm'},
+        {
+            "shared_preload_libraries": 'pg_stat_statements, "auto_explain",$libdir/pg_prewarm'
+        },
         {"local_preload_libraries": "$libdir/plugins/x"},
         {"archive_library": "basic_archive"},
         {"dynamic_library_path": "$libdir:$libdir/extra"},
@@ -306,7 +315,10 @@ WITH_SECRETS = {
     "log_line_prefix": (f"Authorization: Bearer {SECRET}", f"x-api-key: {SECRET}"),
     **dict.fromkeys(NAMES_OF_COMMANDS, COMMANDS),
     **{f"{each}.{name}": (SECRET,) for each in ("app", "pgaudit") for name in CUSTOM},
-    **{f"acme_{name}": (SECRET,) for name in ("api_key", "passwd", "auth", "private_key")},
+    **{
+        f"acme_{name}": (SECRET,)
+        for name in ("api_key", "passwd", "auth", "private_key")
+    },
     "citus.node_conninfo": (f"password={SECRET}",),
     "acme.list": (f"a, {SECRET}", "on, 1, x" + SECRET),
     "acme.api_token": (SECRET, "12345"),
@@ -462,7 +474,9 @@ def test_each_version_has_as_many_settings_as_its_server_printed(major, count):
         ("DateStyle", "16", "string", "", None, None, "ISO, MDY"),
     ],
 )
-def test_a_setting_is_as_its_version_printed_it(name, major, kind, unit, minimum, maximum, boot):
+def test_a_setting_is_as_its_version_printed_it(
+    name, major, kind, unit, minimum, maximum, boot
+):
     found = setting(name, major)
     assert (found.kind, found.unit, found.minimum, found.maximum, found.boot) == (
         kind,
@@ -519,14 +533,31 @@ def test_recording_reads_what_a_server_prints(tmp_path, monkeypatch):
         writer = csv.writer(stream)
         writer.writerow(record.COLUMNS.values())
         writer.writerow(
-            ["work_mem", "integer", "kB", "64", "2147483647", "", "1024", "user", "M", "D"]
+            [
+                "work_mem",
+                "integer",
+                "kB",
+                "64",
+                "2147483647",
+                "",
+                "1024",
+                "user",
+                "M",
+                "D",
+            ]
         )
-        writer.writerow(["server_version", "string", "", "", "", "", "9.2.24", "internal", "P", ""])
+        writer.writerow(
+            ["server_version", "string", "", "", "", "", "9.2.24", "internal", "P", ""]
+        )
     monkeypatch.setattr(record, "FILE", file)
     monkeypatch.setattr(record.write, "__defaults__", (file,))
     record.main(["9.2", str(dump)])
     work_mem, version = sorted(catalogue.read(file), key=lambda row: row.facts["type"])
-    assert (work_mem.first, work_mem.last, work_mem.facts["default"]) == ("9.2", "9.2", "1024")
+    assert (work_mem.first, work_mem.last, work_mem.facts["default"]) == (
+        "9.2",
+        "9.2",
+        "1024",
+    )
     assert version.facts["default"] == ""
 
 
@@ -610,7 +641,11 @@ def test_a_line_is_read_as_postgresql_reads_it(line, expected):
 def test_what_is_no_setting_is_told_with_its_line(line):
     found = conf_file.read(f"\n{line}\nfsync = on\n")
     (fault,) = found.faults
-    assert (fault.line, fault.code, dict(found.settings)) == (2, "syntax_error", {"fsync": "on"})
+    assert (fault.line, fault.code, dict(found.settings)) == (
+        2,
+        "syntax_error",
+        {"fsync": "on"},
+    )
     assert (fault.message % fault.parameters).startswith("Line 2 ")
 
 
@@ -632,14 +667,20 @@ def test_an_include_is_told_and_not_followed(word):
 def test_an_include_of_a_file_that_may_be_missing_is_left_out_and_told(word):
     found = conf_file.read(f"work_mem = 8MB\n{word} = 'x.conf'\n")
     assert (dict(found.settings), found.faults) == ({"work_mem": "8MB"}, ())
-    assert [(each.line, each.code) for each in found.left_out] == [(2, "include_left_out")]
+    assert [(each.line, each.code) for each in found.left_out] == [
+        (2, "include_left_out")
+    ]
 
 
 def test_what_an_editor_leaves_is_named():
     found = conf_file.read("\ufeffwork_mem = 8MB\n")
     assert (dict(found.settings), found.faults) == ({"work_mem": "8MB"}, ())
     assert [each.code for each in found.left_out] == ["byte_order_mark"]
-    lines = ["work_mem\u00a0=\u00a08MB", "work_mem = \u30008MB", "work_mem = 8MB\rjit = off"]
+    lines = [
+        "work_mem\u00a0=\u00a08MB",
+        "work_mem = \u30008MB",
+        "work_mem = 8MB\rjit = off",
+    ]
     codes = [[each.code for each in conf_file.read(line).faults] for line in lines]
     assert codes == [["no_blanks"]] * 3
 
@@ -661,7 +702,9 @@ def test_what_is_written_is_read_again():
 
 
 def test_settings_are_written_by_the_manuals_chapters():
-    text = conf_text.write({"work_mem": "1GB", "x.y": "1", "fsync": "off"}, "16", header=["Mine"])
+    text = conf_text.write(
+        {"work_mem": "1GB", "x.y": "1", "fsync": "off"}, "16", header=["Mine"]
+    )
     assert text == (
         "# Mine\n# PostgreSQL 16\n"
         "\n# Resource Usage / Memory\nwork_mem = 1GB\n"

@@ -95,12 +95,20 @@ def test_triggers_and_planning_are_parts_of_their_own():
     ],
 )
 def test_what_is_worth_a_sentence_is_found_and_nothing_else(text, expected):
-    kinds = [type(finding) for finding in findings(read(text)) if not isinstance(finding, Spent)]
+    kinds = [
+        type(finding)
+        for finding in findings(read(text))
+        if not isinstance(finding, Spent)
+    ]
     assert kinds == expected
 
 
 def test_what_spilled_is_counted():
-    assert {f.node.kind: f.kilobytes for f in findings(read(SPILL)) if isinstance(f, Spilled)} == {
+    assert {
+        f.node.kind: f.kilobytes
+        for f in findings(read(SPILL))
+        if isinstance(f, Spilled)
+    } == {
         "Sort": 12345,
         "Hash": 0,
     }

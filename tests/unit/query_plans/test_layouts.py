@@ -47,7 +47,12 @@ def node(kind, *below, **more):
         "Actual Rows": 1,
         "Actual Loops": 1,
     }
-    return {"Node Type": kind, **figures, **more, **({"Plans": list(below)} if below else {})}
+    return {
+        "Node Type": kind,
+        **figures,
+        **more,
+        **({"Plans": list(below)} if below else {}),
+    }
 
 
 DOCUMENT = [
@@ -63,7 +68,10 @@ DOCUMENT = [
                         "Hash",
                         node(
                             "Seq Scan",
-                            **{"Relation Name": "book", "Filter": "(a <> 'a -> b'::text)"},
+                            **{
+                                "Relation Name": "book",
+                                "Filter": "(a <> 'a -> b'::text)",
+                            },
                         ),
                     ),
                     **{"Join Type": "Inner"},
@@ -78,14 +86,31 @@ DOCUMENT = [
 JSON = json.dumps(DOCUMENT, indent=2)
 
 
-def psql(lines, *, border=1, rule="-", bar="|", corner="+", mark="+", count="(16 rows)", sep=None):
+def psql(
+    lines,
+    *,
+    border=1,
+    rule="-",
+    bar="|",
+    corner="+",
+    mark="+",
+    count="(16 rows)",
+    sep=None,
+):
     inner = max(map(len, lines)) + 2
     rows = [f" {line}".ljust(inner) for line in lines]
     if border == 2:
         rule = corner + rule * inner + corner
         rows = [f"{bar}{row}{bar}" for row in rows]
         return "\n".join(
-            [rule, f"{bar}{'QUERY PLAN'.center(inner)}{bar}", sep or rule, *rows, rule, count]
+            [
+                rule,
+                f"{bar}{'QUERY PLAN'.center(inner)}{bar}",
+                sep or rule,
+                *rows,
+                rule,
+                count,
+            ]
         )
     if len(lines) and lines[0][:1] in "[{":
         rows = [row[:-1] + mark for row in rows[:-1]] + [rows[-1]]
@@ -104,7 +129,9 @@ def wrapped(width, *, begin=".", end="."):
 
 
 def hard(lines, width):
-    return "\n".join(line[at : at + width] for line in lines for at in range(0, len(line), width))
+    return "\n".join(
+        line[at : at + width] for line in lines for at in range(0, len(line), width)
+    )
 
 
 def soft(lines, width):
@@ -112,7 +139,11 @@ def soft(lines, width):
         part
         for line in lines
         for part in textwrap.wrap(
-            line, width, break_long_words=False, drop_whitespace=True, replace_whitespace=False
+            line,
+            width,
+            break_long_words=False,
+            drop_whitespace=True,
+            replace_whitespace=False,
         )
     )
 
@@ -137,7 +168,11 @@ def as_xml(given):
         if key != "Plans"
     )
     below = "".join(map(as_xml, given.get("Plans", ())))
-    return f"<Plan>\n{inner}" + (f"<Plans>\n{below}</Plans>\n" if below else "") + "</Plan>\n"
+    return (
+        f"<Plan>\n{inner}"
+        + (f"<Plans>\n{below}</Plans>\n" if below else "")
+        + "</Plan>\n"
+    )
 
 
 AS_XML = (
@@ -258,7 +293,9 @@ def test_a_plan_is_read_whole_in_each_layout(layout):
     assert not plan.not_understood
     if "JSON" not in layout:
         assert [nodes[3].on, nodes[5].on] == ["line l", "book b"]
-        assert nodes[5].detail("Filter").replace("--", "->") == "(name <> 'a -> (b'::text)"
+        assert (
+            nodes[5].detail("Filter").replace("--", "->") == "(name <> 'a -> (b'::text)"
+        )
         settings = "Settings: max_parallel_workers_per_gather = '0', work_mem = '5MB'"
         assert {settings, "Planning: Buffers: shared hit=129"} <= set(plan.footer)
         assert nodes[0].details == (
@@ -283,7 +320,10 @@ def test_a_plan_without_costs_has_its_first_node():
     ("text", "may_be"),
     [
         (PLAN, False),
-        ("\n".join(line for line in LINES if not line.startswith("Execution Time")), True),
+        (
+            "\n".join(line for line in LINES if not line.startswith("Execution Time")),
+            True,
+        ),
         ("Seq Scan on t  (cost=0.00..1.00 rows=1 width=4)", False),
         (LOGGED, False),
         (JSON, False),
@@ -307,8 +347,14 @@ NAMES = ["QUERY PLAN", *[" " * 10] * 4]
     "lines",
     [
         [f"│ {name} │ {line:40}↵│" for name, line in zip(NAMES, YAML, strict=True)],
-        [f"{name} {':|'[name != ' ' * 10]} {line}" for name, line in zip(NAMES, YAML, strict=True)],
-        ["* Record 1", *(f"{name} {line:40}+" for name, line in zip(NAMES, YAML, strict=True))],
+        [
+            f"{name} {':|'[name != ' ' * 10]} {line}"
+            for name, line in zip(NAMES, YAML, strict=True)
+        ],
+        [
+            "* Record 1",
+            *(f"{name} {line:40}+" for name, line in zip(NAMES, YAML, strict=True)),
+        ],
         ["QUERY PLAN|" + YAML[0], *YAML[1:]],
         [
             "<table>",
@@ -321,7 +367,11 @@ NAMES = ["QUERY PLAN", *[" " * 10] * 4]
 def test_a_plan_of_yaml_keeps_its_columns_in_frames_of_psql(lines):
     plan = read("\n".join(lines))
 
-    assert (plan.root.kind, plan.root.total_cost, plan.execution_ms) == ("Seq Scan", 1.0, 0.5)
+    assert (plan.root.kind, plan.root.total_cost, plan.execution_ms) == (
+        "Seq Scan",
+        1.0,
+        0.5,
+    )
 
 
 @pytest.mark.parametrize(
@@ -337,10 +387,19 @@ def test_a_plan_of_yaml_keeps_its_columns_in_frames_of_psql(lines):
         ),
         ("Oracle", "Plan hash value: 3956160932\n\n---\n| Id | Operation |\n---"),
         ("SQLite", "QUERY PLAN\n|--SCAN t1\n`--SEARCH t2 USING INDEX i"),
-        ("TiDB", "+----+----+\n| id | estRows |\n+----+----+\n| TableReader_5 | 10000.00 |"),
-        ("LaTeX", f"\\begin{{longtable}}{{l}}\n\\raggedright{{{PLAN}}} \\tabularnewline"),
+        (
+            "TiDB",
+            "+----+----+\n| id | estRows |\n+----+----+\n| TableReader_5 | 10000.00 |",
+        ),
+        (
+            "LaTeX",
+            f"\\begin{{longtable}}{{l}}\n\\raggedright{{{PLAN}}} \\tabularnewline",
+        ),
         ("troff", f".LP\n.TS\ncenter;\nl.\n{PLAN}.TE"),
-        ("AsciiDoc", f'[options="header",cols="<l"]\n|====\n^l|QUERY PLAN\n|{PLAN}|===='),
+        (
+            "AsciiDoc",
+            f'[options="header",cols="<l"]\n|====\n^l|QUERY PLAN\n|{PLAN}|====',
+        ),
     ],
 )
 def test_a_plan_of_another_product_or_form_is_named(product, text):
@@ -395,8 +454,14 @@ def test_lines_that_are_no_part_of_a_plan_are_named_and_the_plan_is_shown():
         (JSON[:400], "cannot be read"),
         ('- Plan: \n    Node Type: "Sort"\n  nothing', "YAML"),
         ("<explain><Query><Plan>", "XML"),
-        ("  ->  Hash  (cost=1.00..2.00 rows=1 width=1)\n->  Seq Scan on a", "left of the first"),
-        ("  ->  Sort  (cost=1.00..2.00 rows=1 width=1)\n InitPlan 1\n  Buffers: x", "right of"),
+        (
+            "  ->  Hash  (cost=1.00..2.00 rows=1 width=1)\n->  Seq Scan on a",
+            "left of the first",
+        ),
+        (
+            "  ->  Sort  (cost=1.00..2.00 rows=1 width=1)\n InitPlan 1\n  Buffers: x",
+            "right of",
+        ),
     ],
 )
 def test_what_is_no_whole_plan_is_refused_with_the_reason(text, why):

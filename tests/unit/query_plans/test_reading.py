@@ -48,8 +48,12 @@ def test_every_printed_plan_is_read_to_its_last_node():
 
 def test_the_parallel_part_is_that_of_the_tables():
     """Tables 6.16 and 6.17 of 2017: 0.5117 s of Q10 on 9.6, 7.74 s of Q11 on 10."""
-    assert parallel.seconds_in_subplans(plan("plan-q10-9.6.txt")) == pytest.approx(0.511721)
-    assert parallel.seconds_to_the_last_step(plan("plan-q11-10.txt")) == pytest.approx(7.740506)
+    assert parallel.seconds_in_subplans(plan("plan-q10-9.6.txt")) == pytest.approx(
+        0.511721
+    )
+    assert parallel.seconds_to_the_last_step(plan("plan-q11-10.txt")) == pytest.approx(
+        7.740506
+    )
     gathers = parallel.gathered(plan("plan-q10-9.6.txt"))
     assert [(each.planned, each.launched) for each in gathers] == [(2, 2)] * 3
     assert parallel.gathered(plan("plan-q11-9.5.txt")) == []
@@ -57,7 +61,9 @@ def test_the_parallel_part_is_that_of_the_tables():
 
 def test_the_four_sub_plans_that_the_report_marks_are_the_other_branch():
     old, new = plan("plan-q10-9.5.txt"), plan("plan-q10-9.6.txt")
-    found = {each.role: (each.left_loops, each.right_loops) for each in subplans(old, new)}
+    found = {
+        each.role: (each.left_loops, each.right_loops) for each in subplans(old, new)
+    }
     assert found == {
         "SubPlan 1": (17304, 0),
         "SubPlan 2": (0, 1),
@@ -69,7 +75,9 @@ def test_the_four_sub_plans_that_the_report_marks_are_the_other_branch():
 
 def test_nodes_that_only_one_of_two_plans_has_stand_alone():
     pairs = compare(plan("plan-q10-9.5.txt"), plan("plan-q10-9.6.txt"))
-    alone = [(pair.left, pair.right and pair.right.name) for pair in pairs if not pair.left]
+    alone = [
+        (pair.left, pair.right and pair.right.name) for pair in pairs if not pair.left
+    ]
     assert alone == [(None, "Gather")] * 3
     assert [pair for pair in pairs if not pair.right] == []
 
@@ -109,7 +117,11 @@ def test_a_text_plan_of_psql_becomes_a_tree():
     )
     cte, scan, hashed = root.children
     assert cte.role == "CTE w"
-    assert (scan.kind, scan.on, scan.total_ms) == ("Parallel Seq Scan", "public.a", None)
+    assert (scan.kind, scan.on, scan.total_ms) == (
+        "Parallel Seq Scan",
+        "public.a",
+        None,
+    )
     assert hashed.is_never_executed
     only = hashed.children[0]
     assert (only.kind, only.index, only.on, only.detail("Heap Fetches")) == (
@@ -129,7 +141,11 @@ def test_a_plan_of_9_2_tells_its_total_runtime():
 
 def test_a_json_plan_has_the_names_of_the_text_format():
     node = {"Node Type": "Aggregate", "Strategy": "Sorted", "Partial Mode": "Finalize"}
-    inner = {"Node Type": "Hash Join", "Join Type": "Semi", "Parent Relationship": "Outer"}
+    inner = {
+        "Node Type": "Hash Join",
+        "Join Type": "Semi",
+        "Parent Relationship": "Outer",
+    }
     scan = {
         "Node Type": "Seq Scan",
         "Relation Name": "t",
@@ -140,10 +156,21 @@ def test_a_json_plan_has_the_names_of_the_text_format():
         "Plan Rows": 7,
         "Filter": "(x > 1)",
     }
-    sub = {"Node Type": "Result", "Subplan Name": "SubPlan 1", "Parent Relationship": "SubPlan"}
-    whole = [{"Plan": {**node, "Plans": [{**inner, "Plans": [scan]}, sub]}, "Total Runtime": 5}]
+    sub = {
+        "Node Type": "Result",
+        "Subplan Name": "SubPlan 1",
+        "Parent Relationship": "SubPlan",
+    }
+    whole = [
+        {
+            "Plan": {**node, "Plans": [{**inner, "Plans": [scan]}, sub]},
+            "Total Runtime": 5,
+        }
+    ]
     plan = read(
-        "QUERY PLAN\n-----\n" + json.dumps(whole, indent=2).replace("\n", " +\n") + "\n(1 row)"
+        "QUERY PLAN\n-----\n"
+        + json.dumps(whole, indent=2).replace("\n", " +\n")
+        + "\n(1 row)"
     )
     assert [each.name for each in plan.nodes()] == [
         "Finalize GroupAggregate",
@@ -162,7 +189,9 @@ def test_a_json_plan_has_the_names_of_the_text_format():
     assert plan.execution_ms == 5.0
 
 
-@pytest.mark.parametrize("text", ["", "hello", "[]", '{"Plan": 3}', "[" * 5000, '[{"Plan": {}}]'])
+@pytest.mark.parametrize(
+    "text", ["", "hello", "[]", '{"Plan": 3}', "[" * 5000, '[{"Plan": {}}]']
+)
 def test_what_is_no_plan_is_refused_with_a_reason(text):
     with pytest.raises(PlanUnreadableError) as refused:
         read(text)

@@ -14,7 +14,9 @@ from tests.unit.postgresql_settings.servers import asked_often
 
 # Every version takes seconds; the oldest and the newest have all forms of the foot between them.
 MAJORS = (
-    {"9.3", "9.6", "12", "14", "17", "18"} if "BENCHLAB_TEST_ALL" in os.environ else {"9.6", "18"}
+    {"9.3", "9.6", "12", "14", "17", "18"}
+    if "BENCHLAB_TEST_ALL" in os.environ
+    else {"9.6", "18"}
 )
 SERVERS = [each for each in asked_often() if each.major in MAJORS]
 SETUP = """
@@ -85,7 +87,9 @@ SCANS = {"9.6": "SET min_parallel_relation_size = 0"}
 def server(request):
     with request.param.running({}) as (folder, started):
         assert started
-        with psycopg.connect(host=str(folder), user="x", dbname="postgres", autocommit=True) as it:
+        with psycopg.connect(
+            host=str(folder), user="x", dbname="postgres", autocommit=True
+        ) as it:
             for statement in SETUP.split(";\n"):
                 if statement.strip():
                     it.execute(statement)
@@ -124,7 +128,11 @@ def test_all_formats_of_a_plan_are_the_same_tree(server):
             for form in ("json", "yaml", "xml"):
                 other = read(explained(connection, f"FORMAT {form}", query))
                 seen += 1
-                if tree(other) != tree(text) or text.not_understood or other.not_understood:
+                if (
+                    tree(other) != tree(text)
+                    or text.not_understood
+                    or other.not_understood
+                ):
                     pairs = zip(tree(text), tree(other), strict=False)
                     differ = [each for each in pairs if each[0] != each[1]][:1]
                     wrong.append((form, bool(mode), query, differ, text.not_understood))
@@ -138,10 +146,17 @@ def test_what_was_executed_is_the_same_and_own_times_are_those_of_the_whole(serv
     wrong = []
     for query in some(QUERIES, 2):
         plans = [
-            read(explained(connection, f"ANALYZE, VERBOSE, TIMING off, FORMAT {form}", query))
+            read(
+                explained(
+                    connection, f"ANALYZE, VERBOSE, TIMING off, FORMAT {form}", query
+                )
+            )
             for form in ("text", "json")
         ]
-        if tree(plans[0], own=True) != tree(plans[1], own=True) or plans[0].not_understood:
+        if (
+            tree(plans[0], own=True) != tree(plans[1], own=True)
+            or plans[0].not_understood
+        ):
             wrong.append((query, plans[0].not_understood))
         for form in ("text", "json"):
             plan = read(explained(connection, f"ANALYZE, FORMAT {form}", query))
@@ -150,7 +165,10 @@ def test_what_was_executed_is_the_same_and_own_times_are_those_of_the_whole(serv
             # A time is printed with three digits, for the mean of all loops.
             slack = 0.1 + sum(0.001 * (each.loops or 0) for each in plan.nodes())
             # Only the statements below a WITH run after their parent.
-            if not query.startswith("WITH gone") and abs(own - whole) > 0.02 * whole + slack:
+            if (
+                not query.startswith("WITH gone")
+                and abs(own - whole) > 0.02 * whole + slack
+            ):
                 wrong.append((form, query, own, whole))
     assert not wrong, "\n".join(map(str, wrong))
 
@@ -188,7 +206,11 @@ def test_each_format_has_the_same_lines(server):
         for options in ("ANALYZE", "ANALYZE, VERBOSE"):
             plans = [
                 read(
-                    explained(connection, f"{options}, FORMAT {form}", query.replace("LINE", LINE))
+                    explained(
+                        connection,
+                        f"{options}, FORMAT {form}",
+                        query.replace("LINE", LINE),
+                    )
                 )
                 for form in ("text", "json", "yaml", "xml")
             ]
@@ -201,7 +223,9 @@ def lines_without_numbers(plan):
     lines = []
     for node in plan.nodes():
         details = [(name, text) for name, text in node.details if name != "Buffers"]
-        lines.append(sorted((name, re.sub(r"\s+|[\d.]+", "#", text)) for name, text in details))
+        lines.append(
+            sorted((name, re.sub(r"\s+|[\d.]+", "#", text)) for name, text in details)
+        )
     footer = [line for line in plan.footer if "Buffers" not in line]
     return lines + [re.sub(r"[\d.]+", "#", line) for line in footer]
 
@@ -230,7 +254,9 @@ def test_the_foot_is_the_same_in_each_format(server):
     connection.execute("RESET ALL; SET work_mem = '5MB'; SET enable_hashjoin = off")
     if major == "18":
         connection.execute("SET jit_above_cost = 0")
-    insert = f"INSERT INTO {LINE} SELECT id, id, id FROM item WHERE shelf = 2 RETURNING *"
+    insert = (
+        f"INSERT INTO {LINE} SELECT id, id, id FROM item WHERE shelf = 2 RETURNING *"
+    )
     feet = []
     for form in ("text", "json", "yaml", "xml"):
         plan = read(explained(connection, f"{options}, FORMAT {form}", insert))
@@ -239,9 +265,13 @@ def test_the_foot_is_the_same_in_each_format(server):
         feet.append([re.sub(r"[\d.]+", "#", each) for each in plan.footer])
         buffers = plan.root.detail("Buffers")
         assert "shared hit=" in buffers
-        assert not [name for name, _value in plan.root.details if name.endswith(" Blocks")]
+        assert not [
+            name for name, _value in plan.root.details if name.endswith(" Blocks")
+        ]
     # What is read from disk or made anew depends on the time.
-    assert {len({tuple(e for e in foot if "Buffers" not in e) for foot in feet})} == {1}, feet
+    assert {len({tuple(e for e in foot if "Buffers" not in e) for foot in feet})} == {
+        1
+    }, feet
     names = "\n".join(feet[0])
     wanted = {
         "9.6": ("Trigger",),

@@ -41,7 +41,9 @@ def composite(inner, *, declared="", encoding="utf-8"):
 
 def imported(content, peer="phoronix", name="results.xml"):
     with reading() as current:
-        return current.read("import", {"peer": peer, "name": name, "content": content}, size=1)
+        return current.read(
+            "import", {"peer": peer, "name": name, "content": content}, size=1
+        )
 
 
 def run_in_child(program):
@@ -51,7 +53,9 @@ def run_in_child(program):
     code += "limits.keep_within('.', (), limits.OF_A_REQUEST)\n" + program
     argv = [*process._COMMAND[:5], code]
     with TemporaryDirectory() as folder:
-        done = subprocess.run(argv, capture_output=True, text=True, env={}, cwd=folder, check=False)
+        done = subprocess.run(
+            argv, capture_output=True, text=True, env={}, cwd=folder, check=False
+        )
     return done.returncode, (done.stdout + done.stderr).strip().rpartition("\n")[2]
 
 
@@ -82,14 +86,20 @@ def test_every_kind_is_read_in_a_process():
     text = "Seq Scan on a  (cost=0.00..1.00 rows=1 width=4)\n"
     first_line = b'{"instance":"","project":{},"type":"benchlab-export","version":2}\n'
     requests = {
-        "export": {"lines": {"base64": b64encode(first_line).decode()}, "is_last": False},
+        "export": {
+            "lines": {"base64": b64encode(first_line).decode()},
+            "is_last": False,
+        },
         "import": {"peer": "phoronix", "name": "x", "content": composite("")},
         "load": {"text": "SELECT 1;", "prefix": "", "weights": "", "masks": False},
         "load data": {"text": "CREATE TABLE t (a integer);"},
         "plan": {"text": text},
         "settings": {"text": "work_mem = 4MB"},
         "scripts": {"scripts": [], "variables": {}, "allows_shell": False},
-        "tool": {"tool": "fio", "files": {"stdout": samples("fio")["seqwrite_json.txt"].decode()}},
+        "tool": {
+            "tool": "fio",
+            "files": {"stdout": samples("fio")["seqwrite_json.txt"].decode()},
+        },
     }
     assert requests.keys() == readers.KINDS.keys()
     for kind, request in requests.items():
@@ -117,7 +127,9 @@ def test_what_takes_too_long_is_ended_and_the_reason_said(monkeypatch):
     monkeypatch.setattr(process, "WAIT_SECONDS", 1.0)
     with pytest.raises(TooMuch, match="more than 1 s") as caught:
         imported(
-            packed(f"<PhoronixTestSuite>{SYSTEM}{'<Result/>' * 2_000_000}</PhoronixTestSuite>")
+            packed(
+                f"<PhoronixTestSuite>{SYSTEM}{'<Result/>' * 2_000_000}</PhoronixTestSuite>"
+            )
         )
     assert caught.value.code == "reading_too_slow"
     assert process._places._value == process.PLACES
@@ -129,7 +141,10 @@ def test_processor_time_ends_with_its_limit():
 
 
 def test_memory_ends_with_its_limit():
-    assert "MemoryError" in run_in_child(f"bytearray({limits.OF_A_REQUEST.memory_bytes})")[1]
+    assert (
+        "MemoryError"
+        in run_in_child(f"bytearray({limits.OF_A_REQUEST.memory_bytes})")[1]
+    )
 
 
 @pytest.mark.parametrize(
@@ -184,7 +199,11 @@ def test_others_wait_for_a_place_and_are_told(monkeypatch):
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "iso-8859-1"])
 @pytest.mark.parametrize(
     "declared",
-    ['<!DOCTYPE a [<!ENTITY e "EXPANDED">]>', "<!DOCTYPE a>", '<!DOCTYPE a SYSTEM "/etc/passwd">'],
+    [
+        '<!DOCTYPE a [<!ENTITY e "EXPANDED">]>',
+        "<!DOCTYPE a>",
+        '<!DOCTYPE a SYSTEM "/etc/passwd">',
+    ],
 )
 def test_a_document_type_is_refused_in_every_encoding(declared, encoding):
     with pytest.raises(NotUnderstood, match="declares entities"):
@@ -193,7 +212,9 @@ def test_a_document_type_is_refused_in_every_encoding(declared, encoding):
 
 def test_deep_xml_is_refused():
     with pytest.raises(NotUnderstood, match="deeper"):
-        imported(composite("<a>" * strict_xml.MOST_DEPTH + "</a>" * strict_xml.MOST_DEPTH))
+        imported(
+            composite("<a>" * strict_xml.MOST_DEPTH + "</a>" * strict_xml.MOST_DEPTH)
+        )
 
 
 def test_a_zip_that_leaves_its_folder_or_is_too_large_writes_nothing(tmp_path):

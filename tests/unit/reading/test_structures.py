@@ -94,7 +94,9 @@ def test_an_adapter_takes_time_by_the_size(adapter):
 
 @pytest.mark.parametrize("peer", IMPORTERS)
 def test_an_importer_takes_time_by_the_size(peer, tmp_path):
-    make = next(made[0] for name, made in PEERS.items() if name.partition(" ")[0] == peer)
+    make = next(
+        made[0] for name, made in PEERS.items() if name.partition(" ")[0] == peer
+    )
     (folder := tmp_path / "peer").mkdir()
     source = make(folder)
     files = [file for file in folder.rglob("*") if file.is_file()]
@@ -122,7 +124,9 @@ def test_an_importer_takes_time_by_the_size(peer, tmp_path):
     assert steep == []
 
 
-def steep_databases(file: Path, saved: Path, read: Callable[[], object]) -> Iterator[str]:
+def steep_databases(
+    file: Path, saved: Path, read: Callable[[], object]
+) -> Iterator[str]:
     """Tables with many rows."""
     shutil.copy(file, saved)
     for name, add in databases(saved):
@@ -240,14 +244,17 @@ def test_an_export_takes_time_by_the_size():
     first_line = b'{"instance":"","project":{},"type":"benchlab-export","version":2}\n'
     lines = [
         b'{"author":"","committed_at":null,"created_at":null,"merge_base":"","merge_base_at":null,'
-        b'"parents":[],"ref":"","sha":"%040x","subject":"","type":"revision","url":""}\n' % number
+        b'"parents":[],"ref":"","sha":"%040x","subject":"","type":"revision","url":""}\n'
+        % number
         for number in range(80_000)
     ]
 
     def read(times):
         export = readers.find("export").begin()
         content = first_line + b"".join(lines[: 20_000 * times])
-        batch = export({"lines": {"base64": b64encode(content).decode()}, "is_last": False})
+        batch = export(
+            {"lines": {"base64": b64encode(content).decode()}, "is_last": False}
+        )
         assert (batch.fault, len(batch.lines)) == (None, 20_000 * times + 1)
 
     assert growth(read) < MOST_GROWTH

@@ -52,7 +52,10 @@ def figure(count=12):
         Line(
             f"PostgreSQL {version}",
             version,
-            tuple(Point(x, x * place, x * place - 1, x * place + 1, 3) for x in (1, 2, 4, 8)),
+            tuple(
+                Point(x, x * place, x * place - 1, x * place + 1, 3)
+                for x in (1, 2, 4, 8)
+            ),
         )
         for place, version in enumerate(list(STYLES)[:count], start=1)
     ]
@@ -71,7 +74,12 @@ def report(words="Title", language="en"):
                 (
                     Paragraph(f"{words}\n{words}\n\n{words}"),
                     Facts(((words, words), ("empty", ""))),
-                    Table(words, (words, "tps"), ((words, "1,000"), ("", "")), frozenset((1,))),
+                    Table(
+                        words,
+                        (words, "tps"),
+                        ((words, "1,000"), ("", "")),
+                        frozenset((1,)),
+                    ),
                     Picture("tps", words, figure()),
                     Bullets((words, "another")),
                     Listing(words, f"{words}\n\n\t```\n  indented\n"),

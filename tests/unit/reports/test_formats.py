@@ -8,7 +8,15 @@ import zipfile
 
 import pytest
 from docutils.core import publish_doctree
-from docutils.nodes import Text, bullet_list, figure, image, literal_block, section, title
+from docutils.nodes import (
+    Text,
+    bullet_list,
+    figure,
+    image,
+    literal_block,
+    section,
+    title,
+)
 from docutils.nodes import table as table_node
 
 from runs.reports import markdown, rst, tables
@@ -47,7 +55,10 @@ def test_every_block_is_what_it_is_meant_to_be(words):
 
 def test_sections_are_of_one_level():
     document = read(rst.text(report()))
-    assert [each[0].astext() for each in document.findall(section)] == ["Title", "Second"]
+    assert [each[0].astext() for each in document.findall(section)] == [
+        "Title",
+        "Second",
+    ]
 
 
 def test_text_of_several_lines_is_paragraphs():
@@ -57,7 +68,10 @@ def test_text_of_several_lines_is_paragraphs():
 
 def test_the_zip_has_the_text_and_the_figures_that_it_names():
     with zipfile.ZipFile(io.BytesIO(rst.zipped(report()))) as archive:
-        assert sorted(archive.namelist()) == ["sample/figures/tps.svg", "sample/sample.rst"]
+        assert sorted(archive.namelist()) == [
+            "sample/figures/tps.svg",
+            "sample/sample.rst",
+        ]
         assert archive.read("sample/figures/tps.svg").startswith(b"<svg")
 
 
@@ -85,12 +99,18 @@ def test_every_row_of_a_table_is_as_wide_as_its_heads(words):
 
 @pytest.mark.parametrize("words", NASTY)
 def test_there_are_no_other_headings_than_the_reports(words):
-    outside_fences = re.sub(r"(?ms)^(`{3,})text$.*?^\1$", "", markdown.text(report(words)))
-    headings = [line for line in outside_fences.splitlines() if re.match(r"#{1,6}\s", line)]
+    outside_fences = re.sub(
+        r"(?ms)^(`{3,})text$.*?^\1$", "", markdown.text(report(words))
+    )
+    headings = [
+        line for line in outside_fences.splitlines() if re.match(r"#{1,6}\s", line)
+    ]
     assert len(headings) == 3
 
 
-@pytest.mark.parametrize("words", ["<script>x</script>", "[a](javascript:b)", "![x](y)"])
+@pytest.mark.parametrize(
+    "words", ["<script>x</script>", "[a](javascript:b)", "![x](y)"]
+)
 def test_no_markup_comes_in_by_words(words):
     text = re.sub(r"(?ms)^(`{3,})text$.*?^\1$", "", markdown.text(report(words)))
     assert not re.search(r"(?<!\\)<", text)
@@ -112,8 +132,12 @@ def test_a_listing_with_fences_gets_a_longer_one():
 CELL = {"levels": {"clients": 1, "text": "a\nb"}, "version": "18.1"}
 
 
-@pytest.mark.parametrize("head", [{"campaign": "ü", "factors": {"clients": [1, 2]}}, {}])
-@pytest.mark.parametrize("rows", [[], [{"n": 1}], [{"n": 1, "of": [1.5, None]}, {"n": 2}]])
+@pytest.mark.parametrize(
+    "head", [{"campaign": "ü", "factors": {"clients": [1, 2]}}, {}]
+)
+@pytest.mark.parametrize(
+    "rows", [[], [{"n": 1}], [{"n": 1, "of": [1.5, None]}, {"n": 2}]]
+)
 @pytest.mark.parametrize("count", [0, 1, 3])
 def test_it_is_written_as_in_one_go(head, rows, count):
     cells = (tables.element(CELL, summaries=iter(rows), none=[]) for _ in range(count))
@@ -166,7 +190,10 @@ def test_a_text_is_no_formula_for_a_spreadsheet(text):
 
 
 def test_a_head_is_no_formula_and_a_negative_number_stays_one():
-    assert tables.as_csv(tables.Table(("=x",), ((-1,), (-0.5,)))) == "'=x\r\n-1\r\n-0.5\r\n"
+    assert (
+        tables.as_csv(tables.Table(("=x",), ((-1,), (-0.5,))))
+        == "'=x\r\n-1\r\n-0.5\r\n"
+    )
 
 
 def test_markdown_aligns_numbers_and_keeps_its_columns():
@@ -188,14 +215,23 @@ def test_latex_escapes_what_it_would_read_as_commands():
 
 
 def test_json_has_no_number_that_json_does_not_know():
-    found = json.loads(tables.as_json({"a": [1.5, float("nan"), (float("inf"),)], "b": "é"}))
+    found = json.loads(
+        tables.as_json({"a": [1.5, float("nan"), (float("inf"),)], "b": "é"})
+    )
 
     assert found == {"a": [1.5, None, [None]], "b": "é"}
 
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(0.98765, "0.9877"), (1234.5, "1234"), (99.5, "99.5"), (7, "7"), (None, "–"), ("x", "x")],
+    [
+        (0.98765, "0.9877"),
+        (1234.5, "1234"),
+        (99.5, "99.5"),
+        (7, "7"),
+        (None, "–"),
+        ("x", "x"),
+    ],
 )
 def test_numbers_are_shown_with_the_digits_that_say_something(value, text):
     assert tables.shown(value) == text

@@ -14,7 +14,9 @@ from tests.ssh.openssh import short_folder
 
 HOST = "192.0.2.1"
 BASE = "/srv/benchlab"
-FOLDERS = Folders({BASE: "BASE", "/srv/benchlab/pg/bin": "PG_16_14", "/usr/lib/pg": "PG_9_6_24"})
+FOLDERS = Folders(
+    {BASE: "BASE", "/srv/benchlab/pg/bin": "PG_16_14", "/usr/lib/pg": "PG_9_6_24"}
+)
 
 
 def command(step, *argv, **more):
@@ -95,7 +97,13 @@ def test_the_folders_of_the_run_are_made_before_its_steps_and_removed_at_the_end
     run_script, folder
 ):
     write = command(
-        "write", "sh", "-c", 'cat >"$1"; ls -d "$1"', "w", f"{BASE}/runs/7-1/a b.sql", stdin="x\n"
+        "write",
+        "sh",
+        "-c",
+        'cat >"$1"; ls -d "$1"',
+        "w",
+        f"{BASE}/runs/7-1/a b.sql",
+        stdin="x\n",
     )
     done = run_script(shell_script("7", "x", [recorded(write)]))
     assert done.status == 0, done.stderr
@@ -108,7 +116,9 @@ def test_the_folders_of_the_run_are_made_before_its_steps_and_removed_at_the_end
     [(f"{BASE}/clusters/shared",), (f"{BASE}/clusters/shared", "/usr/bin/postgres")],
     ids=["as recorded up to 0.3.0", "with the program"],
 )
-def test_a_prepared_cluster_stays_for_the_next_run_whatever_else_its_mark_names(words, run_script):
+def test_a_prepared_cluster_stays_for_the_next_run_whatever_else_its_mark_names(
+    words, run_script
+):
     mark = command("mark-prepared", "sh", "-c", 'touch "$1/prepared"', "mark", *words)
     use = command("use", "ls", f"{BASE}/clusters/shared/prepared", f"{BASE}/runs/8-1")
     done = run_script(shell_script("both", "x", [recorded(mark), recorded(use)]))
@@ -156,7 +166,9 @@ def test_missing_programs_are_told_before_anything_is_made(run_script, folder):
 def test_a_base_folder_too_long_for_a_socket_is_told(run_script, folder):
     step = command("x", "true", "-h", f"{BASE}/runs/7-1/s")
     folder = folder / ("long" * 25)
-    done = run_script(shell_script("7", "x", [recorded(step)]), BENCHLAB_BASE=str(folder))
+    done = run_script(
+        shell_script("7", "x", [recorded(step)]), BENCHLAB_BASE=str(folder)
+    )
     assert done.status == 1
     assert "shorter path" in done.stderr
 
@@ -179,7 +191,9 @@ def test_steps_that_only_looked_are_left_out(step):
 
 def test_an_input_that_was_not_kept_whole_is_not_run_in_part(run_script, folder):
     stdin = "SELECT\n[... 70000 characters ...]\n1;"
-    done = run_script(shell_script("7", "x", [recorded(command("big", "cat", stdin=stdin))]))
+    done = run_script(
+        shell_script("7", "x", [recorded(command("big", "cat", stdin=stdin))])
+    )
     assert done.status == 1
     assert "too long for the record" in done.stderr
 
@@ -193,7 +207,10 @@ def test_several_machines_are_told():
 
 def test_comments_tell_times_and_cannot_be_ended_by_a_title():
     step = command(
-        "x", "true", started_at=datetime(2026, 11, 21, 10, 0, 5, tzinfo=UTC), seconds=2.5
+        "x",
+        "true",
+        started_at=datetime(2026, 11, 21, 10, 0, 5, tzinfo=UTC),
+        seconds=2.5,
     )
     script = shell_script("7", "mine\nrm -rf /", [recorded(step)])
     assert "# x, 192.0.2.1, 2026-11-21 10:00:05 UTC, 2.5 s" in script
@@ -202,15 +219,20 @@ def test_comments_tell_times_and_cannot_be_ended_by_a_title():
 
 def test_a_cluster_is_emptied_before_initdb():
     data = f"{BASE}/clusters/run-7/data"
-    script = shell_script("7", "x", [recorded(command("initdb", "/usr/bin/initdb", "-D", data))])
+    script = shell_script(
+        "7", "x", [recorded(command("initdb", "/usr/bin/initdb", "-D", data))]
+    )
     assert (
-        'fresh "$BASE"/clusters/run-7\n"$PG_16_14"/initdb -D "$BASE"/clusters/run-7/data' in script
+        'fresh "$BASE"/clusters/run-7\n"$PG_16_14"/initdb -D "$BASE"/clusters/run-7/data'
+        in script
     )
 
 
 def test_a_prepared_cluster_stays_for_the_runs_that_share_it():
     mark = command("mark-prepared", "sh", "-c", "x", "mark", f"{BASE}/clusters/shared")
-    script = shell_script("7", "x", [recorded(mark, command("x", "ls", f"{BASE}/runs/7-1"))])
+    script = shell_script(
+        "7", "x", [recorded(mark, command("x", "ls", f"{BASE}/runs/7-1"))]
+    )
     assert 'rm -rf "$BASE"/runs/7-1\n' in script
 
 

@@ -52,10 +52,16 @@ def test_statements_that_do_something_else_are_two(left, right):
 def test_a_log_gives_statements_with_values_times_and_transactions():
     text = (
         line(1, "LOG:  duration: 1.250 ms  statement: SELECT *\n\tFROM t WHERE a = 5;")
-        + line(1, "LOG:  duration: 0.100 ms  parse S_1: UPDATE t SET x = $1 WHERE a = $2")
-        + line(1, "LOG:  duration: 0.200 ms  bind S_1: UPDATE t SET x = $1 WHERE a = $2")
+        + line(
+            1, "LOG:  duration: 0.100 ms  parse S_1: UPDATE t SET x = $1 WHERE a = $2"
+        )
+        + line(
+            1, "LOG:  duration: 0.200 ms  bind S_1: UPDATE t SET x = $1 WHERE a = $2"
+        )
         + line(1, "DETAIL:  Parameters: $1 = 'it''s', $2 = NULL")
-        + line(1, "LOG:  duration: 2.000 ms  execute S_1: UPDATE t SET x = $1 WHERE a = $2")
+        + line(
+            1, "LOG:  duration: 2.000 ms  execute S_1: UPDATE t SET x = $1 WHERE a = $2"
+        )
         + line(1, "DETAIL:  Parameters: $1 = 'it''s', $2 = NULL")
         + line(2, "LOG:  statement: BEGIN")
         + line(2, "LOG:  statement: INSERT INTO t VALUES (1)")
@@ -69,16 +75,28 @@ def test_a_log_gives_statements_with_values_times_and_transactions():
     assert read.format == "stderr"
     assert units(read) == {
         "select * from t where a = ?": (1, (("SELECT *\nFROM t WHERE a = 5",),)),
-        "update t set x = ? where a = ?": (1, (("UPDATE t SET x = 'it''s' WHERE a = NULL",),)),
-        "insert into t values ( ? );\nselect ?": (1, (("INSERT INTO t VALUES (1)", "SELECT 2"),)),
+        "update t set x = ? where a = ?": (
+            1,
+            (("UPDATE t SET x = 'it''s' WHERE a = NULL",),),
+        ),
+        "insert into t values ( ? );\nselect ?": (
+            1,
+            (("INSERT INTO t VALUES (1)", "SELECT 2"),),
+        ),
     }
     assert read.milliseconds == pytest.approx(10.25)
     assert [unit.line for unit in read.units] == [9, 6, 1]
 
 
-@pytest.mark.parametrize("prefix", ["", "%m [%p] ", "%t %u@%d %c ", "%n:%l:%p:", "<%p> "])
+@pytest.mark.parametrize(
+    "prefix", ["", "%m [%p] ", "%t %u@%d %c ", "%n:%l:%p:", "<%p> "]
+)
 def test_sessions_are_told_apart_by_any_prefix(prefix):
-    values = {"m": "2026-11-28 10:00:00.123 UTC", "t": "2026-11-28 10:00:00 UTC", "u": "me"}
+    values = {
+        "m": "2026-11-28 10:00:00.123 UTC",
+        "t": "2026-11-28 10:00:00 UTC",
+        "u": "me",
+    }
     values |= {"d": "shop", "n": "1732788000.123", "l": "7"}
 
     def begin(number):
@@ -90,7 +108,9 @@ def test_sessions_are_told_apart_by_any_prefix(prefix):
 
     lines = []
     for step in ("BEGIN", "SELECT a FROM t", "SELECT b FROM t", "COMMIT"):
-        lines += [f"{begin(n)}LOG:  duration: 1.000 ms  statement: {step}" for n in (1, 2)]
+        lines += [
+            f"{begin(n)}LOG:  duration: 1.000 ms  statement: {step}" for n in (1, 2)
+        ]
     read = load.read("\n".join(lines), prefix=prefix)
     assert {unit.text: unit.calls for unit in read.units} == {
         "select a from t;\nselect b from t": 2
@@ -102,7 +122,9 @@ def test_auto_explain_is_read_as_text_and_as_json():
         "\t  FROM t;\n\tAggregate  (cost=1.00..2.00 rows=1 width=8)\n"
         "\t  ->  Seq Scan on t  (cost=0.00..1.00 rows=1 width=0)\n"
     )
-    plan = json.dumps({"Query Text": "SELECT $1", "Query Parameters": "$1 = '7'"}, indent=2)
+    plan = json.dumps(
+        {"Query Text": "SELECT $1", "Query Parameters": "$1 = '7'"}, indent=2
+    )
     text += line(1, "LOG:  duration: 6.000 ms  plan:\n\t" + plan.replace("\n", "\n\t"))
     read = load.read(text)
     assert [unit.samples for unit in read.units] == [
@@ -126,7 +148,9 @@ def printed_by_psql(time):
 
 
 def as_rows(time):
-    return [{"query": query, "calls": calls, time: total} for query, calls, total in COUNTED]
+    return [
+        {"query": query, "calls": calls, time: total} for query, calls, total in COUNTED
+    ]
 
 
 KEPT = {
@@ -169,7 +193,9 @@ def test_pg_stat_statements_is_read_as_people_keep_it(text):
 def test_counters_of_the_server_weigh_the_statements_of_a_log():
     log = line(1, "LOG:  duration: 1.000 ms  execute S: SELECT a FROM t WHERE b = $1")
     log += line(1, "DETAIL:  parameters: $1 = '4'")
-    read = load.read(log, weights="query,calls,total_time\nSELECT a FROM t WHERE b = $1,900,70.5\n")
+    read = load.read(
+        log, weights="query,calls,total_time\nSELECT a FROM t WHERE b = $1,900,70.5\n"
+    )
     (unit,) = read.units
     assert (unit.calls, unit.milliseconds) == (900, 70.5)
     assert unit.samples == (("SELECT a FROM t WHERE b = '4'",),)
@@ -255,8 +281,14 @@ NAMED = [
     (line(1, "LOG:  duration: 1.000 ms  statement: SELECT 1; DROP TABLE t"), "not_sql"),
     (EXECUTED, "no_values"),
     (EXECUTED + line(1, "DETAIL:  parameters: $1 = 'abc...'"), "cut_value"),
-    (line(1, f"LOG:  duration: 1.000 ms  statement: SELECT '{'x' * 200_000}'"), "not_sql"),
-    (json.dumps({"error_severity": "LOG", "message": "statement: SELECT '\ud800'"}), "not_sql"),
+    (
+        line(1, f"LOG:  duration: 1.000 ms  statement: SELECT '{'x' * 200_000}'"),
+        "not_sql",
+    ),
+    (
+        json.dumps({"error_severity": "LOG", "message": "statement: SELECT '\ud800'"}),
+        "not_sql",
+    ),
 ]
 
 

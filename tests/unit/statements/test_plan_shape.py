@@ -33,7 +33,10 @@ def test_an_index_that_is_lost_is_named():
 
 
 def test_estimates_are_named_by_a_factor():
-    base, head = PlanShape((node("Seq Scan", "t"),)), PlanShape((node("Seq Scan", "t", "", 50.0),))
+    base, head = (
+        PlanShape((node("Seq Scan", "t"),)),
+        PlanShape((node("Seq Scan", "t", "", 50.0),)),
+    )
     assert difference([base], [head]).estimates == (("Seq Scan on t", 10.0, 50.0),)
 
 

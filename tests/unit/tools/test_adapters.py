@@ -30,7 +30,12 @@ def recorded_texts(adapter: Adapter) -> list[bytes]:
 
 PGBENCH = [run.stdout.encode() for run in all_samples()]
 TEXTS = {each.name: recorded_texts(each) for each in ADAPTERS} | {"pgbench": PGBENCH}
-LOGS = [text for run in samples_with_log() if run.version == "18.6" for text in run.logs.values()]
+LOGS = [
+    text
+    for run in samples_with_log()
+    if run.version == "18.6"
+    for text in run.logs.values()
+]
 FILE_NAMES = (
     "stdout",
     "stderr",
@@ -41,7 +46,16 @@ FILE_NAMES = (
     "summary",
     "timing",
 )
-STRANGE = (b"nan", b"inf", b"-nan", b"1e999", b"\x00", b"\xff\xfe", b"99999999999999999999", b",5")
+STRANGE = (
+    b"nan",
+    b"inf",
+    b"-nan",
+    b"1e999",
+    b"\x00",
+    b"\xff\xfe",
+    b"99999999999999999999",
+    b",5",
+)
 STRANGER = b"What no tool prints, ever.\n"
 TEN_MEGABYTES = 10_000_000
 
@@ -67,7 +81,9 @@ def assert_sound(reading: Reading) -> None:
     assert not (reading.measurements and reading.status == "failed")
     assert len(reading.unknown_lines) <= UNKNOWN_LINES
     said = (*reading.reasons, *reading.notes)
-    assert all(isinstance(each.wording["text"], Marked) for each in said)  # for other languages
+    assert all(
+        isinstance(each.wording["text"], Marked) for each in said
+    )  # for other languages
     names = [value.metric for value in reading.measurements]
     assert len(set(names)) == len(names)
     assert all(re.fullmatch(r"[a-z0-9_]{1,80}", name) for name in names)
@@ -84,15 +100,22 @@ def assert_sound(reading: Reading) -> None:
 def assert_storable(reading: Reading) -> None:
     """PostgreSQL takes neither NUL nor half a surrogate pair."""
     text = repr(reading) + "".join(
-        [*reading.unknown_lines, *(reason.message for reason in reading.reasons + reading.notes)]
+        [
+            *reading.unknown_lines,
+            *(reason.message for reason in reading.reasons + reading.notes),
+        ]
     )
-    text += "".join([*reading.labels.values(), *(value.title for value in reading.measurements)])
+    text += "".join(
+        [*reading.labels.values(), *(value.title for value in reading.measurements)]
+    )
     assert "\x00" not in text
     text.encode()
 
 
 @each
-@given(st.dictionaries(st.sampled_from(FILE_NAMES), st.binary() | st.text(), max_size=3))
+@given(
+    st.dictionaries(st.sampled_from(FILE_NAMES), st.binary() | st.text(), max_size=3)
+)
 @settings(max_examples=examples(100), deadline=None)
 def test_any_files_give_a_reading_or_the_one_error(adapter, files):
     reading_of(adapter, files)
@@ -161,7 +184,9 @@ def test_the_same_run_twice_is_not_taken_for_one(adapter):
 @each
 @pytest.mark.parametrize("codec", ["utf-16", "utf-8-sig"])
 def test_the_byte_order_mark_of_windows_is_understood(adapter, codec):
-    text = next(t for t in TEXTS[adapter.name] if (r := reading_of(adapter, {"raw": t})) and r)
+    text = next(
+        t for t in TEXTS[adapter.name] if (r := reading_of(adapter, {"raw": t})) and r
+    )
 
     assert reading_of(adapter, {"raw": text.decode().encode(codec)}) == reading_of(
         adapter, {"raw": text}
@@ -200,8 +225,14 @@ def test_a_line_that_the_tool_never_prints_is_reported_or_spoils_the_run(adapter
         for place in {0, len(lines) // 2, len(lines)}:
             mixed = b"".join([*lines[:place], STRANGER, *lines[place:]])
             reading = reading_of(adapter, {"stdout": mixed})
-            found = reading is not None and STRANGER.decode().strip() in reading.unknown_lines
-            assert found or reading is None or reading.status == "failed", (text[:200], place)
+            found = (
+                reading is not None
+                and STRANGER.decode().strip() in reading.unknown_lines
+            )
+            assert found or reading is None or reading.status == "failed", (
+                text[:200],
+                place,
+            )
             reported.append(found)
     # JSON with a stranger in it is no JSON.
     assert any(reported) or not any(map(_is_lines, TEXTS[adapter.name]))
@@ -259,7 +290,9 @@ def test_json_with_wrong_types_everywhere_is_no_trouble():
             if isinstance(document, dict):
                 for key in document:
                     for value in (None, [], {}, "x", 1, [[]], [1], True):
-                        reading_of(adapter, {"stdout": json.dumps({**document, key: value})})
+                        reading_of(
+                            adapter, {"stdout": json.dumps({**document, key: value})}
+                        )
 
 
 # Adapters are found by their folders.
@@ -298,7 +331,9 @@ def test_a_name_may_be_written_in_several_ways(name):
     assert registry.find(name) is registry.find("go_tpc")
 
 
-@pytest.mark.parametrize("name", ["", "adapter", "oracle", "../pgbench", "pgbench.adapter"])
+@pytest.mark.parametrize(
+    "name", ["", "adapter", "oracle", "../pgbench", "pgbench.adapter"]
+)
 def test_a_tool_without_an_adapter_is_none(name):
     assert registry.find(name) is None
 
@@ -345,11 +380,15 @@ def test_a_line_is_a_document_only_as_a_whole():
 
 
 def values(points, interval):
-    return [found.values for found in regular(known_metrics.TPS, points, interval=interval)]
+    return [
+        found.values for found in regular(known_metrics.TPS, points, interval=interval)
+    ]
 
 
 def test_points_are_put_at_their_intervals():
-    (found,) = regular(known_metrics.TPS, [(1.0, 10.0), (2.01, 20.0), (2.99, 30.0)], interval=1.0)
+    (found,) = regular(
+        known_metrics.TPS, [(1.0, 10.0), (2.01, 20.0), (2.99, 30.0)], interval=1.0
+    )
 
     assert (found.start, found.interval, found.values) == (1.0, 1.0, (10.0, 20.0, 30.0))
 
@@ -399,7 +438,10 @@ def read(tool, name):
 
 
 def figures(reading):
-    return {each.metric: (each.value, each.unit, each.direction) for each in reading.measurements}
+    return {
+        each.metric: (each.value, each.unit, each.direction)
+        for each in reading.measurements
+    }
 
 
 def test_lines_are_read_among_others():
@@ -438,7 +480,9 @@ def test_google_benchmark_gives_each_time_in_milliseconds():
 
     found = figures(reading)
     assert reading.tool_version == "1.9.5"
-    assert len(found) == 2 * len(printed) + sum("items_per_second" in each for each in printed)
+    assert len(found) == 2 * len(printed) + sum(
+        "items_per_second" in each for each in printed
+    )
     (first,) = [each for each in printed if each["name"] == "sum_million"]
     unit = {"ns": 1e-6, "us": 1e-3, "ms": 1.0}[first["time_unit"]]
     assert found["sum_million_real_time"] == pytest.approx(
@@ -455,15 +499,24 @@ def test_of_repetitions_of_google_benchmark_the_median_counts():
     ]
 
     assert len(printed) == 3
-    assert figures(reading)["sum_million_cpu_time"][0] == pytest.approx(statistics.median(printed))
+    assert figures(reading)["sum_million_cpu_time"][0] == pytest.approx(
+        statistics.median(printed)
+    )
 
 
 def test_hyperfine_gives_the_median_of_each_command():
     reading, text = read("hyperfine", "two.json")
     printed = {each["command"]: each["median"] for each in json.loads(text)["results"]}
 
-    assert figures(reading)["sleep_0_01_elapsed"] == (printed["sleep 0.01"], "s", "lower")
-    assert figures(read("hyperfine", "parameters.json")[0]).keys() >= {"n_1_elapsed", "n_2_elapsed"}
+    assert figures(reading)["sleep_0_01_elapsed"] == (
+        printed["sleep 0.01"],
+        "s",
+        "lower",
+    )
+    assert figures(read("hyperfine", "parameters.json")[0]).keys() >= {
+        "n_1_elapsed",
+        "n_2_elapsed",
+    }
 
 
 def test_a_command_that_failed_leaves_no_figure():
@@ -475,11 +528,17 @@ def test_a_command_that_failed_leaves_no_figure():
 
 def test_pytest_benchmark_gives_the_median_of_each_test():
     reading, text = read("pytest_benchmark", "three.json")
-    printed = {each["name"]: each["stats"]["median"] for each in json.loads(text)["benchmarks"]}
+    printed = {
+        each["name"]: each["stats"]["median"] for each in json.loads(text)["benchmarks"]
+    }
 
     assert reading.tool_version == "5.3.1"
     assert len(figures(reading)) == 3
-    assert figures(reading)["test_sum_time"] == (printed["test_sum"] * 1000, "ms", "lower")
+    assert figures(reading)["test_sum_time"] == (
+        printed["test_sum"] * 1000,
+        "ms",
+        "lower",
+    )
 
 
 def test_one_is_not_taken_for_the_other():

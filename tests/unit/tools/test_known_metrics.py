@@ -26,18 +26,25 @@ def declared(name):
     whole = (EVERY.get("_".join(words[at:])) for at in range(len(words)))
     if found := next((each for each in whole if each), None):
         return found
-    kinds = (each for each in known_metrics.FAMILIES if name.startswith(f"{each.name}_"))
+    kinds = (
+        each for each in known_metrics.FAMILIES if name.startswith(f"{each.name}_")
+    )
     return next(kinds, None)
 
 
 def undeclared(named):
     for name, unit, direction in named:
         found = declared(name)
-        if found is None or (found.unit, direction or found.direction) != (unit, found.direction):
+        if found is None or (found.unit, direction or found.direction) != (
+            unit,
+            found.direction,
+        ):
             yield name, unit, direction
 
 
-@pytest.mark.parametrize("tool", [each.name for each in registry.every() if each.name not in FREE])
+@pytest.mark.parametrize(
+    "tool", [each.name for each in registry.every() if each.name not in FREE]
+)
 def test_what_an_adapter_names_is_declared(tool):
     wrong = set()
     for files in texts_of(tool):
@@ -47,11 +54,19 @@ def test_what_an_adapter_names_is_declared(tool):
             continue
         # A part of a run may be neutral: the whole is judged.
         named = [
-            (each.metric, each.unit, "" if each.direction == "neutral" else each.direction)
+            (
+                each.metric,
+                each.unit,
+                "" if each.direction == "neutral" else each.direction,
+            )
             for each in reading.measurements
         ]
-        wrong |= set(undeclared([*named, *((s.name, s.unit, "") for s in reading.series)]))
-    counters = {each for each in wrong if tool == "google_benchmark" and each[1] in {"", "1/s"}}
+        wrong |= set(
+            undeclared([*named, *((s.name, s.unit, "") for s in reading.series)])
+        )
+    counters = {
+        each for each in wrong if tool == "google_benchmark" and each[1] in {"", "1/s"}
+    }
 
     assert wrong == counters
 

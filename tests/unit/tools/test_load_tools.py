@@ -117,12 +117,18 @@ GO_TPC = registry.find("go-tpc")
         ("tpcc_run_json.txt", 21647.0, 48827.8, 84163.9, 3, 35.7),
     ],
 )
-def test_each_form_gives_the_printed_figures(name, tpmc, total, efficiency, errors, p99):
+def test_each_form_gives_the_printed_figures(
+    name, tpmc, total, efficiency, errors, p99
+):
     reading = read("go_tpc", name)
 
     found = figures(reading)
     assert reading.status == "finished"
-    assert (found["tpmc"], found["tpm"], found["efficiency"]) == (tpmc, total, efficiency)
+    assert (found["tpmc"], found["tpm"], found["efficiency"]) == (
+        tpmc,
+        total,
+        efficiency,
+    )
     assert found["errors"] == errors
     assert found["new_order_latency_p99"] == p99
     assert reading.levels == {}
@@ -183,7 +189,9 @@ def test_the_final_newline_may_be_stripped(form):
 
 
 def test_a_number_that_is_none_makes_its_row_unknown():
-    text = sample("go_tpc", "tpcc_run_json.txt").replace(b'"TPM":"1825.2"', b'"TPM":"NaN"')
+    text = sample("go_tpc", "tpcc_run_json.txt").replace(
+        b'"TPM":"1825.2"', b'"TPM":"NaN"'
+    )
 
     reading = GO_TPC.read({"raw": text})
 
@@ -242,7 +250,11 @@ def test_intermediate_reports_are_series():
 
 def test_a_missing_report_leaves_a_gap():
     text = sample("sysbench", "oltp_read_write.txt")
-    lines = [line for line in text.splitlines(keepends=True) if not line.startswith(b"[ 7s ]")]
+    lines = [
+        line
+        for line in text.splitlines(keepends=True)
+        if not line.startswith(b"[ 7s ]")
+    ]
 
     values = series(SYSBENCH.read({"raw": b"".join(lines)}))["tps"]
 
@@ -329,9 +341,13 @@ def test_the_final_newlines_may_be_stripped():
 
 
 def test_unknown_lines_are_reported():
-    text = sample("sysbench", "oltp_read_write.txt") + b"\nsomething of tomorrow: 12.5\n"
+    text = (
+        sample("sysbench", "oltp_read_write.txt") + b"\nsomething of tomorrow: 12.5\n"
+    )
 
-    assert SYSBENCH.read({"raw": text}).unknown_lines == ("something of tomorrow: 12.5",)
+    assert SYSBENCH.read({"raw": text}).unknown_lines == (
+        "something of tomorrow: 12.5",
+    )
 
 
 def test_a_text_of_something_else_is_refused():
@@ -371,7 +387,10 @@ def test_a_jobs_result_is_read():
 
 def test_the_time_profile_beside_a_log_gives_each_procedures_latencies():
     reading = ADAPTER.read(
-        {"stdout": sample("hammerdb", "timed.log"), "timing": sample("hammerdb", "xtprof.log")}
+        {
+            "stdout": sample("hammerdb", "timed.log"),
+            "timing": sample("hammerdb", "xtprof.log"),
+        }
     )
 
     found = figures(reading)
@@ -386,7 +405,10 @@ def test_timing_as_json_gives_the_same():
     as_json = figures(read("hammerdb", "job_outputs.txt"))
     as_text = figures(
         ADAPTER.read(
-            {"stdout": sample("hammerdb", "timed.log"), "timing": sample("hammerdb", "xtprof.log")}
+            {
+                "stdout": sample("hammerdb", "timed.log"),
+                "timing": sample("hammerdb", "xtprof.log"),
+            }
         )
     )
 
@@ -398,7 +420,12 @@ def test_a_job_report_is_read_whole():
 
     assert reading.status == "finished"
     assert (reading.tool_version, reading.server_version) == ("6.0", "18.4")
-    assert reading.levels == {"clients": 8, "warehouses": 100, "duration": 300, "rampup": 120}
+    assert reading.levels == {
+        "clients": 8,
+        "warehouses": 100,
+        "duration": 300,
+        "rampup": 120,
+    }
     assert figures(reading)["nopm"] == 123456
     assert figures(reading)["neword_latency_p99"] == 2.831
     assert series(reading)["tpm"] == (100000, 281000, 283000, 285000, 284000, 42)
@@ -407,17 +434,27 @@ def test_a_job_report_is_read_whole():
 
 def test_levels_are_what_was_asked_for_also_of_a_log():
     text = sample("hammerdb", "4.9_timed.log").decode()
-    kept = "Value 1 for tpcc:pg_count_ware is the same as existing value 1, no change made"
+    kept = (
+        "Value 1 for tpcc:pg_count_ware is the same as existing value 1, no change made"
+    )
     assert kept in text
     changed = "Changed tpcc:pg_count_ware from 1 to 50 for PostgreSQL"
     reading = ADAPTER.read({"stdout": text.replace(kept, changed).encode()})
-    assert reading.levels == {"clients": 1, "warehouses": 50, "duration": 60, "rampup": 0}
+    assert reading.levels == {
+        "clients": 1,
+        "warehouses": 50,
+        "duration": 60,
+        "rampup": 0,
+    }
 
 
 def test_a_virtual_user_that_failed_makes_the_result_partial():
     reading = read("hammerdb", "5.0_user_failed.log")
 
-    assert (reading.status, codes(reading)) == ("partial", ["tool_error", "users_failed"])
+    assert (reading.status, codes(reading)) == (
+        "partial",
+        ["tool_error", "users_failed"],
+    )
     assert figures(reading) == {"nopm": 29936.0, "tpm": 68056.0}
 
 

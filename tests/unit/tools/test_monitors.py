@@ -20,9 +20,13 @@ def test_iostat_is_read_without_its_first_report(name):
     found, reading = series_of(iostat=sample("iostat", name))
 
     assert reading.status == "finished"
-    assert {"cpu_user", "cpu_idle", "disk_read_vda", "disk_write_vda", "disk_util_vda"} <= set(
-        found
-    )
+    assert {
+        "cpu_user",
+        "cpu_idle",
+        "disk_read_vda",
+        "disk_write_vda",
+        "disk_util_vda",
+    } <= set(found)
     assert len(found["disk_write_vda"].values) == 2
     assert found["disk_write_vda"].unit == "kB/s"
 
@@ -36,18 +40,25 @@ def test_the_figures_are_those_printed():
 
 
 def test_vmstat_and_sar_come_too_and_no_log_is_taken_for_one_of_pgbench():
-    files = {"db1-vmstat.log": sample("vmstat", "1_4.txt"), "meminfo.txt": b"MemTotal: 1 kB\n"}
+    files = {
+        "db1-vmstat.log": sample("vmstat", "1_4.txt"),
+        "meminfo.txt": b"MemTotal: 1 kB\n",
+    }
     found, reading = series_of(**files)
     of_sar, _reading = series_of(sar=sample("sar", "json_all.txt"))
 
     assert found["run_queue"].interval == 1
     assert "cpu_idle" in of_sar
     assert reading.status == "finished"
-    assert [each.message for each in reading.notes] == ["meminfo.txt is kept, and not read."]
+    assert [each.message for each in reading.notes] == [
+        "meminfo.txt is kept, and not read."
+    ]
 
 
 def test_a_monitor_that_cannot_be_read_costs_no_figure():
-    words = sample("sar", "json_cpu_mem_disk.txt").replace(b": 0.00", b": null").decode()
+    words = (
+        sample("sar", "json_cpu_mem_disk.txt").replace(b": 0.00", b": null").decode()
+    )
     found, reading = series_of(vmstat="nothing", iostat="{", sar="{}", sadf=words)
 
     assert reading.status == "finished"
@@ -57,7 +68,12 @@ def test_a_monitor_that_cannot_be_read_costs_no_figure():
 
 @pytest.mark.parametrize(
     ("name", "tool"),
-    [("vmstat", "vmstat"), ("raw/vmstat.1", "vmstat"), ("IOSTAT.json", "iostat"), ("log", "")],
+    [
+        ("vmstat", "vmstat"),
+        ("raw/vmstat.1", "vmstat"),
+        ("IOSTAT.json", "iostat"),
+        ("log", ""),
+    ],
 )
 def test_a_file_is_known_by_a_word_of_its_name(name, tool):
     assert monitors.tool_of(name) == tool
@@ -89,7 +105,9 @@ LINUX = "Linux 2.6.32 (db1) \t03/04/15 \t_x86_64_\t(4 CPU)\n\n"
 CPU = "avg-cpu:  %user   %nice %system %iowait  %steal   %idle\n"
 AT_FIRST = "1.00 0.00 1.00 1.00 0.00 97.00\n\n"
 BUSY = "10.00 0.00 5.00 5.00 0.00 80.00\n\n"
-SECTORS = "Device: rrqm/s wrqm/s r/s w/s rsec/s wsec/s avgrq-sz avgqu-sz await svctm %util\n"
+SECTORS = (
+    "Device: rrqm/s wrqm/s r/s w/s rsec/s wsec/s avgrq-sz avgqu-sz await svctm %util\n"
+)
 BLOCKS = "Device: tps Blk_read/s Blk_wrtn/s Blk_read Blk_wrtn\n"
 # Of each form what is in it, by hand from the tools' manuals and public logs.
 FORMS = [
@@ -177,7 +195,11 @@ FORMS = [
         "iostat",  # 12 with -x of FreeBSD
         2
         * "   extended device statistics\ndevice r/s w/s kr/s kw/s ms/t qlen %b\nnda0 1 2 8.0 16.0 3 0 15\n",
-        {"disk_read_nda0": (8.0,), "disk_util_nda0": (15.0,), "disk_await_nda0": (3.0,)},
+        {
+            "disk_read_nda0": (8.0,),
+            "disk_util_nda0": (15.0,),
+            "disk_await_nda0": (3.0,),
+        },
     ),
     (
         "iostat",  # 12 with --human, and -s
@@ -187,7 +209,8 @@ FORMS = [
     ),
     (
         "iostat",  # a German locale
-        2 * f"{CPU}40,00 0,00 10,00 5,00 0,00 45,00\n\nDevice rkB/s %util\nsda 800,00 15,00\n\n",
+        2
+        * f"{CPU}40,00 0,00 10,00 5,00 0,00 45,00\n\nDevice rkB/s %util\nsda 800,00 15,00\n\n",
         {"cpu_user": (40.0,), "disk_read_sda": (800.0,)},
     ),
     (
@@ -216,7 +239,11 @@ FORMS = [
                 "sda\trkB/s\t9.00",
             )
         ),
-        {"cpu_user": (40.0, 40.0), "memory_free": (1.0, 1.0), "disk_read_sda": (9.0, 9.0)},
+        {
+            "cpu_user": (40.0, 40.0),
+            "memory_free": (1.0, 1.0),
+            "disk_read_sda": (9.0, 9.0),
+        },
     ),
     (
         "sar.txt",

@@ -50,7 +50,9 @@ def hyperfine(**fields):
 
 def on_its_way(report, seconds):
     """A report of --status-interval, as fio 3.33 writes it here."""
-    return json.dumps({**report, "jobs": [{**job, "eta": seconds} for job in report["jobs"]]})
+    return json.dumps(
+        {**report, "jobs": [{**job, "eta": seconds} for job in report["jobs"]]}
+    )
 
 
 # Of each form: where it was found, the text, figures and levels.
@@ -138,11 +140,19 @@ READ = [
     (
         "fio",
         "--unified_rw_reporting=1",
-        json.dumps({**FIO, "jobs": [{"jobname": "a", "mixed": FIO["jobs"][0]["read"]}]}),
+        json.dumps(
+            {**FIO, "jobs": [{"jobname": "a", "mixed": FIO["jobs"][0]["read"]}]}
+        ),
         {"mixed_iops": FIO["jobs"][0]["read"]["iops"]},
         {},
     ),
-    ("fio", "block size and pattern", json.dumps(FIO), {}, {"bs": "8k", "rw": "randrw"}),
+    (
+        "fio",
+        "block size and pattern",
+        json.dumps(FIO),
+        {},
+        {"bs": "8k", "rw": "randrw"},
+    ),
     (
         "hyperfine",
         "hyperfine issue 110: no median to 1.5",
@@ -155,7 +165,12 @@ READ = [
         "google/benchmark issue 379: complexity",
         google(
             benchmark("BM_x/64", real_time=5.0, cpu_time=5.0),
-            {"name": "BM_x_BigO", "real_coefficient": 1.3, "big_o": "N", "time_unit": "ns"},
+            {
+                "name": "BM_x_BigO",
+                "real_coefficient": 1.3,
+                "big_o": "N",
+                "time_unit": "ns",
+            },
             {"name": "BM_x_RMS", "rms": 0.02},
         ),
         {"bm_x_64_real_time": 0.005},
@@ -164,7 +179,10 @@ READ = [
     (
         "google_benchmark",
         "aggregates to 1.1: mean and stddev alone",
-        google(benchmark("BM_x_mean", real_time=7.0), benchmark("BM_x_stddev", real_time=0.1)),
+        google(
+            benchmark("BM_x_mean", real_time=7.0),
+            benchmark("BM_x_stddev", real_time=0.1),
+        ),
         {"bm_x_real_time": 0.007},
         {},
     ),
@@ -209,30 +227,75 @@ REFUSED = [
         "job: (g=0): rw=rw\n  iops=20\n  bw=20\n  lat=20\n",
         "no JSON of fio",
     ),
-    ("sysbench", "its JSON hook", '[{"time": 1, "threads": 4, "tps": 100.5}]\n', "report hook"),
-    ("pgbench", "the source of a mail", "tps =3D 1\nlatency average =3D 2 ms=\n\na =3D b\n", "=3D"),
-    ("pg_test_fsync", "a few lines of a mail", FSYNC_FRAGMENT, "begins after the first test"),
+    (
+        "sysbench",
+        "its JSON hook",
+        '[{"time": 1, "threads": 4, "tps": 100.5}]\n',
+        "report hook",
+    ),
+    (
+        "pgbench",
+        "the source of a mail",
+        "tps =3D 1\nlatency average =3D 2 ms=\n\na =3D b\n",
+        "=3D",
+    ),
+    (
+        "pg_test_fsync",
+        "a few lines of a mail",
+        FSYNC_FRAGMENT,
+        "begins after the first test",
+    ),
     ("pg_test_fsync", "its end", FSYNC_END, "begins after the first test"),
     ("lines", "printf without a line break", "tps=14203.5 tps", "no end"),
-    ("lines", "what was counted down", "latency=-3.5 ms\n", "latency is below 0: -3.5 ms"),
+    (
+        "lines",
+        "what was counted down",
+        "latency=-3.5 ms\n",
+        "latency is below 0: -3.5 ms",
+    ),
     ("lines", "an empty variable", "tps= tps\nlatency=5 ms\n", "No number: tps= tps"),
-    ("lines", "a unit that says nothing of better", "e=5 errors/s\n", "add higher, lower"),
+    (
+        "lines",
+        "a unit that says nothing of better",
+        "e=5 errors/s\n",
+        "add higher, lower",
+    ),
     (
         "sysbench",
         "sysbench issue 483: the rate is too high",
         "sysbench 1.0.20 (using system LuaJIT 2.1.0-beta3)\nFATAL: The event queue is full.\n",
         "event queue",
     ),
-    ("pgbench", "a wrong option", "pgbench: invalid option -- 'Z'\n", "invalid option -- 'Z'"),
+    (
+        "pgbench",
+        "a wrong option",
+        "pgbench: invalid option -- 'Z'\n",
+        "invalid option -- 'Z'",
+    ),
     (
         "pgbench",
         "YCSB",
         "[OVERALL], RunTime(ms), 9\n[OVERALL], Throughput(ops/sec), 98.9\n",
         "YCSB",
     ),
-    ("sysbench", "go test -bench", "BenchmarkX-8   \t 500\t  1234 ns/op\nPASS\n", "go test"),
-    ("fio", "fio issue 672: --status-interval", f"{json.dumps(FIO)}\n" * 3, "--status-interval"),
-    ("fio", "--status-interval, cut", f"{on_its_way(FIO, 9)}\n" * 2, "--status-interval"),
+    (
+        "sysbench",
+        "go test -bench",
+        "BenchmarkX-8   \t 500\t  1234 ns/op\nPASS\n",
+        "go test",
+    ),
+    (
+        "fio",
+        "fio issue 672: --status-interval",
+        f"{json.dumps(FIO)}\n" * 3,
+        "--status-interval",
+    ),
+    (
+        "fio",
+        "--status-interval, cut",
+        f"{on_its_way(FIO, 9)}\n" * 2,
+        "--status-interval",
+    ),
     ("fio", "fio --output-format=terse", "3;fio-3.33;a;0;0;0;0;0;0;0;0;0\n", "terse"),
     (
         "go_tpc",
@@ -258,7 +321,12 @@ REFUSED = [
         "MariaDB",
     ),
     ("hyperfine", "1.0 to 1.3 of one run", hyperfine(), "median"),
-    ("hyperfine", "a command ended by a signal", hyperfine(median=1, exit_codes=[None]), "error"),
+    (
+        "hyperfine",
+        "a command ended by a signal",
+        hyperfine(median=1, exit_codes=[None]),
+        "error",
+    ),
     (
         "pg_test_timing",
         "virtual machines",
@@ -269,7 +337,11 @@ REFUSED = [
         "pytest_benchmark",
         "a test that failed has a median of 0",
         json.dumps(
-            {"benchmarks": [{"fullname": "a.py::b", "has_error": True, "stats": {"median": 0}}]}
+            {
+                "benchmarks": [
+                    {"fullname": "a.py::b", "has_error": True, "stats": {"median": 0}}
+                ]
+            }
         ),
         "a.py::b failed",
     ),
@@ -289,7 +361,8 @@ def test_a_public_form_is_read(tool, text, expected, levels):
 
 
 @pytest.mark.parametrize(
-    ("tool", "text", "word"), [pytest.param(tool, *rest, id=w) for tool, w, *rest in REFUSED]
+    ("tool", "text", "word"),
+    [pytest.param(tool, *rest, id=w) for tool, w, *rest in REFUSED],
 )
 def test_a_public_form_is_refused_by_its_cause(tool, text, word):
     answer = answer_to(tool, text)

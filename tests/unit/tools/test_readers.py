@@ -27,8 +27,19 @@ def test_a_mixed_run_has_both_directions():
 
     found = figures(reading)
     assert (reading.status, reading.tool_version) == ("finished", "3.33")
-    asked_for = {"clients": 2, "iodepth": 16, "duration": 5, "direct": 1, "rwmixread": 70}
-    assert reading.levels == {**asked_for, "rw": "randrw", "bs": "8k", "ioengine": "libaio"}
+    asked_for = {
+        "clients": 2,
+        "iodepth": 16,
+        "duration": 5,
+        "direct": 1,
+        "rwmixread": 70,
+    }
+    assert reading.levels == {
+        **asked_for,
+        "rw": "randrw",
+        "bs": "8k",
+        "ioengine": "libaio",
+    }
     assert found["read_iops"] == 32554.489102
     assert found["write_iops"] == 13968.006399
     assert found["read_bandwidth"] == 266686374 / 1048576
@@ -118,7 +129,11 @@ def test_json_that_was_cut_is_refused():
 
 
 def short_report(**job):
-    found = {"read": {"bw": 0, "iops": 0}, "write": {"bw": 1000, "iops": 125}, "job_runtime": 2000}
+    found = {
+        "read": {"bw": 0, "iops": 0},
+        "write": {"bw": 1000, "iops": 125},
+        "job_runtime": 2000,
+    }
     return json.dumps({"fio version": "fio-3.33", "jobs": [found | job]})
 
 
@@ -130,12 +145,22 @@ def test_bandwidth_is_told_in_millions_of_bytes():
 
 def test_the_mean_of_the_flushes_is_told_in_milliseconds():
     assert (
-        read_bandwidth(short_report(sync={"lat_ns": {"mean": 2_500_000, "N": 3}})).fsync_ms == 2.5
+        read_bandwidth(
+            short_report(sync={"lat_ns": {"mean": 2_500_000, "N": 3}})
+        ).fsync_ms
+        == 2.5
     )
 
 
 @pytest.mark.parametrize(
-    "text", ["fio: engine does not support direct", "", "{", '{"jobs": []}', short_report(error=5)]
+    "text",
+    [
+        "fio: engine does not support direct",
+        "",
+        "{",
+        '{"jobs": []}',
+        short_report(error=5),
+    ],
 )
 def test_what_is_no_result_is_told_in_fios_own_words(text):
     with pytest.raises(ValueError, match=r".+"):
@@ -154,7 +179,9 @@ def test_a_flush_interval_is_so_many_writes_and_one_job():
     levels = {"access": "sequential write", "fsync_interval": "8kB"}
     argv = storage_bandwidth.argv(levels, parameters, "/srv/f")
     assert {"--fsync=1", "--numjobs=1", "--bs=8k"} <= set(argv)
-    direct = storage_bandwidth.argv(levels | {"fsync_interval": "direct"}, parameters, "/srv/f")
+    direct = storage_bandwidth.argv(
+        levels | {"fsync_interval": "direct"}, parameters, "/srv/f"
+    )
     assert {"--direct=1", "--numjobs=4"} <= set(direct)
 
 
@@ -192,7 +219,9 @@ def test_a_method_is_named_by_its_test():
 
 
 def test_a_method_that_is_not_available_has_no_measurement():
-    assert not any("writethrough" in name for name in figures(read("pg_test_fsync", "default.txt")))
+    assert not any(
+        "writethrough" in name for name in figures(read("pg_test_fsync", "default.txt"))
+    )
 
 
 def test_an_output_that_was_cut_is_partial():
@@ -214,7 +243,9 @@ def test_a_rate_that_was_cut_is_left_out():
 def test_an_error_of_the_tool_is_told():
     reading = PG_TEST_FSYNC.read(
         {
-            "stdout": sample("pg_test_fsync", "default.txt").partition(b"Compare file")[0],
+            "stdout": sample("pg_test_fsync", "default.txt").partition(b"Compare file")[
+                0
+            ],
             "stderr": "pg_test_fsync: error: could not open output file: Permission denied\n",
         }
     )
@@ -223,7 +254,9 @@ def test_an_error_of_the_tool_is_told():
 
 
 def test_the_rates_of_a_test_whose_heading_is_unknown_are_not_taken_for_another_ones():
-    text = sample("pg_test_fsync", "default.txt").replace(b"using two 8kB", b"of tomorrow,")
+    text = sample("pg_test_fsync", "default.txt").replace(
+        b"using two 8kB", b"of tomorrow,"
+    )
 
     reading = PG_TEST_FSYNC.read({"raw": text})
 
@@ -253,7 +286,9 @@ def test_the_cost_is_the_printed_one():
     ],
 )
 def test_other_versions_words_are_understood(line, nanoseconds):
-    assert figures(PG_TEST_TIMING.read({"raw": line})) == {"clock_read_time": nanoseconds}
+    assert figures(PG_TEST_TIMING.read({"raw": line})) == {
+        "clock_read_time": nanoseconds
+    }
 
 
 def test_without_its_result_it_failed():
@@ -281,7 +316,10 @@ def printed(*samples: dict) -> str:
 def test_the_processors_parts_add_up_to_the_whole(name):
     columns = sar_reader.read(sar_recording(name)).columns
     parts = zip(
-        *(columns[f"cpu_{part}"] for part in ("user", "system", "iowait", "steal", "idle")),
+        *(
+            columns[f"cpu_{part}"]
+            for part in ("user", "system", "iowait", "steal", "idle")
+        ),
         strict=True,
     )
     assert [round(sum(values)) for values in parts] == [100, 100, 100]
@@ -331,11 +369,15 @@ def test_a_sample_over_midnight_is_a_second_after_the_one_before():
 
 
 def test_what_an_interval_skips_is_no_sample():
-    reading = sar_reader.read(printed({}, interval("10:00:00", queue={"runq-sz": 1}), {}))
+    reading = sar_reader.read(
+        printed({}, interval("10:00:00", queue={"runq-sz": 1}), {})
+    )
     assert reading.columns == {"run_queue": (1.0,)}
 
 
-@pytest.mark.parametrize("text", ["", "{}", '{"sysstat": {"hosts": []}}', "[1]", "Linux 6.1 (vm)"])
+@pytest.mark.parametrize(
+    "text", ["", "{}", '{"sysstat": {"hosts": []}}', "[1]", "Linux 6.1 (vm)"]
+)
 def test_a_text_that_is_not_of_sadf_is_refused(text):
     with pytest.raises(UnreadableOutput) as told:
         sar_reader.read(text)
@@ -349,7 +391,9 @@ def test_a_recording_that_was_cut_off_is_refused():
 
 def test_of_some_processors_only_their_own_means_are_taken():
     loads = [{"cpu": "all", "user": 25.0, "idle": 75.0}]
-    loads += [{"cpu": str(number), "user": 25.0 * number, "idle": 75.0} for number in range(4)]
+    loads += [
+        {"cpu": str(number), "user": 25.0 * number, "idle": 75.0} for number in range(4)
+    ]
     text = printed(interval("10:00:00", **{"cpu-load": loads}))
     assert sar_reader.read(text, cpus={1, 2}).columns["cpu_user"] == (37.5,)
     assert sar_reader.read(text).columns["cpu_user"] == (25.0,)

@@ -18,20 +18,56 @@ VERSIONS = [
     ),
     ("sysbench", "0.5_oltp.txt", {"tps": 166.68, "latency_max": 201.55, "errors": 1}),
     ("sysbench", "1.0.20_fileio.txt", {"read_iops": 2160.36, "write_bandwidth": 22.5}),
-    ("sysbench", "1.0.20_memory.txt", {"memory_bandwidth": 1381.57, "latency_max": 20.06}),
+    (
+        "sysbench",
+        "1.0.20_memory.txt",
+        {"memory_bandwidth": 1381.57, "latency_max": 20.06},
+    ),
     ("sysbench", "1.0.20_checkpoint.txt", {"events_per_second": 1329.25}),
-    ("sysbench", "0.4.12_real.txt", {"tps": 96.31, "deadlocks": 4, "latency_average": 20.76}),
-    ("sysbench", "0.5_intervals.txt", {"tps": 255.19, "errors": 5, "latency_p95": 16.69}),
-    ("sysbench", "0.5_memory.txt", {"memory_bandwidth": 2923.92, "events_per_second": 2994094.38}),
+    (
+        "sysbench",
+        "0.4.12_real.txt",
+        {"tps": 96.31, "deadlocks": 4, "latency_average": 20.76},
+    ),
+    (
+        "sysbench",
+        "0.5_intervals.txt",
+        {"tps": 255.19, "errors": 5, "latency_p95": 16.69},
+    ),
+    (
+        "sysbench",
+        "0.5_memory.txt",
+        {"memory_bandwidth": 2923.92, "events_per_second": 2994094.38},
+    ),
     ("sysbench", "0.5_fileio.txt", {"transfer_rate": 165.6, "iops": 10598.49}),
-    ("sysbench", "1.1.0_intervals.txt", {"tps": 497.4, "qps": 9952.43, "latency_p95": 16.41}),
+    (
+        "sysbench",
+        "1.1.0_intervals.txt",
+        {"tps": 497.4, "qps": 9952.43, "latency_p95": 16.41},
+    ),
     ("sysbench", "1.1.0_histogram.txt", {"tps": 51.73, "latency_p99": 13.7}),
     ("sysbench", "1.1.0_cpu.txt", {"events_per_second": 2221.89, "latency_p95": 4.41}),
     ("fio", "2.21.json", {"read_bandwidth": 95.171875, "write_latency_max": 6.215}),
-    ("fio", "2.2.10.json", {"read_bandwidth": 194.76953125, "write_latency_max": 33.679}),
-    ("go_tpc", "2020-10_plain.txt", {"tpmc": 39453.7, "new_order_latency_p99": 8, "errors": 2}),
-    ("go_tpc", "2022-08_plain.txt", {"tpmc": 29445.9, "efficiency": 228972.7, "errors": 2}),
-    ("go_tpc", "2025-11_ch.txt", {"qphh": 39258.8, "q22_latency_average": 69.9, "errors": 3}),
+    (
+        "fio",
+        "2.2.10.json",
+        {"read_bandwidth": 194.76953125, "write_latency_max": 33.679},
+    ),
+    (
+        "go_tpc",
+        "2020-10_plain.txt",
+        {"tpmc": 39453.7, "new_order_latency_p99": 8, "errors": 2},
+    ),
+    (
+        "go_tpc",
+        "2022-08_plain.txt",
+        {"tpmc": 29445.9, "efficiency": 228972.7, "errors": 2},
+    ),
+    (
+        "go_tpc",
+        "2025-11_ch.txt",
+        {"qphh": 39258.8, "q22_latency_average": 69.9, "errors": 3},
+    ),
     (
         "benchbase",
         "2025_tpcc.summary.json",
@@ -52,7 +88,11 @@ VERSIONS = [
     ("pg_test_fsync", "9.2.txt", {"unsynced_write": 988723.373}),
     ("pg_test_fsync", "german.txt", {"unsynced_write": 988723.373}),
     ("google_benchmark", "1.4_repeated.json", {"bm_x_8_real_time": 0.0025}),
-    ("google_benchmark", "1.8.0_skipped.json", {"bm_push_64_cpu_time": 0.00015901271471412256}),
+    (
+        "google_benchmark",
+        "1.8.0_skipped.json",
+        {"bm_push_64_cpu_time": 0.00015901271471412256},
+    ),
 ]
 REAL = [
     ("pg_test_timing", "15.txt"),
@@ -88,7 +128,10 @@ def test_a_version_that_ran_here_is_read(tool, name):
 
 def test_a_profile_is_of_its_own_run_as_the_job_has_it():
     """The file has two runs, and its summary counts each call twice."""
-    files = {name: sample("hammerdb", f"4.9_{name}") for name in ("timed.log", "xtprofile.log")}
+    files = {
+        name: sample("hammerdb", f"4.9_{name}")
+        for name in ("timed.log", "xtprofile.log")
+    }
     of_log = figures(registry.find("hammerdb").read(files))
     of_job = figures(read("hammerdb", "4.9_job.txt"))
 
@@ -137,9 +180,13 @@ def test_intervals_of_0_5_are_series():
 
 def test_percentiles_of_the_whole_latency_are_taken_where_there_are_no_others():
     name = "3_lat_percentiles.json"
-    percentiles = json.loads(sample("fio", name))["jobs"][0]["read"]["lat_ns"]["percentile"]
+    percentiles = json.loads(sample("fio", name))["jobs"][0]["read"]["lat_ns"][
+        "percentile"
+    ]
 
-    assert figures(read("fio", name))["read_latency_p99"] == percentiles["99.000000"] / 1e6
+    assert (
+        figures(read("fio", name))["read_latency_p99"] == percentiles["99.000000"] / 1e6
+    )
 
 
 # Names
@@ -155,7 +202,11 @@ def test_names_that_differ_by_a_sign_or_in_japanese_stay_apart(name):
 
 def pytest_file(*names):
     tests = [
-        {"name": name.partition("::")[2], "fullname": name, "stats": {"median": place + 1}}
+        {
+            "name": name.partition("::")[2],
+            "fullname": name,
+            "stats": {"median": place + 1},
+        }
         for place, name in enumerate(names)
     ]
     return json.dumps({"version": "5.3.1", "benchmarks": tests})
@@ -174,7 +225,9 @@ def pytest_file(*names):
 def test_no_two_become_one(names):
     reading = registry.find("pytest_benchmark").read({"stdout": pytest_file(*names)})
 
-    assert sorted(figures(reading).values()) == [1000.0 * (n + 1) for n in range(len(names))]
+    assert sorted(figures(reading).values()) == [
+        1000.0 * (n + 1) for n in range(len(names))
+    ]
 
 
 def test_a_name_does_not_depend_on_the_others():
@@ -201,7 +254,9 @@ def test_commands_that_differ_by_a_sign_stay_apart():
 def test_a_log_of_more_transactions_than_the_run_is_not_its_own(extra, status):
     stdout = pgbench_sample("18.6/a_tpcb").stdout
     count = int(re.search(r"actually processed: (\d+)", stdout)[1]) + extra
-    log = "".join(f"0 {n} 1000 0 {1741060800 + n // 1000} {n % 1000}\n" for n in range(count))
+    log = "".join(
+        f"0 {n} 1000 0 {1741060800 + n // 1000} {n % 1000}\n" for n in range(count)
+    )
 
     reading = registry.find("pgbench").read({"stdout": stdout, "pgbench_log.1": log})
 
@@ -213,17 +268,28 @@ def test_a_goodput_above_the_throughput_is_no_result():
     text = sample("benchbase", "tpcc.summary.json").decode()
     goodput = json.loads(text)["Goodput (requests/second)"]
 
-    reading = registry.find("benchbase").read({"summary": text.replace(str(goodput), "99999.5")})
+    reading = registry.find("benchbase").read(
+        {"summary": text.replace(str(goodput), "99999.5")}
+    )
 
     assert (reading.status, reading.reasons[0].code) == ("failed", "contradiction")
 
 
 @pytest.mark.parametrize(
     "figure",
-    ["tps=NaN tps", "tps=1203,5 tps", "tps=1,203.5 tps", "tps=", "tps=-inf tps", "tps=12x"],
+    [
+        "tps=NaN tps",
+        "tps=1203,5 tps",
+        "tps=1,203.5 tps",
+        "tps=",
+        "tps=-inf tps",
+        "tps=12x",
+    ],
 )
 def test_a_line_that_was_meant_as_a_figure_is_one_or_fails_the_run(figure):
-    reading = registry.find("lines").read({"stdout": f"{figure}\nlatency_p99=12.5 ms\n"})
+    reading = registry.find("lines").read(
+        {"stdout": f"{figure}\nlatency_p99=12.5 ms\n"}
+    )
 
     assert (reading.status, reading.reasons[0].code) == ("failed", "not_a_number")
 
@@ -267,14 +333,18 @@ def test_intervals_of_files_are_series():
         "Number of threads: 1\n",
         "Number of threads: 1\nReport intermediate results every 1 second(s)\n",
     )
-    found = registry.find("sysbench").read({"stdout": text.replace("File op", reports + "File op")})
+    found = registry.find("sysbench").read(
+        {"stdout": text.replace("File op", reports + "File op")}
+    )
 
     assert series(found)["write_bandwidth"] == (1.0, 2.0)
     assert series(found)["latency_p95"] == (0.091, 0.092)
 
 
 def test_files_of_0_4_have_their_rate():
-    text = sample("sysbench", "0.4.12_oltp.txt").decode().partition("OLTP test statistics")
+    text = (
+        sample("sysbench", "0.4.12_oltp.txt").decode().partition("OLTP test statistics")
+    )
     files = (
         "Read 0b  Written 2Gb  Total transferred 2Gb  (177.56Mb/sec)\n"
         "   88.78 Requests/sec executed\n"

@@ -99,13 +99,17 @@ WRAPPINGS = {
     "Docker's JSON": lambda text: as_json(
         text, lambda line: {"log": f"{line}\n", "stream": "stdout"}
     ),
-    "JSON of a logger": lambda text: as_json(text, lambda line: {"level": "info", "msg": line}),
+    "JSON of a logger": lambda text: as_json(
+        text, lambda line: {"level": "info", "msg": line}
+    ),
     "Ansible, lines": lambda text: (
         'ok: [db1] => {\n    "msg": [\n'
         + ",\n".join(f"        {json.dumps(line)}" for line in text.splitlines())
         + "\n    ]\n}\n"
     ),
-    "Ansible, a string": lambda text: f'ok: [db1] => {{\n    "stdout": {json.dumps(text)}\n}}\n',
+    "Ansible, a string": lambda text: (
+        f'ok: [db1] => {{\n    "stdout": {json.dumps(text)}\n}}\n'
+    ),
     "klog": each_line("I0304 05:06:%S.123456       1 main.go:12] "),
     "Spring": each_line(
         "2025-03-04T05:06:%S.123Z  INFO 7 --- [           main] c.e.bench.Runner     : "
@@ -128,30 +132,45 @@ WRAPPINGS = {
         )
     ),
     "Google's log": lambda text: "".join(
-        f"---\ninsertId: a\ntextPayload: {json.dumps(line)}\n" for line in text.splitlines()
+        f"---\ninsertId: a\ntextPayload: {json.dumps(line)}\n"
+        for line in text.splitlines()
     ),
     "Amazon's log": lambda text: json.dumps(
-        {"events": [{"timestamp": 1, "message": line} for line in text.splitlines()]}, indent=4
+        {"events": [{"timestamp": 1, "message": line} for line in text.splitlines()]},
+        indent=4,
     ),
     "Loki's API, newest first": lambda text: json.dumps(
         {
             "result": [
-                {"values": [[f"{i + 10**18}", x] for i, x in enumerate(text.splitlines())][::-1]}
+                {
+                    "values": [
+                        [f"{i + 10**18}", x] for i, x in enumerate(text.splitlines())
+                    ][::-1]
+                }
             ]
         }
     ),
-    "JUnit": lambda text: f"<testcase><system-out><![CDATA[{text}]]></system-out></testcase>",
-    "a box": lambda text: "┌┐\n" + "".join(f"│ {x:90} │\n" for x in text.splitlines()) + "└┘\n",
+    "JUnit": lambda text: (
+        f"<testcase><system-out><![CDATA[{text}]]></system-out></testcase>"
+    ),
+    "a box": lambda text: (
+        "┌┐\n" + "".join(f"│ {x:90} │\n" for x in text.splitlines()) + "└┘\n"
+    ),
     "a list of Python": lambda text: f"{text.splitlines()!r}\n",
-    "a page": lambda text: f"<html><body><pre>{html.escape(text)}</pre></body></html>\n",
+    "a page": lambda text: (
+        f"<html><body><pre>{html.escape(text)}</pre></body></html>\n"
+    ),
     "lines of a page": lambda text: "".join(
         f"<b>05:06:07</b> {html.escape(line)}<br>\n" for line in text.splitlines()
     ),
     "JSON of a container": lambda text: "".join(
-        f"bench-1  | {line}\n" for line in json.dumps({"stdout": text}, indent=2).splitlines()
+        f"bench-1  | {line}\n"
+        for line in json.dumps({"stdout": text}, indent=2).splitlines()
     ),
     "a shell's quotes": lambda text: "echo '" + text.replace("'", "'\\''") + "'\n",
-    "set -x": lambda text: 'result="' + re.sub(r'([\\"$`])', r"\\\1", text) + '"\n+ date\n',
+    "set -x": lambda text: (
+        'result="' + re.sub(r'([\\"$`])', r"\\\1", text) + '"\n+ date\n'
+    ),
     "logfmt, quoted where needed": lambda text: "".join(
         f"level=info msg={json.dumps(line) if ' ' in line or not line else line} pod=x\n"
         for line in text.splitlines()
@@ -191,8 +210,12 @@ def _outcome(adapter, text):
 def test_what_another_tool_printed_beside_changes_no_figure(tool):
     adapter, own = registry.find(tool), text_of(tool).rstrip("\n")
     alone = _outcome(adapter, f"{own}\n")
-    others = [text_of(each).rstrip("\n") for each in ("pgbench", *PRINTED) if each != tool]
-    both = [text for other in others for text in (f"{own}\n{other}\n", f"{other}\n{own}\n")]
+    others = [
+        text_of(each).rstrip("\n") for each in ("pgbench", *PRINTED) if each != tool
+    ]
+    both = [
+        text for other in others for text in (f"{own}\n{other}\n", f"{other}\n{own}\n")
+    ]
 
     assert [text[:80] for text in both if _outcome(adapter, text) != alone] == []
 
@@ -213,7 +236,9 @@ def test_a_note_says_what_was_left_out():
 
     (note,) = reader.read(registry.find("pgbench"), {"stdout": text}).notes
 
-    assert note.message == "Most lines began with “[localhost] out:”, which was left out."
+    assert (
+        note.message == "Most lines began with “[localhost] out:”, which was left out."
+    )
 
 
 @pytest.mark.parametrize("tool", PRINTED)
@@ -279,4 +304,6 @@ def test_a_long_text_of_anything_is_read_at_once(unit):
 
 def test_an_indented_text_is_not_pgbench():
     with pytest.raises(UnreadableOutput):
-        reader.read(registry.find("pgbench"), {"stdout": 'Traceback:\n  File "x", line 1\n'})
+        reader.read(
+            registry.find("pgbench"), {"stdout": 'Traceback:\n  File "x", line 1\n'}
+        )

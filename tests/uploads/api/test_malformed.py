@@ -7,7 +7,16 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
-from runs.models import Campaign, Measurement, Metric, Revision, Run, Scenario, Series, Upload
+from runs.models import (
+    Campaign,
+    Measurement,
+    Metric,
+    Revision,
+    Run,
+    Scenario,
+    Series,
+    Upload,
+)
 from runs.shared.api.errors import REMEDIES
 from tests.api.upload_bodies import changed, run
 from tests.api.web_server import ROOT
@@ -119,7 +128,12 @@ FIELDS = [
     ("series", [{"name": "x", "values": [1e39]}], "/series/0/values/0", "not_a_number"),
     ("series", [{"name": "x", "values": [HUGE]}], "/series/0/values/0", "not_a_number"),
     ("series", [{"name": "x y", "values": [1]}], "/series/0/name", "not_a_slug"),
-    ("series", [{"name": "x", "values": [1], "start": -1}], "/series/0/start", "negative_time"),
+    (
+        "series",
+        [{"name": "x", "values": [1], "start": -1}],
+        "/series/0/start",
+        "negative_time",
+    ),
     (
         "series",
         [{"name": "x", "values": [1], "interval": 0}],
@@ -127,12 +141,27 @@ FIELDS = [
         "out_of_range",
     ),
     ("series", 2 * [{"name": "x", "values": [1]}], "/series/1/name", "repeated"),
-    ("series", [{"name": "x", "values": 200_001 * [1]}], "/series/0/values", "too_many"),
+    (
+        "series",
+        [{"name": "x", "values": 200_001 * [1]}],
+        "/series/0/values",
+        "too_many",
+    ),
     ("revision", {}, "/revision/sha", "required"),
     ("revision", {"sha": "main"}, "/revision/sha", "not_a_sha"),
     ("revision", {"sha": "0" * 40}, "/revision/sha", "not_a_sha"),
-    ("revision", {"sha": "abcdef0", "url": "javascript:x"}, "/revision/url", "not_a_url"),
-    ("revision", {"sha": "abcdef0", "parents": [1]}, "/revision/parents/0", "not_a_sha"),
+    (
+        "revision",
+        {"sha": "abcdef0", "url": "javascript:x"},
+        "/revision/url",
+        "not_a_url",
+    ),
+    (
+        "revision",
+        {"sha": "abcdef0", "parents": [1]},
+        "/revision/parents/0",
+        "not_a_sha",
+    ),
     (
         "revision",
         {"sha": "abcdef0", "committed_at": FAR},
@@ -165,19 +194,44 @@ FIELDS = [
     ("measurements", one(unit="rows", value=-1), "/measurements/0/value", "negative"),
     ("measurements", one(unit="MB/s", value=-1), "/measurements/0/value", "negative"),
     ("measurements", one(unit="KiB", value=-0.1), "/measurements/0/value", "negative"),
-    ("measurements", one(unit="tps", value=1e13), "/measurements/0/value", "out_of_range"),
+    (
+        "measurements",
+        one(unit="tps", value=1e13),
+        "/measurements/0/value",
+        "out_of_range",
+    ),
     ("measurements", one(unit="", value=1e99), "/measurements/0/value", "out_of_range"),
     ("measurements/1/value", 0, "/measurements/1/value", "negative"),
-    ("measurements", [{"metric": "tps", "value": -1}], "/measurements/0/value", "negative"),
+    (
+        "measurements",
+        [{"metric": "tps", "value": -1}],
+        "/measurements/0/value",
+        "negative",
+    ),
     (
         "measurements",
         [{"metric": "latency_p99", "samples": [1, -5, 1]}],
         "/measurements/0/samples",
         "negative_time",
     ),
-    ("measurements", one(value=None, samples=[1, -2]), "/measurements/0/samples", "negative_time"),
-    ("measurements", one(value=None, samples=[]), "/measurements/0/samples", "required"),
-    ("measurements", one(value=None, samples="12"), "/measurements/0/samples", "not_a_list"),
+    (
+        "measurements",
+        one(value=None, samples=[1, -2]),
+        "/measurements/0/samples",
+        "negative_time",
+    ),
+    (
+        "measurements",
+        one(value=None, samples=[]),
+        "/measurements/0/samples",
+        "required",
+    ),
+    (
+        "measurements",
+        one(value=None, samples="12"),
+        "/measurements/0/samples",
+        "not_a_list",
+    ),
     (
         "measurements",
         one(value=None, samples=[1, None]),
@@ -204,10 +258,30 @@ FIELDS = [
     ("postgresql", {"version": "999.1"}, "/postgresql/version", "not_a_version"),
     ("postgresql", {"version": "9.7.1"}, "/postgresql/version", "not_a_version"),
     ("postgresql", {"version": "5"}, "/postgresql/version", "not_a_version"),
-    ("postgresql", settings(work_memm="4MB"), "/postgresql/settings/work_memm", "unknown_setting"),
-    ("postgresql", {"settings": {"a b": "1"}}, "/postgresql/settings/a b", "unknown_setting"),
-    ("postgresql", settings(work_mem=None), "/postgresql/settings/work_mem", "not_a_string"),
-    ("postgresql", settings(work_mem="x" * 10_001), "/postgresql/settings/work_mem", "too_long"),
+    (
+        "postgresql",
+        settings(work_memm="4MB"),
+        "/postgresql/settings/work_memm",
+        "unknown_setting",
+    ),
+    (
+        "postgresql",
+        {"settings": {"a b": "1"}},
+        "/postgresql/settings/a b",
+        "unknown_setting",
+    ),
+    (
+        "postgresql",
+        settings(work_mem=None),
+        "/postgresql/settings/work_mem",
+        "not_a_string",
+    ),
+    (
+        "postgresql",
+        settings(work_mem="x" * 10_001),
+        "/postgresql/settings/work_mem",
+        "too_long",
+    ),
     ("postgresql", "18.1", "/postgresql", "not_an_object"),
     ("hardware", 5, "/hardware", "not_an_object"),
     ("hardware", {"cores": 10**9}, "/hardware/cores", "out_of_range"),
@@ -231,13 +305,23 @@ FIELDS = [
     ("revision", commit(parents="beefbee"), "/revision/parents", "not_a_list"),
     ("revision", commit(parents=["beefbee"] * 101), "/revision/parents", "too_many"),
     ("revision", commit(branch="main"), "/revision/branch", "unknown_field"),
-    ("revision", commit(committed_at="2026-01-31"), "/revision/committed_at", "not_a_time"),
+    (
+        "revision",
+        commit(committed_at="2026-01-31"),
+        "/revision/committed_at",
+        "not_a_time",
+    ),
     ("revision", commit(subject="x" * 201), "/revision/subject", "too_long"),
     ("revision", commit(author="x" * 101), "/revision/author", "too_long"),
     ("revision", commit(author={"name": "J"}), "/revision/author", "not_a_string"),
     ("revision", commit(merge_base="abcdef0"), "/revision/merge_base", "not_an_object"),
     ("revision", commit(merge_base={}), "/revision/merge_base/sha", "required"),
-    ("revision", commit(merge_base={"sha": "main"}), "/revision/merge_base/sha", "not_a_sha"),
+    (
+        "revision",
+        commit(merge_base={"sha": "main"}),
+        "/revision/merge_base/sha",
+        "not_a_sha",
+    ),
     ("revision", "abcdef0", "/revision", "not_an_object"),
     ("workload", {"mode": "x"}, "/workload/mode", "unknown_field"),
     ("workload", [], "/workload", "not_an_object"),
@@ -251,7 +335,12 @@ FIELDS = [
     ("levels", {"clients": "8"}, "/levels/clients", "level_twice"),
     ("levels", {"clients": 8.0}, "/levels/clients", "level_twice"),
     ("measurements/0/metric", "TPS", "/measurements/0/metric", "metric_case"),
-    ("measurements", [{"metric": "m", "value": 1}], "/measurements/0/direction", "metric_unknown"),
+    (
+        "measurements",
+        [{"metric": "m", "value": 1}],
+        "/measurements/0/direction",
+        "metric_unknown",
+    ),
     (
         "measurements",
         [{"metric": "m", "value": 1, "direction": "lower"}],
@@ -259,7 +348,12 @@ FIELDS = [
         "metric_unknown",
     ),
     ("measurements/0/unit", "per minute", "/measurements/0/unit", "metric_conflict"),
-    ("measurements/1/direction", "higher", "/measurements/1/direction", "metric_conflict"),
+    (
+        "measurements/1/direction",
+        "higher",
+        "/measurements/1/direction",
+        "metric_conflict",
+    ),
     ("series", series(name="tps", unit="ms"), "/series/0/unit", "metric_conflict"),
 ]
 
@@ -287,13 +381,25 @@ BODIES = [
     (raw(**{"..": "x"}), "/raw/..", "not_a_name"),
     (raw() | {"measurements": []}, "/measurements", "either_or"),
     (raw() | {"levels": {"clients": 99}}, "/levels/clients", "level_differs"),
-    (raw() | {"postgresql": {"version": "17.1"}}, "/postgresql/version", "version_differs"),
+    (
+        raw() | {"postgresql": {"version": "17.1"}},
+        "/postgresql/version",
+        "version_differs",
+    ),
     (raw() | {"tool": "unheard_of"}, "/tool", "tool_unknown"),
     (raw(stdout="hello\n"), "/raw", "not_pgbench_output"),
-    (raw(stdout="pgbench is a benchmarking tool for PostgreSQL.\n\nUsage:\n"), "/raw", "not_a_run"),
+    (
+        raw(stdout="pgbench is a benchmarking tool for PostgreSQL.\n\nUsage:\n"),
+        "/raw",
+        "not_a_run",
+    ),
     (raw(stdout="pgbench (PostgreSQL) 18.1\n"), "/raw", "not_a_run"),
     (raw(stdout=LOADING.stdout, stderr=LOADING.stderr), "/raw", "not_a_run"),
-    (raw(stdout=sample("13.12/a_tpcb").stdout), "/postgresql/version", "version_unknown"),
+    (
+        raw(stdout=sample("13.12/a_tpcb").stdout),
+        "/postgresql/version",
+        "version_unknown",
+    ),
 ]
 
 # What the body is as bytes, and further headers.
@@ -306,22 +412,64 @@ TEXTS = [
     (b"{", {}, 400, "/", "not_json"),
     (b"{'a': 1}", {}, 400, "/", "not_json"),
     (b'{"a": NaN}', {}, 400, "/", "not_json"),
-    (b'{"hardware": {"facts": {"a": 1e400}}}', {}, 400, "/hardware/facts", "not_finite"),
+    (
+        b'{"hardware": {"facts": {"a": 1e400}}}',
+        {},
+        400,
+        "/hardware/facts",
+        "not_finite",
+    ),
     (b'{"a": ' + b"9" * 5000 + b"}", {}, 400, "/", "not_json"),
     (b"[" * 100_000, {}, 400, "/", "not_json"),
     (b"\xff\xfe{}", {}, 400, "/", "not_utf_8"),
     (b'{"campaign": "a", "campaign": "b"}', {}, 400, "/campaign", "repeated_key"),
     (b'{"levels": {"a/b": 1, "a/b": 2}}', {}, 400, "/levels/a~1b", "repeated_key"),
-    (b'{"series": [{}, {"name": 1, "name": 2}]}', {}, 400, "/series/1/name", "repeated_key"),
+    (
+        b'{"series": [{}, {"name": 1, "name": 2}]}',
+        {},
+        400,
+        "/series/1/name",
+        "repeated_key",
+    ),
     (b'{"a": "' + b"x" * (10 * 2**20) + b'"}', {}, 413, "/", "too_large"),
     (b"{}", {"Content-Encoding": "gzip"}, 400, "/", "not_gzip"),
     (b"{}", {"Content-Encoding": "br"}, 415, "/Content-Type", "unsupported_media_type"),
-    (b"{}", {"Content-Type": "text/plain"}, 415, "/Content-Type", "unsupported_media_type"),
-    (b"{}", {"Content-Type": "application/json; charset=latin1"}, 400, "/", "not_utf_8"),
-    (b"{}", {"Content-Type": "multipart/form-data; boundary=x"}, 400, "/", "not_multipart"),
+    (
+        b"{}",
+        {"Content-Type": "text/plain"},
+        415,
+        "/Content-Type",
+        "unsupported_media_type",
+    ),
+    (
+        b"{}",
+        {"Content-Type": "application/json; charset=latin1"},
+        400,
+        "/",
+        "not_utf_8",
+    ),
+    (
+        b"{}",
+        {"Content-Type": "multipart/form-data; boundary=x"},
+        400,
+        "/",
+        "not_multipart",
+    ),
     (b"{}", {"Content-Type": "multipart/form-data"}, 400, "/", "not_multipart"),
-    (json.dumps(GOOD).encode(), {"Idempotency-Key": ""}, 400, "/Idempotency-Key", "not_a_key"),
-    (json.dumps(GOOD).encode(), {"Idempotency-Key": " "}, 400, "/Idempotency-Key", "not_a_key"),
+    (
+        json.dumps(GOOD).encode(),
+        {"Idempotency-Key": ""},
+        400,
+        "/Idempotency-Key",
+        "not_a_key",
+    ),
+    (
+        json.dumps(GOOD).encode(),
+        {"Idempotency-Key": " "},
+        400,
+        "/Idempotency-Key",
+        "not_a_key",
+    ),
     (
         json.dumps(GOOD).encode(),
         {"Idempotency-Key": "x" * 201},
@@ -373,7 +521,11 @@ QUERIES = [
     ("runs/?state=none", "?state", "invalid_choice"),
     ("compare/?base=revision:main", "?head", "required"),
     ("compare/?campaign=nightly&head=main", "?head", "not_a_side"),
-    ("compare/?campaign=nowhere&base=revision:a&head=revision:b", "?campaign", "unknown_campaign"),
+    (
+        "compare/?campaign=nowhere&base=revision:a&head=revision:b",
+        "?campaign",
+        "unknown_campaign",
+    ),
     ("compare/?base=run:1&head=run:2&effect=-1", "?effect", "out_of_range"),
     ("compare/?base=run:1&head=run:2&metric=none", "?metric", "unknown_metric"),
     ("compare/?base=run:1&head=run:2&level=clients", "?level", "not_a_level"),
@@ -393,7 +545,9 @@ def ask(client, make_token):
         if not isinstance(data, bytes | str):
             data = json.dumps(data)
         given = bearer | headers
-        return client.generic(method, f"/api/v1/{path}", data, content_type, headers=given)
+        return client.generic(
+            method, f"/api/v1/{path}", data, content_type, headers=given
+        )
 
     assert asked("POST", "uploads/", GOOD).status_code == 201
     return asked
@@ -408,7 +562,9 @@ def check(answer, pointer, code, *statuses):
     assert answer.status_code in (statuses or (400, 422)), answer.content[:300]
     assert answer.headers["Content-Type"] == "application/problem+json"
     faults = answer.json()["errors"]
-    assert (pointer, code) in [(each["pointer"], each["code"]) for each in faults], faults[:5]
+    assert (pointer, code) in [(each["pointer"], each["code"]) for each in faults], (
+        faults[:5]
+    )
     for each in faults:
         assert each["message"], each
         assert each.get("remedy"), f"no remedy for {each['code']}"
@@ -423,7 +579,11 @@ def forms():
     file = SimpleUploadedFile
     out = OUTPUT.encode()
     return [
-        ({"run": fields, "stdout": [file("a", out), file("b", out)]}, "/stdout", "repeated"),
+        (
+            {"run": fields, "stdout": [file("a", out), file("b", out)]},
+            "/stdout",
+            "repeated",
+        ),
         ({"run": [fields, fields], "stdout": file("a", out)}, "/run", "repeated"),
         (
             {"run": fields, "stdout": file("a", out), "exit_status": "abc"},
@@ -436,7 +596,9 @@ def forms():
     ]
 
 
-def test_every_malformed_request_is_refused_with_its_place_and_a_remedy(ask, client, bearer):
+def test_every_malformed_request_is_refused_with_its_place_and_a_remedy(
+    ask, client, bearer
+):
     before = stored()
     asked = []
 
@@ -452,15 +614,24 @@ def test_every_malformed_request_is_refused_with_its_place_and_a_remedy(ask, cli
 
     check_each(
         [
-            *((post(changed(path, value)), at, code) for path, value, at, code in FIELDS),
+            *(
+                (post(changed(path, value)), at, code)
+                for path, value, at, code in FIELDS
+            ),
             *((post(body), at, code) for body, at, code in BODIES),
-            *((post(text, **more), at, code, status) for text, more, status, at, code in TEXTS),
+            *(
+                (post(text, **more), at, code, status)
+                for text, more, status, at, code in TEXTS
+            ),
             *((post(body, "uploads/batch/"), at, code) for body, at, code in BATCHES),
             *(
                 ((lambda parts=parts: send_form(client, bearer, parts)), at, code)
                 for parts, at, code in forms()
             ),
-            *((lambda path=path: ask("GET", path), at, code) for path, at, code in QUERIES),
+            *(
+                (lambda path=path: ask("GET", path), at, code)
+                for path, at, code in QUERIES
+            ),
             (post(GOOD, "uploads/?x=1"), "?x", "unknown_parameter"),
             (post({"runs": [GOOD]}, "uploads/batch/?x=1"), "?x", "unknown_parameter"),
             (
@@ -485,6 +656,10 @@ def test_each_code_of_a_fault_has_a_remedy():
     found = set()
     for folder in ("runs/uploads/api", "runs/uploads/services"):
         for file in sorted((ROOT / folder).glob("*.py")):
-            found |= set(re.findall(r'(?:add|fault|Fault)\([^,\n]+, "([a-z_]+)"', file.read_text()))
+            found |= set(
+                re.findall(
+                    r'(?:add|fault|Fault)\([^,\n]+, "([a-z_]+)"', file.read_text()
+                )
+            )
     assert len(found) > 30
     assert found <= REMEDIES.keys()

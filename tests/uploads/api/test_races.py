@@ -33,14 +33,26 @@ def web(django_db_setup, tmp_path_factory):
 
 @pytest.fixture
 def token(db):
-    return tokens.create(name="test", scopes=["upload"], project=projects.default()).text
+    return tokens.create(
+        name="test", scopes=["upload"], project=projects.default()
+    ).text
 
 
 def posters(web, token, bodies, *, key, times):
     """Start a process for each body, and give what they all got: statuses and ids."""
-    argv = [sys.executable, "-m", "tests.api.poster", str(web.port), token, key, str(times)]
+    argv = [
+        sys.executable,
+        "-m",
+        "tests.api.poster",
+        str(web.port),
+        token,
+        key,
+        str(times),
+    ]
     started = [
-        subprocess.Popen(argv, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        subprocess.Popen(
+            argv, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
         for _ in bodies
     ]
     for process, body in zip(started, bodies, strict=True):
@@ -74,7 +86,9 @@ def test_two_processes_without_a_key_store_repeats(web, token):
     assert set(CellSummary.objects.values_list("n", flat=True)) == {40}
 
 
-def test_processes_that_make_cells_of_one_campaign_do_not_lock_each_other_out(web, token):
+def test_processes_that_make_cells_of_one_campaign_do_not_lock_each_other_out(
+    web, token
+):
     revisions = [f"{number:07x}" for number in range(1, 5)]
     bodies = [run(revision={"sha": sha}, labels={"of": sha}) for sha in revisions]
 
@@ -91,10 +105,15 @@ def send_batch(web, token, number, *, key=None):
 
     def send():
         connected = http.client.HTTPConnection("127.0.0.1", web.port, timeout=60)
-        headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+        headers = {
+            "Authorization": f"Bearer {token}",
+            "Content-Type": "application/json",
+        }
         if key is not None:
             headers["Idempotency-Key"] = key
-        body = text({"runs": [run(levels={"clients": each + 1}) for each in range(number)]})
+        body = text(
+            {"runs": [run(levels={"clients": each + 1}) for each in range(number)]}
+        )
         try:
             connected.request("POST", "/api/v1/uploads/batch/", body, headers)
             answers.append(connected.getresponse().status)
@@ -112,7 +131,9 @@ def send_batch(web, token, number, *, key=None):
 def wait_until_one_waits_for(table):
     """Until a connection waits for a lock on the table, in the midst of its transaction."""
     deadline = time.monotonic() + 30
-    with psycopg.connect(**connection.get_connection_params(), autocommit=True) as looking:
+    with psycopg.connect(
+        **connection.get_connection_params(), autocommit=True
+    ) as looking:
         while time.monotonic() < deadline:
             waiting = looking.execute(
                 "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = %s::regclass",
@@ -129,7 +150,9 @@ def test_a_worker_killed_in_the_middle_of_a_batch_leaves_nothing_of_it(web, toke
         with connection.cursor() as cursor:
             cursor.execute("LOCK TABLE runs_measurement IN SHARE MODE")
         thread, answers = send_batch(web, token, 300)
-        wait_until_one_waits_for("runs_measurement")  # its runs are written, not committed
+        wait_until_one_waits_for(
+            "runs_measurement"
+        )  # its runs are written, not committed
         for pid in web.workers():
             os.kill(pid, signal.SIGKILL)
         thread.join(60)
@@ -149,7 +172,9 @@ def test_a_worker_killed_in_the_middle_of_a_batch_leaves_nothing_of_it(web, toke
 
 @pytest.mark.slow
 def test_fifty_batches_at_once_are_stored_whole_and_each_key_once(web, token):
-    senders = [send_batch(web, token, 20, key=f"night-{each % 25}") for each in range(50)]
+    senders = [
+        send_batch(web, token, 20, key=f"night-{each % 25}") for each in range(50)
+    ]
     for thread, _answers in senders:
         thread.join(120)
 
@@ -159,7 +184,9 @@ def test_fifty_batches_at_once_are_stored_whole_and_each_key_once(web, token):
 
 
 @pytest.mark.slow
-def test_workers_killed_during_each_of_twenty_uploads_lose_and_double_nothing(web, token):
+def test_workers_killed_during_each_of_twenty_uploads_lose_and_double_nothing(
+    web, token
+):
     moments = Random(20)
     cut = 0
     for upload in range(20):

@@ -9,7 +9,16 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db.models import Sum
 from django.utils import timezone
 
-from runs.models import Campaign, Cell, CellSummary, Metric, Run, Scenario, Token, Upload
+from runs.models import (
+    Campaign,
+    Cell,
+    CellSummary,
+    Metric,
+    Run,
+    Scenario,
+    Token,
+    Upload,
+)
 from runs.reading import process
 from tests import factories
 from tests.api.upload_bodies import run
@@ -59,8 +68,12 @@ def by_version():
     return some(folders.items())
 
 
-@pytest.mark.parametrize(("folder", "samples"), by_version(), ids=lambda value: str(value)[:40])
-def test_every_recorded_run_gives_what_it_printed_or_says_why_not(post, folder, samples):
+@pytest.mark.parametrize(
+    ("folder", "samples"), by_version(), ids=lambda value: str(value)[:40]
+)
+def test_every_recorded_run_gives_what_it_printed_or_says_why_not(
+    post, folder, samples
+):
     refused = post({"runs": [raw(each) for each in samples]}, "uploads/batch/")
     found = refused.json()["errors"] if refused.status_code == 400 else []
     unreadable = [samples[int(fault["pointer"].split("/")[2])] for fault in found]
@@ -68,7 +81,11 @@ def test_every_recorded_run_gives_what_it_printed_or_says_why_not(post, folder, 
     assert all(expected_status(each) == "failed" for each in unreadable)
     known = [each for each in samples if each not in unreadable]
 
-    answer = post({"runs": [raw(each) for each in known]}, "uploads/batch/") if found else refused
+    answer = (
+        post({"runs": [raw(each) for each in known]}, "uploads/batch/")
+        if found
+        else refused
+    )
 
     assert answer.status_code == 201, answer.content
     for each, row in zip(known, answer.json()["runs"], strict=True):
@@ -86,7 +103,9 @@ def test_every_recorded_run_gives_what_it_printed_or_says_why_not(post, folder, 
         if expected == "failed":
             assert not stored.measurements.exists(), each.name
     finished = [row for row in answer.json()["runs"] if row["state"] == "finished"]
-    counted = CellSummary.objects.filter(metric__name="tps").aggregate(runs=Sum("n"))["runs"]
+    counted = CellSummary.objects.filter(metric__name="tps").aggregate(runs=Sum("n"))[
+        "runs"
+    ]
     assert counted == len(finished) or (not finished and counted is None)
 
 
@@ -104,13 +123,19 @@ def test_levels_and_versions_come_out_of_the_output(post):
 def test_the_output_is_kept_as_it_came(post, client):
     stored = Run.objects.get(pk=post(raw(GOOD)).json()["id"])
 
-    for name, content in (("stdout", GOOD.stdout), ("stderr", GOOD.stderr), ("exit_status", "0")):
+    for name, content in (
+        ("stdout", GOOD.stdout),
+        ("stderr", GOOD.stderr),
+        ("exit_status", "0"),
+    ):
         kept = client.get(f"/runs/{stored.pk}/artifacts/{name}/")
         assert b"".join(kept.streaming_content) == content.encode()
 
 
 def test_a_text_alone_is_standard_output(post):
-    answer = post(run(*FIGURES, raw=GOOD.stdout, tool={"name": "pgbench", "version": "18.6"}))
+    answer = post(
+        run(*FIGURES, raw=GOOD.stdout, tool={"name": "pgbench", "version": "18.6"})
+    )
 
     assert (answer.status_code, answer.json()["state"]) == (201, "finished")
 
@@ -132,7 +157,10 @@ def test_files_are_taken_as_they_are(client, bearer):
 
 def test_files_under_a_key_are_stored_once_whatever_the_boundary(client, bearer):
     def send(boundary):
-        parts = {"run": json.dumps(run(*FIGURES, tool="pgbench")), "stdout": GOOD.stdout}
+        parts = {
+            "run": json.dumps(run(*FIGURES, tool="pgbench")),
+            "stdout": GOOD.stdout,
+        }
         body = "".join(
             f'--{boundary}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{text}\r\n'
             for name, text in parts.items()
@@ -158,7 +186,10 @@ def test_a_run_that_failed_is_stored_as_failed_with_the_reason(post):
 
 
 def test_a_failure_and_its_notes_are_told_in_the_readers_language(client, bearer):
-    body = run(*FIGURES, raw={"stdout": GOOD.stdout, "stderr": "too %(late)s", "exit_status": 3})
+    body = run(
+        *FIGURES,
+        raw={"stdout": GOOD.stdout, "stderr": "too %(late)s", "exit_status": 3},
+    )
     body |= {"tool": "pgbench"}
     said = {
         "en": "The tool exited with status 3: too %(late)s",
@@ -170,7 +201,9 @@ def test_a_failure_and_its_notes_are_told_in_the_readers_language(client, bearer
     }
     for language, sentence in said.items():
         headers = bearer | {"Accept-Language": language}
-        made = client.post("/api/v1/uploads/", body, "application/json", headers=headers).json()
+        made = client.post(
+            "/api/v1/uploads/", body, "application/json", headers=headers
+        ).json()
         found = client.get(f"/api/v1/runs/{made['id']}/", headers=headers).json()
         assert made["message"] == found["message"] == sentence
         notes = {note["code"]: note["message"] for note in found["quality"]}
@@ -194,7 +227,10 @@ def faults(answer):
         ({"status": "finished"}, ("/status", "either_or")),
         ({"measurements": []}, ("/measurements", "either_or")),
         ({"levels": {"clients": 999}}, ("/levels/clients", "level_differs")),
-        ({"tool": {"name": "pgbench", "version": "17"}}, ("/tool/version", "version_differs")),
+        (
+            {"tool": {"name": "pgbench", "version": "17"}},
+            ("/tool/version", "version_differs"),
+        ),
     ],
 )
 def test_what_does_not_fit_the_output_is_refused(post, changes, fault):
@@ -222,14 +258,19 @@ def edited(text, **changes):
     """An output with other lines: query_mode="prepared", tps="701.5"."""
     for name, value in changes.items():
         words = name.replace("_", " ")
-        text = re.sub(rf"^({words}(?::| =) )[^\s]+.*$", rf"\g<1>{value}", text, flags=re.MULTILINE)
+        text = re.sub(
+            rf"^({words}(?::| =) )[^\s]+.*$", rf"\g<1>{value}", text, flags=re.MULTILINE
+        )
     return text
 
 
 @pytest.fixture
 def post_raw(client, bearer):
     def sent(stdout, **fields):
-        body = run(*FIGURES, raw={"stdout": stdout, "exit_status": 0}, tool="pgbench") | fields
+        body = (
+            run(*FIGURES, raw={"stdout": stdout, "exit_status": 0}, tool="pgbench")
+            | fields
+        )
         return client.post("/api/v1/uploads/", body, "application/json", headers=bearer)
 
     return sent
@@ -248,7 +289,12 @@ RECONNECTED = SIMPLE.stdout.replace(
     ("tool", "text", "again", "is_one"),
     [
         ("pgbench", SIMPLE.stdout, {}, True),
-        ("pgbench", SIMPLE.stdout, {"job": "another", "started_at": "2026-02-01T10:00:00Z"}, True),
+        (
+            "pgbench",
+            SIMPLE.stdout,
+            {"job": "another", "started_at": "2026-02-01T10:00:00Z"},
+            True,
+        ),
         ("pgbench", SIMPLE.stdout, {"raw": SIMPLE.stdout.replace("\n", "\r\n")}, True),
         ("pgbench", SIMPLE.stdout, {"external_id": "mine"}, False),
         ("pgbench", SIMPLE.stdout, {"revision": {"sha": "1234567"}}, False),
@@ -264,13 +310,17 @@ def test_a_text_that_is_sent_again_is_the_same_run(post_raw, tool, text, again, 
     assert (first.json()["id"] == second.json()["id"]) is is_one
 
 
-def test_what_is_new_of_several_is_stored_beside_what_is_there(client, bearer, post_raw):
+def test_what_is_new_of_several_is_stored_beside_what_is_there(
+    client, bearer, post_raw
+):
     there = post_raw(SIMPLE.stdout).json()["id"]
     one = run(*FIGURES, raw=SIMPLE.stdout, tool="pgbench")
     body = {"runs": [run(*FIGURES, raw=PREPARED, tool="pgbench"), one, one]}
 
     for expected in (3, 3):
-        answer = client.post("/api/v1/uploads/batch/", body, "application/json", headers=bearer)
+        answer = client.post(
+            "/api/v1/uploads/batch/", body, "application/json", headers=bearer
+        )
         ids = [each["id"] for each in answer.json()["runs"]]
         assert ids[1] == there
         assert Run.objects.count() == len(set(ids)) == expected
@@ -278,7 +328,9 @@ def test_what_is_new_of_several_is_stored_beside_what_is_there(client, bearer, p
 
 def test_simple_and_prepared_are_no_repeats_of_each_other(post_raw):
     texts = (SIMPLE.stdout, PREPARED)
-    answers = [post_raw(text, round=number).json() for number in (1, 2) for text in texts]
+    answers = [
+        post_raw(text, round=number).json() for number in (1, 2) for text in texts
+    ]
 
     assert [answer["repeat"] for answer in answers] == [1, 1, 2, 2]
     levels = [cell.levels.get("query_mode") for cell in Cell.objects.order_by("pk")]
@@ -319,7 +371,9 @@ def test_what_the_output_says_is_not_contradicted(post_raw):
 
 def test_figures_without_raw_output_say_their_workload(client, bearer):
     def send(**fields):
-        return client.post("/api/v1/uploads/", run(**fields), "application/json", headers=bearer)
+        return client.post(
+            "/api/v1/uploads/", run(**fields), "application/json", headers=bearer
+        )
 
     assert send().json()["repeat"] == 1
     assert send(workload={"query_mode": "simple"}).json()["repeat"] == 2
@@ -347,7 +401,9 @@ def test_another_workload_is_never_faster_or_slower(post_raw, client, other):
     body = verdict(client, campaign="nightly")
 
     assert body["overall"] == "not_comparable"
-    assert [reason["code"] for reason in body["rows"][0]["reasons"]] == ["workload_differs"]
+    assert [reason["code"] for reason in body["rows"][0]["reasons"]] == [
+        "workload_differs"
+    ]
 
 
 def test_versions_that_print_more_and_less_are_compared(post_raw, client):
@@ -356,7 +412,9 @@ def test_versions_that_print_more_and_less_are_compared(post_raw, client):
         post_raw(each.stdout, postgresql={"version": each.version}, round=number // 2)
 
     body = verdict(
-        client, base="campaign:nightly~version=13.12", head="campaign:nightly~version=18.6"
+        client,
+        base="campaign:nightly~version=13.12",
+        head="campaign:nightly~version=18.6",
     )
 
     (row,) = body["rows"]
@@ -368,7 +426,10 @@ def test_an_output_without_a_version_needs_one_and_says_what_to_add(post_raw):
     old = sample("13.12/a_tpcb")
 
     fault = post_raw(old.stdout).json()["errors"][0]
-    assert (fault["pointer"], fault["code"]) == ("/postgresql/version", "version_unknown")
+    assert (fault["pointer"], fault["code"]) == (
+        "/postgresql/version",
+        "version_unknown",
+    )
     assert '"postgresql": {"version": "13.12"}' in fault["message"]
     assert not Run.objects.exists()
     assert post_raw(old.stdout, levels={"version": "13"}).status_code == 201
@@ -386,7 +447,9 @@ def test_the_version_of_a_server_with_one_installation_is_that_of_its_runs(post_
 
 
 def test_packaged_versions_are_understood(post_raw):
-    for number, text in enumerate(("18.6 (Ubuntu 18.6-1.pgdg22.04+1)", "18.6 (e21737f)", "18.6")):
+    for number, text in enumerate(
+        ("18.6 (Ubuntu 18.6-1.pgdg22.04+1)", "18.6 (e21737f)", "18.6")
+    ):
         answer = post_raw(SIMPLE.stdout, postgresql={"version": text}, round=number)
         assert answer.status_code == 201, answer.content
 
@@ -400,7 +463,9 @@ def test_packaged_versions_are_understood(post_raw):
 def send(client, token, body, path="uploads/"):
     header = {"Authorization": f"Bearer {token}", "Idempotency-Key": "k"}
     data = json.dumps(body)
-    return client.generic("POST", f"/api/v1/{path}", data, "application/json", headers=header)
+    return client.generic(
+        "POST", f"/api/v1/{path}", data, "application/json", headers=header
+    )
 
 
 def numbers(count):
@@ -427,10 +492,16 @@ def test_a_batch_of_a_thousand_runs_is_stored(client, make_token):
     few = some([{"metric": f"m{number}", "value": 1.5} for number in range(100)], 10)
     known = send(client, make_token(), run(measurements=numbers(100)))
     assert known.status_code == 201
-    body = {"runs": [run(measurements=few, levels={"clients": 8 + each}) for each in range(1000)]}
+    body = {
+        "runs": [
+            run(measurements=few, levels={"clients": 8 + each}) for each in range(1000)
+        ]
+    }
 
     header = {"Authorization": f"Bearer {make_token()}"}
-    answer = client.post("/api/v1/uploads/batch/", body, "application/json", headers=header)
+    answer = client.post(
+        "/api/v1/uploads/batch/", body, "application/json", headers=header
+    )
 
     assert answer.status_code == 201, answer.content[:500]
     assert Run.objects.count() == 1001
@@ -481,7 +552,10 @@ def test_a_refusal_is_in_the_readers_language(client, bearer):
     body = run(*FIGURES, raw="<html>502</html>", tool="pgbench")
 
     answer = client.post(
-        "/api/v1/uploads/", body, "application/json", headers=bearer | {"accept-language": "ja"}
+        "/api/v1/uploads/",
+        body,
+        "application/json",
+        headers=bearer | {"accept-language": "ja"},
     )
 
     (fault,) = answer.json()["errors"]
@@ -508,7 +582,11 @@ def test_a_large_output_is_read_as_a_small_one(post):
     large = post(run(*FIGURES, raw=more, tool="pgbench", external_id="large")).json()
 
     figures = [
-        set(Run.objects.get(pk=answer["id"]).measurements.values_list("metric__name", "value"))
+        set(
+            Run.objects.get(pk=answer["id"]).measurements.values_list(
+                "metric__name", "value"
+            )
+        )
         for answer in (small, large)
     ]
     assert figures[0] == figures[1] != set()

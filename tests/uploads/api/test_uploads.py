@@ -44,8 +44,12 @@ def post(client, bearer):
 
     def sent(body, path="uploads/", content_type="application/json", **headers):
         data = body if isinstance(body, bytes | str) else json.dumps(body)
-        given = bearer | {name.replace("_", "-"): value for name, value in headers.items()}
-        return client.generic("POST", f"/api/v1/{path}", data, content_type, headers=given)
+        given = bearer | {
+            name.replace("_", "-"): value for name, value in headers.items()
+        }
+        return client.generic(
+            "POST", f"/api/v1/{path}", data, content_type, headers=given
+        )
 
     return sent
 
@@ -76,7 +80,11 @@ def test_a_run_is_stored_and_answered_with_its_addresses(post, client):
 
     body = answer.json()
     assert answer.status_code == 201
-    assert (body["campaign"], body["state"], body["repeat"]) == ("nightly", "finished", 1)
+    assert (body["campaign"], body["state"], body["repeat"]) == (
+        "nightly",
+        "finished",
+        1,
+    )
     assert body["url"] == f"http://testserver/runs/{body['id']}/"
     assert client.get(body["url"]).status_code == 200
     assert client.get(body["api_url"]).json()["measurements"][1]["value"] == 1000.5
@@ -86,7 +94,11 @@ def test_a_run_is_stored_and_answered_with_its_addresses(post, client):
 def test_the_campaign_is_made_at_first_sight(stored):
     made = stored(run(campaign_title="Every night")).campaign
 
-    assert (made.title, made.origin, made.state) == ("Every night", "uploaded", "finished")
+    assert (made.title, made.origin, made.state) == (
+        "Every night",
+        "uploaded",
+        "finished",
+    )
     assert (made.scenario.slug, made.scenario.runnable) == ("tpcb-like", False)
     assert made.project == projects.default()
     assert made.factors == {"clients": [8]}
@@ -129,7 +141,9 @@ def test_the_summary_is_that_of_the_repeats(stored):
         assert math.isclose(getattr(summary, name), expected, rel_tol=1e-12), name
 
 
-def test_a_summary_that_uploads_carry_forward_is_the_one_made_of_all_values(stored, post):
+def test_a_summary_that_uploads_carry_forward_is_the_one_made_of_all_values(
+    stored, post
+):
     """Beyond EXACT repeats its median is made anew by control."""
     random = Random(1)
     values = [random.lognormvariate(7, 0.01) for _number in range(3 * summaries.EXACT)]
@@ -159,17 +173,26 @@ def _is_summary(stored, expected):
 def test_a_median_is_that_of_the_newest_repeats_by_whatever_it_is_made(stored):
     cell = stored(run()).cell
     Run.objects.bulk_create(
-        Run(campaign=cell.campaign, cell=cell, repeat=number, position=0, state="finished")
+        Run(
+            campaign=cell.campaign,
+            cell=cell,
+            repeat=number,
+            position=0,
+            state="finished",
+        )
         for number in range(2, summaries.MEDIAN_OF + 202)
     )
     tps = Metric.objects.get(name="tps")
     Measurement.objects.bulk_create(
-        Measurement(run=each, metric=tps, value=each.repeat) for each in cell.runs.exclude(repeat=1)
+        Measurement(run=each, metric=tps, value=each.repeat)
+        for each in cell.runs.exclude(repeat=1)
     )
     summaries.refresh_all(cell_ids=[cell.pk])
     CellSummary.objects.filter(cell=cell, metric=tps).update(median=0)
 
-    found = [_median(cell, each) for each in (summaries.renew_medians, summaries.refresh_all)]
+    found = [
+        _median(cell, each) for each in (summaries.renew_medians, summaries.refresh_all)
+    ]
     summaries.refresh(cell_id=cell.pk)
 
     assert {*found, CellSummary.objects.get(cell=cell, metric=tps).median} == {701.5}
@@ -180,7 +203,9 @@ def _median(cell, make):
     return CellSummary.objects.get(cell=cell, metric__name="tps").median
 
 
-@pytest.mark.parametrize("values", [[5.0], [0.0, 4.0], [-1.0, 2.0, 3.0], [1e-100, 1e24]])
+@pytest.mark.parametrize(
+    "values", [[5.0], [0.0, 4.0], [-1.0, 2.0, 3.0], [1e-100, 1e24]]
+)
 def test_the_databases_summary_is_that_of_python(stored, values):
     of = {"metric": "balance", "unit": "points", "direction": "higher"}
     for value in values:
@@ -192,7 +217,9 @@ def test_the_databases_summary_is_that_of_python(stored, values):
     summaries.refresh(cell_id=cell.pk)
 
     for name, expected in of_metric.values(*columns).get().items():
-        same = ours[name] == expected or math.isclose(ours[name], expected, rel_tol=1e-12)
+        same = ours[name] == expected or math.isclose(
+            ours[name], expected, rel_tol=1e-12
+        )
         assert same, name
 
 
@@ -204,7 +231,10 @@ def test_a_revision_has_a_cell_of_its_own_in_one_history(stored):
 
     assert one.cell.key == '{"clients": 8}@4f1c09d2a7be'
     assert one.cell.series_key == other.cell.series_key == '{"clients": 8}'
-    assert (one.cell.revision.ref, other.cell.revision.parents) == ("main", ["4f1c09d2a7be"])
+    assert (one.cell.revision.ref, other.cell.revision.parents) == (
+        "main",
+        ["4f1c09d2a7be"],
+    )
     assert (one.cell.revision.subject, one.cell.revision.author) == ("Add x", "J")
     assert one.cell.revision.merge_base == "", "a commit is not its own"
 
@@ -220,7 +250,10 @@ def test_what_was_not_known_of_a_revision_is_added(stored):
                 "committed_at": "2026-01-30T00:00:00+09:00",
                 "subject": " Drop the\nindex ",
                 "author": "Jane Doe",
-                "merge_base": {"sha": "BEEFBEE", "committed_at": "2026-01-29T00:00:00Z"},
+                "merge_base": {
+                    "sha": "BEEFBEE",
+                    "committed_at": "2026-01-29T00:00:00Z",
+                },
             }
         )
     )
@@ -240,7 +273,10 @@ def test_a_commit_by_more_or_fewer_digits_is_one(stored, get, first, second):
     for sha in (whole[:first], other, whole[:second], whole[:first]):
         stored(run(revision={"sha": sha, "ref": "main"}))
 
-    assert sorted(Revision.objects.values_list("sha", flat=True)) == [other, whole[:first]]
+    assert sorted(Revision.objects.values_list("sha", flat=True)) == [
+        other,
+        whole[:first],
+    ]
     assert Run.objects.order_by("-id").first().repeat == 3
     found = get(
         "compare/",
@@ -266,7 +302,11 @@ def test_the_version_is_a_level(stored):
     old = stored(run(postgresql={"version": "17.4"}))
     new = stored(run(postgresql={"version": "18.1"}))
 
-    assert (old.cell.version, old.cell.version_num, old.server_version) == ("17.4", 170004, "17.4")
+    assert (old.cell.version, old.cell.version_num, old.server_version) == (
+        "17.4",
+        170004,
+        "17.4",
+    )
     assert old.cell != new.cell
     assert new.cell.levels == {"version": "18.1", "clients": 8}
 
@@ -279,7 +319,11 @@ def test_a_major_version_among_the_levels_stays(stored):
 
 def test_hardware_environment_and_settings_are_stored_once(stored):
     body = run(
-        hardware={"cpu_model": "EPYC", "cores": 32, "facts": {"disks": [{"name": "nvme0"}]}},
+        hardware={
+            "cpu_model": "EPYC",
+            "cores": 32,
+            "facts": {"disks": [{"name": "nvme0"}]},
+        },
         environment={"os_name": "Debian 13", "kernel": "6.12"},
         postgresql={"version": "18.1", "settings": {"work_mem": "4MB", "jit": False}},
     )
@@ -295,12 +339,17 @@ def test_hardware_environment_and_settings_are_stored_once(stored):
 def test_a_whole_listing_of_settings_is_the_servers_own_word(stored, post):
     """Debian's has a setting of its own, and a commit may add one."""
     names = sorted(catalogue.all_names())[: circumstances.WHOLE_LISTING]
-    given = dict.fromkeys(names, "1") | {"extension_destdir": "", "added_by_a_commit": "on"}
+    given = dict.fromkeys(names, "1") | {
+        "extension_destdir": "",
+        "added_by_a_commit": "on",
+    }
     made = stored(run(postgresql={"version": "15.18", "settings": given}))
     kept = made.settings.settings
     assert {"extension_destdir", "added_by_a_commit"} <= kept.keys()
     few = {"extension_destdir": "", "work_mem": "4MB"}
-    assert post(run(postgresql={"version": "15.18", "settings": few})).status_code == 400
+    assert (
+        post(run(postgresql={"version": "15.18", "settings": few})).status_code == 400
+    )
 
 
 def test_a_server_brings_its_hardware(stored):
@@ -329,18 +378,30 @@ def test_samples_become_their_median_and_are_kept(stored, client):
     made = stored(body)
 
     measurement = made.measurements.get()
-    assert (measurement.value, measurement.n, measurement.statistic) == (2.5, 4, "median")
+    assert (measurement.value, measurement.n, measurement.statistic) == (
+        2.5,
+        4,
+        "median",
+    )
     kept = client.get(f"/runs/{made.pk}/artifacts/samples.json/")
     assert json.loads(b"".join(kept.streaming_content)) == {"tps": [3, 1, 2, 10]}
 
 
 def test_a_series_is_stored(stored):
     made = stored(
-        run(series=[{"name": "tps", "unit": "tps", "start": 1, "values": [1.5, None, 2]}])
+        run(
+            series=[
+                {"name": "tps", "unit": "tps", "start": 1, "values": [1.5, None, 2]}
+            ]
+        )
     )
 
     series = made.series.get()
-    assert (series.start, series.interval, series.values) == (1.0, 1.0, [1.5, None, 2.0])
+    assert (series.start, series.interval, series.values) == (
+        1.0,
+        1.0,
+        [1.5, None, 2.0],
+    )
 
 
 def test_labels_tool_and_times_are_stored(stored):
@@ -386,7 +447,11 @@ def test_text_in_any_script_is_stored_as_it_is(stored):
     odd = "\\N\t検証\n\\.\r😀\\x"
     made = stored(run(labels={"note": odd}, campaign_title=odd, external_id=odd))
 
-    assert (made.labels, made.external_id, made.campaign.title) == ({"note": odd}, odd, odd)
+    assert (made.labels, made.external_id, made.campaign.title) == (
+        {"note": odd},
+        odd,
+        odd,
+    )
 
 
 def test_an_upload_with_a_token_belongs_to_the_tokens_project(client, make_token):
@@ -426,7 +491,9 @@ def test_a_token_without_the_scope_is_told_so(client, make_token):
 
 @pytest.mark.parametrize("samples", [[], [1, "2"], [1, None], "12", 10_001 * [1]])
 def test_samples_that_are_none_are_refused(post, samples):
-    body = run(measurements=[{"metric": "tps", "samples": samples, "direction": "higher"}])
+    body = run(
+        measurements=[{"metric": "tps", "samples": samples, "direction": "higher"}]
+    )
 
     (fault,) = faults(post(body))
     assert fault[0].startswith("/measurements/0/samples")
@@ -566,7 +633,9 @@ def test_two_runs_that_disagree_on_a_new_metric_are_refused(post):
 
     answer = post(body, "uploads/batch/")
 
-    assert faults(answer, 422) == [("/runs/1/measurements/0/direction", "metric_conflict")]
+    assert faults(answer, 422) == [
+        ("/runs/1/measurements/0/direction", "metric_conflict")
+    ]
     assert not Metric.objects.exists()
 
 
@@ -647,7 +716,10 @@ def test_the_same_key_with_another_body_is_a_conflict(post):
 
     answer = post(changed("levels/clients", 9), Idempotency_Key="k")
 
-    assert (answer.status_code, answer.json()["code"]) == (409, "idempotency_key_reused")
+    assert (answer.status_code, answer.json()["code"]) == (
+        409,
+        "idempotency_key_reused",
+    )
     assert Run.objects.count() == 1
 
 
@@ -683,7 +755,9 @@ def test_a_batch_is_stored_in_its_order(post):
     rows = answer.json()["runs"]
     assert answer.status_code == 201
     assert [row["repeat"] for row in rows] == [1, 1, 1, 2, 2, 2, 3, 3, 3]
-    assert [Run.objects.get(pk=row["id"]).cell.levels["clients"] for row in rows] == 3 * [1, 2, 3]
+    assert [
+        Run.objects.get(pk=row["id"]).cell.levels["clients"] for row in rows
+    ] == 3 * [1, 2, 3]
     assert {cell.ordinal for cell in Cell.objects.all()} == {1, 2, 3}
 
 
@@ -710,7 +784,9 @@ def test_a_batch_that_is_none_is_refused(post, body, fault):
 
 
 @pytest.mark.parametrize("number", [2, 20])
-def test_a_batch_takes_the_same_queries_whatever_its_size(post, number, django_assert_num_queries):
+def test_a_batch_takes_the_same_queries_whatever_its_size(
+    post, number, django_assert_num_queries
+):
     def body():
         series = [{"name": "tps", "values": [1]}]
         return {
@@ -731,7 +807,9 @@ def test_a_batch_takes_the_same_queries_whatever_its_size(post, number, django_a
 
 
 @pytest.mark.parametrize("number", [1, 100])
-def test_the_run_of_a_new_commit_takes_the_same_queries(post, number, django_assert_num_queries):
+def test_the_run_of_a_new_commit_takes_the_same_queries(
+    post, number, django_assert_num_queries
+):
     def body(commit):
         numbers = [
             {"metric": f"m{each}", "value": each, "unit": "", "direction": "higher"}
@@ -777,8 +855,18 @@ def test_an_upload_reads_as_much_of_tables_that_nobody_has_analysed(post):
 @pytest.mark.parametrize(
     ("name", "first", "second", "pointer"),
     [
-        ("hardware", {"name": "a", "cores": 1}, {"name": "a", "cores": True}, "hardware/cores"),
-        ("hardware", {"name": "a", "cores": 1}, {"name": "a", "cores": 1.0}, "hardware/cores"),
+        (
+            "hardware",
+            {"name": "a", "cores": 1},
+            {"name": "a", "cores": True},
+            "hardware/cores",
+        ),
+        (
+            "hardware",
+            {"name": "a", "cores": 1},
+            {"name": "a", "cores": 1.0},
+            "hardware/cores",
+        ),
         ("postgresql", {"version": "18.1"}, {"version": 18.1}, "postgresql/version"),
         ("revision", {"sha": "a" * 40}, {"sha": "x" * 40}, "revision/sha"),
     ],
@@ -799,7 +887,10 @@ NUMBER = {"metric": "tps", "value": 1.5, "unit": "tps", "direction": "higher"}
     [
         *({"value": each} for each in (1, -1, 0, True, None, "1", 1e25, 10**400, 1e13)),
         *({"unit": each} for each in ("", None, 1, "x" * 41, "ms", "\0", [])),
-        *({"metric": each} for each in ("", None, 7, "latency_p95", "a b", "m" * 81, {})),
+        *(
+            {"metric": each}
+            for each in ("", None, 7, "latency_p95", "a b", "m" * 81, {})
+        ),
         *({"direction": each} for each in (None, "up", 1, "lower", {})),
         {"samples": [1, 2]},
         {"samples": None},
@@ -847,13 +938,17 @@ def test_an_upgraded_sysstat_and_a_new_fact_are_compared_as_before(stored, get, 
     def compared(head):
         sides = {"base": f"revision:{1:040x}", "head": f"revision:{head:040x}"}
         (row,) = get("compare/", campaign="nightly", **sides)["rows"]
-        return row["verdict"], [each["code"] for each in (*row["reasons"], *row["despite"])]
+        return row["verdict"], [
+            each["code"] for each in (*row["reasons"], *row["despite"])
+        ]
 
     silent = [f"{name}_unknown" for name in ("hardware",)]
     assert compared(2) == ("slower", silent)
     assert compared(3) == ("slower", silent)
     assert compared(4) == ("not_comparable", ["environment_differs", *silent])
-    page = client.get(f"/compare/?s=nightly~revision%3D{1:012x}&s=nightly~revision%3D{3:012x}")
+    page = client.get(
+        f"/compare/?s=nightly~revision%3D{1:012x}&s=nightly~revision%3D{3:012x}"
+    )
     assert "sysstat" not in page.content.decode()
 
 

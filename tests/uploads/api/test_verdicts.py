@@ -21,8 +21,18 @@ NUMBER = r"[0-9]+(?:\.[0-9]+)?"
 # Of each tool: a text, what it prints of a clock, and its main figure with which way is better.
 TOOLS = {
     "pgbench": (None, r"initial connection time = #", r"\btps = #", "higher"),
-    "sysbench": ("oltp_read_write.txt", r"total time: +#", r"transactions: +\d+ +\(#", "higher"),
-    "go_tpc": ("tpcc_run_plain.txt", r"NEW_ORDER - Takes\(s\): #", r"tpmC: #", "higher"),
+    "sysbench": (
+        "oltp_read_write.txt",
+        r"total time: +#",
+        r"transactions: +\d+ +\(#",
+        "higher",
+    ),
+    "go_tpc": (
+        "tpcc_run_plain.txt",
+        r"NEW_ORDER - Takes\(s\): #",
+        r"tpmC: #",
+        "higher",
+    ),
     "benchbase": (
         "tpcc.summary.json",
         r'"Elapsed Time \(nanoseconds\)": #',
@@ -30,7 +40,12 @@ TOOLS = {
         "higher",
     ),
     "hammerdb": ("timed.log", None, r"achieved # NOPM", "higher"),
-    "fio": ("seqwrite_json.txt", r'"(?:job_)?runtime" : #', r'"bw_bytes" : #', "higher"),
+    "fio": (
+        "seqwrite_json.txt",
+        r'"(?:job_)?runtime" : #',
+        r'"bw_bytes" : #',
+        "higher",
+    ),
     "pg_test_fsync": ("default.txt", None, r"fdatasync +# ops/sec", "higher"),
     "pg_test_timing": ("default.txt", None, r"overhead: # n", "lower"),
     "hyperfine": ("two.json", None, r'"median": #', "lower"),
@@ -57,7 +72,11 @@ def scaled(text, pattern, by):
 
 def text_of(tool):
     name = TOOLS[tool][0]
-    return pgbench_sample("18.6/a_tpcb").stdout if name is None else sample(tool, name).decode()
+    return (
+        pgbench_sample("18.6/a_tpcb").stdout
+        if name is None
+        else sample(tool, name).decode()
+    )
 
 
 @pytest.fixture
@@ -82,7 +101,9 @@ def gate(client, bearer, get):
                 "revision": {"sha": sha(1 if number < 3 else 2), "ref": "main"},
                 "raw": text,
             }
-            answer = client.post("/api/v1/uploads/", body, "application/json", headers=bearer)
+            answer = client.post(
+                "/api/v1/uploads/", body, "application/json", headers=bearer
+            )
             assert answer.status_code == 201, answer.content
             assert answer.json()["state"] == "finished", answer.json()
         return get(
@@ -114,7 +135,9 @@ def test_three_repeats_of_two_commits_pass_or_fail_by_their_figures(gate, tool):
     ("unit", "value", "stored"),
     [("us", 150.0, 0.15), ("s", 0.002, 2.0), ("ms", 3.5, 3.5), ("µs", 7.0, 0.007)],
 )
-def test_a_figure_in_another_unit_of_its_quantity_is_converted(client, bearer, unit, value, stored):
+def test_a_figure_in_another_unit_of_its_quantity_is_converted(
+    client, bearer, unit, value, stored
+):
     scenarios.sync()
     figure = {"metric": "latency_average", "value": value, "unit": unit}
     values = {"name": "latency_average", "unit": unit, "values": [value, None]}

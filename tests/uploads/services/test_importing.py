@@ -95,14 +95,19 @@ def postgresbench(folder):
 
 def steps(count):
     noise = random.Random(7)
-    return [(10 if place < count / 2 else 15) * noise.gauss(1, 0.01) for place in range(count)]
+    return [
+        (10 if place < count / 2 else 15) * noise.gauss(1, 0.01)
+        for place in range(count)
+    ]
 
 
 def asv(folder):
     machine = folder / "results" / "vm"
     machine.mkdir(parents=True)
     units = {"b.time_sum": {"unit": "seconds"}, "b.track": {"unit": "objects"}}
-    (folder / "results" / "benchmarks.json").write_text(json.dumps({**units, "version": 2}))
+    (folder / "results" / "benchmarks.json").write_text(
+        json.dumps({**units, "version": 2})
+    )
     (machine / "machine.json").write_text(json.dumps({"machine": "vm", "cpu": "EPYC"}))
     document = {
         "commit_hash": sha(1),
@@ -204,12 +209,16 @@ def benchbase(folder):
     stem = "tpcc_2025-01-01_10-00-00"
     summary = sample("benchbase", "tpcc.summary.json")
     (folder / f"{stem}.summary.json").write_bytes(summary)
-    (folder / f"{stem}.results.csv").write_bytes(sample("benchbase", "tpcc.results.csv"))
+    (folder / f"{stem}.results.csv").write_bytes(
+        sample("benchbase", "tpcc.results.csv")
+    )
     (folder / f"{stem}.params.json").write_text(json.dumps({"work_mem": "4MB"}))
     (folder / f"{stem}.config.xml").write_text(
         "<parameters><works><work><time>60</time><rate>unlimited</rate></work></works></parameters>"
     )
-    (folder / "mysql.summary.json").write_bytes(sample("benchbase", "mysql.summary.json"))
+    (folder / "mysql.summary.json").write_bytes(
+        sample("benchbase", "mysql.summary.json")
+    )
     return folder
 
 
@@ -221,7 +230,9 @@ def benchmarksql(folder):
         "run,driver,driverVersion,db,sessionStart,runMins,loadWarehouses,runWarehouses\n"
         "1,simple,5.1,postgres,2025-01-01 10:00:00.123,2,10,10\n"
     )
-    rows = [f"1,{place * 1000},{place},{place},NEW_ORDER,0,0,0" for place in range(1, 101)]
+    rows = [
+        f"1,{place * 1000},{place},{place},NEW_ORDER,0,0,0" for place in range(1, 101)
+    ]
     rows += [
         "1,500,3,3,PAYMENT,0,0,0",
         "1,999999999,3,3,PAYMENT,0,0,0",
@@ -265,7 +276,9 @@ def pgbench_tools(folder):
     done = (first, second, "812.5", "select", "4", "2", "48750", "4.9", "31.5", "7.25")
     file = folder / "results.sql"
     file.write_text(
-        copy("testset", "server, set, info, category", ("db1", "1", r"first\tset", r"\N"))
+        copy(
+            "testset", "server, set, info, category", ("db1", "1", r"first\tset", r"\N")
+        )
         + copy(
             "tests",
             tests,
@@ -335,28 +348,48 @@ PEERS = {
     ),
     "benchmarksql": (
         benchmarksql,
-        {"tpmc": 50.0, "tpm": 50.5, "new_order_latency_p90": 90, "new_order_latency_max": 100},
+        {
+            "tpmc": 50.0,
+            "tpm": 50.5,
+            "new_order_latency_p90": 90,
+            "new_order_latency_max": 100,
+        },
         {"clients": 4, "warehouses": 10, "duration": 120},
         1,
         0,
     ),
     "benchmarksql 6": (
         benchmarksql_6,
-        {"tpmc": 10.0, "tpm": 20.0, "new_order_latency_p90": 20.0, "new_order_latency_max": 65.0},
+        {
+            "tpmc": 10.0,
+            "tpm": 20.0,
+            "new_order_latency_p90": 20.0,
+            "new_order_latency_max": 65.0,
+        },
         {"warehouses": 1, "duration": 60, "threads": 4, "think_time_multiplier": 0.02},
         1,
         0,
     ),
     "postgresbench": (
         postgresbench,
-        {"tps": 1200.5, "latency_average": 8.25, "latency_p99": 31.5, "failed_transactions": 0},
+        {
+            "tps": 1200.5,
+            "latency_average": 8.25,
+            "latency_p99": 31.5,
+            "failed_transactions": 0,
+        },
         {"system": "Harbour", "machine": "2vCPU, 8GB RAM", "clients": 32, "scale": 100},
         2,
         1,
     ),
     "pgbench-tools": (
         pgbench_tools,
-        {"tps": 812.5, "transactions": 48750, "latency_p90": 7.25, "latency_average": 4.9},
+        {
+            "tps": 812.5,
+            "transactions": 48750,
+            "latency_p90": 7.25,
+            "latency_average": 4.9,
+        },
         {"clients": 4, "threads": 2, "scale": 10, "script": "select"},
         1,
         1,
@@ -384,7 +417,9 @@ def test_a_peers_results_come_in_once(peer, tmp_path):
     assert second.startswith(f"0 runs are new, {count} were there.")
     assert (f"Not taken ({left_out}):" in first) == bool(left_out)
     assert run.state == "finished"
-    assert {name: pytest.approx(value) for name, value in figures.items()}.items() <= found.items()
+    assert {
+        name: pytest.approx(value) for name, value in figures.items()
+    }.items() <= found.items()
     assert levels.items() <= run.cell.levels.items()
     assert run.labels["imported_from"].startswith(f"{peer}: ")
 
@@ -432,7 +467,10 @@ def test_published_results_keep_their_licence_version_and_machine(tmp_path):
 
     run = Run.objects.order_by("id").first()
     assert run.labels["licence"] == "Some License, Version 1.0"
-    assert (run.cell.version, run.labels["postgres_version"]) == ("18.1", "18.1 (f00ba4)")
+    assert (run.cell.version, run.labels["postgres_version"]) == (
+        "18.1",
+        "18.1 (f00ba4)",
+    )
     assert (run.hardware.threads, run.hardware.memory_bytes) == (2, 8 * 2**30)
     # Without the checkout nobody knows it, and that is said.
     alone = imported("postgresbench", next(tmp_path.glob("*/results/*")), "--dry-run")
@@ -445,7 +483,10 @@ def test_what_a_peer_has_added_is_a_level_or_named(tmp_path):
     postgresbench(tmp_path)
     [file] = tmp_path.glob("*/results/*")
     document = json.loads(file.read_text())
-    for name, ha in (("b.json", {"label": "none"}), ("c.json", {"label": "1 standby, sync"})):
+    for name, ha in (
+        ("b.json", {"label": "none"}),
+        ("c.json", {"label": "1 standby, sync"}),
+    ):
         added = {"ha": ha, "cloud": "aws", "spot": None}
         (file.parent / name).write_text(json.dumps(document | added))
     file.unlink()
@@ -463,7 +504,9 @@ def test_what_hammerdb_copies_of_its_last_user_is_added_up(tmp_path):
     imported("hammerdb", hammerdb(tmp_path))
 
     found = dict(Run.objects.get().measurements.values_list("metric__name", "value"))
-    assert {name: value for name, value in found.items() if name.startswith("payment")} == {
+    assert {
+        name: value for name, value in found.items() if name.startswith("payment")
+    } == {
         "payment_calls": 300,
         "payment_latency_minimum": 0.5,
         "payment_latency_average": 4,

@@ -37,7 +37,14 @@ def names(*runs):
         (TELLING, True),
         ([("tps", 1203.5, "tps")], False),
         ([("tps", 1203.5, "tps"), ("latency", 2.0, "ms")], True),
-        ([("tps", 1203.5, "tps"), ("files", 1234567.0, "B"), ("score", 123456.0, None)], False),
+        (
+            [
+                ("tps", 1203.5, "tps"),
+                ("files", 1234567.0, "B"),
+                ("score", 123456.0, None),
+            ],
+            False,
+        ),
         # Zeros at either end say nothing, nor does an exponent.
         ([("tps", 120350.0, "tps")], False),
         ([("latency", 0.0012345, "ms")], False),
@@ -52,7 +59,9 @@ def test_a_text_with_six_measured_digits_has_a_name(figures, is_telling):
 
 
 def test_a_run_without_a_finished_text_or_with_a_name_of_its_own_gets_none():
-    assert names(given(status="failed"), given(files={}), given(external_id="mine")) == [
+    assert names(
+        given(status="failed"), given(files={}), given(external_id="mine")
+    ) == [
         "",
         "",
         "mine",

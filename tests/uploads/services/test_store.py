@@ -26,7 +26,10 @@ def copied(other_upload, row, table):
     """Insert the row, which is not stored, by the other upload."""
     fields = [field for field in row._meta.concrete_fields if field.column != "id"]
     names = ", ".join(f'"{field.column}"' for field in fields)
-    values = [field.get_db_prep_save(field.pre_save(row, add=True), connection) for field in fields]
+    values = [
+        field.get_db_prep_save(field.pre_save(row, add=True), connection)
+        for field in fields
+    ]
     marks = ", ".join(["%s"] * len(fields))
     other_upload.execute(f"INSERT INTO {table} ({names}) VALUES ({marks})", values)
 
@@ -55,7 +58,9 @@ def stored_behind(other_upload, *runs):
 def wait_until_one_waits_for(other_upload):
     """Until another connection waits for the end of this one's transaction."""
     deadline = time.monotonic() + 30
-    with psycopg.connect(**connection.get_connection_params(), autocommit=True) as looking:
+    with psycopg.connect(
+        **connection.get_connection_params(), autocommit=True
+    ) as looking:
         while time.monotonic() < deadline:
             waiting = looking.execute(
                 "SELECT count(*) FROM pg_stat_activity WHERE %s = ANY(pg_blocking_pids(pid))",
@@ -75,9 +80,15 @@ def wait_until_one_waits_for(other_upload):
         ("MB", ["metric_conflict"], []),
     ],
 )
-def test_a_metric_that_another_upload_creates_first_has_its_unit(other_upload, unit, codes, values):
+def test_a_metric_that_another_upload_creates_first_has_its_unit(
+    other_upload, unit, codes, values
+):
     metric = Metric(
-        name="latency", project=projects.default(), unit=unit, direction="lower", title="latency"
+        name="latency",
+        project=projects.default(),
+        unit=unit,
+        direction="lower",
+        title="latency",
     )
     copied(other_upload, metric, "runs_metric")
 

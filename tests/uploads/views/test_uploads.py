@@ -44,14 +44,18 @@ def confirmed(client, page):
     return client.post(reverse("upload-new"), fields | {"store": "1"}, follow=True)
 
 
-def test_reading_the_form_writes_nothing_and_the_first_upload_makes_the_project(admin_client):
+def test_reading_the_form_writes_nothing_and_the_first_upload_makes_the_project(
+    admin_client,
+):
     admin_client.get(reverse("upload-new"))
     assert not Project.objects.exists()
 
     confirmed(admin_client, sent(admin_client, project=""))
 
     assert Run.objects.get().campaign.project.slug == "default"
-    assert ">Default</option>" in admin_client.get(reverse("upload-new")).content.decode()
+    assert (
+        ">Default</option>" in admin_client.get(reverse("upload-new")).content.decode()
+    )
 
 
 def test_a_file_is_shown_and_stored_when_that_is_confirmed(admin_client):
@@ -80,7 +84,9 @@ def test_what_is_wrong_with_a_run_is_told_in_the_readers_language(admin_client):
         return admin_client.get(path, headers={"Accept-Language": language})
 
     admin_client.defaults["HTTP_ACCEPT_LANGUAGE"] = "ja"
-    japanese = "出力に複数の結果が含まれているか、同じ結果の行が重複しています。2件目は "
+    japanese = (
+        "出力に複数の結果が含まれているか、同じ結果の行が重複しています。2件目は "
+    )
     preview = sent(admin_client, TEXT * 2)
     assert japanese in preview.content.decode()
     page = confirmed(admin_client, preview)
@@ -113,7 +119,9 @@ def test_what_a_peer_has_kept_is_shown_and_comes_in_once(admin_client, tmp_path,
 
     for there in (0, count):
         file = SimpleUploadedFile("results", source.read_bytes())
-        page = sent(admin_client, file=file, tool=f"{PEER}{peer.partition(' ')[0]}", campaign="")
+        page = sent(
+            admin_client, file=file, tool=f"{PEER}{peer.partition(' ')[0]}", campaign=""
+        )
         assert Run.objects.count() == there
         assert len(page.context["left_out"]) == left_out
         answer = confirmed(admin_client, page)
@@ -121,11 +129,18 @@ def test_what_a_peer_has_kept_is_shown_and_comes_in_once(admin_client, tmp_path,
         assert told in answer.content.decode()
 
 
-@pytest.mark.parametrize("content", [b"tps = 5", b"PK\3\4 cut", b"SQLite format 3\0 cut"])
+@pytest.mark.parametrize(
+    "content", [b"tps = 5", b"PK\3\4 cut", b"SQLite format 3\0 cut"]
+)
 @pytest.mark.parametrize("peer", IMPORTERS)
 def test_a_file_that_is_not_the_peers_is_named(admin_client, peer, content):
     admin_client.defaults["HTTP_ACCEPT_LANGUAGE"] = "ja"
-    page = sent(admin_client, file=SimpleUploadedFile("x", content), tool=PEER + peer, campaign="")
+    page = sent(
+        admin_client,
+        file=SimpleUploadedFile("x", content),
+        tool=PEER + peer,
+        campaign="",
+    )
 
     assert re.search("[ぁ-ん]", page.context["form"].errors["file"][0])
     assert not Run.objects.exists()
@@ -147,7 +162,9 @@ def test_a_tool_that_keeps_results_too_is_read_as_a_tool(admin_client):
 def test_a_run_of_pgbench_needs_the_servers_version(admin_client):
     old = sample("13.12/a_tpcb").stdout
 
-    assert "which PostgreSQL was measured" in sent(admin_client, text=old).content.decode()
+    assert (
+        "which PostgreSQL was measured" in sent(admin_client, text=old).content.decode()
+    )
     never = sent(admin_client, text=old, version="42.1").content.decode()
     assert "There is no PostgreSQL 42.1." in never
     other = sent(admin_client, text=sample("18.6/a_tpcb").stdout, version="13.12")
@@ -174,13 +191,16 @@ def test_nobody_else_uploads(client, django_user_model):
     assert "What would be stored" not in answer.content.decode()
 
 
-def test_a_file_that_takes_too_long_is_refused_with_the_reason(admin_client, monkeypatch):
+def test_a_file_that_takes_too_long_is_refused_with_the_reason(
+    admin_client, monkeypatch
+):
     monkeypatch.setattr(process, "WAIT_SECONDS", 0.5)
     admin_client.defaults["HTTP_ACCEPT_LANGUAGE"] = "ja"
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as packed:
         packed.writestr(
-            "composite.xml", f"<PhoronixTestSuite>{'<Result/>' * 10**6}</PhoronixTestSuite>"
+            "composite.xml",
+            f"<PhoronixTestSuite>{'<Result/>' * 10**6}</PhoronixTestSuite>",
         )
     file = SimpleUploadedFile("x.zip", content.getvalue())
 
@@ -191,7 +211,9 @@ def test_a_file_that_takes_too_long_is_refused_with_the_reason(admin_client, mon
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_request_that_waits_for_a_reader_holds_no_connection(admin_client, monkeypatch):
+def test_a_request_that_waits_for_a_reader_holds_no_connection(
+    admin_client, monkeypatch
+):
     given_back = []
     monkeypatch.setattr(database, "give_back", lambda: given_back.append(True))
 

@@ -69,7 +69,11 @@ def difference(a, b, *, scatter=0.01, rounds=4, **of_both):
     """Of sides whose rounds scatter by this share, in opposite ways."""
     sides = [
         [
-            run(seconds * (1 + sign * scatter * (-1) ** number), number=number, **of_both)
+            run(
+                seconds * (1 + sign * scatter * (-1) ** number),
+                number=number,
+                **of_both,
+            )
             for number in range(rounds)
         ]
         for seconds, sign in ((a, 1), (b, -1))
@@ -88,7 +92,9 @@ def tried(truth, *suspects, rounds=12, spread=0.01, ended=True, cpu=None, lost=(
     measured = arms(truth, rounds, spread=spread)
     for name, number in lost:
         measured[name].pop(number, None)
-    of_cpu = None if cpu is None else proof.prove(arms(cpu, rounds, spread=spread), names)
+    of_cpu = (
+        None if cpu is None else proof.prove(arms(cpu, rounds, spread=spread), names)
+    )
     kept = [suspect.to_json() for suspect in suspects]
     ablation = Ablation(campaign=Campaign(title="Why"), suspects=kept)
     of_time = proof.prove(measured, names, has_ended=ended)
@@ -157,7 +163,9 @@ CASES = [
             NOTHING,
             difference=difference(0.001, 0.002, server=0.1),
             recorded=Recorded(
-                waits=[Slept("Lock", "tuple", 0.0, 0.001, Estimate.within(0.001, 0.0001))]
+                waits=[
+                    Slept("Lock", "tuple", 0.0, 0.001, Estimate.within(0.001, 0.0001))
+                ]
             ),
         ),
         "900 µs of 1 ms are waiting, most of it for Lock: tuple.",
@@ -197,7 +205,10 @@ CASES = [
         "both plans are known and differ",
         lambda: replace(
             with_suspect(kind="plan", name="", put_back={}),
-            plans=(PlanRead(10, "orders", "orders_customer"), PlanRead(100_000, "orders")),
+            plans=(
+                PlanRead(10, "orders", "orders_customer"),
+                PlanRead(100_000, "orders"),
+            ),
         ),
         "The plans differ: new reads an estimated 100,000 rows of orders, where old reads an "
         "estimated 10 rows of orders by orders_customer.",
@@ -210,7 +221,9 @@ CASES = [
     *(
         Case(
             f"no plan is known: {code or 'nothing recorded'}",
-            lambda code=code: replace(NOTHING, difference=SURE, plans=None, plans_missing=code),
+            lambda code=code: replace(
+                NOTHING, difference=SURE, plans=None, plans_missing=code
+            ),
             f"The plans are not known: {text}.",
         )
         for code, text in words.PLANS_MISSING.items()
@@ -227,7 +240,9 @@ CASES = [
         "instructions were counted",
         lambda: replace(
             NOTHING,
-            recorded=Recorded(Instructions(1000, 900, {}), Instructions(1000, 1100, {})),
+            recorded=Recorded(
+                Instructions(1000, 900, {}), Instructions(1000, 1100, {})
+            ),
         ),
         "new executes 10.0 % fewer instructions per transaction. If it has to read its pages: "
         "+10.0 %.",
@@ -254,7 +269,9 @@ CASES = [
     ),
     Case(
         "compilers differ, and only then the build is named",
-        lambda: with_suspect(kind="build", name="compiler", a="4.4", b="7.5", put_back={}),
+        lambda: with_suspect(
+            kind="build", name="compiler", a="4.4", b="7.5", put_back={}
+        ),
         "The build differs (compiler 4.4, 7.5) and was not tried.",
     ),
     # Ablations.
@@ -287,13 +304,17 @@ CASES = [
     Case(
         "A with one of B has the difference",
         lambda: tried(
-            {**TRUTH, ALL: 0.0, f"{GIVEN}jit": 1.0, f"{GIVEN}fsync": 1.0}, SETTING, SETTING_TOO
+            {**TRUTH, ALL: 0.0, f"{GIVEN}jit": 1.0, f"{GIVEN}fsync": 1.0},
+            SETTING,
+            SETTING_TOO,
         ),
         "A with only jit of B has 100 %",
     ),
     Case(
         "each alone takes it away",
-        lambda: tried({**TRUTH, "jit": 0.0, "fsync": 0.0, ALL: 0.0}, SETTING, SETTING_TOO),
+        lambda: tried(
+            {**TRUTH, "jit": 0.0, "fsync": 0.0, ALL: 0.0}, SETTING, SETTING_TOO
+        ),
         "Putting back any one of jit, fsync takes most of it away: it needs them all.",
     ),
     Case(
@@ -314,7 +335,9 @@ CASES = [
     ),
     Case(
         "shares do not add up to that of all",
-        lambda: tried({**TRUTH, "jit": 0.7, "fsync": 0.7, ALL: 0.0}, SETTING, SETTING_TOO),
+        lambda: tried(
+            {**TRUTH, "jit": 0.7, "fsync": 0.7, ALL: 0.0}, SETTING, SETTING_TOO
+        ),
         "Their single shares do not add up to that of all together: they interact.",
     ),
     Case(
@@ -364,7 +387,9 @@ CASES = [
     ),
     Case(
         "time and processor time are two answers",
-        lambda: tried({**TRUTH, "jit": 0.1}, SETTING, cpu={A: 0.0, B: 0.5, AGAIN: 0.5, "jit": 0.5}),
+        lambda: tried(
+            {**TRUTH, "jit": 0.1}, SETTING, cpu={A: 0.0, B: 0.5, AGAIN: 0.5, "jit": 0.5}
+        ),
         "Processor time: Alone, jit has no effect above 3 %.",
     ),
     *(
@@ -400,7 +425,12 @@ def _queued(amount):
 
 
 def _decided(is_of_cpu, is_less):
-    truth = {A: 0.0, B: -0.5 if is_less else 0.5, AGAIN: -0.5 if is_less else 0.5, "jit": 0.0}
+    truth = {
+        A: 0.0,
+        B: -0.5 if is_less else 0.5,
+        AGAIN: -0.5 if is_less else 0.5,
+        "jit": 0.0,
+    }
     found = tried(truth, SETTING, cpu=truth)
     of_answers = replace(found.answers, time=None) if is_of_cpu else found.answers
     undecided = difference(0.001, 0.00101, scatter=0.3)
@@ -409,7 +439,9 @@ def _decided(is_of_cpu, is_less):
 
 def _without_suspects(seed):
     found = tried(TRUTH, SETTING)
-    none = proof.prove(arms({A: 0.0, B: 1.0, AGAIN: 1.0}, 12, spread=0.01, seed=seed), [])
+    none = proof.prove(
+        arms({A: 0.0, B: 1.0, AGAIN: 1.0}, 12, spread=0.01, seed=seed), []
+    )
     return replace(found, answers=replace(found.answers, time=none))
 
 
@@ -429,7 +461,10 @@ ROWS = [
     with_suspect(state="acts", evidence=("counters_moved", code), moved=MOVED)
     for code in words.EVIDENCE
 ]
-ROWS += [with_suspect(state="not_judged"), with_suspect(state="not_judged", unseen=("plans",))]
+ROWS += [
+    with_suspect(state="not_judged"),
+    with_suspect(state="not_judged", unseen=("plans",)),
+]
 ROWS += [
     with_suspect(state="no_sign", looked=("plans", "lsn.bytes"), unseen=(code,))
     for code in words.UNSEEN
@@ -440,18 +475,24 @@ ROWS += [
     for part in words.BACK
     for kind in words.KINDS
 ]
-ROWS += [with_suspect(put_back={}), replace(with_suspect(), length=Length(4, (60.0, 120.0)))]
+ROWS += [
+    with_suspect(put_back={}),
+    replace(with_suspect(), length=Length(4, (60.0, 120.0))),
+]
 NOTES = [
     tried({**TRUTH, "jit": 0.1, ALL: 0.1}, SETTING, SETTING_TOO, lost=[("jit", 3)]),
     replace(
-        tried(TRUTH, SETTING), answers=replace(tried(TRUTH, SETTING).answers, lacking={"jit": 1})
+        tried(TRUTH, SETTING),
+        answers=replace(tried(TRUTH, SETTING).answers, lacking={"jit": 1}),
     ),
     tried(TRUTH, SETTING, rounds=6, ended=False),
     _without_time(),
 ]
 # Names of parts and limits of a run are told by the parts (tests/unit/analysis/why/test_parts.py).
 LABELS = {
-    str(text) for table in (words.PARTS, words.BESIDE, words.LIMITS) for text in table.values()
+    str(text)
+    for table in (words.PARTS, words.BESIDE, words.LIMITS)
+    for text in table.values()
 }
 
 
@@ -475,7 +516,10 @@ def pattern(text):
 def test_every_text_of_the_modules_is_said_by_a_case():
     explanations = [*(case.explanation() for case in CASES), *ROWS, *NOTES]
     all_printed = [
-        line for found in explanations for line in printed(answers.of_explanation(found)) if line
+        line
+        for found in explanations
+        for line in printed(answers.of_explanation(found))
+        if line
     ]
     lacking = []
     for module in MODULES:

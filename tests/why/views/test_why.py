@@ -27,13 +27,19 @@ DECOY = "random_page_cost"
 
 def settings(**values):
     return {
-        name: {"setting": value, "unit": "", "source": "default"} for name, value in values.items()
+        name: {"setting": value, "unit": "", "source": "default"}
+        for name, value in values.items()
     }
 
 
 def evidence(seconds, plan, compiler, cpu):
     """What a run of one client for 10 s kept, whose transactions took this long."""
-    used = {"seconds": 10.0, "servers": cpu, "servers_in_kernel": cpu / 5, "generator": 0.5}
+    used = {
+        "seconds": 10.0,
+        "servers": cpu,
+        "servers_in_kernel": cpu / 5,
+        "generator": 0.5,
+    }
     names = ("kind", "title", "first", "last", "run", "wait")
     processes = [
         ("server", "client backend", 0.1, 9.9, cpu * 0.99, 0.4),
@@ -78,7 +84,9 @@ def measured(ready_server):
             finish(run, 0.1 * noise, 9.0, settings=kept, plan=SCAN, compiler="7.5.0")
         else:
             kept = settings(**{PARALLEL: "2", DECOY: "3"})
-            finish(run, 0.05 * noise, 9.0, settings=kept, plan=GATHER, compiler="12.2.0")
+            finish(
+                run, 0.05 * noise, 9.0, settings=kept, plan=GATHER, compiler="12.2.0"
+            )
     Campaign.objects.update(state=Campaign.State.FINISHED)
     return campaign
 
@@ -159,18 +167,26 @@ def test_the_number_of_queries_does_not_grow_with_the_runs(client, measured, add
     assert queries() == before
 
 
-@pytest.mark.parametrize("query", ["", "a=1", "a=x&b=2", "a=1&b=²", f"a={'9' * 30}&b=1"])
+@pytest.mark.parametrize(
+    "query", ["", "a=1", "a=x&b=2", "a=1&b=²", f"a={'9' * 30}&b=1"]
+)
 def test_a_bad_address_is_refused(client, query):
     assert client.get(f"/compare/why/?{query}").status_code == 400
     assert client.get(f"/api/v1/compare/why/?{query}").status_code == 400
 
 
-def test_cells_of_a_private_project_do_not_exist_for_others(client, member, measured, address):
+def test_cells_of_a_private_project_do_not_exist_for_others(
+    client, member, measured, address
+):
     client.logout()
-    measured.project = Project.objects.create(slug="secret", name="secret", is_public=False)
+    measured.project = Project.objects.create(
+        slug="secret", name="secret", is_public=False
+    )
     measured.save()
     assert client.get(address).status_code == 404
-    assert client.get(address.replace("/compare/", "/api/v1/compare/")).status_code == 400
+    assert (
+        client.get(address.replace("/compare/", "/api/v1/compare/")).status_code == 400
+    )
     assert client.get("/compare/why/?a=98765&b=98766").status_code == 404
 
 
@@ -184,7 +200,9 @@ def test_runs_without_a_record_say_so(client, finished_campaign):
     ("origin", "said"),
     [("published", "of a published figure"), ("uploaded", "of an uploaded run")],
 )
-def test_what_was_not_executed_here_has_no_parts(client, measured, address, origin, said):
+def test_what_was_not_executed_here_has_no_parts(
+    client, measured, address, origin, said
+):
     Campaign.objects.update(origin=origin)
     assert said in client.get(address).content.decode()
 
@@ -193,12 +211,17 @@ def test_another_load_is_no_difference_of_versions(client, finished_campaign):
     cells = finished_campaign.cells.all()
     text = client.get(f"/compare/why/?a={cells[0].pk}&b={cells[1].pk}").content.decode()
     assert "The load differs: " in text
-    assert "clients 2 against 16.14 · clients 1" in text or "clients 2 against clients 1" in text
+    assert (
+        "clients 2 against 16.14 · clients 1" in text
+        or "clients 2 against clients 1" in text
+    )
 
 
 def test_of_another_load_the_parts_are_told(client, measured, address):
     """A connection for each transaction, or one that is kept: nothing can be put back."""
-    for cell, how in zip(measured.cells.order_by("version_num"), ("kept", "new"), strict=True):
+    for cell, how in zip(
+        measured.cells.order_by("version_num"), ("kept", "new"), strict=True
+    ):
         cell.levels = {**cell.levels, "connection": how}
         cell.save()
     context = client.get(address).context
@@ -213,13 +236,17 @@ def queue(member, address):
     return Ablation.objects.get()
 
 
-def test_an_ablation_is_a_campaign_of_whole_rounds_with_each_suspect_put_back(member, address):
+def test_an_ablation_is_a_campaign_of_whole_rounds_with_each_suspect_put_back(
+    member, address
+):
     made = queue(member, address)
     campaign = made.campaign
     assert (campaign.repeats, campaign.most_repeats, campaign.remeasures) == (6, 12, 0)
     runs = list(campaign.runs.select_related("cell").order_by("position"))
     names = list(TIMES)
-    rounds = [[run.cell.levels["arm"] for run in runs[at : at + 8]] for at in range(0, 48, 8)]
+    rounds = [
+        [run.cell.levels["arm"] for run in runs[at : at + 8]] for at in range(0, 48, 8)
+    ]
     assert all(sorted(each) == sorted(names) for each in rounds)
     assert len({each[0] for each in rounds}) > 2
     plans = {run.cell.levels["arm"]: run.plan for run in runs}
@@ -302,21 +329,28 @@ def test_a_difference_that_only_the_ablation_decides_is_said_as_it_found_it(
     finish(run, 0.2, 9.0, settings=kept, plan=GATHER, compiler="12.2.0")
     sentence = member.get(address).context["answer"].sentence
     assert re.match(
-        r"In the 6 rounds of the ablation 18\.4 needs \d\.\d to 1\d\.\d % less time", sentence
+        r"In the 6 rounds of the ablation 18\.4 needs \d\.\d to 1\d\.\d % less time",
+        sentence,
     )
     assert f"Putting {PARALLEL} back explains" in sentence
     assert "not sure" not in sentence
 
 
-def test_reports_of_both_campaigns_say_what_the_ablation_proves(member, measured, address):
+def test_reports_of_both_campaigns_say_what_the_ablation_proves(
+    member, measured, address
+):
     made = queue(member, address)
     measure(made.campaign, TIMES)
     for campaign in (measured, made.campaign):
-        text = member.get(f"/campaigns/{campaign.slug}/report/?format=html").content.decode()
+        text = member.get(
+            f"/campaigns/{campaign.slug}/report/?format=html"
+        ).content.decode()
         assert f"Putting {PARALLEL} back explains 9" in text
 
 
-def test_the_page_and_the_report_of_an_observation_say_what_is_proven(member, measured, address):
+def test_the_page_and_the_report_of_an_observation_say_what_is_proven(
+    member, measured, address
+):
     made = queue(member, address)
     measure(made.campaign, TIMES)
     server = made.base.installation.server
@@ -325,7 +359,9 @@ def test_the_page_and_the_report_of_an_observation_say_what_is_proven(member, me
     )
     observation.editions.create(label="2026").campaigns.add(measured)
     for page in ("/observations/o/", "/observations/o/report/?edition=2026"):
-        assert f"Putting {PARALLEL} back explains 9" in member.get(page).content.decode(), page
+        assert (
+            f"Putting {PARALLEL} back explains 9" in member.get(page).content.decode()
+        ), page
 
 
 def test_six_more_rounds_follow_and_then_none(member, address):
@@ -340,7 +376,9 @@ def test_six_more_rounds_follow_and_then_none(member, address):
     Campaign.objects.update(state=Campaign.State.FINISHED)
     answer = member.get(address).context["answer"]
     assert f"Alone, none of {PARALLEL}, {DECOY} has an effect above" in answer.sentence
-    assert {row.time.rpartition(" above")[0] for row in answer.ablation.rows} == {"alone no effect"}
+    assert {row.time.rpartition(" above")[0] for row in answer.ablation.rows} == {
+        "alone no effect"
+    }
     assert "Not explained by what was tried. Looked at: Setting" in answer.sentence
     assert "not looked at: " in answer.sentence
     # The versions and their compilers differ, so that may be said.
@@ -351,14 +389,19 @@ def test_six_more_rounds_follow_and_then_none(member, address):
 def test_there_is_no_verdict_where_the_control_is_not_one(member, address):
     made = queue(member, address)
     measure(made.campaign, {**TIMES, AGAIN: 0.07})
-    assert "No verdict: B again to B was 1." in member.get(address).context["answer"].sentence
+    assert (
+        "No verdict: B again to B was 1."
+        in member.get(address).context["answer"].sentence
+    )
     assert ablations.answers(made).time.explained == ()
 
 
 def test_of_two_configurations_the_setting_is_put_back(member, ready_server):
     """Both cells have the same version; the ablation's campaign has no configuration of its own."""
     plain, tuned = (
-        configurations.create(name=name, description="", content=Content({DECOY: value}, ()))
+        configurations.create(
+            name=name, description="", content=Content({DECOY: value}, ())
+        )
         for name, value in (("plain", "4"), ("tuned", "3"))
     )
     newest = ready_server.installations.filter(version="18.4")
@@ -374,17 +417,30 @@ def test_of_two_configurations_the_setting_is_put_back(member, ready_server):
         is_plain = run.cell.levels["configuration"] == "plain"
         kept = settings(**{DECOY: "4" if is_plain else "3"})
         plan = SCAN if is_plain else GATHER
-        finish(run, 0.1 if is_plain else 0.05, 9.0, settings=kept, plan=plan, compiler="7.5.0")
-    a, b = (campaign.cells.get(levels__configuration=name).pk for name in ("plain", "tuned"))
+        finish(
+            run,
+            0.1 if is_plain else 0.05,
+            9.0,
+            settings=kept,
+            plan=plan,
+            compiler="7.5.0",
+        )
+    a, b = (
+        campaign.cells.get(levels__configuration=name).pk for name in ("plain", "tuned")
+    )
     address = f"/compare/why/?a={a}&b={b}"
     assert "configuration tuned needs" in member.get(address).content.decode()
     made = queue(member, address)
     assert [suspect["name"] for suspect in made.suspects] == [DECOY]
-    arms = {run.cell.levels["arm"]: run for run in made.campaign.runs.select_related("cell")}
+    arms = {
+        run.cell.levels["arm"]: run for run in made.campaign.runs.select_related("cell")
+    }
     assert set(arms) == {A, B, AGAIN, DECOY}
     assert arms[DECOY].plan["settings"][DECOY] == "4"
     for page in ("", "report/?format=html"):
-        assert member.get(f"/campaigns/{made.campaign.slug}/{page}").status_code == 200, page
+        assert (
+            member.get(f"/campaigns/{made.campaign.slug}/{page}").status_code == 200
+        ), page
 
 
 def keep(run, name, rows):
@@ -407,18 +463,26 @@ def test_only_one_of_the_runs_of_a_side_is_traced_in_one_way(recorded):
         for arm, run in recorded.items()
     }
     assert treatments == {
-        f"{side}{name}": set(names) for side in (A, B) for name, names in service.RECORDS.items()
+        f"{side}{name}": set(names)
+        for side in (A, B)
+        for name, names in service.RECORDS.items()
     }
     # All runs of a side have one cluster: what is recorded differs, and not what is measured.
     plans = [run.plan for run in recorded.values()]
     assert len({plan["cluster_key"] + plan["template_key"] for plan in plans}) == 2
 
 
-def test_what_is_blocked_is_split_by_the_waits_of_runs_of_their_own(member, address, recorded):
+def test_what_is_blocked_is_split_by_the_waits_of_runs_of_their_own(
+    member, address, recorded
+):
     api = address.replace("/compare/", "/api/v1/compare/")
     assert member.get(api).json()["waits"] == []
     # Of 100 samples those that sleep count, and what the client takes is its own.
-    keep(recorded[A], "waits", [("Lock", "tuple", 50, 20), ("Client", "ClientRead", 30, 0)])
+    keep(
+        recorded[A],
+        "waits",
+        [("Lock", "tuple", 50, 20), ("Client", "ClientRead", 30, 0)],
+    )
     keep(recorded[B], "waits", [("Lock", "tuple", 10, 80), ("none", "none", 10, 0)])
     [lock, none] = member.get(api).json()["waits"]
     assert (lock["type"], lock["event"]) == ("Lock", "tuple")
@@ -434,13 +498,23 @@ def test_what_is_blocked_is_split_by_the_waits_of_runs_of_their_own(member, addr
 
 
 def test_other_semaphores_are_said_to_be_of_the_builds(member, address, recorded):
-    for side, call, frames in ((A, "semop", "semop < PGSemaphoreLock"), (B, "futex", "sem_wait")):
+    for side, call, frames in (
+        (A, "semop", "semop < PGSemaphoreLock"),
+        (B, "futex", "sem_wait"),
+    ):
         factories.finish(recorded[f"{side} calls"], tps=10, transactions=100)
-        called = [(call, "8.0", "1.5", 300, 30, "10.0"), ("recvfrom", "2", "1", 100, 0, "0")]
+        called = [
+            (call, "8.0", "1.5", 300, 30, "10.0"),
+            ("recvfrom", "2", "1", 100, 0, "0"),
+        ]
         # What ended children took is charged to it, besides to the calls of theirs.
         called.append(("wait4", "90", "9", 9, 0, "0"))
         keep(recorded[f"{side} calls"], "syscalls", called)
-        keep(recorded[f"{side} stacks"], "stacks", [(30, call, frames), (10, call, "main")])
+        keep(
+            recorded[f"{side} stacks"],
+            "stacks",
+            [(30, call, frames), (10, call, "main")],
+        )
     body = member.get(address.replace("/compare/", "/api/v1/compare/")).json()
     calls = {each["name"]: (each["a"], each["b"]) for each in body["calls"]}
     assert calls["semop"] == ([0.8, 3.0, 0.1], [0, 0, 0])
@@ -448,32 +522,45 @@ def test_other_semaphores_are_said_to_be_of_the_builds(member, address, recorded
     assert calls["recvfrom"][1] == [0.2, 1.0, 0]
     assert [each["share"] for each in body["stacks"]] == [0.75, 0.25] * 2
     text = member.get(address).content.decode()
-    assert "16.14 was built with semaphores of System V (semop), 18.4 with those of POSIX" in text
+    assert (
+        "16.14 was built with semaphores of System V (semop), 18.4 with those of POSIX"
+        in text
+    )
     assert "semop &lt; PGSemaphoreLock" in text
 
 
-def test_functions_that_surely_differ_are_told_in_time_and_samples(member, address, recorded):
+def test_functions_that_surely_differ_are_told_in_time_and_samples(
+    member, address, recorded
+):
     sampled = {
         A: {"slow": 700, "same": 300},
         B: {"slow": 100, "same": 600, "[postgres]": 300},
     }
     for side, rows in sampled.items():
-        lines = [f"postgres;main;{name} {n}" for name, n in rows.items()] + ["pgbench;main 5000"]
+        lines = [f"postgres;main;{name} {n}" for name, n in rows.items()] + [
+            "pgbench;main 5000"
+        ]
         data = ArtifactData("perf-folded.txt", "\n".join(lines).encode())
         factories.artifact(run=recorded[side], data=data)
-    body = member.get(address.replace("/compare/", "/api/v1/compare/")).json()["profile"]
+    body = member.get(address.replace("/compare/", "/api/v1/compare/")).json()[
+        "profile"
+    ]
     assert body["samples"] == [1000, 1000]
     found = {each["name"]: each for each in body["functions"]}
     assert set(found) == {"slow", "[postgres]"}
     # 70 % of 90 ms of processor time, and 10 % of 45.
-    assert (found["slow"]["a"], found["slow"]["b"]) == pytest.approx((0.063, 0.0045), rel=0.01)
+    assert (found["slow"]["a"], found["slow"]["b"]) == pytest.approx(
+        (0.063, 0.0045), rel=0.01
+    )
     assert found["slow"]["difference"]["high"] < 0
     text = member.get(address).content.decode()
     assert "30 % of the samples are in postgres, whose functions have no names" in text
     assert f"/runs/{recorded[B].pk}/profile/?against={recorded[A].pk}" in text
 
 
-def test_where_sessions_leave_the_processor_is_told_by_call_and_function(member, address, recorded):
+def test_where_sessions_leave_the_processor_is_told_by_call_and_function(
+    member, address, recorded
+):
     waits = "do_syscall_64_[k];__x64_sys_futex_[k];schedule_[k]"
     lines = [
         f"postgres;main;CommitTransaction;XLogFlush;LWLockAcquire;PGSemaphoreLock;{waits} 3",
@@ -483,7 +570,9 @@ def test_where_sessions_leave_the_processor_is_told_by_call_and_function(member,
     for side in (A, B):
         data = ArtifactData("perf-switches-folded.txt", "\n".join(lines).encode())
         factories.artifact(run=recorded[side], data=data)
-    sleeps = member.get(address.replace("/compare/", "/api/v1/compare/")).json()["sleeps"]
+    sleeps = member.get(address.replace("/compare/", "/api/v1/compare/")).json()[
+        "sleeps"
+    ]
     functions = "PGSemaphoreLock < LWLockAcquire < XLogFlush < CommitTransaction"
     assert [(each["call"], each["functions"], each["share"]) for each in sleeps] == [
         ("futex", functions, 0.75),
@@ -505,7 +594,10 @@ def test_waits_in_another_form_are_none(member, measured, address, rows):
         run = cell.runs.first()
         data = json.dumps({"rows": rows}).encode()
         factories.artifact(run=run, data=ArtifactData("evidence-waits.json", data))
-    assert member.get(address.replace("/compare/", "/api/v1/compare/")).json()["waits"] == []
+    assert (
+        member.get(address.replace("/compare/", "/api/v1/compare/")).json()["waits"]
+        == []
+    )
 
 
 def test_two_that_each_suffice_are_said_to_suffice(member, address):
@@ -543,7 +635,9 @@ def test_an_arm_that_never_runs_has_no_answer_and_the_others_have(member, addres
     made = queue(member, address)
     measure(made.campaign, TIMES)
     broken = [DECOY, ALL, f"{GIVEN}{DECOY}"]
-    made.campaign.runs.filter(cell__levels__arm__in=broken).update(state=Run.State.FAILED)
+    made.campaign.runs.filter(cell__levels__arm__in=broken).update(
+        state=Run.State.FAILED
+    )
     Campaign.objects.update(state=Campaign.State.FINISHED)
     answer = member.get(address).context["answer"]
     assert f"Putting {PARALLEL} back explains 9" in answer.sentence
@@ -561,8 +655,13 @@ def test_what_is_ticked_is_put_back_and_nothing_else(member, address):
     assert Ablation.objects.count() == 1
 
 
-def test_many_are_put_back_by_halves_and_then_the_half_that_explains_it(member, measured, address):
-    names = [f"enable_{name}" for name in ("hashjoin", "mergejoin", "nestloop", "sort", "material")]
+def test_many_are_put_back_by_halves_and_then_the_half_that_explains_it(
+    member, measured, address
+):
+    names = [
+        f"enable_{name}"
+        for name in ("hashjoin", "mergejoin", "nestloop", "sort", "material")
+    ]
     for cell in measured.cells.order_by("version_num"):
         value = "on" if cell.version.startswith("16") else "off"
         for run in cell.runs.all():
@@ -571,7 +670,11 @@ def test_many_are_put_back_by_halves_and_then_the_half_that_explains_it(member, 
             run.save()
     made = queue(member, address)
     first, second = made.suspects
-    assert (first["kind"], len(first["members"]), len(second["members"])) == ("group", 4, 3)
+    assert (first["kind"], len(first["members"]), len(second["members"])) == (
+        "group",
+        4,
+        3,
+    )
     halves = {first["name"]: 0.1, second["name"]: 0.05}
     given = {f"{GIVEN}{first['name']}": 0.05, f"{GIVEN}{second['name']}": 0.1}
     measure(made.campaign, {**TIMES, **halves, **given})

@@ -64,7 +64,15 @@ GENERATORS = {
 }
 # Machines that keep data or run queries; a bastion or a power supply is none of the arrangement.
 OF_DATABASE = frozenset(
-    {"database", "datanode", "foreign_server", "gtm", "publisher", "standby", "subscriber"}
+    {
+        "database",
+        "datanode",
+        "foreign_server",
+        "gtm",
+        "publisher",
+        "standby",
+        "subscriber",
+    }
 )
 Value = Any
 
@@ -109,7 +117,10 @@ class Change:
     def ratio(self) -> float:
         """How many times the larger number is the smaller one; 0 where one is no number, or 0."""
         sides = self.printed, self.chosen
-        if any(isinstance(side, bool) or not isinstance(side, int | float) for side in sides):
+        if any(
+            isinstance(side, bool) or not isinstance(side, int | float)
+            for side in sides
+        ):
             return 0.0
         least, most = sorted(map(abs, sides))
         return most / least if least else 0.0
@@ -127,7 +138,11 @@ class Change:
             return _(str(value))
         if self.code in NO_QUANTITIES:
             return str(value)
-        return f"{value:,} {self.unit}".strip() if isinstance(value, int | float) else str(value)
+        return (
+            f"{value:,} {self.unit}".strip()
+            if isinstance(value, int | float)
+            else str(value)
+        )
 
 
 @dataclass(frozen=True)
@@ -167,16 +182,22 @@ def of_campaign(campaign: Campaign) -> tuple[Change, ...]:
     if campaign.changes is not None:
         return tuple(Change(**change) for change in campaign.changes)
     campaigns = Campaign.objects.select_related("published__source")
-    published = campaigns.filter(slug=campaign.reproduces, published__isnull=False).first()
+    published = campaigns.filter(
+        slug=campaign.reproduces, published__isnull=False
+    ).first()
     if published is None:
         return ()
     return changes(published, _conditions(campaign))
 
 
 def _conditions(campaign: Campaign) -> Conditions:
-    cells = campaign.cells.order_by("version_num", "ordinal").select_related("installation")
+    cells = campaign.cells.order_by("version_num", "ordinal").select_related(
+        "installation"
+    )
     installations = [cell.installation for cell in cells if cell.installation]
-    several = CampaignConfiguration.objects.filter(campaign=campaign).order_by("ordinal")
+    several = CampaignConfiguration.objects.filter(campaign=campaign).order_by(
+        "ordinal"
+    )
     configuration = campaign.configuration
     servers = Server.objects.filter(runs__campaign=campaign).distinct().order_by("name")
     # A single server is in its topology in each of its roles.
@@ -190,10 +211,14 @@ def _conditions(campaign: Campaign) -> Conditions:
         parameters=campaign.parameters,
         repeats=campaign.repeats,
         versions=list(dict.fromkeys(cell.version for cell in cells)),
-        block_sizes={(installation.block_size or 8192) // 1024 for installation in installations},
+        block_sizes={
+            (installation.block_size or 8192) // 1024 for installation in installations
+        },
         configurations=[configuration]
         if configuration
-        else [campaign_configuration.configuration for campaign_configuration in several],
+        else [
+            campaign_configuration.configuration for campaign_configuration in several
+        ],
         hardware=[server.hardware for server in servers.select_related("hardware")],
         machines=1 + len(placed[TopologyNode.Role.CLUSTERS] - databases),
         has_generator=bool(placed[TopologyNode.Role.LOAD_GENERATOR] - databases),
@@ -233,12 +258,21 @@ def _of_factors(
 ) -> Iterator[Change]:
     scenario = ours.scenario
     for factor in scenario.factors:
-        theirs = printed.of_factor(published, place_of_scenario, factor.name, published_levels)
+        theirs = printed.of_factor(
+            published, place_of_scenario, factor.name, published_levels
+        )
         here = list(ours.levels.get(factor.name, ()))
         unknown = place_of_scenario.unknown.get(factor.name, "")
-        if unknown or {str(level) for level in theirs} != {str(level) for level in here}:
+        if unknown or {str(level) for level in theirs} != {
+            str(level) for level in here
+        }:
             yield _change(
-                ours, factor.name, theirs or None, here, title=factor.title, unknown=unknown
+                ours,
+                factor.name,
+                theirs or None,
+                here,
+                title=factor.title,
+                unknown=unknown,
             )
     varied = {factor.name for factor in (*scenario.factors, *scenario.parameters)}
     # A factor of the scenario that the publication has under another name.
@@ -258,7 +292,9 @@ def _of_parameters(
     published: Campaign, ours: Conditions, published_levels: Mapping[str, Sequence[Any]]
 ) -> Iterator[Change]:
     for parameter in ours.scenario.parameters:
-        theirs = printed.parameter(published, ours.scenario, parameter, published_levels)
+        theirs = printed.parameter(
+            published, ours.scenario, parameter, published_levels
+        )
         here = ours.parameters.get(parameter.name, parameter.default)
         if theirs == here:
             continue
@@ -270,7 +306,12 @@ def _of_parameters(
             yield replace(change, title=PRINTED_TITLES.get(name, parameter.title))
             continue
         yield _change(
-            ours, parameter.name, theirs, here, unit=parameter.unit, title=parameter.title
+            ours,
+            parameter.name,
+            theirs,
+            here,
+            unit=parameter.unit,
+            title=parameter.title,
         )
 
 
@@ -303,24 +344,42 @@ def _of_machines(
     databases = sum(published_node.role in OF_DATABASE for published_node in nodes)
     if databases > 1 and databases != ours.machines:
         yield _change(ours, MACHINES, databases, ours.machines)
-    has_generator = any(published_node.role == "load_generator" for published_node in nodes)
+    has_generator = any(
+        published_node.role == "load_generator" for published_node in nodes
+    )
     if nodes and has_generator != ours.has_generator:
-        names = ["own" if is_own else "shared" for is_own in (has_generator, ours.has_generator)]
+        names = [
+            "own" if is_own else "shared"
+            for is_own in (has_generator, ours.has_generator)
+        ]
         yield _change(ours, GENERATOR, *names)
 
 
-def _change(ours: Conditions, code: str, printed: Value, chosen: Value, **texts: str) -> Change:
+def _change(
+    ours: Conditions, code: str, printed: Value, chosen: Value, **texts: str
+) -> Change:
     return Change(code, printed, chosen, reason=ours.reasons.get(code, ""), **texts)
 
 
-def _is_same(base_profile: HardwareProfile | None, head_profile: HardwareProfile | None) -> bool:
+def _is_same(
+    base_profile: HardwareProfile | None, head_profile: HardwareProfile | None
+) -> bool:
     """By what decides about a figure; the same memory is printed in many ways."""
     sides = [
-        dict(_facts(hardware_profile) or {}) for hardware_profile in (base_profile, head_profile)
+        dict(_facts(hardware_profile) or {})
+        for hardware_profile in (base_profile, head_profile)
     ]
-    if base_profile and head_profile and base_profile.memory_bytes and head_profile.memory_bytes:
+    if (
+        base_profile
+        and head_profile
+        and base_profile.memory_bytes
+        and head_profile.memory_bytes
+    ):
         memory = [side.pop("memory", None) for side in sides]
-        apart = abs(base_profile.memory_bytes - head_profile.memory_bytes) > MEMORY_GRAIN_BYTES
+        apart = (
+            abs(base_profile.memory_bytes - head_profile.memory_bytes)
+            > MEMORY_GRAIN_BYTES
+        )
         return None not in memory and not apart and sides[0] == sides[1]
     return sides[0] == sides[1] != {}
 

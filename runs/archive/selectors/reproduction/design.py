@@ -43,7 +43,9 @@ def installations(choice: Choice) -> list[Installation]:
     """Those of the printed versions, else their neighbours; one for each block size."""
     servers, printed = choice.servers, choice.versions
     present = list(
-        Installation.objects.filter(server__in=servers, removed_at=None).order_by("version_num")
+        Installation.objects.filter(server__in=servers, removed_at=None).order_by(
+            "version_num"
+        )
     )
     holders: dict[str, set[int]] = defaultdict(set)
     for installation in present:
@@ -60,14 +62,21 @@ def installations(choice: Choice) -> list[Installation]:
         if len(holders[installation.version]) == len(servers)
     }
     choice.not_installed += [
-        version for version in printed if versions.major(version) not in installed_majors
+        version
+        for version in printed
+        if versions.major(version) not in installed_majors
     ]
     if BLOCK_SIZE in choice.printed:
         return _of_block_sizes(choice, able)
     majors = {versions.major(version) for version in printed}
     lacking = {installation.pk: _lacking(choice, installation) for installation in able}
     # Of a major the most complete one, then the printed release.
-    able.sort(key=lambda installation: (-lacking[installation.pk], installation.version in printed))
+    able.sort(
+        key=lambda installation: (
+            -lacking[installation.pk],
+            installation.version in printed,
+        )
+    )
     chosen = versions.one_a_major(
         installation for installation in able if installation.major in majors
     )
@@ -78,7 +87,11 @@ def installations(choice: Choice) -> list[Installation]:
         )
         chosen = chosen or _neighbours(every, majors)
         installed_text = _("what is installed on the server")
-        reason = installed_text if len(servers) == 1 else _("what is installed on every server")
+        reason = (
+            installed_text
+            if len(servers) == 1
+            else _("what is installed on every server")
+        )
         choice.reasons[VERSION] = reason
     return chosen
 
@@ -93,7 +106,9 @@ def _of_block_sizes(choice: Choice, able: Sequence[Installation]) -> list[Instal
             by_version[installation.version].setdefault(size, installation)
     best = max(by_version.values(), key=len, default={})
     chosen = [best[size] for size in sorted(best)] or list(able)[-1:]
-    choice.reasons |= dict.fromkeys((BLOCK_SIZE, VERSION), _("what is installed on the server"))
+    choice.reasons |= dict.fromkeys(
+        (BLOCK_SIZE, VERSION), _("what is installed on the server")
+    )
     return chosen
 
 
@@ -119,7 +134,9 @@ def _neighbours(every: Sequence[Installation], majors: Set[str]) -> list[Install
 
     Of two that are equally near, the newer one.
     """
-    printed = [year for major in majors if (year := versions.first_year(major)) is not None]
+    printed = [
+        year for major in majors if (year := versions.first_year(major)) is not None
+    ]
 
     def distance(installation: Installation) -> tuple[int, int]:
         year = versions.first_year(installation.major) or 0
@@ -169,13 +186,20 @@ class Reproduction:
         """The title that the campaign would get; it never names a version that is not measured."""
         servers = ", ".join(server.name for server in self.choice.servers)
         names = {"title": in_language(self.choice.campaign, "title"), "server": servers}
-        if not (self._measures_others and NAMED_VERSION.search(self.choice.campaign.title)):
+        if not (
+            self._measures_others and NAMED_VERSION.search(self.choice.campaign.title)
+        ):
             return (_("%(title)s, reproduced on %(server)s") % names)[:200]
-        names |= {"slug": self.choice.campaign.slug, "scenario": _(self.choice.scenario.title)}
+        names |= {
+            "slug": self.choice.campaign.slug,
+            "scenario": _(self.choice.scenario.title),
+        }
         names["versions"] = ", ".join(
             dict.fromkeys(installation.version for installation in self.installations)
         )
-        text = _("%(scenario)s: PostgreSQL %(versions)s, designed as %(slug)s, on %(server)s")
+        text = _(
+            "%(scenario)s: PostgreSQL %(versions)s, designed as %(slug)s, on %(server)s"
+        )
         return (text % names)[:200]
 
     @property
@@ -193,7 +217,9 @@ class Reproduction:
             else _("each of these servers"),
         }
         if len(self.choice.not_installed) < len(self.choice.versions):
-            text = _("%(versions)s is not installed on %(place)s: the comparison is incomplete.")
+            text = _(
+                "%(versions)s is not installed on %(place)s: the comparison is incomplete."
+            )
         elif not first_versions:
             text = _(
                 "%(versions)s is not installed on %(place)s: another version answers another"
@@ -232,7 +258,9 @@ class Reproduction:
             body |= {name: slugs} if slugs else {}
         treatment = dict.fromkeys(self.choice.place.treatment, True)
         body |= {"treatment": treatment} if treatment else {}
-        return body | ({"configuration": self.configuration.slug} if self.configuration else {})
+        return body | (
+            {"configuration": self.configuration.slug} if self.configuration else {}
+        )
 
     @property
     def initial(self) -> dict[str, Any]:
@@ -248,7 +276,10 @@ class Reproduction:
             ],
             **self.parameters,
             **dict.fromkeys(self.choice.place.treatment, True),
-            **{name: ", ".join(map(str, levels)) for name, levels in self.levels.items()},
+            **{
+                name: ", ".join(map(str, levels))
+                for name, levels in self.levels.items()
+            },
         }
 
     def _which(self) -> dict[str, list[str]]:
@@ -256,14 +287,19 @@ class Reproduction:
         version_names = list(
             dict.fromkeys(installation.version for installation in self.installations)
         )
-        is_told = len(self.choice.servers) > 1 or len(version_names) == len(self.installations)
+        is_told = len(self.choice.servers) > 1 or len(version_names) == len(
+            self.installations
+        )
         is_told &= not any(
-            installation.block_size not in (None, 8192) for installation in self.installations
+            installation.block_size not in (None, 8192)
+            for installation in self.installations
         )
         return (
             {"versions": version_names}
             if is_told
-            else {"bindirs": [installation.bindir for installation in self.installations]}
+            else {
+                "bindirs": [installation.bindir for installation in self.installations]
+            }
         )
 
 
@@ -308,7 +344,9 @@ def reproduction(
         scenario_parameter.name: parameter(choice, scenario_parameter)
         for scenario_parameter in scenario.parameters
     }
-    varied = {factor.name: levels(choice, factor, chosen) for factor in scenario.factors}
+    varied = {
+        factor.name: levels(choice, factor, chosen) for factor in scenario.factors
+    }
     most = max([*map(int, varied.get(CLIENTS, ())), constants.get(CLIENTS, 1)])
     configuration = _configuration(choice, most)
     repeats = quick.repeats if quick else max(1, campaign.repeats)
@@ -340,7 +378,8 @@ def _conditions(reproduced: Reproduction) -> Conditions:
         repeats=reproduced.repeats,
         versions=[installation.version for installation in reproduced.installations],
         block_sizes={
-            (installation.block_size or 8192) // 1024 for installation in reproduced.installations
+            (installation.block_size or 8192) // 1024
+            for installation in reproduced.installations
         },
         configurations=[reproduced.configuration or _built_in()],
         hardware=[server.hardware for server in reproduced.choice.servers],
@@ -383,6 +422,8 @@ def _configuration(choice: Choice, clients: int) -> Configuration | None:
         choice.reasons[CONFIGURATION] = reason % words
         return None
     if (effective.number("max_connections") or 0) < clients + SPARE_CONNECTIONS:
-        choice.reasons[CONFIGURATION] = _("it has fewer connections than there are clients")
+        choice.reasons[CONFIGURATION] = _(
+            "it has fewer connections than there are clients"
+        )
         return None
     return published

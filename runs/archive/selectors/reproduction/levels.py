@@ -69,14 +69,23 @@ class Choice:
 
 def parameter(choice: Choice, scenario_parameter: Parameter) -> int:
     """A constant of the design, in the scenario's unit."""
-    printed = prints.parameter(choice.campaign, choice.scenario, scenario_parameter, choice.printed)
+    printed = prints.parameter(
+        choice.campaign, choice.scenario, scenario_parameter, choice.printed
+    )
     chosen = choice.place.parameters.get(scenario_parameter.name)
     if chosen is None:
         chosen = scenario_parameter.default if printed is None else int(printed)
     value = min(max(chosen, scenario_parameter.minimum), scenario_parameter.maximum)
-    reason = _("the scenario's default") if printed is None else _("what the scenario offers")
+    reason = (
+        _("the scenario's default")
+        if printed is None
+        else _("what the scenario offers")
+    )
     if choice.quick and scenario_parameter.name in choice.quick.parameters:
-        value, reason = choice.quick.parameters[scenario_parameter.name], _("the quick form")
+        value, reason = (
+            choice.quick.parameters[scenario_parameter.name],
+            _("the quick form"),
+        )
     elif (
         scenario_parameter.name == SCALE
         and (most := _largest_scale(choice.servers))
@@ -88,7 +97,9 @@ def parameter(choice: Choice, scenario_parameter: Parameter) -> int:
 
 
 def _of_size() -> str:
-    return _("so that the data fit into a quarter of the server's memory and free space")
+    return _(
+        "so that the data fit into a quarter of the server's memory and free space"
+    )
 
 
 def _largest_scale(servers: Sequence[Server]) -> int:
@@ -97,7 +108,10 @@ def _largest_scale(servers: Sequence[Server]) -> int:
         room * share
         for server in servers
         for room, share in (
-            (server.hardware.memory_bytes if server.hardware else None, SHARE_OF_MEMORY),
+            (
+                server.hardware.memory_bytes if server.hardware else None,
+                SHARE_OF_MEMORY,
+            ),
             (server.free_bytes, SHARE_OF_DISK),
         )
         if room
@@ -105,9 +119,13 @@ def _largest_scale(servers: Sequence[Server]) -> int:
     return max(1, int(min(rooms) / BYTES_PER_SCALE)) if rooms else 0
 
 
-def levels(choice: Choice, factor: AnyFactor, installations: Sequence[Installation]) -> list[Level]:
+def levels(
+    choice: Choice, factor: AnyFactor, installations: Sequence[Installation]
+) -> list[Level]:
     """The levels of a factor, in its order. Never empty."""
-    printed_levels = prints.of_factor(choice.campaign, choice.place, factor.name, choice.printed)
+    printed_levels = prints.of_factor(
+        choice.campaign, choice.place, factor.name, choice.printed
+    )
     wanted_levels = list(choice.place.levels.get(factor.name, printed_levels))
     chosen = [level for level in wanted_levels if factor.accepts(level)]
     reason = _("what the scenario offers")
@@ -144,7 +162,9 @@ def _quick(choice: Choice, factor: AnyFactor, levels: list[Level]) -> list[Level
         return levels
     if len(common) == most and {ordered[0], ordered[-1]} <= set(common):
         return common
-    return [ordered[round(index * (len(ordered) - 1) / (most - 1))] for index in range(most)]
+    return [
+        ordered[round(index * (len(ordered) - 1) / (most - 1))] for index in range(most)
+    ]
 
 
 def _sized(
@@ -166,21 +186,33 @@ def _sized(
             # The largest of the scenario's sizes, so that the question keeps two levels.
             offered = factor.choices if isinstance(factor, ChoiceFactor) else ()
             possible += [
-                candidate for candidate in offered if fits(candidate) and candidate not in possible
+                candidate
+                for candidate in offered
+                if fits(candidate) and candidate not in possible
             ][-1:]
         if possible and possible != levels:
             return possible, why
     node = prints.database_node(choice.campaign)
     theirs = cores_of(node.hardware) if node else None
-    if factor.name == CLIENTS and not choice.quick and theirs and ours and theirs != ours:
+    if (
+        factor.name == CLIENTS
+        and not choice.quick
+        and theirs
+        and ours
+        and theirs != ours
+    ):
         scaled = sorted({max(1, round(int(level) * ours / theirs)) for level in levels})
         words = {"theirs": theirs, "ours": ours}
-        sentence = _("as many clients a core as on the %(theirs)d cores there; here are %(ours)d")
+        sentence = _(
+            "as many clients a core as on the %(theirs)d cores there; here are %(ours)d"
+        )
         return [*scaled], sentence % words
     return levels, reason
 
 
-def _limit(choice: Choice, factor: AnyFactor) -> tuple[Callable[[Level], bool], str] | None:
+def _limit(
+    choice: Choice, factor: AnyFactor
+) -> tuple[Callable[[Level], bool], str] | None:
     """Which levels these machines can do at all, and why not others; None if nothing limits."""
     if factor.name == SCALE and (most := _largest_scale(choice.servers)):
         return lambda level: int(level) <= most, _of_size()
@@ -191,7 +223,9 @@ def _limit(choice: Choice, factor: AnyFactor) -> tuple[Callable[[Level], bool], 
         server.environment and server.environment.kernel.startswith("Linux")
         for server in choice.servers
     ):
-        return lambda level: level not in NOT_ON_LINUX, _("Linux does not have that method")
+        return lambda level: level not in NOT_ON_LINUX, _(
+            "Linux does not have that method"
+        )
     return None
 
 
@@ -209,14 +243,27 @@ def _runnable(
 
     def why_not(level: Level) -> list[str]:
         return [
-            refusal(scenario, installation, {factor.name: level}) for installation in installations
+            refusal(scenario, installation, {factor.name: level})
+            for installation in installations
         ]
 
     refused = {level: why_not(level) for level in levels}
     able = [level for level in levels if not any(refused[level])]
-    why = next((refusal for level in reversed(levels) for refusal in refused[level] if refusal), "")
+    why = next(
+        (
+            refusal
+            for level in reversed(levels)
+            for refusal in refused[level]
+            if refusal
+        ),
+        "",
+    )
     if able:
-        newer = (level for level in levels if _by_newer(scenario, factor, level, installations))
+        newer = (
+            level
+            for level in levels
+            if _by_newer(scenario, factor, level, installations)
+        )
         measurable = {*able, *newer}
         return [level for level in levels if level in measurable], why
     if not levels:
@@ -225,7 +272,10 @@ def _runnable(
 
 
 def _by_newer(
-    scenario: Scenario, factor: AnyFactor, level: Level, installations: Sequence[Installation]
+    scenario: Scenario,
+    factor: AnyFactor,
+    level: Level,
+    installations: Sequence[Installation],
 ) -> bool:
     """Whether some versions can run a level, and the others are too old for it."""
     levels = {factor.name: level}
@@ -234,10 +284,14 @@ def _by_newer(
         for installation in installations
         if scenario.refusal(installation.version_num, levels) is None
     ]
-    return bool(able) and not any(refusal(scenario, installation, levels) for installation in able)
+    return bool(able) and not any(
+        refusal(scenario, installation, levels) for installation in able
+    )
 
 
-def refusal(scenario: Scenario, installation: Installation, levels: Mapping[str, Any]) -> str:
+def refusal(
+    scenario: Scenario, installation: Installation, levels: Mapping[str, Any]
+) -> str:
     """Why an installation cannot run cells with these levels; empty if it can."""
     unmet = scenario.refusal(installation.version_num, levels)
     if unmet is not None:
@@ -245,7 +299,9 @@ def refusal(scenario: Scenario, installation: Installation, levels: Mapping[str,
     for needed in scenario.extensions:
         if needed.concerns(levels) and needed.name not in installation.extensions:
             words = {"extension": needed.name, "installation": installation}
-            return _("%(installation)s does not have the extension %(extension)s.") % words
+            return (
+                _("%(installation)s does not have the extension %(extension)s.") % words
+            )
     return ""
 
 

@@ -18,7 +18,9 @@ def levels(campaign: Campaign) -> dict[str, list[Any]]:
             if level not in known_levels:
                 known_levels.append(level)
     instructions = campaign.published.reproduce
-    levels_of |= {name: list(levels) for name, levels in instructions.get("levels", {}).items()}
+    levels_of |= {
+        name: list(levels) for name, levels in instructions.get("levels", {}).items()
+    }
     if instructions.get("versions"):
         levels_of[VERSION] = list(instructions["versions"])
     return levels_of
@@ -31,7 +33,10 @@ def parameter(
     published_levels: Mapping[str, Sequence[Any]],
 ) -> int | float | None:
     """A constant in the scenario's unit; None if the publication does not print it."""
-    constants = {**campaign.parameters, **campaign.published.reproduce.get("parameters", {})}
+    constants = {
+        **campaign.parameters,
+        **campaign.published.reproduce.get("parameters", {}),
+    }
     name, times = scenario.printed.get(scenario_parameter.name, ("", 1))
     if name in constants:
         constants[scenario_parameter.name] = times * constants[name]
@@ -39,7 +44,9 @@ def parameter(
     constant_value = constants.get(
         scenario_parameter.name, constant[0] if len(constant) == 1 else None
     )
-    is_number = isinstance(constant_value, int | float) and not isinstance(constant_value, bool)
+    is_number = isinstance(constant_value, int | float) and not isinstance(
+        constant_value, bool
+    )
     return constant_value if is_number else None
 
 

@@ -20,7 +20,9 @@ from runs.scenarios.definition import AnyFactor, ChoiceFactor, Level, Place, Sce
 from runs.shared.formats import listed
 
 # Their levels follow the machine: another size asks the same, as long as there are two.
-OF_SIZE = frozenset({"clients", "cores", "scale", "shared_buffers", "months", "workers"})
+OF_SIZE = frozenset(
+    {"clients", "cores", "scale", "shared_buffers", "months", "workers"}
+)
 USUAL_BLOCK = 8192
 
 
@@ -70,7 +72,9 @@ def lost_factors(
     published_levels: Mapping[str, Sequence[Any]] | None = None,
 ) -> tuple[LostFactor, ...]:
     """The factors of a published question that this does not ask. One query without the levels."""
-    question = _Question(published, asked, published_levels or printed.levels(published))
+    question = _Question(
+        published, asked, published_levels or printed.levels(published)
+    )
     return tuple(question.lost())
 
 
@@ -108,7 +112,9 @@ class _Question:
         if len(majors) > 1 and len({versions.major(version) for version in here}) < 2:
             needed = _("two of these versions, or two others, installed on the server")
             name = self.words.title(VERSION)
-            yield LostFactor(VERSION, name, tuple(theirs), tuple(dict.fromkeys(here)), needed)
+            yield LostFactor(
+                VERSION, name, tuple(theirs), tuple(dict.fromkeys(here)), needed
+            )
 
     def _of_block_sizes(self) -> Iterator[LostFactor]:
         theirs = [int(size) for size in self.printed_levels.get(BLOCK_SIZE, ())]
@@ -136,11 +142,17 @@ class _Question:
 
     def _of_factor(self, factor: AnyFactor) -> Iterator[LostFactor]:
         scenario = self.asked.scenario
-        theirs = printed.of_factor(self.published, self.place, factor.name, self.printed_levels)
+        theirs = printed.of_factor(
+            self.published, self.place, factor.name, self.printed_levels
+        )
         wanted = self._wanted(factor, theirs)
         here = list(self.asked.levels.get(factor.name, ()))
         needed = ""
-        if len(wanted) > 1 and factor.name in scenario.elsewhere and not self.asked.has_further:
+        if (
+            len(wanted) > 1
+            and factor.name in scenario.elsewhere
+            and not self.asked.has_further
+        ):
             # Whatever the levels say, they are on one device.
             here, needed = here[:1], _(scenario.elsewhere[factor.name])
         elif not self._is_lost(factor, wanted, here):
@@ -157,7 +169,9 @@ class _Question:
         """The printed levels in the scenario's terms."""
         return list(self.place.levels.get(factor.name, theirs))
 
-    def _is_lost(self, factor: AnyFactor, wanted: Sequence[Level], here: Sequence[Level]) -> bool:
+    def _is_lost(
+        self, factor: AnyFactor, wanted: Sequence[Level], here: Sequence[Level]
+    ) -> bool:
         asked_levels, levels_here = set(map(str, wanted)), set(map(str, here))
         if len(asked_levels) > 1 and len(levels_here) < 2:
             return True
@@ -169,7 +183,9 @@ class _Question:
         text = self.words.level(factor.name, level)
         return _level_of(factor, level) if text == str(level) else text
 
-    def _needed(self, factor: AnyFactor, wanted: Sequence[Level], here: Sequence[Level]) -> str:
+    def _needed(
+        self, factor: AnyFactor, wanted: Sequence[Level], here: Sequence[Level]
+    ) -> str:
         extensions = [
             extension.name
             for extension in self.asked.scenario.extensions
@@ -183,7 +199,9 @@ class _Question:
             )
             names = list(dict.fromkeys(extensions))
             in_order = list(
-                dict.fromkeys(installation.version for installation in self.asked.installations)
+                dict.fromkeys(
+                    installation.version for installation in self.asked.installations
+                )
             )
             return text % {"names": listed(names), "versions": listed(in_order)}
         values = {"levels": listed([_level_of(factor, level) for level in wanted])}
@@ -214,7 +232,9 @@ class _Question:
                 server.environment.os_name if server.environment else ""
                 for server in self.asked.servers
             )
-            families = ("Windows" if "windows" in text.lower() else "Linux" for text in names)
+            families = (
+                "Windows" if "windows" in text.lower() else "Linux" for text in names
+            )
             return tuple(dict.fromkeys(families))
         return tuple(server.name for server in self.asked.servers)
 

@@ -39,13 +39,17 @@ def programs(campaign: Campaign) -> list[Block]:
     """The versions of server and tool, as the runs found them."""
     columns = ("server_version", "tool_name", "tool_version")
     used = campaign.runs.filter(state=Run.State.FINISHED).values_list(*columns)
-    in_order = sorted(used.order_by(*columns).distinct(), key=lambda row: versions.order(row[0]))
+    in_order = sorted(
+        used.order_by(*columns).distinct(), key=lambda row: versions.order(row[0])
+    )
     rows = tuple(
         (server or "–", f"{tool} {version}".strip() or "–")
         for server, tool, version in in_order
         if server or tool
     )
-    tables = [Table(_("Software"), ("PostgreSQL", _("Load tool")), rows)] if rows else []
+    tables = (
+        [Table(_("Software"), ("PostgreSQL", _("Load tool")), rows)] if rows else []
+    )
     built = tuple(
         (
             installation.version,
@@ -104,7 +108,7 @@ def order(campaign: Campaign) -> str:
     """In which order the runs were executed, and what of the repeats is told."""
     text = _("Of the repeats the median is taken.")
     if campaign.seed:
-        text += " " + _("The runs were executed in a random order; its seed is %(seed)s.") % {
-            "seed": campaign.seed
-        }
+        text += " " + _(
+            "The runs were executed in a random order; its seed is %(seed)s."
+        ) % {"seed": campaign.seed}
     return text

@@ -14,7 +14,11 @@ from runs.tools.pgbench.versions import release_text
 
 MARK_PREPARED = "mark-prepared"
 # Version number and folder of the binaries, as in a frozen plan; the server's first.
-PROGRAMS = (("version_num", "bindir"), ("client_version_num", "client_bindir"), ("", "psql_bindir"))
+PROGRAMS = (
+    ("version_num", "bindir"),
+    ("client_version_num", "client_bindir"),
+    ("", "psql_bindir"),
+)
 # The fields of a RecordedGenerator, as a frozen plan names them.
 GENERATOR = ("name", "base_dir", "client_bindir", "address_of_database")
 
@@ -36,21 +40,31 @@ def of_campaign(campaign: Campaign, *, server: str = "") -> list[RecordedRun]:
     if server:
         finished = finished.filter(server__slug=server)
     return _recorded(
-        list(finished.select_related("cell", "cluster").order_by("started_at", "position"))
+        list(
+            finished.select_related("cell", "cluster").order_by(
+                "started_at", "position"
+            )
+        )
     )
 
 
 def _recorded(runs: Sequence[Run]) -> list[RecordedRun]:
     makers = _makers(runs)
-    commands = _commands({run.pk for run in runs} | {maker.pk for maker in makers.values()})
+    commands = _commands(
+        {run.pk for run in runs} | {maker.pk for maker in makers.values()}
+    )
     prepared: set[int] = set()
     recorded_runs = []
     for run in runs:
-        own_commands = [command for command in commands[run.pk] if command.attempt == run.attempt]
+        own_commands = [
+            command for command in commands[run.pk] if command.attempt == run.attempt
+        ]
         if run.cluster_id and run.cluster_id not in prepared:
             prepared.add(run.cluster_id)
             maker = makers.get(run.cluster_id)
-            if maker and not any(command.step == MARK_PREPARED for command in own_commands):
+            if maker and not any(
+                command.step == MARK_PREPARED for command in own_commands
+            ):
                 recorded_runs.append(_preparation(maker, commands[maker.pk]))
         recorded_runs.append(_run(run, _title(run), own_commands))
     return [recorded_run for recorded_run in recorded_runs if recorded_run.commands]
@@ -63,9 +77,13 @@ def _makers(runs: Sequence[Run]) -> dict[int, Run]:
         for run in runs
         if run.cluster and run.cluster.prepared_by_id
     }
-    maker_runs = Run.objects.filter(pk__in=set(maker_of.values()), plan__isnull=False).in_bulk()
+    maker_runs = Run.objects.filter(
+        pk__in=set(maker_of.values()), plan__isnull=False
+    ).in_bulk()
     return {
-        cluster: maker_runs[maker] for cluster, maker in maker_of.items() if maker in maker_runs
+        cluster: maker_runs[maker]
+        for cluster, maker in maker_of.items()
+        if maker in maker_runs
     }
 
 
@@ -79,7 +97,9 @@ def _commands(run_ids: Iterable[int]) -> dict[int, list[Command]]:
 def _preparation(maker: Run, commands: Sequence[Command]) -> RecordedRun:
     """The steps of the attempt that made the cluster, up to the mark that it is complete."""
     ends = {
-        command.attempt: command.ordinal for command in commands if command.step == MARK_PREPARED
+        command.attempt: command.ordinal
+        for command in commands
+        if command.step == MARK_PREPARED
     }
     attempt = max(ends, default=0)
     preparing_commands = [
@@ -87,7 +107,9 @@ def _preparation(maker: Run, commands: Sequence[Command]) -> RecordedRun:
         for command in commands
         if command.attempt == attempt and command.ordinal <= ends.get(attempt, 0)
     ]
-    return _run(maker, f"Preparation of the cluster, in run {maker.pk}", preparing_commands)
+    return _run(
+        maker, f"Preparation of the cluster, in run {maker.pk}", preparing_commands
+    )
 
 
 def _run(run: Run, title: str, commands: Sequence[Command]) -> RecordedRun:
@@ -143,7 +165,11 @@ def _title(run: Run) -> str:
 def first_run(campaign: Campaign, address: str) -> list[Listing]:
     """What its first finished run executed; nothing where none did."""
     finished_runs = campaign.runs.filter(state=Run.State.FINISHED, plan__isnull=False)
-    run = finished_runs.select_related("cell", "cluster").order_by("started_at", "position").first()
+    run = (
+        finished_runs.select_related("cell", "cluster")
+        .order_by("started_at", "position")
+        .first()
+    )
     runs = of_run(run) if run else []
     if not runs:
         return []

@@ -50,7 +50,9 @@ def results(campaign: Campaign, *, most_metrics: int = MOST_METRICS) -> list[Blo
         measured = grids.measured(campaign, metric, cells=cells)
         cells = measured.cells
         values = ratios.Tables(campaign, metric.name, among=measured).values()
-        grid = grids.grid(campaign, metric, among=measured, most_rows=MOST_ROWS, values=values)
+        grid = grids.grid(
+            campaign, metric, among=measured, most_rows=MOST_ROWS, values=values
+        )
         figure = None if blocks else _figure(campaign, metric, grid, measured, values)
         if figure:
             blocks.append(Picture("results", _caption(metric, figure), figure))
@@ -81,7 +83,9 @@ def verdicts(campaign: Campaign, *, subject: str = "") -> list[Block]:
         if row.comparison.ratio
     ]
     if 0 < len(branches) <= MOST_BRANCHES:
-        caption = _("Ratios of %(metric)s, 95 %% interval") % {"metric": metric_label(metric)}
+        caption = _("Ratios of %(metric)s, 95 %% interval") % {
+            "metric": metric_label(metric)
+        }
         blocks.append(Picture("ratios", caption, forest_of(branches)))
     return blocks
 
@@ -99,18 +103,21 @@ def forest_of(branches: Sequence[Branch]) -> Figure:
 def _table(campaign: Campaign, metric: Metric, grid: Grid) -> Table:
     title = designs.factor_title(campaign, grid.factor)
     column_titles = (
-        designs.choice_title(grid.factor or "", str(column)) or column for column in grid.columns
+        designs.choice_title(grid.factor or "", str(column)) or column
+        for column in grid.columns
     )
     heads = tuple(f"{title} {column_title}".strip() for column_title in column_titles)
     rows = tuple(
         (f"PostgreSQL {row.label}".strip(), *(_cell(cell) for cell in row.cells))
         for row in grid.rows
     )
-    caption = _("%(metric)s: value that is compared, least to greatest, number of runs") % {
-        "metric": metric_title(metric)
-    }
+    caption = _(
+        "%(metric)s: value that is compared, least to greatest, number of runs"
+    ) % {"metric": metric_title(metric)}
     caption = _of_first(caption, len(grid.rows), grid.total)
-    return Table(caption, (_("Condition"), *heads), rows, frozenset(range(1, len(heads) + 1)))
+    return Table(
+        caption, (_("Condition"), *heads), rows, frozenset(range(1, len(heads) + 1))
+    )
 
 
 def _cell(cell: GridCell | None) -> str:
@@ -118,7 +125,9 @@ def _cell(cell: GridCell | None) -> str:
     mark = certificate_words.mark(cell.judged) if cell else ""
     if summary is None:
         return f"– {mark}".rstrip()
-    value = estimate(cell.value.value) if cell and cell.value else quantity(summary.median)
+    value = (
+        estimate(cell.value.value) if cell and cell.value else quantity(summary.median)
+    )
     if summary.n in (None, 1):
         return f"{value} {mark}".rstrip()
     least, greatest = quantity(summary.minimum), quantity(summary.maximum)
@@ -130,7 +139,11 @@ def _of_first(caption: str, number_shown: int, total: int) -> str:
     if number_shown == total:
         return caption
     text = _("%(caption)s. The first %(shown)s of %(total)s rows; the export has all.")
-    return text % {"caption": caption, "shown": quantity(number_shown), "total": quantity(total)}
+    return text % {
+        "caption": caption,
+        "shown": quantity(number_shown),
+        "total": quantity(total),
+    }
 
 
 def _figure(
@@ -152,7 +165,10 @@ def _figure(
     single, title = of_single_points(lines, by_name=_("Version"), by_level=x_title)
     if single:
         return bars(single, replace(axes, x_title=title))
-    lines = [Line(row.label, row.major, tuple(_bars(row.cells, grid.columns))) for row in grid.rows]
+    lines = [
+        Line(row.label, row.major, tuple(_bars(row.cells, grid.columns)))
+        for row in grid.rows
+    ]
     return bars(lines, axes) if any(line.points for line in lines) else None
 
 
@@ -169,7 +185,9 @@ def _bars(cells: Sequence[GridCell | None], columns: Sequence[Any]) -> list[Poin
     ]
 
 
-def _ratio_table(metric: Metric, rows: Sequence[RatioRow], words: designs.Words) -> Table:
+def _ratio_table(
+    metric: Metric, rows: Sequence[RatioRow], words: designs.Words
+) -> Table:
     heads = (
         _("Compared"),
         _("Levels"),
@@ -199,7 +217,9 @@ def _ratio_table(metric: Metric, rows: Sequence[RatioRow], words: designs.Words)
         )
         for row in rows[:MOST_ROWS]
     )
-    text = _("Ratios of %(metric)s; base and head are the values of the tables and the chart")
+    text = _(
+        "Ratios of %(metric)s; base and head are the values of the tables and the chart"
+    )
     caption = _of_first(text % {"metric": metric_label(metric)}, len(cells), len(rows))
     return Table(caption, heads, cells, frozenset((2, 3, 4, 5)))
 

@@ -79,10 +79,16 @@ def candidates(
     topologies, configurations, revisions, and everything that a publication says.
     """
     matching = _filtered(_searched(words), filters or CandidateFilters())
-    measured_campaigns = _measured(projects.newest_keys(matching, to=reader, number=MOST_LOOKED_AT))
-    levels = _levels([campaign for campaign in measured_campaigns if not _is_wide(campaign)])
+    measured_campaigns = _measured(
+        projects.newest_keys(matching, to=reader, number=MOST_LOOKED_AT)
+    )
+    levels = _levels(
+        [campaign for campaign in measured_campaigns if not _is_wide(campaign)]
+    )
     return [
-        _wide(campaign) if _is_wide(campaign) else _candidate(campaign, levels[campaign.pk])
+        _wide(campaign)
+        if _is_wide(campaign)
+        else _candidate(campaign, levels[campaign.pk])
         for campaign in measured_campaigns
     ]
 
@@ -130,7 +136,9 @@ def _says(word: str) -> Q:
         "configuration__slug",
     ):
         texts |= Q(**{f"{name}__icontains": word})
-    has_name = Q(configuration__name__icontains=word) | Q(configuration__slug__icontains=word)
+    has_name = Q(configuration__name__icontains=word) | Q(
+        configuration__slug__icontains=word
+    )
     varied = CampaignConfiguration.objects.filter(has_name).order_by()
     texts |= Q(pk__in=varied.values("campaign"))
     if query_text := search_words.query(word):
@@ -146,7 +154,9 @@ def _says(word: str) -> Q:
     )
 
 
-def _filtered(campaigns: QuerySet[Campaign], filters: CandidateFilters) -> QuerySet[Campaign]:
+def _filtered(
+    campaigns: QuerySet[Campaign], filters: CandidateFilters
+) -> QuerySet[Campaign]:
     if filters.version:
         campaigns = campaigns.filter(_of_version(filters.version))
     if filters.os:
@@ -249,7 +259,8 @@ def _candidate(campaign: Campaign, cells: Sequence[dict[str, Any]]) -> Candidate
         if texts not in offered:
             offered[texts] = {name: levels[name] for name in parting if name in levels}
     ordered = sorted(
-        offered.items(), key=lambda item: versions.order(str(item[1].get(series_cells.VERSION, "")))
+        offered.items(),
+        key=lambda item: versions.order(str(item[1].get(series_cells.VERSION, ""))),
     )
     return _offering(
         campaign,
@@ -282,9 +293,13 @@ def _wide(campaign: Campaign) -> Candidate:
     """As its factors say: its cells, of which some may have no figures, are too many to be read."""
     version_levels = campaign.factors.get(series_cells.VERSION, ())
     ordered = sorted(version_levels, key=lambda version: versions.order(str(version)))
-    levels = {series_cells.VERSION: []} | campaign.factors | {series_cells.VERSION: ordered}
+    levels = (
+        {series_cells.VERSION: []} | campaign.factors | {series_cells.VERSION: ordered}
+    )
     factors = {
-        name: len(factor_levels) for name, factor_levels in levels.items() if len(factor_levels) > 1
+        name: len(factor_levels)
+        for name, factor_levels in levels.items()
+        if len(factor_levels) > 1
     }
     axis = series_cells.best_axis(factors)
     parting = [name for name in factors if name != axis]
@@ -296,4 +311,6 @@ def _wide(campaign: Campaign) -> Candidate:
         ([(name, level_text(fixed_levels[name])) for name in parting], fixed_levels)
         for fixed_levels in every
     )
-    return _offering(campaign, axis, offered, math.prod(factors[name] for name in parting))
+    return _offering(
+        campaign, axis, offered, math.prod(factors[name] for name in parting)
+    )

@@ -66,7 +66,9 @@ class Side:
         levels = {cell.pk: series_cells.levels_of(cell) for cell in self.cells}
         return {
             key: {
-                name: level for name, level in cell_levels.items() if name != series_cells.REVISION
+                name: level
+                for name, level in cell_levels.items()
+                if name != series_cells.REVISION
             }
             for key, cell_levels in levels.items()
         }
@@ -97,7 +99,9 @@ def campaign_of(slug: str, *, reader: Reader, parameter: str = "campaign") -> Ca
     )
     campaign = visible_campaigns.filter(slug=slug).first()
     if campaign is None and isinstance(reader, Token):
-        campaign = visible_campaigns.filter(project=reader.project_id, uploaded_as=slug).first()
+        campaign = visible_campaigns.filter(
+            project=reader.project_id, uploaded_as=slug
+        ).first()
     if campaign is None:
         message = _("There is no campaign %(slug)s.") % {"slug": slug}
         raise BadSide(parameter, "unknown_campaign", message)
@@ -159,9 +163,12 @@ def _history(text: str, within: Campaign | None, head: Side) -> Side:
     position_of = {revision.pk: number for number, revision in enumerate(before)}
     # Of the head's conditions only: those of ten commits together may be many.
     keys = {cell.series_key for cell in head.cells}
-    cells = Cell.objects.filter(campaign=within, revision__in=position_of, series_key__in=keys)
+    cells = Cell.objects.filter(
+        campaign=within, revision__in=position_of, series_key__in=keys
+    )
     base_cells = sorted(
-        _loaded("base", cells, BASELINE), key=lambda cell: position_of[cell.revision_id or 0]
+        _loaded("base", cells, BASELINE),
+        key=lambda cell: position_of[cell.revision_id or 0],
     )
     return Side(
         text,
@@ -174,7 +181,9 @@ def _history(text: str, within: Campaign | None, head: Side) -> Side:
 
 def _is_in_one_job(base: Revision, head: Side) -> bool:
     """Whether a job measured both commits: then it says by itself how they differ. One query."""
-    runs = Run.objects.filter(cell__in=[cell.pk for cell in head.cells], labels__has_key="job")
+    runs = Run.objects.filter(
+        cell__in=[cell.pk for cell in head.cells], labels__has_key="job"
+    )
     jobs = runs.values("labels__job")
     return Run.objects.filter(
         campaign=head.campaign, cell__revision=base, labels__job__in=jobs
@@ -229,7 +238,9 @@ def _of_campaign(parameter: str, text: str, name: str, reader: Reader) -> Side:
     return Side(
         text,
         campaign,
-        lambda: _loaded(parameter, series_cells.wanted([key], {key.slug: campaign}, "")),
+        lambda: _loaded(
+            parameter, series_cells.wanted([key], {key.slug: campaign}, "")
+        ),
         fixed=frozenset(name for name, _level in key.levels),
     )
 
@@ -240,15 +251,21 @@ def _of_revision(parameter: str, text: str, name: str, within: Campaign) -> Side
     except UnknownRevision as error:
         code = str(error)
         messages = {
-            "unknown_revision": _("%(campaign)s has no revision, branch or tag %(name)s."),
-            "ambiguous_revision": _("Several revisions of %(campaign)s begin with %(name)s."),
+            "unknown_revision": _(
+                "%(campaign)s has no revision, branch or tag %(name)s."
+            ),
+            "ambiguous_revision": _(
+                "Several revisions of %(campaign)s begin with %(name)s."
+            ),
         }
         words = {"campaign": within.slug, "name": name}
         raise BadSide(parameter, code, messages[code] % words) from error
     return _revision_side(text, revision, within, parameter)
 
 
-def _revision_side(text: str, revision: Revision, within: Campaign, parameter: str) -> Side:
+def _revision_side(
+    text: str, revision: Revision, within: Campaign, parameter: str
+) -> Side:
     cells = _loaded(parameter, Cell.objects.filter(campaign=within, revision=revision))
     return Side(text, within, lambda: cells, revision=revision)
 
@@ -265,20 +282,26 @@ def _of_run(parameter: str, text: str, key: int, reader: Reader) -> Side:
         message = _("There is no run %(id)s.") % {"id": key}
         raise BadSide(parameter, "unknown_run", message)
     cells = (run.cell,)
-    return Side(text, run.campaign, lambda: cells, revision=run.cell.revision, run=run.pk)
+    return Side(
+        text, run.campaign, lambda: cells, revision=run.cell.revision, run=run.pk
+    )
 
 
 def _newest(within: Campaign | None) -> Side:
     revision = revisions.newest(within) if within else None
     if within is None or revision is None:
-        message = _("Name a side; it can be left out for a campaign that has revisions.")
+        message = _(
+            "Name a side; it can be left out for a campaign that has revisions."
+        )
         raise BadSide("head", "required", message)
     return _revision_side(f"revision:{revision.sha}", revision, within, "head")
 
 
 def _before(within: Campaign | None, head: Side) -> Side:
     within = within or (head.campaign if head.revision else None)
-    revision = revisions.before(within, head.revision) if within and head.revision else None
+    revision = (
+        revisions.before(within, head.revision) if within and head.revision else None
+    )
     if within is None or revision is None:
         message = _("Name the base: there is no revision before the head.")
         raise BadSide("base", "required", message)
@@ -287,7 +310,9 @@ def _before(within: Campaign | None, head: Side) -> Side:
 
 def _loaded(parameter: str, cells: QuerySet[Cell], points: int = 1) -> tuple[Cell, ...]:
     most = MOST_CELLS * points
-    cells_found = tuple(cells.select_related("revision").order_by("ordinal", "pk")[: most + 1])
+    cells_found = tuple(
+        cells.select_related("revision").order_by("ordinal", "pk")[: most + 1]
+    )
     if len(cells_found) > most:
         message = _("These are more than %(most)d conditions: choose some by level=.")
         raise BadSide(parameter, "too_many", message % {"most": most})

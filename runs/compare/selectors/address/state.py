@@ -15,7 +15,15 @@ from runs.cells.selectors.series_cells import BadSeriesKey, SeriesKey
 # With more, neither lines nor a table of pairs are readable.
 MOST_SERIES = 24
 NO_AXIS = "none"
-FACETS = ("none", "configuration", "os", "arrangement", "topology", "hardware", "version")
+FACETS = (
+    "none",
+    "configuration",
+    "os",
+    "arrangement",
+    "topology",
+    "hardware",
+    "version",
+)
 CONDITIONS: tuple[str, ...] = KINDS
 FITS = ("", "amdahl", "usl")
 LARGEST_EFFECT = 1000.0
@@ -137,7 +145,11 @@ def _one_of(name: str, text: str, choices: Sequence[str], faults: list[str]) -> 
         return text
     faults.append(
         _("%(name)s=%(text)s is not known; known are %(known)s.")
-        % {"name": name, "text": text, "known": ", ".join(word for word in choices if word)}
+        % {
+            "name": name,
+            "text": text,
+            "known": ", ".join(word for word in choices if word),
+        }
     )
     return choices[0]
 
@@ -149,16 +161,23 @@ def _effect(text: str, faults: list[str]) -> float:
         effect = -1.0
     if 0 <= effect <= LARGEST_EFFECT:
         return effect
-    faults.append(_("effect=%(text)s must be a number of percent from 0 to 1000.") % {"text": text})
+    faults.append(
+        _("effect=%(text)s must be a number of percent from 0 to 1000.")
+        % {"text": text}
+    )
     return DEFAULT_EFFECT
 
 
 def _ignored(query: QueryDict, faults: list[str]) -> tuple[str, ...]:
     # A form sends one field per box, a link one list.
-    names = [name for text in query.getlist("ignore") for name in text.split(",") if name]
+    names = [
+        name for text in query.getlist("ignore") for name in text.split(",") if name
+    ]
     return tuple(
         dict.fromkeys(
-            name for name in names if _one_of("ignore", name, (*CONDITIONS, ""), faults) == name
+            name
+            for name in names
+            if _one_of("ignore", name, (*CONDITIONS, ""), faults) == name
         )
     )
 

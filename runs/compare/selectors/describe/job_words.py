@@ -22,15 +22,21 @@ def of_open(inferences: Sequence[Inference]) -> str:
             "or the commit. Run the base again."
         )
         return text % {"size": difference(middle)}
-    suspicious = [inference for inference in inferences if "suspicious" in inference.reasons]
+    suspicious = [
+        inference for inference in inferences if "suspicious" in inference.reasons
+    ]
     if suspicious:
-        return _suspicious(min(suspicious, key=lambda inference: inference.p_value or 0.0))
+        return _suspicious(
+            min(suspicious, key=lambda inference: inference.p_value or 0.0)
+        )
     return _no_sign(inferences)
 
 
 def judged_by(inferences: Sequence[Inference]) -> str:
     """What a proven difference of few jobs rests on; empty where there are enough."""
-    jobs = min((inference.base_jobs or ENOUGH_JOBS for inference in inferences), default=0)
+    jobs = min(
+        (inference.base_jobs or ENOUGH_JOBS for inference in inferences), default=0
+    )
     if not 0 < jobs < ENOUGH_JOBS:
         return ""
     text = ngettext(
@@ -58,7 +64,11 @@ def _suspicious(inference: Inference) -> str:
         "%(size)s, %(where)s; jobs of unchanged code differ so far in %(chance)d of 100 cases. "
         "Run this job once more: --again"
     )
-    words = {"size": difference(inference.ratio or 1.0), "where": where, "chance": chance}
+    words = {
+        "size": difference(inference.ratio or 1.0),
+        "where": where,
+        "chance": chance,
+    }
     return text % words
 
 

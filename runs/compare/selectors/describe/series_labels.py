@@ -64,13 +64,19 @@ def differences(loaded: Loaded) -> tuple[Difference, ...]:
         *_of_rows("hardware", ("name", *HARDWARE_FIELDS), series, loaded.hardware),
         *_of_rows("environment", ENVIRONMENT_FIELDS, series, loaded.environments),
         *_if_differing(
-            "software", "server", (_listed(one_series.runs.servers) for one_series in series)
+            "software",
+            "server",
+            (_listed(one_series.runs.servers) for one_series in series),
         ),
         *_if_differing(
-            "software", "tool", (_listed(one_series.runs.tools) for one_series in series)
+            "software",
+            "tool",
+            (_listed(one_series.runs.tools) for one_series in series),
         ),
         *_setting_differences(loaded),
-        *_of_campaigns("parameters", [one_series.campaign.parameters for one_series in series]),
+        *_of_campaigns(
+            "parameters", [one_series.campaign.parameters for one_series in series]
+        ),
         # What was done to the machines of some series only: for the others "no" is known.
         *_of_campaigns(
             "treatment",
@@ -78,10 +84,14 @@ def differences(loaded: Loaded) -> tuple[Difference, ...]:
             describe=_treatment_text,
         ),
         *_if_differing(
-            "design", "topology", (one_series.campaign.topology for one_series in series)
+            "design",
+            "topology",
+            (one_series.campaign.topology for one_series in series),
         ),
         *_if_differing(
-            "design", "repeats", (one_series.campaign.known_repeats for one_series in series)
+            "design",
+            "repeats",
+            (one_series.campaign.known_repeats for one_series in series),
         ),
     )
 
@@ -96,7 +106,9 @@ def _of_rows(
     for name in names:
         values = (
             _listed(
-                dict.fromkeys(getattr(stored[key], name) or None for key in _all(one_series, kind))
+                dict.fromkeys(
+                    getattr(stored[key], name) or None for key in _all(one_series, kind)
+                )
             )
             for one_series in series
         )
@@ -114,7 +126,9 @@ def _setting_differences(loaded: Loaded) -> list[Difference]:
         [loaded.settings[key] for key in _all(one_series, "settings")]
         for one_series in loaded.series
     ]
-    snapshots = [snapshot for of_series in snapshots_of_series for snapshot in of_series]
+    snapshots = [
+        snapshot for of_series in snapshots_of_series for snapshot in of_series
+    ]
     if not snapshots:
         return []
     common = set.intersection(*(set(snapshot) for snapshot in snapshots)) - PLACES
@@ -123,7 +137,9 @@ def _setting_differences(loaded: Loaded) -> list[Difference]:
         # Most of some 350 settings are equal: compare the stored values before formatting them.
         if any(snapshot[name] != snapshots[0][name] for snapshot in snapshots):
             values = (
-                _listed(dict.fromkeys(_spelled(snapshot[name]) for snapshot in of_series))
+                _listed(
+                    dict.fromkeys(_spelled(snapshot[name]) for snapshot in of_series)
+                )
                 for of_series in snapshots_of_series
             )
             differing += _if_differing("settings", name, values)
@@ -136,12 +152,16 @@ def _of_campaigns(
     *,
     describe: Callable[[Any], Any] = lambda value: value,
 ) -> list[Difference]:
-    names = dict.fromkeys(name for names_of_campaign in stored for name in names_of_campaign)
+    names = dict.fromkeys(
+        name for names_of_campaign in stored for name in names_of_campaign
+    )
     return [
         difference
         for name in names
         for difference in _if_differing(
-            kind, name, (describe(names_of_campaign.get(name)) for names_of_campaign in stored)
+            kind,
+            name,
+            (describe(names_of_campaign.get(name)) for names_of_campaign in stored),
         )
     ]
 
@@ -193,7 +213,11 @@ def wording(slugs: Collection[str]) -> Factors:
     return replace(
         factor_words,
         titles={**designs.own_titles(), **ours, **factor_words.titles},
-        levels={**designs.choice_titles(), **designs.names_of_levels(slugs), **factor_words.levels},
+        levels={
+            **designs.choice_titles(),
+            **designs.names_of_levels(slugs),
+            **factor_words.levels,
+        },
     )
 
 
@@ -231,9 +255,13 @@ def labels(loaded: Loaded, wording: Wording | None = None) -> tuple[str, ...]:
     hardware, the topology, and last the campaign are added.
     """
     words = wording or PlainWording()
-    texts = [" · ".join(level_texts) for level_texts in _by_levels(loaded.series, words)]
+    texts = [
+        " · ".join(level_texts) for level_texts in _by_levels(loaded.series, words)
+    ]
     for describe in (_operating_system, _hardware, _topology, _title):
-        texts = _told_apart(texts, [describe(loaded, one_series) for one_series in loaded.series])
+        texts = _told_apart(
+            texts, [describe(loaded, one_series) for one_series in loaded.series]
+        )
     return tuple(
         (label or one_series.campaign.title) + _mark(one_series)
         for label, one_series in zip(texts, loaded.series, strict=True)
@@ -263,11 +291,14 @@ def facet(loaded: Loaded, one_series: Series, facet_name: str, words: Wording) -
 
 
 def _by_levels(series: Sequence[Series], words: Wording) -> list[list[str]]:
-    names = list(dict.fromkeys(name for one_series in series for name in one_series.levels))
+    names = list(
+        dict.fromkeys(name for one_series in series for name in one_series.levels)
+    )
     parting = [
         name
         for name in names
-        if len({level_text(one_series.levels.get(name, "")) for one_series in series}) > 1
+        if len({level_text(one_series.levels.get(name, "")) for one_series in series})
+        > 1
     ]
     shown_names = parting or [name for name in names if name == "version"]
     return [
@@ -305,12 +336,16 @@ def _told_apart(texts: Sequence[str], further_texts: Sequence[str]) -> list[str]
 def _operating_system(loaded: Loaded, one_series: Series) -> str:
     environments = [loaded.environments[key] for key in one_series.runs.environment]
     return ", ".join(
-        dict.fromkeys(machine_words.operating_system(env.os_name) for env in environments)
+        dict.fromkeys(
+            machine_words.operating_system(env.os_name) for env in environments
+        )
     )
 
 
 def _hardware(loaded: Loaded, one_series: Series) -> str:
-    return ", ".join(dict.fromkeys(named(loaded.hardware[key]) for key in one_series.runs.hardware))
+    return ", ".join(
+        dict.fromkeys(named(loaded.hardware[key]) for key in one_series.runs.hardware)
+    )
 
 
 def _topology(_loaded: Loaded, one_series: Series) -> str:
@@ -325,7 +360,11 @@ def _configuration(_loaded: Loaded, one_series: Series) -> str:
 
 def _title(_loaded: Loaded, one_series: Series) -> str:
     title = one_series.campaign.title
-    return title if len(title) <= LONGEST_TITLE else f"{title[: LONGEST_TITLE - 1].rstrip()}…"
+    return (
+        title
+        if len(title) <= LONGEST_TITLE
+        else f"{title[: LONGEST_TITLE - 1].rstrip()}…"
+    )
 
 
 FACTS = {

@@ -54,7 +54,9 @@ def summary(
     names = {"head": head, "base": base}
     if all(lacks_print(inference) for inference in inferences):
         return _as_printed(inferences, names, direction)
-    measured = [row for row in inferences if "not_measured" not in row.reasons] or inferences
+    measured = [
+        row for row in inferences if "not_measured" not in row.reasons
+    ] or inferences
     number = max(asked, len(inferences))
     text = _of_measured(measured, number, names, together)
     if len(measured) == number:
@@ -78,8 +80,14 @@ def _of_measured(
     ]
     sized = [_sized_at(size, where_text) for size, where_text in other_parts]
     sized += [_counted(verdict, rows) for verdict in OTHERS if verdict in rows]
-    rest_of_sentence = "".join(_(", %(part)s") % {"part": sized_text} for sized_text in sized)
-    values = names | {"first": first_size, "where": first_where, "rest": rest_of_sentence}
+    rest_of_sentence = "".join(
+        _(", %(part)s") % {"part": sized_text} for sized_text in sized
+    )
+    values = names | {
+        "first": first_size,
+        "where": first_where,
+        "rest": rest_of_sentence,
+    }
     if len(proven) == 1 and _is_told_as_speed(rows[proven[0]]):
         if not first_where:
             return _("%(head)s is %(first)s than %(base)s%(rest)s.") % values
@@ -89,12 +97,15 @@ def _of_measured(
     )
 
 
-def by_pair(rows: Sequence[RatioRow], words: Words) -> dict[tuple[str, str], list[RatioRow]]:
+def by_pair(
+    rows: Sequence[RatioRow], words: Words
+) -> dict[tuple[str, str], list[RatioRow]]:
     """The rows of the ratio table of a campaign by the names of (head, base)."""
     pairs: dict[tuple[str, str], list[RatioRow]] = defaultdict(list)
     for row in rows:
         head, base = (
-            words.named(row.subject, side_label) for side_label in (row.head_label, row.base_label)
+            words.named(row.subject, side_label)
+            for side_label in (row.head_label, row.base_label)
         )
         pairs[head, base].append(row)
     return pairs
@@ -103,7 +114,9 @@ def by_pair(rows: Sequence[RatioRow], words: Words) -> dict[tuple[str, str], lis
 def of_pair(head: str, base: str, rows: Sequence[RatioRow]) -> str:
     """The sentence of the rows of one (head, base), with what else than these differs."""
     inferences = [row.comparison for row in rows]
-    sentence = summary(head, base, inferences, together=rows[0].together, asked=rows[0].asked)
+    sentence = summary(
+        head, base, inferences, together=rows[0].together, asked=rows[0].asked
+    )
     return " ".join(filter(None, (sentence, of_builds(head, base, inferences))))
 
 
@@ -129,13 +142,18 @@ def of_builds(head: str, base: str, inferences: Sequence[Inference]) -> str:
 def _built(name: str, values: Sequence[object]) -> str:
     """ "-O2" and "gcc 14.2" say what they are, others their name as well."""
     text = ", ".join(fact_value(name, value) for value in values)
-    return text if name in ("optimisation", "compiler") else f"{fact('build', name)}: {text}"
+    return (
+        text
+        if name in ("optimisation", "compiler")
+        else f"{fact('build', name)}: {text}"
+    )
 
 
 def of_table(rows: Sequence[RatioRow], words: Words) -> dict[tuple[str, str], str]:
     """The sentence of each (head, base) that the ratio table of a campaign compares."""
     return {
-        names: of_pair(*names, ratio_rows) for names, ratio_rows in by_pair(rows, words).items()
+        names: of_pair(*names, ratio_rows)
+        for names, ratio_rows in by_pair(rows, words).items()
     }
 
 
@@ -215,7 +233,9 @@ def _is_told_as_speed(rows: Sequence[Inference]) -> bool:
     )
 
 
-def _part(rows: Sequence[Inference], number: int, together: Inference | None) -> tuple[str, str]:
+def _part(
+    rows: Sequence[Inference], number: int, together: Inference | None
+) -> tuple[str, str]:
     """The size of one verdict's rows and where it holds: "8 to 14 % faster", "in 2 of 3 ..."."""
     verdict = rows[0].verdict
     if number == 1:
@@ -231,12 +251,18 @@ def _part(rows: Sequence[Inference], number: int, together: Inference | None) ->
         return size(together), text % values
     if is_everywhere:
         text = _("in all %(number)d conditions")
-        return size_of_all(rows), _("in both conditions") if number == 2 else text % values
+        return size_of_all(rows), _(
+            "in both conditions"
+        ) if number == 2 else text % values
     return size_of_all(rows), _("in %(count)d of %(number)d conditions") % values
 
 
 def _sized_at(size: str, where_text: str) -> str:
-    return _("%(size)s %(where)s") % {"size": size, "where": where_text} if where_text else size
+    return (
+        _("%(size)s %(where)s") % {"size": size, "where": where_text}
+        if where_text
+        else size
+    )
 
 
 def _counted(verdict: str, rows: dict[str, list[Inference]]) -> str:
@@ -255,14 +281,21 @@ def _between_jobs(rows: dict[str, list[Inference]]) -> str:
 
 
 def _cannot_be_compared(unusable: Sequence[Inference], names: dict[str, str]) -> str:
-    why = sentence(dict.fromkeys(code for inference in unusable for code in inference.reasons))
+    why = sentence(
+        dict.fromkeys(code for inference in unusable for code in inference.reasons)
+    )
     if not why:
         return _("%(head)s cannot be compared with %(base)s.") % names
-    return _("%(head)s cannot be compared with %(base)s: %(why)s.") % (names | {"why": why})
+    return _("%(head)s cannot be compared with %(base)s: %(why)s.") % (
+        names | {"why": why}
+    )
 
 
 def _without_difference(
-    rows: dict[str, list[Inference]], number: int, names: dict[str, str], together: Inference | None
+    rows: dict[str, list[Inference]],
+    number: int,
+    names: dict[str, str],
+    together: Inference | None,
 ) -> str:
     values = names | {"number": number}
     if set(rows) == {"same"}:
@@ -279,9 +312,13 @@ def _without_difference(
         return _("%(head)s and %(base)s have too few runs for a verdict.") % values
     if together is not None and together.low is not None:
         if together.is_proven:
-            text = _("%(head)s against %(base)s: %(size)s on average; no single condition is sure.")
+            text = _(
+                "%(head)s against %(base)s: %(size)s on average; no single condition is sure."
+            )
         else:
-            text = _("Undecided whether %(head)s differs from %(base)s: %(size)s on average.")
+            text = _(
+                "Undecided whether %(head)s differs from %(base)s: %(size)s on average."
+            )
         return text % (values | {"size": size(together)})
     counted_texts = [_counted(verdict, rows) for verdict in OTHERS if verdict in rows]
     if number == 1:
@@ -297,7 +334,11 @@ def _without_difference(
 
 
 def _same(inferences: Sequence[Inference], number: int, names: dict[str, str]) -> str:
-    values = {"number": number, "count": len(inferences), "size": size_of_all(inferences)}
+    values = {
+        "number": number,
+        "count": len(inferences),
+        "size": size_of_all(inferences),
+    }
     if len(inferences) < number:
         text = _(
             "%(head)s and %(base)s are the same in %(count)d of %(number)d conditions, %(size)s."
@@ -307,7 +348,9 @@ def _same(inferences: Sequence[Inference], number: int, names: dict[str, str]) -
     elif number == 2:
         text = _("%(head)s and %(base)s are the same in both conditions, %(size)s.")
     else:
-        text = _("%(head)s and %(base)s are the same in all %(number)d conditions, %(size)s.")
+        text = _(
+            "%(head)s and %(base)s are the same in all %(number)d conditions, %(size)s."
+        )
     return text % (names | values)
 
 
@@ -323,14 +366,24 @@ def _as_printed(
     ratios = [inference.ratio for inference in inferences if inference.ratio]
     if not ratios:
         return ""
-    values = names | {"size": printed_size(ratios, direction), "number": len(inferences)}
+    values = names | {
+        "size": printed_size(ratios, direction),
+        "number": len(inferences),
+    }
     is_one_way = max(ratios) < 1 or min(ratios) > 1
-    if direction != "higher" or not is_one_way or max(*ratios, *(1 / r for r in ratios)) >= TIMES:
+    if (
+        direction != "higher"
+        or not is_one_way
+        or max(*ratios, *(1 / r for r in ratios)) >= TIMES
+    ):
         values["says"] = _("%(head)s against %(base)s: %(size)s") % values
     else:
         values["says"] = _("%(head)s is %(size)s than %(base)s") % values
     if len(inferences) == 1:
-        return _("As printed, %(says)s; no spread is printed, so it is not tested.") % values
+        return (
+            _("As printed, %(says)s; no spread is printed, so it is not tested.")
+            % values
+        )
     text = _(
         "As printed, %(says)s in %(number)d conditions; no spread is printed, so it is not tested."
     )

@@ -84,12 +84,14 @@ def error_row(inferences: Sequence[Inference], n: int) -> ErrorRow | None:
     # The next larger table, else the largest; of it the next smaller number of runs, or the least.
     tables = {row["rows"] for row in rate_rows}
     rows = min(
-        (table_size for table_size in tables if table_size >= len(inferences)), default=max(tables)
+        (table_size for table_size in tables if table_size >= len(inferences)),
+        default=max(tables),
     )
     of_rows = [row for row in rate_rows if row["rows"] == rows]
     numbers = {row["n"] for row in of_rows}
     runs = max(
-        (number_of_runs for number_of_runs in numbers if number_of_runs <= n), default=min(numbers)
+        (number_of_runs for number_of_runs in numbers if number_of_runs <= n),
+        default=min(numbers),
     )
     chosen = next(row for row in of_rows if row["n"] == runs)
     return ErrorRow(table, rows, runs, chosen["rate"])
@@ -139,11 +141,15 @@ VERDICTS = {
 HEADLINES = {
     "slower": _("Slower: at least one condition has lost."),
     "faster": _("Faster, and no condition is slower."),
-    "different": _("No regression; a metric of which neither end is better has changed."),
+    "different": _(
+        "No regression; a metric of which neither end is better has changed."
+    ),
     "same": _("The same: no condition differs by more than the minimum effect."),
     "no_sign": _("No sign of a loss; small ones cannot be seen yet."),
     "undecided": _("Undecided: the runs do not show yet whether a condition has lost."),
-    "too_few_runs": _("Undecided: a condition has too few runs; measure at least three a side."),
+    "too_few_runs": _(
+        "Undecided: a condition has too few runs; measure at least three a side."
+    ),
     "not_comparable": _(
         "Not comparable: for a condition of the base there is no like figure; its row says why."
     ),
@@ -159,7 +165,11 @@ def verdict_word(inference: Inference) -> str:
 
     Its code is too_few_runs all the same.
     """
-    return gettext("not tested") if lacks_print(inference) else str(VERDICTS[inference.verdict])
+    return (
+        gettext("not tested")
+        if lacks_print(inference)
+        else str(VERDICTS[inference.verdict])
+    )
 
 
 def lacks_print(inference: Inference) -> bool:
@@ -211,13 +221,19 @@ def size_of_all(inferences: Sequence[Inference]) -> str:
     if TAKEN in inferences[0].reasons:
         return sentence([TAKEN])
     known_intervals = [
-        (inference.low, inference.high) for inference in inferences if inference.low is not None
+        (inference.low, inference.high)
+        for inference in inferences
+        if inference.low is not None
     ]
     if len(inferences) == 1 or not known_intervals:
         return size(inferences[0])
     highs = [high for _low, high in known_intervals if high is not None]
     high = max(highs) if len(highs) == len(known_intervals) else None
-    return size(replace(inferences[0], low=min(low for low, _high in known_intervals), high=high))
+    return size(
+        replace(
+            inferences[0], low=min(low for low, _high in known_intervals), high=high
+        )
+    )
 
 
 def missing(inference: Inference) -> str:
@@ -258,5 +274,7 @@ def sized(found: Inference) -> str:
     """
     parts = [size(found), sentence(found.reasons) if lacks_print(found) else ""]
     return " ".join(
-        filter(None, ("; ".join(filter(None, parts)), certificate_words.mark(found.judged)))
+        filter(
+            None, ("; ".join(filter(None, parts)), certificate_words.mark(found.judged))
+        )
     )

@@ -59,7 +59,9 @@ def compared(base: Side, head: Side, criteria: Criteria) -> SideVerdict:
 
 def between(base: Side, head: Side, criteria: Criteria) -> SideVerdict:
     """Each condition of the head against its points of the base. Six queries."""
-    summaries: Summaries = _summaries([cell.pk for cell in head.cells], criteria.metrics)
+    summaries: Summaries = _summaries(
+        [cell.pk for cell in head.cells], criteria.metrics
+    )
     metrics_found = metrics.by_use({metric for metric, _cell in summaries})
     until = revisions.arrived(head.campaign, [head.revision] if head.revision else [])
     history = _history(base, head, metrics_found, criteria, until)
@@ -78,7 +80,11 @@ def between(base: Side, head: Side, criteria: Criteria) -> SideVerdict:
         {cell.revision.pk: cell.revision.sha for cell in base.cells if cell.revision},
     )
     points = by_key((cell.series_key, cell) for cell in base.cells)
-    heads = [cell for cell in head.cells if have_levels(head.levels[cell.pk], criteria.levels)]
+    heads = [
+        cell
+        for cell in head.cells
+        if have_levels(head.levels[cell.pk], criteria.levels)
+    ]
     primary = primary_of(head, metrics_found, criteria.metrics)
     rows = []
     for metric in metrics_found:
@@ -87,7 +93,11 @@ def between(base: Side, head: Side, criteria: Criteria) -> SideVerdict:
         judged = _judged(metric, measured, known_facts, share)
         for cell in measured:
             row = _row(metric, points[cell.series_key], cell, known_facts, judged)
-            rows.append(replace(row, levels=head.levels[cell.pk], is_asked=metric.name in primary))
+            rows.append(
+                replace(
+                    row, levels=head.levels[cell.pk], is_asked=metric.name in primary
+                )
+            )
     return SideVerdict(base, head, tuple(rows), criteria.effect)
 
 
@@ -99,7 +109,9 @@ class _Judged:
     level: float
 
 
-def _judged(metric: Metric, heads: Sequence[Cell], known_facts: _Known, share: int) -> _Judged:
+def _judged(
+    metric: Metric, heads: Sequence[Cell], known_facts: _Known, share: int
+) -> _Judged:
     """The rows of a metric together: they say how jobs scatter in each other."""
     level = 1 - (1 - SIGNIFICANCE) ** (1 / max(len(heads) * share, 1))
     if metric.pk in known_facts.counted:
@@ -108,8 +120,12 @@ def _judged(metric: Metric, heads: Sequence[Cell], known_facts: _Known, share: i
     for head in heads:
         summary = known_facts.summaries[metric, head.pk]
         if summary.log_mean is not None:
-            one = JobPoint(summary.n or 1, summary.log_mean, summary.log_variance or 0.0)
-            rows[head.series_key] = known_facts.history.row(metric.pk, head.series_key, head=[one])
+            one = JobPoint(
+                summary.n or 1, summary.log_mean, summary.log_variance or 0.0
+            )
+            rows[head.series_key] = known_facts.history.row(
+                metric.pk, head.series_key, head=[one]
+            )
     direction: Any = metric.direction
     effect = known_facts.criteria.effect / 100
     answers = judge_jobs(rows, direction=direction, effect=effect, share=share)
@@ -134,7 +150,9 @@ def _row(
             if not known_facts.under.judgement(cell.pk, head.pk, ignore=ignore).reasons
         ]
         cells = [cell for cell in comparable if (metric.pk, cell) in known_facts.counts]
-        values = [statistics.median(known_facts.counts[metric.pk, cell]) for cell in cells]
+        values = [
+            statistics.median(known_facts.counts[metric.pk, cell]) for cell in cells
+        ]
     else:
         jobs = list(reversed(answer.base)) if answer else []
         cell_of = known_facts.history.cells.get(place, {})
@@ -146,15 +164,21 @@ def _row(
         inference = Inference("not_comparable", reasons=judged.reasons)
     elif metric.pk in known_facts.counted and cells:
         effect = known_facts.criteria.effect / 100
-        inference = _of_counts(metric, cells, head, known_facts, effect, judged_rows.level)
+        inference = _of_counts(
+            metric, cells, head, known_facts, effect, judged_rows.level
+        )
     elif answer is not None:
         inference = answer.inference
     elif known_facts.summaries[metric, head.pk].log_mean is None:
         inference = Inference("not_comparable", reasons=("not_positive",))
     else:
         inference = Inference("not_comparable", reasons=("not_measured",))
-    despite: tuple[Any, ...] = ("other_machines",) if known_facts.history.without else ()
-    inference = replace(inference, despite=(*despite, *judged.despite), differing=judged.differing)
+    despite: tuple[Any, ...] = (
+        ("other_machines",) if known_facts.history.without else ()
+    )
+    inference = replace(
+        inference, despite=(*despite, *judged.despite), differing=judged.differing
+    )
     return VerdictRow(
         {},
         metric,
@@ -185,7 +209,11 @@ def _of_counts(
     level: float,
 ) -> Inference:
     """The values of all points together, where logs say nothing."""
-    base = [value for cell in points for value in known_facts.counts.get((metric.pk, cell), ())]
+    base = [
+        value
+        for cell in points
+        for value in known_facts.counts.get((metric.pk, cell), ())
+    ]
     of_head = known_facts.counts.get((metric.pk, head.pk), [])
     cells = [
         Counted(len(side_values), None, None, counted=tuple(side_values))
@@ -202,8 +230,14 @@ def _of_counts(
     return inference
 
 
-def _summaries(cells: Sequence[int], names: Sequence[str]) -> dict[tuple[Metric, int], Summary]:
-    rows = CellSummary.objects.filter(cell__in=cells).select_related("metric").order_by("cell")
+def _summaries(
+    cells: Sequence[int], names: Sequence[str]
+) -> dict[tuple[Metric, int], Summary]:
+    rows = (
+        CellSummary.objects.filter(cell__in=cells)
+        .select_related("metric")
+        .order_by("cell")
+    )
     rows = (
         rows.filter(metric__name__in=names)
         if names
@@ -212,7 +246,9 @@ def _summaries(cells: Sequence[int], names: Sequence[str]) -> dict[tuple[Metric,
     return {(row.metric, row.cell_id): metrics.summary_of(row) for row in rows}
 
 
-def _without(head: Side, summaries: Summaries, machines: Collection[Machine]) -> Summaries:
+def _without(
+    head: Side, summaries: Summaries, machines: Collection[Machine]
+) -> Summaries:
     """The same of the runs on other machines. Two queries."""
     cells = {cell.pk: cell for cell in head.cells}
     names = {metric.name for metric, _cell in summaries}
@@ -244,7 +280,11 @@ def _counts(
 
 
 def _history(
-    base: Side, head: Side, metrics_found: Sequence[Metric], criteria: Criteria, until: int
+    base: Side,
+    head: Side,
+    metrics_found: Sequence[Metric],
+    criteria: Criteria,
+    until: int,
 ) -> JobHistory:
     if head.revision is None:
         return JobHistory()

@@ -27,7 +27,10 @@ def cell_values(
     tested = tested or {}
     values: dict[int, CellValue] = {}
     for cell in cells:
-        stored, reading = judge.stored.get((cell, metric.pk)), judge.reading(cell, metric)
+        stored, reading = (
+            judge.stored.get((cell, metric.pk)),
+            judge.reading(cell, metric),
+        )
         if stored is None:
             continue
         if reading is None:

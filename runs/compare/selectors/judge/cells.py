@@ -10,7 +10,12 @@ from runs.analysis.summary import Summary
 from runs.cells.selectors import series_cells
 from runs.cells.selectors.metrics import by_use, joined, summary_of
 from runs.cells.selectors.series_cells import SeriesKey, level_text
-from runs.compare.selectors.describe.series_labels import Difference, Wording, differences, labels
+from runs.compare.selectors.describe.series_labels import (
+    Difference,
+    Wording,
+    differences,
+    labels,
+)
 from runs.compare.selectors.judge import judging
 from runs.compare.selectors.load import series as series_selectors
 from runs.compare.selectors.load import stored_cells
@@ -66,7 +71,9 @@ def compared_cells(
     `ignore` has the codes of differences that do not prevent the comparison.
     """
     visible_cells = projects.visible(Cell.objects.filter(pk__in={a, b}), to=reader)
-    related = visible_cells.select_related("campaign__scenario", "campaign__topology", "revision")
+    related = visible_cells.select_related(
+        "campaign__scenario", "campaign__topology", "revision"
+    )
     cells = {cell.pk: cell for cell in related}
     if a not in cells or b not in cells:
         raise Cell.DoesNotExist
@@ -75,7 +82,10 @@ def compared_cells(
     judge = judging.of_cells(cells, runs=runs_of_cells)
     of_a, of_b = summaries[a], summaries[b]
     common = by_use(metric for metric in of_a if metric in of_b)
-    answers = (judge.judge([(a, b)], metric, effect=effect, ignore=ignore)[0] for metric in common)
+    answers = (
+        judge.judge([(a, b)], metric, effect=effect, ignore=ignore)[0]
+        for metric in common
+    )
     rows = tuple(
         MetricRow(metric, of_a[metric], of_b[metric], inference)
         for metric, inference in zip(common, answers, strict=True)
@@ -114,7 +124,9 @@ def _loaded(
         levels = series_cells.levels_of(cell)
         fixed = tuple((name, level_text(level)) for name, level in levels.items())
         summary = getattr(rows[0], side) if rows else Summary(0, 0, 0, 0, 0)
-        point = SeriesCell(cell.pk, None, levels, summary, runs.get(cell.pk, CellRuns()))
+        point = SeriesCell(
+            cell.pk, None, levels, summary, runs.get(cell.pk, CellRuns())
+        )
         version = str(levels.get(series_cells.VERSION, ""))
         key = SeriesKey(cell.campaign.slug, fixed)
         series.append(Series(key, cell.campaign, version, levels, (point,)))

@@ -133,7 +133,11 @@ class ComparedPage:
     def reasons(self) -> tuple[str, ...]:
         """The codes of why rows are not comparable, each once."""
         rows = [row.comparison for row in self.rows]
-        missing = (inference.reasons for inference in rows if inference.verdict == "not_comparable")
+        missing = (
+            inference.reasons
+            for inference in rows
+            if inference.verdict == "not_comparable"
+        )
         return tuple(dict.fromkeys(chain.from_iterable(missing)))
 
     @property
@@ -166,13 +170,21 @@ def compared(
         return ComparedPage(state, loaded)
     names = labels(loaded, wording)
     base = next(
-        (one_series for one_series in loaded.series if str(one_series.key) == state.base),
+        (
+            one_series
+            for one_series in loaded.series
+            if str(one_series.key) == state.base
+        ),
         loaded.series[0],
     )
     judge = judging.of_cells(
         [cell.id for one_series in loaded.series for cell in one_series.cells],
         [loaded.metric.name],
-        runs={cell.id: cell.runs for one_series in loaded.series for cell in one_series.cells},
+        runs={
+            cell.id: cell.runs
+            for one_series in loaded.series
+            for cell in one_series.cells
+        },
         under=loaded.comparability,
         scopes=known_noise.scopes(
             (one_series.campaign, cell.revision)
@@ -180,13 +192,18 @@ def compared(
             for cell in one_series.cells
         ),
     )
-    options: dict[str, Any] = {"effect": state.effect / 100, "ignore": state.ignored_codes}
+    options: dict[str, Any] = {
+        "effect": state.effect / 100,
+        "ignore": state.ignored_codes,
+    }
     judged = partial(judge.judge, metric=loaded.metric, **options)
     together = partial(judge.together, metric=loaded.metric, **options)
     rows = _rows(loaded, names, base, judged)
     rows_shown = [row for row in rows if row.matters or not state.matters]
     return ComparedPage(
-        state=replace(state, series=tuple(one_series.key for one_series in loaded.series)),
+        state=replace(
+            state, series=tuple(one_series.key for one_series in loaded.series)
+        ),
         loaded=loaded,
         labels=names,
         base=base,
@@ -202,14 +219,19 @@ def compared(
     )
 
 
-def _values(judge: Judge, loaded: Loaded, rows: Sequence[ComparedRow]) -> Mapping[int, CellValue]:
+def _values(
+    judge: Judge, loaded: Loaded, rows: Sequence[ComparedRow]
+) -> Mapping[int, CellValue]:
     """What the model says of each cell, as the rows say it."""
     if loaded.metric is None:
         return {}
     tested: dict[int, float] = {}
     for row in rows:
         comparison = row.comparison
-        sides = ((row.base_cell, comparison.base_value), (row.head_cell, comparison.head_value))
+        sides = (
+            (row.base_cell, comparison.base_value),
+            (row.head_cell, comparison.head_value),
+        )
         for cell, value in sides:
             if value is not None:
                 tested.setdefault(cell.id, value)
@@ -237,7 +259,9 @@ def _rows(
             cells.append((of_base, of_head))
     comparisons = judged([(of_base.id, of_head.id) for of_base, of_head in cells])
     return tuple(
-        ComparedRow(head, base, label, base_label, of_head.x, of_head, of_base, comparison)
+        ComparedRow(
+            head, base, label, base_label, of_head.x, of_head, of_base, comparison
+        )
         for (head, label), (of_base, of_head), comparison in zip(
             heads, cells, comparisons, strict=True
         )
@@ -248,10 +272,17 @@ def _averages(rows: Sequence[ComparedRow], together: Together) -> tuple[Average,
     of_heads = by_key((str(row.head.key), row) for row in rows)
     return tuple(
         Average(
-            rows_of_head[0].head_label, rows_of_head[0].base_label, len(rows_of_head), inference
+            rows_of_head[0].head_label,
+            rows_of_head[0].base_label,
+            len(rows_of_head),
+            inference,
         )
         for rows_of_head in of_heads.values()
-        if (inference := together([(row.base_cell.id, row.head_cell.id) for row in rows_of_head]))
+        if (
+            inference := together(
+                [(row.base_cell.id, row.head_cell.id) for row in rows_of_head]
+            )
+        )
     )
 
 
@@ -269,12 +300,19 @@ def _steps(
     for older, newer in pairwise(sorted(by_version, key=versions.order)):
         (base, base_label), (head, head_label) = by_version[older], by_version[newer]
         if shared := [
-            (base_cell.id, head_cell.id) for base_cell, head_cell in _at_same_levels(base, head)
+            (base_cell.id, head_cell.id)
+            for base_cell, head_cell in _at_same_levels(base, head)
         ]:
             pairs[head_label, base_label] = shared
-    inferences = iter(judged([pair for pairs_of_step in pairs.values() for pair in pairs_of_step]))
+    inferences = iter(
+        judged([pair for pairs_of_step in pairs.values() for pair in pairs_of_step])
+    )
     return tuple(
-        Step(*labels, tuple(islice(inferences, len(pairs_of_step))), together(pairs_of_step))
+        Step(
+            *labels,
+            tuple(islice(inferences, len(pairs_of_step))),
+            together(pairs_of_step),
+        )
         for labels, pairs_of_step in pairs.items()
     )
 
@@ -306,7 +344,8 @@ def _heat(
     open_pairs = [
         (base.id, head.id)
         for base, head in chosen.values()
-        if (base.id, head.id) not in comparison_of and (head.id, base.id) not in comparison_of
+        if (base.id, head.id) not in comparison_of
+        and (head.id, base.id) not in comparison_of
     ]
     comparison_of |= dict(zip(open_pairs, judged(open_pairs), strict=True))
     heat_cells: dict[tuple[int, int], HeatCell] = {}
@@ -325,14 +364,26 @@ def _together(
     """The cells of both at the level; without one, where both together do best."""
     shared = _at_same_levels(base, head)
     if level:
-        shared = [series_cells for series_cells in shared if level_text(series_cells[1].x) == level]
+        shared = [
+            series_cells
+            for series_cells in shared
+            if level_text(series_cells[1].x) == level
+        ]
     sign = -1 if is_less_better else 1
-    return max(shared, key=lambda series_cells: sign * _mean_of_both(*series_cells), default=None)
+    return max(
+        shared,
+        key=lambda series_cells: sign * _mean_of_both(*series_cells),
+        default=None,
+    )
 
 
 def _at_same_levels(base: Series, head: Series) -> list[tuple[SeriesCell, SeriesCell]]:
     base_at = {level_text(cell.x): cell for cell in base.cells}
-    return [(base_at[text], cell) for cell in head.cells if (text := level_text(cell.x)) in base_at]
+    return [
+        (base_at[text], cell)
+        for cell in head.cells
+        if (text := level_text(cell.x)) in base_at
+    ]
 
 
 def _mean_of_both(base: SeriesCell, head: SeriesCell) -> float:
@@ -364,10 +415,14 @@ def _facets(
     series_of_value = by_key(
         (facet(loaded, series, state.facet, words), series) for series in loaded.series
     )
-    return tuple((value, tuple(series_there)) for value, series_there in series_of_value.items())
+    return tuple(
+        (value, tuple(series_there)) for value, series_there in series_of_value.items()
+    )
 
 
-def _fits(state: CompareState, loaded: Loaded, names: Sequence[str]) -> tuple[SeriesFit, ...]:
+def _fits(
+    state: CompareState, loaded: Loaded, names: Sequence[str]
+) -> tuple[SeriesFit, ...]:
     law = next((law for law in MINIMUM_LEVELS if law == state.fit), None)
     if law is None:
         return ()

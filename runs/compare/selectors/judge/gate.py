@@ -99,13 +99,22 @@ class SideVerdict:
     @property
     def error_row(self) -> ErrorRow | None:
         """The row of the error table that applies to the rows that decide."""
-        rows_that_decide = [row for row in self.rows if row.is_asked and row.base and row.head]
+        rows_that_decide = [
+            row for row in self.rows if row.is_asked and row.base and row.head
+        ]
         n = min(
-            (side.n or 1 for row in rows_that_decide for side in (row.base, row.head) if side),
+            (
+                side.n or 1
+                for row in rows_that_decide
+                for side in (row.base, row.head)
+                if side
+            ),
             default=1,
         )
         if self.base.points:
-            n = min((row.head.n or 1 for row in rows_that_decide if row.head), default=1)
+            n = min(
+                (row.head.n or 1 for row in rows_that_decide if row.head), default=1
+            )
         return verdict_words.error_row([row.comparison for row in rows_that_decide], n)
 
     @property
@@ -128,11 +137,15 @@ class CellPair(NamedTuple):
 def between(base: Side, head: Side, criteria: Criteria) -> SideVerdict:
     """Compare two sides, their cells paired by equal levels. Eight queries, whatever the size."""
     pairs = _pairs(base, head, criteria.levels)
-    ids = {cell for pair in pairs for cell in (pair.base, pair.head) if cell is not None}
+    ids = {
+        cell for pair in pairs for cell in (pair.base, pair.head) if cell is not None
+    }
     runs = stored_cells.of_cells(ids)
     pairs = _of_head_jobs(pairs, runs)
     scopes = _scopes((base, head), ids)
-    judge = judging.of_cells(ids, criteria.metrics, runs=runs, scopes=scopes, with_summaries=True)
+    judge = judging.of_cells(
+        ids, criteria.metrics, runs=runs, scopes=scopes, with_summaries=True
+    )
     # One of which neither end is better says nothing, unless it is asked for.
     summaries = {
         metric: of_cells
@@ -145,9 +158,14 @@ def between(base: Side, head: Side, criteria: Criteria) -> SideVerdict:
     primary = primary_of(head, metrics_found, criteria.metrics)
     for metric in metrics_found:
         of_cells = summaries[metric]
-        measured = [pair for pair in pairs if pair.base in of_cells or pair.head in of_cells]
+        measured = [
+            pair for pair in pairs if pair.base in of_cells or pair.head in of_cells
+        ]
         cells = [(pair.base, pair.head) for pair in measured]
-        effect, ignore = criteria.effect / 100, [f"{name}_differs" for name in criteria.ignore]
+        effect, ignore = (
+            criteria.effect / 100,
+            [f"{name}_differs" for name in criteria.ignore],
+        )
         judged = judge.judge(cells, metric, effect=effect, ignore=ignore)
         average = judge.together(cells, metric, effect=effect, ignore=ignore)
         if average is not None:
@@ -166,7 +184,9 @@ def between(base: Side, head: Side, criteria: Criteria) -> SideVerdict:
     return SideVerdict(base, head, tuple(rows), criteria.effect, together)
 
 
-def _of_head_jobs(pairs: Sequence[CellPair], runs: Mapping[int, CellRuns]) -> list[CellPair]:
+def _of_head_jobs(
+    pairs: Sequence[CellPair], runs: Mapping[int, CellRuns]
+) -> list[CellPair]:
     """Without the base's conditions that no job of the head measured, if all measured the base."""
     jobs_of = {cell: set(cell_runs.jobs) for cell, cell_runs in runs.items()}
     base_jobs: set[str] = set()
@@ -190,10 +210,14 @@ def _of_head_jobs(pairs: Sequence[CellPair], runs: Mapping[int, CellRuns]) -> li
 def _scopes(sides: Sequence[Side], ids: Collection[int]) -> list[Scope]:
     campaigns = {side.campaign.pk: side.campaign for side in sides}
     cells = (cell for side in sides for cell in side.cells if cell.pk in ids)
-    return known_noise.scopes((campaigns[cell.campaign_id], cell.revision_id) for cell in cells)
+    return known_noise.scopes(
+        (campaigns[cell.campaign_id], cell.revision_id) for cell in cells
+    )
 
 
-def primary_of(head: Side, metrics_found: Sequence[Metric], names: Sequence[str]) -> set[str]:
+def primary_of(
+    head: Side, metrics_found: Sequence[Metric], names: Sequence[str]
+) -> set[str]:
     """The metrics that decide: those asked for, else the one that the campaign is about."""
     if names:
         return set(names)
@@ -202,17 +226,22 @@ def primary_of(head: Side, metrics_found: Sequence[Metric], names: Sequence[str]
     return {name} if name in names else set(names[:1])
 
 
-def _pairs(base: Side, head: Side, wanted_levels: Sequence[tuple[str, str]]) -> list[CellPair]:
+def _pairs(
+    base: Side, head: Side, wanted_levels: Sequence[tuple[str, str]]
+) -> list[CellPair]:
     """The pairs of cells, in the order of the base's cells."""
     apart = _apart(base, head)
     paired: dict[str, tuple[Levels, dict[str, int]]] = {}
     for name, side in (("base", base), ("head", head)):
         for cell, levels in side.levels.items():
-            shared = {factor: level for factor, level in levels.items() if factor not in apart}
+            shared = {
+                factor: level for factor, level in levels.items() if factor not in apart
+            }
             if series_cells.have_levels(levels, wanted_levels):
                 paired.setdefault(level_text(shared), (shared, {}))[1][name] = cell
     return [
-        CellPair(levels, cells.get("base"), cells.get("head")) for levels, cells in paired.values()
+        CellPair(levels, cells.get("base"), cells.get("head"))
+        for levels, cells in paired.values()
     ]
 
 
@@ -274,7 +303,11 @@ def as_json(side_verdict: SideVerdict) -> Json:
 def from_json(stored: Mapping[str, Any], base: Side, head: Side) -> SideVerdict:
     """The verdict of a stored table between these sides. One query."""
     metrics = Metric.objects.in_bulk({row["metric"] for row in stored["rows"]})
-    rows = [_row(row, metrics[row["metric"]]) for row in stored["rows"] if row["metric"] in metrics]
+    rows = [
+        _row(row, metrics[row["metric"]])
+        for row in stored["rows"]
+        if row["metric"] in metrics
+    ]
     # Tables of 0.2 and before have no averages.
     together = {
         metrics[stored_average["metric"]]: inference(stored_average["comparison"])
@@ -304,8 +337,12 @@ def _row(stored: Json, metric: Metric) -> VerdictRow:
         metric,
         _summary(stored["base"]),
         _summary(stored["head"]),
-        CellRuns(**_known(CellRuns, stored["base_runs"]) | _judged(stored["base_runs"])),
-        CellRuns(**_known(CellRuns, stored["head_runs"]) | _judged(stored["head_runs"])),
+        CellRuns(
+            **_known(CellRuns, stored["base_runs"]) | _judged(stored["base_runs"])
+        ),
+        CellRuns(
+            **_known(CellRuns, stored["head_runs"]) | _judged(stored["head_runs"])
+        ),
         inference(stored["comparison"]),
         is_asked=stored["is_asked"],
         head_cell=stored["head_cell"],
@@ -361,7 +398,9 @@ def of(side_verdict: SideVerdict) -> list[Trail]:
     if head.revision is None:
         return []
     keys = {cell.pk: cell.series_key for cell in head.cells if cell.series_key}
-    rows = [row for row in side_verdict.rows if row.is_asked and row.head_cell in keys][:MOST_ROWS]
+    rows = [row for row in side_verdict.rows if row.is_asked and row.head_cell in keys][
+        :MOST_ROWS
+    ]
     ref = _branch(side_verdict)
     head_moment = revisions.moment_of(head.revision)
     earlier = revisions.last(head.campaign, head.revision, ref, POINTS)
@@ -374,7 +413,8 @@ def of(side_verdict: SideVerdict) -> list[Trail]:
         is_of_other = metric.project_id not in {None, head.campaign.project_id}
         found_points = history_points.of(
             head.campaign,
-            (metrics.named(metric.name, head.campaign) if is_of_other else None) or metric,
+            (metrics.named(metric.name, head.campaign) if is_of_other else None)
+            or metric,
             {keys[row.head_cell or 0] for row in of_metric},
             ref=ref,
             since=begin,

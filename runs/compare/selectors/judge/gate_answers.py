@@ -63,7 +63,9 @@ class EarlierAnswer:
         return f"{text % words} {BECAUSE[self.because] if self.because else ''}".strip()
 
 
-def question(side_verdict: SideVerdict, criteria: Criteria) -> tuple[dict[str, Any], str]:
+def question(
+    side_verdict: SideVerdict, criteria: Criteria
+) -> tuple[dict[str, Any], str]:
     """What was asked about the head, for a JSON column, and its fingerprint."""
     criteria_members = json.loads(json.dumps(asdict(criteria)))
     return criteria_members, fingerprint([side_verdict.base.text, criteria_members])
@@ -71,14 +73,21 @@ def question(side_verdict: SideVerdict, criteria: Criteria) -> tuple[dict[str, A
 
 def runs_of(side_verdict: SideVerdict) -> str:
     """The finished runs of both sides as ranges of their keys, "811-813,820". One query."""
-    cells = {cell.pk for side in (side_verdict.base, side_verdict.head) for cell in side.cells}
+    cells = {
+        cell.pk
+        for side in (side_verdict.base, side_verdict.head)
+        for cell in side.cells
+    }
     runs = Run.objects.filter(cell__in=cells, state=Run.State.FINISHED).order_by("pk")
     return _ranges(runs.values_list("pk", flat=True))
 
 
 def _ranges(keys: Iterable[int]) -> str:
     counter = count()
-    groups = [list(run_group) for _far, run_group in groupby(keys, lambda key: key - next(counter))]
+    groups = [
+        list(run_group)
+        for _far, run_group in groupby(keys, lambda key: key - next(counter))
+    ]
     return ",".join(
         f"{run_group[0]}-{run_group[-1]}" if len(run_group) > 1 else f"{run_group[0]}"
         for run_group in groups
@@ -93,14 +102,16 @@ def given(side_verdict: SideVerdict, criteria: Criteria) -> list[GateAnswer]:
     gate_answers = GateAnswer.objects.filter(
         campaign=side_verdict.head.campaign, head=side_verdict.head.revision
     )
-    return list(gate_answers.filter(fingerprint=fingerprint).select_related("head")[:MOST_READ])
+    return list(
+        gate_answers.filter(fingerprint=fingerprint).select_related("head")[:MOST_READ]
+    )
 
 
 def is_as_today(gate_answer: GateAnswer, side_verdict: SideVerdict) -> bool:
     """Whether the words of all rows are those of today."""
-    return gate_answer.overall == side_verdict.overall and _words(gate_answer.table) == _words(
-        gate.as_json(side_verdict)
-    )
+    return gate_answer.overall == side_verdict.overall and _words(
+        gate_answer.table
+    ) == _words(gate.as_json(side_verdict))
 
 
 def otherwise(
@@ -108,10 +119,13 @@ def otherwise(
 ) -> list[EarlierAnswer]:
     """Those of the answers that differ from today's, which rests on `runs`."""
     differing = [
-        gate_answer for gate_answer in answers if not is_as_today(gate_answer, side_verdict)
+        gate_answer
+        for gate_answer in answers
+        if not is_as_today(gate_answer, side_verdict)
     ]
     return [
-        _earlier(gate_answer, _because(gate_answer, runs)) for gate_answer in differing[:MOST_SHOWN]
+        _earlier(gate_answer, _because(gate_answer, runs))
+        for gate_answer in differing[:MOST_SHOWN]
     ]
 
 
@@ -123,7 +137,9 @@ def of_page(page: ComparedPage) -> list[EarlierAnswer]:
             words[row.head_cell.revision].add(row.comparison.verdict)
     if not words:
         return []
-    gate_answers = GateAnswer.objects.filter(head__in=words).select_related("head")[:MOST_READ]
+    gate_answers = GateAnswer.objects.filter(head__in=words).select_related("head")[
+        :MOST_READ
+    ]
     differing = [
         gate_answer
         for gate_answer in gate_answers
@@ -134,7 +150,11 @@ def of_page(page: ComparedPage) -> list[EarlierAnswer]:
 
 def _words(table: Mapping[str, Any]) -> list[tuple[str, int, str]]:
     return sorted(
-        (json.dumps(row["levels"], sort_keys=True), row["metric"], row["comparison"]["verdict"])
+        (
+            json.dumps(row["levels"], sort_keys=True),
+            row["metric"],
+            row["comparison"]["verdict"],
+        )
         for row in table["rows"]
     )
 

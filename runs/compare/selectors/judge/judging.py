@@ -55,7 +55,9 @@ class Judge:
     comparability: Comparability
     stored: Mapping[tuple[int, int], Cell]
     noise: Mapping[tuple[int, int], Noise]
-    summaries: Mapping[Metric, Mapping[int | None, Summary]] = field(default_factory=dict)
+    summaries: Mapping[Metric, Mapping[int | None, Summary]] = field(
+        default_factory=dict
+    )
     keys: Mapping[int, Sequence[int]] = field(default_factory=dict)
     without: frozenset[Machine] = frozenset()
     _models: dict[int, tuple[dict[int, int], Model]] = field(default_factory=dict)
@@ -75,37 +77,61 @@ class Judge:
         that do not prevent the comparison.
         """
         places, model = self._model(metric)
-        wanted_pairs = [Pair(places.get(base or 0), places.get(head or 0)) for base, head in pairs]
-        groups = by_key((self._campaign_of(pair), number) for number, pair in enumerate(pairs))
+        wanted_pairs = [
+            Pair(places.get(base or 0), places.get(head or 0)) for base, head in pairs
+        ]
+        groups = by_key(
+            (self._campaign_of(pair), number) for number, pair in enumerate(pairs)
+        )
         inference_of: dict[int, Inference] = {}
         for campaign, numbers in groups.items():
             rows = [wanted_pairs[number] for number in numbers]
-            family = wanted_pairs if campaign is None else self._family(campaign, places)
-            answers = self._answers(metric, pairs[numbers[0]], effect, model, rows, family)
+            family = (
+                wanted_pairs if campaign is None else self._family(campaign, places)
+            )
+            answers = self._answers(
+                metric, pairs[numbers[0]], effect, model, rows, family
+            )
             inference_of.update(zip(numbers, answers, strict=True))
         answers = []
         for number, pair in enumerate(pairs):
-            shared_runs, inference = self._jobs.shared(metric, pair), inference_of[number]
+            shared_runs, inference = (
+                self._jobs.shared(metric, pair),
+                inference_of[number],
+            )
             restricted = None if shared_runs else self._on_shared_machines(pair, ignore)
             if restricted is not None:
-                (inference,) = restricted.judge([pair], metric, effect=effect, ignore=ignore)
-                answers.append(replace(inference, despite=("other_machines", *inference.despite)))
+                (inference,) = restricted.judge(
+                    [pair], metric, effect=effect, ignore=ignore
+                )
+                answers.append(
+                    replace(inference, despite=("other_machines", *inference.despite))
+                )
                 continue
             if inference.ratio is not None and self._jobs.are_two(pair):
                 if shared_runs is not None:
                     # The jobs that measured both sides.
-                    rows, family = [shared_runs.places[pair]], list(shared_runs.places.values())
+                    rows, family = (
+                        [shared_runs.places[pair]],
+                        list(shared_runs.places.values()),
+                    )
                     (inference,) = self._answers(
                         metric, pair, effect, shared_runs.model, rows, family
                     )
-                    inference = replace(inference, despite=("other_jobs",), error_table="turns")
+                    inference = replace(
+                        inference, despite=("other_jobs",), error_table="turns"
+                    )
                 elif not is_count(metric) and all(
-                    self.stored[side, metric.pk].mean is not None for side in pair if side
+                    self.stored[side, metric.pk].mean is not None
+                    for side in pair
+                    if side
                 ):
                     share = self._share(metric, self._campaign_of(pair), pair)
                     inference = self._jobs.judge(metric, pair, effect, ignore, share)
             answers.append(
-                self._under_conditions(inference, pair, ignore, is_shared=shared_runs is not None)
+                self._under_conditions(
+                    inference, pair, ignore, is_shared=shared_runs is not None
+                )
             )
         return answers
 
@@ -121,19 +147,25 @@ class Judge:
         base, head = (of_cells.get(side) for side in pair)
         if self.without:
             cells = (self.stored.get((side or 0, metric.pk)) for side in pair)
-            base, head = (None if cell is None else two_jobs.summary_of(cell) for cell in cells)
+            base, head = (
+                None if cell is None else two_jobs.summary_of(cell) for cell in cells
+            )
         if shared_runs is not None:
             base, head = shared_runs.summaries(pair)
             runs = self._jobs.conditions(pair).runs
         of_base, of_head = (runs.get(side or 0, CellRuns()) for side in pair)
         return base, head, of_base, of_head
 
-    def _on_shared_machines(self, pair: CellPair, ignore: Collection[str] = ()) -> "Judge | None":
+    def _on_shared_machines(
+        self, pair: CellPair, ignore: Collection[str] = ()
+    ) -> "Judge | None":
         """A judge of the runs of machines that both sides have; None where no run is another's."""
         base, head = pair
         if base is None or head is None or self.without:
             return None
-        if not any(comparability.are_several(self.runs.get(side)) for side in (base, head)):
+        if not any(
+            comparability.are_several(self.runs.get(side)) for side in (base, head)
+        ):
             return None
         if self._campaign_of(pair) not in self._uploaded:
             return None
@@ -147,7 +179,11 @@ class Judge:
         return self._restricted[key]
 
     def _without_strays(self, base: int | None, head: int | None) -> "Judge | None":
-        cells = {key: cell for key, cell in self.cells.items() if cell.revision_id in (base, head)}
+        cells = {
+            key: cell
+            for key, cell in self.cells.items()
+            if cell.revision_id in (base, head)
+        }
         machines = comparability.machines_of_cells(cells)
         sides = (
             {
@@ -159,7 +195,9 @@ class Judge:
             for side in (base, head)
         )
         without = comparability.strays(*sides)
-        names = {metric.name for metrics in self.metrics_of.values() for metric in metrics}
+        names = {
+            metric.name for metrics in self.metrics_of.values() for metric in metrics
+        }
         return of_cells(list(cells), names, without=without) if without else None
 
     def together(
@@ -192,14 +230,21 @@ class Judge:
                 return None
             model, pairs_asked = shared.model, [shared.places[pair] for pair in sides]
             comparability_known = self._jobs.conditions(pairs[0]).comparability
-        judgements = [comparability_known.judgement(*pair, ignore=ignore) for pair in sides]
-        if len(sides) < len(pairs) or any(judgement.reasons for judgement in judgements):
+        judgements = [
+            comparability_known.judgement(*pair, ignore=ignore) for pair in sides
+        ]
+        if len(sides) < len(pairs) or any(
+            judgement.reasons for judgement in judgements
+        ):
             return None
         share = self._share(metric, campaign, pairs[0]) * self._tables[campaign][1]
         inference = judge_together(
             model,
             pairs_asked,
-            [tuple(self.cells[side].levels.get(SERVER) for side in pair) for pair in sides],
+            [
+                tuple(self.cells[side].levels.get(SERVER) for side in pair)
+                for pair in sides
+            ],
             Rule(metric.direction, effect, self._significance(campaign) / share),  # type: ignore[arg-type]
         )
         runs = {side for pair in sides for side in pair} & set(self.runs)
@@ -246,13 +291,20 @@ class Judge:
             }
             cells = [self.stored[cell, metric.pk] for cell in ids]
             model = Model(cells, noise, turns=self._in_turn)
-            self._models[metric.pk] = ({cell: position for position, cell in enumerate(ids)}, model)
+            self._models[metric.pk] = (
+                {cell: position for position, cell in enumerate(ids)},
+                model,
+            )
         return self._models[metric.pk]
 
     def _campaign_of(self, pair: CellPair) -> int | None:
         """The campaign of both cells; None if there are two, or a side is missing."""
         base, head = (self.cells.get(side or 0) for side in pair)
-        return base.campaign_id if base and head and base.campaign_id == head.campaign_id else None
+        return (
+            base.campaign_id
+            if base and head and base.campaign_id == head.campaign_id
+            else None
+        )
 
     @cached_property
     def _jobs(self) -> TwoJobs:
@@ -269,13 +321,17 @@ class Judge:
     @cached_property
     def _in_turn(self) -> frozenset[int]:
         """The campaigns whose rounds are short: their runs, or slices, took turns."""
-        sliced = {key for key, campaign in self.campaigns.items() if campaign.slice_seconds}
+        sliced = {
+            key for key, campaign in self.campaigns.items() if campaign.slice_seconds
+        }
         return self._uploaded | sliced
 
     @cached_property
     def _uploaded(self) -> frozenset[int]:
         return frozenset(
-            key for key, campaign in self.campaigns.items() if campaign.origin == Origin.UPLOADED
+            key
+            for key, campaign in self.campaigns.items()
+            if campaign.origin == Origin.UPLOADED
         )
 
     @cached_property
@@ -298,7 +354,9 @@ class Judge:
     @cached_property
     def _tables(self) -> Mapping[int, tuple[list[tuple[int, int]], int]]:
         """Each campaign's own table: its rows, and how many overall effects it has."""
-        return {campaign: _table(self._cells_of[campaign]) for campaign in self.campaigns}
+        return {
+            campaign: _table(self._cells_of[campaign]) for campaign in self.campaigns
+        }
 
     def _significance(self, campaign: int | None) -> float:
         looks = looks_of(self.campaigns[campaign]) if campaign is not None else ()
@@ -320,7 +378,12 @@ class Judge:
         return 1 if metric.name == primary else max(1, len(other_metrics))
 
     def _under_conditions(
-        self, inference: Inference, pair: CellPair, ignore: Collection[str], *, is_shared: bool
+        self,
+        inference: Inference,
+        pair: CellPair,
+        ignore: Collection[str],
+        *,
+        is_shared: bool,
     ) -> Inference:
         """The answer, unless the conditions of both sides prevent one."""
         base, head = pair
@@ -329,7 +392,9 @@ class Judge:
         known_sides = [side for side in (base, head) if side in self.runs]
         if any(self.runs[side].judged.was_machine_taken for side in known_sides):
             return Inference(
-                "undecided", reasons=("machine_taken",), judged=_judged(self.runs, known_sides)
+                "undecided",
+                reasons=("machine_taken",),
+                judged=_judged(self.runs, known_sides),
             )
         if "not_measured" in inference.reasons:
             return inference
@@ -341,7 +406,9 @@ class Judge:
         )
         judged = comparability_used.judgement(base, head, ignore=ignore)
         if judged.reasons:
-            further_reasons = () if inference.verdict == "undecided" else inference.reasons
+            further_reasons = (
+                () if inference.verdict == "undecided" else inference.reasons
+            )
             reasons = (*judged.reasons, *further_reasons)
             inference = Inference("not_comparable", reasons=reasons)
         return replace(
@@ -389,22 +456,32 @@ def of_cells(
         scopes = _scopes(cells)
     cell_of = {cell.pk: cell for cell in _within(scopes, among)}
     measured = stored_cells.metrics(cell_of, metrics, whole=with_summaries)
-    chosen = {metric.pk: metric for metric in measured if not metrics or metric.name in metrics}
+    chosen = {
+        metric.pk: metric
+        for metric in measured
+        if not metrics or metric.name in metrics
+    }
     runs_of = stored_cells.of_cells(cells, without=without) if runs is None else runs
     return Judge(
         cells=cell_of,
         campaigns={scope.campaign.pk: scope.campaign for scope in scopes},
         metrics_of=stored_cells.metrics_of(cell_of, measured),
         runs=runs_of,
-        comparability=comparability.of_cells(cells, runs_of) if under is None else under,
+        comparability=comparability.of_cells(cells, runs_of)
+        if under is None
+        else under,
         stored=stored_cells.of_model(
             cell_of,
             chosen.values(),
             without,
-            sliced={scope.campaign.pk for scope in scopes if scope.campaign.slice_seconds},
+            sliced={
+                scope.campaign.pk for scope in scopes if scope.campaign.slice_seconds
+            },
         ),
         noise=known_noise.of_scopes(scopes, chosen),
-        summaries=stored_cells.summaries(cells, chosen.values()) if with_summaries else {},
+        summaries=stored_cells.summaries(cells, chosen.values())
+        if with_summaries
+        else {},
         keys={key: metric.keys for key, metric in chosen.items()},
         without=without,
     )
@@ -421,20 +498,37 @@ def looks_of(campaign: Campaign) -> tuple[int, ...]:
 def _scopes(cells: Collection[int]) -> list[Scope]:
     """The campaigns of these cells, with the revisions of the cells. One query."""
     revisions = ArrayAgg("cells__revision", distinct=True)
-    campaigns = Campaign.objects.filter(cells__in=cells).select_related("scenario").order_by("pk")
+    campaigns = (
+        Campaign.objects.filter(cells__in=cells)
+        .select_related("scenario")
+        .order_by("pk")
+    )
     campaigns_with_revisions = campaigns.annotate(asked=revisions)
-    return [Scope(campaign, frozenset(campaign.asked)) for campaign in campaigns_with_revisions]
+    return [
+        Scope(campaign, frozenset(campaign.asked))
+        for campaign in campaigns_with_revisions
+    ]
 
 
-def _within(scopes: Sequence[Scope], among: Iterable[StoredCell] | None) -> Iterable[StoredCell]:
+def _within(
+    scopes: Sequence[Scope], among: Iterable[StoredCell] | None
+) -> Iterable[StoredCell]:
     """The cells of the scopes, in their order. One query unless they are among those given."""
     if among is not None:
         revisions = {scope.campaign.pk: scope.revisions for scope in scopes}
-        inside = [cell for cell in among if cell.revision_id in revisions.get(cell.campaign_id, ())]
-        return sorted(inside, key=lambda cell: (cell.campaign_id, cell.ordinal, cell.pk))
+        inside = [
+            cell
+            for cell in among
+            if cell.revision_id in revisions.get(cell.campaign_id, ())
+        ]
+        return sorted(
+            inside, key=lambda cell: (cell.campaign_id, cell.ordinal, cell.pk)
+        )
     condition = Q(pk__in=[])
     for scope in scopes:
-        named_revisions = [revision for revision in scope.revisions if revision is not None]
+        named_revisions = [
+            revision for revision in scope.revisions if revision is not None
+        ]
         in_scope = Q(revision__in=named_revisions) if named_revisions else Q(pk__in=[])
         if None in scope.revisions:
             in_scope |= Q(revision=None)

@@ -95,7 +95,9 @@ class _Scatter:
             for campaign, *_rest in entries_of_machine
         }
 
-    def noise(self, campaign: int, metric: int, machines: tuple[Hashable, ...]) -> Noise | None:
+    def noise(
+        self, campaign: int, metric: int, machines: tuple[Hashable, ...]
+    ) -> Noise | None:
         """The noise of these machines as others than this campaign know it; None for too few."""
         # The same for all campaigns that are not among the newest, as one that is at work.
         key = (campaign if campaign in self._campaigns else None, metric, machines)
@@ -124,10 +126,14 @@ def scopes(cells: Iterable[tuple[Campaign, int | None]]) -> list[Scope]:
     for campaign, revision in cells:
         revisions[campaign].add(revision)
     campaigns_sorted = sorted(revisions, key=lambda campaign: campaign.pk)
-    return [Scope(campaign, frozenset(revisions[campaign])) for campaign in campaigns_sorted]
+    return [
+        Scope(campaign, frozenset(revisions[campaign])) for campaign in campaigns_sorted
+    ]
 
 
-def of_scopes(scopes: Sequence[Scope], metrics: Mapping[int, Any]) -> dict[tuple[int, int], Noise]:
+def of_scopes(
+    scopes: Sequence[Scope], metrics: Mapping[int, Any]
+) -> dict[tuple[int, int], Noise]:
     """The noise of each campaign as known from before, by (campaign, metric).
 
     For executed campaigns: how others that have ended scatter on the same servers and hardware, by
@@ -144,7 +150,9 @@ def of_scopes(scopes: Sequence[Scope], metrics: Mapping[int, Any]) -> dict[tuple
     if not executed_keys:
         return {}
     rows = _rows(executed_keys, list(metrics))
-    machines: dict[int, dict[Hashable, None]] = defaultdict(dict)  # in the order of its cells
+    machines: dict[int, dict[Hashable, None]] = defaultdict(
+        dict
+    )  # in the order of its cells
     for row in rows:
         machines[row.campaign][row.server, row.hardware] = None
     disturbed = {row.campaign for row in rows if row.is_doubted}
@@ -153,7 +161,9 @@ def of_scopes(scopes: Sequence[Scope], metrics: Mapping[int, Any]) -> dict[tuple
         (campaign, metric): campaign_noise
         for campaign in executed_keys - disturbed
         for metric in metrics
-        if (campaign_noise := scatter.noise(campaign, metric, tuple(machines[campaign])))
+        if (
+            campaign_noise := scatter.noise(campaign, metric, tuple(machines[campaign]))
+        )
     }
 
 

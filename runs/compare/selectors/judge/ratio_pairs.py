@@ -79,7 +79,8 @@ def _named_factors(cells: Sequence[Cell]) -> list[str]:
     return [
         name
         for name, values_of_factor in levels.items()
-        if len(values_of_factor) > 1 and all(isinstance(level, str) for level in values_of_factor)
+        if len(values_of_factor) > 1
+        and all(isinstance(level, str) for level in values_of_factor)
     ]
 
 
@@ -87,15 +88,23 @@ def _pairs(cells: Sequence[Cell], subject: str) -> list[RatioPair]:
     """For each combination of other levels, in the order of the cells; the first is the base."""
     is_of_versions = subject in (VERSION, STEPS)
     apart = SUBJECT if is_of_versions else (subject,)
-    groups = by_key((repr(sorted(_without(apart, cell).items())), cell) for cell in cells)
+    groups = by_key(
+        (repr(sorted(_without(apart, cell).items())), cell) for cell in cells
+    )
     ratio_pairs_found = []
     for group in groups.values():
         if is_of_versions:
             group.sort(key=lambda cell: versions.order(grids.version_of(cell)))
         levels = _without(apart, group[0])
-        pairs = pairwise(group) if subject == STEPS else ((group[0], head) for head in group[1:])
+        pairs = (
+            pairwise(group)
+            if subject == STEPS
+            else ((group[0], head) for head in group[1:])
+        )
         name = VERSION if is_of_versions else subject
-        ratio_pairs_found += [RatioPair(name, levels, base, head) for base, head in pairs]
+        ratio_pairs_found += [
+            RatioPair(name, levels, base, head) for base, head in pairs
+        ]
     return ratio_pairs_found
 
 

@@ -16,7 +16,12 @@ from runs.compare.selectors.judge import judging, known_noise
 from runs.compare.selectors.judge.cell_values import cell_values
 from runs.compare.selectors.judge.judging import Judge
 from runs.compare.selectors.judge.known_noise import Scope
-from runs.compare.selectors.judge.ratio_pairs import STEPS, RatioPair, ratio_pairs, subjects
+from runs.compare.selectors.judge.ratio_pairs import (
+    STEPS,
+    RatioPair,
+    ratio_pairs,
+    subjects,
+)
 from runs.compare.selectors.load import stored_cells
 from runs.grouping import by_key
 from runs.models import Campaign, Cell, Metric
@@ -77,7 +82,8 @@ class Tables:
         else:
             self._cells = among.cells
             self._summaries = {
-                (cell, metric_name): summary for cell, summary in among.summaries.items()
+                (cell, metric_name): summary
+                for cell, summary in among.summaries.items()
             }
         self._judges: dict[tuple[str, ...], Judge | None] = {}
         self._given = judge
@@ -95,7 +101,8 @@ class Tables:
             pairs, judge = self.pairs(subject), self._given or self._judge(subject)
             rows = _rows(pairs, self._name, self._summaries, judge)
             asked = Counter(
-                (pair.subject, *pair.labels) for pair in ratio_pairs(self._cells, subject=subject)
+                (pair.subject, *pair.labels)
+                for pair in ratio_pairs(self._cells, subject=subject)
             )
             self._found[subject] = [
                 replace(row, asked=asked[row.subject, row.base_label, row.head_label])
@@ -120,7 +127,9 @@ class Tables:
 
         A history's older revisions may be the only ones: what is measured changes.
         """
-        return [cell.pk for cell in self._cells if (cell.pk, self._name) in self._summaries]
+        return [
+            cell.pk for cell in self._cells if (cell.pk, self._name) in self._summaries
+        ]
 
     @property
     def every_pair(self) -> list[RatioPair]:
@@ -153,12 +162,21 @@ class Tables:
         subjects_asked = {row.subject for row in first_rows} | {STEPS}
         rows = [
             *first_rows,
-            *(row for name in self.subjects if name not in subjects_asked for row in self.by(name)),
+            *(
+                row
+                for name in self.subjects
+                if name not in subjects_asked
+                for row in self.by(name)
+            ),
         ]
         if STEPS not in self.subjects:
             return rows
-        newest = next((row.head_label for row in reversed(rows) if row.subject == VERSION), "")
-        ends = [row for row in rows if row.subject != VERSION or row.head_label == newest]
+        newest = next(
+            (row.head_label for row in reversed(rows) if row.subject == VERSION), ""
+        )
+        ends = [
+            row for row in rows if row.subject != VERSION or row.head_label == newest
+        ]
         # In the order of versions, also where some conditions lack some of them.
         steps = sorted(self.by(STEPS), key=lambda row: versions.order(row.head_label))
         return [*ends, *steps]
@@ -175,12 +193,16 @@ class Tables:
         return self._judges[key]
 
 
-def ratios(campaign: Campaign, metric_name: str, *, subject: str = "") -> list[RatioRow]:
+def ratios(
+    campaign: Campaign, metric_name: str, *, subject: str = ""
+) -> list[RatioRow]:
     """One of the `Tables` of a campaign."""
     return Tables(campaign, metric_name).by(subject)
 
 
-def ratios_of_executed(campaigns: Mapping[Campaign, str]) -> dict[Campaign, list[RatioRow]]:
+def ratios_of_executed(
+    campaigns: Mapping[Campaign, str],
+) -> dict[Campaign, list[RatioRow]]:
     """What campaigns executed here conclude, each of the metric of this name.
 
     At most seven queries; nine for each where they have more values together than a judge reads:
@@ -191,7 +213,8 @@ def ratios_of_executed(campaigns: Mapping[Campaign, str]) -> dict[Campaign, list
     summaries = metrics.summaries_of(campaigns, campaigns.values())
     if sum(summary.n or 1 for summary in summaries.values()) > stored_cells.MOST_VALUES:
         return {
-            campaign: Tables(campaign, name).conclusions() for campaign, name in campaigns.items()
+            campaign: Tables(campaign, name).conclusions()
+            for campaign, name in campaigns.items()
         }
 
     def tables(campaign: Campaign, judge: Judge | None = None) -> Tables:
@@ -202,7 +225,10 @@ def ratios_of_executed(campaigns: Mapping[Campaign, str]) -> dict[Campaign, list
             if (cell.pk, name) in summaries
         }
         return Tables(
-            campaign, name, among=Measured(campaign_cells, campaign_summaries), judge=judge
+            campaign,
+            name,
+            among=Measured(campaign_cells, campaign_summaries),
+            judge=judge,
         )
 
     pairs = {campaign: tables(campaign).every_pair for campaign in campaigns}
@@ -231,7 +257,11 @@ def _judge(
         for pair in ratio_pairs
         for side in (pair.base, pair.head)
     }
-    return judging.of_cells(cells, names, scopes=_scopes(pairs), among=among) if cells else None
+    return (
+        judging.of_cells(cells, names, scopes=_scopes(pairs), among=among)
+        if cells
+        else None
+    )
 
 
 def _metric(judge: Judge, campaign: int, name: str) -> Metric:
@@ -260,5 +290,7 @@ def _rows(
             (pair.base.pk, pair.head.pk),
             judge.campaigns[pair.base.campaign_id].origin == Origin.EXECUTED,
         )
-        for pair, comparison in zip(pairs, judge.judge(keys_of_pairs, metric), strict=True)
+        for pair, comparison in zip(
+            pairs, judge.judge(keys_of_pairs, metric), strict=True
+        )
     ]

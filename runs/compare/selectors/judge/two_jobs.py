@@ -16,7 +16,13 @@ from typing import NamedTuple
 from runs.analysis.change_points import SAME_PLACE
 from runs.analysis.inference import Cell, Inference, Model, Pair
 from runs.analysis.inference.job_prior import JobPoint
-from runs.analysis.inference.job_scatter import POINTS, JobAnswer, JobRow, begins_of, judge_jobs
+from runs.analysis.inference.job_scatter import (
+    POINTS,
+    JobAnswer,
+    JobRow,
+    begins_of,
+    judge_jobs,
+)
 from runs.analysis.inference.rounding import resolution, rounding
 from runs.analysis.summary import Summary, summarise
 from runs.cells.selectors import revisions
@@ -110,7 +116,9 @@ def history_before(
     queries, whatever the size, and two more where points have runs of several machines.
     """
     last_revisions = revisions.last(campaign, head, ref, POINTS, arrived=until)
-    position_of = {revision.pk: number for number, revision in enumerate(reversed(last_revisions))}
+    position_of = {
+        revision.pk: number for number, revision in enumerate(reversed(last_revisions))
+    }
     position_of[head.pk] = len(position_of)
     rows = _values(campaign, position_of, list(heads), list(metrics), until, without)
     cells = {row.cell for row in rows if row.revision != head.pk}
@@ -118,7 +126,9 @@ def history_before(
     runs = stored_cells.of_cells(ids, until=until, without=without)
     if further_strays := _strays(cells, set(heads.values()), runs, until, without):
         without = frozenset(without) | further_strays
-        rows = _values(campaign, position_of, list(heads), list(metrics), until, without)
+        rows = _values(
+            campaign, position_of, list(heads), list(metrics), until, without
+        )
         runs = stored_cells.of_cells(ids, until=until, without=without)
     comparability_known = comparability.of_cells(ids, runs)
     points: dict[tuple[int, str], list[JobPoint]] = defaultdict(list)
@@ -129,11 +139,15 @@ def history_before(
         if min(row.values) <= 0:
             continue
         key = (metrics[row.metric], row.key)
-        point = point_of(row.values, key=(row.revision, row.job), unit=units[metrics[row.metric]])
+        point = point_of(
+            row.values, key=(row.revision, row.job), unit=units[metrics[row.metric]]
+        )
         if row.revision == head.pk:
             of_head[key].append(point)
             continue
-        judgement = comparability_known.judgement(row.cell, heads[row.key], ignore=ignore)
+        judgement = comparability_known.judgement(
+            row.cell, heads[row.key], ignore=ignore
+        )
         if not judgement.reasons:
             points[key].append(point)
             cells_of[key][row.revision] = row.cell
@@ -154,13 +168,19 @@ def _begins(
 ) -> list[int]:
     """Where stretches begin: at steps that are found here, and at changes that stand."""
     cell_of = [cells[point.key[0]] for point in points]  # type: ignore[index]  # a JobKey
-    ignored = [place for place, cell in enumerate(cell_of) if (metric, cell) in dismissed]
+    ignored = [
+        place for place, cell in enumerate(cell_of) if (metric, cell) in dismissed
+    ]
     begins = begins_of(points, ignored)
     for place, cell in enumerate(cell_of):
         is_first = place and cell_of[place - 1] != cell
         if is_first and (metric, cell) in standing:
             # Of two places of one change the stored one is right.
-            begins = [begin for begin in begins if not begin or abs(begin - place) > SAME_PLACE]
+            begins = [
+                begin
+                for begin in begins
+                if not begin or abs(begin - place) > SAME_PLACE
+            ]
             begins.append(place)
     return sorted(begins)
 
@@ -178,7 +198,9 @@ def _units(
     }
 
 
-def point_of(values: Sequence[float], *, key: JobKey | None = None, unit: float = 0.0) -> JobPoint:
+def point_of(
+    values: Sequence[float], *, key: JobKey | None = None, unit: float = 0.0
+) -> JobPoint:
     """The point of runs with these positive values."""
     logs = [math.log(value) for value in values]
     return JobPoint(
@@ -202,7 +224,8 @@ def _strays(
         return frozenset()
     machines_found = comparability.machines_of_cells([*cells, *heads], until)
     sides = (
-        {machine for cell in side for machine in machines_found.get(cell, ())} - set(without)
+        {machine for cell in side for machine in machines_found.get(cell, ())}
+        - set(without)
         for side in (cells, heads)
     )
     return comparability.strays(*sides)
@@ -214,7 +237,9 @@ def _changes(
     """(metric, cell) of changes that stand, and of steps of which people say that they are none."""
     standing: set[tuple[int, int]] = set()
     dismissed: set[tuple[int, int]] = set()
-    changes = Change.objects.filter(cell__in=cells).only("kind", "decision", "metric", "cell")
+    changes = Change.objects.filter(cell__in=cells).only(
+        "kind", "decision", "metric", "cell"
+    )
     for change in changes:
         place = (change.metric_id, change.cell_id)
         if change.decision == Change.Decision.DISMISSED and change.kind in Change.STEPS:
@@ -262,7 +287,9 @@ class SharedRuns:
     def summaries(self, pair: CellPair) -> tuple[Summary, Summary]:
         """What is told of both sides: their runs of these jobs."""
         places = self.places[pair]
-        sides = [self.model.cells[position or 0] for position in (places.base, places.head)]
+        sides = [
+            self.model.cells[position or 0] for position in (places.base, places.head)
+        ]
         base, head = map(summary_of, sides)
         return base, head
 
@@ -342,12 +369,15 @@ class TwoJobs:
             return False
         sides = [(cell, self.runs.get(cell.pk, CellRuns())) for cell in cells]
         jobs_of_sides = [
-            {job or (cell.revision_id or "") for job in runs.jobs} for cell, runs in sides
+            {job or (cell.revision_id or "") for job in runs.jobs}
+            for cell, runs in sides
         ]
         in_turn = jobs_of_sides[0] & jobs_of_sides[1] & self._turns
         if in_turn and (jobs_of_sides[0] | jobs_of_sides[1]) - in_turn:
             return True
-        is_single = all(1 < runs.count == len(set(runs.jobs) - {""}) for _cell, runs in sides)
+        is_single = all(
+            1 < runs.count == len(set(runs.jobs) - {""}) for _cell, runs in sides
+        )
         return jobs_of_sides[0] != jobs_of_sides[1] and not is_single
 
     def shared(self, metric: Metric, pair: CellPair) -> SharedRuns | None:
@@ -361,14 +391,17 @@ class TwoJobs:
         key = (metric.pk, base.campaign_id, base.revision_id, head.revision_id)
         if key not in self._shared:
             pairs = same_series(
-                self.of_campaign[base.campaign_id], [base.revision_id or 0, head.revision_id or 0]
+                self.of_campaign[base.campaign_id],
+                [base.revision_id or 0, head.revision_id or 0],
             )
             stored = {
                 cell: stored_cell
                 for (cell, cell_metric), stored_cell in self.stored.items()
                 if cell_metric == metric.pk
             }
-            measured_pairs = [pair for pair in pairs if pair[0] in stored and pair[1] in stored]
+            measured_pairs = [
+                pair for pair in pairs if pair[0] in stored and pair[1] in stored
+            ]
             self._shared[key] = _runs_of(measured_pairs, stored, self._turns)
         return self._shared[key] if pair in self._shared[key].places else None
 
@@ -382,14 +415,21 @@ class TwoJobs:
             base, head = (jobs_of_revision[revision] for revision in key)
             shared = _jobs_of(base, head, self._turns)
             cells = [cell for cell in self.runs if self.cells[cell].revision_id in key]
-            runs_of_cells = stored_cells.of_cells(cells, jobs=shared, without=self.without)
+            runs_of_cells = stored_cells.of_cells(
+                cells, jobs=shared, without=self.without
+            )
             self._conditions[key] = SharedConditions(
                 runs_of_cells, comparability.of_cells(cells, runs_of_cells)
             )
         return self._conditions[key]
 
     def judge(
-        self, metric: Metric, pair: CellPair, effect: float, ignore: Collection[str], share: int
+        self,
+        metric: Metric,
+        pair: CellPair,
+        effect: float,
+        ignore: Collection[str],
+        share: int,
     ) -> Inference:
         """The answer of two jobs, by a prior and the jobs of the history before them.
 
@@ -398,11 +438,18 @@ class TwoJobs:
         base, head = (self.cells[side] for side in pair if side)
         keys = self._common(base, head, metric)
         is_row = base.series_key == head.series_key and base.series_key in keys
-        pairs = self._rows(base, head, keys) if is_row else {head.series_key: (base.pk, head.pk)}
+        pairs = (
+            self._rows(base, head, keys)
+            if is_row
+            else {head.series_key: (base.pk, head.pk)}
+        )
         place = (metric.pk, tuple(pairs.values()), effect, tuple(ignore), share)
         if place not in self._answers:
             history = self._history(base, head, ignore)
-            rows = {key: self._row(history, metric, key, of_pair) for key, of_pair in pairs.items()}
+            rows = {
+                key: self._row(history, metric, key, of_pair)
+                for key, of_pair in pairs.items()
+            }
             measured_rows = {key: row for key, row in rows.items() if row is not None}
             self._answers[place] = judge_jobs(
                 measured_rows,
@@ -449,13 +496,16 @@ class TwoJobs:
             {
                 cell.series_key
                 for cell in self.of_campaign[side.campaign_id]
-                if cell.revision_id == side.revision_id and (cell.pk, metric.pk) in self.stored
+                if cell.revision_id == side.revision_id
+                and (cell.pk, metric.pk) in self.stored
             }
             for side in (base, head)
         ]
         return keys[0] & keys[1]
 
-    def _history(self, base: StoredCell, head: StoredCell, ignore: Collection[str]) -> JobHistory:
+    def _history(
+        self, base: StoredCell, head: StoredCell, ignore: Collection[str]
+    ) -> JobHistory:
         """The points before the later of both commits; without commits there are none."""
         key = (base.revision_id, head.revision_id, tuple(ignore))
         if key not in self._histories:
@@ -471,7 +521,8 @@ class TwoJobs:
             return JobHistory()
         campaign = self.campaigns[head.campaign_id]
         later = max(
-            (revisions_by_key[key] for key in reversed(revision_keys)), key=revisions.moment_of
+            (revisions_by_key[key] for key in reversed(revision_keys)),
+            key=revisions.moment_of,
         )
         cell_of_series = {
             cell.series_key: cell.pk
@@ -491,13 +542,23 @@ class TwoJobs:
         )
 
 
-def same_series(cells: Iterable[StoredCell], revisions: Sequence[int]) -> list[tuple[int, int]]:
+def same_series(
+    cells: Iterable[StoredCell], revisions: Sequence[int]
+) -> list[tuple[int, int]]:
     """The conditions that both revisions have: (cell of the first, cell of the second)."""
     cells_of = [
-        {cell.series_key: cell.pk for cell in cells if (cell.revision_id or 0) == revision}
+        {
+            cell.series_key: cell.pk
+            for cell in cells
+            if (cell.revision_id or 0) == revision
+        }
         for revision in revisions
     ]
-    return [(cells_of[0][key], cells_of[1][key]) for key in cells_of[0] if key in cells_of[1]]
+    return [
+        (cells_of[0][key], cells_of[1][key])
+        for key in cells_of[0]
+        if key in cells_of[1]
+    ]
 
 
 def _points(cell: Cell, revision: int) -> list[JobPoint]:
@@ -505,11 +566,21 @@ def _points(cell: Cell, revision: int) -> list[JobPoint]:
     if cell.mean is None:
         return []
     if not cell.logs or len(cell.jobs) != len(cell.logs):
-        return [JobPoint(cell.n, cell.mean, cell.variance or 0.0, cell.rounding, (revision, ""))]
+        return [
+            JobPoint(
+                cell.n, cell.mean, cell.variance or 0.0, cell.rounding, (revision, "")
+            )
+        ]
     points = []
     for job in dict.fromkeys(cell.jobs):
         runs = cell.of_jobs([job])
         points.append(
-            JobPoint(runs.n, runs.mean or 0.0, runs.variance or 0.0, runs.rounding, (revision, job))
+            JobPoint(
+                runs.n,
+                runs.mean or 0.0,
+                runs.variance or 0.0,
+                runs.rounding,
+                (revision, job),
+            )
         )
     return points

@@ -63,7 +63,9 @@ class Comparability:
     """The conditions of some cells, by cell."""
 
     of: Mapping[int, Conditions] = field(default_factory=dict)
-    _judged: dict[tuple[int, int, Collection[str]], Judgement] = field(default_factory=dict)
+    _judged: dict[tuple[int, int, Collection[str]], Judgement] = field(
+        default_factory=dict
+    )
 
     def judgement(
         self, base: int | None, head: int | None, *, ignore: Collection[str] = ()
@@ -93,7 +95,9 @@ def of_cells(
     known_facts: dict[Hashable, Known] = {}
     return Comparability(
         {
-            cell: _conditions(rows, cell, runs_of_cells.get(cell, _NO_RUNS), known_facts)
+            cell: _conditions(
+                rows, cell, runs_of_cells.get(cell, _NO_RUNS), known_facts
+            )
             for cell in cell_ids
         }
     )
@@ -109,7 +113,8 @@ def _rows(
 ) -> dict[tuple[str, int], dict[str, Any]]:
     runs_given = [runs[cell] for cell in cell_ids if cell in runs]
     hardware, environment, settings = (
-        stored_cells.keys_of(runs_given, kind) for kind in ("hardware", "environment", "settings")
+        stored_cells.keys_of(runs_given, kind)
+        for kind in ("hardware", "environment", "settings")
     )
     content_rows = queries.rows(
         _SQL, [list(cell_ids), hardware, environment, list(SETTINGS), settings]
@@ -119,7 +124,9 @@ def _rows(
 
 def _loaded(content: Any) -> dict[str, Any]:
     """Django's connections leave JSON to its fields."""
-    loaded: dict[str, Any] = json.loads(content) if isinstance(content, str) else content
+    loaded: dict[str, Any] = (
+        json.loads(content) if isinstance(content, str) else content
+    )
     return loaded
 
 
@@ -146,11 +153,17 @@ def _conditions(
     # As text, since 1 and true are equal.
     work = (cell["campaign"], repr(workload_levels))
     if work not in known_facts:
-        known_facts[work] = known({"workload": [{**_workload(campaign), **workload_levels}]})
+        known_facts[work] = known(
+            {"workload": [{**_workload(campaign), **workload_levels}]}
+        )
     levels = cell["levels"]
     if campaign.get("origin") == Origin.UPLOADED:
         # These are read from the output; nobody chose them as something to compare.
-        levels = {name: level for name, level in levels.items() if name not in cell["workload"]}
+        levels = {
+            name: level
+            for name, level in levels.items()
+            if name not in cell["workload"]
+        }
     return Conditions((known_facts[on], known_facts[work]), levels)
 
 
@@ -178,7 +191,8 @@ def _machine(
         {
             "hardware": of("hardware", runs.hardware),
             "environment": [
-                environment_row | treated for environment_row in of("environment", runs.environment)
+                environment_row | treated
+                for environment_row in of("environment", runs.environment)
             ],
             "build": of("build", [cell["build"] or 0]),
         },
@@ -212,7 +226,9 @@ def are_several(runs: CellRuns | None) -> bool:
     return runs is not None and max(len(runs.hardware), len(runs.environment)) > 1
 
 
-def machines_of_cells(cells: Collection[int], until: int | None = None) -> dict[int, set[Machine]]:
+def machines_of_cells(
+    cells: Collection[int], until: int | None = None
+) -> dict[int, set[Machine]]:
     """The machines of each cell's runs, up to the run `until`. One query."""
     values = [list(cells), Run.State.FINISHED.value, until, until]
     machines_found: dict[int, set[Machine]] = {}
@@ -249,6 +265,10 @@ def _alike(machines: Collection[Machine]) -> Mapping[tuple[Machine, Machine], bo
     comparability_known = of_cells(list(runs), runs)
     return {
         (base_machine, head_machine): not set(OF_MACHINE)
-        & set(comparability_known.judgement(places[base_machine], places[head_machine]).reasons)
+        & set(
+            comparability_known.judgement(
+                places[base_machine], places[head_machine]
+            ).reasons
+        )
         for base_machine, head_machine in itertools.product(machines, repeat=2)
     }

@@ -16,11 +16,27 @@ from runs.compare.selectors.address import state as compare_state
 from runs.compare.selectors.load import comparability, stored_cells
 from runs.compare.selectors.load.comparability import Comparability
 from runs.compare.selectors.load.stored_cells import CellRuns
-from runs.models import Campaign, Cell, Environment, HardwareProfile, Metric, SettingsSnapshot
+from runs.models import (
+    Campaign,
+    Cell,
+    Environment,
+    HardwareProfile,
+    Metric,
+    SettingsSnapshot,
+)
 from runs.models.campaigns import Origin
 
 # Fields of a published table that a comparison has no use for.
-LONG = ("grid", "columns", "search", "method", "findings", "notes", "chart", "reproduce")
+LONG = (
+    "grid",
+    "columns",
+    "search",
+    "method",
+    "findings",
+    "notes",
+    "chart",
+    "reproduce",
+)
 
 
 @dataclass(frozen=True)
@@ -101,7 +117,8 @@ def load(
     cells = _wanted(known_keys, campaigns, x)
     metrics_found, chosen, rows = _rows(cells, metric, faults)
     parts_of_keys = [
-        (key, campaigns[key.slug], _of_key(key, campaigns[key.slug], rows)) for key in known_keys
+        (key, campaigns[key.slug], _of_key(key, campaigns[key.slug], rows))
+        for key in known_keys
     ]
     factors = _factors(parts_of_keys)
     axis = _axis(x, factors, faults)
@@ -126,7 +143,9 @@ def _named(
         campaigns = projects.visible(Campaign.objects.filter(slug__in=slugs), to=reader)
     else:
         campaigns = Campaign.objects.filter(pk__in=visible_keys)
-    related = campaigns.select_related("scenario", "topology", "configuration", "published")
+    related = campaigns.select_related(
+        "scenario", "topology", "configuration", "published"
+    )
     short = related.defer(*(f"published__{name}" for name in LONG))
     return {campaign.slug: campaign for campaign in short}
 
@@ -138,7 +157,9 @@ _Row = tuple[int, SeriesCell]
 _Part = tuple[SeriesKey, Campaign, list[SeriesCell]]
 
 
-def _wanted(keys: Sequence[SeriesKey], campaigns: Mapping[str, Campaign], x: str) -> _Cells:
+def _wanted(
+    keys: Sequence[SeriesKey], campaigns: Mapping[str, Campaign], x: str
+) -> _Cells:
     cells_wanted = series_cells.wanted(keys, campaigns, x).select_related("revision")
     ordered = cells_wanted.order_by("campaign_id", "ordinal", "pk")
     return [(cell, series_cells.levels_of(cell)) for cell in ordered]
@@ -154,9 +175,16 @@ def _rows(
         metrics_found[0] if metrics_found else None,
     )
     if metric_name and (chosen is None or chosen.name != metric_name):
-        faults.append(_("None of these series has the metric %(name)s.") % {"name": metric_name})
-    if chosen is not None and sum(metric.name == chosen.name for metric in metrics_found) > 1:
-        message = _("%(name)s has another unit or direction in some of these series: left out.")
+        faults.append(
+            _("None of these series has the metric %(name)s.") % {"name": metric_name}
+        )
+    if (
+        chosen is not None
+        and sum(metric.name == chosen.name for metric in metrics_found) > 1
+    ):
+        message = _(
+            "%(name)s has another unit or direction in some of these series: left out."
+        )
         faults.append(message % {"name": chosen.name})
     if chosen is not None and chosen.name != (metric_name or USUAL):
         _found, summaries = _measured(cells, chosen.name)
@@ -218,17 +246,29 @@ def _factors(parts_of_keys: Sequence[_Part]) -> dict[str, int]:
     """The factors that vary within one key, with the highest number of levels."""
     most: dict[str, int] = {}
     for _key, _campaign, of_key in parts_of_keys:
-        for name, count in series_cells.open_factors(cell.levels for cell in of_key).items():
+        for name, count in series_cells.open_factors(
+            cell.levels for cell in of_key
+        ).items():
             most[name] = max(most.get(name, 0), count)
     return most
 
 
-def _of_key(key: SeriesKey, campaign: Campaign, rows: Sequence[_Row]) -> list[SeriesCell]:
-    return [cell for owner, cell in rows if owner == campaign.pk and key.matches(cell.levels)]
+def _of_key(
+    key: SeriesKey, campaign: Campaign, rows: Sequence[_Row]
+) -> list[SeriesCell]:
+    return [
+        cell
+        for owner, cell in rows
+        if owner == campaign.pk and key.matches(cell.levels)
+    ]
 
 
-def _provenance(series: Sequence[Series], metric: Metric | None) -> Mapping[int, Sequence[str]]:
-    published = [series for series in series if series.campaign.origin == Origin.PUBLISHED]
+def _provenance(
+    series: Sequence[Series], metric: Metric | None
+) -> Mapping[int, Sequence[str]]:
+    published = [
+        series for series in series if series.campaign.origin == Origin.PUBLISHED
+    ]
     if metric is None or not published:
         return {}
     return provenance.of_cells(
@@ -241,7 +281,9 @@ def _axis(axis_asked: str, factors: Mapping[str, int], faults: list[str]) -> str
         return None
     if axis_asked and axis_asked not in factors:
         faults.append(
-            _("The factor %(name)s does not vary in these series: it cannot be the x axis.")
+            _(
+                "The factor %(name)s does not vary in these series: it cannot be the x axis."
+            )
             % {"name": axis_asked}
         )
         axis_asked = ""
@@ -292,7 +334,9 @@ def _groups(
         grouped[fixed].append(cell)
     places = {
         levels_of_others: position
-        for position, levels_of_others in reversed(list(enumerate(map(_others, grouped))))
+        for position, levels_of_others in reversed(
+            list(enumerate(map(_others, grouped)))
+        )
     }
 
     def order(fixed: tuple[tuple[str, str], ...]) -> tuple[int, tuple[int, ...]]:

@@ -65,7 +65,9 @@ def keys_of(runs: Iterable[CellRuns], kind: str) -> list[int]:
 _SQL = f"""
 SELECT cell_id,
     -- A printed summary of printed repeats is not a run of its own.
-    count(*) FILTER (WHERE state = '{Run.State.FINISHED.value}' AND repeat <> {SUMMARY_REPEAT}),
+    count(*) FILTER (WHERE state = '{Run.State.FINISHED.value}' AND repeat <> {
+    SUMMARY_REPEAT
+}),
     min(id) FILTER (WHERE state = '{Run.State.FINISHED.value}'),
     {
     ", ".join(
@@ -97,7 +99,9 @@ def of_cells(
 ) -> dict[int, CellRuns]:
     """The finished runs by cell, of `jobs`, `until` a run, `without` machines. One query."""
     of_jobs = None if jobs is None else list(jobs)
-    hardware, environments = ([machine[index] for machine in without] for index in (0, 1))
+    hardware, environments = (
+        [machine[index] for machine in without] for index in (0, 1)
+    )
     values = [list(cell_ids), of_jobs, of_jobs, until, until, hardware, environments]
     return {cell: _read(*row) for cell, *row in queries.rows(_SQL, values, of=Run)}
 
@@ -106,7 +110,11 @@ def _read(count: int, first_run: int | None, *columns: Any) -> CellRuns:
     """From the columns of `_SQL`, which end with numbers of judged runs."""
     run_columns = _RunColumns(*map(tuple, columns[:8]))
     name = ", ".join(filter(None, run_columns.tool_names))
-    tools = (f"{name} {number}".strip() for number in run_columns.tool_versions if name or number)
+    tools = (
+        f"{name} {number}".strip()
+        for number in run_columns.tool_versions
+        if name or number
+    )
     return CellRuns(
         count,
         first_run,
@@ -178,7 +186,9 @@ ORDER BY run_id
 LISTS = ("counts", "log_means", "log_variances", "means", "medians", "minima", "maxima")
 
 
-def metrics(cells: Mapping[int, StoredCell], names: Collection[str], *, whole: bool) -> list[Any]:
+def metrics(
+    cells: Mapping[int, StoredCell], names: Collection[str], *, whole: bool
+) -> list[Any]:
     """All metrics of these cells, each with its `cells` and the `keys` of its rows. One query.
 
     Metrics of several projects that agree in name, unit and direction are one.
@@ -203,14 +213,26 @@ def summaries(
     """What is stored of these cells by metric, where there is anything."""
     wanted_cells, summaries_found = set(cells), {}
     for metric in measured:
-        figures = (metric.counts, metric.medians, metric.minima, metric.maxima, metric.means)
-        rows = zip(metric.cells, *figures, metric.log_means, metric.log_variances, strict=True)
-        if own_summaries := {cell: Summary(*row) for cell, *row in rows if cell in wanted_cells}:
+        figures = (
+            metric.counts,
+            metric.medians,
+            metric.minima,
+            metric.maxima,
+            metric.means,
+        )
+        rows = zip(
+            metric.cells, *figures, metric.log_means, metric.log_variances, strict=True
+        )
+        if own_summaries := {
+            cell: Summary(*row) for cell, *row in rows if cell in wanted_cells
+        }:
             summaries_found[metric] = own_summaries
     return summaries_found
 
 
-def metrics_of(cells: Mapping[int, StoredCell], measured: Iterable[Any]) -> dict[int, list[Metric]]:
+def metrics_of(
+    cells: Mapping[int, StoredCell], measured: Iterable[Any]
+) -> dict[int, list[Metric]]:
     """The metrics of each campaign's cells."""
     metrics_found: dict[int, list[Metric]] = defaultdict(list)
     owners = {key: cell.campaign_id for key, cell in cells.items()}
@@ -232,7 +254,9 @@ def of_model(
     One more for the campaigns that were measured in turn (`sliced`).
     """
     metrics: dict[int, Metric] = {metric.pk: metric for metric in measured}
-    keys: dict[int, int] = {key: metric.pk for metric in measured for key in metric.keys}
+    keys: dict[int, int] = {
+        key: metric.pk for metric in measured for key in metric.keys
+    }
     # By cell and metric, so the rest is never compared.
     rows = sorted(
         (cell, metric.pk, *row)
@@ -248,10 +272,14 @@ def of_model(
     )
     has_values = sum(row[2] or 1 for row in rows) <= MOST_VALUES
     values = _values(cells, keys) if has_values else {}
-    cells_found = {row[:2]: _of_row(row, cells, metrics, values) for row in rows if row[0] in cells}
+    cells_found = {
+        row[:2]: _of_row(row, cells, metrics, values) for row in rows if row[0] in cells
+    }
     for key in values if without else ():
         kept_positions = [
-            position for position, run in enumerate(values[key]) if run.machine not in without
+            position
+            for position, run in enumerate(values[key])
+            if run.machine not in without
         ]
         if cells_found[key].logs or cells_found[key].counted:
             cells_found[key] = cells_found[key].of_runs(kept_positions)
@@ -273,7 +301,9 @@ def _sliced(
 ) -> dict[tuple[int, int], Cell]:
     """The cells of campaigns in turn, with their slices."""
     by_campaign = by_key(
-        (cell.campaign_id, key) for key, cell in cells.items() if cell.campaign_id in sliced
+        (cell.campaign_id, key)
+        for key, cell in cells.items()
+        if cell.campaign_id in sliced
     )
     with_slices = {}
     for keys in by_campaign.values():

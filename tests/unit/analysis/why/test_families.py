@@ -36,7 +36,9 @@ KINDS = {
     "statistics": "statistics",
 }
 COUNTED = [
-    (name, view, column) for name in (*MEMBERS, *KINDS) for view, column in FAMILIES[name].counters
+    (name, view, column)
+    for name in (*MEMBERS, *KINDS)
+    for view, column in FAMILIES[name].counters
 ]
 # Under which view and column a version has what several have by another name.
 RAW = {
@@ -59,7 +61,9 @@ def difference_of(name, of_a, of_b):
     """The member of a row, between sides whose runs have these accounts."""
     sides = []
     for value, of_side in (("1", of_a), ("2", of_b)):
-        kept = {MEMBERS[name]: {"setting": value, "unit": ""}} if name in MEMBERS else {}
+        kept = (
+            {MEMBERS[name]: {"setting": value, "unit": ""}} if name in MEMBERS else {}
+        )
         further = {KINDS[name]: {"x": value}} if name in KINDS else {}
         settings = comparing.of_server(kept, "17")
         sides.append(Side("17", 170006, settings, [of_side] * 3, further=further))
@@ -72,7 +76,9 @@ def difference_of(name, of_a, of_b):
 @pytest.mark.parametrize(("name", "view", "column"), COUNTED)
 def test_a_counter_that_moved_beats_any_rule(name, view, column):
     """Whatever the load seems to do: the counter stands on the page, and so does this sign."""
-    suspect = difference_of(name, account(view, column, 0.002), account(view, column, 1.0))
+    suspect = difference_of(
+        name, account(view, column, 0.002), account(view, column, 1.0)
+    )
     assert suspect.state == "acts"
     (moved,) = suspect.moved
     assert (moved.view, moved.column) == (view, column)

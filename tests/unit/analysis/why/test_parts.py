@@ -33,7 +33,14 @@ def document(**changes):
             ("load", "", 10.2, 20.0, 1.9, 0.95),
         )
     ]
-    usage = {"db": {"seconds": 10.0, "servers": 5.0, "servers_in_kernel": 1.25, "generator": 2.0}}
+    usage = {
+        "db": {
+            "seconds": 10.0,
+            "servers": 5.0,
+            "servers_in_kernel": 1.25,
+            "generator": 2.0,
+        }
+    }
     whole = {"form": 1, "spans": [[10.0, 20.2]], "usage": usage, "processes": processes}
     return {**whole, **changes}
 
@@ -87,7 +94,10 @@ def test_what_cannot_be_split_is_named_and_stays_in_the_rest(changes, limit, unk
 
 def test_what_client_and_server_do_at_the_same_time_counts_once():
     busy = replace(
-        PLAIN, backends=Queued(4.4, 4.4, 2, 19.6), client=13.0, threads=Queued(13.0, 0.0, 2)
+        PLAIN,
+        backends=Queued(4.4, 4.4, 2, 19.6),
+        client=13.0,
+        threads=Queued(13.0, 0.0, 2),
     )
     found = parts.split(busy)
     left = 0.020 - found.server - found.server_queue
@@ -98,7 +108,9 @@ def test_what_client_and_server_do_at_the_same_time_counts_once():
 
 def test_workers_stand_beside_the_leader_and_not_in_its_time():
     plan = {"Plan": {"Node Type": "Aggregate", "Plans": [{"Workers Planned": 1}]}}
-    both = replace(PLAIN, plans=[plan], duration=10.0, backends=Queued(2.4, 1.2, 2, 19.2))
+    both = replace(
+        PLAIN, plans=[plan], duration=10.0, backends=Queued(2.4, 1.2, 2, 19.2)
+    )
     found = parts.split(both)
     # They were seen for 9.6 s of the 10 s of the load.
     assert found.server == pytest.approx(2.4 / 0.96 / 1000)
@@ -113,7 +125,9 @@ def test_a_difference_pairs_rounds_and_says_which_part_moved():
     found = parts.compare(a, b)
     assert found.moved[0] == "server"
     assert found.by_part["server"].value == pytest.approx(0.004)
-    assert sum(each.value for each in found.by_part.values()) == pytest.approx(found.seconds.value)
+    assert sum(each.value for each in found.by_part.values()) == pytest.approx(
+        found.seconds.value
+    )
     assert found.seconds.is_apart
     # 2.2 + 0.95 of 20 ms were spent in the queue.
     assert found.is_crowded
@@ -144,16 +158,22 @@ def test_counters_are_paired_across_versions_that_moved_them():
         },
     )
     assert (
-        old == new == {("checkpoints", "", "requested"): 1.0, ("pg_stat_wal", "", "wal_sync"): 1.0}
+        old
+        == new
+        == {("checkpoints", "", "requested"): 1.0, ("pg_stat_wal", "", "wal_sync"): 1.0}
     )
     assert counters.moved([old, old], [new, new], (160000, 180000)) == []
 
 
 def test_a_counter_moved_if_all_rounds_lie_apart_and_both_versions_have_it():
-    few, many = ({"public t": {"seq_tup_read": n, "n_tup_newpage_upd": n}} for n in (10.0, 500.0))
+    few, many = (
+        {"public t": {"seq_tup_read": n, "n_tup_newpage_upd": n}} for n in (10.0, 500.0)
+    )
     a = of_counters(150000, pg_stat_user_tables=few)
     b = of_counters(170000, pg_stat_user_tables=many)
     found = counters.moved([a, a], [b, b], (150000, 170000))
-    assert [(each.column, each.a, each.b) for each in found] == [("seq_tup_read", 0.01, 0.5)]
+    assert [(each.column, each.a, each.b) for each in found] == [
+        ("seq_tup_read", 0.01, 0.5)
+    ]
     assert counters.moved([a, b], [b, a], (150000, 170000)) == []
     assert counters.moved([a], [b], (150000, 170000)) == []

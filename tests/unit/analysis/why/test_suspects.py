@@ -37,9 +37,13 @@ PARALLEL = "max_parallel_workers_per_gather"
 
 def test_a_changed_default_that_changes_the_plan_comes_first():
     serial = replace(PLAIN, plans=[plan("Aggregate", "Seq Scan")], jit=None)
-    gathered = replace(PLAIN, plans=[plan("Aggregate", "Gather", "Aggregate", "Seq Scan")])
+    gathered = replace(
+        PLAIN, plans=[plan("Aggregate", "Gather", "Aggregate", "Seq Scan")]
+    )
     a = side("9.6", 90624, serial, **{PARALLEL: ("0", "")}, random_page_cost=("4", ""))
-    b = side("10", 100023, gathered, **{PARALLEL: ("2", "")}, random_page_cost=("3", ""))
+    b = side(
+        "10", 100023, gathered, **{PARALLEL: ("2", "")}, random_page_cost=("3", "")
+    )
     found = suspects.find(a, b, None)
     # The plan that differs is the first, in a sentence of its own.
     assert [suspect.kind for suspect in found] == ["plan", "setting", "setting"]
@@ -63,8 +67,12 @@ def test_nothing_is_excluded_and_what_was_not_looked_at_is_named():
         "track_io_timing": ("off", "on"),
         "autovacuum_naptime": ("60", "30"),
     }
-    a = side("17", 170006, same, **{name: (old, "") for name, (old, _new) in values.items()})
-    b = side("17", 170006, same, **{name: (new, "") for name, (_old, new) in values.items()})
+    a = side(
+        "17", 170006, same, **{name: (old, "") for name, (old, _new) in values.items()}
+    )
+    b = side(
+        "17", 170006, same, **{name: (new, "") for name, (_old, new) in values.items()}
+    )
     differences = suspects.find(a, b, None)
     assert {suspect.name for suspect in differences} == set(values)
     assert all(suspect.is_candidate for suspect in differences)
@@ -105,22 +113,33 @@ def test_a_setting_that_the_older_version_lacks_gets_what_it_did_without():
     a = side("17", 170006)
     b = side("18", 180000, io_method=("worker", ""), io_workers=("3", ""))
     found = suspects.find(a, b, None)
-    assert [(each.name, each.put_back) for each in found] == [("io_method", {"io_method": "sync"})]
+    assert [(each.name, each.put_back) for each in found] == [
+        ("io_method", {"io_method": "sync"})
+    ]
 
 
 def test_compilers_and_checksums_are_named_and_no_setting_mends_them():
-    old = replace(PLAIN, built="PostgreSQL 10.23 on x86_64, compiled by gcc (GCC) 4.4.7, 64-bit")
-    new = replace(PLAIN, built="PostgreSQL 11.22 on x86_64, compiled by gcc (GCC) 7.5.0, 64-bit")
+    old = replace(
+        PLAIN, built="PostgreSQL 10.23 on x86_64, compiled by gcc (GCC) 4.4.7, 64-bit"
+    )
+    new = replace(
+        PLAIN, built="PostgreSQL 11.22 on x86_64, compiled by gcc (GCC) 7.5.0, 64-bit"
+    )
     a = side("10", 100023, old, data_checksums=("off", ""))
     b = side("11", 110022, new, data_checksums=("on", ""))
     found = {suspect.kind: suspect for suspect in suspects.find(a, b, None)}
-    assert (found["build"].a, found["build"].b) == ("gcc (GCC) 4.4.7", "gcc (GCC) 7.5.0")
+    assert (found["build"].a, found["build"].b) == (
+        "gcc (GCC) 4.4.7",
+        "gcc (GCC) 7.5.0",
+    )
     assert not found["build"].is_candidate
     assert not found["checksums"].is_candidate
 
 
 def test_more_than_six_are_tried_by_halves():
-    names = [f"track_{name}" for name in ("activities", "counts", "io_timing", "functions")]
+    names = [
+        f"track_{name}" for name in ("activities", "counts", "io_timing", "functions")
+    ]
     names += ["track_commit_timestamp", "track_activity_query_size", "compute_query_id"]
     a = side("14", 140019, **dict.fromkeys(names, ("a", "")))
     b = side("14", 140019, **dict.fromkeys(names, ("b", "")))
@@ -138,7 +157,13 @@ def test_what_an_ablation_keeps_is_read_again():
     (suspect,) = suspects.find(a, b, None)
     assert Suspect.from_json(json.loads(json.dumps(suspect.to_json()))) == suspect
     # As BenchLab kept it before.
-    kept = {"kind": "setting", "name": "jit", "a": "off", "b": "on", "put_back": {"jit": "off"}}
+    kept = {
+        "kind": "setting",
+        "name": "jit",
+        "a": "off",
+        "b": "on",
+        "put_back": {"jit": "off"},
+    }
     kept |= {"reason": "", "evidence": [], "parts": [], "rank": 1.0}
     assert Suspect.from_json(kept).key == "jit"
 
@@ -156,14 +181,21 @@ def test_a_kind_that_one_side_did_not_record_is_no_difference():
     b = replace(a, further={"trigger": {"t.g": "CREATE TRIGGER"}})
     assert suspects.find(a, b, None) == []
     with_none = replace(a, further={"trigger": {}})
-    assert [suspect.kind for suspect in suspects.find(with_none, b, None)] == ["trigger"]
+    assert [suspect.kind for suspect in suspects.find(with_none, b, None)] == [
+        "trigger"
+    ]
 
 
 def test_blocked_time_that_moved_is_a_sign_of_what_waits_for_the_disk():
     """As of commit_delay, which moves no counter."""
-    waiting = [replace(PLAIN, tps=PLAIN.tps / factor, round=number) for number, factor in SLOWER]
+    waiting = [
+        replace(PLAIN, tps=PLAIN.tps / factor, round=number)
+        for number, factor in SLOWER
+    ]
     quick = [replace(PLAIN, round=number) for number, _factor in SLOWER]
-    difference = parts.compare(*(list(map(parts.split, side)) for side in (quick, waiting)))
+    difference = parts.compare(
+        *(list(map(parts.split, side)) for side in (quick, waiting))
+    )
     assert "blocked" in difference.moved
     a, b = (
         Side("17", 170006, settings("17", commit_delay=(value, "us")), of_side)
@@ -178,7 +210,11 @@ SLOWER = [(1, 3.0), (2, 3.01), (3, 2.99)]
 
 def test_a_scan_below_a_limit_reads_no_more_than_that():
     scan = {"Node Type": "Index Scan", "Relation Name": "t", "Index Name": "t_k"}
-    limited = {"Node Type": "Limit", "Plan Rows": 1, "Plans": [{**scan, "Plan Rows": 20000}]}
+    limited = {
+        "Node Type": "Limit",
+        "Plan Rows": 1,
+        "Plans": [{**scan, "Plan Rows": 20000}],
+    }
     whole = {"Node Type": "Seq Scan", "Relation Name": "t", "Plan Rows": 5}
     sort = {
         "Node Type": "Limit",
@@ -201,5 +237,7 @@ def test_columns_of_a_table_that_one_side_lacks_are_no_further_differences():
         "relation": {"t": "TABLE", "log": "TABLE"},
         "column": {"t.a": "integer", "log.k": "integer"},
     }
-    a, b = (replace(side("17", 170006), further=of_side) for of_side in (further, with_log))
+    a, b = (
+        replace(side("17", 170006), further=of_side) for of_side in (further, with_log)
+    )
     assert [suspect.key for suspect in suspects.find(a, b, None)] == ["relation log"]

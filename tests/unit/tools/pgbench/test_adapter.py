@@ -8,18 +8,28 @@ from runs.tools import registry
 from runs.tools.adapter import UnreadableOutput
 from runs.tools.pgbench import Expected, PgbenchResult, parse
 from tests.each import over
-from tests.unit.tools.pgbench.samples import Sample, all_samples, sample, samples_with_log
+from tests.unit.tools.pgbench.samples import (
+    Sample,
+    all_samples,
+    sample,
+    samples_with_log,
+)
 from tests.unit.tools.reading import codes, figures, series
 
 ADAPTER = registry.find("pgbench")
 SAMPLES = all_samples()
 TPS = re.compile(
-    r"^tps = (\S+) \((?:excluding connections|without initial|including reconnection)", re.MULTILINE
+    r"^tps = (\S+) \((?:excluding connections|without initial|including reconnection)",
+    re.MULTILINE,
 )
 
 
 def files_of(run: Sample) -> dict[str, str]:
-    return {"stdout": run.stdout, "stderr": run.stderr, "exit_status": str(run.exit_status)}
+    return {
+        "stdout": run.stdout,
+        "stderr": run.stderr,
+        "exit_status": str(run.exit_status),
+    }
 
 
 # An initialisation is no run: test_what_is_no_benchmark_is_refused.
@@ -63,7 +73,9 @@ def test_progress_is_series():
     reading = ADAPTER.read(files_of(sample("18.6/g_rate50_limit20")))
 
     assert {(found.start, found.interval) for found in reading.series} == {(1.0, 1.0)}
-    assert {"tps", "latency", "schedule_lag", "skipped_transactions"} <= set(series(reading))
+    assert {"tps", "latency", "schedule_lag", "skipped_transactions"} <= set(
+        series(reading)
+    )
 
 
 def test_progress_with_timestamps_starts_at_the_first_interval():
@@ -165,7 +177,12 @@ def test_a_log_alone_is_partial_and_has_latencies_only():
     reading = ADAPTER.read(sample("18.6/h_log_rate").logs)
 
     assert (reading.status, codes(reading)) == ("partial", ["no_summary"])
-    assert set(figures(reading)) == {"latency_p50", "latency_p90", "latency_p95", "latency_p99"}
+    assert set(figures(reading)) == {
+        "latency_p50",
+        "latency_p90",
+        "latency_p95",
+        "latency_p99",
+    }
     assert reading.series == ()
 
 
@@ -186,7 +203,9 @@ def test_a_file_that_is_no_log_is_told():
 
 
 def test_a_result_without_its_transactions_says_what_is_missing():
-    text = re.sub(r"number of transactions actually.*\n", "", sample("18.6/a_tpcb").stdout)
+    text = re.sub(
+        r"number of transactions actually.*\n", "", sample("18.6/a_tpcb").stdout
+    )
 
     reading = ADAPTER.read({"stdout": text})
 
@@ -283,13 +302,29 @@ def counted_right(sample: Sample) -> bool:
 
 each_sample = over(SAMPLES)
 each_with_figures = over(sample for sample in SAMPLES if whole(sample))
-each_counted_right = over(sample for sample in SAMPLES if whole(sample) and counted_right(sample))
-each_with_history = over(sample for sample in SAMPLES if sample.history_rows is not None)
+each_counted_right = over(
+    sample for sample in SAMPLES if whole(sample) and counted_right(sample)
+)
+each_with_history = over(
+    sample for sample in SAMPLES if sample.history_rows is not None
+)
 
 
 def test_the_samples_are_there():
     assert len(SAMPLES) > 700
-    assert {sample.major for sample in SAMPLES} >= {9.2, 9.3, 9.5, 9.6, 12, 13, 15, 16, 17, 18, 19}
+    assert {sample.major for sample in SAMPLES} >= {
+        9.2,
+        9.3,
+        9.5,
+        9.6,
+        12,
+        13,
+        15,
+        16,
+        17,
+        18,
+        19,
+    }
 
 
 @each_sample
@@ -340,11 +375,21 @@ def test_tps_is_the_printed_one_without_connecting(sample):
 def test_transactions_are_the_printed_ones(sample):
     result = parsed(sample)
 
-    assert result.transactions_processed == printed(r"actually processed: (\d+)", sample.stdout)
-    assert result.transactions_requested == printed(r"processed: \d+/(\d+)", sample.stdout)
-    assert result.failed_transactions == printed(r"^number of failed.*: (\d+)", sample.stdout)
-    assert result.skipped == printed(r"^number of transactions skipped: (\d+)", sample.stdout)
-    assert result.retried == printed(r"^number of transactions retried: (\d+)", sample.stdout)
+    assert result.transactions_processed == printed(
+        r"actually processed: (\d+)", sample.stdout
+    )
+    assert result.transactions_requested == printed(
+        r"processed: \d+/(\d+)", sample.stdout
+    )
+    assert result.failed_transactions == printed(
+        r"^number of failed.*: (\d+)", sample.stdout
+    )
+    assert result.skipped == printed(
+        r"^number of transactions skipped: (\d+)", sample.stdout
+    )
+    assert result.retried == printed(
+        r"^number of transactions retried: (\d+)", sample.stdout
+    )
     assert result.retries == printed(r"^total number of retries: (\d+)", sample.stdout)
     assert result.late == printed(r"ms latency limit: (\d+)", sample.stdout)
 
@@ -371,7 +416,9 @@ def test_the_settings_are_the_printed_ones(sample):
     assert result.clients == printed(r"^number of clients: (\d+)", sample.stdout)
     assert result.threads == printed(r"^number of threads: (\d+)", sample.stdout)
     assert result.duration_s == printed(r"^duration: (\d+) s", sample.stdout)
-    assert result.maximum_tries == printed(r"^maximum number of tries: (\d+)", sample.stdout)
+    assert result.maximum_tries == printed(
+        r"^maximum number of tries: (\d+)", sample.stdout
+    )
     assert result.partitions == printed(r"^partitions: (\d+)", sample.stdout)
     assert f"query mode: {result.query_mode}\n" in sample.stdout
     assert f"transaction type: {result.transaction_type}\n" in sample.stdout
@@ -395,9 +442,13 @@ def test_each_line_of_progress_becomes_a_point(sample):
     result = parsed(sample)
     lines = re.findall(r"^progress: (\S+) s, (\S+) tps", sample.stderr, re.MULTILINE)
 
-    assert [point.seconds for point in result.progress] == [float(time) for time, _ in lines]
+    assert [point.seconds for point in result.progress] == [
+        float(time) for time, _ in lines
+    ]
     if counted_right(sample) and result.status != "failed":
-        assert [point.tps for point in result.progress] == [float(tps) for _, tps in lines]
+        assert [point.tps for point in result.progress] == [
+            float(tps) for _, tps in lines
+        ]
 
 
 @each_with_figures
@@ -417,7 +468,10 @@ def test_each_script_has_its_weight_and_average(sample):
     assert [str(script.weight) for script in result.scripts] == weights
     for script in result.scripts:
         if script.transactions_processed:
-            assert f" - latency average = {script.latency_average_ms:.3f} ms\n" in sample.stdout
+            assert (
+                f" - latency average = {script.latency_average_ms:.3f} ms\n"
+                in sample.stdout
+            )
 
 
 @each_with_figures
@@ -429,7 +483,9 @@ def test_the_scripts_make_up_the_run(sample):
         processed = sum(script.transactions_processed for script in result.scripts)
         assert processed == pytest.approx(result.transactions_processed, rel=0.001)
         tps = sum(script.tps or 0 for script in result.scripts)
-        assert tps == pytest.approx(result.tps_including_connections or result.tps, rel=0.001)
+        assert tps == pytest.approx(
+            result.tps_including_connections or result.tps, rel=0.001
+        )
 
 
 @each_with_figures

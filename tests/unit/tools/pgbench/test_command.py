@@ -28,7 +28,9 @@ from tests.unit.tools.pgbench.samples import all_samples, sample
 #
 
 
-SOCKET = Connection(host="/var/run/postgresql", port=5432, user="bench", database="bench")
+SOCKET = Connection(
+    host="/var/run/postgresql", port=5432, user="bench", database="bench"
+)
 READ = Script("/srv/read.sql")
 
 
@@ -107,7 +109,9 @@ def test_progress_and_statements_can_be_left_out():
     assert "-r" not in arguments
 
 
-@pytest.mark.parametrize(("version", "known"), [(90224, False), (90325, False), (90400, True)])
+@pytest.mark.parametrize(
+    ("version", "known"), [(90224, False), (90325, False), (90400, True)]
+)
 def test_progress_is_asked_for_from_9_4_on(version, known):
     assert ("-P" in command(version)) == known
 
@@ -125,7 +129,9 @@ def test_to_9_5_the_threads_divide_the_clients(clients, threads):
 
 
 def test_scripts_have_weights_from_9_6_on():
-    arguments = command(90600, scripts=[Script("/srv/read.sql", 3), Script("/srv/write.sql", 1)])
+    arguments = command(
+        90600, scripts=[Script("/srv/read.sql", 3), Script("/srv/write.sql", 1)]
+    )
 
     assert "/srv/read.sql@3" in arguments
     assert "/srv/write.sql@1" in arguments
@@ -146,7 +152,11 @@ def test_to_9_5_scripts_have_one_weight():
             {"scripts": [Script("/a", 3), Script("/b")]},
             "different weights needs pgbench 9.6",
         ),
-        (90325, {"rate_tps": 50}, r"rate limit needs pgbench 9.4 or later; this one is 9.3\."),
+        (
+            90325,
+            {"rate_tps": 50},
+            r"rate limit needs pgbench 9.4 or later; this one is 9.3\.",
+        ),
         (140000, {"maximum_tries": 3}, "needs pgbench 15 or later; this one is 14"),
         (180000, {"scripts": []}, "needs a script"),
         (180000, {"scripts": [Script("/a", 0)]}, "needs a script"),
@@ -211,7 +221,9 @@ def test_what_a_shell_would_read_stays_one_argument():
 @pytest.mark.parametrize(
     ("client_version", "more"), [(110022, ""), (120000, " tcp_user_timeout=60000")]
 )
-def test_a_database_that_falls_silent_is_given_up_as_soon_as_the_version_can(client_version, more):
+def test_a_database_that_falls_silent_is_given_up_as_soon_as_the_version_can(
+    client_version, more
+):
     silent = Connection("db1", 5432, "bench", r"o'ur \ db", silence_s=60)
     arguments = benchmark(
         "/b",
@@ -293,7 +305,10 @@ def test_a_random_value_has_a_command_of_its_own_before_9_6(version):
         (r"\setrandom a 1 2", ["\\setrandom a 1 2"]),
         (
             r"\set aid random(1, 100000 * :scale)",
-            ["\\set benchlab_aid_high 100000 * :scale", "\\setrandom aid 1 :benchlab_aid_high"],
+            [
+                "\\set benchlab_aid_high 100000 * :scale",
+                "\\setrandom aid 1 :benchlab_aid_high",
+            ],
         ),
         ("-- a comment\n\nSELECT 1;", ["SELECT 1;"]),
         ("SELECT a,\n  b\nFROM t;\nEND;", ["SELECT a, b FROM t;", "END;"]),
@@ -310,14 +325,20 @@ def test_9_5_computes_with_whole_numbers():
     script = "\\set n (:a + 1) * 2 % 7\n"
 
     assert for_tool(script, 90525) == script
-    with pytest.raises(UnsupportedByToolError, match=r"one operation .* needs pgbench 9\.5"):
+    with pytest.raises(
+        UnsupportedByToolError, match=r"one operation .* needs pgbench 9\.5"
+    ):
         for_tool(script, 90424)
 
 
 @pytest.mark.parametrize(
     ("script", "version", "message"),
     [
-        (r"\set n random_gaussian(1, 10, 2.5)", 90525, "Line 1: pgbench 9.5 cannot compute"),
+        (
+            r"\set n random_gaussian(1, 10, 2.5)",
+            90525,
+            "Line 1: pgbench 9.5 cannot compute",
+        ),
         (r"\set n 1 + random(1, 10)", 90525, "cannot compute"),
         (r"\set n 0.5", 90325, "cannot compute"),
         (r"\set n :a || 1", 90325, "cannot compute"),
@@ -325,14 +346,22 @@ def test_9_5_computes_with_whole_numbers():
         (r"\set n random(1, abs(:a))", 90325, "cannot compute"),
         ("SELECT 1; SELECT 2;", 90325, "a line is one statement"),
         ("SELECT 1 -- one\n + 2;", 90325, "no comment behind it"),
-        ("SELECT 1;\n\\if :a > 1", 100000, r"Line 2: \\if needs pgbench 11 or later; .* is 10"),
+        (
+            "SELECT 1;\n\\if :a > 1",
+            100000,
+            r"Line 2: \\if needs pgbench 11 or later; .* is 10",
+        ),
         ("SELECT 1 AS a \\gset", 110000, r"\\gset needs pgbench 12"),
         (r"\startpipeline", 130000, "needs pgbench 14"),
         (r"\set n permute(:a, 10)", 130000, r"permute\(\) needs pgbench 14"),
         (r"\set n random_zipfian(1, 10, 1.1)", 100000, "needs pgbench 11"),
         ("\\set n 1 + \\\n 2", 90600, "over several lines needs pgbench 10"),
         ("/* a\n*/ SELECT 1 AS a \\GSET", 110000, r"Line 2: \\gset needs pgbench 12"),
-        ("BEGIN; \\set n 1", 90525, "behind something else on its line needs pgbench 9.6"),
+        (
+            "BEGIN; \\set n 1",
+            90525,
+            "behind something else on its line needs pgbench 9.6",
+        ),
     ],
 )
 def test_what_a_tool_cannot_run_is_refused_with_its_line(script, version, message):
@@ -394,7 +423,10 @@ def test_each_fault_is_told_with_its_line(text, expected):
 
 
 def test_an_administrator_may_allow_programs_and_variables_may_be_given():
-    assert codes("\\setshell a echo 1\nSELECT :a, :b;", {"b": "2"}, allows_shell=True) == []
+    assert (
+        codes("\\setshell a echo 1\nSELECT :a, :b;", {"b": "2"}, allows_shell=True)
+        == []
+    )
 
 
 def test_weights_names_and_variables_are_looked_at_together():
@@ -411,7 +443,9 @@ def test_weights_names_and_variables_are_looked_at_together():
 
 def test_nothing_is_wrong_with_our_own_scripts():
     assert [codes(text) for text in BUILT_IN.values()] == [[]] * len(BUILT_IN)
-    assert [codes(each.text, {"warehouses": "2"}) for each in SCRIPTS] == [[]] * len(SCRIPTS)
+    assert [codes(each.text, {"warehouses": "2"}) for each in SCRIPTS] == [[]] * len(
+        SCRIPTS
+    )
 
 
 SCRIPT = r"""-- a comment; with a semicolon
@@ -429,7 +463,12 @@ DO $body$ BEGIN PERFORM 1; END $body$;
 
 def test_each_command_has_the_line_at_which_it_begins():
     assert list(command_lines(SCRIPT)) == [2, 4, 4, 6, 7, 8, 9, 11]
-    assert list(command_lines("/* all */\n\\set a 1\n;\n\\\n/* b */\nSELECT 1;")) == [1, 2, 3, 6]
+    assert list(command_lines("/* all */\n\\set a 1\n;\n\\\n/* b */\nSELECT 1;")) == [
+        1,
+        2,
+        3,
+        6,
+    ]
     assert line_of_command(SCRIPT, 3) == 6
     assert line_of_command(SCRIPT, 99) == 0
 
@@ -444,17 +483,30 @@ def workload(of):
     return dict(ADAPTER.read({"stdout": of.stdout, "stderr": of.stderr}).workload)
 
 
-@pytest.mark.parametrize("version", ["9.3.25", "9.5.25", "9.6.23", "13.12", "15.16", "18.6"])
+@pytest.mark.parametrize(
+    "version", ["9.3.25", "9.5.25", "9.6.23", "13.12", "15.16", "18.6"]
+)
 def test_the_same_load_is_told_alike_by_every_version(version):
     found = workload(sample(f"{version}/a_tpcb"))
 
     assert found.pop("connection", "kept") == "kept"
-    assert found == {"script": "tpcb-like", "query_mode": "simple", "rate": 0, "max_tries": 1}
+    assert found == {
+        "script": "tpcb-like",
+        "query_mode": "simple",
+        "rate": 0,
+        "max_tries": 1,
+    }
 
 
 def test_scripts_have_the_names_of_their_files_or_built_ins():
     found = {workload(each).get("script") for each in KNOWN}
-    assert {"tpcb-like", "select-only", "simple-update", "serializable.sql", None} <= found
+    assert {
+        "tpcb-like",
+        "select-only",
+        "simple-update",
+        "serializable.sql",
+        None,
+    } <= found
     assert not any("/" in name or "<" in name for name in found if name)
 
 
@@ -517,7 +569,9 @@ def test_what_one_machine_does_not_tell_is_unknown():
 
 def test_progress_is_added_as_long_as_all_tell():
     def point(seconds, tps, latency):
-        return ProgressPoint(seconds=seconds, tps=tps, latency_ms=latency, stddev_ms=1.0)
+        return ProgressPoint(
+            seconds=seconds, tps=tps, latency_ms=latency, stddev_ms=1.0
+        )
 
     first = [point(1, 10, 2.0), point(2, 10, 2.0), point(3, 10, 2.0)]
     second = [point(1, 30, 4.0), point(2, 0, None)]

@@ -12,7 +12,12 @@ OLD = sample("9.3.25/a_tpcb")
 
 def parsed(name: str, **expected: float) -> PgbenchResult:
     run = sample(name)
-    return parse(run.stdout, run.stderr, exit_status=run.exit_status, expected=Expected(**expected))
+    return parse(
+        run.stdout,
+        run.stderr,
+        exit_status=run.exit_status,
+        expected=Expected(**expected),
+    )
 
 
 def codes(result: PgbenchResult) -> list[str]:
@@ -65,7 +70,9 @@ def test_the_short_time_is_seen_without_a_message(version):
 def test_a_wall_time_shorter_than_the_duration_makes_the_run_partial():
     assert parse(GOOD.stdout, GOOD.stderr, exit_status=0).status == "complete"
 
-    result = parse(GOOD.stdout, GOOD.stderr, exit_status=0, expected=Expected(elapsed_s=1.5))
+    result = parse(
+        GOOD.stdout, GOOD.stderr, exit_status=0, expected=Expected(elapsed_s=1.5)
+    )
 
     assert result.status == "partial"
     assert codes(result) == ["ended_early"]
@@ -75,7 +82,9 @@ def test_a_throttled_run_may_end_before_its_last_turn():
     run = sample("15.16/g_rate50_limit20")
     rare = run.stdout.replace("duration: 5 s", "duration: 8 s").replace("255", "4")
     rare = rare.replace("tps = 52.353269", "tps = 0.800000")
-    unthrottled = "\n".join(line for line in rare.split("\n") if "schedule lag" not in line)
+    unthrottled = "\n".join(
+        line for line in rare.split("\n") if "schedule lag" not in line
+    )
 
     assert parse(rare, "", exit_status=0).status == "complete"
     assert codes(parse(unthrottled, "", exit_status=0)) == ["ended_early"]
@@ -99,14 +108,18 @@ def test_a_run_that_took_longer_keeps_its_figures_and_says_so():
 
 
 def test_another_number_of_clients_than_asked_for_makes_the_run_partial():
-    result = parse(GOOD.stdout, GOOD.stderr, exit_status=0, expected=Expected(clients=100))
+    result = parse(
+        GOOD.stdout, GOOD.stderr, exit_status=0, expected=Expected(clients=100)
+    )
 
     assert result.status == "partial"
     assert "not of 100 as asked for" in message(result, "clients_differ")
 
 
 def test_another_duration_than_asked_for_makes_the_run_partial():
-    result = parse(GOOD.stdout, GOOD.stderr, exit_status=0, expected=Expected(duration_s=300))
+    result = parse(
+        GOOD.stdout, GOOD.stderr, exit_status=0, expected=Expected(duration_s=300)
+    )
 
     assert codes(result) == ["duration_differs"]
 
@@ -142,7 +155,9 @@ def test_an_exit_status_makes_the_run_partial(status):
     assert codes(result) == ["exit_status"]
 
 
-@pytest.mark.parametrize(("status", "name"), [(130, "SIGINT"), (-9, "SIGKILL"), (143, "SIGTERM")])
+@pytest.mark.parametrize(
+    ("status", "name"), [(130, "SIGINT"), (-9, "SIGKILL"), (143, "SIGTERM")]
+)
 def test_a_signal_is_named(status, name):
     assert name in message(parse("", "", exit_status=status), "interrupted")
 
@@ -177,10 +192,14 @@ def test_missing_tables_are_named_with_what_to_do():
 
 def test_skipped_and_failed_transactions_are_among_those_asked_for():
     run = sample("15.16/g_rate50_limit20")
-    counted = run.stdout.replace("duration: 5 s", "number of transactions per client: 130")
+    counted = run.stdout.replace(
+        "duration: 5 s", "number of transactions per client: 130"
+    )
     counted = counted.replace("processed: 255", "processed: 251/260")
     counted = counted.replace("failed transactions: 0", "failed transactions: 4")
-    all_accounted = counted.replace("transactions skipped: 0", "transactions skipped: 5")
+    all_accounted = counted.replace(
+        "transactions skipped: 0", "transactions skipped: 5"
+    )
 
     assert codes(parse(counted, "", exit_status=0)) == ["transactions_missing"]
     assert parse(all_accounted, "", exit_status=0).status == "complete"
@@ -192,7 +211,9 @@ def test_the_words_of_an_old_tool_are_in_the_problem():
     assert "must be a multiple of number of threads" in message(result, "exit_status")
 
 
-@pytest.mark.parametrize("text", ["", "\n\n", "Segmentation fault\n", "tps = 5\n", "{}"])
+@pytest.mark.parametrize(
+    "text", ["", "\n\n", "Segmentation fault\n", "tps = 5\n", "{}"]
+)
 def test_what_is_not_pgbenchs_output_is_a_failed_run(text):
     result = parse(text, "", exit_status=0)
 
@@ -228,9 +249,13 @@ def test_an_estimated_latency_of_a_partial_run_is_left_out():
 
 def test_an_estimated_latency_may_include_failures():
     run = sample("15.16/a_tpcb_noprogress")
-    line = next(line for line in run.stdout.split("\n") if line.startswith("latency average"))
+    line = next(
+        line for line in run.stdout.split("\n") if line.startswith("latency average")
+    )
     result = parse(
-        run.stdout.replace(line, line + " (including failures)"), run.stderr, exit_status=0
+        run.stdout.replace(line, line + " (including failures)"),
+        run.stderr,
+        exit_status=0,
     )
 
     assert result.latency_average_ms is not None
@@ -242,7 +267,9 @@ def test_9_6_counts_skipped_transactions_as_processed_and_is_corrected():
 
     assert result.transactions_processed == 59600 - 50888 == 8712
     assert result.tps == pytest.approx(19861.707860 * 8712 / 59600)
-    assert result.tps_including_connections == pytest.approx(19851.711711 * 8712 / 59600)
+    assert result.tps_including_connections == pytest.approx(
+        19851.711711 * 8712 / 59600
+    )
     assert result.skipped == 50888
     assert codes(result) == ["skipped_corrected"]
     assert result.status == "complete"
@@ -271,11 +298,16 @@ def test_other_versions_do_not_count_skipped_transactions(version):
     result = parsed(f"{version}/g_rate_overload_limit")
 
     assert codes(result) == []
-    assert result.transactions_processed == sample(f"{version}/g_rate_overload_limit").history_rows
+    assert (
+        result.transactions_processed
+        == sample(f"{version}/g_rate_overload_limit").history_rows
+    )
     assert all(point.tps for point in result.progress)
 
 
-@pytest.mark.parametrize("version", ["9.5.25", "9.6.23", "12.13", "13.12", "15.16", "18.6"])
+@pytest.mark.parametrize(
+    "version", ["9.5.25", "9.6.23", "12.13", "13.12", "15.16", "18.6"]
+)
 def test_the_schedule_lag_is_that_of_executed_transactions(version):
     """All are nearly as late as the limit of 5 ms lets them be, whatever 9.6 to 14 print."""
     result = parsed(f"{version}/g_rate_overload_limit")
@@ -286,7 +318,11 @@ def test_the_schedule_lag_is_that_of_executed_transactions(version):
 
 @pytest.mark.parametrize(
     ("version", "processed"),
-    [("12.13", [6541 - 2012, 2358 - 823]), ("15.16", [3608, 1293]), ("18.6", [6750, 2207])],
+    [
+        ("12.13", [6541 - 2012, 2358 - 823]),
+        ("15.16", [3608, 1293]),
+        ("18.6", [6750, 2207]),
+    ],
 )
 def test_a_scripts_transactions_are_the_processed_ones(version, processed):
     result = parsed(f"{version}/g_two_scripts_rate_limit")
@@ -333,7 +369,9 @@ def test_a_tool_to_13_does_not_tell_that_it_reconnected():
     ],
 )
 def test_the_first_line_tells_the_versions(line, tool, server):
-    result = parse(GOOD.stdout.replace("pgbench (18.6)", line), GOOD.stderr, exit_status=0)
+    result = parse(
+        GOOD.stdout.replace("pgbench (18.6)", line), GOOD.stderr, exit_status=0
+    )
 
     assert (result.tool_version, result.server_version) == (tool, server)
     assert result.status == "complete"
@@ -363,7 +401,10 @@ def test_without_failures_counted_there_are_none_known():
 def test_statements_have_the_columns_of_their_header():
     update = parsed("18.6/g_maxtries10_detailed").statements[3]
 
-    assert update.text == "UPDATE pgbench_accounts SET abalance = abalance + 1 WHERE aid = :aid;"
+    assert (
+        update.text
+        == "UPDATE pgbench_accounts SET abalance = abalance + 1 WHERE aid = :aid;"
+    )
     assert (update.latency_ms, update.failures, update.retries) == (0.178, 421, 4328)
 
 
@@ -454,7 +495,9 @@ def test_the_last_point_of_a_finished_run_is_kept_however_its_output_was_passed_
         (run.stdout, run.stderr.rstrip("\n")),  # by a shell's $(...)
         (run.stderr + run.stdout, ""),  # by 2>&1
     ):
-        assert [point.tps for point in parse(*streams, exit_status=0).progress] == expected
+        assert [
+            point.tps for point in parse(*streams, exit_status=0).progress
+        ] == expected
     killed = parse("", run.stderr.rstrip("\n"), exit_status=-9)
     assert [point.tps for point in killed.progress] == [*expected[:-1], None]
 
@@ -476,13 +519,17 @@ def test_progress_may_count_from_the_epoch():
 
 def test_windows_line_ends_make_no_difference():
     crlf = parse(
-        GOOD.stdout.replace("\n", "\r\n"), GOOD.stderr.replace("\n", "\r\n"), exit_status=0
+        GOOD.stdout.replace("\n", "\r\n"),
+        GOOD.stderr.replace("\n", "\r\n"),
+        exit_status=0,
     )
 
     assert crlf == parse(GOOD.stdout, GOOD.stderr, exit_status=0)
 
 
-@pytest.mark.parametrize("nothing", ["-nan", "nan", "inf", "-1.#IND00", "1.#QNAN0", "-nan(ind)"])
+@pytest.mark.parametrize(
+    "nothing", ["-nan", "nan", "inf", "-1.#IND00", "1.#QNAN0", "-nan(ind)"]
+)
 def test_what_is_no_number_is_none(nothing):
     tps = "tps = 860.513467 (excluding connections establishing)"
     run = sample("9.3.25/g_two_scripts_old")
@@ -503,7 +550,9 @@ def test_an_unknown_line_is_reported():
 def test_a_sql_text_may_hold_any_separator():
     run = sample("18.6/b_select_only_r")
     odd = "SELECT 'a\x0b\x1c\x85\u2028b';"
-    changed = run.stdout.replace("SELECT abalance FROM pgbench_accounts WHERE aid = :aid;", odd)
+    changed = run.stdout.replace(
+        "SELECT abalance FROM pgbench_accounts WHERE aid = :aid;", odd
+    )
 
     assert parse(changed, "", exit_status=0).statements[-1].text == odd
 

@@ -31,7 +31,9 @@ SHAPES = [
     "18.6/g_maxtries_two_scripts",
     "18.6/g_two_scripts_rate_limit",
 ]
-TPS = re.compile(r"^tps = \S+ \((?:excluding|without|including reconn)[^()\n]*\)$", re.MULTILINE)
+TPS = re.compile(
+    r"^tps = \S+ \((?:excluding|without|including reconn)[^()\n]*\)$", re.MULTILINE
+)
 FRAGMENTS = sorted({line for sample in SAMPLES for line in sample.stdout.split("\n")})
 
 
@@ -80,7 +82,9 @@ def test_a_cut_of_any_sample_gives_no_wrong_number(run, share):
 @settings(max_examples=examples(300), deadline=None)
 def test_cut_messages_give_no_wrong_progress(run, share):
     full = parse(run.stdout, run.stderr, exit_status=None)
-    cut = parse(run.stdout, run.stderr[: int(len(run.stderr) * share)], exit_status=None)
+    cut = parse(
+        run.stdout, run.stderr[: int(len(run.stderr) * share)], exit_status=None
+    )
 
     for point, original in zip(cut.progress, full.progress, strict=False):
         for name, value in vars(point).items():
@@ -183,7 +187,9 @@ SCRIPT_LINES = {
     rf"^ - number of transactions skipped: {N}": "skipped_transactions",
 }
 SCRIPT = re.compile(r"^SQL script (\d+): ")
-TABLE = re.compile(r"^(?: - )?statement latencies in milliseconds( and failures|, failures and)?")
+TABLE = re.compile(
+    r"^(?: - )?statement latencies in milliseconds( and failures|, failures and)?"
+)
 ROW = re.compile(r"^\s+([0-9.]+)\s+(?:([0-9]+)\s+)?(?:([0-9]+)\s+)?")
 
 
@@ -203,21 +209,31 @@ def read_plainly(text):
     for line in text.splitlines():
         if header := SCRIPT.match(line):
             script = int(header[1])
-        for pattern, metric in (SCRIPT_LINES if line.startswith(" - ") else LINES).items():
-            if (match := re.search(pattern, line)) and (several or not line.startswith(" - ")):
+        for pattern, metric in (
+            SCRIPT_LINES if line.startswith(" - ") else LINES
+        ).items():
+            if (match := re.search(pattern, line)) and (
+                several or not line.startswith(" - ")
+            ):
                 name = f"script_{script}_{metric}" if line.startswith(" - ") else metric
                 found[name] = float(match[1])
         if header := TABLE.match(line):
             columns = {None: 0, " and failures": 1}.get(header[1], 2)
         elif columns is not None and (row := ROW.match(line)):
-            rows.append([float(value) for value in row.groups()[: columns + 1] if value])
+            rows.append(
+                [float(value) for value in row.groups()[: columns + 1] if value]
+            )
     return found, rows
 
 
 @over([each for each in all_samples() if expected_status(each) == "complete"])
 def test_every_printed_figure_is_kept(sample):
     reading = ADAPTER.read(
-        {"stdout": sample.stdout, "stderr": sample.stderr, "exit_status": str(sample.exit_status)}
+        {
+            "stdout": sample.stdout,
+            "stderr": sample.stderr,
+            "exit_status": str(sample.exit_status),
+        }
     )
     kept = figures(reading)
     expected, rows = read_plainly(sample.stdout)
@@ -225,8 +241,17 @@ def test_every_printed_figure_is_kept(sample):
         "schedule_lag_average" in expected and "skipped" in sample.stdout
     ):
         # Put right where the version counts skipped transactions among the others; a note says so.
-        corrected = ("tps", "transactions", "schedule_lag_average", "tps_including_connections")
-        expected = {name: value for name, value in expected.items() if not name.endswith(corrected)}
+        corrected = (
+            "tps",
+            "transactions",
+            "schedule_lag_average",
+            "tps_including_connections",
+        )
+        expected = {
+            name: value
+            for name, value in expected.items()
+            if not name.endswith(corrected)
+        }
 
     assert {name: kept.get(name) for name in expected} == expected
     for index, metric in enumerate(("latency", "failures", "retries")):
@@ -244,6 +269,8 @@ def test_every_printed_figure_is_kept(sample):
 
 @over([each for each in all_samples() if expected_status(each) == "complete"])
 def test_nothing_of_a_summary_is_unread(sample):
-    reading = ADAPTER.read({"stdout": sample.stdout, "exit_status": str(sample.exit_status)})
+    reading = ADAPTER.read(
+        {"stdout": sample.stdout, "exit_status": str(sample.exit_status)}
+    )
 
     assert reading.unknown_lines == ()

@@ -145,7 +145,12 @@ def of_pgbench(tmp_path_factory):
         (folder / "s").write_text(text, newline="", encoding="utf-8")
         argv = [PGBENCH, "-n", "-t", "1", "-h", "/nowhere", "-f", "s"]
         done = subprocess.run(
-            argv, cwd=folder, capture_output=True, text=True, env={"LC_ALL": "C"}, check=False
+            argv,
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            env={"LC_ALL": "C"},
+            check=False,
         )
         if "connection to server" in done.stderr:
             return None
@@ -157,14 +162,19 @@ def of_pgbench(tmp_path_factory):
 
 def ours(text):
     """What the check says of the text alone."""
-    return [each for each in check([GivenScript("s", text)], {}) if each.code not in AT_RUN_TIME]
+    return [
+        each
+        for each in check([GivenScript("s", text)], {})
+        if each.code not in AT_RUN_TIME
+    ]
 
 
 def test_what_pgbench_takes_can_be_stored(of_pgbench):
     wrong = [
         (text, found, of_pgbench(text))
         for text in TAKEN
-        if (found := check([GivenScript("s", text)], {})) or of_pgbench(text) is not None
+        if (found := check([GivenScript("s", text)], {}))
+        or of_pgbench(text) is not None
     ]
     assert not wrong
 
@@ -193,7 +203,10 @@ def test_beginnings_of_scripts_are_decided_as_by_pgbench(of_pgbench):
 PIPELINES = [
     ("\\startpipeline\nSELECT 1;", (1, "pipeline_open")),
     ("SELECT 1;\n\\endpipeline", (2, "no_pipeline")),
-    ("\\startpipeline\nSELECT 1;\n\\startpipeline\n\\endpipeline", (3, "pipeline_twice")),
+    (
+        "\\startpipeline\nSELECT 1;\n\\startpipeline\n\\endpipeline",
+        (3, "pipeline_twice"),
+    ),
     ("SELECT 1;\n\\syncpipeline", (2, "no_pipeline")),
     ("\\startpipeline\nSELECT 1 AS a \\gset\n\\endpipeline", (2, "not_in_pipeline")),
     ("\\startpipeline\n\\endpipeline\nSELECT 1;", None),
@@ -209,18 +222,39 @@ def test_pipelines_are_decided_as_by_a_run(tmp_path):
     with SERVER.running({}) as (folder, _started):
         for text, fault in PIPELINES:
             (tmp_path / "s").write_text(text + "\n")
-            argv = [PGBENCH, "-n", "-t", "1", "-M", "extended", "-U", "x", "-h", folder, "-f", "s"]
+            argv = [
+                PGBENCH,
+                "-n",
+                "-t",
+                "1",
+                "-M",
+                "extended",
+                "-U",
+                "x",
+                "-h",
+                folder,
+                "-f",
+                "s",
+            ]
             done = subprocess.run(
                 [*argv, "postgres"], cwd=tmp_path, capture_output=True, check=False
             )
-            found = [(each.line, each.code) for each in check([GivenScript("s", text)], {})]
-            if found != ([fault] if fault else []) or (done.returncode == 0) != (not fault):
+            found = [
+                (each.line, each.code) for each in check([GivenScript("s", text)], {})
+            ]
+            if found != ([fault] if fault else []) or (done.returncode == 0) != (
+                not fault
+            ):
                 wrong.append((text, found, done.stderr))
     assert not wrong
 
 
 def test_a_quote_that_is_open_is_named_with_its_line():
-    for text in ("SELECT 1;\nSELECT 'a;", 'SELECT 1;\nSELECT "a;', "SELECT 1;\nSELECT $$a;"):
+    for text in (
+        "SELECT 1;\nSELECT 'a;",
+        'SELECT 1;\nSELECT "a;',
+        "SELECT 1;\nSELECT $$a;",
+    ):
         found = check([GivenScript("s", text)], {})
         assert [(each.line, each.code) for each in found] == [(2, "quote_open")]
 

@@ -14,7 +14,11 @@ from runs.tools.pgbench import histogram, transaction_log
 from runs.tools.pgbench.command import Log
 from runs.tools.pgbench.histogram import Histogram, read_histogram
 from runs.tools.pgbench.logs import read_aggregated_log
-from runs.tools.pgbench.transaction_log import OUTCOMES, read_columns, read_transaction_log
+from runs.tools.pgbench.transaction_log import (
+    OUTCOMES,
+    read_columns,
+    read_transaction_log,
+)
 from tests.each import check_each, over
 from tests.unit.tools.pgbench.samples import Sample, recorded_logs, samples_with_log
 
@@ -110,7 +114,9 @@ def log_of(count: int, seed: int = 1) -> tuple[bytes, list[int]]:
     latencies = [min(int(rng.lognormvariate(8, 2)), 3_000_000) for _ in range(count)]
     lines = []
     for number, latency in enumerate(latencies):
-        seconds, microseconds = divmod(START * 1_000_000 + 10_000 * (number + 1), 1_000_000)
+        seconds, microseconds = divmod(
+            START * 1_000_000 + 10_000 * (number + 1), 1_000_000
+        )
         lines.append(f"{number % 2} {number} {latency} 0 {seconds} {microseconds}\n")
     return "".join(lines).encode(), latencies
 
@@ -145,7 +151,9 @@ def test_each_second_counts_the_transactions_that_ended_in_it():
 
     assert log.whole_seconds == 10
     assert log.per_second.transactions[1:10].tolist() == [100] * 9
-    assert log.per_second.latency_sum[: log.per_second.transactions.size].sum() == sum(latencies)
+    assert log.per_second.latency_sum[: log.per_second.transactions.size].sum() == sum(
+        latencies
+    )
 
 
 def test_threads_logs_count_together():
@@ -188,7 +196,9 @@ def test_windows_line_ends_are_read():
 def test_impossible_times_are_counted_as_misplaced():
     text, _ = log_of(100)
 
-    log = read_transaction_log({"log": text + b"0 1 50 0 9795209656 1\n0 1 50 0 12 1\n"})
+    log = read_transaction_log(
+        {"log": text + b"0 1 50 0 9795209656 1\n0 1 50 0 12 1\n"}
+    )
 
     assert (log.lines, log.misplaced) == (102, 2)
     assert log.per_second.transactions.size < 100
@@ -210,7 +220,9 @@ FIRST_SECOND = 1_795_209_660
 
 
 def interval_of(line: str):
-    return read_aggregated_log({"log": f"{FIRST_SECOND} {line}\n".encode()}).intervals[FIRST_SECOND]
+    return read_aggregated_log({"log": f"{FIRST_SECOND} {line}\n".encode()}).intervals[
+        FIRST_SECOND
+    ]
 
 
 @over(AGGREGATED_LOGS)
@@ -236,7 +248,12 @@ def test_the_widths_of_the_versions_are_there():
     [
         ("609 1545562 7381877960 331 17524", 609, 0, 0),
         ("34 98069 507145167 654 10745 3090 542282 22 580", 34, 0, 0),
-        ("4881 6035294 52986385442 1538 102542 4044857 10934149853 992 3000 3366", 1515, 3366, 0),
+        (
+            "4881 6035294 52986385442 1538 102542 4044857 10934149853 992 3000 3366",
+            1515,
+            3366,
+            0,
+        ),
         (
             "618 3712529 33933402299 1996 36089 1717404 4804445312 1113 3000 4467 0 0 0 0",
             618,
@@ -252,7 +269,11 @@ def test_skipped_transactions_are_not_counted_whatever_the_version(
 ):
     found = interval_of(line)
 
-    assert (found.transactions, found.skipped, found.failed) == (transactions, skipped, failed)
+    assert (found.transactions, found.skipped, found.failed) == (
+        transactions,
+        skipped,
+        failed,
+    )
 
 
 def test_threads_are_added_up():
@@ -262,12 +283,22 @@ def test_threads_are_added_up():
     log = read_aggregated_log({"log": line, "log.1": other})
 
     found = log.intervals[FIRST_SECOND]
-    assert (found.transactions, found.latency_sum, found.latency_maximum) == (300, 5000, 70)
+    assert (found.transactions, found.latency_sum, found.latency_maximum) == (
+        300,
+        5000,
+        70,
+    )
     assert log.writers == 2
 
 
 @pytest.mark.parametrize(
-    "line", ["x", "1795209660 1 2 3 4", "1795209660 1 2 3 4 5 6 7", "0 1 5311 0 1795209656 502128"]
+    "line",
+    [
+        "x",
+        "1795209660 1 2 3 4",
+        "1795209660 1 2 3 4 5 6 7",
+        "0 1 5311 0 1795209656 502128",
+    ],
 )
 def test_other_lines_are_reported(line):
     log = read_aggregated_log({"log": f"{line}\n".encode()})
@@ -277,7 +308,9 @@ def test_other_lines_are_reported(line):
 
 
 def test_a_last_line_that_may_be_cut_is_reported():
-    log = read_aggregated_log({"log": f"{FIRST_SECOND} 609 1545562 7381877960 331 17".encode()})
+    log = read_aggregated_log(
+        {"log": f"{FIRST_SECOND} 609 1545562 7381877960 331 17".encode()}
+    )
 
     assert log.intervals == {}
     assert len(log.unknown_lines) == 1
@@ -290,10 +323,13 @@ PERCENTS = (50, 90, 95, 99, 99.9)
 TRANSACTIONS = [
     run
     for run in samples_with_log()
-    if "aggregate" not in run.case and any(name.startswith("pgbench_log.") for name in run.logs)
+    if "aggregate" not in run.case
+    and any(name.startswith("pgbench_log.") for name in run.logs)
 ]
 # Those that this machine has, of the kinds that targets have; one at least is its awk.
-AWKS = tuple(name for name in ("awk", "mawk", "gawk", "busybox", "original-awk") if which(name))
+AWKS = tuple(
+    name for name in ("awk", "mawk", "gawk", "busybox", "original-awk") if which(name)
+)
 
 
 def counted(folder, **environment) -> Histogram:
@@ -310,15 +346,21 @@ def counted(folder, **environment) -> Histogram:
 
 def exact(folder):
     logs = folder.glob("pgbench_log.*")
-    return read_transaction_log({path.name: path.read_bytes() for path in logs}).latencies
+    return read_transaction_log(
+        {path.name: path.read_bytes() for path in logs}
+    ).latencies
 
 
 def write_log(folder, latencies, name="pgbench_log.1"):
-    lines = [f"0 {n} {latency} 0 1795209656 {n}\n" for n, latency in enumerate(latencies, 1)]
+    lines = [
+        f"0 {n} {latency} 0 1795209656 {n}\n" for n, latency in enumerate(latencies, 1)
+    ]
     (folder / name).write_text("".join(lines))
 
 
-def test_recorded_logs_of_every_version_have_the_percentiles_of_an_exact_reading(tmp_path):
+def test_recorded_logs_of_every_version_have_the_percentiles_of_an_exact_reading(
+    tmp_path,
+):
     def check(run: Sample) -> None:
         folder = tmp_path / run.name
         folder.mkdir(parents=True)
@@ -329,7 +371,9 @@ def test_recorded_logs_of_every_version_have_the_percentiles_of_an_exact_reading
         for percent in PERCENTS:
             value = found.percentile_ms(percent)
             if truth.count * (100 - percent) >= 1000:
-                assert value == pytest.approx(truth.percentile(percent) / 1000, rel=0.01)
+                assert value == pytest.approx(
+                    truth.percentile(percent) / 1000, rel=0.01
+                )
             else:
                 assert value is None
 
@@ -342,7 +386,9 @@ def wide(tmp_path_factory):
     folder = tmp_path_factory.mktemp("wide")
     draw = random.Random(7)
     for name in ("pgbench_log.41", "pgbench_log.41.1", "pgbench_log.41.2"):
-        write_log(folder, [int(10 ** draw.uniform(0, 10.5)) for _ in range(33_334)], name)
+        write_log(
+            folder, [int(10 ** draw.uniform(0, 10.5)) for _ in range(33_334)], name
+        )
     return folder
 
 
@@ -363,11 +409,17 @@ def test_below_a_millisecond_they_are_exact(tmp_path):
 
     found = counted(tmp_path)
 
-    assert [found.percentile_ms(percent) for percent in (5, 50, 99)] == [0.049, 0.499, 0.989]
+    assert [found.percentile_ms(percent) for percent in (5, 50, 99)] == [
+        0.049,
+        0.499,
+        0.989,
+    ]
 
 
 def test_what_is_no_transaction_that_ended_well_is_left_out(tmp_path):
-    write_log(tmp_path, [*[2500] * 30, "failed", "skipped", "serialization", "deadlock", -3])
+    write_log(
+        tmp_path, [*[2500] * 30, "failed", "skipped", "serialization", "deadlock", -3]
+    )
     with (tmp_path / "pgbench_log.1").open("a") as log:
         log.write("0 36 25 0 17952\n0 37 26")
 
@@ -375,12 +427,15 @@ def test_what_is_no_transaction_that_ended_well_is_left_out(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("transactions", "told"), [(19, []), (20, [50]), (999, [50, 90, 95]), (1000, [50, 90, 95, 99])]
+    ("transactions", "told"),
+    [(19, []), (20, [50]), (999, [50, 90, 95]), (1000, [50, 90, 95, 99])],
 )
 def test_a_percentile_needs_ten_transactions_above_it(transactions, told):
     found = Histogram({(100, 1): transactions})
 
-    assert [percent for percent in PERCENTS if found.percentile_ms(percent) is not None] == told
+    assert [
+        percent for percent in PERCENTS if found.percentile_ms(percent) is not None
+    ] == told
 
 
 def test_logs_of_several_machines_are_one(tmp_path):
@@ -396,7 +451,9 @@ def test_logs_of_several_machines_are_one(tmp_path):
 
 
 def test_a_log_that_is_missing_is_a_failure(tmp_path):
-    done = subprocess.run(histogram.count(Log(str(tmp_path))), capture_output=True, check=False)
+    done = subprocess.run(
+        histogram.count(Log(str(tmp_path))), capture_output=True, check=False
+    )
 
     assert done.returncode != 0
 

@@ -16,7 +16,13 @@ NO_FIGURES = Figures()
 
 
 def problems(
-    settings=TIMED, figures=GOOD, *, values=(("tps", 10.0),), messages=None, exit_status=0, **given
+    settings=TIMED,
+    figures=GOOD,
+    *,
+    values=(("tps", 10.0),),
+    messages=None,
+    exit_status=0,
+    **given,
 ):
     expected = Expected(
         **{name: given.pop(name) for name in list(given) if name in vars(Expected())}
@@ -52,7 +58,12 @@ def test_a_run_as_asked_for_has_no_problem():
         ([], GOOD, 0, "complete"),
         ([Problem("overran", "", note=True)], GOOD, 0, "complete"),
         ([Problem("ended_early", "")], GOOD, 0, "partial"),
-        ([Problem("overran", "", note=True), Problem("ended_early", "")], GOOD, 0, "partial"),
+        (
+            [Problem("overran", "", note=True), Problem("ended_early", "")],
+            GOOD,
+            0,
+            "partial",
+        ),
         ([Problem("several_results", "")], GOOD, 0, "failed"),
         ([], replace(GOOD, tps=None), 0, "failed"),
         ([], replace(GOOD, transactions_processed=None), 0, "failed"),
@@ -69,10 +80,13 @@ def test_the_status_weighs_problems_and_figures(found, figures, aborted, status)
 
 
 @pytest.mark.parametrize(
-    ("run", "died"), [(TIMED, "1 of 2 clients"), (replace(TIMED, clients=None), "1 clients")]
+    ("run", "died"),
+    [(TIMED, "1 of 2 clients"), (replace(TIMED, clients=None), "1 clients")],
 )
 def test_aborted_clients_are_counted_and_the_first_message_is_quoted(run, died):
-    messages = Messages(aborted_clients={0}, aborts=["first", "second"], errors=["first"])
+    messages = Messages(
+        aborted_clients={0}, aborts=["first", "second"], errors=["first"]
+    )
 
     assert told(run, messages=messages) == (
         "clients_aborted",
@@ -96,7 +110,10 @@ def test_an_aborted_run_without_aborted_clients_is_reported():
 def test_a_failed_connection_has_the_servers_reason(failures, errors, message):
     messages = Messages(connection_failures=failures, errors=errors)
 
-    assert told(messages=messages) == ("connection_failed", f"A connection failed: {message}")
+    assert told(messages=messages) == (
+        "connection_failed",
+        f"A connection failed: {message}",
+    )
 
 
 @pytest.mark.parametrize(
@@ -139,7 +156,11 @@ def test_an_exit_status_is_explained(exit_status, lines, told_of_it):
         (replace(GOOD, transactions_processed=0), {}, "nothing_processed"),
         (NO_FIGURES, {"values": ()}, "not_pgbench_output"),
         (NO_FIGURES, {}, "no_result"),
-        (NO_FIGURES, {"values": (), "messages": Messages(run_aborted=True)}, "no_result"),
+        (
+            NO_FIGURES,
+            {"values": (), "messages": Messages(run_aborted=True)},
+            "no_result",
+        ),
         (NO_FIGURES, {"values": (), "exit_status": 1}, "no_result"),
         (replace(GOOD, transactions_processed=None), {}, "no_result"),
         (GOOD, {"repeated": True}, "several_results"),
@@ -217,7 +238,10 @@ def test_a_run_may_be_5_percent_short_and_10_percent_and_a_second_long(elapsed, 
 def test_a_run_that_overran_is_only_noted():
     (problem,) = problems(elapsed_s=200.0)
 
-    assert (problem.note, problem.message) == (True, "The run took 200.0 s instead of 100 s.")
+    assert (problem.note, problem.message) == (
+        True,
+        "The run took 200.0 s instead of 100 s.",
+    )
 
 
 def test_without_a_duration_no_time_is_wrong():
@@ -231,10 +255,16 @@ def test_without_a_duration_no_time_is_wrong():
         ({"transactions_processed": 949}, ["ended_early"]),
         # tps including connections is that of the whole time.
         ({"transactions_processed": 475, "tps_including_connections": 5.0}, []),
-        ({"transactions_processed": 474, "tps_including_connections": 5.0}, ["ended_early"]),
+        (
+            {"transactions_processed": 474, "tps_including_connections": 5.0},
+            ["ended_early"],
+        ),
         # Without it the time to connect is added.
         ({"transactions_processed": 450, "initial_connection_time_ms": 50000.0}, []),
-        ({"transactions_processed": 450, "initial_connection_time_ms": 49900.0}, ["ended_early"]),
+        (
+            {"transactions_processed": 450, "initial_connection_time_ms": 49900.0},
+            ["ended_early"],
+        ),
         ({"transactions_processed": 949_995, "tps": 10_000.0}, ["ended_early"]),
         # Nothing to compute a time from.
         ({"transactions_processed": None}, ["no_result"]),
@@ -257,7 +287,9 @@ def test_figures_cover_a_time_of_their_own(figures, found):
         (4, 7.0, None, 94.5, ["no_result", "ended_early"]),
     ],
 )
-def test_a_throttled_run_may_end_ten_mean_waits_early(threads, lag, tps, elapsed, found):
+def test_a_throttled_run_may_end_ten_mean_waits_early(
+    threads, lag, tps, elapsed, found
+):
     figures = replace(GOOD, schedule_lag_max_ms=lag, tps=tps)
 
     assert codes(replace(TIMED, threads=threads), figures, elapsed_s=elapsed) == found
