@@ -400,6 +400,7 @@ SPECTACULAR_SETTINGS = {
         "DiscrepancyKind": "runs.models.sources.Discrepancy.Kind",
         "DiscrepancyWeight": "runs.models.sources.WEIGHTS",
         "Verdict": "runs.analysis.inference.verdicts.VERDICTS",
+        "WebhookKind": "runs.models.changes.WebhookKind",
     },
 }
 

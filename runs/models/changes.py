@@ -190,11 +190,32 @@ class StaleCell(models.Model):
         return f"{self.cell_id}"
 
 
+class WebhookKind(models.TextChoices):
+    """What receives the reports of a webhook; see `Webhook.Kind`."""
+
+    SIGNED = "signed", _("JSON, signed")
+    SLACK = "slack", "Slack"
+    TEAMS = "teams", "Microsoft Teams"
+    MATTERMOST = "mattermost", "Mattermost"
+    DISCORD = "discord", "Discord"
+
+
 class Webhook(models.Model):
-    """An address that receives signed reports of a project's events. The secret is encrypted."""
+    """An address that receives signed reports of a project's events. The secret is encrypted.
+
+    `kind` decides the shape of what is sent: our own JSON, or a message of a chat.
+    """
+
+    Kind = WebhookKind
 
     project = models.ForeignKey("Project", models.CASCADE, related_name="webhooks")
     url = models.URLField(max_length=500)
+    kind = models.CharField(
+        max_length=12,
+        choices=WebhookKind,
+        default=WebhookKind.SIGNED,
+        db_default=WebhookKind.SIGNED.value,
+    )
     encrypted_secret = models.TextField()
     events = models.JSONField(default=list)
     is_active = models.BooleanField(default=True)
@@ -202,6 +223,7 @@ class Webhook(models.Model):
 
     class Meta:
         ordering = ["project", "pk"]
+        constraints = [is_one_of("kind", WebhookKind, name="webhook_kind_is_known")]
 
     def __str__(self) -> str:
         return self.url

@@ -142,6 +142,7 @@ class WebhookSerializer(Shape):
     id = serializers.IntegerField(read_only=True)
     project = serializers.CharField(source="project.slug", read_only=True)
     url = serializers.CharField(max_length=500)
+    kind = serializers.ChoiceField(choices=Webhook.Kind.choices, required=False)
     events = serializers.ListField(
         child=serializers.ChoiceField(webhooks.EVENTS), required=False
     )
@@ -153,6 +154,11 @@ class GivenWebhookSerializer(StrictSerializer):
     """A webhook to be made, or what of one is to be changed."""
 
     url = serializers.CharField(max_length=500)
+    kind = serializers.CharField(
+        required=False,
+        max_length=12,
+        help_text=f"Of {', '.join(Webhook.Kind.values)}: the shape of what is sent.",
+    )
     events = serializers.ListField(
         child=serializers.CharField(),
         required=False,

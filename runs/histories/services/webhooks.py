@@ -18,6 +18,7 @@ from django.utils.translation import gettext as _
 from runs import celery_messages
 from runs.access.services import audit, encryption, projects
 from runs.histories.selectors.causes import Cause
+from runs.histories.services import chat_messages
 from runs.histories.services.public_addresses import is_public
 from runs.models import Campaign, Change, Project, Revision, Webhook, WebhookDelivery
 from runs.shared.errors import ServiceError
@@ -49,12 +50,19 @@ class NewWebhook:
 
 @transaction.atomic
 def create(
-    *, project: Project, url: str, events: Sequence[str] = EVENTS, secret: str = ""
+    *,
+    project: Project,
+    url: str,
+    kind: str = Webhook.Kind.SIGNED,
+    events: Sequence[str] = EVENTS,
+    secret: str = "",
 ) -> NewWebhook:
     """Create a webhook; without a secret it gets one of 256 random bits.
 
-    Raises ServiceError `url_not_allowed`, `event_unknown`, `no_event` or `secret_too_short`.
+    Raises ServiceError `url_not_allowed`, `kind_unknown`, `event_unknown`, `no_event` or
+    `secret_too_short`.
     """
+    _check_kind(kind)
     _check_url(url)
     if secret and len(secret) < SHORTEST_SECRET:
         message = _("A secret has at least %(number)d characters.") % {
@@ -65,6 +73,7 @@ def create(
     webhook = Webhook.objects.create(
         project=project,
         url=url,
+        kind=kind,
         events=_checked(events),
         encrypted_secret=encryption.encrypt(secret).decode(),
     )
@@ -77,6 +86,7 @@ def change(
     *,
     webhook: Webhook,
     url: str | None = None,
+    kind: str | None = None,
     events: Sequence[str] | None = None,
     is_active: bool | None = None,
 ) -> Webhook:
@@ -88,6 +98,9 @@ def change(
     if url is not None:
         _check_url(url)
         webhook.url = url
+    if kind is not None:
+        _check_kind(kind)
+        webhook.kind = kind
     if events is not None:
         webhook.events = _checked(events)
     if is_active is not None:
@@ -101,7 +114,12 @@ def change(
 def _described(webhook: Webhook) -> dict[str, Any]:
     """What the audit trail keeps: of the address the host only, for its path may be a secret."""
     host = urlsplit(webhook.url).hostname
-    return {"host": host, "events": webhook.events, "active": webhook.is_active}
+    return {
+        "host": host,
+        "kind": webhook.kind,
+        "events": webhook.events,
+        "active": webhook.is_active,
+    }
 
 
 def give_up(deliveries: QuerySet[WebhookDelivery]) -> int:
@@ -165,16 +183,31 @@ def _queued(
 ) -> list[WebhookDelivery]:
     now = timezone.now()
     body = {"id": str(uuid.uuid4()), "event": event, "at": now.isoformat(), **content}
-    payload = json.dumps(body, ensure_ascii=False)
+    payload_of = {
+        kind: json.dumps(chat_messages.written(kind, body), ensure_ascii=False)
+        for kind in {hook.kind for hook in hooks}
+    }
     deliveries = WebhookDelivery.objects.bulk_create(
         [
-            WebhookDelivery(webhook=hook, event=event, payload=payload, next_try_at=now)
+            WebhookDelivery(
+                webhook=hook,
+                event=event,
+                payload=payload_of[hook.kind],
+                next_try_at=now,
+            )
             for hook in hooks
         ]
     )
     for delivery in deliveries:
         celery_messages.deliver(delivery.pk)
     return deliveries
+
+
+def _check_kind(kind: str) -> None:
+    if kind not in Webhook.Kind.values:
+        message = _("There is no kind %(kind)s; known are: %(known)s.")
+        names = {"kind": kind, "known": ", ".join(Webhook.Kind.values)}
+        raise ServiceError("kind_unknown", message % names, field="kind")
 
 
 def _checked(events: Sequence[str]) -> list[str]:
@@ -243,6 +276,8 @@ def changed(*, cause: Cause, campaign: Campaign, without_alarms: bool = False) -
                 event,
                 campaign,
                 {
+                    "sentence": cause_of_kind.sentence,
+                    "further_lines": cause_of_kind.further_lines,
                     "lines": cause_of_kind.lines,
                     "change": changes[0],
                     "changes": changes,

@@ -86,12 +86,17 @@ def _rows(causes_page: causes.Page) -> list[dict[str, Any]]:
 
 
 class WebhookForm(forms.Form):
-    """The address to report to, the project, and the events."""
+    """The address to report to, what listens there, the project, and the events."""
 
     url = forms.CharField(
         label=_("Address"),
         max_length=500,
         widget=forms.URLInput(attrs={"placeholder": "https://", "autocomplete": "off"}),
+    )
+    kind = forms.ChoiceField(
+        label=_("What listens there"),
+        choices=Webhook.Kind.choices,
+        initial=Webhook.Kind.SIGNED,
     )
     project = forms.ModelChoiceField(
         Project.objects.order_by("name", "pk"),

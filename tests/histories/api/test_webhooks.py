@@ -545,6 +545,7 @@ def test_a_webhook_is_made_and_its_secret_told_once(client, admin):
     body = answer.json()
     assert answer.status_code == 201, answer.content
     assert len(body["secret"]) >= 40
+    assert body["kind"] == "signed"
     assert body["events"] == list(webhooks.EVENTS)
     assert webhooks.secret_of(Webhook.objects.get()) == body["secret"]
     assert body["secret"] not in Webhook.objects.get().encrypted_secret
@@ -563,6 +564,7 @@ def test_the_secret_may_be_the_receivers(client, admin):
     ("given", "pointer", "code"),
     [
         ({"events": []}, "/events", "no_event"),
+        ({"kind": "fax"}, "/kind", "kind_unknown"),
         ({"events": ["run.exploded"]}, "/events", "event_unknown"),
         ({"secret": 15 * "s"}, "/secret", "secret_too_short"),
         ({"target": "x"}, "/target", "unknown_field"),
@@ -580,11 +582,12 @@ def test_a_webhook_that_is_wrong_is_pointed_at(client, admin, given, pointer, co
 
 def test_a_webhook_is_changed_and_removed(client, admin, hook):
     path = f"/api/v1/webhooks/{hook.pk}/"
-    given = {"is_active": False, "events": ["upload.missing"]}
+    given = {"is_active": False, "events": ["upload.missing"], "kind": "slack"}
 
     body = client.patch(path, given, "application/json", headers=admin).json()
 
     assert (body["is_active"], body["events"]) == (False, ["upload.missing"])
+    assert body["kind"] == "slack"
     assert body["url"] == hook.url
     assert client.delete(path, headers=admin).status_code == 204
     assert client.get(path, headers=admin).status_code == 404
@@ -629,6 +632,7 @@ def test_a_token_sees_its_own_projects_webhooks_only(client, make_token, hook):
 def test_the_page_makes_a_webhook_and_shows_its_secret_once(admin_client, project):
     given = {
         "url": "https://ci.example/",
+        "kind": "teams",
         "project": "default",
         "events": ["change.found"],
     }
@@ -636,6 +640,7 @@ def test_the_page_makes_a_webhook_and_shows_its_secret_once(admin_client, projec
     page = admin_client.post("/webhooks/", given).content.decode()
 
     secret = webhooks.secret_of(Webhook.objects.get())
+    assert Webhook.objects.get().kind == "teams"
     assert secret in page
     assert secret not in admin_client.get("/webhooks/").content.decode()
 
@@ -643,6 +648,7 @@ def test_the_page_makes_a_webhook_and_shows_its_secret_once(admin_client, projec
 def test_the_page_tells_what_is_wrong_with_an_address(admin_client, project):
     given = {
         "url": "ftp://ci.example/",
+        "kind": "teams",
         "project": "default",
         "events": ["change.found"],
     }
